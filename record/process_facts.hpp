@@ -61,6 +61,9 @@ std::vector<std::string_view> entries_of(std::uint16_t pins);
 /// Name of the variable by which `fp32shim run` tells its processes where to note programs that run without the shim:
 /// `NUMBER PATH`, with the run's number in 16 hexadecimal digits.
 inline constexpr std::string_view run_variable = "FP32SHIM_RUN";
+/// Name of the variable with the process id of `fp32shim run`, which has become the program, or, with
+/// run_process_is_parent before the id, is the program's parent.
+inline constexpr std::string_view run_process_variable = "FP32SHIM_RUN_PROCESS", run_process_is_parent = "parent ";
 struct RunNote {
     std::uint64_t number = 0;  ///< number of the run; 0: there is none
     std::string_view children_path{};

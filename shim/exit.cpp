@@ -1,20 +1,75 @@
-// The last look at what is loaded, when the program ends by `exit`.
+// The last look at what is loaded, when the program ends: by `exit`, or by one of the functions that run no handlers,
+// as workers of multiprocessing, joblib, Celery and Ray do.
+#include <signal.h>
+#include <unistd.h>
+
+#include <atomic>
+
 #include "shim/children/child_watch.hpp"
 #include "shim/loader/loaded_files.hpp"
+#include "shim/loader/next_definition.hpp"
 #include "shim/settings/settings.hpp"
+#include "system/raw_syscall.hpp"
+#include "system/signal_hold.hpp"
 
 namespace fp32shim {
 namespace {
 
-/// Notes the loaded objects in the recording. Changes nothing that products need: the program may still call products
-/// after this function. Needs nothing that is destroyed before the process is gone.
-__attribute__((destructor)) void note_exit() {
-    if (has_to_leave_a_recording()) settings();
+/// Notes the loaded objects in the recording, or in a mark. Changes nothing that products need: the program may still
+/// call products after this function. Needs nothing that is destroyed before the process is gone. Async-signal-safe.
+void note_what_is_loaded() {
     record::Recording* recording = own_recording();
-    if (recording == nullptr) return;
+    if (recording == nullptr) return leave_mark();
     note_files_at_exit(*recording->objects());
     recording->note_exit();
 }
 
+__attribute__((destructor)) void note_exit() {
+    if (has_to_leave_a_recording()) settings();
+    if (watches_children()) note_what_is_loaded();
+}
+
+/// Returns true in a handler of a crash, so far as that can be known. After a crash nothing in memory can be trusted,
+/// and the handler's stack may be small.
+bool may_have_crashed() {
+    using system::SignalHold, system::SignalSet, system::raw::syscall6;
+    constexpr SignalSet crashes = SignalHold::by_faults | system::signal_bit(SIGABRT);
+    SignalSet blocked = 0;
+    stack_t stack{};
+    if (syscall6(SYS_rt_sigprocmask, SIG_BLOCK, 0, &blocked, sizeof blocked) < 0 || (blocked & crashes) != 0)
+        return true;
+    return syscall6(SYS_sigaltstack, 0, &stack) < 0 || (stack.ss_flags & SS_ONSTACK) != 0;
+}
+
+/// Takes the last look before `_exit`, once in a process: a fault in it may lead back here by the program's handler.
+void look_before_end() {
+    static constinit std::atomic<std::int32_t> looked{0};
+    if (!watches_children() || shares_parents_memory() || may_have_crashed()) return;
+    const std::int32_t self = system::raw::getpid();
+    if (looked.exchange(self, std::memory_order_relaxed) != self) note_what_is_loaded();
+}
+
+using End = void(int);
+constinit Next<End> real__exit{"_exit"}, real__Exit{"_Exit"}, real_quick_exit{"quick_exit"};
+
+/// Finds the real functions while all is well: a program may call them after its memory was damaged.
+__attribute__((constructor)) void find_real_functions() {
+    for (auto* real : {&real__exit, &real__Exit, &real_quick_exit}) real->get();
+}
+
+[[noreturn]] void end_by(Next<End>& real, int status) {
+    look_before_end();
+    if (End* const function = real.get()) function(status);
+    for (;;) system::raw::syscall6(SYS_exit_group, status);
+}
+
 }  // namespace
 }  // namespace fp32shim
+
+#define FP32SHIM_HOOK extern "C" __attribute__((visibility("default"), noreturn))
+
+using namespace fp32shim;
+
+FP32SHIM_HOOK void _exit(int status) { end_by(real__exit, status); }
+FP32SHIM_HOOK void _Exit(int status) noexcept { end_by(real__Exit, status); }
+FP32SHIM_HOOK void quick_exit(int status) noexcept { end_by(real_quick_exit, status); }

@@ -1,5 +1,5 @@
 // Hashes of 64 bits: of rows of a recording, plans, decisions that were seen. Not safe against somebody who wants two
-// things to agree, and never written to a file.
+// things to agree, and in a file only to tell its own entries apart.
 #pragma once
 
 #include <cstdint>

@@ -197,7 +197,9 @@ void MergedCalls::add(const std::string& path, record::RecordingReader& recordin
                           .lost_changes = recording.lost_changes(),
                           .objects = {},
                           .children = recording.children(),
-                          .missed_children = recording.missed_children()};
+                          .missed_children = recording.missed_children(),
+                          .marks = recording.marks(),
+                          .missed_marks = recording.missed_marks()};
     rules_.add(recording, process.state == record::RecordingState::live);
     if (objects_ == Objects::kept) process.objects = recording.objects();
     const bool takes_all = filter_ == nullptr || filter_->is_empty();

@@ -91,8 +91,11 @@ struct MergedProcess {
     record::RecordedObjects objects;
     std::vector<record::RecordedChild> children;  ///< children that the shim did not see
     std::uint32_t missed_children = 0;            ///< number of further unseen children, dropped for lack of space
+    std::vector<record::RecordedMark> marks;      ///< processes of the run that ended without a recording
+    std::uint32_t missed_marks = 0;               ///< number of further ones, dropped for lack of space
 
-    /// Returns true for a file that records no process and only names children that the shim did not see.
+    /// Returns true for a file that records no process and only names children that the shim did not see, and has the
+    /// marks of processes without a recording.
     bool is_children_only() const { return (facts.flags & record::format::flag_children_only) != 0; }
 };
 

@@ -212,7 +212,11 @@ std::string folder_of(const std::string& path) {
 
 }  // namespace
 
-void add_rest_of_runs(RecordingPaths& found) {
+namespace {
+
+/// Returns the files that belong to the runs of recordings, in the same folders, and are not among them, sorted by
+/// name: other recordings, and files of uncovered children. Of a recording that no run made, only the latter.
+std::vector<std::string> rest_of_runs(const RecordingPaths& found) {
     std::set<std::pair<dev_t, ino_t>> known;
     const auto is_new = [&](const std::string& path) {
         struct stat status {};
@@ -239,10 +243,30 @@ void add_rest_of_runs(RecordingPaths& found) {
         }
     }
     std::sort(added.begin(), added.end());
-    for (const std::string& path : added) {
+    return added;
+}
+
+bool names_children_only(const std::string& path) {
+    const auto opened = record::RecordingReader::open(path);
+    return opened.reader && (opened.reader->facts().flags & record::format::flag_children_only) != 0;
+}
+
+}  // namespace
+
+void add_rest_of_runs(RecordingPaths& found) {
+    for (const std::string& path : rest_of_runs(found)) {
         found.paths.push_back(path);
         found.notes.push_back(path + ": of the same run, and so judged too");
     }
+}
+
+void mention_rest_of_runs(RecordingPaths& found) {
+    std::vector<std::string> others = rest_of_runs(found);
+    std::erase_if(others, names_children_only);
+    constexpr std::size_t most = 5;
+    if (!others.empty())
+        found.notes.push_back(fmt::format(
+            "of the same run, and not in this report: {}; name them too, or their folder", listed(others, most)));
 }
 
 namespace {

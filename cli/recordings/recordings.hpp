@@ -29,6 +29,9 @@ RecordingPaths find_recordings(const std::vector<std::string>& arguments);
 /// For a recording `a.fp32rec` that no run made, adds only `a.children.fp32rec`. Adds a note for each file.
 void add_rest_of_runs(RecordingPaths& found);
 
+/// Adds a note that names the other recordings of each `fp32shim run` in the same folders, without adding them.
+void mention_rest_of_runs(RecordingPaths& found);
+
 /// Number of lines on stderr about problems of one kind, before their number stands for the rest. Those of one
 /// recording are at most as many.
 inline constexpr std::size_t most_lines_said = 100;

@@ -225,6 +225,7 @@ std::optional<std::vector<RecordingPaths>> find_sides(const ReportOptions& optio
     for (RecordingPaths& side : sides) {
         // Metrics say that there are none, so that those of recordings that were removed do not stay.
         if (options.format == "prometheus" && side.errors.size() == side.empty_folders) side.errors.clear();
+        if (side.errors.empty()) mention_rest_of_runs(side);
         is_wrong = say_errors("report", side) || is_wrong;
     }
     if (is_wrong) return std::nullopt;

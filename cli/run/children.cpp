@@ -47,10 +47,12 @@ std::string name_beside(const std::string& log_path, const record::ProcessFacts&
 
 }  // namespace
 
-RunChildren::RunChildren(const std::string& log_path, bool is_own, ProcessEnvironment& environment,
-                         const record::ProcessFacts& facts) {
+RunChildren::RunChildren(const std::string& log_path, bool is_own, ProgramProcess process,
+                         ProcessEnvironment& environment, const record::ProcessFacts& facts) {
     if (!is_recording_name(log_path)) return;
-    environment.set("FP32SHIM_RUN_PROCESS", std::to_string(getpid()));
+    environment.set(
+        record::run_process_variable,
+        fmt::format("{}{}", process == ProgramProcess::child ? record::run_process_is_parent : "", getpid()));
     const std::string before = environment.get(record::run_variable);
     const record::RunNote outer = record::parse_run_note(before);
     run_ = outer.number;

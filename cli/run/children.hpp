@@ -11,12 +11,15 @@
 
 namespace fp32shim::cli {
 
+/// The process in which the program runs: that of `fp32shim run`, or a child of it.
+enum class ProgramProcess : bool { own, child };
+
 class RunChildren {
   public:
     /// Chooses a number for this run and a file for uncovered children, and puts both into `environment`. Does
     /// nothing if `log_path` names no recordings. `is_own`: this run named the log; if false, number and file of an
     /// outer `fp32shim run` are used, if there is one.
-    RunChildren(const std::string& log_path, bool is_own, ProcessEnvironment& environment,
+    RunChildren(const std::string& log_path, bool is_own, ProgramProcess process, ProcessEnvironment& environment,
                 const record::ProcessFacts& facts);
 
     /// Number of this run in its recordings (ProcessFacts::run); 0: none.

@@ -237,8 +237,8 @@ struct Launch {
     ProcessEnvironment& environment;
 
     /// Makes the RunChildren. A program that the shim does not cover is noted in the file for uncovered children.
-    RunChildren children(const std::string& log_path, bool is_own_log) const {
-        RunChildren children(log_path, is_own_log, environment, facts);
+    RunChildren children(const std::string& log_path, bool is_own_log, ProgramProcess process) const {
+        RunChildren children(log_path, is_own_log, process, environment, facts);
         if (!unseen.text.empty()) children.note(program.path, unseen.why);
         return children;
     }
@@ -264,13 +264,13 @@ std::string no_recording_text(const Launch& launch, const RunSummary& summary) {
     const bool is_certain = summary.is_temporary() || (is_folder_known(path, launch.facts) &&
                                                        problem_of_destination(path, launch.facts).empty());
     if (is_certain && !launch.options.log.empty()) leave_empty_recording(path, launch.policy, launch.facts);
-    return is_certain ? nothing_seen({}) : nothing_found(path);
+    return is_certain ? nothing_seen(summary.bypasses()) : nothing_found(path);
 }
 
 /// Prints the summary of a program that has ended.
 void say_summary(const Launch& launch, RunSummary& summary, const RunChildren& children) {
     const std::vector<std::string> recordings = summary.recordings(children, launch.facts);
-    const std::string text = summary.read(recordings);
+    const std::string text = summary.read(recordings, children);
     std::fwrite(text.data(), 1, text.size(), stderr);
     if (!recordings.empty() && !summary.is_temporary()) say_run(recorded_text(recordings));
     if (!recordings.empty() && !summary.has_calls()) say_run(nothing_seen(summary.bypasses()));
@@ -282,7 +282,8 @@ void say_summary(const Launch& launch, RunSummary& summary, const RunChildren& c
 int run_with_summary(const Launch& launch, const std::string& log) {
     RunSummary summary(log, launch.environment);
     const bool is_own_log = summary.is_temporary() || !launch.options.log.empty();
-    const RunChildren children = launch.children(summary.log_path(), is_own_log);
+    const ProgramProcess process = summary.problem().empty() ? ProgramProcess::child : ProgramProcess::own;
+    const RunChildren children = launch.children(summary.log_path(), is_own_log, process);
     if (!summary.problem().empty()) {
         say_run(summary.problem());
         return become_program(launch);
@@ -304,7 +305,7 @@ int start(const Launch& launch) {
     choose_compilation_cache(launch.policy, launch.facts, has_summary, launch.environment);
     const std::string log = launch.policy.disabled ? std::string() : log_path_here(launch.options, launch.policy);
     if (has_summary) return run_with_summary(launch, log);
-    launch.children(log, !launch.options.log.empty());
+    launch.children(log, !launch.options.log.empty(), ProgramProcess::own);
     return become_program(launch);
 }
 

@@ -93,7 +93,7 @@ std::vector<std::string> RunSummary::recordings(const RunChildren& children,
     return paths;
 }
 
-std::string RunSummary::read(const std::vector<std::string>& recordings) {
+std::string RunSummary::read(const std::vector<std::string>& recordings, const RunChildren& children) {
     MergedCalls calls;
     const auto problems = visit_recordings(
         recordings, [&](const std::string& path, record::RecordingReader& recording) { calls.add(path, recording); });
@@ -102,7 +102,14 @@ std::string RunSummary::read(const std::vector<std::string>& recordings) {
         text += fmt::format("{}: {}\n", printable(problem.path), printable(problem.text));
     has_calls_ = calls.total().calls > 0;
     has_unused_rule_ = cli::has_unused_rule(calls.rules());
-    bypasses_ = bypasses_text(find_possible_bypasses(calls.processes()));
+    std::vector<MergedProcess> processes = calls.processes();
+    if (std::filesystem::exists(children.path())) {
+        MergedCalls of_others;
+        visit_recordings({children.path()},
+                         [&](const std::string& path, record::RecordingReader& file) { of_others.add(path, file); });
+        processes.insert(processes.end(), of_others.processes().begin(), of_others.processes().end());
+    }
+    bypasses_ = bypasses_text(find_possible_bypasses(processes));
     if (has_calls_) {
         text += report_table(calls, {.sites = 5, .how_to_see_more = how_to_see_more(recordings)}, STDERR_FILENO);
         if (!bypasses_.empty()) text += fmt::format("Not counted, if it multiplied: {}\n", bypasses_);

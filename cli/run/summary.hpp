@@ -31,12 +31,12 @@ class RunSummary {
     std::vector<std::string> recordings(const RunChildren& children, const record::ProcessFacts& facts) const;
 
     /// Reads the recordings and returns the summary, each line with a line feed; empty if there is nothing to show.
-    std::string read(const std::vector<std::string>& recordings);
+    std::string read(const std::vector<std::string>& recordings, const RunChildren& children);
     /// Returns true if the recordings that were read have calls.
     bool has_calls() const { return has_calls_; }
     /// Returns true if the recordings that were read have a rule that decided no call.
     bool has_unused_rule() const { return has_unused_rule_; }
-    /// Bypasses that the recorded processes had loaded, as a list for people; empty if there are none.
+    /// Bypasses that processes of the run had loaded, as a list for people; empty if there are none.
     const std::string& bypasses() const { return bypasses_; }
 
     void remove_temporary_recordings();

@@ -47,7 +47,18 @@ class JudgedFiles {
         return known != files_.end() ? known->second : files_.emplace(key, judge(object)).first->second;
     }
 
+    /// Returns true for a program in Go. Its runtime ends the process by the system call exit_group, which is no call
+    /// of the C library.
+    bool is_in_go(const std::string& program) {
+        static constexpr std::string_view marker = "Go buildinf:";
+        const auto known = in_go_.find(program);
+        return known != in_go_.end()
+                   ? known->second
+                   : in_go_.emplace(program, !find_markers(program, {&marker, 1}).empty()).first->second;
+    }
+
   private:
+    std::map<std::string, bool> in_go_;
     std::map<std::pair<std::string, std::vector<std::uint8_t>>, JudgedFile> files_;
 };
 
@@ -79,7 +90,7 @@ void add_unread(const std::map<std::string, std::vector<std::string>>& unread, c
 }
 
 /// Explains why the libraries that a process loaded near its end are not known.
-std::string_view unknown_end_text(const MergedProcess& process, const std::vector<MergedProcess>& processes) {
+std::string unknown_end_text(const MergedProcess& process, const std::vector<MergedProcess>& processes) {
     const auto& facts = process.facts;
     // A process has several recordings after an exec, or after a reload, which sets flag_left.
     const bool has_left = (facts.flags & record::format::flag_left) != 0;
@@ -87,32 +98,30 @@ std::string_view unknown_end_text(const MergedProcess& process, const std::vecto
         !has_left && facts.identity.start != 0 && std::ranges::any_of(processes, [&](const MergedProcess& other) {
             return other.facts.identity == facts.identity && other.facts.opened_ticks > facts.opened_ticks;
         });
-    return became_another ? "the process became another program by exec, which the shim does not see coming"
-                          : "the process was killed, or ended without running its exit handlers";
+    if (became_another) return "the process became another program by exec, which the shim does not see coming";
+    return "the process was killed, or ended by a system call past the C library";
 }
 
 /// Adds an entry for each gap in what is known of the libraries that a process loaded and the functions it looked up.
 /// `is_continued`: another recording tells what was loaded later.
 void add_gaps(const MergedProcess& process, const std::vector<MergedProcess>& processes, bool is_continued,
-              PossibleBypasses& bypasses) {
+              JudgedFiles& files, PossibleBypasses& bypasses) {
     const record::RecordedObjects& objects = process.objects;
     if (objects.looked_at_ns == 0) {
         bypasses.add(later_libraries, "which libraries were loaded is not recorded", "", process.path);
-    } else if (!objects.until_exit && !is_continued && process.state != record::RecordingState::live) {
+    } else if (objects.until_exit || is_continued || process.state == record::RecordingState::live) {
+        // All is known, or will be.
+    } else if (files.is_in_go(process.facts.process.executable)) {
+        bypasses.add(later_libraries,
+                     "libraries that a program in Go loads near its end are not known: it ends by a system call past "
+                     "the C library",
+                     "", process.path);
+    } else {
         bypasses.add(later_libraries,
                      fmt::format("libraries that were loaded after {} are not known: {}",
                                  timestamp(objects.looked_at_ns), unknown_end_text(process, processes)),
                      "", process.path);
     }
-    if (objects.are_missing)
-        bypasses.add(
-            unread_libraries,
-            "not all libraries that were loaded are in the recording: there was no room for them, or the process was "
-            "forked while another thread unloaded one",
-            "raise [log] max_size if it was reached", process.path);
-    if (objects.had_lookup_past)
-        bypasses.add(dlsym_past, "a function that multiplies was looked up by dlsym, and given out past the shim", "",
-                     process.path);
 }
 
 /// Adds the children that the shim did not cover.
@@ -130,9 +139,8 @@ void add_children(const MergedProcess& process, PossibleBypasses& bypasses) {
 }
 
 /// Returns false if the process certainly had no driver of a GPU, without which no program reaches one.
-bool may_have_a_gpu(const MergedProcess& process) {
+bool may_have_a_gpu(const record::RecordedObjects& objects) {
     constexpr std::string_view drivers[] = {"libcuda.so", "libamdhip64.so", "libhsa-runtime64.so", "libze_loader.so"};
-    const record::RecordedObjects& objects = process.objects;
     if (objects.looked_at_ns == 0 || objects.are_missing) return true;
     return std::ranges::any_of(objects.all, [&](const record::RecordedObject& object) {
         const std::string_view name = system::base_name(object.path);
@@ -140,18 +148,20 @@ bool may_have_a_gpu(const MergedProcess& process) {
     });
 }
 
-void add_process(const MergedProcess& process, const std::vector<MergedProcess>& processes, JudgedFiles& files,
-                 PossibleBypasses& bypasses) {
+/// Adds the bypasses in the files that a process had loaded. `recording`: the file that names them. `pins`: those of
+/// the process. `remark`: words at the end of each reason.
+void add_files(const record::RecordedObjects& objects, std::uint16_t pins, const std::string& recording,
+               std::string_view remark, JudgedFiles& files, PossibleBypasses& bypasses) {
     std::map<std::string, std::vector<std::string>> unread;
-    const bool has_gpu = may_have_a_gpu(process);
-    for (const record::RecordedObject& object : process.objects.all) {
+    const bool has_gpu = may_have_a_gpu(objects);
+    for (const record::RecordedObject& object : objects.all) {
         const JudgedFile& judged = files.of(object);
         for (const Bypass& bypass : judged.bypasses) {
             if (bypass.device == "gpu" && !has_gpu) continue;
             const std::string title = bypass.title == bypass.name ? "" : bypass.title + " ";
-            const bool is_pinned = (process.facts.process.pins & bypass.pins) == bypass.pins;
-            bypasses.add(bypass.name, fmt::format("{}in {}: {}", title, object.path, bypass.message), bypass.remedy,
-                         process.path, is_pinned ? bypass.pins : 0);
+            const bool is_pinned = (pins & bypass.pins) == bypass.pins;
+            bypasses.add(bypass.name, fmt::format("{}in {}: {}{}", title, object.path, bypass.message, remark),
+                         bypass.remedy, recording, is_pinned ? bypass.pins : 0);
         }
         if (!judged.why_unread.empty()) unread[judged.why_unread].emplace_back(system::base_name(object.path));
         if (object.is_bound_past)
@@ -159,14 +169,48 @@ void add_process(const MergedProcess& process, const std::vector<MergedProcess>&
                 bound_past,
                 fmt::format("{}: opened with RTLD_DEEPBIND, linked so that it looks into itself first, or a BLAS "
                             "comes before the shim (in LD_PRELOAD, or in the program); what it multiplies by "
-                            "the functions of a BLAS goes past the shim",
-                            object.path),
-                "", process.path);
+                            "the functions of a BLAS goes past the shim{}",
+                            object.path, remark),
+                "", recording);
     }
-    add_unread(unread, process.path, bypasses);
+    add_unread(unread, recording, bypasses);
+    if (objects.are_missing)
+        bypasses.add(
+            unread_libraries,
+            fmt::format("not all libraries that were loaded are in the recording: there was no room for them, or the "
+                        "process was forked while another thread unloaded one{}",
+                        remark),
+            "raise [log] max_size if it was reached", recording);
+    if (objects.had_lookup_past)
+        bypasses.add(
+            dlsym_past,
+            fmt::format("a function that multiplies was looked up by dlsym, and given out past the shim{}", remark),
+            "", recording);
+}
+
+/// Adds the bypasses of processes that ended without a recording, since they made no call that the shim sees.
+void add_marks(const MergedProcess& process, JudgedFiles& files, PossibleBypasses& bypasses) {
+    for (const record::RecordedMark& mark : process.marks) {
+        const std::string remark =
+            fmt::format("; in a process of {} without a call that is seen", system::base_name(mark.program));
+        add_files(mark.objects, mark.pins, process.path, remark, files, bypasses);
+    }
+    if (process.missed_marks > 0)
+        bypasses.add(
+            unread_libraries,
+            fmt::format("the libraries of {} more processes without a call that is seen are not known: there "
+                        "was no room to note them",
+                        process.missed_marks),
+            "", process.path);
+}
+
+void add_process(const MergedProcess& process, const std::vector<MergedProcess>& processes, JudgedFiles& files,
+                 PossibleBypasses& bypasses) {
+    add_files(process.objects, process.facts.process.pins, process.path, "", files, bypasses);
     add_children(process, bypasses);
+    add_marks(process, files, bypasses);
     if (process.is_children_only()) return;
-    add_gaps(process, processes, is_continued(process, processes), bypasses);
+    add_gaps(process, processes, is_continued(process, processes), files, bypasses);
 }
 
 }  // namespace

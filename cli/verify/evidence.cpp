@@ -61,8 +61,12 @@ Json evidence_of(const MergedProcess& process, const TimeSpan& calls) {
                  {"last_call", time_or_null(calls.last_ns)},
                  {"calls", process.calls},
                  {"files", Json::array()}};
-    for (const record::RecordedObject& object : process.objects.all)
-        json["files"].push_back({{"path", object.path}, {"build_id", text_or_null(hex(object.build_id))}});
+    const auto add = [&](const record::RecordedObjects& objects) {
+        for (const record::RecordedObject& object : objects.all)
+            json["files"].push_back({{"path", object.path}, {"build_id", text_or_null(hex(object.build_id))}});
+    };
+    add(process.objects);
+    for (const record::RecordedMark& mark : process.marks) add(mark.objects);
     return json;
 }
 

@@ -173,10 +173,10 @@ Verified verify_calls(const MergedCalls& calls, const std::vector<ReadingProblem
 constexpr std::string_view scope_note =
     "Products that the shim does not see are judged by the files that the processes had loaded and the programs that "
     "they started. Not judged: code that programs generate or load themselves at run time (for a GPU, for example), "
-    "LAPACK routines that multiply inside their own library, linker namespaces of dlmopen, and programs started by "
-    "system calls past the C library or elsewhere (by ssh, srun or a container service). A recording is no seal: "
-    "anyone "
-    "who can write to it can change it.";
+    "LAPACK routines that multiply inside their own library, linker namespaces of dlmopen, processes that were "
+    "killed "
+    "before their first product, and programs started by system calls past the C library or elsewhere (by ssh, srun "
+    "or a container service). A recording is no seal: anyone who can write to it can change it.";
 
 Json json_of(const PossibleBypass& bypass) {
     return {{"bypass", bypass.name},

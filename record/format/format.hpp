@@ -439,6 +439,33 @@ struct ChildRecord {
 };
 static_assert(sizeof(ChildRecord) == 256);
 
+// ---- marks --------------------------------------------------------------------------------------------------------
+
+inline constexpr std::size_t mark_limit = 256;
+inline constexpr std::uint32_t mark_lacks_files = 1;      ///< some loaded files found no room in the mark
+inline constexpr std::uint32_t mark_has_lookup_past = 2;  ///< dlsym returned a library's own function, not the shim's
+
+/// A mark: the files that a process had loaded which ended without a recording. Processes that had the same files and
+/// pins share one mark. Marks are in the file for the children of a run, number i in its segment i + 1.
+struct MarkSegment {
+    std::uint32_t published;  ///< 1: the mark is whole; stored last
+    std::uint32_t flags;      ///< bits mark_…
+    std::int64_t noted_ns;    ///< end of the first process that left this mark: nanoseconds since 1970, UTC
+    std::uint16_t pins;       ///< ProcessFacts::pins
+    std::uint8_t reserved[6];
+    std::uint32_t count;            ///< number of files; the first is the program
+    std::uint32_t size;             ///< bytes of `files` in use
+    char files[segment_size - 32];  ///< of each file a MarkedFile, its path and its build id, one after the other
+};
+static_assert(sizeof(MarkSegment) == segment_size && offsetof(MarkSegment, files) == 32);
+
+struct MarkedFile {
+    std::uint16_t path_size;
+    std::uint8_t build_id_size;
+    std::uint8_t flags;  ///< bits object_…
+};
+static_assert(sizeof(MarkedFile) == 4);
+
 /// The first segment of a file. Fields with different writers are on cache lines of their own.
 struct Header {
     // 0: written once, by the writer
@@ -504,13 +531,15 @@ struct Header {
     // 928
     std::uint64_t lost_audits;        ///< audits that found no space
     std::uint64_t lost_fingerprints;  ///< fingerprints that found no space
-    // 944
-    std::uint8_t reserved6[4096 - 944];
+    // 944: in the file for the children of a run
+    std::uint32_t marks_missed;  ///< processes whose mark found no room
+    std::uint8_t reserved6[4096 - 948];
     // 4096
     ChangeRecord changes[change_limit];
     // 20480
     ChildRecord children[child_limit];
-    std::uint8_t reserved7[32768 - 20480 - sizeof(ChildRecord) * child_limit];
+    // 30720: in the file for the children of a run
+    std::uint64_t marks[mark_limit];  ///< hash of each mark's content; 0: unused
     // 32768: the texts
     char text[32768];
 };
@@ -519,7 +548,7 @@ static_assert(offsetof(Header, process_start) == 64 && offsetof(Header, texts) =
 static_assert(offsetof(Header, next_segment) == 256 && offsetof(Header, command) == 320);
 static_assert(offsetof(Header, answered) == 384 && offsetof(Header, objects_looked_at) == 896);
 static_assert(offsetof(Header, changes) == 4096 && offsetof(Header, children) == 20480 &&
-              offsetof(Header, text) == 32768);
+              offsetof(Header, marks) == 30720 && offsetof(Header, text) == 32768);
 
 // ---- the values of enumerations that are in files: a new one goes to the end -------------------------------------
 

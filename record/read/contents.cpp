@@ -2,7 +2,9 @@
 #include "record/read/reader.hpp"
 
 #include <algorithm>
+#include <cstring>
 #include <memory>
+#include <string_view>
 #include <utility>
 
 #include "record/format/audit_fields.hpp"
@@ -133,6 +135,7 @@ void RecordingReader::read_segments(const format::Header& header) {
     decisions_->start(std::move(rows), std::move(index[SegmentKind::strings]), counters_.size());
     read_changes(header);
     read_children(header);
+    if ((header.flags & format::flag_children_only) != 0) read_marks(header);
 }
 
 void RecordingReader::visit_audits(const AuditVisitor& visitor) const {
@@ -373,6 +376,56 @@ void RecordingReader::read_children(const format::Header& header) {
         child.first_ns = std::clamp(record.first_ns, -farthest_time_ns, farthest_time_ns);
         child.last_ns = std::clamp(record.last_ns, -farthest_time_ns, farthest_time_ns);
         children_.push_back(std::move(child));
+    }
+}
+
+namespace {
+
+/// Reads the files of a mark. Returns false if they are not whole.
+bool read_files(const format::MarkSegment& segment, RecordedMark& mark) {
+    if (segment.size > sizeof segment.files) return false;
+    std::string_view left(segment.files, segment.size);
+    const auto take = [&](std::size_t size) {
+        const std::string_view taken = left.substr(0, size);
+        left.remove_prefix(taken.size());
+        return taken;
+    };
+    for (std::uint32_t i = 0; i < segment.count; ++i) {
+        format::MarkedFile file;
+        if (left.size() < sizeof file) return false;
+        std::memcpy(&file, take(sizeof file).data(), sizeof file);
+        if (left.size() < std::size_t{file.path_size} + file.build_id_size) return false;
+        RecordedObject object;
+        object.path = take(file.path_size);
+        object.first_seen_ns = mark.noted_ns;
+        const std::string_view id = take(file.build_id_size);
+        object.build_id.assign(id.begin(), id.end());
+        object.is_bound_past = (file.flags & format::object_is_bound_past) != 0;
+        mark.objects.all.push_back(std::move(object));
+    }
+    return !mark.objects.all.empty();
+}
+
+}  // namespace
+
+void RecordingReader::read_marks(const format::Header& header) {
+    missed_marks_ = header.marks_missed;
+    const auto segment = std::make_unique<format::MarkSegment>();
+    for (std::size_t i = 0; i < format::mark_limit && header.marks[i] != 0; ++i) {
+        bytes_->read_into((i + 1) * format::segment_size, *segment);
+        RecordedMark mark;
+        mark.pins = segment->pins;
+        mark.noted_ns = std::clamp(segment->noted_ns, -farthest_time_ns, farthest_time_ns);
+        if (segment->published != 1 || !read_files(*segment, mark)) {
+            ++missed_marks_;
+            continue;
+        }
+        mark.program = mark.objects.all.front().path;
+        mark.objects.looked_at_ns = mark.noted_ns;
+        mark.objects.until_exit = true;
+        mark.objects.are_missing = (segment->flags & format::mark_lacks_files) != 0;
+        mark.objects.had_lookup_past = (segment->flags & format::mark_has_lookup_past) != 0;
+        marks_.push_back(std::move(mark));
     }
 }
 

@@ -172,6 +172,14 @@ struct RecordedRule {
     bool is_used = false;  ///< the rule has decided a call
 };
 
+/// The files that a process of a `fp32shim run` had loaded which ended without a recording.
+struct RecordedMark {
+    std::string program;        ///< path of the program; empty: not known
+    std::uint16_t pins = 0;     ///< ProcessFacts::pins
+    std::int64_t noted_ns = 0;  ///< end of the first process with these files: nanoseconds since 1970, UTC
+    RecordedObjects objects;
+};
+
 class RecordingReader;
 
 /// Iterates over the single calls that the level `calls` records. For one thread. The reader must outlive it, and not
@@ -294,6 +302,11 @@ class RecordingReader {
     /// Returns the number of starts without the shim that found no space in the file.
     std::uint32_t missed_children() const { return missed_children_; }
 
+    /// Returns the marks of processes without a recording. They are in the file for the children of a run.
+    const std::vector<RecordedMark>& marks() const { return marks_; }
+    /// Returns the number of marks that found no space in the file, or are not whole.
+    std::uint32_t missed_marks() const { return missed_marks_; }
+
     /// Returns the number of calls, those without a row included.
     std::uint64_t total_calls() const { return total_calls_; }
     /// Returns the number of calls for which no counter had space, not even the overflow row; counters() lacks them.
@@ -359,6 +372,7 @@ class RecordingReader {
     void read_changes(const format::Header& header);
     RecordedChange make_change(const format::ChangeRecord& record, std::uint64_t offset);
     void read_children(const format::Header& header);
+    void read_marks(const format::Header& header);
 
     std::uint64_t duration_ns(std::uint64_t ticks) const;
     const format::CounterRecord* counters_of(std::uint32_t row) const;
@@ -378,6 +392,7 @@ class RecordingReader {
     std::map<std::uint32_t, SlotEvents> events_;             // by slot
     std::vector<RecordedChange> changes_;
     std::vector<RecordedChild> children_;
+    std::vector<RecordedMark> marks_;
     std::vector<SegmentPlace> audit_segments_;        // by slot, then sequence
     std::vector<SegmentPlace> fingerprint_segments_;  // likewise
     std::vector<SegmentPlace> rule_segments_;
@@ -385,7 +400,7 @@ class RecordingReader {
     mutable RecordedObjects objects_;
     std::uint64_t total_calls_ = 0, uncounted_calls_ = 0, uncounted_events_ = 0, lost_audits_ = 0;
     std::uint64_t lost_fingerprints_ = 0;
-    std::uint32_t lost_changes_ = 0, missed_children_ = 0;
+    std::uint32_t lost_changes_ = 0, missed_children_ = 0, missed_marks_ = 0;
 };
 
 }  // namespace fp32shim::record

@@ -91,16 +91,6 @@ void fill(Header& header, std::uint64_t run) {
     std::atomic_ref(header.magic).store(format::magic, std::memory_order_release);
 }
 
-/// Maps the header of an open file and calls `use` with it. Returns 0, or an errno if it cannot be mapped.
-template <class Use>
-int with_header(int descriptor, const Use& use) {
-    const long mapped = raw::syscall6(SYS_mmap, 0, sizeof(Header), PROT_READ | PROT_WRITE, MAP_SHARED, descriptor, 0);
-    if (mapped < 0) return static_cast<int>(-mapped);
-    use(*reinterpret_cast<Header*>(mapped));
-    raw::syscall6(SYS_munmap, mapped, sizeof(Header));
-    return 0;
-}
-
 int write_new_file(int descriptor, std::uint64_t run) {
     if (const int error = allocate_space(descriptor, 0, sizeof(Header)); error != 0) return error;
     return with_header(descriptor, [&](Header& header) { fill(header, run); });
@@ -190,23 +180,28 @@ void note_child(Header& header, const UnseenChild& child, ChildEvent event) {
     std::atomic_ref(header.children_missed).fetch_add(one, std::memory_order_relaxed);
 }
 
-int note_child(const ChildrenFile& file, const UnseenChild& child, ChildEvent event) {
-    const system::SignalHold hold(system::SignalHold::all);
+int open_children_file(const ChildrenFile& file) {
     const int folder = file.folder >= 0 ? file.folder : AT_FDCWD;
     int descriptor = open_existing(file, folder);
     if (descriptor == -ENOENT) {
         // Not on the stack, which in a signal handler may be small.
         auto* const name = static_cast<char*>(map_private_pages(path_capacity, InChild::nothing));
-        if (name == nullptr) return ENOMEM;
+        if (name == nullptr) return -ENOMEM;
         const int error = make(file, folder, {name, path_capacity});
         unmap_pages(name, path_capacity);
-        if (error != 0) return error;
+        if (error != 0) return -error;
         descriptor = open_existing(file, folder);
     }
+    if (descriptor < 0 || is_the_file(descriptor, file.run)) return descriptor;
+    raw::close(descriptor);
+    return -EEXIST;
+}
+
+int note_child(const ChildrenFile& file, const UnseenChild& child, ChildEvent event) {
+    const system::SignalHold hold(system::SignalHold::all);
+    const int descriptor = open_children_file(file);
     if (descriptor < 0) return -descriptor;
-    int error = EEXIST;
-    if (is_the_file(descriptor, file.run))
-        error = with_header(descriptor, [&](Header& header) { note_child(header, child, event); });
+    const int error = with_header(descriptor, [&](Header& header) { note_child(header, child, event); });
     raw::close(descriptor);
     return error;
 }

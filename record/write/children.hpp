@@ -3,12 +3,15 @@
 // signal handler. So: raw system calls, little stack, no allocation, no lock, errno left alone.
 #pragma once
 
+#include <sys/mman.h>
+
 #include <cstdint>
 #include <span>
 #include <string_view>
 
 #include "record/format/format.hpp"
 #include "record/why_unseen.hpp"
+#include "system/raw_syscall.hpp"
 
 namespace fp32shim::record {
 
@@ -35,7 +38,21 @@ struct ChildrenFile {
     int folder = -1;        ///< descriptor of the folder that `path` is relative to; -1: the current folder
     std::uint64_t run = 0;  ///< number of the `fp32shim run`, as in ProcessFacts
 };
-/// Notes a child in the file for children, which is made if it is missing. Returns 0 or an errno.
+/// Opens the file for children, which is made if it is missing. Returns a descriptor or a negative errno.
+/// Precondition: signals are held.
+int open_children_file(const ChildrenFile& file);
+/// Maps the header of the open file and calls `use` with it. Returns 0, or an errno if it cannot be mapped.
+template <class Use>
+int with_header(int descriptor, const Use& use) {
+    using system::raw::syscall6;
+    const long mapped =
+        syscall6(SYS_mmap, 0, sizeof(format::Header), PROT_READ | PROT_WRITE, MAP_SHARED, descriptor, 0);
+    if (mapped < 0) return static_cast<int>(-mapped);
+    use(*reinterpret_cast<format::Header*>(mapped));
+    syscall6(SYS_munmap, mapped, sizeof(format::Header));
+    return 0;
+}
+/// Notes a child in the file for children. Returns 0 or an errno.
 int note_child(const ChildrenFile& file, const UnseenChild& child, ChildEvent event);
 
 /// Returns `run.children.fp32rec` for `run.fp32rec`, in `out` with a NUL behind it; empty: it is too long.

@@ -161,7 +161,13 @@ class Recording {
     void note_left(const Recording* next);
     /// Returns true if this process has a file already. A forked child has none before its first call.
     bool is_of_this_process() const;
-    /// Notes that the program called `exit`. Called after its objects are noted. Precondition: is_of_this_process().
+    /// Returns true if the process that this file belongs to has the id `process`: false in its child of vfork.
+    bool is_of_process(std::int32_t process) const { return is_of_this_process() && header()->pid == process; }
+    /// Returns true if the last look at the loaded objects had this stamp (RecordingObjects::stamp), also if it was
+    /// the parent's, before a fork.
+    bool saw_objects(std::uint64_t stamp) const { return objects_.stamp() == stamp; }
+    /// Notes that the program called `exit` or `_exit`. Called after its objects are noted. Precondition:
+    /// is_of_this_process().
     void note_exit();
 
     /// Notes the state of the reader of Python's stacks. Has no effect in a forked child without a file of its own.

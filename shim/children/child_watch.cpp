@@ -5,17 +5,21 @@
 #include <sys/auxv.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <charconv>
 #include <cstdint>
+#include <iterator>
 #include <span>
 #include <string_view>
 
 #include "record/log_path.hpp"
 #include "record/process_facts.hpp"
 #include "record/write/children.hpp"
+#include "record/write/mark.hpp"
 #include "record/write/memory.hpp"
 #include "shim/loader/elf/objects.hpp"
+#include "shim/loader/loaded_files.hpp"
 #include "shim/memory/arena.hpp"
 #include "shim/settings/settings.hpp"
 #include "system/inline_text.hpp"
@@ -24,6 +28,7 @@
 #include "system/own_descriptor.hpp"
 #include "system/raw_syscall.hpp"
 #include "system/stderr_line.hpp"
+#include "system/this_process.hpp"
 
 namespace fp32shim {
 namespace {
@@ -39,15 +44,13 @@ struct Start {
     std::string_view log;
     record::RunNote run;
     std::string_view children_folder;  ///< folder of the file where a run notes children that the shim will not see
+    std::int32_t process = 0;          ///< id of the process that executed this program; 0: not known
     std::int32_t first_process = 0;    ///< id of the process that `fp32shim run` started; a forked child has another
 };
 constinit Start start;
 constinit std::atomic<bool> is_to_be_recorded{false};
 constinit system::OwnDescriptor folder_before_chroot;
 constinit std::atomic<bool> has_another_root{false};
-
-/// The environment variable with the process id of `fp32shim run`. The program has this id, or is its child.
-constexpr std::string_view run_process_variable = "FP32SHIM_RUN_PROCESS";
 
 /// Checks that memory which the program passes to execve is mapped. The shim reads that memory before the kernel
 /// does, and must not crash where the kernel would return an error. Remembers the last page checked.
@@ -97,12 +100,15 @@ __attribute__((constructor)) void begin_to_watch() {
     const std::size_t slash = start.run.children_path.rfind('/');
     if (slash != std::string_view::npos)
         start.children_folder = arena_copy(start.run.children_path.substr(0, slash + 1));
-    const std::string_view run_process = value_of(environ, run_process_variable);
+    std::string_view run_process = value_of(environ, record::run_process_variable);
+    const bool is_child_of_run = run_process.starts_with(record::run_process_is_parent);
+    if (is_child_of_run) run_process.remove_prefix(record::run_process_is_parent.size());
     std::int32_t process = 0;
     std::from_chars(run_process.data(), run_process.data() + run_process.size(), process);
     const std::int32_t self = system::raw::getpid();
-    if (process != 0 && (process == self || process == system::raw::syscall6(SYS_getppid)))
+    if (process != 0 && process == (is_child_of_run ? system::raw::syscall6(SYS_getppid) : self))
         start.first_process = self;
+    if (system::this_process() == 1) start.process = self;
     is_to_be_recorded.store(true, std::memory_order_release);
 }
 
@@ -161,14 +167,14 @@ WhyUnseen judge_environment(char* const* environment) {
     return WhyUnseen::seen;
 }
 
-int note_in_the_runs_file(const record::UnseenChild& child, record::ChildEvent event) {
+record::ChildrenFile runs_file() {
     const std::string_view path = start.run.children_path;
     record::ChildrenFile file{path.data(), -1, start.run.number};
     if (has_another_root.load(std::memory_order_relaxed) && folder_before_chroot.is_ours()) {
         file.path = path.data() + start.children_folder.size();
         file.folder = folder_before_chroot.number();
     }
-    return record::note_child(file, child, event);
+    return file;
 }
 
 /// Notes in a file beside this process's own recording that a child will not be seen. Returns 0 or an errno.
@@ -197,11 +203,60 @@ void say_not_noted(const record::UnseenChild& child, int error) {
     system::stderr_line(out.view());
 }
 
+/// Programs of which a run may start thousands and that multiply nothing themselves, wherever the system keeps them.
+/// All others leave marks, once for equal ones, so this list need not be complete.
+constexpr std::string_view tools[] = {
+    "ar",      "as",      "awk",      "basename", "bash",   "busybox",  "cat",         "cc1",      "cc1plus",
+    "chmod",   "chown",   "collect2", "cp",       "cpp",    "cut",      "dash",        "date",     "df",
+    "dirname", "du",      "echo",     "env",      "expr",   "find",     "g++",         "gawk",     "gcc",
+    "getconf", "git",     "gmake",    "grep",     "head",   "hostname", "id",          "install",  "ld",
+    "ld.bfd",  "ld.gold", "ldconfig", "ln",       "ls",     "lscpu",    "lto-wrapper", "lto1",     "make",
+    "mawk",    "mkdir",   "mktemp",   "mv",       "nice",   "ninja",    "nm",          "nproc",    "objcopy",
+    "objdump", "printf",  "ps",       "pwd",      "ranlib", "readelf",  "readlink",    "realpath", "rm",
+    "rmdir",   "sed",     "seq",      "sh",       "sleep",  "sort",     "stat",        "strip",    "stty",
+    "tail",    "tar",     "tee",      "test",     "touch",  "tr",       "true",        "tty",      "uname",
+    "uniq",    "wc",      "which",    "whoami",   "xargs",
+};
+
+bool is_tool(std::string_view program) {
+    std::string_view name = system::base_name(program);
+    if (name == "fp32shim") return true;
+    if (!program.starts_with("/usr/") && !program.starts_with("/bin/") && !program.starts_with("/sbin/"))
+        return false;
+    constexpr std::string_view platform = "-linux-gnu-";
+    if (const std::size_t at = name.find(platform); at != std::string_view::npos)
+        name.remove_prefix(at + platform.size());
+    if (const std::size_t dash = name.rfind('-');
+        dash != std::string_view::npos && name.find_first_not_of("0123456789", dash + 1) == std::string_view::npos)
+        name = name.substr(0, dash);
+    return std::ranges::find(tools, name) != std::end(tools);
+}
+
+std::uint16_t pins_in(char* const* environment) {
+    std::uint16_t pins = record::pins_known;
+    for (const record::Pin& pin : record::all_pins) {
+        const std::size_t equals = pin.entry.find('=');
+        if (value_of(environment, pin.entry.substr(0, equals)) == pin.entry.substr(equals + 1)) pins |= pin.bit;
+    }
+    return pins;
+}
+
+void say_not_marked(int error) {
+    static constinit system::OncePerProcess said;
+    if (error == ENOENT || !said.first()) return;  // ENOENT: the run has ended, and removed its folder
+    char line[512];
+    system::LineWriter out(line);
+    out.text("the files that this process had loaded cannot be noted for fp32shim verify: ");
+    out.text(system::describe_io_error(error).meaning);
+    system::stderr_line(out.view());
+}
+
 void note(const record::UnseenChild& child, record::ChildEvent event) {
     const record::Recording* recording = recording_in_force();
     if (recording != nullptr && recording->note_child(child, event)) return;
     if (start.run.number == 0 && start.log.empty()) return;
-    const int error = start.run.number != 0 ? note_in_the_runs_file(child, event) : note_beside_the_log(child, event);
+    const int error =
+        start.run.number != 0 ? record::note_child(runs_file(), child, event) : note_beside_the_log(child, event);
     if (error != 0 && event == record::ChildEvent::starts) say_not_noted(child, error);
 }
 
@@ -236,6 +291,22 @@ bool has_to_leave_a_recording() {
     // A program that has given up rights, or has another root folder, could not write the recording.
     const std::size_t slash = start.log.rfind('/');
     return slash != std::string_view::npos && is_in_reach(start.log.substr(0, slash + 1), W_OK | X_OK);
+}
+
+void leave_mark() {
+    if (start.run.number == 0 || start.run.children_path.empty()) return;
+    const record::Recording* parents = recording_in_force();
+    if (parents != nullptr && has_loaded_nothing_since(*parents)) return;
+    record::Mark mark;
+    if (is_tool(mark.program())) return;
+    note_files_at_exit(mark);
+    if (const int error = mark.write(runs_file(), pins_in(environ)); error != 0) say_not_marked(error);
+}
+
+bool shares_parents_memory() {
+    const std::int32_t self = system::raw::getpid();
+    if (const record::Recording* recording = own_recording()) return !recording->is_of_process(self);
+    return system::this_process() == 1 && start.process != 0 && start.process != self;
 }
 
 void keep_children_folder() {

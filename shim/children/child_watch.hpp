@@ -37,6 +37,13 @@ bool watches_children();
 /// be written. The caller then makes it as the process ends, so that its loaded objects are known.
 bool has_to_leave_a_recording();
 
+/// Leaves a mark in the run's file: the files that this process has loaded, for a process that has no recording. A
+/// process of no run leaves none, nor does a well-known tool without products, such as a shell. Async-signal-safe.
+void leave_mark();
+
+/// Returns true in a child that shares its parent's memory (vfork), so far as that can be known.
+bool shares_parents_memory();
+
 /// Opens the folder of the file that notes unseen children, so that it stays accessible. To be called before the
 /// process changes the meaning of paths (chroot, mount).
 void keep_children_folder();

@@ -13,7 +13,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <atomic>
 #include <climits>
 #include <cstdarg>
 #include <cstddef>
@@ -28,24 +27,6 @@
 
 namespace fp32shim {
 namespace {
-
-/// The function that a hook of the shim goes on to (the C library's, or another preload's), found on first use.
-template <class Function>
-class Next {
-  public:
-    explicit constexpr Next(const char* name) : name_(name) {}
-    Function* get() {
-        Function* known = function_.load(std::memory_order_relaxed);
-        if (known != nullptr) return known;
-        known = reinterpret_cast<Function*>(next_definition(name_));
-        function_.store(known, std::memory_order_relaxed);
-        return known;
-    }
-
-  private:
-    const char* name_;
-    std::atomic<Function*> function_{nullptr};
-};
 
 int no_such_function() {
     errno = ENOSYS;

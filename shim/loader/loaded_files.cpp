@@ -78,21 +78,29 @@ bool is_bound_past(const elf::Object& object) {
 
 enum class Bindings : bool { leave, check };
 
-/// Notes an object's file; with Bindings::check, if it calls past the shim. Precondition: an elf::Reading is held.
-void note(record::RecordingObjects::Walk& walk, const link_map* map, Bindings bindings) {
+/// Notes an object's file; with Bindings::check, if it calls past the shim. `list` is a record::Mark or a walk of
+/// record::RecordingObjects. Precondition: an elf::Reading is held.
+template <class List>
+void note(List& list, const link_map* map, Bindings bindings) {
     const std::string_view path = system::view(map->l_name);
     if (map == elf::own_object() || is_of_the_kernel(path) || !elf::is_mapped(map)) return;
     const bool is_past = bindings == Bindings::check && is_bound_past(elf::read_object(map));
-    walk.add({path, elf::build_id(map), is_past});
+    list.add({path, elf::build_id(map), is_past});
 }
 
-/// Notes the files of all loaded objects, like note(). Precondition: an elf::Reading is held.
+/// Notes the files of all loaded objects in `list`, like note(), and in `notes` all else. Precondition: an
+/// elf::Reading is held.
+template <class List, class Notes>
+void note_all(List& list, Notes& notes, Bindings bindings) {
+    for (const link_map* map = elf::first_object(); map != nullptr; map = map->l_next) note(list, map, bindings);
+    if (has_lookup_past.load(std::memory_order_relaxed)) notes.note_lookup_past();
+    // Objects whose unloading was under way when this process was forked cannot be named any more.
+    if (!elf::list_is_whole()) notes.note_missed();
+}
+
 void note_all(record::RecordingObjects& objects, Bindings bindings) {
     record::RecordingObjects::Walk walk(objects);
-    for (const link_map* map = elf::first_object(); map != nullptr; map = map->l_next) note(walk, map, bindings);
-    if (has_lookup_past.load(std::memory_order_relaxed)) objects.note_lookup_past();
-    // Objects whose unloading was under way when this process was forked cannot be named any more.
-    if (!elf::list_is_whole()) objects.note_missed();
+    note_all(walk, objects, bindings);
 }
 
 }  // namespace
@@ -123,6 +131,13 @@ void note_files_at_exit(record::RecordingObjects& objects) {
     note_all(objects, Bindings::check);
     objects.note_complete(stamp);
 }
+
+void note_files_at_exit(record::Mark& mark) {
+    const elf::Reading reading;
+    note_all(mark, mark, Bindings::check);
+}
+
+bool has_loaded_nothing_since(const record::Recording& recording) { return recording.saw_objects(objects_stamp()); }
 
 void note_lookup_past(record::RecordingObjects* objects) {
     has_lookup_past.store(true, std::memory_order_relaxed);

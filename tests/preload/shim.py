@@ -47,8 +47,8 @@ LP64_BLAS = ["openblas", "reference", "blis"]
 # What the shim exports beside products and its C API: to hear of libraries, and of programs that are not covered.
 LOADER_HOOKS = {"dlsym", "dlvsym", "dlclose"}
 STARTER_HOOKS = {
-    "chroot", "execl", "execle", "execlp", "execv", "execve", "execveat", "execvp", "execvpe", "fexecve", "mount",
-    "pivot_root", "popen", "posix_spawn", "posix_spawnp", "setns", "system",
+    "_Exit", "_exit", "chroot", "execl", "execle", "execlp", "execv", "execve", "execveat", "execvp", "execvpe", "fexecve", "mount",
+    "pivot_root", "popen", "posix_spawn", "posix_spawnp", "quick_exit", "setns", "system",
 }
 # Called by the copies of NVTX and ITT in programs.
 RANGE_HOOKS = {"InitializeInjectionNvtx2", "InitializeInjectionNvtx2Preinject", "__itt_api_init"}

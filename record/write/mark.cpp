@@ -1,0 +1,113 @@
+#include "record/write/mark.hpp"
+
+#include <errno.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cstring>
+
+#include "record/write/file.hpp"
+#include "record/write/memory.hpp"
+#include "system/hash.hpp"
+#include "system/raw_syscall.hpp"
+#include "system/signal_hold.hpp"
+
+namespace fp32shim::record {
+
+namespace raw = system::raw;
+
+using format::Header;
+using format::MarkSegment;
+
+namespace {
+
+std::uint64_t hash_of(const MarkSegment& mark) {
+    return system::Hash().add(mark.pins).add(mark.flags).add(std::string_view(mark.files, mark.size)).value();
+}
+
+bool write_all(int descriptor, const void* bytes, std::size_t size, std::uint64_t offset) {
+    const long written =
+        raw::uninterrupted([&] { return raw::syscall6(SYS_pwrite64, descriptor, bytes, size, offset); });
+    return written == static_cast<long>(size);
+}
+
+/// Writes the mark into segment `number` of the file, its first word last. Returns 0 or an errno.
+int write_segment(int descriptor, const MarkSegment& mark, std::size_t number) {
+    const std::uint64_t offset = number * format::segment_size;
+    const std::size_t size = offsetof(MarkSegment, files) + mark.size;
+    if (const int error = allocate_space(descriptor, offset, size); error != 0) return error;
+    const std::uint32_t published = 1;
+    const bool is_written =
+        write_all(descriptor, &mark, size, offset) && write_all(descriptor, &published, sizeof published, offset);
+    return is_written ? 0 : EIO;
+}
+
+/// Finds a place for the mark in the file. Returns 0, also if the file has the mark already or is full, or an errno.
+int put(Header& header, int descriptor, const MarkSegment& mark) {
+    const std::uint64_t hash = hash_of(mark);
+    for (std::size_t i = 0; i < format::mark_limit; ++i) {
+        const std::atomic_ref place(header.marks[i]);
+        std::uint64_t found = place.load(std::memory_order_acquire);
+        if (found == 0 && place.compare_exchange_strong(found, hash, std::memory_order_acq_rel))
+            return write_segment(descriptor, mark, i + 1);
+        if (found == hash) return 0;
+    }
+    std::atomic_ref(header.marks_missed).fetch_add(1, std::memory_order_relaxed);
+    return 0;
+}
+
+}  // namespace
+
+/// Memory of a mark that is too much for the stack of a signal handler.
+struct Mark::Pages {
+    MarkSegment segment;
+    char program[path_capacity];
+};
+
+Mark::Mark() : pages_(static_cast<Pages*>(map_private_pages(sizeof(Pages), InChild::nothing))) {
+    if (pages_ == nullptr) return;
+    const long size = raw::readlink("/proc/self/exe", pages_->program, sizeof pages_->program);
+    if (size > 0) program_ = {pages_->program, static_cast<std::size_t>(size)};
+}
+
+Mark::~Mark() {
+    if (pages_ != nullptr) unmap_pages(pages_, sizeof(Pages));
+}
+
+void Mark::set_flag(std::uint32_t flag) {
+    if (pages_ != nullptr) pages_->segment.flags |= flag;
+}
+
+void Mark::add(const LoadedFile& file) {
+    if (pages_ == nullptr) return;
+    MarkSegment& segment = pages_->segment;
+    const std::string_view path = file.path.empty() ? program_ : file.path;
+    const std::size_t id_size = std::min(file.build_id.size(), format::build_id_limit);
+    const format::MarkedFile entry{static_cast<std::uint16_t>(path.size()), static_cast<std::uint8_t>(id_size),
+                                   static_cast<std::uint8_t>(file.is_bound_past ? format::object_is_bound_past : 0)};
+    if (sizeof entry + path.size() + id_size > sizeof segment.files - segment.size) return note_missed();
+    const auto append = [&](const void* bytes, std::size_t size) {
+        std::memcpy(segment.files + segment.size, bytes, size);
+        segment.size += static_cast<std::uint32_t>(size);
+    };
+    append(&entry, sizeof entry);
+    append(path.data(), path.size());
+    append(file.build_id.data(), id_size);
+    ++segment.count;
+}
+
+int Mark::write(const ChildrenFile& file, std::uint16_t pins) const {
+    if (pages_ == nullptr) return ENOMEM;
+    MarkSegment& segment = pages_->segment;
+    segment.noted_ns = raw::realtime_ns();
+    segment.pins = pins;
+    const system::SignalHold hold(system::SignalHold::all);
+    const int descriptor = open_children_file(file);
+    if (descriptor < 0) return -descriptor;
+    int error = 0;
+    const int unmapped = with_header(descriptor, [&](Header& header) { error = put(header, descriptor, segment); });
+    raw::close(descriptor);
+    return unmapped != 0 ? unmapped : error;
+}
+
+}  // namespace fp32shim::record

@@ -1,0 +1,38 @@
+// The mark of a process that ends without a recording: the files that it had loaded, for `fp32shim verify`. It goes
+// into the file that the processes of a run share (write/children.hpp). Written as the process ends, perhaps in a
+// signal handler or in a forked child of a process with threads. So: raw system calls, little stack, no allocation,
+// no lock.
+#pragma once
+
+#include "record/write/children.hpp"
+#include "record/write/objects.hpp"
+
+namespace fp32shim::record {
+
+/// Collects the loaded files of this process. For one thread.
+class Mark {
+  public:
+    Mark();
+    ~Mark();
+    Mark(const Mark&) = delete;
+    Mark& operator=(const Mark&) = delete;
+
+    /// Returns the path of the program; empty: it is not known.
+    std::string_view program() const { return program_; }
+    void add(const LoadedFile& file);
+    void note_missed() { set_flag(format::mark_lacks_files); }
+    void note_lookup_past() { set_flag(format::mark_has_lookup_past); }
+
+    /// Writes the mark, unless an earlier process has left the same. `pins`: ProcessFacts::pins. Returns 0 or an
+    /// errno.
+    int write(const ChildrenFile& file, std::uint16_t pins) const;
+
+  private:
+    void set_flag(std::uint32_t flag);
+
+    struct Pages;
+    Pages* pages_;  ///< nullptr: there was no memory
+    std::string_view program_;
+};
+
+}  // namespace fp32shim::record

@@ -1,0 +1,208 @@
+"""Every process of a run is judged by what it had loaded, also one without a call that the shim sees, however it ends."""
+
+import os
+import pathlib
+import signal
+import subprocess
+
+import pytest
+
+import shim
+from command import COMMAND, environment, fp32shim
+from test_verify_bypasses import build, bypasses, plugin, verify
+
+# Ends in the way of its first word, after what the other words say: `product`, `load=FILE` (dlopen).
+PROGRAM = """
+    #define _GNU_SOURCE
+    #include <dlfcn.h>
+    #include <signal.h>
+    #include <stdio.h>
+    #include <stdlib.h>
+    #include <string.h>
+    #include <sys/syscall.h>
+    #include <sys/wait.h>
+    #include <unistd.h>
+    void cblas_sgemm(int, int, int, int, int, int, float, const float*, int, const float*, int, float, float*, int);
+    static void product(void) {
+        static float a[16], b[16], c[16];
+        cblas_sgemm(101, 111, 111, 4, 4, 4, 1, a, 4, b, 4, 0, c, 4);
+    }
+    static void leave(int number) { (void)number; _exit(7); }
+    static void act(char** words) {
+        for (; *words && strcmp(*words, "then"); ++words) {
+            if (!strcmp(*words, "product")) product();
+            if (!strncmp(*words, "load=", 5) && !dlopen(*words + 5, RTLD_NOW)) exit(99);
+        }
+    }
+    /// Acts in a child, and leaves it by the given function.
+    static void in_child(char** words, void end(int)) {
+        const pid_t child = fork();
+        if (child == 0) { act(words); end(7); }
+        int status = 0;
+        if (waitpid(child, &status, 0) != child || !WIFEXITED(status) || WEXITSTATUS(status) != 7) exit(98);
+    }
+    int main(int argc, char** argv) {
+        const char* how = argv[1];
+        char** words = argv + 2;
+        (void)argc;
+        if (!strcmp(how, "forks")) {  // words of the parent, `then`, words of the child
+            act(words);
+            while (strcmp(*words++, "then")) {}
+            in_child(words, _exit);
+            return 7;
+        }
+        act(words);
+        if (!strcmp(how, "return")) return 7;
+        if (!strcmp(how, "_exit")) _exit(7);
+        if (!strcmp(how, "_Exit")) _Exit(7);
+        if (!strcmp(how, "quick_exit")) quick_exit(7);
+        if (!strcmp(how, "exit_group")) syscall(SYS_exit_group, 7);
+        if (!strcmp(how, "vfork")) {
+            if (vfork() == 0) _exit(0);
+            kill(getpid(), SIGKILL);
+        }
+        struct sigaction action = {.sa_handler = leave};
+        if (!strcmp(how, "own stack")) {
+            stack_t stack = {.ss_sp = malloc(4096), .ss_size = 4096};
+            sigaltstack(&stack, 0);
+            action.sa_flags = SA_ONSTACK;
+            sigaction(SIGUSR1, &action, 0);
+            raise(SIGUSR1);
+        }
+        sigaction(SIGSEGV, &action, 0);
+        if (!strcmp(how, "crash")) *(volatile int*)8 = 1;
+        return 97;
+    }
+"""
+
+
+@pytest.fixture(scope="module")
+def program(tmp_path_factory):
+    path = tmp_path_factory.mktemp("program") / "program"
+    return str(build(path, PROGRAM, "-Wl,--no-as-needed", "-x", "none", shim.blas_library("reference")))
+
+
+@pytest.fixture
+def bypass(tmp_path):
+    return build(tmp_path / "libdnnl.so.3", "void run(void) {}", "-shared", "-fPIC")
+
+
+@pytest.fixture
+def log(tmp_path):
+    return tmp_path / "run.fp32rec"
+
+
+def run(log, *words, options=("-q",), status=7):
+    done = subprocess.run([COMMAND, "run", *options, "--pin", "--log", log, "--", *map(str, words)], capture_output=True,
+                          text=True, check=False, env=environment(LD_LIBRARY_PATH=shim.blas_directory("reference")))
+    assert done.returncode == status, done.stderr
+    return done
+
+
+def files(folder):
+    return sorted(path.name for path in folder.glob("*.fp32rec"))
+
+
+@pytest.mark.parametrize("options", [["-q"], []], ids=["quiet", "with a summary"])
+@pytest.mark.parametrize("name", ["run.fp32rec", "run.%p.fp32rec"])
+@pytest.mark.parametrize("end", ["return", "_exit"])
+@pytest.mark.parametrize("order", ["seen first", "unseen first"])
+def test_a_process_without_a_call_is_judged_beside_one_with_calls(tmp_path, program, bypass, options, name, end, order):
+    lines = [f"'{program}' return product", f"'{program}' {end} 'load={bypass}'"]
+    if order == "unseen first":
+        lines.reverse()
+    done = run(tmp_path / name, "sh", "-c", "; ".join(lines), options=options)
+    if not options:
+        assert "Not counted, if it multiplied: oneDNN in libdnnl.so.3" in done.stderr
+    recording, = (path for path in tmp_path.glob("*.fp32rec")
+                  if ".children." not in path.name and fp32shim("report", "--format", "json", path).json["rows"])
+    result = verify(recording)
+    assert (result.returncode, bypasses(result)) == (3, ["oneDNN"])
+    assert "in a process of program without a call that is seen" in result.json["bypasses"][0]["reason"]
+    assert verify("--assume-unused", "oneDNN", recording).returncode == 0
+
+
+@pytest.mark.parametrize("words", [
+    ["forks", "product", "then", "load={}"],
+    ["forks", "then", "product", "load={}"],
+    ["forks", "load={}", "then", "product"],
+], ids=["the child loads", "the child does both", "the parent loads"])
+def test_a_forked_child_that_ends_by__exit_is_judged(log, program, bypass, words):
+    run(log, program, *(word.format(bypass) for word in words))
+    result = verify(log)
+    assert (result.returncode, bypasses(result)) == (3, ["oneDNN"])
+
+
+def test_a_forked_child_that_loads_nothing_and_multiplies_nothing_leaves_no_file(log, program):
+    run(log, program, "forks", "product", "then")
+    assert files(log.parent) == ["run.fp32rec"] and verify(log).returncode == 0
+
+
+@pytest.mark.parametrize("options", [["-q"], []], ids=["quiet", "with a summary"])
+def test_tools_that_a_program_starts_leave_no_file_and_take_no_name(log, program, options):
+    compiler = shim.tool("g++", "g++")
+    script = f"uname -p >&2; lscpu >/dev/null; '{compiler}' -v -E -x c++ - </dev/null >/dev/null; exec '{program}' return product"
+    run(log, "sh", "-c", script, options=options)
+    assert files(log.parent) == ["run.fp32rec"]
+    assert verify(log).returncode == 0
+
+
+def test_the_name_belongs_to_the_first_process_that_multiplies(log, program, bypass):
+    script = f"'{program}' return; '{program}' return 'load={bypass}'; '{program}' return product; '{program}' return product"
+    run(log, "bash", "-c", script)
+    assert files(log.parent) == ["run.1.fp32rec", "run.children.fp32rec", "run.fp32rec"]
+    report = fp32shim("report", log)
+    assert report.stderr == ("fp32shim report: of the same run, and not in this report: " + str(log.parent / "run.1.fp32rec") +
+                             "; name them too, or their folder\n")
+    both = fp32shim("report", "--format", "json", log, log.parent / "run.1.fp32rec")
+    assert sum(row["calls"] for row in both.json["rows"]) == 2 and both.stderr == ""
+    assert fp32shim("report", log.parent).stderr == ""
+
+
+def test_processes_with_the_same_files_share_one_mark(log, program, bypass):
+    run(log, "bash", "-c", f"for i in $(seq 50); do '{program}' _exit 'load={bypass}'; done; '{program}' return product")
+    result = verify(log)
+    assert len(result.json["bypasses"]) == 1
+    assert (log.parent / "run.children.fp32rec").stat().st_size < 2 * 65536
+
+
+def test_more_kinds_of_processes_than_there_is_room_for_are_a_doubt(log, program, tmp_path):
+    first = build(tmp_path / "lib0.so", "int nothing;", "-shared", "-fPIC")
+    for i in range(1, 260):
+        os.link(first, tmp_path / f"lib{i}.so")
+    run(log, "bash", "-c", f"for i in $(seq 0 259); do '{program}' _exit 'load={tmp_path}'/lib$i.so; done; '{program}' return product")
+    result = verify(log)
+    assert bypasses(result) == ["unread"]
+    assert "the libraries of 4 more processes" in result.json["bypasses"][0]["reason"]
+
+
+@pytest.mark.parametrize("end", ["_exit", "_Exit", "quick_exit"])
+def test_what_a_process_had_loaded_is_known_where_it_runs_no_exit_handlers(log, program, bypass, end):
+    run(log, program, end, "product")
+    assert verify(log).returncode == 0
+    run(log.with_name("b.fp32rec"), program, end, "product", f"load={bypass}")
+    assert bypasses(verify(log.with_name("b.fp32rec"))) == ["oneDNN"]
+
+
+@pytest.mark.parametrize("end, status", [("exit_group", 7), ("crash", 7), ("own stack", 7), ("vfork", -signal.SIGKILL)])
+def test_a_last_look_that_was_not_safe_was_not_taken_and_the_verdict_says_so(log, program, end, status):
+    run(log, program, end, "product", status=status)
+    result = verify(log)
+    assert (result.returncode, bypasses(result)) == (3, ["later"])
+    assert "was killed, or ended by a system call past the C library" in result.json["bypasses"][0]["reason"]
+
+
+@pytest.mark.parametrize("end", ["return", "_exit", "_Exit", "quick_exit", "exit_group", "crash", "own stack"])
+def test_an_unrecorded_process_ends_as_without_the_library(program, end):
+    done = subprocess.run([program, end], check=False, capture_output=True,
+                          env=environment(LD_PRELOAD=shim.LIBRARY, LD_LIBRARY_PATH=shim.blas_directory("reference")))
+    assert (done.returncode, done.stdout, done.stderr) == (7, b"", b"")
+
+
+def test_programs_in_go_are_one_doubt_however_many_processes_they_are(tmp_path, program):
+    in_go = pathlib.Path(build(tmp_path / "in_go", 'const char* mark = "Go buildinf:";' + PROGRAM, "-Wl,--no-as-needed", "-x",
+                               "none", shim.blas_library("reference")))
+    run(tmp_path / "run.fp32rec", "bash", "-c", f"'{in_go}' exit_group product; '{in_go}' exit_group product")
+    entry, = verify(tmp_path / "run.fp32rec").json["bypasses"]
+    assert entry["bypass"] == "later" and len(entry["recordings"]) == 2
+    assert entry["reason"].startswith("libraries that a program in Go loads near its end are not known")
