@@ -97,36 +97,37 @@ int write_new_file(int descriptor, std::uint64_t run) {
 }
 
 /// Gives the file `from` the name `to`, unless a file of that name exists. Returns 0 or a negative errno.
-long publish(int folder, const char* from, const char* to) {
-    const long result = raw::syscall6(SYS_linkat, folder, from, folder, to, 0);
+long publish(const char* from, const char* to) {
+    const long result = raw::syscall6(SYS_linkat, AT_FDCWD, from, AT_FDCWD, to, 0);
     // File systems without hard links.
     if (result != -EPERM && result != -EOPNOTSUPP && result != -ENOSYS && result != -EMLINK) return result;
     constexpr long no_replace = 1;
-    return raw::syscall6(SYS_renameat2, folder, from, folder, to, no_replace);
+    return raw::syscall6(SYS_renameat2, AT_FDCWD, from, AT_FDCWD, to, no_replace);
 }
 
-/// Makes the file for children in `folder`: writes it under a temporary name, composed in `name`, then renames it, so
+/// Makes the file for children: writes it under a temporary name, composed in `name`, then renames it, so
 /// that nobody sees half of it. Returns 0, even if another process has made the file meanwhile; or an errno.
-int make(const ChildrenFile& file, int folder, std::span<char> name) {
+int make(const ChildrenFile& file, std::span<char> name) {
     system::LineWriter writer(name);
     if (writer.text(file.path).text(".").number(raw::gettid()).terminated().empty()) return ENAMETOOLONG;
     const auto descriptor = static_cast<int>(
-        raw::syscall6(SYS_openat, folder, name.data(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600));
+        raw::syscall6(SYS_openat, AT_FDCWD, name.data(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600));
     if (descriptor < 0) return -descriptor;
     raw::fchmod(descriptor, 0600);
     int error = write_new_file(descriptor, file.run);
     raw::close(descriptor);
     if (error == 0) {
-        const long published = publish(folder, name.data(), file.path);
+        const long published = publish(name.data(), file.path);
         if (published < 0 && published != -EEXIST) error = static_cast<int>(-published);
     }
-    raw::syscall6(SYS_unlinkat, folder, name.data(), 0);
+    raw::syscall6(SYS_unlinkat, AT_FDCWD, name.data(), 0);
     return error;
 }
 
-int open_existing(const ChildrenFile& file, int folder) {
+int open_existing(const ChildrenFile& file) {
+    if (file.descriptor >= 0) return static_cast<int>(raw::syscall6(SYS_fcntl, file.descriptor, F_DUPFD_CLOEXEC, 0));
     return static_cast<int>(
-        raw::syscall6(SYS_openat, folder, file.path, O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY, 0));
+        raw::syscall6(SYS_openat, AT_FDCWD, file.path, O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY, 0));
 }
 
 /// Returns true if the open file is the one for the children of this run, and not one that somebody else put there.
@@ -181,16 +182,15 @@ void note_child(Header& header, const UnseenChild& child, ChildEvent event) {
 }
 
 int open_children_file(const ChildrenFile& file) {
-    const int folder = file.folder >= 0 ? file.folder : AT_FDCWD;
-    int descriptor = open_existing(file, folder);
+    int descriptor = open_existing(file);
     if (descriptor == -ENOENT) {
         // Not on the stack, which in a signal handler may be small.
         auto* const name = static_cast<char*>(map_private_pages(path_capacity, InChild::nothing));
         if (name == nullptr) return -ENOMEM;
-        const int error = make(file, folder, {name, path_capacity});
+        const int error = make(file, {name, path_capacity});
         unmap_pages(name, path_capacity);
         if (error != 0) return -error;
-        descriptor = open_existing(file, folder);
+        descriptor = open_existing(file);
     }
     if (descriptor < 0 || is_the_file(descriptor, file.run)) return descriptor;
     raw::close(descriptor);

@@ -35,7 +35,7 @@ void note_child(format::Header& header, const UnseenChild& child, ChildEvent eve
 /// header of a recording. All processes of a run share it.
 struct ChildrenFile {
     const char* path = nullptr;
-    int folder = -1;        ///< descriptor of the folder that `path` is relative to; -1: the current folder
+    int descriptor = -1;    ///< of the file, if it is open already; -1: it is opened by its path
     std::uint64_t run = 0;  ///< number of the `fp32shim run`, as in ProcessFacts
 };
 /// Opens the file for children, which is made if it is missing. Returns a descriptor or a negative errno.

@@ -27,6 +27,7 @@
 #include "system/line_writer.hpp"
 #include "system/own_descriptor.hpp"
 #include "system/raw_syscall.hpp"
+#include "system/signal_hold.hpp"
 #include "system/stderr_line.hpp"
 #include "system/this_process.hpp"
 
@@ -49,7 +50,7 @@ struct Start {
 };
 constinit Start start;
 constinit std::atomic<bool> is_to_be_recorded{false};
-constinit system::OwnDescriptor folder_before_chroot;
+constinit system::OwnDescriptor children_file;  ///< the run's, opened before this process changed its root
 constinit std::atomic<bool> has_another_root{false};
 
 /// Checks that memory which the program passes to execve is mapped. The shim reads that memory before the kernel
@@ -169,12 +170,8 @@ WhyUnseen judge_environment(char* const* environment) {
 
 record::ChildrenFile runs_file() {
     const std::string_view path = start.run.children_path;
-    record::ChildrenFile file{path.data(), -1, start.run.number};
-    if (has_another_root.load(std::memory_order_relaxed) && folder_before_chroot.is_ours()) {
-        file.path = path.data() + start.children_folder.size();
-        file.folder = folder_before_chroot.number();
-    }
-    return file;
+    const bool is_open = has_another_root.load(std::memory_order_relaxed) && children_file.is_ours();
+    return {path.data(), is_open ? children_file.number() : -1, start.run.number};
 }
 
 /// Notes in a file beside this process's own recording that a child will not be seen. Returns 0 or an errno.
@@ -309,11 +306,13 @@ bool shares_parents_memory() {
     return system::this_process() == 1 && start.process != 0 && start.process != self;
 }
 
-void keep_children_folder() {
+void keep_children_file() {
     if (!watches_children() || start.children_folder.empty() || has_another_root.load(std::memory_order_relaxed))
         return;
-    const int folder = system::raw::open(start.children_folder.data(), O_PATH | O_DIRECTORY | O_CLOEXEC);
-    if (folder >= 0) folder_before_chroot.keep(folder);
+    const system::SignalHold hold(system::SignalHold::all);
+    // Not its folder: a descriptor of a folder outside is a way out of any jail that the program enters.
+    const int file = record::open_children_file(runs_file());
+    if (file >= 0) children_file.keep(file);
     has_another_root.store(true, std::memory_order_relaxed);
 }
 

@@ -44,8 +44,8 @@ void leave_mark();
 /// Returns true in a child that shares its parent's memory (vfork), so far as that can be known.
 bool shares_parents_memory();
 
-/// Opens the folder of the file that notes unseen children, so that it stays accessible. To be called before the
-/// process changes the meaning of paths (chroot, mount).
-void keep_children_folder();
+/// Opens the file that notes unseen children, so that it stays accessible. To be called before the process changes
+/// the meaning of paths (chroot, mount).
+void keep_children_file();
 
 }  // namespace fp32shim

@@ -303,29 +303,29 @@ FP32SHIM_HOOK FILE* popen(const char* command, const char* mode) {
     return real(command, mode);
 }
 
-// After these calls, the path of the folder for recordings may lead elsewhere. Containers are entered by `mount`.
+// After these calls, the path of the file for children may lead elsewhere. Containers are entered by `mount`.
 
 FP32SHIM_HOOK int chroot(const char* path) noexcept {
     auto* const real = real_chroot.get();
-    keep_children_folder();
+    keep_children_file();
     return real(path);
 }
 
 FP32SHIM_HOOK int pivot_root(const char* root, const char* place_of_old) noexcept {
     auto* const real = real_pivot_root.get();
-    keep_children_folder();
+    keep_children_file();
     return real(root, place_of_old);
 }
 
 FP32SHIM_HOOK int setns(int descriptor, int kind) noexcept {
     auto* const real = real_setns.get();
-    keep_children_folder();
+    keep_children_file();
     return real(descriptor, kind);
 }
 
 FP32SHIM_HOOK int mount(const char* source, const char* target, const char* type, unsigned long flags,
                         const void* data) noexcept {
     auto* const real = real_mount.get();
-    keep_children_folder();
+    keep_children_file();
     return real(source, target, type, flags, data);
 }

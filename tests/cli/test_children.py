@@ -146,6 +146,59 @@ ELSEWHERE = """
     }
 """
 
+# Multiplies, enters the jail argv[2] by argv[1], gives up its rights, and tries the way out that each descriptor may be,
+# in a forked child and in a started program, too. Ends with the number of ways out.
+PRISONER = """
+    #define _GNU_SOURCE
+    #include <fcntl.h>
+    #include <grp.h>
+    #include <sched.h>
+    #include <stdio.h>
+    #include <string.h>
+    #include <sys/mount.h>
+    #include <sys/syscall.h>
+    #include <sys/wait.h>
+    #include <unistd.h>
+    void cblas_sgemm(int, int, int, int, int, int, float, const float*, int, const float*, int, float, float*, int);
+    static void multiply(void) {
+        static float a[16], b[16], c[16];
+        cblas_sgemm(101, 111, 111, 4, 4, 4, 1, a, 4, b, 4, 0, c, 4);
+    }
+    static int ways_out(void) {
+        int ways = 0;
+        for (int descriptor = 0; descriptor < 1 << 16; ++descriptor) {
+            const int outside = openat(descriptor, "../../../../../../../../etc/passwd", O_RDONLY);
+            if (outside >= 0) printf("descriptor %d leads out\\n", descriptor), close(outside), ++ways;
+            if (fchdir(descriptor) == 0) printf("descriptor %d is of a folder\\n", descriptor), ++ways;
+        }
+        return ways;
+    }
+    static int enter(const char* how, const char* jail) {
+        if (!strcmp(how, "chroot")) return chdir(jail) != 0 || chroot(".") != 0;
+        if (unshare(CLONE_NEWNS) != 0 || mount("none", "/", 0, MS_REC | MS_PRIVATE, 0) != 0) return 1;
+        if (mount(jail, jail, 0, MS_BIND, 0) != 0 || chdir(jail) != 0) return 1;
+        return syscall(SYS_pivot_root, ".", ".") != 0 || umount2(".", MNT_DETACH) != 0;
+    }
+    int main(int argc, char** argv) {
+        if (argc == 2) return ways_out();
+        multiply();
+        if (enter(argv[1], argv[2]) != 0 || chdir("/") != 0) return 90;
+        int ways = ways_out(), status = 0;  // while it may enter any folder
+        if (setgroups(0, 0) != 0 || setgid(65534) != 0 || setuid(65534) != 0) return 91;
+        multiply();
+        ways += ways_out();
+        const pid_t child = fork();
+        if (child == 0) {
+            multiply();
+            if (ways_out() != 0) _exit(92);
+            execl("/prisoner", "prisoner", "again", (char*)0);
+            _exit(93);
+        }
+        if (child < 0 || waitpid(child, &status, 0) != child || !WIFEXITED(status)) return 94;
+        return ways + WEXITSTATUS(status);
+    }
+"""
+
 # Starts argv[2] by argv[1] with an environment that cannot be read, wholly or in part, or (4) no path; returns the error.
 UNREADABLE = """
     #define _GNU_SOURCE
@@ -307,6 +360,7 @@ def programs(tmp_path_factory):
     build(folder / "behaviour", BEHAVIOUR, "-pthread", "-Wno-unused-result")
     build(folder / "elsewhere", ELSEWHERE)
     build(folder / "unreadable", UNREADABLE)
+    build(folder / "prisoner", PRISONER, "-Wl,--no-as-needed", "-x", "none", shim.blas_library("reference"))
     return folder
 
 
@@ -431,17 +485,45 @@ def test_a_child_in_a_chroot_is_not_covered_and_still_noted(programs, tmp_path, 
     shim.need(os.geteuid() == 0, "only root can change its root folder")
     root = tmp_path / "root"
     root.mkdir()
-    for program in ("static", "dyn"):
-        shutil.copy(programs / program, root / program)
-    linked = subprocess.run(["ldd", programs / "dyn"], text=True, capture_output=True, check=True, env=settings()).stdout
-    for word in {word for word in linked.split() if word.startswith("/")}:
-        (root / word[1:]).parent.mkdir(parents=True, exist_ok=True)
-        shutil.copy(word, root / word[1:])
+    shutil.copy(programs / "static", root)
+    with_its_libraries(programs / "dyn", root)
     for program in ("static", "dyn"):
         run(programs, "bash", "-c", f"./dyn; chroot {root} /{program}; true", log=tmp_path / f"{program}.fp32rec")
         found = children(verify(tmp_path / f"{program}.fp32rec"))
         assert set(found) == {f"child:{program}"}
         assert ("library that LD_PRELOAD names is not there" if program == "dyn" else "statically") in found[f"child:{program}"]
+
+
+def with_its_libraries(program, root):
+    """Copies the program, and what it needs, into another root folder."""
+    shutil.copy(program, root / program.name)
+    linked = subprocess.run(["ldd", program], text=True, capture_output=True, check=True, env=settings()).stdout
+    for word in {word for word in linked.split() if word.startswith("/")}:
+        (root / word[1:]).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(word, root / word[1:])
+
+
+@pytest.mark.parametrize("how", ["chroot", "mount"])
+@pytest.mark.parametrize("variables", [{}, {"FP32_MATMUL_LOG": "m.fp32rec"}, {"FP32_MATMUL_LOG": "m.jsonl"}, {"FP32_MATMUL_LOG": "stderr"},
+                                       {"FP32_MATMUL_LOG": "m.fp32rec", "FP32_MATMUL_LOG_LEVEL": "calls", "FP32_MATMUL_WHERE": "native:8"},
+                                       "run", "run -q", "run before its first product"], ids=str)
+def test_a_program_in_a_jail_has_no_descriptor_that_leads_out(programs, tmp_path, log, how, variables):
+    shim.need(os.geteuid() == 0, "only root can make a jail")
+    jail = tmp_path / "jail"
+    jail.mkdir()
+    with_its_libraries(programs / "prisoner", jail)
+    words = [programs / "prisoner", how, jail]
+    plain = subprocess.run(words, env=settings(), text=True, capture_output=True, check=False)
+    shim.need(plain.returncode != 90, "no jail can be made here")
+    assert (plain.returncode, plain.stdout) == (0, "")
+    if isinstance(variables, dict):
+        done = subprocess.run(words, cwd=tmp_path, env=settings(LD_PRELOAD=shim.LIBRARY, **variables), text=True, capture_output=True,
+                              check=False)
+    elif variables == "run before its first product":
+        done = run(programs, "bash", "-c", " ".join(map(str, ["./dyn;", *words])), log=log, options=["-q"])
+    else:
+        done = run(programs, *words, log=log, options=variables.split()[1:])
+    assert (done.returncode, done.stdout) == (0, ""), done.stderr
 
 
 def test_a_process_that_records_notes_its_children_in_its_own_recording(programs, log, tmp_path):
