@@ -10,7 +10,6 @@
 #include "cli/binaries/bypasses.hpp"
 #include "cli/binaries/function_kind.hpp"
 #include "cli/binaries/recorded_file.hpp"
-#include "cli/output/moment.hpp"
 #include "cli/output/progress.hpp"
 #include "cli/output/terminal.hpp"
 #include "cli/recordings/process_text.hpp"
@@ -118,8 +117,8 @@ void add_gaps(const MergedProcess& process, const std::vector<MergedProcess>& pr
                      "", process.path);
     } else {
         bypasses.add(later_libraries,
-                     fmt::format("libraries that were loaded after {} are not known: {}",
-                                 timestamp(objects.looked_at_ns), unknown_end_text(process, processes)),
+                     fmt::format("libraries that were loaded near its end are not known: {}",
+                                 unknown_end_text(process, processes)),
                      "", process.path);
     }
 }

@@ -40,6 +40,9 @@ bool has_to_leave_a_recording();
 /// Leaves a mark in the run's file: the files that this process has loaded, for a process that has no recording. A
 /// process of no run leaves none, nor does a well-known tool without products, such as a shell. Async-signal-safe.
 void leave_mark();
+/// Leaves a mark before this process becomes another program, so that what it had loaded is known. A forked child
+/// leaves none: what it has loaded, its parent has too, but for what little it loaded in between.
+void leave_mark_before_exec();
 
 /// Returns true in a child that shares its parent's memory (vfork), so far as that can be known.
 bool shares_parents_memory();

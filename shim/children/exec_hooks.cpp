@@ -115,6 +115,7 @@ constinit Next<int(const char*, const char*, const char*, unsigned long, const v
 /// Calls `start` to become the program at `path`; notes a program that the shim will not see. Returns on failure.
 template <class Start>
 int replace(const char* path, Words environment, Start start) {
+    leave_mark_before_exec();
     const StartedProgram program(path, environment);
     const int result = start();
     program.failed();
@@ -130,6 +131,7 @@ bool tries_next_folder(int error) {
 /// of the name in each folder of PATH, as execvp does, since only the kernel can tell which file it accepts. Returns
 /// if the shim will see the program, or if none could be started; the caller then calls execvp itself.
 [[gnu::noinline]] void start_unseen(const char* file, Words words, Words environment) {
+    leave_mark_before_exec();
     PathSearch search(file);
     while (const char* path = search.next()) {
         const StartedProgram program(path, environment);

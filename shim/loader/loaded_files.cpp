@@ -4,17 +4,33 @@
 #include <link.h>
 
 #include <atomic>
+#include <cstdint>
+#include <string_view>
 
 #include "shim/loader/elf/objects.hpp"
 #include "shim/loader/elf/readers.hpp"
 #include "shim/loader/loaded_object.hpp"
 #include "shim/table/functions.hpp"
+#include "system/hash.hpp"
 #include "system/inline_text.hpp"
 
 namespace fp32shim {
 namespace {
 
 constinit std::atomic<bool> has_lookup_past{false};
+constinit std::atomic<void (*)()> look_before_closing{nullptr};
+
+/// Returns true for a file that was not closed before, so far as the table has room.
+bool is_first_closing_of(std::string_view path) {
+    static constinit std::atomic<std::uint64_t> closed[64]{};
+    const std::uint64_t hash = system::Hash().add(path).value();
+    for (std::atomic<std::uint64_t>& place : closed) {
+        std::uint64_t known = place.load(std::memory_order_relaxed);
+        if (known == 0 && place.compare_exchange_strong(known, hash, std::memory_order_relaxed)) return true;
+        if (known == hash) return false;
+    }
+    return true;
+}
 
 bool is_of_the_kernel(std::string_view path) {
     return path.starts_with("linux-vdso") || path.starts_with("linux-gate");
@@ -123,6 +139,20 @@ void note_files_before_closing(record::RecordingObjects& objects, const void* ha
     if (scope.count() == 0) return note_all(objects, Bindings::check);
     record::RecordingObjects::Walk walk(objects);
     for (std::size_t i = 0; i < scope.count(); ++i) note(walk, scope.at(i), Bindings::check);
+}
+
+void call_before_closing(void (*look)()) { look_before_closing.store(look, std::memory_order_release); }
+
+void announce_closing(const void* handle) {
+    void (*const look)() = look_before_closing.load(std::memory_order_acquire);
+    if (look == nullptr) return;
+    {
+        const elf::Reading reading;
+        const auto* closed = static_cast<const link_map*>(handle);
+        if (closed == elf::first_object() || !elf::is_in_list(closed)) return;
+        if (!is_first_closing_of(system::view(closed->l_name))) return;
+    }
+    look();
 }
 
 void note_files_at_exit(record::RecordingObjects& objects) {

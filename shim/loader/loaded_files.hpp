@@ -16,6 +16,11 @@ void note_loaded_files(record::Recording& recording);
 /// Notes the files that dlclose of this handle may unload, and if they call products past the shim. Thread-safe.
 void note_files_before_closing(record::RecordingObjects& objects, const void* handle);
 
+/// Makes announce_closing() call `look` from now on.
+void call_before_closing(void (*look)());
+/// Announces a dlclose in a process that has no recording, once for each file. Thread-safe.
+void announce_closing(const void* handle);
+
 /// Notes every loaded file, and which of them call products past the shim. Changes nothing that others use: products
 /// may still be called afterwards.
 void note_files_at_exit(record::RecordingObjects& objects);

@@ -11,7 +11,7 @@ import shim
 from command import COMMAND, environment, fp32shim
 from test_verify_bypasses import build, bypasses, plugin, verify
 
-# Ends in the way of its first word, after what the other words say: `product`, `load=FILE` (dlopen).
+# Ends in the way of its first word, after what the other words say: `product`, `load=FILE` (dlopen), `close`.
 PROGRAM = """
     #define _GNU_SOURCE
     #include <dlfcn.h>
@@ -29,9 +29,11 @@ PROGRAM = """
     }
     static void leave(int number) { (void)number; _exit(7); }
     static void act(char** words) {
+        void* last = 0;
         for (; *words && strcmp(*words, "then"); ++words) {
             if (!strcmp(*words, "product")) product();
-            if (!strncmp(*words, "load=", 5) && !dlopen(*words + 5, RTLD_NOW)) exit(99);
+            if (!strcmp(*words, "close")) dlclose(last);
+            if (!strncmp(*words, "load=", 5) && !(last = dlopen(*words + 5, RTLD_NOW))) exit(99);
         }
     }
     /// Acts in a child, and leaves it by the given function.
@@ -53,6 +55,8 @@ PROGRAM = """
         }
         act(words);
         if (!strcmp(how, "return")) return 7;
+        if (!strcmp(how, "execv")) execv(argv[0], (char*[]){argv[0], "return", "product", 0});
+        if (!strcmp(how, "execvp")) execvp(argv[0], (char*[]){argv[0], "return", "product", 0});
         if (!strcmp(how, "_exit")) _exit(7);
         if (!strcmp(how, "_Exit")) _Exit(7);
         if (!strcmp(how, "quick_exit")) quick_exit(7);
@@ -131,6 +135,26 @@ def test_a_forked_child_that_ends_by__exit_is_judged(log, program, bypass, words
     run(log, program, *(word.format(bypass) for word in words))
     result = verify(log)
     assert (result.returncode, bypasses(result)) == (3, ["oneDNN"])
+
+
+@pytest.mark.parametrize("words", [["_exit", "load={}", "close"], ["return", "load={}", "close", "product"]],
+                         ids=["no product", "a product later"])
+def test_a_library_that_was_closed_before_the_process_was_recorded_is_judged(log, program, bypass, words):
+    lines = [[program, "return", "product"], [program, *(word.format(bypass) for word in words)]]
+    run(log, "sh", "-c", "; ".join(" ".join(f"'{word}'" for word in line) for line in lines))
+    assert bypasses(verify(log)) == ["oneDNN"]
+
+
+@pytest.mark.parametrize("way", ["execv", "execvp"])
+def test_what_a_process_had_loaded_before_it_became_another_program_is_judged(log, program, bypass, way):
+    run(log, program, way, f"load={bypass}")
+    assert bypasses(verify(log)) == ["oneDNN"]
+
+
+def test_processes_that_were_killed_are_one_doubt(log, program):
+    run(log, "sh", "-c", f"for i in 1 2 3; do '{program}' exit_group product; done; exit 7")
+    entry, = verify(log).json["bypasses"]
+    assert (entry["bypass"], len(entry["recordings"])) == ("later", 3)
 
 
 def test_a_forked_child_that_loads_nothing_and_multiplies_nothing_leaves_no_file(log, program):
