@@ -50,11 +50,11 @@ void look_before_end() {
 }
 
 using End = void(int);
-constinit Next<End> real__exit{"_exit"}, real__Exit{"_Exit"}, real_quick_exit{"quick_exit"};
+constinit Next<End> real_posix_exit{"_exit"}, real_c_exit{"_Exit"}, real_quick_exit{"quick_exit"};
 
 /// Finds the real functions while all is well: a program may call them after its memory was damaged.
 __attribute__((constructor)) void find_real_functions() {
-    for (auto* real : {&real__exit, &real__Exit, &real_quick_exit}) real->get();
+    for (auto* real : {&real_posix_exit, &real_c_exit, &real_quick_exit}) real->get();
 }
 
 [[noreturn]] void end_by(Next<End>& real, int status) {
@@ -70,6 +70,6 @@ __attribute__((constructor)) void find_real_functions() {
 
 using namespace fp32shim;
 
-FP32SHIM_HOOK void _exit(int status) { end_by(real__exit, status); }
-FP32SHIM_HOOK void _Exit(int status) noexcept { end_by(real__Exit, status); }
+FP32SHIM_HOOK void _exit(int status) { end_by(real_posix_exit, status); }
+FP32SHIM_HOOK void _Exit(int status) noexcept { end_by(real_c_exit, status); }
 FP32SHIM_HOOK void quick_exit(int status) noexcept { end_by(real_quick_exit, status); }

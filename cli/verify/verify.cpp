@@ -234,7 +234,9 @@ std::string place_text(const std::vector<std::string>& recordings, const MergedC
 std::string sentence_of(const Verified& verified, const MergedCalls& calls, const std::string& at_least) {
     const std::uint64_t total = calls.total().calls;
     const std::string title = coloured(verified.verdict().title, verified.verdict().colour);
-    const std::string recordings = counted(calls.processes().size(), "recording");
+    const auto recorded =
+        std::ranges::count_if(calls.processes(), [](const auto& process) { return !process.is_children_only(); });
+    const std::string recordings = counted(static_cast<std::size_t>(recorded), "recording");
     if (!verified.violations.empty()) {
         std::uint64_t below = 0;
         for (const MergedRow* row : verified.violations) below += row->counters.calls;

@@ -162,6 +162,14 @@ def test_a_forked_child_that_loads_nothing_and_multiplies_nothing_leaves_no_file
     assert files(log.parent) == ["run.fp32rec"] and verify(log).returncode == 0
 
 
+def test_the_file_with_marks_counts_as_no_recording(log, program, tmp_path):
+    other = build(tmp_path / "libother.so", "int nothing;", "-shared", "-fPIC")
+    run(log, program, "forks", "product", "then", f"load={other}")
+    assert files(log.parent) == ["run.children.fp32rec", "run.fp32rec"]
+    text = fp32shim("verify", "--at-least", "fp32", log).stdout
+    assert text.startswith("Shown: the one call in 1 recording ran at fp32 or above.\n")
+
+
 @pytest.mark.parametrize("options", [["-q"], []], ids=["quiet", "with a summary"])
 def test_tools_that_a_program_starts_leave_no_file_and_take_no_name(log, program, options):
     compiler = shim.tool("g++", "g++")
