@@ -1,13 +1,17 @@
 // fp32shim set and reload: change a running process through the header of its recording.
 #include <fmt/format.h>
+#include <pwd.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <chrono>
+#include <functional>
+#include <iostream>
 #include <memory>
 #include <optional>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "cli/commands.hpp"
@@ -16,6 +20,7 @@
 #include "cli/run/settings_in_force.hpp"
 #include "policy/decide.hpp"
 #include "record/read/control.hpp"
+#include "record/read/processes.hpp"
 
 namespace fp32shim::cli {
 namespace {
@@ -23,6 +28,7 @@ namespace {
 struct LiveOptions {
     std::vector<std::int32_t> pids;
     bool all = false;
+    bool yes = false;
     std::string precision;
     double seconds = 5;
 };
@@ -63,10 +69,42 @@ int worse(int one, int other) {
     return exit_code::ok;
 }
 
-/// Returns true if the process belongs to this user. For root, all do.
-bool is_own_process(std::int32_t pid) {
+/// Returns the user that a process belongs to; nullopt: it has ended.
+std::optional<uid_t> owner_of(std::int32_t pid) {
     struct stat status {};
-    return geteuid() == 0 || (stat(fmt::format("/proc/{}", pid).c_str(), &status) == 0 && status.st_uid == geteuid());
+    return stat(fmt::format("/proc/{}", pid).c_str(), &status) == 0 ? std::optional(status.st_uid) : std::nullopt;
+}
+
+bool is_own_process(std::int32_t pid) { return owner_of(pid) == geteuid(); }
+
+/// Returns a line such as `  process 4711 of alice: /usr/bin/python3.11`.
+std::string line_about(std::int32_t pid) {
+    const std::optional<uid_t> owner = owner_of(pid);
+    const passwd* const user = owner ? getpwuid(*owner) : nullptr;
+    const std::string name = user != nullptr ? user->pw_name : owner ? fmt::format("user {}", *owner) : "no user";
+    return printable(fmt::format("  process {} of {}: {}", pid, name, record::executable_of(pid))) + "\n";
+}
+
+/// Returns true if the command may reach all these processes: they are this user's, or --yes or an answer on the
+/// terminal allows it. Else lists them and says so.
+bool may_reach(std::string_view command, const std::vector<record::LiveRecording>& recordings, bool yes) {
+    const auto is_own = [](const record::LiveRecording& recording) { return is_own_process(recording.pid); };
+    const auto others = std::ranges::count_if(recordings, std::not_fn(is_own));
+    if (yes || others == 0) return true;
+    std::string lines;
+    for (const record::LiveRecording& recording : recordings) lines += line_about(recording.pid);
+    std::cerr << lines;
+    const std::string found = fmt::format("--all is {} here, {} of other users", recordings.size(), others);
+    if (isatty(STDIN_FILENO) != 1 || isatty(STDERR_FILENO) != 1) {
+        say(command, found + "; allowed without a terminal: --yes, or process ids");
+        return false;
+    }
+    std::cerr << found << fmt::format("; {} them? [y/N] ", command) << std::flush;
+    std::string answer;
+    std::getline(std::cin, answer);
+    if (answer.starts_with('y') || answer.starts_with('Y')) return true;
+    say(command, "nothing was changed");
+    return false;
 }
 
 /// Returns the recordings of the named processes. For one without, prints an error and sets `status` to `usage`.
@@ -74,11 +112,12 @@ std::vector<record::LiveRecording> recordings_of(std::string_view command, const
     std::vector<record::LiveRecording> recordings;
     if (options.all) {
         record::visit_live_recordings([&](const record::LiveRecording& recording) {
-            if (is_own_process(recording.pid)) recordings.push_back(recording);
+            if (geteuid() == 0 || is_own_process(recording.pid)) recordings.push_back(recording);
         });
-        if (!recordings.empty()) return recordings;
-        say(command, geteuid() == 0 ? "no process records now" : "no process of this user records now");
+        if (!recordings.empty() && may_reach(command, recordings, options.yes)) return recordings;
         status = exit_code::usage;
+        if (!recordings.empty()) return {};
+        say(command, geteuid() == 0 ? "no process records now" : "no process of this user records now");
     }
     for (const std::int32_t pid : options.pids) {
         record::FoundRecording found = record::find_live_recording(pid);
@@ -192,7 +231,9 @@ void add_pids(CLI::App& app, const std::function<void(const std::vector<std::str
 }
 
 void add_all(CLI::App& app, LiveOptions& options) {
-    app.add_flag("--all", options.all, "All processes of this user that record; for root, of all users");
+    app.add_flag("--all", options.all,
+                 "All processes of this user that record; for root, of all users, after asking");
+    app.add_flag("--yes", options.yes, "Do not ask, where --all reaches processes of other users");
     add_seconds(app, "--wait", options.seconds, 0, "Seconds to wait for the processes' next products; default 5");
 }
 

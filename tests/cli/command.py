@@ -63,14 +63,16 @@ def need_terminals():
         os.close(end)
 
 
-def on_a_terminal(words, *, width=None, **variables):
-    """What the command writes to a terminal, of so many columns."""
+def on_a_terminal(words, *, width=None, prefix=(), answer="", **variables):
+    """What the command writes to a terminal, of so many columns. `answer` is typed there."""
     need_terminals()
     child, terminal = pty.fork()
     if child == 0:
         if width:
             fcntl.ioctl(0, termios.TIOCSWINSZ, struct.pack("4H", 24, width, 0, 0))
-        os.execve(COMMAND, [str(COMMAND), *map(str, words)], environment(**{"TERM": "xterm", **variables}))
+        whole = [*map(str, prefix), str(COMMAND), *map(str, words)]
+        os.execvpe(whole[0], whole, environment(**{"TERM": "xterm", **variables}))
+    os.write(terminal, answer.encode())
     seen = b""
     try:
         while block := os.read(terminal, 65536):

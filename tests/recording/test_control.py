@@ -588,6 +588,43 @@ def test_all_are_those_of_this_user():
     assert "no process of this user records now" in nobody.stderr
 
 
+@pytest.fixture
+def inside():
+    """Words before a program that then sees no processes but those that are started so."""
+    shim.need(os.geteuid() == 0, "only root can make namespaces")
+    holder = subprocess.Popen([shim.tool("unshare", "util-linux"), "--pid", "--mount", "--fork", "--mount-proc", "--kill-child",
+                               "sh", "-c", "echo; exec sleep 1000"], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    try:
+        shim.need(holder.stdout.readline() == b"\n", "no namespace can be made here")
+        first, = pathlib.Path(f"/proc/{holder.pid}/task/{holder.pid}/children").read_text().split()
+        yield [shim.tool("nsenter", "util-linux"), f"--target={first}", "--pid", "--mount"]
+    finally:
+        holder.kill()
+        holder.communicate()
+
+
+@pytest.mark.parametrize("command", [["set", "--all", "highest"], ["reload", "--all"]], ids=["set", "reload"])
+def test_root_is_asked_before_all_reaches_other_users(inside, command):
+    kinds = [["highest"]] if command[0] == "set" else [[None]]
+    with Recording([*inside, *another_user(54331)], 1) as other, Recording(inside, 1) as own:
+        refused = fp32shim(*command, prefix=inside)
+        assert (refused.returncode, refused.stdout) == (2, "")
+        assert sorted(line.split(":")[0].split(" of ")[1] for line in refused.lines[:2]) == ["root", "user 54331"]
+        assert refused.lines[2].endswith("--all is 2 here, 1 of other users; allowed without a terminal: --yes, or process ids")
+        no = on_a_terminal(command, prefix=inside, answer="n\n")
+        assert "of user 54331: /" in no and "nothing was changed" in no and "done by" not in no
+        assert (other.precisions(), own.precisions()) == ([[]], [[]])
+        assert "of 2 processes" in on_a_terminal(command, prefix=inside, answer="y\n")
+        assert (other.precisions(), own.precisions()) == (kinds, kinds)
+        assert "of 2 processes" in fp32shim(*command, "--yes", prefix=inside).stdout
+
+
+def test_root_is_not_asked_about_its_own_processes(inside):
+    with Recording(inside, 2):
+        result = fp32shim("set", "--all", "highest", prefix=inside)
+        assert (result.returncode, result.stderr) == (0, "") and "done by 2 of 2 processes" in result.stdout
+
+
 def test_root_is_not_told_to_be_root():
     """Process 1 can have rights that a root in a container lacks."""
     shim.need(os.geteuid() == 0, "this user is not root")
