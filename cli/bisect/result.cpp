@@ -101,8 +101,9 @@ std::string tried_text(const SearchResult& result) {
         "Tried in {}: {} sets of groups, of which {} were acceptable, {} not, and {} told nothing.\n",
         counted(result.state.runs(), "run"), result.state.tested().size(), counts[0], counts[1], counts[2]);
     if (flaky > 0)
-        text += fmt::format("Flaky: equal runs differed for {}; with a larger --repeat the result is more certain.\n",
-                            counted(flaky, "set"));
+        text +=
+            fmt::format("Flaky: equal runs differed for {}; a set of which one run fails counts as not acceptable.\n",
+                        counted(flaky, "set"));
     if (const std::uint64_t met = new_groups_in(result); met > 0)
         text += fmt::format(
             "Not in the first run: {} that a later one met; they were exact unless everything else was "

@@ -5,6 +5,7 @@ import re
 import pytest
 
 import shim
+from command import fp32shim
 
 PAGES = [page for page in [*shim.ROOT.glob("*.md"), *(shim.ROOT / "docs").rglob("*.md"), shim.ROOT / "examples/README.md"]]
 FOLDERS = ("bench", "cli", "cmake", "config", "docs", "examples", "packaging", "policy", "record", "shim", "system", "tests")
@@ -18,6 +19,14 @@ def anchors(page):
 
 def name_of(page):
     return str(page.relative_to(shim.ROOT))
+
+
+def test_the_message_in_the_faq_is_what_the_program_says(tmp_path):
+    printed = re.search(r"^fp32shim: bad\.toml:(\d+):(\d+): (unknown key.*?); the program runs", (shim.ROOT / "docs/faq.md").read_text(),
+                        re.MULTILINE)
+    line, column, message = printed.groups()
+    (tmp_path / "bad.toml").write_text("schema = 1\n\n[[rule]]\nprecision = \"high\"\nwhen = { maxdim = 1 }\n")
+    assert f"bad.toml:{line}:{column}: {message}\n" in fp32shim("check", "bad.toml", cwd=tmp_path).stdout
 
 
 @pytest.mark.parametrize("page", PAGES, ids=name_of)

@@ -25,6 +25,12 @@ def run(tmp_path_factory):
     return run_with
 
 
+def test_explain_says_what_the_tutorial_prints():
+    page = (shim.ROOT / "docs/tutorial.md").read_text()
+    command, printed = re.search(r"^\$ fp32shim (explain --policy pin.toml .*)\n((?:(?!\$).*\n)+)", page, re.MULTILINE).groups()
+    assert fp32shim(*command.split(), cwd=TRAIN).stdout == printed
+
+
 def test_tf32_spares_the_training_and_spoils_the_search_and_the_policy_pins_just_that(run):
     plain, _ = run("plain")
     spoilt, _ = run("tf32", "--precision", "high", "--cpu", "emulate")
