@@ -245,7 +245,10 @@ std::uint16_t pins_in(char* const* environment) {
 
 void say_not_marked(int error) {
     static constinit system::OncePerProcess said;
-    if (error == ENOENT || !said.first()) return;  // ENOENT: the run has ended, and removed its folder
+    // The run has ended, and removed its folder, unless this process is in another root.
+    const bool is_run_over = error == ENOENT && !has_another_root.load(std::memory_order_relaxed);
+    // With its settings read, this process has said already that it could not make its recording.
+    if (is_run_over || known_settings() != nullptr || !said.first()) return;
     char line[512];
     system::LineWriter out(line);
     out.text("the files that this process had loaded cannot be noted for fp32shim verify: ");

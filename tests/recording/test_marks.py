@@ -11,7 +11,8 @@ import shim
 from command import COMMAND, environment, fp32shim
 from test_verify_bypasses import build, bypasses, plugin, verify
 
-# Ends in the way of its first word, after what the other words say: `product`, `load=FILE` (dlopen), `close`.
+# Ends in the way of its first word, after what the other words say: `product`, `load=FILE` (dlopen), `close`, `chroot=FOLDER`,
+# `setuid`.
 PROGRAM = """
     #define _GNU_SOURCE
     #include <dlfcn.h>
@@ -33,6 +34,8 @@ PROGRAM = """
         for (; *words && strcmp(*words, "then"); ++words) {
             if (!strcmp(*words, "product")) product();
             if (!strcmp(*words, "close")) dlclose(last);
+            if (!strncmp(*words, "chroot=", 7) && chroot(*words + 7) != 0) exit(99);
+            if (!strcmp(*words, "setuid") && setuid(65534) != 0) exit(99);
             if (!strncmp(*words, "load=", 5) && !(last = dlopen(*words + 5, RTLD_NOW))) exit(99);
         }
     }
@@ -143,6 +146,23 @@ def test_a_library_that_was_closed_before_the_process_was_recorded_is_judged(log
     lines = [[program, "return", "product"], [program, *(word.format(bypass) for word in words)]]
     run(log, "sh", "-c", "; ".join(" ".join(f"'{word}'" for word in line) for line in lines))
     assert bypasses(verify(log)) == ["oneDNN"]
+
+
+def test_a_process_in_another_root_leaves_its_mark(log, program, bypass, tmp_path):
+    shim.need(os.geteuid() == 0, "only root may change the root folder")
+    (tmp_path / "root").mkdir()
+    done = run(log, program, "_exit", f"load={bypass}", f"chroot={tmp_path / 'root'}", status=7)
+    assert done.stderr == "" and files(log.parent) == ["run.children.fp32rec"]
+    # Without /proc there, the program's own file is not known, and so is a doubt of its own.
+    assert bypasses(verify(log.parent)) == ["oneDNN", "unread"]
+
+
+def test_a_mark_that_cannot_be_left_is_one_line(log, program, bypass):
+    shim.need(os.geteuid() == 0, "only root may become another user")
+    log.parent.chmod(0o700)
+    done = run(log, program, "_exit", f"load={bypass}", "setuid")
+    assert done.stderr.startswith("fp32shim: the files that this process had loaded cannot be noted for fp32shim verify: permission")
+    assert done.stderr.count("\n") == 1 and files(log.parent) == []
 
 
 @pytest.mark.parametrize("way", ["execv", "execvp"])
