@@ -92,6 +92,17 @@ constexpr std::uint64_t site_number_step = 0xd1342543de82ef95;
 /// The value of a site's return_address while it is being made; no code returns to that address.
 constexpr std::uintptr_t taken = 1;
 
+/// The return address of a site that all calls from one object share which found no memory for a site of their own;
+/// no code returns to that address. Entry points search the chains for it at each call.
+constexpr std::uintptr_t any_of_caller = 2;
+
+inline bool is_shared(const Site& site) {
+    return site.return_address.load(std::memory_order_relaxed) == any_of_caller;
+}
+
+/// Returns true for a shared site that was made for an earlier call.
+inline bool is_known_share(const Site& site) { return is_shared(site) && site.is_in_chain; }
+
 /// Returns true if a site with this return address is alive.
 inline bool is_return_address(std::uintptr_t address) { return address > taken; }
 

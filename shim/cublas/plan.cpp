@@ -24,14 +24,16 @@ std::size_t bucket_of(const Plan& plan) {
     return hash.value() % (plan_limit - 1);
 }
 
-/// Stores a plan, unless an equal one is stored. Returns its number, for interned_plan(); 0 if there is no room.
+/// Stores a plan, unless an equal one is stored. Returns its number, for interned_plan(); 0 if there is no room or
+/// memory.
 std::uint64_t intern(const Plan& plan) {
     const Plan* fresh = nullptr;
     for (std::size_t probe = 0; probe < 64; ++probe) {
         const std::size_t number = 1 + (bucket_of(plan) + probe) % (plan_limit - 1);
         const Plan* held = plans[number].load(std::memory_order_acquire);
         if (held == nullptr) {
-            if (fresh == nullptr) fresh = arena_new<Plan>(plan);
+            if (fresh == nullptr) fresh = arena_try_new<Plan>(plan);
+            if (fresh == nullptr) return 0;
             if (plans[number].compare_exchange_strong(held, fresh, std::memory_order_acq_rel)) return number;
         }
         if (*held == plan) return number;

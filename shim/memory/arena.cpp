@@ -30,37 +30,71 @@ constinit std::atomic<Chunk*> current{&first};
 
 std::size_t size_of(const Chunk* chunk) { return chunk == &first ? sizeof first : chunk_size; }
 
+// Part of the library like the first chunk. Only what a product cannot run without is taken from it.
+constinit ChunkOf<(1 << 18)> reserve{};
+
+/// Returns nullptr if the chunk is full.
+void* take_from(Chunk* chunk, std::size_t size, std::size_t capacity) {
+    const std::size_t offset = alignment + chunk->used.fetch_add(size, std::memory_order_relaxed);
+    return offset + size <= capacity ? reinterpret_cast<char*>(chunk) + offset : nullptr;
+}
+
 // Maps by a system call of its own. To the thread sanitizer, the C library's mmap would be a write by the thread
 // that maps, and a later read by another thread a race.
 void* map_pages(std::size_t size) {
     const long pages = system::raw::syscall6(SYS_mmap, 0, static_cast<long>(size), PROT_READ | PROT_WRITE,
                                              MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    if (pages < 0) {
-        system::stderr_line("out of memory (mmap failed); ending the process");
-        _exit(127);
-    }
-    return reinterpret_cast<void*>(pages);
+    return pages < 0 ? nullptr : reinterpret_cast<void*>(pages);
 }
 
-}  // namespace
+std::size_t rounded_up(std::size_t size) { return (size + alignment - 1) & ~(alignment - 1); }
 
-void* arena_allocate(std::size_t size) {
-    size = (size + alignment - 1) & ~(alignment - 1);
+/// Returns nullptr if the kernel has no memory left.
+void* take(std::size_t size) {
     if (size > chunk_size / 4) return map_pages(size);
     for (;;) {
         Chunk* chunk = current.load(std::memory_order_acquire);
-        const std::size_t offset = alignment + chunk->used.fetch_add(size, std::memory_order_relaxed);
-        if (offset + size <= size_of(chunk)) return reinterpret_cast<char*>(chunk) + offset;
+        if (void* memory = take_from(chunk, size, size_of(chunk))) return memory;
         auto* fresh = static_cast<Chunk*>(map_pages(chunk_size));
+        if (fresh == nullptr) return nullptr;
         if (!current.compare_exchange_strong(chunk, fresh, std::memory_order_acq_rel))
             system::raw::syscall6(SYS_munmap, system::raw::address(fresh), chunk_size);
     }
 }
 
-std::string_view arena_copy(std::string_view text) {
-    auto* copy = static_cast<char*>(arena_allocate(text.size() + 1));
+std::string_view copy_into(void* memory, std::string_view text) {
+    auto* copy = static_cast<char*>(memory);
     for (std::size_t i = 0; i < text.size(); ++i) copy[i] = text[i];
     return {copy, text.size()};
+}
+
+}  // namespace
+
+void* arena_try_allocate(std::size_t size) {
+    void* memory = take(rounded_up(size));
+    static constinit system::OncePerProcess said;
+    if (memory == nullptr && said.first())
+        system::stderr_line(
+            "no memory is left for new call sites and names (RLIMIT_AS?): products run on, but rules by call_site "
+            "and "
+            "scope, and the record, do not tell new places apart");
+    return memory;
+}
+
+void* arena_allocate(std::size_t size) {
+    size = rounded_up(size);
+    void* memory = take(size);
+    if (memory == nullptr) memory = take_from(&reserve, size, sizeof reserve);
+    if (memory != nullptr) return memory;
+    system::stderr_line("out of memory (mmap failed); ending the process");
+    _exit(127);
+}
+
+std::string_view arena_copy(std::string_view text) { return copy_into(arena_allocate(text.size() + 1), text); }
+
+std::string_view arena_try_copy(std::string_view text) {
+    void* memory = arena_try_allocate(text.size() + 1);
+    return memory == nullptr ? std::string_view{} : copy_into(memory, text);
 }
 
 }  // namespace fp32shim

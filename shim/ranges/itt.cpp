@@ -38,7 +38,8 @@ const RangeDomain& ranges_of(const Domain* domain) {
         const KnownDomain* known = entry.load(std::memory_order_acquire);
         if (known == nullptr) {
             const RangeDomain& ranges = range_domain(RangeSource::itt, label_view(domain->name));
-            const auto* fresh = arena_new<KnownDomain>(domain, &ranges);
+            const auto* fresh = arena_try_new<KnownDomain>(domain, &ranges);
+            if (fresh == nullptr) return ranges;
             if (entry.compare_exchange_strong(known, fresh, std::memory_order_acq_rel)) return ranges;
         }
         if (known->domain == domain) return *known->ranges;

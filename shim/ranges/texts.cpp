@@ -15,17 +15,24 @@ constexpr std::size_t longest_probe = 64;
 constinit std::array<TextEntry, table_size> texts{};
 constinit RegisteredText no_text{.text = {}, .handle = {.text = ""}};
 
-const TextEntry& entry_beyond_the_bound() {
-    static constinit system::OncePerProcess said;
-    if (said.first())
-        system::stderr_line("more registered strings than are kept; ranges named by others label nothing");
+const TextEntry& entry_without_text() {
     texts[0].store(&no_text, std::memory_order_release);
     return texts[0];
 }
 
+const TextEntry& entry_beyond_the_bound() {
+    static constinit system::OncePerProcess said;
+    if (said.first())
+        system::stderr_line("more registered strings than are kept; ranges named by others label nothing");
+    return entry_without_text();
+}
+
+/// Returns nullptr if there is no memory.
 RegisteredText* copy_of(std::string_view text) {
-    auto* copy = arena_new<RegisteredText>();
-    copy->text = arena_copy(text);
+    const std::string_view lasting = arena_try_copy(text);
+    auto* copy = lasting.data() == nullptr ? nullptr : arena_try_new<RegisteredText>();
+    if (copy == nullptr) return nullptr;
+    copy->text = lasting;
     copy->handle.text = copy->text.data();
     return copy;
 }
@@ -74,6 +81,7 @@ const TextEntry& register_text(std::string_view text) {
         RegisteredText* known = entry.load(std::memory_order_acquire);
         if (known == nullptr) {
             if (fresh == nullptr) fresh = copy_of(text);
+            if (fresh == nullptr) return entry_without_text();
             if (entry.compare_exchange_strong(known, fresh, std::memory_order_acq_rel)) return entry;
         }
         if (known->text == text) return entry;

@@ -71,12 +71,14 @@ Site* find_site(EntryIndex entry, std::uintptr_t return_address) {
     if (site == nullptr) {
         call_when_settings_change(refresh_sites);
         site = make_site(entry, return_address, on_behalf_of);
-        // Refreshed before other threads can see it, and again, for settings that changed before they could.
-        refresh(*site);
-        remember(site, return_address);
-        refresh(*site);
+        if (!is_known_share(*site)) {
+            // Refreshed before other threads can see it, and again, for settings that changed before they could.
+            refresh(*site);
+            remember(site, is_shared(*site) ? any_of_caller : return_address);
+            refresh(*site);
+        }
     }
-    if (!from_ourselves) cache(*site);
+    if (!from_ourselves && !is_shared(*site)) cache(*site);
     errno = saved_errno;
     return site;
 }

@@ -9,8 +9,13 @@ namespace fp32shim {
 Site* known_site(EntryIndex entry, std::uintptr_t return_address, const LoadedObject* on_behalf_of);
 
 /// Returns memory for a site: that of a dead site in the same hash bucket, if no running code can reach that site,
-/// else fresh memory. So a program that loads and unloads a plugin again and again does not grow.
+/// else fresh memory. So a program that loads and unloads a plugin again and again does not grow. nullptr: there is
+/// none.
 Site* allocate_site(EntryIndex entry, std::uintptr_t return_address, const LoadedObject* caller);
+
+/// Returns the site that all calls from an object share where memory is short, or memory for it, which is in no chain
+/// yet. They are governed like others, but no place in the object is known of them.
+Site* shared_site(EntryIndex entry, const LoadedObject* caller, const LoadedObject* on_behalf_of);
 
 /// Gives a complete site its return address, which makes it alive, and links it into the chain of its bucket.
 void remember(Site* site, std::uintptr_t return_address);

@@ -117,6 +117,8 @@ Site* make_site(EntryIndex entry, std::uintptr_t return_address, LoadedObject* o
     const DlsymBinding binding = entry >= function_count ? dlsym_binding(entry) : DlsymBinding{entry, nullptr};
     LoadedObject* caller = object_containing(return_address - 1);  // inside the call, also where it ends a function
     Site* site = allocate_site(entry, return_address, caller);
+    if (site == nullptr) site = shared_site(entry, caller, on_behalf_of);
+    if (is_known_share(*site)) return site;
     clear(*site);
     site->entry = entry;
     site->called_from.store(return_address, std::memory_order_relaxed);

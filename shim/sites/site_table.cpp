@@ -22,9 +22,11 @@ namespace {
 /// The site in every unused entry of a table. Its return address is 0, which no call has.
 constinit Site nobody{};
 
+/// Returns nullptr if there is no memory.
 SiteTable* new_table(TableShape shape) {
     const std::size_t ways = shape.mask + 1;
-    auto* table = static_cast<SiteTable*>(arena_allocate(sizeof(SiteTable) + ways * sizeof(std::atomic<Site*>)));
+    auto* table = static_cast<SiteTable*>(arena_try_allocate(sizeof(SiteTable) + ways * sizeof(std::atomic<Site*>)));
+    if (table == nullptr) return nullptr;
     table->shape = shape;
     for (std::size_t i = 0; i < ways; ++i) table->way(i).store(&nobody, std::memory_order_relaxed);
     return table;
@@ -48,12 +50,14 @@ bool all_in(SiteTable* table, std::uintptr_t except, Accept accept) {
     return true;
 }
 
-/// Returns a larger table with the live sites of `old` (nullptr: none) and `site`, which has this return address.
+/// Returns a larger table with the live sites of `old` (nullptr: none) and `site`, which has this return address;
+/// nullptr: there is no memory for it.
 SiteTable* table_with(SiteTable* old, Site& site, std::uintptr_t address) {
     const std::size_t ways = old == nullptr ? fewest_ways : 2 * (old->shape.mask + 1);
     SiteTable* table = new_table(shape_for(ways, [&](auto accept) {
         if (accept(address)) all_in(old, address, accept);
     }));
+    if (table == nullptr) return nullptr;
     for (std::size_t way = 0; old != nullptr && way <= old->shape.mask; ++way) {
         const std::uintptr_t other = address_in(*old, way);
         if (other == 0) continue;
@@ -80,6 +84,10 @@ void cache(Site& site) {
         }
     }
     SiteTable* larger = table_with(table, site, address);
+    if (larger == nullptr) {
+        if (table != nullptr) table->way(table->shape.way_of(address)).store(&site, std::memory_order_release);
+        return;
+    }
     place.compare_exchange_strong(table, larger, std::memory_order_acq_rel);
 }
 

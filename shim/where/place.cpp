@@ -87,7 +87,9 @@ bool CallPlace::read_frame(const Stack& stack, std::size_t place, record::StackF
     const auto& self = static_cast<const CallPlace&>(stack);
     const bool has_caller = self.site_->caller != nullptr;
     if (!has_caller || place + 1 < self.size) return self.read_python_frame(place, frame);
-    frame = self.frame_in(*self.site_->caller, self.site_->called_from.load(std::memory_order_relaxed));
+    const LoadedObject& caller = *self.site_->caller;
+    const bool is_known = !is_shared(*self.site_);  // else only the object is
+    frame = self.frame_in(caller, is_known ? self.site_->called_from.load(std::memory_order_relaxed) : caller.base);
     return true;
 }
 

@@ -77,6 +77,19 @@ def test_settings_are_left_unread_in_one_line_where_memory_does_not_last_for_the
     assert 0 < len(said(result)) < made
 
 
+@pytest.mark.parametrize("settings", ["nothing", "disabled", "recording", "json", "stderr", "policy", "ranges"])
+def test_a_full_address_space_changes_no_product_at_new_places(tmp_path, settings):
+    ranges = {"log": tmp_path / "r.fp32rec", "env": {"FP32_MATMUL_WHERE": "nvtx"}}
+    keywords = ranges if settings == "ranges" else settings_of(settings, tmp_path)
+    result = shim.run("full_address_space", "none", blas=None, **keywords)
+    assert result.stdout == "8194 products were right\n", shim.explain(result)
+    lines = [line for line in said(result) if "no memory is left for new call sites and names" in line]
+    assert len(lines) == 1, shim.explain(result)
+    assert f"{5000 if settings == 'ranges' else 0} strings" in result.stderr
+    for recording in recordings_in(tmp_path):
+        assert read(recording)["calls"] == 8194, "each product is counted once"
+
+
 @pytest.mark.parametrize("settings", ["nothing", "recording", "json", "policy"])
 def test_a_sandbox_may_answer_any_system_call_with_an_error(tmp_path, settings):
     result = shim.run("refused_calls", max(1, REPEATS // 30), blas=None, timeout=LONG * 6,

@@ -26,14 +26,17 @@ const KnownPlace* find(const KnownPlace* place, std::uint64_t hash, std::string_
     return place;
 }
 
-/// Returns the lasting record of a place. `function`: bytes of `text` that name object and function.
+/// Returns the lasting record of a place; nullptr: there is no memory for it. `function`: bytes of `text` that name
+/// object and function.
 const policy::CallSite* interned(std::string_view text, std::size_t function) {
     const std::uint64_t hash = system::Hash().add(text).value();
     std::atomic<const KnownPlace*>& bucket = buckets[hash % std::size(buckets)];
     const KnownPlace* head = bucket.load(std::memory_order_acquire);
     if (const KnownPlace* known = find(head, hash, text)) return known;
-    const std::string_view copy = arena_copy(text);
-    auto* fresh = arena_new<KnownPlace>(policy::CallSite{copy, copy.substr(0, function)}, hash, head);
+    const std::string_view copy = arena_try_copy(text);
+    if (copy.data() == nullptr) return nullptr;
+    auto* fresh = arena_try_new<KnownPlace>(policy::CallSite{copy, copy.substr(0, function)}, hash, head);
+    if (fresh == nullptr) return nullptr;
     // A place that two threads add at once is there twice, and does no harm.
     while (!bucket.compare_exchange_weak(fresh->next, fresh, std::memory_order_release, std::memory_order_relaxed)) {
     }
@@ -85,7 +88,7 @@ const policy::CallSite* named(const Site& site, std::string_view executable) {
 }  // namespace
 
 const policy::CallSite* call_site_of(Site& site, const Settings& in_force) {
-    if (site.caller == nullptr) return nullptr;
+    if (site.caller == nullptr || is_shared(site)) return nullptr;
     const policy::CallSite* known = site.call_site.load(std::memory_order_acquire);
     if (known == nullptr) {
         known = named(site, in_force.facts.executable);
