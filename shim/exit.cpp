@@ -1,6 +1,5 @@
 // The last look at what is loaded, when the program ends: by `exit`, or by one of the functions that run no handlers,
 // as workers of multiprocessing, joblib, Celery and Ray do.
-#include <signal.h>
 #include <unistd.h>
 
 #include <atomic>
@@ -10,7 +9,6 @@
 #include "shim/loader/next_definition.hpp"
 #include "shim/settings/settings.hpp"
 #include "system/raw_syscall.hpp"
-#include "system/signal_hold.hpp"
 
 namespace fp32shim {
 namespace {
@@ -27,18 +25,6 @@ void note_what_is_loaded() {
 __attribute__((destructor)) void note_exit() {
     if (has_to_leave_a_recording()) settings();
     if (watches_children()) note_what_is_loaded();
-}
-
-/// Returns true in a handler of a crash, so far as that can be known. After a crash nothing in memory can be trusted,
-/// and the handler's stack may be small.
-bool may_have_crashed() {
-    using system::SignalHold, system::SignalSet, system::raw::syscall6;
-    constexpr SignalSet crashes = SignalHold::by_faults | system::signal_bit(SIGABRT);
-    SignalSet blocked = 0;
-    stack_t stack{};
-    if (syscall6(SYS_rt_sigprocmask, SIG_BLOCK, 0, &blocked, sizeof blocked) < 0 || (blocked & crashes) != 0)
-        return true;
-    return syscall6(SYS_sigaltstack, 0, &stack) < 0 || (stack.ss_flags & SS_ONSTACK) != 0;
 }
 
 /// Takes the last look before `_exit`, once in a process: a fault in it may lead back here by the program's handler.

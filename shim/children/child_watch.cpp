@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <sys/auxv.h>
 #include <unistd.h>
 
@@ -308,8 +309,19 @@ void leave_mark() {
     if (const int error = mark.write(runs_file(), pins_in(environ)); error != 0) say_not_marked(error);
 }
 
+bool may_have_crashed() {
+    using system::SignalHold, system::SignalSet, system::raw::syscall6;
+    constexpr SignalSet crashes = SignalHold::by_faults | system::signal_bit(SIGABRT);
+    SignalSet blocked = 0;
+    stack_t stack{};
+    if (syscall6(SYS_rt_sigprocmask, SIG_BLOCK, 0, &blocked, sizeof blocked) < 0 || (blocked & crashes) != 0)
+        return true;
+    return syscall6(SYS_sigaltstack, 0, &stack) < 0 || (stack.ss_flags & SS_ONSTACK) != 0;
+}
+
 void leave_mark_before_exec() {
-    if (own_recording() == nullptr && !system::is_forked_child() && !shares_parents_memory()) leave_mark();
+    if (own_recording() != nullptr || system::is_forked_child()) return;
+    if (!shares_parents_memory() && !may_have_crashed()) leave_mark();
 }
 
 bool shares_parents_memory() {

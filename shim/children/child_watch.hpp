@@ -44,6 +44,10 @@ void leave_mark();
 /// leaves none: what it has loaded, its parent has too, but for what little it loaded in between.
 void leave_mark_before_exec();
 
+/// Returns true in a handler of a crash, so far as that can be known. After a crash nothing in memory can be trusted,
+/// and the handler's stack may be small. Async-signal-safe.
+bool may_have_crashed();
+
 /// Returns true in a child that shares its parent's memory (vfork), so far as that can be known.
 bool shares_parents_memory();
 

@@ -29,6 +29,8 @@ PROGRAM = """
         cblas_sgemm(101, 111, 111, 4, 4, 4, 1, a, 4, b, 4, 0, c, 4);
     }
     static void leave(int number) { (void)number; _exit(7); }
+    static char* self;
+    static void become(int number) { (void)number; execv(self, (char*[]){self, "return", 0}); }
     static void act(char** words) {
         void* last = 0;
         for (; *words && strcmp(*words, "then"); ++words) {
@@ -76,8 +78,10 @@ PROGRAM = """
             sigaction(SIGUSR1, &action, 0);
             raise(SIGUSR1);
         }
+        self = argv[0];
+        if (!strcmp(how, "crash and exec")) action.sa_handler = become;
         sigaction(SIGSEGV, &action, 0);
-        if (!strcmp(how, "crash")) *(volatile int*)8 = 1;
+        if (!strncmp(how, "crash", 5)) *(volatile int*)8 = 1;
         return 97;
     }
 """
@@ -242,6 +246,11 @@ def test_a_last_look_that_was_not_safe_was_not_taken_and_the_verdict_says_so(log
     result = verify(log)
     assert (result.returncode, bypasses(result)) == (3, ["later"])
     assert "was killed, or ended by a system call past the C library" in result.json["bypasses"][0]["reason"]
+
+
+def test_after_a_crash_nothing_is_looked_at_before_an_exec(log, program, bypass):
+    run(log, program, "crash and exec", f"load={bypass}")
+    assert str(bypass) not in [file["path"] for process in verify(log.parent).json["processes"] for file in process["files"]]
 
 
 @pytest.mark.parametrize("end", ["return", "_exit", "_Exit", "quick_exit", "exit_group", "crash", "own stack"])
