@@ -22,6 +22,7 @@
 #include "shim/loader/elf/objects.hpp"
 #include "shim/loader/loaded_files.hpp"
 #include "shim/memory/arena.hpp"
+#include "shim/memory/mapped_memory.hpp"
 #include "shim/settings/settings.hpp"
 #include "system/inline_text.hpp"
 #include "system/io_error.hpp"
@@ -126,12 +127,11 @@ record::Recording* recording_in_force() {
 
 /// Returns true if the file can be accessed, or if its path is too long to ask the kernel. `path` need not end in a
 /// NUL.
-bool is_in_reach(std::string_view path, int mode) {
-    char copy[1024];
-    system::LineWriter writer(copy);
-    writer.text(path).text({"\0", 1});
-    return writer.overflowed() ||
-           system::raw::syscall6(SYS_faccessat, AT_FDCWD, system::raw::address(copy), mode) == 0;
+[[gnu::noinline]] bool is_in_reach(std::string_view path, int mode) {
+    if (path.size() >= record::path_capacity) return true;
+    auto* const copy = static_cast<char*>(__builtin_alloca(path.size() + 1));
+    *std::ranges::copy(path, copy).out = '\0';
+    return system::raw::syscall6(SYS_faccessat, AT_FDCWD, system::raw::address(copy), mode) == 0;
 }
 
 /// Returns true if `list` (LD_PRELOAD or /etc/ld.so.preload) names this library, and puts its path into `entry`.
@@ -149,11 +149,11 @@ bool names_us(std::string_view list, std::string_view& entry) {
 bool is_preloaded_everywhere() {
     const int descriptor = system::raw::open("/etc/ld.so.preload", O_RDONLY | O_CLOEXEC);
     if (descriptor < 0) return false;
-    char list[1024];
-    const long size = system::raw::read(descriptor, list, sizeof list);
+    const MappedMemory list(1024);
+    const long size = system::raw::read(descriptor, list.bytes().data(), list.bytes().size());
     system::raw::close(descriptor);
     std::string_view entry;
-    return size > 0 && names_us({list, static_cast<std::size_t>(size)}, entry);
+    return size > 0 && names_us({list.bytes().data(), static_cast<std::size_t>(size)}, entry);
 }
 
 WhyUnseen judge_environment(char* const* environment) {
@@ -196,7 +196,7 @@ int note_beside_the_log(const record::UnseenChild& child, record::ChildEvent eve
     return error;
 }
 
-void say_not_noted(const record::UnseenChild& child, int error) {
+[[gnu::noinline]] void say_not_noted(const record::UnseenChild& child, int error) {
     static constinit system::OncePerProcess said;
     if (!said.first()) return;
     char line[1024];
@@ -244,7 +244,7 @@ std::uint16_t pins_in(char* const* environment) {
     return pins;
 }
 
-void say_not_marked(int error) {
+[[gnu::noinline]] void say_not_marked(int error) {
     static constinit system::OncePerProcess said;
     // The run has ended, and removed its folder, unless this process is in another root.
     const bool is_run_over = error == ENOENT && !has_another_root.load(std::memory_order_relaxed);

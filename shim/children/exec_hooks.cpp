@@ -13,9 +13,11 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <climits>
 #include <cstdarg>
 #include <cstddef>
+#include <span>
 #include <string_view>
 #include <utility>
 
@@ -34,6 +36,9 @@ int no_such_function() {
 }
 
 /// The files that execvp tries: an executable file of the name in each folder of PATH in turn, or the path alone.
+/// Their paths are composed in `path`, which has path_size() bytes: as much as the longest needs, since the stack of
+/// a signal handler may be small, and what a child of vfork maps before it becomes another program stays in its
+/// parent.
 class PathSearch {
   public:
     explicit PathSearch(const char* file) : file_(file), name_(file == nullptr ? std::string_view() : file) {
@@ -43,27 +48,37 @@ class PathSearch {
         is_by_folder_ = true;
     }
 
-    const char* next() {
+    std::size_t path_size() const {
+        if (!is_by_folder_) return 1;
+        std::size_t longest = 0, current = 0;
+        for (const char letter : folders_) {
+            current = letter == ':' ? 0 : current + 1;
+            longest = std::max(longest, current);
+        }
+        return std::min(longest + 1 + name_.size() + 1, record::path_capacity);
+    }
+
+    const char* next(std::span<char> buffer) {
         if (!is_by_folder_) return std::exchange(file_, nullptr);
         while (!is_at_end_) {
             const std::size_t colon = folders_.find(':');
             const std::string_view folder = folders_.substr(0, colon);
             is_at_end_ = colon == std::string_view::npos;
             if (!is_at_end_) folders_.remove_prefix(colon + 1);
-            system::LineWriter path(path_);
+            system::LineWriter path(buffer);
             path.text(folder).text(folder.empty() ? "" : "/").text(name_).text({"\0", 1});
-            if (!path.overflowed() && is_executable()) return path_;
+            if (!path.overflowed() && is_executable(buffer.data())) return buffer.data();
         }
         return nullptr;
     }
 
   private:
-    bool is_executable() const {
+    static bool is_executable(const char* path) {
         struct stat status {};
-        return system::raw::syscall6(SYS_newfstatat, AT_FDCWD, system::raw::address(path_),
+        return system::raw::syscall6(SYS_newfstatat, AT_FDCWD, system::raw::address(path),
                                      system::raw::address(&status), 0) == 0 &&
                S_ISREG(status.st_mode) &&
-               system::raw::syscall6(SYS_faccessat, AT_FDCWD, system::raw::address(path_), X_OK) == 0;
+               system::raw::syscall6(SYS_faccessat, AT_FDCWD, system::raw::address(path), X_OK) == 0;
     }
 
     const char* file_;
@@ -71,14 +86,16 @@ class PathSearch {
     std::string_view folders_;
     bool is_by_folder_ = false;
     bool is_at_end_ = false;
-    char path_[record::path_capacity];
 };
 
+/// The bytes of `/proc/self/fd/N`, a slash, and a NUL, for every N.
+constexpr std::size_t descriptor_path_size = 32;
+
 /// Returns `/proc/self/fd/N` for descriptor N, with `/name` behind it if there is a name; nullptr: it is too long.
-const char* path_of_descriptor(int descriptor, std::string_view name, char (&buffer)[record::path_capacity]) {
+const char* path_of_descriptor(int descriptor, std::string_view name, std::span<char> buffer) {
     system::LineWriter path(buffer);
     path.text("/proc/self/fd/").number(descriptor).text(name.empty() ? "" : "/").text(name).text({"\0", 1});
-    return path.overflowed() ? nullptr : buffer;
+    return path.overflowed() ? nullptr : buffer.data();
 }
 
 /// Returns the pointer, but hides from the compiler that the C library declares it nonnull. Programs pass nullptr
@@ -88,11 +105,9 @@ const char* perhaps_null(const char* pointer) {
     return pointer;
 }
 
-/// Returns one path for execveat's `folder` (a descriptor) and `path`; nullptr: there is none, or it is too long.
-const char* path_at(int folder, const char* path, char (&buffer)[record::path_capacity]) {
-    path = perhaps_null(path);
-    const bool is_whole = path == nullptr || *path == '/' || (folder == AT_FDCWD && *path != '\0');
-    return is_whole ? path : path_of_descriptor(folder, path, buffer);
+/// Returns true if execveat's `path` needs no folder.
+bool is_whole(int folder, const char* path) {
+    return path == nullptr || *path == '/' || (folder == AT_FDCWD && *path != '\0');
 }
 
 using Words = char* const*;
@@ -133,7 +148,9 @@ bool tries_next_folder(int error) {
 [[gnu::noinline]] void start_unseen(const char* file, Words words, Words environment) {
     leave_mark_before_exec();
     PathSearch search(file);
-    while (const char* path = search.next()) {
+    const std::size_t size = search.path_size();
+    const std::span<char> buffer(static_cast<char*>(__builtin_alloca(size)), size);
+    while (const char* path = search.next(buffer)) {
         const StartedProgram program(path, environment);
         if (!program.can_start()) continue;
         if (!program.is_unseen()) return;
@@ -157,7 +174,9 @@ template <class Start>
 [[gnu::noinline]] int spawn_found(const char* file, const posix_spawn_file_actions_t* actions, Words environment,
                                   Start start) {
     PathSearch search(file);
-    while (const char* path = search.next()) {
+    const std::size_t size = search.path_size();
+    const std::span<char> buffer(static_cast<char*>(__builtin_alloca(size)), size);
+    while (const char* path = search.next(buffer)) {
         const StartedProgram program(path, environment);
         if (program.can_start() || path == file) return spawn(program, actions, start);
     }
@@ -232,7 +251,7 @@ FP32SHIM_HOOK int execvpe(const char* file, char* const* words, char* const* env
 FP32SHIM_HOOK int fexecve(int descriptor, char* const* words, char* const* environment) noexcept {
     auto* const real = real_fexecve.get();
     if (!watches_children()) return real(descriptor, words, environment);
-    char buffer[record::path_capacity];
+    char buffer[descriptor_path_size];
     return replace(path_of_descriptor(descriptor, "", buffer), environment,
                    [&] { return real(descriptor, words, environment); });
 }
@@ -244,8 +263,12 @@ FP32SHIM_HOOK int execveat(int folder, const char* path, char* const* words, cha
         return real == nullptr ? no_such_function() : real(folder, path, words, environment, flags);
     };
     if (!watches_children()) return start();
-    char buffer[record::path_capacity];
-    return replace(path_at(folder, path, buffer), environment, start);
+    path = perhaps_null(path);
+    if (is_whole(folder, path)) return replace(path, environment, start);
+    const std::string_view name(path);
+    const std::size_t size = std::min(descriptor_path_size + name.size(), record::path_capacity);
+    const std::span<char> buffer(static_cast<char*>(__builtin_alloca(size)), size);
+    return replace(path_of_descriptor(folder, name, buffer), environment, start);
 }
 
 FP32SHIM_HOOK int execl(const char* path, const char* word, ...) noexcept {

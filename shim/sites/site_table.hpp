@@ -28,7 +28,11 @@ constexpr std::size_t most_ways = std::size_t{1} << (64 - FP32SHIM_TABLE_SHIFT);
 
 class TakenWays {
   public:
-    explicit TakenWays(std::size_t ways) {
+    /// Returns the bytes that the marks of so many entries need.
+    static constexpr std::size_t size(std::size_t ways) { return (ways + 63) / 64 * sizeof(std::uint64_t); }
+
+    /// Clears the marks in `memory`, which has size(ways) bytes.
+    TakenWays(void* memory, std::size_t ways) : words_(static_cast<std::uint64_t*>(memory)) {
         for (std::size_t word = 0; word < (ways + 63) / 64; ++word) words_[word] = 0;
     }
     /// Marks entry `way` of a table as taken. Returns false if it was taken already.
@@ -40,7 +44,7 @@ class TakenWays {
     }
 
   private:
-    std::uint64_t words_[most_ways / 64];
+    std::uint64_t* words_;
 };
 
 /// Returns the i-th of a sequence of unrelated odd numbers (splitmix64).
@@ -57,9 +61,10 @@ template <class AllOf>
 TableShape shape_for(std::size_t ways, AllOf all_of) {
     constexpr std::uint64_t tries = 16;
     for (;; ways *= 2) {
+        void* const marks = __builtin_alloca(TakenWays::size(ways));  // most_ways would be 2 KiB in a signal handler
         for (std::uint64_t i = 0; i < tries; ++i) {
             const TableShape shape{multiplier_number(i), ways - 1};
-            TakenWays taken(ways);
+            TakenWays taken(marks, ways);
             bool collides = false;
             all_of([&](std::uintptr_t address) {
                 collides = !taken.take(shape.way_of(address));
