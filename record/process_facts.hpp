@@ -39,7 +39,8 @@ inline constexpr Pin all_pins[] = {
     {pin_onednn, "ONEDNN_DEFAULT_FPMATH_MODE=STRICT",
      "keeps oneDNN's float32 operations at float32, but for those to which a program gives a mode of its own"},
     {pin_nvidia, "NVIDIA_TF32_OVERRIDE=0",
-     "switches TF32 off in NVIDIA's libraries, whatever programs ask of them; not in kernels that others compile"},
+     "switches TF32 off in cuBLAS, cuDNN, cuTENSOR and TensorRT, whatever programs ask of them; not in cuSPARSE and "
+     "cuSPARSELt, nor in kernels that others compile"},
     {pin_cublas_emulation, "CUBLAS_EMULATE_SINGLE_PRECISION=0",
      "keeps cuBLAS from computing float32 products from BF16 ones by itself; not where a program asks it to"},
     {pin_torch, "TORCH_ALLOW_TF32_CUBLAS_OVERRIDE=0",

@@ -35,7 +35,8 @@ Bypass bypass_in(const KnownBypass& known, const std::string& path) {
             .device = std::string(known.device),
             .message = std::string(known.message),
             .remedy = std::string(known.remedy),
-            .pins = known.pins};
+            .pins = known.pins,
+            .is_float32 = known.is_float32};
 }
 
 /// Returns a remark on the functions of a statically linked BLAS, empty if `names` is empty: ` (12 of its functions

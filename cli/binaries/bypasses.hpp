@@ -13,13 +13,14 @@ namespace fp32shim::cli {
 
 /// Code in one file that multiplies matrices without calling a function that the shim intercepts.
 struct Bypass {
-    std::string name;        ///< name for `--assume-unused`: `oneDNN`, `static-BLAS`
-    std::string title;       ///< name in messages: `oneDNN`, `OpenBLAS, linked statically`
-    std::string object;      ///< path of the file that contains the bypass
-    std::string device;      ///< device on which the products run: `cpu` or `gpu`
-    std::string message;     ///< words after the title in messages: `multiplies with kernels of its own, …`
-    std::string remedy;      ///< advice on how to govern the bypass; empty: none
-    std::uint16_t pins = 0;  ///< environment variables (pin_…) that together keep the bypass at float32; 0: none
+    std::string name;         ///< name for `--assume-unused`: `oneDNN`, `static-BLAS`
+    std::string title;        ///< name in messages: `oneDNN`, `OpenBLAS, linked statically`
+    std::string object;       ///< path of the file that contains the bypass
+    std::string device;       ///< `gpu`: counts only where a GPU's driver was loaded; otherwise `cpu`
+    std::string message;      ///< words after the title in messages: `multiplies with kernels of its own, …`
+    std::string remedy;       ///< advice on how to govern the bypass; empty: none
+    std::uint16_t pins = 0;   ///< environment variables (pin_…) that together keep the bypass at float32; 0: none
+    bool is_float32 = false;  ///< multiplies at float32 always, so that no verdict depends on it
 };
 
 /// Returns the bypasses in a file, judged by its name, exports, hidden symbols and texts.

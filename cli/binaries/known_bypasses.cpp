@@ -10,6 +10,7 @@ constexpr std::string_view tf32_off = "NVIDIA_TF32_OVERRIDE=0 switches its TF32 
 constexpr std::string_view jax_highest =
     "JAX_DEFAULT_MATMUL_PRECISION=highest where the program names no precision (for JAX)";
 constexpr std::string_view programs_own = "the program's own setting";
+constexpr std::string_view brought_along = "runs kernels that programs bring along, past every BLAS function";
 
 }  // namespace
 
@@ -48,6 +49,44 @@ std::span<const KnownBypass> known_bypasses() {
          .markers = {"N4dlib16resizable_tensorE"},
          .message =
              "its networks multiply with code of its own where it was built without a BLAS (as in the wheels)"},
+        // Callers, since many programs need OpenCV without a call of it (Debian's torch does).
+        {.name = "OpenCV",
+         .markers = {"_ZN2cv3Mat", "core/src/matmul."},
+         .files = {"cv2."},
+         .except = {"libopencv_"},
+         .message =
+             "OpenCV's networks (dnn) multiply with kernels of its own, and so do its products of small matrices "
+             "(cv2.gemm)"},
+        {.name = "PDL",
+         .title = "PDL (Perl)",
+         .markers = {"pdl_matmult_readdata", "PDL::Primitive::matmult"},
+         .message = own_kernels},
+        {.name = "CLBlast",
+         .files = {"libclblast.", "libclBLAS."},
+         .message = "multiplies by OpenCL, with functions of its own"},
+        // Drivers, which are loaded when a program looks for devices: programs that only need libOpenCL or libvulkan
+        // have none. NVIDIA's driver for Vulkan is that for OpenGL too, and has this file for Vulkan's kernels.
+        {.name = "OpenCL",
+         .markers = {"clIcdGetPlatformIDsKHR"},
+         .files = {"libpocl.", "libnvidia-opencl.", "libamdocl64.", "libigdrcl.", "libintelocl.", "libMesaOpenCL.",
+                   "libRusticlOpenCL."},
+         .except = {"libOpenCL."},
+         .message = brought_along},
+        {.name = "Vulkan",
+         .markers = {"vk_icdGetInstanceProcAddr"},
+         .files = {"libvulkan_", "libnvidia-glvkspirv.", "amdvlk64."},
+         .except = {"libvulkan.", "libGLX_nvidia.", "libEGL_nvidia."},
+         .message = brought_along},
+        {.name = "SYCL",
+         .files = {"libsycl.", "libacpp-rt.", "libhipSYCL-rt.", "libmkl_sycl"},
+         .message = brought_along},
+        // With -fexternal-blas, gfortran's program calls a BLAS for large matrices, and that is seen.
+        {.name = "MATMUL",
+         .title = "MATMUL of gfortran",
+         .markers = {"_gfortran_matmul_r4", "_gfortran_matmul_c4"},
+         .except = {"libgfortran"},
+         .message = "Fortran's MATMUL runs in libgfortran, at float32",
+         .is_float32 = true},
         {.name = "cuDNN",
          .device = "gpu",
          .markers = {"CUDNN_NVTX_LEVEL"},
@@ -62,8 +101,14 @@ std::span<const KnownBypass> known_bypasses() {
          .device = "gpu",
          .files = {"libcusparseLt."},
          .message = "on a GPU, products with sparse matrices run in kernels of its own",
-         .remedy = tf32_off,
-         .pins = record::pin_nvidia},
+         .remedy = "no variable switches its TF32 off: give it no float32 matrices"},
+        // Callers, since every torch for GPUs needs libcusparse. Its other formats have no kernels for TF32.
+        {.name = "cuSPARSE",
+         .device = "gpu",
+         .markers = {"cusparseCreateBlockedEll", "cusparseCreateConstBlockedEll"},
+         .except = {"libcusparse."},
+         .message = "on a GPU, cuSPARSE multiplies Blocked-ELL matrices at TF32, in kernels of its own",
+         .remedy = "no variable switches its TF32 off: use another of its formats (CSR, for example)"},
         {.name = "cuTENSOR",
          .device = "gpu",
          .markers = {"CUTENSOR_DISABLE_PLAN_CACHE"},
@@ -109,6 +154,7 @@ std::span<const KnownBypass> known_bypasses() {
         {.name = "CUTLASS",
          .device = "gpu",
          .markers = {"7cutlass"},
+         // NVIDIA's own libraries are intercepted, or have rows of their own (of cuSPARSE: its callers).
          .except = {"libcublas", "libcudnn", "libcusparse", "libcusolver", "libcutensor", "libcufft", "libnv"},
          .message = "on a GPU, products run in kernels that are compiled into the library (in torch: attention, and "
                     "some sparse and low-precision products)",

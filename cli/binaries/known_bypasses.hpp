@@ -14,13 +14,14 @@ namespace fp32shim::cli {
 struct KnownBypass {
     std::string_view name;                    ///< name for `--assume-unused`
     std::string_view title = name;            ///< name in messages
-    std::string_view device = "cpu";          ///< device on which the products run: `cpu` or `gpu`
+    std::string_view device = "cpu";          ///< `gpu`: counts only where a GPU's driver was loaded; otherwise `cpu`
     std::vector<std::string_view> markers{};  ///< texts inside files; each implies this bypass
     std::vector<std::string_view> files{};    ///< beginnings of file names; each implies this bypass
     std::vector<std::string_view> except{};   ///< beginnings of file names; each excludes this bypass
     std::string_view message;                 ///< words after the title in messages: how the bypass multiplies
     std::string_view remedy{};                ///< advice on how to govern the bypass; empty: none
-    std::uint16_t pins = 0;  ///< environment variables (pin_…) that jointly keep products at float32
+    std::uint16_t pins = 0;   ///< environment variables (pin_…) that jointly keep products at float32
+    bool is_float32 = false;  ///< multiplies at float32 always, so that no verdict depends on it
 };
 
 std::span<const KnownBypass> known_bypasses();

@@ -3,6 +3,7 @@
 #include <sys/stat.h>
 
 #include <algorithm>
+#include <filesystem>
 
 #include "record/format/format.hpp"
 
@@ -23,6 +24,12 @@ std::string why_another_file(const record::RecordedObject& object, std::vector<s
     // Without a build id, a file that is older than the recording is taken to be the same.
     if (build_id.empty() && modified_ns(object.path) >= object.first_seen_ns) return "was changed since";
     return {};
+}
+
+std::string plain_path(const std::string& path) {
+    const std::string plain = std::filesystem::path(path).lexically_normal().string();
+    std::error_code error;
+    return plain != path && std::filesystem::equivalent(plain, path, error) ? plain : path;
 }
 
 }  // namespace fp32shim::cli

@@ -13,4 +13,8 @@ namespace fp32shim::cli {
 /// the predicate of a sentence. Empty if it is the same.
 std::string why_another_file(const record::RecordedObject& object, std::vector<std::uint8_t> build_id);
 
+/// Returns the path without `..`, `.` and double slashes, if it is one of the same file then; otherwise the path
+/// itself.
+std::string plain_path(const std::string& path);
+
 }  // namespace fp32shim::cli

@@ -85,7 +85,7 @@ void judge_cuda_variables(const policy::Policy& policy, std::vector<Finding>& fi
         policy.floor == policy::Floor::fp32 || policy.default_precision == policy::Precision::highest;
     if (const std::string value = variable("NVIDIA_TF32_OVERRIDE"); value == "0" && may_lower(policy)) {
         findings.push_back({"NVIDIA_TF32_OVERRIDE=0",
-                            "NVIDIA's libraries use no TF32, whatever the settings here ask for",
+                            "cuBLAS, cuDNN, cuTENSOR and TensorRT use no TF32, whatever the settings here ask for",
                             "unset NVIDIA_TF32_OVERRIDE"});
     } else if (!value.empty() && value != "0") {
         findings.push_back({"NVIDIA_TF32_OVERRIDE=" + value,

@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstring>
 #include <set>
 #include <string>
@@ -10,6 +11,7 @@
 #include "cli/doctor/result.hpp"
 #include "cli/output/terminal.hpp"
 #include "policy/words.hpp"
+#include "system/inline_text.hpp"
 
 namespace fp32shim::cli {
 namespace {
@@ -98,12 +100,16 @@ std::string program_text(const ExaminedProgram& program) {
                                                            : "it " + ended_text(program.ended));
     if (!program.not_observed.empty()) text += line("", "not observed: " + program.not_observed);
     std::size_t others = 0;
+    std::vector<std::string> names_of_others;
     for (const ExaminedProcess& process : program.processes) {
         if (process.calls.empty() && process.bypasses.empty() && process.notes.empty()) {
             ++others;
+            std::string name(system::base_name(process.program));
+            if (std::ranges::count(names_of_others, name) == 0) names_of_others.push_back(std::move(name));
             continue;
         }
-        text += line("process", fmt::format("{} ({}): {} objects", process.pid, process.program, process.objects));
+        text += line("process",
+                     fmt::format("{} ({}): {}", process.pid, process.program, counted(process.objects, "object")));
         for (const Note& note : process.notes)
             text += fmt::format("  {:<14}{}: {}\n", "", printable(note.about), note.message);
         for (const BoundSymbol& bound : process.bindings) {
@@ -112,8 +118,10 @@ std::string program_text(const ExaminedProgram& program) {
         }
     }
     if (others > 0) {
-        text += line("", fmt::format("{}{} process{} without anything that multiplies", others,
-                                     others < program.processes.size() ? " other" : "", others == 1 ? "" : "es"));
+        constexpr std::size_t most_names = 5;
+        text += line("", fmt::format("{}{} process{} without anything that multiplies: {}", others,
+                                     others < program.processes.size() ? " other" : "", others == 1 ? "" : "es",
+                                     listed(names_of_others, most_names)));
     }
     return text;
 }

@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "cli/output/terminal.hpp"
+
 namespace fp32shim::cli {
 
 LogSource::LogSource(std::string path, std::unique_ptr<record::RecordingReader> recording, const Filter& filter,
@@ -123,11 +125,11 @@ std::string LogSource::missing_text() const {
     if (!has_calls_) return {};
     std::string text;
     const auto add = [&](std::uint64_t count, std::string_view what) {
-        if (count > 0) text += fmt::format("{}{} events {}", text.empty() ? "" : ", ", count, what);
+        if (count > 0) text += fmt::format("{}{} {}", text.empty() ? "" : ", ", counted(count, "event"), what);
     };
-    add(recording_->dropped_events(), "found no room and were dropped");
-    add(recording_->overwritten_events(), "were overwritten by later ones");
-    add(unknown_events_, "are of calls of which nothing else is known");
+    add(recording_->dropped_events(), "dropped for lack of room");
+    add(recording_->overwritten_events(), "overwritten by later ones");
+    add(unknown_events_, "of calls of which nothing else is known");
     return text.empty() ? text : text + "; fp32shim report counts those calls";
 }
 

@@ -72,6 +72,15 @@ std::string unseen_child_text(const record::RecordedChild& child) {
                               child.count > 1 ? fmt::format("; {} times in all", child.count) : "");
 }
 
+std::string process_text(const record::ProcessFacts& process) {
+    std::string text = process.command.empty() ? process.executable : process.command;
+    if (text.empty()) text = "an unknown program";
+    text += fmt::format(" (process {}", process.pid);
+    if (!process.host.empty()) text += " on " + process.host;
+    if (!process.job_id.empty()) text += ", job " + process.job_id;
+    return text + (process.rank < 0 ? "" : fmt::format(", rank {}", process.rank)) + ")";
+}
+
 std::string early_end_text(const record::RecordingFacts& facts) {
     if ((facts.flags & record::format::flag_closed) != 0) return "the program closed it: later calls are missing";
     if ((facts.flags & record::format::flag_left) != 0)

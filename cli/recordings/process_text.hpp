@@ -24,6 +24,9 @@ std::string early_end_text(const record::RecordingFacts& facts);
 /// Returns `./static in /home/me, is statically linked (process 12, 2026-…; 2 times in all)`: not printable() yet.
 std::string unseen_child_text(const record::RecordedChild& child);
 
+/// Returns `python train.py (process 4711 on node3, job 88, rank 2)`: not printable() yet.
+std::string process_text(const record::ProcessFacts& process);
+
 /// Returns `pinned by its environment: NVIDIA_TF32_OVERRIDE=0, …`; empty without such variables.
 std::string pins_text(std::uint16_t pins);
 

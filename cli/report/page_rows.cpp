@@ -2,11 +2,13 @@
 
 #include <cmath>
 #include <cstdint>
+#include <optional>
 #include <unordered_map>
 #include <vector>
 
 #include "cli/recordings/columns_json.hpp"
 #include "cli/report/timeline.hpp"
+#include "policy/words.hpp"
 
 namespace fp32shim::cli {
 namespace {
@@ -17,8 +19,9 @@ constexpr std::size_t max_listed = 20000;
 constexpr std::size_t max_groups = 2000;
 
 bool is_listed_anyway(const MergedRow& row) {
-    const std::string_view format = row.ran_at();
-    return row.is_refused() || format == "tf32" || format == "bf16" || format == "fp16";
+    const auto format = policy::parse_word(policy::applied_words, std::string_view(row.ran_at()));
+    const auto met = format ? policy::floor_met_by(*format) : std::nullopt;
+    return row.is_refused() || (met && *met < policy::Floor::fp32);
 }
 
 /// List of distinct texts, to which rows refer by index.

@@ -20,6 +20,7 @@
 #include "cli/report/formats.hpp"
 #include "cli/run/log_destination.hpp"
 #include "cli/verify/bypasses.hpp"
+#include "system/inline_text.hpp"
 
 namespace fp32shim::cli {
 namespace {
@@ -48,12 +49,10 @@ std::string bypasses_text(const std::vector<PossibleBypass>& bypasses) {
     std::vector<std::string> texts;
     for (const PossibleBypass& bypass : bypasses) {
         if (std::ranges::count(libraries, bypass.name) == 0) continue;
-        const std::size_t end = bypass.reason.find(": ");
-        const std::size_t begin = bypass.reason.rfind('/', end);
-        const std::string where =
-            begin == std::string::npos ? "" : " in " + bypass.reason.substr(begin + 1, end - begin - 1);
-        const std::string text = bypass.name + where;
-        if (std::ranges::count(texts, text) == 0) texts.push_back(text);
+        std::vector<std::string> files;
+        for (const std::string& path : bypass.files) files.emplace_back(system::base_name(path));
+        std::string text = fmt::format("{} in {}", bypass.name, listed(files, 2));
+        if (std::ranges::count(texts, text) == 0) texts.push_back(std::move(text));
     }
     return printable(listed(texts, most));
 }

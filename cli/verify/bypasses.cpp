@@ -61,17 +61,38 @@ class JudgedFiles {
     std::map<std::pair<std::string, std::vector<std::uint8_t>>, JudgedFile> files_;
 };
 
-/// Collects possible bypasses, each once with all its recordings.
+/// Number of files that a reason names.
+constexpr std::size_t most_files = 5;
+
+/// Collects possible bypasses, each once with all its recordings and files.
 class PossibleBypasses {
   public:
-    void add(std::string_view name, std::string reason, std::string remedy, const std::string& recording,
-             std::uint16_t pins = 0) {
+    PossibleBypass& add(std::string_view name, std::string reason, std::string remedy, const std::string& recording,
+                        std::uint16_t pins = 0) {
         const auto [place, is_new] = places_.emplace(std::tuple(std::string(name), reason, pins), all_.size());
         if (is_new) all_.push_back({std::string(name), std::move(reason), std::move(remedy), pins, {}});
-        std::vector<std::string>& recordings = all_[place->second].recordings;
-        if (recordings.empty() || recordings.back() != recording) recordings.push_back(recording);
+        PossibleBypass& bypass = all_[place->second];
+        if (bypass.recordings.empty() || bypass.recordings.back() != recording)
+            bypass.recordings.push_back(recording);
+        return bypass;
     }
-    std::vector<PossibleBypass> take() { return std::move(all_); }
+    /// Adds a bypass in the file at `path`. `pins`: variables that keep it at float32. `remark`: end of the reason.
+    void add(const Bypass& bypass, std::uint16_t pins, std::string path, const std::string& recording,
+             std::string_view remark) {
+        const std::string title = bypass.title == bypass.name ? "" : bypass.title + " ";
+        PossibleBypass& possible = add(bypass.name, fmt::format("{}in {{}}: {}{}", title, bypass.message, remark),
+                                       bypass.remedy, recording, pins);
+        possible.is_float32 = bypass.is_float32;
+        if (std::ranges::count(possible.files, path) == 0) possible.files.push_back(std::move(path));
+    }
+    std::vector<PossibleBypass> take() {
+        constexpr std::string_view gap = "{}";
+        for (PossibleBypass& bypass : all_) {
+            if (!bypass.files.empty())
+                bypass.reason.replace(bypass.reason.find(gap), gap.size(), listed(bypass.files, most_files));
+        }
+        return std::move(all_);
+    }
 
   private:
     std::vector<PossibleBypass> all_;
@@ -80,11 +101,11 @@ class PossibleBypasses {
 
 void add_unread(const std::map<std::string, std::vector<std::string>>& unread, const std::string& recording,
                 PossibleBypasses& bypasses) {
-    constexpr std::size_t shown = 5;
     for (const auto& [why, names] : unread) {
-        bypasses.add(unread_libraries,
-                     fmt::format("{}: the loaded file {}, so only its name was judged", listed(names, shown), why),
-                     "verify where the program ran", recording);
+        bypasses.add(
+            unread_libraries,
+            fmt::format("{}: the loaded file {}, so only its name was judged", listed(names, most_files), why),
+            "verify where the program ran", recording);
     }
 }
 
@@ -123,18 +144,25 @@ void add_gaps(const MergedProcess& process, const std::vector<MergedProcess>& pr
     }
 }
 
+/// Returns true for the C library's own ldconfig, which is linked statically and multiplies nothing. Python's
+/// ctypes.util.find_library starts it.
+bool is_ldconfig(const record::RecordedChild& child) {
+    return child.why == record::WhyUnseen::statically_linked &&
+           (child.path == "/sbin/ldconfig" || child.path == "/usr/sbin/ldconfig");
+}
+
 /// Adds the children that the shim did not cover.
 void add_children(const MergedProcess& process, PossibleBypasses& bypasses) {
     for (const record::RecordedChild& child : process.children) {
+        if (is_ldconfig(child)) continue;
         const std::string name = std::string(child_prefix) + std::string(system::base_name(child.path));
         bypasses.add(name, "not covered: " + unseen_child_text(child), "", process.path);
     }
     if (process.missed_children > 0)
-        bypasses.add(
-            std::string(child_prefix) + "*",
-            fmt::format("children that were not covered were started {} times more, without room to note which",
-                        process.missed_children),
-            "", process.path);
+        bypasses.add(std::string(child_prefix) + "*",
+                     fmt::format("children that were not covered were started {} more, without room to note which",
+                                 counted(process.missed_children, "time")),
+                     "", process.path);
 }
 
 /// Returns false if the process certainly had no driver of a GPU, without which no program reaches one.
@@ -157,10 +185,8 @@ void add_files(const record::RecordedObjects& objects, std::uint16_t pins, const
         const JudgedFile& judged = files.of(object);
         for (const Bypass& bypass : judged.bypasses) {
             if (bypass.device == "gpu" && !has_gpu) continue;
-            const std::string title = bypass.title == bypass.name ? "" : bypass.title + " ";
             const bool is_pinned = (pins & bypass.pins) == bypass.pins;
-            bypasses.add(bypass.name, fmt::format("{}in {}: {}{}", title, object.path, bypass.message, remark),
-                         bypass.remedy, recording, is_pinned ? bypass.pins : 0);
+            bypasses.add(bypass, is_pinned ? bypass.pins : 0, plain_path(object.path), recording, remark);
         }
         if (!judged.why_unread.empty()) unread[judged.why_unread].emplace_back(system::base_name(object.path));
         if (object.is_bound_past)
@@ -169,7 +195,7 @@ void add_files(const record::RecordedObjects& objects, std::uint16_t pins, const
                 fmt::format("{}: opened with RTLD_DEEPBIND, linked so that it looks into itself first, or a BLAS "
                             "comes before the shim (in LD_PRELOAD, or in the program); what it multiplies by "
                             "the functions of a BLAS goes past the shim{}",
-                            object.path, remark),
+                            plain_path(object.path), remark),
                 "", recording);
     }
     add_unread(unread, recording, bypasses);

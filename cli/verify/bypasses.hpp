@@ -18,6 +18,8 @@ struct PossibleBypass {
     std::string remedy;  ///< advice on how to govern the bypass; empty: none
     std::uint16_t pins;  ///< environment variables (pin_…) that kept the bypass at float32; 0: not all were set
     std::vector<std::string> recordings;  ///< paths of the recordings of the processes concerned
+    std::vector<std::string> files{};     ///< paths of the files that contain the bypass; empty: it is in no file
+    bool is_float32 = false;              ///< multiplies at float32 always, so that no verdict depends on it
 };
 
 /// Returns true if the process, after a reload, went on in another recording, which is among `processes` and tells

@@ -7,6 +7,7 @@
 #include <fstream>
 #include <string>
 
+#include "cli/binaries/recorded_file.hpp"
 #include "cli/output/json.hpp"
 #include "cli/output/moment.hpp"
 #include "policy/sha256.hpp"
@@ -37,17 +38,19 @@ std::string sha256_of(const std::string& path) {
 
 }  // namespace
 
-TimeSpan time_span_of(const record::RecordingReader& recording) {
-    TimeSpan span;
+JudgedCalls judge_calls(const record::RecordingReader& recording,
+                        const std::function<bool(const record::RecordedRow*)>& is_below) {
+    JudgedCalls judged;
     for (const auto& [row, counters] : recording.counters()) {
         if (counters.calls == 0) continue;
-        span.first_ns = span.first_ns == 0 ? counters.first_ns : std::min(span.first_ns, counters.first_ns);
-        span.last_ns = std::max(span.last_ns, counters.last_ns);
+        judged.first_ns = judged.first_ns == 0 ? counters.first_ns : std::min(judged.first_ns, counters.first_ns);
+        judged.last_ns = std::max(judged.last_ns, counters.last_ns);
+        if (is_below(recording.row(row))) judged.below += counters.calls;
     }
-    return span;
+    return judged;
 }
 
-Json evidence_of(const MergedProcess& process, const TimeSpan& calls) {
+Json evidence_of(const MergedProcess& process, const JudgedCalls& calls) {
     const record::ProcessFacts& who = process.facts.process;
     Json json = {{"recording", process.path},
                  {"sha256", text_or_null(sha256_of(process.path))},
@@ -55,15 +58,19 @@ Json evidence_of(const MergedProcess& process, const TimeSpan& calls) {
                  {"command", text_or_null(who.command)},
                  {"host", text_or_null(who.host)},
                  {"pid", who.pid == 0 ? Json() : Json(who.pid)},
+                 {"job_id", text_or_null(who.job_id)},
+                 {"rank", who.rank < 0 ? Json() : Json(who.rank)},
                  {"fp32shim", text_or_null(process.facts.start.version)},
                  {"began", time_or_null(process.facts.opened_ns)},
                  {"first_call", time_or_null(calls.first_ns)},
                  {"last_call", time_or_null(calls.last_ns)},
                  {"calls", process.calls},
+                 {"calls_below", calls.below},
                  {"files", Json::array()}};
     const auto add = [&](const record::RecordedObjects& objects) {
         for (const record::RecordedObject& object : objects.all)
-            json["files"].push_back({{"path", object.path}, {"build_id", text_or_null(hex(object.build_id))}});
+            json["files"].push_back(
+                {{"path", plain_path(object.path)}, {"build_id", text_or_null(hex(object.build_id))}});
     };
     add(process.objects);
     for (const record::RecordedMark& mark : process.marks) add(mark.objects);

@@ -3,21 +3,26 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 
 #include "cli/output/json_fwd.hpp"
 #include "cli/recordings/merged_calls.hpp"
 
 namespace fp32shim::cli {
 
-/// Times of the first and last call: nanoseconds since 1970, UTC; 0 without calls.
-struct TimeSpan {
-    std::int64_t first_ns = 0, last_ns = 0;
+/// Facts about the calls of one recording.
+struct JudgedCalls {
+    std::int64_t first_ns = 0,
+                 last_ns = 0;  ///< times of the first and last: nanoseconds since 1970, UTC; 0: no calls
+    std::uint64_t below = 0;   ///< number of calls that ran below the floor, or were allowed to
 };
 
-/// Returns the time span of a recording's calls.
-TimeSpan time_span_of(const record::RecordingReader& recording);
+/// Sums the calls of a recording up. `is_below`: true for a row whose calls count as JudgedCalls::below; null: calls
+/// without a row.
+JudgedCalls judge_calls(const record::RecordingReader& recording,
+                        const std::function<bool(const record::RecordedRow*)>& is_below);
 
 /// Returns facts that identify a recording and its process. Reads the whole file for the checksum.
-Json evidence_of(const MergedProcess& process, const TimeSpan& calls);
+Json evidence_of(const MergedProcess& process, const JudgedCalls& calls);
 
 }  // namespace fp32shim::cli

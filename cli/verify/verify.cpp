@@ -54,6 +54,7 @@ struct Verified {
     std::vector<Doubt> doubts;
     std::vector<PossibleBypass> bypasses;  ///< possible bypasses, except those in `assumed`
     std::vector<PossibleBypass> assumed;   ///< possible bypasses that --assume-unused names
+    std::vector<PossibleBypass> float32;   ///< possible bypasses that multiply at float32 always
     std::vector<RuleCount> rules;
     std::uint64_t shown_calls = 0;
 
@@ -64,23 +65,33 @@ struct Verified {
 };
 
 /// Returns the floor that a format meets, fp32 for bf16x9 if `allow_bf16x9`; nullopt if the format is not known.
+std::optional<policy::Floor> strictness_of(policy::Applied format, bool allow_bf16x9) {
+    if (format == policy::Applied::bf16x9 && allow_bf16x9) return policy::Floor::fp32;
+    return policy::floor_met_by(format);
+}
 std::optional<policy::Floor> strictness_of(const std::string& format, bool allow_bf16x9) {
     const auto applied = policy::parse_word(policy::applied_words, format);
-    if (!applied) return std::nullopt;
-    if (*applied == policy::Applied::bf16x9 && allow_bf16x9) return policy::Floor::fp32;
-    return policy::floor_met_by(*applied);
+    return applied ? strictness_of(*applied, allow_bf16x9) : std::nullopt;
+}
+
+/// Returns true if calls of the row ran below the floor, or were allowed to. Null: calls without a row.
+bool is_below(const record::RecordedRow* row, policy::Floor at_least, bool allow_bf16x9) {
+    if (row == nullptr || row->is_overflow) return false;
+    const auto strictness = strictness_of(row->decision.actual.value_or(row->decision.applied), allow_bf16x9);
+    return strictness && *strictness < at_least;
 }
 
 void judge_row(const MergedRow& row, policy::Floor at_least, bool allow_bf16x9, Verified& verified) {
     const std::uint64_t count = row.counters.calls;
     if (row.is_overflow) {
         verified.doubts.push_back(
-            {"", fmt::format("{} calls are counted, but nothing else is known about them", count)});
+            {"", fmt::format("{} {} counted, but nothing else is known about {}", counted(count, "call"),
+                             count == 1 ? "is" : "are", count == 1 ? "it" : "them")});
         return;
     }
     const auto strictness = strictness_of(row.ran_at(), allow_bf16x9);
     const std::string what =
-        fmt::format("{} calls of {} {} ({})", count, row.function, row.size_text(), row.route_text());
+        fmt::format("{} of {} {} ({})", counted(count, "call"), row.function, row.size_text(), row.route_text());
     const std::string contradiction = contradiction_in(row);
     if (!contradiction.empty() && (!strictness || *strictness >= at_least)) {
         verified.doubts.push_back(
@@ -105,9 +116,11 @@ void judge_row(const MergedRow& row, policy::Floor at_least, bool allow_bf16x9, 
 void judge_process(const MergedProcess& process, bool is_continued, Verified& verified) {
     const auto doubt = [&](std::string reason) { verified.doubts.push_back({process.path, std::move(reason)}); };
     if (process.uncounted_calls > 0) {
-        doubt(fmt::format("{} calls found no room: only their number is known", process.uncounted_calls));
+        doubt(fmt::format("{} found no room: only their number is known", counted(process.uncounted_calls, "call")));
     }
-    if (process.dropped_events > 0) doubt(fmt::format("{} events were dropped", process.dropped_events));
+    if (process.dropped_events > 0)
+        doubt(fmt::format("{} {} dropped", counted(process.dropped_events, "event"),
+                          process.dropped_events == 1 ? "was" : "were"));
     if (const std::string why = early_end_text(process.facts); !why.empty() && !is_continued) doubt(why);
     if (process.state == record::RecordingState::live) {
         doubt(fmt::format("process {} still runs: more calls may follow", process.facts.process.pid));
@@ -165,7 +178,10 @@ Verified verify_calls(const MergedCalls& calls, const std::vector<ReadingProblem
         verified.doubts.push_back({"", "no calls were recorded"});
     for (PossibleBypass& bypass : find_possible_bypasses(calls.processes())) {
         const bool is_assumed = is_among(options.assumed_unused, bypass.name);
-        (is_assumed ? verified.assumed : verified.bypasses).push_back(std::move(bypass));
+        (bypass.is_float32 ? verified.float32
+         : is_assumed      ? verified.assumed
+                           : verified.bypasses)
+            .push_back(std::move(bypass));
     }
     return verified;
 }
@@ -183,11 +199,19 @@ Json json_of(const PossibleBypass& bypass) {
             {"reason", bypass.reason},
             {"remedy", text_or_null(bypass.remedy)},
             {"pinned_by", record::entries_of(bypass.pins)},
+            {"files", bypass.files},
             {"recordings", bypass.recordings}};
 }
 
+/// Returns an entry for each of the bypasses.
+Json json_of(const std::vector<PossibleBypass>& bypasses) {
+    Json entries = Json::array();
+    for (const PossibleBypass& bypass : bypasses) entries.push_back(json_of(bypass));
+    return entries;
+}
+
 Json json_of(const Verified& verified, const MergedCalls& calls, const VerifyOptions& options,
-             const std::vector<TimeSpan>& spans) {
+             const std::vector<JudgedCalls>& judged) {
     Json json = {{"schema", 1},
                  {"verdict", verified.verdict().word},
                  {"at_least", options.at_least},
@@ -199,18 +223,17 @@ Json json_of(const Verified& verified, const MergedCalls& calls, const VerifyOpt
                  {"processes", Json::array()},
                  {"violations", Json::array()},
                  {"doubts", Json::array()},
-                 {"bypasses", Json::array()},
-                 {"assumed_unused", Json::array()},
+                 {"bypasses", json_of(verified.bypasses)},
+                 {"assumed_unused", json_of(verified.assumed)},
+                 {"always_float32", json_of(verified.float32)},
                  {"rules", cli::json_of(verified.rules)},
                  {"scope", scope_note}};
     for (std::size_t i = 0; i < calls.processes().size(); ++i)
-        json["processes"].push_back(evidence_of(calls.processes()[i], spans[i]));
+        json["processes"].push_back(evidence_of(calls.processes()[i], judged[i]));
     for (const MergedRow* row : verified.violations) json["violations"].push_back(cli::json_of(*row));
     for (const Doubt& doubt : verified.doubts) {
         json["doubts"].push_back({{"recording", text_or_null(doubt.where)}, {"reason", doubt.reason}});
     }
-    for (const PossibleBypass& bypass : verified.bypasses) json["bypasses"].push_back(json_of(bypass));
-    for (const PossibleBypass& bypass : verified.assumed) json["assumed_unused"].push_back(json_of(bypass));
     return json;
 }
 
@@ -230,8 +253,29 @@ std::string place_text(const std::vector<std::string>& recordings, const MergedC
     return recordings.front() + (others == 0 ? "" : fmt::format(" and {} more", others)) + ": ";
 }
 
-/// Returns the verdict as a sentence, and a table of the violations. `at_least`: the least precise format allowed.
-std::string sentence_of(const Verified& verified, const MergedCalls& calls, const std::string& at_least) {
+/// Number of recordings with violations in words, before their number stands for the rest.
+constexpr std::size_t most_places = 20;
+
+/// Returns a line for each of the first recordings with calls below the floor: which process of which program made
+/// them, on which machine and in which job. `judged`: the calls of each recording, in the order of the recordings.
+std::string violators_text(const MergedCalls& calls, const std::vector<JudgedCalls>& judged) {
+    std::string text;
+    std::size_t said = 0, found = 0;
+    for (std::size_t i = 0; i < judged.size(); ++i) {
+        if (judged[i].below == 0 || ++found > most_places) continue;
+        ++said;
+        const MergedProcess& process = calls.processes()[i];
+        text += fmt::format("- {}: {} of {}\n", printable(process.path), counted(judged[i].below, "call"),
+                            printable(process_text(process.facts.process)));
+    }
+    if (found > said) text += fmt::format("- and {} more; --format json has them all\n", found - said);
+    return text.empty() ? text : "\nThese calls are of:\n" + text;
+}
+
+/// Returns the verdict as a sentence, and of a violation its calls and processes. `at_least`: the least precise
+/// format allowed.
+std::string sentence_of(const Verified& verified, const MergedCalls& calls, const std::vector<JudgedCalls>& judged,
+                        const std::string& at_least) {
     const std::uint64_t total = calls.total().calls;
     const std::string title = coloured(verified.verdict().title, verified.verdict().colour);
     const auto recorded =
@@ -240,16 +284,16 @@ std::string sentence_of(const Verified& verified, const MergedCalls& calls, cons
     if (!verified.violations.empty()) {
         std::uint64_t below = 0;
         for (const MergedRow* row : verified.violations) below += row->counters.calls;
-        return fmt::format("{}: {} of {} calls in {} ran below {}, or were allowed to.\n\n{}", title,
-                           count_text(below), count_text(total), recordings, at_least,
-                           call_site_table(verified.violations, 0).text());
+        return fmt::format("{}: {} of {} in {} ran below {}, or {} allowed to.\n\n{}{}", title, count_text(below),
+                           counted(total, "call"), recordings, at_least, below == 1 ? "was" : "were",
+                           call_site_table(verified.violations, 0).text(), violators_text(calls, judged));
     }
     if (verified.verdict().exit_code == exit_code::ok)
         return fmt::format("{}: {} in {} ran at {} or above.\n", title,
                            total == 1 ? "the one call" : "all " + counted(total, "call"), recordings, at_least);
     const bool is_rest = verified.shown_calls < total;
-    return fmt::format("{}: {} of {} calls in {} ran at {} or above; {}.\n", title, count_text(verified.shown_calls),
-                       count_text(total), recordings, at_least,
+    return fmt::format("{}: {} of {} in {} ran at {} or above; {}.\n", title, count_text(verified.shown_calls),
+                       counted(total, "call"), recordings, at_least,
                        is_rest ? "the rest is not known" : "there may have been others");
 }
 
@@ -273,9 +317,10 @@ std::string unread_text(const Verified& verified) {
            doubts_text(verified.doubts);
 }
 
-std::string text_of(const Verified& verified, const MergedCalls& calls, const VerifyOptions& options) {
+std::string text_of(const Verified& verified, const MergedCalls& calls, const VerifyOptions& options,
+                    const std::vector<JudgedCalls>& judged) {
     if (calls.processes().empty()) return unread_text(verified);
-    std::string text = sentence_of(verified, calls, options.at_least);
+    std::string text = sentence_of(verified, calls, judged, options.at_least);
     if (has_unused_rule(verified.rules)) text += '\n' + unused_rules_text(verified.rules, most_doubts);
     if (!verified.doubts.empty()) text += "\nNot known:\n";
     text += doubts_text(verified.doubts);
@@ -298,6 +343,11 @@ std::string text_of(const Verified& verified, const MergedCalls& calls, const Ve
         text += fmt::format("- {}: {}{}{}{}\n", bypass.name, printable(place_text(bypass.recordings, calls)),
                             printable(bypass.reason), pinned.empty() ? "" : "; ", pinned);
     }
+    if (!verified.float32.empty()) text += "\nNot counted, if it multiplied, but always at float32:\n";
+    for (const PossibleBypass& bypass : verified.float32) {
+        text += fmt::format("- {}: {}{}\n", bypass.name, printable(place_text(bypass.recordings, calls)),
+                            printable(bypass.reason));
+    }
     if (const auto count = calls.lost_changes(); count > 0) text += fmt::format("\n{}\n", lost_changes_text(count));
     return text + fmt::format("\n{}\n", scope_note);
 }
@@ -308,14 +358,18 @@ int verify(const VerifyOptions& options) {
     if (say_errors("verify", found)) return exit_code::usage;
 
     MergedCalls calls;
-    std::vector<TimeSpan> spans;
+    std::vector<JudgedCalls> judged;
+    const policy::Floor at_least = policy::parse_floor(options.at_least).value_or(policy::Floor::fp32);
+    const auto is_violation = [&](const record::RecordedRow* row) {
+        return is_below(row, at_least, options.allow_bf16x9);
+    };
     const auto problems = visit_recordings(found.paths, [&](const std::string& path, auto& recording) {
         calls.add(path, recording);
-        spans.push_back(time_span_of(recording));
+        judged.push_back(judge_calls(recording, is_violation));
     });
     const Verified verified = verify_calls(calls, problems, options);
-    print(options.format == "json" ? json_text(json_of(verified, calls, options, spans))
-                                   : text_of(verified, calls, options));
+    print(options.format == "json" ? json_text(json_of(verified, calls, options, judged))
+                                   : text_of(verified, calls, options, judged));
     const int status = verified.verdict().exit_code;
     const bool lacks_rule = options.requires_rules && has_unused_rule(verified.rules);
     return status == exit_code::ok && lacks_rule ? exit_code::finding : status;

@@ -89,7 +89,7 @@ void EventCursor::keep_rising() {
     problems_.add(place_.offset + sizeof(format::SegmentHeader) + (piece_end_ - left_out) * sizeof(EventRecord),
                   "the times of the events of slot " + std::to_string(place_.slot) +
                       " do not rise here; the rest of the segment, " + std::to_string(left_out) +
-                      " events, is left out");
+                      (left_out == 1 ? " event" : " events") + ", is left out");
 }
 
 bool EventCursor::begin_segment() {

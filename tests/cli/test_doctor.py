@@ -561,3 +561,11 @@ def test_a_library_that_the_loader_refuses_is_a_finding_with_the_loaders_words(t
     assert status == 1
     assert f"{library}: this machine's loader refuses it" in messages(result["findings"])
     assert "undefined symbol: missing" in messages(result["findings"])
+
+
+def test_processes_without_products_are_named_by_their_programs():
+    done = subprocess.run([COMMAND, "doctor", "--", "sh", "-c", "ls / > /dev/null; uname; uname -r"], env=environment(env={}), text=True,
+                          check=False, stdin=subprocess.DEVNULL, capture_output=True)
+    last, = [line.strip() for line in done.stdout.splitlines() if "without anything that multiplies" in line]
+    count, names = last.split(" processes without anything that multiplies: ")
+    assert int(count) >= 3 and {"ls", "uname"} < set(names.split(", ")), last

@@ -128,6 +128,7 @@ def test_a_box_says_file_line_and_source_text(open_page, recording, program):
     page.press(DOWN)
     page.press(DOWN)
     text = page.text("#paths-tip")
+    assert "false" not in text and text.endswith("tf32 100.0 %"), text
     assert f"{program}:41" in text and "line_41 = 'ärger <b>'" in text and "60.0 % of all" in text and "changed" not in text
 
 

@@ -536,3 +536,120 @@ assert api.fp32shim_reload_policy() != 0
             for change in changes] == [
         ("set_precision", "program", "high", None, None), ("set_floor", "program", None, "tf32", None),
         ("set_precision", "program", None, None, None), ("reload", "program", None, None, "second")]
+
+
+# A file with a text that marks a bypass, or with its name; what `verify` calls it.
+@pytest.mark.parametrize("name, mark, word", [
+    ("cv2.abi3.so", "", "OpenCV"), ("libuser.so", "_ZN2cv3MatD1Ev", "OpenCV"), ("libstatic.so", "/io/opencv/modules/core/src/matmul.dispatch.cpp", "OpenCV"),
+    ("Primitive.so", "pdl_matmult_readdata", "PDL"), ("libclblast.so.1", "", "CLBlast"),
+    ("libdriver.so", "clIcdGetPlatformIDsKHR", "OpenCL"), ("libnvidia-opencl.so.1", "", "OpenCL"),
+    ("libvulkan_lvp.so", "", "Vulkan"), ("libdriver.so", "vk_icdGetInstanceProcAddr", "Vulkan"), ("libnvidia-glvkspirv.so.1", "", "Vulkan"),
+    ("libsycl.so.8", "", "SYCL"), ("libacpp-rt.so", "", "SYCL")])
+def test_kernels_of_other_interfaces_are_named(log, tmp_path, name, mark, word):
+    product = plugin(tmp_path / "libproduct.so")
+    bypass = plugin(tmp_path / name, f'const char* mark(void) {{ return "{mark}"; }} void run(void) {{}}')
+    result = verify(load(log, f"local={product}", f"run={product}", f"local={bypass}"))
+    assert (result.returncode, bypasses(result)) == (3, [word])
+    assert result.json["bypasses"][0]["files"] == [str(bypass)]
+
+
+@pytest.mark.parametrize("name, mark", [
+    ("libOpenCL.so.1", "clIcdGetPlatformIDsKHR"), ("libvulkan.so.1", "vk_icdGetInstanceProcAddr"),
+    ("libavfilter.so.8", "clEnqueueNDRangeKernel"), ("libQt5Gui.so.5", "vkCreateComputePipelines"),
+    ("libGLX_nvidia.so.0", "vk_icdGetInstanceProcAddr"), ("libopencv_core.so.406", "core/src/matmul.dispatch.cpp"),
+    ("libgfortran.so.5", "_gfortran_matmul_r4"), ("libcusparse.so.12", "cusparseCreateBlockedEll")])
+def test_a_library_that_programs_merely_load_is_no_bypass(log, tmp_path, name, mark):
+    product = plugin(tmp_path / "libproduct.so")
+    driver = plugin(tmp_path / "libcuda.so.1", "void run(void) {}")
+    library = plugin(tmp_path / name, f'const char* mark(void) {{ return "{mark}"; }} void run(void) {{}}')
+    result = verify(load(log, f"local={product}", f"run={product}", f"local={driver}", f"local={library}"))
+    assert (result.returncode, result.json["bypasses"], result.json["always_float32"]) == (0, [], [])
+
+
+@pytest.mark.parametrize("create", ["cusparseCreateBlockedEll", "cusparseCreateConstBlockedEll"])
+def test_cusparse_counts_where_a_file_can_make_a_blocked_ell_matrix_and_no_variable_pins_it(log, tmp_path, create):
+    cusparse = build(tmp_path / "libcusparse.so.12", f"int {create}(void) {{ return 0; }}", "-shared", "-fPIC")
+    product = plugin(tmp_path / "libproduct.so")
+    caller = build(tmp_path / "libcaller.so", f"int {create}(void); void run(void) {{ {create}(); }}", "-shared", "-fPIC",
+                   f"-Wl,-rpath,{tmp_path}", "-x", "none", cusparse)
+    driver = plugin(tmp_path / "libcuda.so.1", "void run(void) {}")
+    sparse = plugin(tmp_path / "libcusparseLt.so.0", "void run(void) {}")
+    words = [f"local={product}", f"run={product}", f"local={caller}", f"local={sparse}"]
+    assert verify(load(tmp_path / "cpu.fp32rec", *words)).returncode == 0
+    result = verify(load(log, *words, f"local={driver}"))
+    assert (result.returncode, bypasses(result)) == (3, ["cuSPARSE", "cuSPARSELt"])
+    for bypass in result.json["bypasses"]:
+        assert bypass["pinned_by"] == [] and bypass["remedy"].startswith("no variable switches its TF32 off")
+
+
+def test_matmul_of_gfortran_is_named_and_changes_no_verdict(log, tmp_path):
+    compiler = shim.tool("gfortran")
+    source = tmp_path / "matmul.f90"
+    source.write_text(textwrap.dedent("""
+        program multiply
+            real :: a(9, 9), b(9, 9), c(9, 9)
+            external sgemm
+            a = 1; b = 1; c = 0
+            c = matmul(a, b)
+            call sgemm('N', 'N', 9, 9, 9, 1.0, a, 9, b, 9, 0.0, c, 9)
+            print *, c(1, 1)
+        end program
+    """))
+    program = tmp_path / "multiply"
+    subprocess.run([compiler, "-O0", source, shim.blas_library("reference"), "-o", program], check=True)
+    result = verify(record(log, program))
+    assert (result.returncode, result.json["calls_shown"], result.json["bypasses"]) == (0, 1, [])
+    assert [(entry["bypass"], entry["files"]) for entry in result.json["always_float32"]] == [("MATMUL", [str(program)])]
+    text = fp32shim("verify", "--at-least", "fp32", log).stdout
+    assert text.startswith("Shown: ") and f"always at float32:\n- MATMUL: MATMUL of gfortran in {program}: " in text
+
+
+@pytest.mark.parametrize("program, words, expected", [
+    ("python3", ["-c", "import numpy, cv2; a = numpy.ones((8, 8), 'f'); a @ a; cv2.gemm(a, a, 1, None, 0)"], "OpenCV"),
+    ("perl", ["-MPDL", "-e", "print +(sequence(float, 3, 3) x sequence(float, 3, 3))"], "PDL")])
+def test_debians_packages_with_kernels_of_their_own_are_named(log, program, words, expected):
+    program = shim.SYSTEM_PYTHON if program == "python3" else shim.tool(program)
+    shim.need(subprocess.run([program, *words], capture_output=True, check=False).returncode == 0, f"no {expected}")
+    result = verify(record(log, program, *words))
+    assert result.returncode == 3 and expected in bypasses(result)
+
+
+def test_a_bypass_in_several_files_is_one_entry_with_plain_paths(log, tmp_path):
+    (tmp_path / "folder").mkdir()
+    product = plugin(tmp_path / "libproduct.so")
+    eigen = 'const char* mark(void) { return "Eigen8internal"; } void run(void) {}'
+    first, second = plugin(tmp_path / "libfirst.so", eigen), plugin(tmp_path / "libsecond.so", eigen)
+    load(log, f"local={product}", f"run={product}", f"local={tmp_path}/folder/../{first.name}", f"local={second}")
+    entry, = verify(log).json["bypasses"]
+    assert entry["files"] == [str(first), str(second)]
+    assert entry["reason"].startswith(f"in {first}, {second}: is compiled into")
+    assert all(".." not in file["path"] for process in verify(log).json["processes"] for file in process["files"])
+    done = subprocess.run([COMMAND, "run", "--log", tmp_path / "other.fp32rec", "--", shim.client("loader"), f"local={product}",
+                           f"run={product}", f"local={first}", f"local={second}"], capture_output=True, text=True, check=True,
+                          env=environment(LD_LIBRARY_PATH=shim.blas_directory("reference")))
+    assert "Not counted, if it multiplied: Eigen in libfirst.so, libsecond.so\n" in done.stderr
+
+
+def test_a_violation_names_recording_program_process_host_and_job(tmp_path, numpy_product):
+    for name, precision in (("low", "high"), ("exact", "highest")):
+        subprocess.run([COMMAND, "run", "-q", "--precision", precision, "--cpu", "emulate", "--log", tmp_path / f"{name}.fp32rec",
+                        "--", *numpy_product], check=True, env=environment(SLURM_JOB_ID="4711", SLURM_PROCID="3"))
+    low = tmp_path / "low.fp32rec"
+    result = verify(tmp_path)
+    judged = {pathlib.Path(process["recording"]).name: process for process in result.json["processes"]}
+    assert result.returncode == 1
+    assert (judged["low.fp32rec"]["calls_below"], judged["exact.fp32rec"]["calls_below"]) == (1, 0)
+    assert (judged["low.fp32rec"]["job_id"], judged["low.fp32rec"]["rank"]) == ("4711", 3)
+    text = fp32shim("verify", "--at-least", "fp32", tmp_path).stdout
+    process = f"process {judged['low.fp32rec']['pid']} on {os.uname().nodename}, job 4711, rank 3"
+    assert f"\n- {low}: 1 call of {' '.join(map(str, numpy_product))} ({process})\n" in text
+    assert f"- {tmp_path}/exact.fp32rec" not in text and "1 of 2 calls in 2 recordings ran below fp32, or was allowed to." in text
+
+
+def test_ldconfig_of_the_system_is_no_doubt_and_another_one_is(log, tmp_path, numpy_product):
+    system = "/sbin/ldconfig"
+    shim.need(os.path.exists(system), "no /sbin/ldconfig")
+    run = "import subprocess; subprocess.run([{!r}, '-p'], stdout=subprocess.DEVNULL)"
+    assert verify(record(log, *numpy_product, run.format(system))).returncode == 0
+    other = str(shutil.copy(system, tmp_path / "ldconfig"))
+    assert bypasses(verify(record(tmp_path / "other.fp32rec", *numpy_product, run.format(other)))) == ["child:ldconfig"]

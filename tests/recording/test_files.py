@@ -183,7 +183,7 @@ def test_a_file_of_full_size_drops_events_and_says_how_many(tmp_path):
     assert report(log)["processes"][0]["dropped_events"] == content["dropped_events"]
     lines = fp32shim("log", "--format", "jsonl", log)
     assert lines.returncode == 0
-    assert lines.stderr == (f"fp32shim log: {log}: {content['dropped_events']} events found no room and were dropped; "
+    assert lines.stderr == (f"fp32shim log: {log}: {content['dropped_events']:,} events dropped for lack of room; "
                             "fp32shim report counts those calls\n")
 
 

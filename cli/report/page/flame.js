@@ -191,7 +191,7 @@ const flameGraph = ({tree, sources, amount, isComparison = false, onSelect}) => 
       element("span", {}, `${amountOf(node)}${isComparison ? changeOf(node) : ""}; ${percent(sums[node], sums[0])} of all` +
         (zoomed ? `, ${percent(sums[node], sums[zoomed])} of what is shown` : "")),
       isComparison && element("span", {}, "before: ", ...formatShares(node, 0)),
-      element("span", {}, isComparison && "after: ", ...formatShares(node, isComparison ? 1 : 0))].filter(Boolean));
+      element("span", {}, isComparison ? "after: " : "", ...formatShares(node, isComparison ? 1 : 0))].filter(Boolean));
     tip.hidden = false;
     const area = graph.getBoundingClientRect(), section = $("paths").getBoundingClientRect();
     const top = area.top - section.top + (row + 1) * rowHeight - graph.scrollTop + 6;
