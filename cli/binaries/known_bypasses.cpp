@@ -65,7 +65,8 @@ std::span<const KnownBypass> known_bypasses() {
          .files = {"libclblast.", "libclBLAS."},
          .message = "multiplies by OpenCL, with functions of its own"},
         // Drivers, which are loaded when a program looks for devices: programs that only need libOpenCL or libvulkan
-        // have none. NVIDIA's driver for Vulkan is that for OpenGL too, and has this file for Vulkan's kernels.
+        // have none. NVIDIA's driver for Vulkan is that for OpenGL too, and has a file for Vulkan's kernels; its
+        // profilers (which torch loads) look drivers up.
         {.name = "OpenCL",
          .markers = {"clIcdGetPlatformIDsKHR"},
          .files = {"libpocl.", "libnvidia-opencl.", "libamdocl64.", "libigdrcl.", "libintelocl.", "libMesaOpenCL.",
@@ -75,7 +76,7 @@ std::span<const KnownBypass> known_bypasses() {
         {.name = "Vulkan",
          .markers = {"vk_icdGetInstanceProcAddr"},
          .files = {"libvulkan_", "libnvidia-glvkspirv.", "amdvlk64."},
-         .except = {"libvulkan.", "libGLX_nvidia.", "libEGL_nvidia."},
+         .except = {"libvulkan.", "libGLX_nvidia.", "libEGL_nvidia.", "libcupti.", "libnvperf_", "libcheckpoint."},
          .message = brought_along},
         {.name = "SYCL",
          .files = {"libsycl.", "libacpp-rt.", "libhipSYCL-rt.", "libmkl_sycl"},

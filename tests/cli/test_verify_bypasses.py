@@ -556,7 +556,8 @@ def test_kernels_of_other_interfaces_are_named(log, tmp_path, name, mark, word):
 @pytest.mark.parametrize("name, mark", [
     ("libOpenCL.so.1", "clIcdGetPlatformIDsKHR"), ("libvulkan.so.1", "vk_icdGetInstanceProcAddr"),
     ("libavfilter.so.8", "clEnqueueNDRangeKernel"), ("libQt5Gui.so.5", "vkCreateComputePipelines"),
-    ("libGLX_nvidia.so.0", "vk_icdGetInstanceProcAddr"), ("libopencv_core.so.406", "core/src/matmul.dispatch.cpp"),
+    ("libGLX_nvidia.so.0", "vk_icdGetInstanceProcAddr"), ("libcupti.so.13", "vk_icdGetInstanceProcAddr"),
+    ("libopencv_core.so.406", "core/src/matmul.dispatch.cpp"),
     ("libgfortran.so.5", "_gfortran_matmul_r4"), ("libcusparse.so.12", "cusparseCreateBlockedEll")])
 def test_a_library_that_programs_merely_load_is_no_bypass(log, tmp_path, name, mark):
     product = plugin(tmp_path / "libproduct.so")
