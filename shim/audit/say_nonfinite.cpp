@@ -38,7 +38,7 @@ void say_nonfinite(const Site& site, const Settings& in_force, const policy::Mat
     append_limit(line, "B", found.b);
     if (found.alpha != 1) line.text(", |alpha| < 2^").number(exponent_above(found.alpha));
     if (found.beta != 0) line.text(", |beta| < 2^").number(exponent_above(found.beta));
-    where::CallPlace place;
+    where::CallPlace place(__builtin_alloca(sizeof(where::PlaceRoom)));
     const record::DecisionEvent event = decision_event(site, in_force, call, decision, done, place);
     place.find(site, in_force, true);
     if (!place.where().empty()) line.text("; at ").text(place.where());

@@ -67,7 +67,7 @@ bool runs_on_express_lane(Site& site, const Frame& frame, CallOutcome& outcome) 
         }
     }
     if (!record::Recording::knows(*call.writer, call.key)) return false;
-    where::CallPlace place;
+    where::CallPlace place(in_force.asks_paths() ? __builtin_alloca(sizeof(where::PlaceRoom)) : nullptr);
     running = {site.provider, nullptr, &frame};
     const std::uint64_t begin = record::ticks();
     outcome = {call_with_frame(site, frame), nullptr};

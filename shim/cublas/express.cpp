@@ -47,7 +47,7 @@ bool run_recorded(Site& site, const Frame& frame, std::uint64_t kept, const Hand
     if (!is_timed && status == status_success && recording.count_untimed(writer, key, context->writes_every_call))
         return true;
     const std::uint64_t end = record::ticks();
-    where::CallPlace place;
+    where::CallPlace place(in_force.asks_paths() ? __builtin_alloca(sizeof(where::PlaceRoom)) : nullptr);
     const auto describe_call = [&](record::DecisionEvent& event) {
         const Plan& plan = plan_of(kept);
         Done done = done_by(site, plan);

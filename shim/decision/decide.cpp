@@ -38,21 +38,31 @@ std::int64_t count_call(const Site& site, const Settings& in_force, const policy
     return group == nullptr ? -1 : group->next_call_number();
 }
 
+/// Decides by the lines of Python that led to the call, or by its number. Out of line, so that other calls need no
+/// stack for lines.
+[[gnu::noinline]] policy::Decision decide_at_place(const Site& site, const Settings& in_force,
+                                                   const policy::MatmulCall& call, bool counts,
+                                                   std::span<const std::uint16_t> rules) {
+    policy::MatmulCall placed = call;
+    where::CallPlace place(in_force.looks_at_where ? __builtin_alloca(sizeof(where::PlaceRoom)) : nullptr);
+    if (in_force.looks_at_where) {
+        place.find(site, in_force);
+        placed.where = place.where_for_rules();
+        placed.stack = place.asks_python() ? &place : nullptr;
+    }
+    if (counts) placed.call_number = count_call(site, in_force, call, place.where());
+    return policy::decide(placed, in_force.process, in_force.policy, overrides(), rules);
+}
+
 policy::Decision decide_by_call(Site& site, const Settings& in_force, policy::MatmulCall& call,
                                 std::uint32_t change_count) {
     const auto rules = rules_of(site, in_force, call).rules;
     const bool counts = in_force.looks_at_call_numbers && !rules.empty() && call.device == policy::Device::cpu;
     const auto decide = [&] {
         if (in_force.looks_at_call_sites && !rules.empty()) call.call_site = where::call_site_of(site, in_force);
-        policy::MatmulCall placed = call;
-        where::CallPlace place;
-        if (in_force.looks_at_where) {
-            place.find(site, in_force);
-            placed.where = place.where_for_rules();
-            placed.stack = place.asks_python() ? &place : nullptr;
-        }
-        if (counts) placed.call_number = count_call(site, in_force, call, place.where());
-        return policy::decide(placed, in_force.process, in_force.policy, overrides(), rules);
+        if (in_force.looks_at_where || counts) [[unlikely]]
+            return decide_at_place(site, in_force, call, counts, rules);
+        return policy::decide(call, in_force.process, in_force.policy, overrides(), rules);
     };
     if (rules.empty() || counts) return decide();
     const ThreadContext* const context = existing_thread_context();

@@ -72,9 +72,11 @@ std::uint64_t key_of(const Site& site, const Settings& in_force, const policy::M
     return hash.value();
 }
 
-void count_in_recording(const Site& site, const Settings& in_force, const policy::MatmulCall& call,
-                        const policy::Decision& decision, const Done& done, const CallTime& time, ExpressKey key,
-                        const FoundInResult* found) {
+[[gnu::always_inline]] inline void count_in_recording(const Site& site, const Settings& in_force,
+                                                      const policy::MatmulCall& call,
+                                                      const policy::Decision& decision, const Done& done,
+                                                      const CallTime& time, ExpressKey key,
+                                                      const FoundInResult* found) {
     record::Recording& recording = *in_force.recording;
     ThreadContext* context = thread_context();
     if (context == nullptr) return recording.note_uncounted(in_force.log_every_call);
@@ -95,7 +97,7 @@ void count_in_recording(const Site& site, const Settings& in_force, const policy
         context->writes_every_call = in_force.log_every_call;
     }
     if (in_force.asks_paths()) key.value = where::with_place(key.value, where::place_key(in_force));
-    where::CallPlace place;
+    where::CallPlace place(in_force.asks_paths() ? __builtin_alloca(sizeof(where::PlaceRoom)) : nullptr);
     recording.count(
         *context->writer, key.value, time.begin, time.end, in_force.log_every_call,
         [&](record::DecisionEvent& event) { event = decision_event(site, in_force, call, decision, done, place); });
@@ -116,7 +118,7 @@ void record_call(const Site& site, const Settings& in_force, const policy::Matmu
         count_in_recording(site, in_force, call, decision, done, time == nullptr ? untimed : *time, key, found);
         return;
     }
-    where::CallPlace place;
+    where::CallPlace place(in_force.asks_paths() ? __builtin_alloca(sizeof(where::PlaceRoom)) : nullptr);
     record::DecisionEvent event = decision_event(site, in_force, call, decision, done, place);
     if (time != nullptr) event.host_ns = static_cast<std::int64_t>(time->end - time->begin);
 

@@ -34,29 +34,30 @@ std::uint64_t place_key(const Settings& in_force) {
 
 void CallPlace::find(const Site& site, const Settings& in_force, bool with_python) {
     site_ = &site;
-    executable_ = in_force.facts.executable;
+    in_force_ = &in_force;
     read = read_frame;
     any = any_line;
     size = site.caller != nullptr ? 1 : 0;
-    if (with_python) python_ = python();
+    if (with_python && room_ != nullptr) python_ = python();
     if (python_ != nullptr) {
         without_frames_ = python_->is_shutting_down() ? shutting_down : no_frames;
-        python_->read_stack(stack_);
+        python_->read_stack(room_->stack);
     }
-    if (stack_.count == 0 && in_force.native_frames != 0) return read_native(in_force.native_frames);
+    if (python_frames() == 0 && in_force.native_frames != 0 && room_ != nullptr)
+        return read_native(in_force.native_frames);
     if (python_ != nullptr) {
-        size += std::max<std::size_t>(stack_.count, 1) + (stack_.is_cut ? 1 : 0);
+        size += std::max<std::size_t>(room_->stack.count, 1) + (room_->stack.is_cut ? 1 : 0);
         put_where_into_words();
     }
 }
 
 void CallPlace::put_where_into_words() {
     std::optional<PythonPlace> chosen;
-    for (std::size_t i = 0; i < stack_.count; ++i) {
-        const std::optional<PythonPlace> place = python_->place_of(stack_.frames[i]);
+    for (std::size_t i = 0; i < room_->stack.count; ++i) {
+        const std::optional<PythonPlace> place = python_->place_of(room_->stack.frames[i]);
         if (!place) continue;
         if (!chosen) chosen = place;  // if all frames belong to packages
-        if (is_library_file(python_->file_of(*place, file_))) continue;
+        if (is_library_file(python_->file_of(*place, room_->file))) continue;
         chosen = place;
         break;
     }
@@ -65,7 +66,7 @@ void CallPlace::put_where_into_words() {
         frame = frame_of(*chosen);
     else
         frame.function = without_frames_;
-    where_size_ = record::line_in_words(frame, where_).size();
+    where_size_ = record::line_in_words(frame, room_->where).size();
 }
 
 /// Calls `judge` with the lines of Python, outermost first, until it returns true.
@@ -95,9 +96,9 @@ bool CallPlace::read_frame(const Stack& stack, std::size_t place, record::StackF
 
 /// Reads a stack of compiled functions, the first of which is the calling place.
 void CallPlace::read_native(std::size_t most) {
-    read_native_stack(most, unwind_cache(), native_);
+    read_native_stack(most, unwind_cache(), room_->native);
     read = read_native_frame;
-    size = native_.count + (native_.end == NativeStack::End::outermost ? 0 : 1);
+    size = room_->native.count + (room_->native.end == NativeStack::End::outermost ? 0 : 1);
 }
 
 /// Reads the frame at a place, outermost first: the reason why the stack has no further frame, if it is not whole,
@@ -106,13 +107,13 @@ bool CallPlace::read_native_frame(const Stack& stack, std::size_t place, record:
     const auto& self = static_cast<const CallPlace&>(stack);
     const std::size_t from_innermost = self.size - 1 - place;
     frame = {};
-    if (from_innermost == self.native_.count) {
-        frame.function = self.native_.end == NativeStack::End::cut         ? outer_frames
-                         : self.native_.end == NativeStack::End::made_code ? made_code
-                                                                           : unknown_frames;
+    if (from_innermost == self.room_->native.count) {
+        frame.function = self.room_->native.end == NativeStack::End::cut         ? outer_frames
+                         : self.room_->native.end == NativeStack::End::made_code ? made_code
+                                                                                 : unknown_frames;
         return true;
     }
-    const std::uintptr_t address = self.native_.addresses[from_innermost];
+    const std::uintptr_t address = self.room_->native.addresses[from_innermost];
     const elf::Reading reading;
     const LoadedObject* const object = object_containing(address - 1);
     if (object == nullptr) return false;
@@ -122,28 +123,29 @@ bool CallPlace::read_native_frame(const Stack& stack, std::size_t place, record:
 
 record::StackFrame CallPlace::frame_in(const LoadedObject& object, std::uintptr_t address) const {
     const std::string_view path = system::view(object.map->l_name);
-    return {.file = path.empty() ? executable_ : path,
+    return {.file = path.empty() ? std::string_view(in_force_->facts.executable) : path,
             .function = {},
             .line = 0,
             .offset = static_cast<std::uint32_t>(address - object.base)};
 }
 
 bool CallPlace::read_python_frame(std::size_t place, record::StackFrame& frame) const {
-    if (stack_.count == 0 || (stack_.is_cut && place == 0)) {
+    if (room_->stack.count == 0 || (room_->stack.is_cut && place == 0)) {
         frame = {};
-        frame.function = stack_.count == 0 ? without_frames_ : outer_frames;
+        frame.function = room_->stack.count == 0 ? without_frames_ : outer_frames;
         return true;
     }
-    const std::size_t from_outermost = place - (stack_.is_cut ? 1 : 0);
-    const std::optional<PythonPlace> found = python_->place_of(stack_.frames[stack_.count - 1 - from_outermost]);
+    const std::size_t from_outermost = place - (room_->stack.is_cut ? 1 : 0);
+    const std::optional<PythonPlace> found =
+        python_->place_of(room_->stack.frames[room_->stack.count - 1 - from_outermost]);
     if (!found) return false;
     frame = frame_of(*found);
     return true;
 }
 
 record::StackFrame CallPlace::frame_of(const PythonPlace& place) const {
-    return {.file = python_->file_of(place, file_),
-            .function = python_->function_of(place, function_),
+    return {.file = python_->file_of(place, room_->file),
+            .function = python_->function_of(place, room_->function),
             .line = static_cast<std::uint32_t>(python_->line_of(place)),
             .offset = 0};
 }

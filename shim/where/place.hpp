@@ -2,7 +2,9 @@
 // a stack of compiled functions.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <new>
 #include <string_view>
 
 #include "policy/matmul_call.hpp"
@@ -23,10 +25,22 @@ inline std::uint64_t with_place(std::uint64_t row_key, std::uint64_t place) {
     return row_key == 0 ? 0 : row_key ^ place;
 }
 
+/// Room for the lines and functions of a place. A thread that multiplies in a signal handler may have a small stack,
+/// so callers have this on theirs, by alloca, only if the settings ask for lines or functions.
+struct PlaceRoom {
+    PythonStack stack;
+    NativeStack native;
+    char where[512];
+    char file[1024];
+    char function[512];
+};
+
 /// The place of the call that this thread is making. Valid until the call returns.
 class CallPlace : public record::Stack, public policy::CallLines {
   public:
-    CallPlace() = default;  ///< nothing is read
+    /// Reads nothing yet. `room`: memory for a PlaceRoom, aligned to 16 bytes; nullptr: no lines or functions are
+    /// read.
+    explicit CallPlace(void* room) : room_(room == nullptr ? nullptr : new (room) PlaceRoom) {}
     CallPlace(const CallPlace&) = delete;
     CallPlace& operator=(const CallPlace&) = delete;
 
@@ -37,10 +51,12 @@ class CallPlace : public record::Stack, public policy::CallLines {
     void find(const Site& site, const Settings& in_force, bool with_python);
     /// Returns the innermost line outside of installed packages and the standard library: `train.py:41
     /// Model.forward`; empty if it is not known.
-    std::string_view where() const { return {where_, where_size_}; }
+    std::string_view where() const {
+        return room_ == nullptr ? std::string_view{} : std::string_view(room_->where, where_size_);
+    }
     /// Returns the words that rules compare with `where`: where(), or the reason why there is no line of Python.
     /// Rules do not see native stacks.
-    std::string_view where_for_rules() const { return stack_.count == 0 ? without_frames_ : where(); }
+    std::string_view where_for_rules() const { return python_frames() == 0 ? without_frames_ : where(); }
     /// Returns true if lines of Python were asked for, and Python is known.
     bool asks_python() const { return python_ != nullptr; }
 
@@ -48,22 +64,19 @@ class CallPlace : public record::Stack, public policy::CallLines {
     static bool any_line(const CallLines& lines, bool (*judge)(void* context, std::string_view line), void* context);
     static bool read_frame(const Stack& stack, std::size_t place, record::StackFrame& frame);
     static bool read_native_frame(const Stack& stack, std::size_t place, record::StackFrame& frame);
+    std::size_t python_frames() const { return room_ == nullptr ? 0 : room_->stack.count; }
     bool read_python_frame(std::size_t place, record::StackFrame& frame) const;
     void read_native(std::size_t most);
     record::StackFrame frame_of(const PythonPlace& place) const;
     record::StackFrame frame_in(const LoadedObject& object, std::uintptr_t address) const;
     void put_where_into_words();
 
-    const Site* site_ = nullptr;
-    std::string_view executable_;
+    const Site* site_;  // this and the next are set by find(), before which nothing is read
+    const Settings* in_force_;
     const Python* python_ = nullptr;
     std::string_view without_frames_;  ///< says why the stack is empty
     std::size_t where_size_ = 0;
-    PythonStack stack_;
-    NativeStack native_;
-    char where_[512];
-    mutable char file_[1024];
-    mutable char function_[512];
+    PlaceRoom* room_;
 };
 
 /// Returns true if a source file belongs to an installed package, the standard library or the interpreter itself.
