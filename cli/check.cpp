@@ -63,6 +63,7 @@ Json json_of(const std::string& file, const policy::Loaded& loaded) {
             {"revision", text_or_null(loaded.policy.revision)},
             {"sha256", text_or_null(loaded.policy.sha256)},
             {"rules", is_valid ? Json(loaded.policy.rules.size()) : Json()},
+            {"needs_scopes", is_valid ? Json(loaded.policy.looks_at_scopes()) : Json()},
             {"errors", json_of(loaded.errors)},
             {"warnings", json_of(loaded.warnings)}};
 }
@@ -78,6 +79,11 @@ void print_lines(const std::string& file, const policy::Loaded& loaded) {
     const std::size_t rules = loaded.policy.rules.size();
     print(fmt::format("{}: {}, {}{}\n", printable(file), coloured("in order", Colour::green), counted(rules, "rule"),
                       rules == 0 ? "" : "; fp32shim run and report name those that decide no call"));
+    if (loaded.policy.looks_at_scopes())
+        print(fmt::format(
+            "{}: its rules by scope see modules of PyTorch, and ranges of NVTX and ITT, under fp32shim run; "
+            "a plain preload sees scopes of the C API, and ranges of programs with NVTX of CUDA 13\n",
+            printable(file)));
 }
 
 int check(const CheckOptions& options) {

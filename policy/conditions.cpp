@@ -119,6 +119,11 @@ bool Policy::looks_at_scopes() const {
                        [](const Rule& rule) { return !rule.when.scope.empty() || !rule.unless.scope.empty(); });
 }
 
+bool Policy::wants(Where source) const {
+    const bool opens_scopes = source == Where::nvtx || source == Where::itt || source == Where::torch;
+    return log_where.has(source) || (opens_scopes && looks_at_scopes());
+}
+
 bool matches(const Rule& rule, const MatmulCall& call, const Process& process) {
     return hold(rule.when, call, process) && (rule.unless.empty() || !hold(rule.unless, call, process));
 }

@@ -162,6 +162,8 @@ struct Policy {
     bool looks_at_sizes() const;
     /// Returns true if a rule depends on the scope of a call.
     bool looks_at_scopes() const;
+    /// Returns true if `log_where` names the source, or if rules need it: rules by scope need all that opens scopes.
+    bool wants(Where source) const;
     /// Returns true if a rule depends on the lines of Python that led to a call.
     bool looks_at_where() const;
     /// Returns true if a rule depends on the number of a call.

@@ -233,6 +233,16 @@ void judge_range_hooks(const policy::Policy& policy, const ProcessEnvironment& e
     }
 }
 
+/// Reports rules by scope where nothing lets modules of PyTorch open scopes. `fp32shim run` does.
+void judge_scope_rules(const policy::Policy& policy, std::vector<Finding>& findings) {
+    if (policy.disabled || !policy.looks_at_scopes() || policy.log_where.has(policy::Where::torch)) return;
+    findings.push_back(
+        {"rules by scope in the policy",
+         "with a plain preload they see scopes of the C API, and ranges of programs with NVTX of CUDA 13; "
+         "not modules of PyTorch, and no other ranges of NVTX and ITT",
+         "start the program by fp32shim run"});
+}
+
 void read_preloads(ExaminedSettings& settings) {
     const auto add = [&](std::string_view list, const char* where) {
         for (const std::string& entry : entries_of(list)) {
@@ -276,6 +286,7 @@ ExaminedSettings read_settings_in_force(const Gpus& gpus) {
     judge_audit(settings.loaded.policy, settings.findings);
     judge_cuda_variables(settings.loaded.policy, settings.findings);
     judge_range_hooks(settings.loaded.policy, environment, settings.findings);
+    judge_scope_rules(settings.loaded.policy, settings.findings);
     judge_onednn_variables(settings.findings);
     judge_kernel_variables(settings.findings);
     judge_compilation_cache(settings.loaded.policy, environment, settings.findings);

@@ -8,8 +8,10 @@
 
 namespace fp32shim::cli {
 std::string add_python_start_up(const policy::Policy& policy, ProcessEnvironment& environment) {
-    if (policy.disabled || !policy.log_where.has(policy::Where::torch)) return {};
-    environment.set("FP32_MATMUL_WHERE", policy::to_string(policy.log_where));
+    if (policy.disabled || !policy.wants(policy::Where::torch)) return {};
+    policy::WhereSet where = policy.log_where;
+    where.bits |= static_cast<std::uint8_t>(policy::Where::torch);
+    environment.set("FP32_MATMUL_WHERE", policy::to_string(where));
     std::error_code error;
     const std::filesystem::path here = std::filesystem::path(own_program()).parent_path();
     for (const char* data : {"../share", FP32SHIM_INSTALL_DATADIR}) {

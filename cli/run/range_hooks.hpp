@@ -20,11 +20,11 @@ struct RangeHook {
 inline constexpr RangeHook range_hooks[] = {{policy::Where::nvtx, "NVTX_INJECTION64_PATH", "NVTX"},
                                             {policy::Where::itt, "INTEL_LIBITTNOTIFY64", "ITT"}};
 
-/// Returns the hooks for the kinds of ranges that a policy asks for.
+/// Returns the hooks for the kinds of ranges that a policy asks for, by `where` or by rules.
 std::vector<RangeHook> wanted_range_hooks(const policy::Policy& policy);
 
 /// Names the shim's library to the program's copies of NVTX and ITT, where the policy asks for their ranges. A
-/// variable that names another library, a profiler's say, stays.
-void hook_ranges(const policy::Policy& policy, const std::string& library, ProcessEnvironment& environment);
+/// variable that names another library, a profiler's say, stays; returns a line about it if rules ask for scopes.
+std::string hook_ranges(const policy::Policy& policy, const std::string& library, ProcessEnvironment& environment);
 
 }  // namespace fp32shim::cli

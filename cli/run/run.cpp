@@ -336,7 +336,8 @@ int run(const RunOptions& options) {
     }
     if (!ends_under_preload(unseen)) {
         preload(environment, library.path);
-        hook_ranges(loaded.policy, library.path, environment);
+        if (const std::string lack = hook_ranges(loaded.policy, library.path, environment); !lack.empty())
+            say_run(lack);
     }
     if (const std::string lack = add_python_start_up(loaded.policy, environment); !lack.empty()) say_run(lack);
     if (loaded.policy.audit_fingerprint && !loaded.policy.disabled && log_path_here(options, loaded.policy).empty())

@@ -6,6 +6,7 @@
 #include "shim/where/native/call_site.hpp"
 #include "shim/where/place.hpp"
 #include "system/hash.hpp"
+#include "system/stderr_line.hpp"
 
 namespace fp32shim {
 namespace {
@@ -80,11 +81,21 @@ policy::Decision decide_by_call(Site& site, const Settings& in_force, policy::Ma
     return decision;
 }
 
+/// Says once that rules by scope do not see the modules of PyTorch, which multiplies.
+void say_no_module_paths() {
+    static constinit system::OncePerProcess said;
+    if (said.first())
+        system::stderr_line(
+            "rules by scope do not apply within modules of PyTorch, which open no scopes here; "
+            "fp32shim run turns them on");
+}
+
 }  // namespace
 
 policy::Decision decide_call(Site& site, const Settings& in_force, policy::MatmulCall& call) {
     // Counted before the overrides are read: what is kept may be made with newer ones than it says, never with older.
     const std::uint32_t change_count = settings_change_count();
+    if (in_force.lacks_module_paths && call.caller.starts_with("libtorch")) say_no_module_paths();
     if (const ThreadContext* context = existing_thread_context()) call.scope = context->scopes.label();
     if (in_force.looks_at_sizes || scopes_decide(in_force)) return decide_by_call(site, in_force, call, change_count);
     if (in_force.looks_at_call_sites) call.call_site = where::call_site_of(site, in_force);

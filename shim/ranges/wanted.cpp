@@ -24,7 +24,7 @@ bool ranges_wanted(RangeSource source) {
     if (!is_in_global_scope()) return false;
     const Settings& in_force = settings();
     const policy::Where word = source == RangeSource::nvtx ? policy::Where::nvtx : policy::Where::itt;
-    return !in_force.forward_everything && in_force.policy.log_where.has(word);
+    return !in_force.forward_everything && in_force.policy.wants(word);
 }
 
 }  // namespace fp32shim

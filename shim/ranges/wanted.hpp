@@ -5,7 +5,8 @@ namespace fp32shim {
 
 enum class RangeSource { nvtx, itt };
 
-/// Returns true if the settings ask for the ranges of `source` as scopes. Reads the settings on first use.
+/// Returns true if `where`, or rules by scope, ask for the ranges of `source` as scopes. Reads the settings on first
+/// use.
 bool ranges_wanted(RangeSource source);
 
 }  // namespace fp32shim

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "policy/load.hpp"
+#include "policy/words.hpp"
 #include "shim/entry/call_on_stack.hpp"
 #include "shim/loader/loaded_files.hpp"
 #include "shim/memory/arena.hpp"
@@ -205,6 +206,18 @@ void say_what_lacks_a_recording(const Settings& settings) {
             "FP32_MATMUL_LOG=NAME.fp32rec");
 }
 
+/// Returns true if the environment asks the start-up file of Python programs for modules of PyTorch.
+bool has_module_paths(const policy::Environment& environment) {
+    const auto names = [](std::string_view entry, std::string_view word) {
+        for (std::size_t at = 0; at + word.size() <= entry.size(); ++at)
+            if (policy::equal_ignoring_case(entry.substr(at, word.size()), word)) return true;
+        return false;
+    };
+    return std::ranges::any_of(environment, [&](std::string_view entry) {
+        return entry.starts_with("FP32_MATMUL_WHERE=") && (names(entry, "torch") || names(entry, "auto"));
+    });
+}
+
 void read(Reading& reading) {
     const policy::Environment& environment = first_environment();
 
@@ -237,6 +250,7 @@ void read(Reading& reading) {
     settings->looks_at_sizes = settings->policy.looks_at_sizes() || settings->looks_at_where;
     settings->looks_at_call_numbers = settings->policy.looks_at_call_numbers();
     settings->looks_at_scopes = settings->policy.looks_at_scopes();
+    settings->lacks_module_paths = settings->looks_at_scopes && !has_module_paths(environment);
     settings->looks_at_call_sites = settings->policy.looks_at_call_sites();
     settings->forward_everything = settings->policy.disabled || options.elevated;
     if (reading.is_reload()) {

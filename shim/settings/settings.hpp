@@ -30,6 +30,7 @@ struct Settings {
     bool forward_everything = false;     ///< set by FP32_MATMUL_DISABLE=1, or by elevated rights
     bool looks_at_sizes = false;         ///< some rule depends on the sizes of a call, or on its place in the program
     bool looks_at_scopes = false;        ///< some rule depends on the scope of a call
+    bool lacks_module_paths = false;     ///< some rule depends on the scope, and modules of PyTorch open none
     bool looks_at_call_numbers = false;  ///< some rule depends on the number of a call
     bool looks_at_where = false;         ///< some rule depends on the lines of Python that led to a call
     bool looks_at_call_sites = false;    ///< some rule depends on the calling place in a program or library
