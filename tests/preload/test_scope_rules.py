@@ -3,7 +3,7 @@
 import pytest
 
 import shim
-from command import COMMAND, environment, fp32shim
+from command import fp32shim
 
 EXACT = """schema = 1
 default = "high"
