@@ -22,7 +22,7 @@ namespace fp32shim::cli {
 namespace {
 
 struct ExplainOptions {
-    std::string function, caller, scope, where, call_site, device, dtype, compute_capability;
+    std::string function, caller, scope, where, text, call_site, device, dtype, compute_capability;
     std::vector<std::string> stack;
     std::string executable, command, host;
     std::int64_t m = -1, n = -1, k = -1, batch = 1, call_number = -1;
@@ -78,6 +78,16 @@ struct GivenLines : policy::CallLines {
         };
     }
     const std::vector<std::string>* lines;
+};
+
+/// The text of the line that was given.
+struct GivenText : policy::LineText {
+    explicit GivenText(std::string_view given) : text(given) {
+        read_text = [](const LineText& line) {
+            return std::optional<std::string_view>(static_cast<const GivenText&>(line).text);
+        };
+    }
+    std::string_view text;
 };
 
 /// Returns a calling place as the shim would know it from its text.
@@ -190,6 +200,7 @@ Json json_of(const policy::MatmulCall& call) {
             {"caller", text_or_null(call.caller)},
             {"scope", text_or_null(call.scope)},
             {"where", text_or_null(call.where)},
+            {"text", call.text == nullptr ? Json() : Json(*call.text->read_text(*call.text))},
             {"call_site", call.call_site == nullptr ? Json() : Json(call.call_site->text)},
             {"stack", lines}};
 }
@@ -330,6 +341,8 @@ int explain(const ExplainOptions& options) {
     explanation.call = call_of(function, options);
     const policy::CallSite call_site = call_site_in(options.call_site);
     const GivenLines stack(options.stack);
+    const GivenText text(options.text);
+    if (!options.text.empty()) explanation.call.text = &text;
     if (!options.call_site.empty()) explanation.call.call_site = &call_site;
     if (!options.stack.empty()) explanation.call.stack = &stack;
     explanation.policy = std::move(loaded.policy);
@@ -370,6 +383,7 @@ Action define_explain(CLI::App& app) {
     add_size(app, "--call-number", options->call_number, "The number of the call at its place, from 1");
     text("--caller", options->caller, "NAME", "File name of the object that makes the call: libtorch_cuda.so");
     text("--where", options->where, "LINE", "The line of the program: 'train.py:41 Model.forward'");
+    text("--text", options->text, "SOURCE", "The text of that line: 'return a @ b'");
     text("--call-site", options->call_site, "PLACE", "The compiled place that calls: 'libphysics.so!solve+0x1c4'");
     add_values(app, "--stack", options->stack, "A line of Python that led to the call: 'train.py:90 main'")
         ->type_name("LINE");

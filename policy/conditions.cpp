@@ -64,6 +64,22 @@ bool any_line(const std::vector<std::string>& globs, const CallLines* lines) {
     return lines->any(*lines, judge, const_cast<std::vector<std::string>*>(&globs));
 }
 
+std::string of_any_line(std::string_view where) {
+    for (std::size_t colon = where.find(':'); colon != std::string_view::npos; colon = where.find(':', colon + 1)) {
+        const std::size_t end = where.find_first_not_of("0123456789", colon + 1);
+        if (end != std::string_view::npos && end > colon + 1 && where[end] == ' ')
+            return std::string(where.substr(0, colon + 1)).append("*").append(where.substr(end));
+    }
+    return std::string(where);
+}
+
+bool any_text(const Conditions& conditions, const MatmulCall& call) {
+    if (conditions.text.empty()) return true;
+    const auto text = call.text == nullptr ? std::nullopt : call.text->read_text(*call.text);
+    if (text) return any_glob(conditions.text, *text);
+    return conditions.where != conditions.where_of_any_line && any_glob(conditions.where, call.where);
+}
+
 double smallest_dim(const MatmulCall& call) {
     double smallest = -1;
     for (const std::int64_t size : {call.m, call.n, call.k}) {
@@ -91,6 +107,11 @@ bool Conditions::looks_at_sizes() const {
 bool Policy::looks_at_where() const {
     return std::any_of(rules.begin(), rules.end(),
                        [](const Rule& rule) { return rule.when.looks_at_where() || rule.unless.looks_at_where(); });
+}
+
+bool Policy::looks_at_text() const {
+    return std::any_of(rules.begin(), rules.end(),
+                       [](const Rule& rule) { return !rule.when.text.empty() || !rule.unless.text.empty(); });
 }
 
 bool Policy::looks_at_call_numbers() const {

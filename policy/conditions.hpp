@@ -42,6 +42,13 @@ bool any_call_site(const std::vector<std::string>& globs, const CallSite* site);
 /// text.
 bool any_line(const std::vector<std::string>& globs, const CallLines* lines);
 
+/// Returns a glob of a line of Python without the line's number: `train.py:41 forward` becomes `train.py:* forward`.
+std::string of_any_line(std::string_view where);
+
+/// Returns true if `text` is not asked for, or the line's text matches one of its globs. Where the text cannot be
+/// read, the number of the line in `where` decides, if it is there.
+bool any_text(const Conditions& conditions, const MatmulCall& call);
+
 /// smallest_dim() and largest_dim() return the smallest and the largest of m, n and k; -1: all are unknown.
 double smallest_dim(const MatmulCall& call);
 double largest_dim(const MatmulCall& call);
@@ -78,7 +85,8 @@ bool judge_conditions(const Conditions& c, const MatmulCall& call, const Process
            dim("call_number", c.call_number, call.call_number) && glob("function", c.function, call.function) &&
            glob("caller", c.caller, call.caller) &&
            judge("scope", c.scope, call.scope, any_scope(c.scope, call.scope)) &&
-           glob("where", c.where, call.where) &&
+           judge("where", c.where, call.where, any_glob(c.where_to_match(), call.where)) &&
+           judge("text", c.text, call.text, any_text(c, call)) &&
            judge("call_site", c.call_site, call.call_site, any_call_site(c.call_site, call.call_site)) &&
            judge("stack", c.stack, call.stack, any_line(c.stack, call.stack)) &&
            glob("executable", c.executable, process.executable) && glob("host", c.host, process.host) &&

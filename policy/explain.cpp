@@ -41,6 +41,10 @@ std::string found_text(std::string_view text, bool) {
 std::string found_text(const CallSite* site, bool) {
     return site == nullptr ? std::string(unknown_value) : quoted(site->text);
 }
+std::string found_text(const LineText* line, bool) {
+    const auto text = line == nullptr ? std::nullopt : line->read_text(*line);
+    return text ? quoted(*text) : std::string(unknown_value);
+}
 std::string found_text(const CallLines* lines, bool) {
     std::string text;
     const auto append = [](void* context, std::string_view line) {

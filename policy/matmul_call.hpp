@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string_view>
 
 namespace fp32shim::policy {
@@ -23,6 +24,12 @@ struct CallSite {
 struct CallLines {
     /// Calls `judge(context, line)` with each line until it returns true. Returns true if it did.
     bool (*any)(const CallLines& lines, bool (*judge)(void* context, std::string_view line), void* context) = nullptr;
+};
+
+/// Text of the source line that asked for a call, read when a rule asks for it.
+struct LineText {
+    /// Returns the text without blanks at either end; nullopt: it cannot be read.
+    std::optional<std::string_view> (*read_text)(const LineText& line) = nullptr;
 };
 
 /// A product whose precision is to be decided. Sizes are those that the library receives, in elements: C is m×n, k is
@@ -47,6 +54,7 @@ struct MatmulCall {
     std::int64_t call_number = -1;
     /// Line of the program that asked for the product: `train.py:41 Model.forward`; empty if it is not known.
     std::string_view where = {};
+    const LineText* text = nullptr;       ///< of that line; nullptr: not known, or no rule asks for it
     const CallSite* call_site = nullptr;  ///< nullptr: not known, or no rule asks for it
     const CallLines* stack = nullptr;     ///< all lines that led to the call; nullptr: not known, or no rule asks
 };

@@ -23,8 +23,10 @@ struct Range {
 
 /// A rule's `when` or `unless` table. All keys must hold: a key holds if its list is empty or has a matching entry.
 struct Conditions {
-    std::vector<std::string> function, caller, executable, command, host, scope, where, call_site,
+    std::vector<std::string> function, caller, executable, command, host, scope, where, text, call_site,
         stack;  ///< globs, one of which must match
+    /// `where` without numbers of lines, which holds instead of it where `text` is asked for: `train.py:* forward`.
+    std::vector<std::string> where_of_any_line;
     std::vector<Device> device;
     std::vector<Dtype> dtype;
     std::vector<Range> compute_capability;  ///< in 10·major + minor
@@ -35,6 +37,8 @@ struct Conditions {
     bool looks_at_sizes() const;
     /// Returns true if a condition depends on the lines of Python that led to a call.
     bool looks_at_where() const { return !where.empty() || !stack.empty(); }
+    /// Returns the globs that `where` has to match: numbers of lines count only without `text`.
+    const std::vector<std::string>& where_to_match() const { return text.empty() ? where : where_of_any_line; }
 
     bool operator==(const Conditions&) const = default;
 };
@@ -166,6 +170,8 @@ struct Policy {
     bool wants(Where source) const;
     /// Returns true if a rule depends on the lines of Python that led to a call.
     bool looks_at_where() const;
+    /// Returns true if a rule depends on the text of such a line.
+    bool looks_at_text() const;
     /// Returns true if a rule depends on the number of a call.
     bool looks_at_call_numbers() const;
     /// Returns true if a rule depends on the calling place in a program or library.

@@ -57,8 +57,9 @@ bool covers(const Conditions& broad, const Conditions& narrow, Budget& budget) {
     const auto same = [](const auto& one, const auto& other) { return one == other; };
     for (const auto key :
          {&Conditions::function, &Conditions::caller, &Conditions::executable, &Conditions::command,
-          &Conditions::host, &Conditions::scope, &Conditions::where, &Conditions::call_site, &Conditions::stack})
+          &Conditions::host, &Conditions::scope, &Conditions::text, &Conditions::call_site, &Conditions::stack})
         if (!covers_globs(broad.*key, narrow.*key, budget)) return false;
+    if (!covers_globs(broad.where_to_match(), narrow.where_to_match(), budget)) return false;
     for (const auto key :
          {&Conditions::compute_capability, &Conditions::m, &Conditions::n, &Conditions::k, &Conditions::batch,
           &Conditions::min_dim, &Conditions::max_dim, &Conditions::flops, &Conditions::call_number})

@@ -9,31 +9,10 @@
 #include "cli/output/json.hpp"
 #include "cli/output/moment.hpp"
 #include "cli/output/terminal.hpp"
-#include "cli/report/source_lines.hpp"
+#include "cli/product_groups/line_texts.hpp"
 
 namespace fp32shim::cli {
 namespace {
-
-/// Texts of the lines of groups, read once from their files.
-class LineTexts {
-  public:
-    explicit LineTexts(const Groups& groups) {
-        SourceLines lines;
-        for (const Group& group : groups.all())
-            if (group.line != 0) lines.want(group.file, group.line);
-        files_ = lines.read(now_ns());
-    }
-
-    /// Returns the line's text; empty if it is not known.
-    std::string of(const Group& group) const {
-        const auto file = files_.find(group.file);
-        if (file == files_.end() || !file->contains("lines")) return {};
-        return file->at("lines").value(std::to_string(group.line), "");
-    }
-
-  private:
-    Json files_;
-};
 
 std::string share_of(const Subset& set, const Groups& groups) {
     double all = 0;
@@ -116,7 +95,7 @@ std::string tried_text(const SearchResult& result) {
 
 std::string policy_of(const SearchResult& result) {
     const Groups& groups = result.groups;
-    const LineTexts lines(groups);
+    const LineTexts lines(groups, now_ns());
     const auto comment_on = [&](const Subset& set) {
         const Culprit& culprit = culprit_of(set.front(), result.culprits);
         const Group& group = groups[set.front()];
@@ -130,7 +109,7 @@ std::string policy_of(const SearchResult& result) {
                "# Found by fp32shim bisect {} for: {}\n"
                "# With these products exact and all others at {}, run {} was acceptable.\n\n",
                FP32SHIM_VERSION, command_text(result.command), result.settings.policy.precision, result.verified_by) +
-           policy_lowering_all_but(groups, exact_groups(result.culprits), result.settings.policy, comment_on);
+           policy_lowering_all_but(groups, exact_groups(result.culprits), result.settings.policy, comment_on, &lines);
 }
 
 std::string text_of(const SearchResult& result) {
@@ -144,7 +123,7 @@ std::string text_of(const SearchResult& result) {
         "{} of {} must stay exact, {} of the work. All others may run at {}: run {} was "
         "acceptable.\n\n",
         exact.size(), counted(groups.all().size(), "group"), share_of(exact, groups), precision, result.verified_by);
-    const LineTexts lines(groups);
+    const LineTexts lines(groups, now_ns());
     Table table({{.title = "where", .shrinks_to = 24},
                  {.title = "product", .shrinks_to = 20},
                  {.title = "work", .is_number = true},
@@ -162,7 +141,7 @@ std::string text_of(const SearchResult& result) {
 
 Json json_of(const SearchResult& result) {
     const Groups& groups = result.groups;
-    const LineTexts lines(groups);
+    const LineTexts lines(groups, now_ns());
     double work = 0;
     for (const Group& group : groups.all()) work += group.work;
     const auto share = [work](double part) { return work == 0 ? Json() : Json(part / work); };

@@ -53,7 +53,8 @@ Subset exact_groups(const std::vector<Culprit>& culprits) {
 RunRequest Search::request_for(const TestedSet& tested) const {
     if (tested.lowered == Lowered::only)
         return {policy_lowering_only(groups_, tested.set, settings_.policy, tested.calls), "highest"};
-    return {policy_lowering_all_but(groups_, tested.set, settings_.policy, nullptr), settings_.policy.precision};
+    return {policy_lowering_all_but(groups_, tested.set, settings_.policy, nullptr, nullptr),
+            settings_.policy.precision};
 }
 
 /// Returns what is wrong with the numbers that the run has written; empty: nothing. The first ones are the reference.

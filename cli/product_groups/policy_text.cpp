@@ -3,11 +3,16 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstdint>
+#include <iterator>
+#include <map>
 #include <set>
 #include <tuple>
 #include <utility>
 
 #include "cli/output/terminal.hpp"
+#include "cli/product_groups/line_texts.hpp"
+#include "cli/recordings/place_text.hpp"
 #include "policy/conditions.hpp"
 #include "system/plain_text.hpp"
 
@@ -17,7 +22,8 @@ namespace {
 /// A rule of a policy to write.
 struct Rule {
     std::vector<std::string> scopes;         ///< empty: any
-    std::vector<std::string> places;         ///< empty: any
+    std::vector<std::string> places;         ///< globs; empty: any
+    std::string text;                        ///< glob of the text of the line in `places`; empty: any
     bool are_call_sites = false;             ///< `places` are calling places
     std::vector<std::string> unless_scopes;  ///< scopes within one of `scopes` that the rule is not about
     const GroupKey* product = nullptr;       ///< function and sizes; nullptr: any
@@ -35,10 +41,15 @@ std::string quoted_toml(std::string_view text) {
 }
 
 /// Returns `key = "glob"` or `key = ["glob", "glob"]`.
-std::string globs_entry(std::string_view key, const std::vector<std::string>& texts) {
+std::string globs_entry(std::string_view key, const std::vector<std::string>& globs) {
     std::string list;
-    for (const std::string& text : texts) list += (list.empty() ? "" : ", ") + quoted_toml(glob_for(text));
-    return texts.size() == 1 ? fmt::format("{} = {}", key, list) : fmt::format("{} = [{}]", key, list);
+    for (const std::string& glob : globs) list += (list.empty() ? "" : ", ") + quoted_toml(glob);
+    return globs.size() == 1 ? fmt::format("{} = {}", key, list) : fmt::format("{} = [{}]", key, list);
+}
+
+std::string texts_entry(std::string_view key, std::vector<std::string> texts) {
+    for (std::string& text : texts) text = glob_for(text);
+    return globs_entry(key, texts);
 }
 
 /// Returns the entry for a size; empty if the size is not known. Folded sizes stand for those above half of them.
@@ -51,10 +62,11 @@ std::string size_entry(std::string_view key, std::int64_t size, bool is_folded) 
 std::string conditions_text(const Rule& rule) {
     std::string text;
     const auto add = [&text](const std::string& entry) { text += (text.empty() ? "" : ", ") + entry; };
-    if (!rule.scopes.empty()) add(globs_entry("scope", rule.scopes));
+    if (!rule.scopes.empty()) add(texts_entry("scope", rule.scopes));
     if (!rule.places.empty()) add(globs_entry(rule.are_call_sites ? "call_site" : "where", rule.places));
+    if (!rule.text.empty()) add(globs_entry("text", {rule.text}));
     if (const GroupKey* product = rule.product) {
-        add(globs_entry("function", {product->function}));
+        add(texts_entry("function", {product->function}));
         text += size_entry("m", product->m, product->is_folded) + size_entry("n", product->n, product->is_folded) +
                 size_entry("k", product->k, product->is_folded) +
                 size_entry("batch", product->batch, product->is_folded);
@@ -67,19 +79,43 @@ std::string rule_text(const Rule& rule, std::string_view name, std::string_view 
     std::string text = fmt::format("[[rule]]\nname = {}\nprecision = {}\nwhen = {{ {} }}\n", quoted_toml(name),
                                    quoted_toml(precision), conditions_text(rule));
     if (!rule.unless_scopes.empty())
-        text += fmt::format("unless = {{ {} }}\n", globs_entry("scope", rule.unless_scopes));
+        text += fmt::format("unless = {{ {} }}\n", texts_entry("scope", rule.unless_scopes));
     return text;
+}
+
+/// Ways to name the place of a product: the broader one first. `exact`: as it was recorded. The others hold after an
+/// edit too.
+enum class PlaceForm : std::uint8_t { function, text, exact };
+
+/// Returns the part of a place that names its function: `train.py:* forward`, `libphysics.so!solve`; empty: no
+/// function is known.
+std::string function_glob(const GroupPlace& place) {
+    if (!place.is_call_site) {
+        const CutPlace cut = cut_line(place.text);
+        return cut.file.empty() ? std::string() : fmt::format("{}:*{}", glob_for(cut.file), glob_for(cut.rest));
+    }
+    const std::size_t name = place.text.find('!');
+    if (name == std::string::npos) return {};
+    std::string function(without_offset(place.text));
+    // A part that the compiler split off has the name of its function for rules, and an addition behind a dot.
+    return glob_for(function.substr(0, function.find('.', name + 2)));
 }
 
 /// Finds the rules that name some groups, and no other known ones.
 class RuleFinder {
   public:
-    RuleFinder(const Groups& groups, const Subset& chosen) : groups_(groups), chosen_(chosen) {
+    /// `survives_edits`: prefers rules that hold after an edit of the program. `texts`: nullptr: none are known.
+    RuleFinder(const Groups& groups, const Subset& chosen, bool survives_edits, const LineTexts* texts)
+        : groups_(groups), chosen_(chosen) {
         for (std::size_t i = 0; i < groups.all().size(); ++i) {
-            const GroupKey& key = groups[i].key;
-            of_place_[key.place].push_back(i);
-            of_scope_[key.scope].push_back(i);
-            of_both_[{key.scope, key.place}].push_back(i);
+            of_scope_[groups[i].key.scope].push_back(i);
+            const GroupPlace& place = groups[i].key.place;
+            globs_.push_back({survives_edits ? function_glob(place) : "",
+                              survives_edits && texts != nullptr ? texts->glob_of(groups[i]) : "",
+                              glob_for(place.text)});
+            for (const PlaceForm form : forms)
+                if (const PlaceKey key = key_of(i, form); !std::get<2>(key).empty() || form == PlaceForm::exact)
+                    of_place_[key].push_back(i);
         }
     }
 
@@ -96,33 +132,74 @@ class RuleFinder {
     }
 
   private:
+    static constexpr PlaceForm forms[] = {PlaceForm::function, PlaceForm::text, PlaceForm::exact};
+    /// Form, kind of the place, glob, and of a text the glob of the function.
+    using PlaceKey = std::tuple<PlaceForm, bool, std::string, std::string>;
+    struct Globs {
+        std::string function, text, exact;
+    };
+
+    /// Returns the key that groups share which a rule of this form cannot tell apart.
+    PlaceKey key_of(std::size_t group, PlaceForm form) const {
+        const Globs& globs = globs_[group];
+        const bool is_call_site = groups_[group].key.place.is_call_site;
+        if (form == PlaceForm::function) return {form, is_call_site, globs.function, {}};
+        if (form == PlaceForm::text) return {form, is_call_site, globs.text, globs.function};
+        return {form, is_call_site, globs.exact, {}};
+    }
+
     bool are_chosen(const Subset& set) const {
         return std::ranges::all_of(set, [this](std::size_t member) { return contains(chosen_, member); });
+    }
+
+    /// Returns those of `set` that share the scope of `group` (`with_scope`), and its function and sizes
+    /// (`with_product`).
+    Subset alike(const Subset& set, std::size_t group, bool with_scope, bool with_product) const {
+        const GroupKey& key = groups_[group].key;
+        const auto product_of = [](const GroupKey& k) {
+            return std::tie(k.function, k.m, k.n, k.k, k.batch, k.is_folded);
+        };
+        Subset result;
+        std::ranges::copy_if(set, std::back_inserter(result), [&](std::size_t member) {
+            const GroupKey& other = groups_[member].key;
+            return (!with_scope || other.scope == key.scope) &&
+                   (!with_product || product_of(other) == product_of(key));
+        });
+        return result;
+    }
+
+    /// Has a rule name a place, in the broadest form in which it names no group that is not chosen. Returns false if
+    /// there is none.
+    bool name_place(std::size_t group, bool with_scope, bool with_product, Rule& rule) const {
+        for (const PlaceForm form : forms) {
+            const auto found = of_place_.find(key_of(group, form));
+            if (found == of_place_.end()) continue;
+            Subset members = alike(found->second, group, with_scope, with_product);
+            if (!are_chosen(members)) continue;
+            const Globs& globs = globs_[group];
+            rule.places = {form == PlaceForm::function ? globs.function : globs.exact};
+            if (form == PlaceForm::text) rule.text = globs.text;
+            rule.groups = std::move(members);
+            return true;
+        }
+        return false;
     }
 
     Rule broadest_rule(std::size_t group) {
         const GroupKey& key = groups_[group].key;
         Rule rule;
         rule.are_call_sites = key.place.is_call_site;
-        const Subset& at_place = of_place_[key.place];
-        const Subset& in_both = of_both_[{key.scope, key.place}];
-        if (are_chosen(at_place)) {
-            rule.places = {key.place.text};
-            rule.groups = at_place;
-            return rule;
-        }
-        const bool names_scope = in_both.size() < at_place.size();
+        if (name_place(group, false, false, rule)) return rule;
+        const Subset& at_place = of_place_.at(key_of(group, PlaceForm::exact));
+        const bool names_scope = alike(at_place, group, true, false).size() < at_place.size();
         if (names_scope) name_scope(key.scope, rule);
         if (names_scope && are_chosen(of_scope_[key.scope])) {
             rule.groups = of_scope_[key.scope];
             return rule;
         }
-        rule.places = {key.place.text};
-        rule.groups = in_both;
-        if (!are_chosen(in_both)) {
-            rule.product = &key;
-            rule.groups = {group};
-        }
+        if (name_place(group, names_scope, false, rule)) return rule;
+        rule.product = &key;
+        name_place(group, names_scope, true, rule);
         return rule;
     }
 
@@ -138,9 +215,9 @@ class RuleFinder {
 
     const Groups& groups_;
     const Subset& chosen_;
-    std::map<GroupPlace, Subset> of_place_;
+    std::vector<Globs> globs_;  ///< by number of the group
+    std::map<PlaceKey, Subset> of_place_;
     std::map<std::string, Subset> of_scope_;
-    std::map<std::pair<std::string, GroupPlace>, Subset> of_both_;
 };
 
 /// Merges rules that differ in their places or in their scopes only: a policy has at most 1000.
@@ -195,8 +272,8 @@ std::string policy_lowering_only(const Groups& groups, const Subset& lowered, co
     std::size_t number = 0;
     const Subset limited = calls.last == 0 ? Subset() : Subset{calls.group};
     const Subset whole = without(lowered, limited);
-    std::vector<Rule> rules = merged(RuleFinder(groups, whole).rules());
-    for (Rule& rule : RuleFinder(groups, limited).rules()) {
+    std::vector<Rule> rules = merged(RuleFinder(groups, whole, false, nullptr).rules());
+    for (Rule& rule : RuleFinder(groups, limited, false, nullptr).rules()) {
         rule.calls = calls;
         rules.push_back(std::move(rule));
     }
@@ -206,8 +283,8 @@ std::string policy_lowering_only(const Groups& groups, const Subset& lowered, co
 }
 
 std::string policy_lowering_all_but(const Groups& groups, const Subset& exact, const PolicySettings& settings,
-                                    const CommentOn& comment_on) {
-    const std::vector<Rule> rules = RuleFinder(groups, exact).rules();
+                                    const CommentOn& comment_on, const LineTexts* texts) {
+    const std::vector<Rule> rules = RuleFinder(groups, exact, true, texts).rules();
     std::string text = head(settings.precision, settings);
     if (std::ranges::any_of(rules, [](const Rule& rule) { return !rule.scopes.empty(); }))
         text +=

@@ -11,6 +11,7 @@
 #include "cli/options.hpp"
 #include "cli/output/terminal.hpp"
 #include "cli/product_groups/groups.hpp"
+#include "cli/product_groups/line_texts.hpp"
 #include "cli/product_groups/policy_text.hpp"
 #include "cli/recordings/recordings.hpp"
 #include "cli/recordings/row_audits.hpp"
@@ -38,6 +39,7 @@ struct AuditedGroups {
     std::map<policy::AuditFormat, std::uint64_t> formats;  ///< number of audits against FP32, by tested format
     std::uint64_t total_ns = 0;
     std::uint64_t recordings = 0;
+    std::int64_t began_ns = INT64_MAX;  ///< begin of the first recording
 };
 
 policy::AuditFormat format_of(const SuggestOptions& options) {
@@ -48,6 +50,7 @@ void add_recording(const record::RecordingReader& recording, policy::AuditFormat
                    RecordedProductsReader& reader, AuditedGroups& found) {
     std::map<std::uint32_t, std::size_t> numbers;
     ++found.recordings;
+    found.began_ns = std::min(found.began_ns, recording.facts().opened_ns);
     for (const auto& [id, counters] : recording.counters()) {
         const record::RecordedRow* const row = recording.row(id);
         found.total_ns += counters.total_ns;
@@ -149,7 +152,15 @@ std::uint64_t sum_of(const std::map<std::size_t, std::uint64_t>& values, const S
     return sum;
 }
 
-std::string head_of(const AuditedGroups& found, const Choice& choice, const SuggestOptions& options) {
+/// Returns true if a rule names a calling place by its offset.
+bool names_offset(const std::string& policy) {
+    for (std::size_t at = policy.find("\nwhen = "); at != std::string::npos; at = policy.find("\nwhen = ", at + 1))
+        if (policy.substr(at, policy.find('\n', at + 1) - at).find("+0x") != std::string::npos) return true;
+    return false;
+}
+
+std::string head_of(const AuditedGroups& found, const Choice& choice, const SuggestOptions& options,
+                    const std::string& policy) {
     std::uint64_t audits = 0;
     for (const RowAudits& row : found.audits.all()) audits += row.compared;
     std::string text = fmt::format(
@@ -163,11 +174,7 @@ std::string head_of(const AuditedGroups& found, const Choice& choice, const Sugg
                             choice.unaudited().size(),
                             share_text(sum_of(found.host_ns, choice.unaudited()), found.total_ns),
                             options.conservative ? "stay exact" : "are lowered; --conservative keeps them exact");
-    const bool has_offset = std::ranges::any_of(choice.exact(), [&](std::size_t i) {
-        return found.groups[i].key.place.is_call_site &&
-               found.groups[i].key.place.text.find("+0x") != std::string::npos;
-    });
-    if (has_offset)
+    if (names_offset(policy))
         text +=
             "# A place such as program!main+0x1c4 is void once the program is compiled anew: record and suggest "
             "again.\n";
@@ -214,9 +221,11 @@ int suggest(SuggestOptions& options) {
     }
     const Choice choice(found, options);
     ReportOutput output(options.output);
-    output.put(head_of(found, choice, options));
-    output.put(policy_lowering_all_but(found.groups, choice.exact(), {options.precision, "", "suggest"},
-                                       [&](const Subset& groups) { return choice.evidence(groups); }));
+    const LineTexts lines(found.groups, found.began_ns);
+    const std::string policy = policy_lowering_all_but(
+        found.groups, choice.exact(), {options.precision, "", "suggest"},
+        [&](const Subset& groups) { return choice.evidence(groups); }, &lines);
+    output.put(head_of(found, choice, options, policy) + policy);
     if (const std::string problem = output.finish(); !problem.empty()) {
         say("suggest", problem);
         return exit_code::usage;

@@ -5,6 +5,7 @@
 #include <limits>
 #include <string>
 
+#include "policy/conditions.hpp"
 #include "policy/glob.hpp"
 #include "policy/quantity.hpp"
 #include "policy/toml/fields.hpp"
@@ -82,6 +83,7 @@ constexpr Key<Conditions> condition_keys[] = {
     {"host", globs_into<&Conditions::host>},
     {"scope", globs_into<&Conditions::scope>},
     {"where", globs_into<&Conditions::where>},
+    {"text", globs_into<&Conditions::text>},
     {"call_site", globs_into<&Conditions::call_site>},
     {"stack", globs_into<&Conditions::stack>},
     {"device", read_devices},
@@ -117,12 +119,22 @@ void read_precision(const Entry& entry, Rule& rule, Report& report) {
         report.error(entry.value.at, "precision has no tolerance; write precision = { tolerance = 1e-3 }");
 }
 
+void read_conditions(const Entry& entry, Conditions& conditions, Report& report) {
+    read_table(entry, condition_keys, conditions, report);
+    if (conditions.text.empty()) return;
+    if (conditions.where.empty())
+        report.error(entry.at, entry.key +
+                                   ": found text without where; write the place beside it: "
+                                   "where = \"train.py:41 forward\"");
+    for (const std::string& where : conditions.where) conditions.where_of_any_line.push_back(of_any_line(where));
+}
+
 constexpr Key<Rule> rule_keys[] = {
     {"name", string_into<&Rule::name>},
     {"precision", read_precision},
     {"assume_aligned", boolean_into<&Rule::assume_aligned>},
-    {"when", [](const Entry& entry, Rule& rule, Report& r) { read_table(entry, condition_keys, rule.when, r); }},
-    {"unless", [](const Entry& entry, Rule& rule, Report& r) { read_table(entry, condition_keys, rule.unless, r); }},
+    {"when", [](const Entry& entry, Rule& rule, Report& r) { read_conditions(entry, rule.when, r); }},
+    {"unless", [](const Entry& entry, Rule& rule, Report& r) { read_conditions(entry, rule.unless, r); }},
 };
 
 double lowest(const std::vector<Range>& ranges) {

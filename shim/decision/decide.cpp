@@ -1,11 +1,17 @@
 #include "shim/decision/decide.hpp"
 
+#include <atomic>
+#include <iterator>
+#include <span>
+
+#include "policy/conditions.hpp"
 #include "shim/audit/groups.hpp"
 #include "shim/decision/site_rules.hpp"
 #include "shim/thread/thread_context.hpp"
 #include "shim/where/native/call_site.hpp"
 #include "shim/where/place.hpp"
 #include "system/hash.hpp"
+#include "system/line_writer.hpp"
 #include "system/stderr_line.hpp"
 
 namespace fp32shim {
@@ -39,6 +45,30 @@ std::int64_t count_call(const Site& site, const Settings& in_force, const policy
     return group == nullptr ? -1 : group->next_call_number();
 }
 
+[[gnu::noinline, gnu::cold]] void say_changed_text(const policy::Rule& rule, const where::CallPlace& place) {
+    char buffer[1024], path[512];
+    system::LineWriter line(buffer);
+    line.text("rule \"").escaped(rule.name, 100).text("\" (").escaped(rule.file, 300).text(":");
+    line.number(rule.line).text("): no line of ").escaped(place.source_path(path), 300);
+    line.text(" has its text any more, so that it does not apply there");
+    system::stderr_line(line.view());
+}
+
+/// Says of each rule by text, once, that no line of the file has its text any more.
+void say_changed_texts(const Settings& in_force, std::span<const std::uint16_t> rules, const policy::MatmulCall& call,
+                       const where::CallPlace& place) {
+    static constinit std::atomic<std::uint64_t> looked_at[32]{};
+    for (const std::uint16_t index : rules) {
+        const policy::Rule& rule = in_force.policy.rules[index];
+        if (rule.when.text.empty() || !policy::any_glob(rule.when.where_of_any_line, call.where)) continue;
+        const std::uint64_t bit = std::uint64_t{1} << index % 64;
+        std::atomic<std::uint64_t>& word = looked_at[index / 64 % std::size(looked_at)];
+        if ((word.load(std::memory_order_relaxed) & bit) != 0 || (word.fetch_or(bit) & bit) != 0) continue;
+        if (place.source_has(rule.when.text)) continue;
+        say_changed_text(rule, place);
+    }
+}
+
 /// Decides by the lines of Python that led to the call, or by its number. Out of line, so that other calls need no
 /// stack for lines.
 [[gnu::noinline]] policy::Decision decide_at_place(const Site& site, const Settings& in_force,
@@ -50,6 +80,10 @@ std::int64_t count_call(const Site& site, const Settings& in_force, const policy
         place.find(site, in_force);
         placed.where = place.where_for_rules();
         placed.stack = place.asks_python() ? &place : nullptr;
+        if (in_force.looks_at_text && place.asks_python()) {
+            placed.text = &place;
+            say_changed_texts(in_force, rules, placed, place);
+        }
     }
     if (counts) placed.call_number = count_call(site, in_force, call, place.where());
     return policy::decide(placed, in_force.process, in_force.policy, overrides(), rules);

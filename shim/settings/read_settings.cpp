@@ -251,6 +251,7 @@ void read(Reading& reading) {
     settings->looks_at_call_numbers = settings->policy.looks_at_call_numbers();
     settings->looks_at_scopes = settings->policy.looks_at_scopes();
     settings->lacks_module_paths = settings->looks_at_scopes && !has_module_paths(environment);
+    settings->looks_at_text = settings->policy.looks_at_text();
     settings->looks_at_call_sites = settings->policy.looks_at_call_sites();
     settings->forward_everything = settings->policy.disabled || options.elevated;
     if (reading.is_reload()) {

@@ -33,6 +33,7 @@ struct Settings {
     bool lacks_module_paths = false;     ///< some rule depends on the scope, and modules of PyTorch open none
     bool looks_at_call_numbers = false;  ///< some rule depends on the number of a call
     bool looks_at_where = false;         ///< some rule depends on the lines of Python that led to a call
+    bool looks_at_text = false;          ///< some rule depends on the text of such a line
     bool looks_at_call_sites = false;    ///< some rule depends on the calling place in a program or library
     bool asks_python = false;            ///< the lines of Python that lead to a call are read
     bool audits = false;                 ///< some calls are audited, or decided by audits

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <iterator>
 
+#include "policy/conditions.hpp"
 #include "shim/loader/elf/readers.hpp"
 #include "shim/loader/loaded_object.hpp"
 #include "shim/thread/thread_context.hpp"
@@ -37,6 +38,7 @@ void CallPlace::find(const Site& site, const Settings& in_force, bool with_pytho
     in_force_ = &in_force;
     read = read_frame;
     any = any_line;
+    read_text = text_of_line;
     size = site.caller != nullptr ? 1 : 0;
     if (with_python && room_ != nullptr) python_ = python();
     if (python_ != nullptr) {
@@ -52,21 +54,43 @@ void CallPlace::find(const Site& site, const Settings& in_force, bool with_pytho
 }
 
 void CallPlace::put_where_into_words() {
-    std::optional<PythonPlace> chosen;
+    chosen_.reset();
     for (std::size_t i = 0; i < room_->stack.count; ++i) {
         const std::optional<PythonPlace> place = python_->place_of(room_->stack.frames[i]);
         if (!place) continue;
-        if (!chosen) chosen = place;  // if all frames belong to packages
+        if (!chosen_) chosen_ = place;  // if all frames belong to packages
         if (is_library_file(python_->file_of(*place, room_->file))) continue;
-        chosen = place;
+        chosen_ = place;
         break;
     }
     record::StackFrame frame;
-    if (chosen)
-        frame = frame_of(*chosen);
+    if (chosen_)
+        frame = frame_of(*chosen_);
     else
         frame.function = without_frames_;
     where_size_ = record::line_in_words(frame, room_->where).size();
+}
+
+const SourceFile* CallPlace::source() const {
+    return chosen_ ? source_file(python_->file_of(*chosen_, room_->file)) : nullptr;
+}
+
+std::optional<std::string_view> CallPlace::text_of_line(const LineText& line) {
+    const auto& self = static_cast<const CallPlace&>(line);
+    const SourceFile* const file = self.source();
+    return file == nullptr ? std::nullopt : file->line(self.python_->line_of(*self.chosen_));
+}
+
+bool CallPlace::source_has(const std::vector<std::string>& globs) const {
+    const SourceFile* const file = source();
+    if (file == nullptr) return true;
+    for (int number = 1; const auto text = file->line(number); ++number)
+        if (policy::any_glob(globs, *text)) return true;
+    return false;
+}
+
+std::string_view CallPlace::source_path(std::span<char> buffer) const {
+    return chosen_ ? python_->file_of(*chosen_, buffer) : std::string_view{};
 }
 
 /// Calls `judge` with the lines of Python, outermost first, until it returns true.

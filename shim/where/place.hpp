@@ -5,7 +5,11 @@
 #include <cstddef>
 #include <cstdint>
 #include <new>
+#include <optional>
+#include <span>
+#include <string>
 #include <string_view>
+#include <vector>
 
 #include "policy/matmul_call.hpp"
 #include "record/events.hpp"
@@ -13,6 +17,7 @@
 #include "shim/site.hpp"
 #include "shim/where/native/native_stack.hpp"
 #include "shim/where/python/frames.hpp"
+#include "shim/where/python/source_file.hpp"
 
 namespace fp32shim::where {
 
@@ -36,7 +41,7 @@ struct PlaceRoom {
 };
 
 /// The place of the call that this thread is making. Valid until the call returns.
-class CallPlace : public record::Stack, public policy::CallLines {
+class CallPlace : public record::Stack, public policy::CallLines, public policy::LineText {
   public:
     /// Reads nothing yet. `room`: memory for a PlaceRoom, aligned to 16 bytes; nullptr: no lines or functions are
     /// read.
@@ -57,10 +62,17 @@ class CallPlace : public record::Stack, public policy::CallLines {
     /// Returns the words that rules compare with `where`: where(), or the reason why there is no line of Python.
     /// Rules do not see native stacks.
     std::string_view where_for_rules() const { return python_frames() == 0 ? without_frames_ : where(); }
+    /// Returns false if the source file of where() is known and none of its lines has a text that matches one of the
+    /// globs.
+    bool source_has(const std::vector<std::string>& globs) const;
+    /// Puts the source file's path into `buffer`; empty: there is none.
+    std::string_view source_path(std::span<char> buffer) const;
     /// Returns true if lines of Python were asked for, and Python is known.
     bool asks_python() const { return python_ != nullptr; }
 
   private:
+    static std::optional<std::string_view> text_of_line(const LineText& line);
+    const SourceFile* source() const;
     static bool any_line(const CallLines& lines, bool (*judge)(void* context, std::string_view line), void* context);
     static bool read_frame(const Stack& stack, std::size_t place, record::StackFrame& frame);
     static bool read_native_frame(const Stack& stack, std::size_t place, record::StackFrame& frame);
@@ -74,7 +86,8 @@ class CallPlace : public record::Stack, public policy::CallLines {
     const Site* site_;  // this and the next are set by find(), before which nothing is read
     const Settings* in_force_;
     const Python* python_ = nullptr;
-    std::string_view without_frames_;  ///< says why the stack is empty
+    std::optional<PythonPlace> chosen_;  ///< of where(); absent: there is none
+    std::string_view without_frames_;    ///< says why the stack is empty
     std::size_t where_size_ = 0;
     PlaceRoom* room_;
 };

@@ -80,9 +80,9 @@ def test_under_the_suggested_policy_what_was_beyond_is_exact_to_the_bit(script, 
 
 def test_rules_are_as_general_as_they_can_be_and_have_the_evidence(recording):
     text = fp32shim("suggest", recording).stdout
-    assert 'when = { where = "model.py:18 project" }' in text
-    # One line has a product that is fine, so that its rule also names the size.
-    assert 'where = "model.py:26 mixed", function = "cblas_sgemm", m = 64, n = 64, k = 64' in text
+    assert 'when = { where = "model.py:* project" }' in text
+    # One function has a product that is fine, so that its rule also names the size.
+    assert 'where = "model.py:* mixed", function = "cblas_sgemm", m = 64, n = 64, k = 64' in text
     assert "smooth" not in text
     assert "# Exact is what exceeded 0.01 by the metric \"row\": 2 of 4 groups" in text
     assert "# cblas_sgemm 64x64x64: row up to " in text and "in 3 audits" in text
@@ -90,7 +90,7 @@ def test_rules_are_as_general_as_they_can_be_and_have_the_evidence(recording):
 
 def test_conservative_keeps_a_whole_line_exact(recording):
     text = fp32shim("suggest", "--conservative", recording).stdout
-    assert 'when = { where = "model.py:26 mixed" }' in text or '"model.py:26 mixed"' in text
+    assert 'when = { where = "model.py:* mixed" }' in text
     assert "m = 64" not in text and "smooth" not in text
 
 

@@ -3,6 +3,7 @@
 
 #include "policy/decide.hpp"
 #include "policy/load.hpp"
+#include "policy/shadowed_rules.hpp"
 
 namespace fp32shim::policy {
 namespace {
@@ -257,6 +258,56 @@ TEST(Policy, LooksAtSizesWhereAnyRuleDoes) {
     EXPECT_FALSE(policy.looks_at_sizes());
     policy.rules.push_back(rule_when("when = { caller = \"b\" }\nunless = { k = 5 }"));
     EXPECT_TRUE(policy.looks_at_sizes());
+}
+
+/// A call of a line with this text; none: it cannot be read.
+MatmulCall at_line(std::string_view where, std::optional<std::string_view> text) {
+    struct Text : LineText {
+        std::optional<std::string_view> text;
+    };
+    static Text line;
+    line.text = text;
+    line.read_text = [](const LineText& self) { return static_cast<const Text&>(self).text; };
+    MatmulCall call = gemm();
+    call.where = where;
+    call.text = &line;
+    return call;
+}
+
+TEST(Text, FindsALineThatHasMoved) {
+    const Rule rule = rule_when(R"(when = { where = "t.py:7 f", text = "return a @ b" })");
+    EXPECT_TRUE(matches(rule, at_line("t.py:7 f", "return a @ b"), process));
+    EXPECT_TRUE(matches(rule, at_line("t.py:99 f", "return a @ b"), process));
+    EXPECT_FALSE(matches(rule, at_line("t.py:7 f", "return a @ c"), process));
+    EXPECT_FALSE(matches(rule, at_line("t.py:7 g", "return a @ b"), process));
+    EXPECT_FALSE(matches(rule, at_line("u.py:7 f", "return a @ b"), process));
+}
+
+TEST(Text, GoesByTheNumberWhereItCannotBeRead) {
+    const Rule rule = rule_when(R"(when = { where = "t.py:7 f", text = "return a @ b" })");
+    EXPECT_TRUE(matches(rule, at_line("t.py:7 f", std::nullopt), process));
+    EXPECT_FALSE(matches(rule, at_line("t.py:8 f", std::nullopt), process));
+    EXPECT_FALSE(matches(rule_when(R"(when = { where = "t.py:* f", text = "x" })"), at_line("t.py:7 f", std::nullopt),
+                         process));
+}
+
+TEST(Text, NeedsAPlaceBesideIt) {
+    const auto loaded =
+        read_policy("schema = 1\n[[rule]]\nprecision = \"high\"\nwhen = { text = \"x\" }\n", "t.toml");
+    ASSERT_EQ(loaded.errors.size(), 1U);
+    EXPECT_NE(loaded.errors.front().text().find("when: found text without where"), std::string::npos);
+}
+
+TEST(Text, RulesOfTwoLinesOfOneFunctionDoNotShadowEachOther) {
+    const auto loaded = read_policy(
+        "schema = 1\n[[rule]]\nprecision = \"high\"\nwhen = { where = \"t.py:7 f\", text = \"x\" }\n"
+        "[[rule]]\nprecision = \"high\"\nwhen = { where = \"t.py:8 f\", text = \"y\" }\n"
+        "[[rule]]\nprecision = \"high\"\nwhen = { where = \"t.py:9 f\", text = \"y\", m = 3 }\n",
+        "t.toml");
+    const auto shadowed = shadowed_rules(loaded.policy.rules);
+    ASSERT_EQ(shadowed.size(), 1U);
+    EXPECT_EQ(shadowed.front().rule, 2U);
+    EXPECT_EQ(shadowed.front().by, 1U);
 }
 
 }  // namespace

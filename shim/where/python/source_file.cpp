@@ -1,0 +1,137 @@
+#include "shim/where/python/source_file.hpp"
+
+#include <algorithm>
+#include <atomic>
+
+#include "shim/memory/arena.hpp"
+#include "shim/memory/mapped_memory.hpp"
+#include "shim/settings/settings.hpp"
+#include "system/hash.hpp"
+#include "system/inline_text.hpp"
+#include "system/io_error.hpp"
+#include "system/line_writer.hpp"
+#include "system/raw_syscall.hpp"
+#include "system/stderr_line.hpp"
+
+namespace fp32shim::where {
+namespace {
+
+namespace raw = system::raw;
+
+constexpr std::size_t largest_file = 4 << 20;
+constexpr std::uint32_t most_files = 256;
+
+constinit std::atomic<const SourceFile*> files{nullptr};
+constinit std::atomic<std::uint32_t> file_count{0};
+
+const SourceFile* find(std::uint64_t hash, std::string_view path) {
+    const SourceFile* file = files.load(std::memory_order_acquire);
+    while (file != nullptr && (file->hash != hash || !system::equal(file->path, path))) file = file->next;
+    return file;
+}
+
+void say_unread(std::string_view path, std::string_view why) {
+    static constinit system::OncePerProcess said;
+    if (!said.first()) return;
+    char buffer[768];
+    system::LineWriter line(buffer);
+    line.text("rules by text: ").escaped(path, 400).texts(": ", why);
+    line.text("; its lines are taken by their numbers, where rules name some");
+    system::stderr_line(line.view());
+}
+
+/// Closes a descriptor at the end of a scope.
+struct OpenFile {
+    explicit OpenFile(const char* path) : descriptor(raw::open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY)) {}
+    ~OpenFile() {
+        if (descriptor >= 0) raw::close(descriptor);
+    }
+    OpenFile(const OpenFile&) = delete;
+    OpenFile& operator=(const OpenFile&) = delete;
+    int descriptor;
+};
+
+/// Reads up to `room.size()` bytes; a file that another process cuts short meanwhile gives fewer.
+std::size_t read_all(int descriptor, std::span<char> room) {
+    std::size_t done = 0;
+    while (done < room.size()) {
+        const long got = raw::uninterrupted(
+            [&] { return raw::syscall6(SYS_pread64, descriptor, room.data() + done, room.size() - done, done); });
+        if (got <= 0) break;
+        done += static_cast<std::size_t>(got);
+    }
+    return done;
+}
+
+/// Returns the places of the ends of all lines; empty: there is no memory.
+std::span<const std::uint32_t> ends_of_lines(std::string_view text) {
+    const auto feeds = static_cast<std::size_t>(std::count(text.begin(), text.end(), '\n'));
+    MappedMemory memory((feeds + 1) * sizeof(std::uint32_t));
+    if (memory.bytes().empty()) return {};
+    auto* const ends = reinterpret_cast<std::uint32_t*>(memory.bytes().data());
+    std::size_t count = 0;
+    for (std::size_t i = 0; i < text.size(); ++i)
+        if (text[i] == '\n') ends[count++] = static_cast<std::uint32_t>(i);
+    ends[count++] = static_cast<std::uint32_t>(text.size());
+    memory.abandon();
+    return {ends, count};
+}
+
+/// Reads a file into `file`. Returns the reason why it cannot be used; empty: it can.
+std::string_view read_into(SourceFile& file) {
+    const OpenFile opened(file.path.data());  // arena_copy() put a NUL behind it
+    struct stat status {};
+    if (opened.descriptor < 0) return system::describe_io_error(-opened.descriptor).meaning;
+    if (raw::fstat(opened.descriptor, status) != 0 || !S_ISREG(status.st_mode)) return "no regular file";
+    const auto size = static_cast<std::size_t>(status.st_size);
+    if (size == 0 || size > largest_file) return "an empty file, or larger than 4 MiB";
+    const Settings* const in_force = known_settings();
+    const std::int64_t changed_ns = std::int64_t{status.st_mtim.tv_sec} * 1'000'000'000 + status.st_mtim.tv_nsec;
+    if (in_force != nullptr && changed_ns > in_force->facts.start_ns) return "changed while the program runs";
+    MappedMemory memory(size);
+    if (memory.bytes().empty()) return "out of memory";
+    const std::size_t got = read_all(opened.descriptor, memory.bytes());
+    file.ends = ends_of_lines({memory.bytes().data(), got});
+    if (file.ends.empty()) return "out of memory";
+    file.bytes = memory.bytes().data();
+    memory.abandon();
+    return {};
+}
+
+}  // namespace
+
+std::optional<std::string_view> SourceFile::line(int number) const {
+    if (number < 1 || static_cast<std::size_t>(number) > ends.size()) return std::nullopt;
+    const auto place = static_cast<std::size_t>(number) - 1;
+    const std::size_t begin = place == 0 ? 0 : ends[place - 1] + 1;
+    std::string_view text(bytes + begin, ends[place] - begin);
+    const auto is_blank = [](char c) { return c == ' ' || c == '\t' || c == '\r' || c == '\f'; };
+    while (!text.empty() && is_blank(text.front())) text.remove_prefix(1);
+    while (!text.empty() && is_blank(text.back())) text.remove_suffix(1);
+    return text;
+}
+
+const SourceFile* source_file(std::string_view path) {
+    const std::uint64_t hash = system::Hash().add(path).value();
+    const SourceFile* known = find(hash, path);
+    if (known == nullptr) {
+        if (file_count.load(std::memory_order_relaxed) >= most_files) {
+            say_unread(path, "more files than are read for rules by text");
+            return nullptr;
+        }
+        file_count.fetch_add(1, std::memory_order_relaxed);
+        auto* fresh =
+            arena_new<SourceFile>(hash, arena_copy(path), nullptr, std::span<const std::uint32_t>(), nullptr);
+        const std::string_view why = read_into(*fresh);
+        if (!why.empty()) say_unread(path, why);
+        fresh->next = files.load(std::memory_order_relaxed);
+        // A file that two threads add at once is there twice, and does no harm.
+        while (
+            !files.compare_exchange_weak(fresh->next, fresh, std::memory_order_release, std::memory_order_relaxed)) {
+        }
+        known = fresh;
+    }
+    return known->bytes == nullptr ? nullptr : known;
+}
+
+}  // namespace fp32shim::where
