@@ -122,8 +122,7 @@ std::string output_of(const FinishedRun& run) {
 std::optional<End> problem_of_exact(const Outcome& exact, const FinishedRun& run, const Groups& groups) {
     const std::string with = "with everything exact, the command ";
     if (exact.verdict != Verdict::acceptable) {
-        const std::string output = output_of(run);
-        std::fwrite(output.data(), 1, output.size(), stderr);
+        print(output_of(run), STDERR_FILENO);
         if (exact.verdict == Verdict::unresolved)
             return End{with + "tells nothing (status 125), so that there is nothing to compare with",
                        exit_code::inconclusive};

@@ -111,9 +111,9 @@ std::string program_text(const ExaminedProgram& program) {
         text += line("process",
                      fmt::format("{} ({}): {}", process.pid, process.program, counted(process.objects, "object")));
         for (const Note& note : process.notes)
-            text += fmt::format("  {:<14}{}: {}\n", "", printable(note.about), note.message);
+            text += fmt::format("  {:<14}{}: {}\n", "", printable(note.about), printable(note.message));
         for (const BoundSymbol& bound : process.bindings) {
-            text += fmt::format("  {:<14}{} of {} -> {}\n", "bound", bound.symbol, printable(bound.caller),
+            text += fmt::format("  {:<14}{} of {} -> {}\n", "bound", printable(bound.symbol), printable(bound.caller),
                                 printable(bound.provider));
         }
     }

@@ -22,6 +22,36 @@ constexpr std::size_t continuation_indent = 4;
 /// Escape codes in the order of Colour.
 constexpr std::string_view codes[] = {"", "\033[1m", "\033[2m", "\033[31m", "\033[32m", "\033[33m"};
 
+/// Escape codes that the command itself writes, besides `codes`: the end of a colour, and a new screen.
+constexpr std::string_view further_codes[] = {"\033[0m", "\033[H\033[2J"};
+
+/// Returns the length of an escape code of the command's own at the beginning of `text`; 0: there is none.
+std::size_t own_code_length(std::string_view text) {
+    for (const std::string_view code : codes)
+        if (!code.empty() && text.starts_with(code)) return code.size();
+    for (const std::string_view code : further_codes)
+        if (text.starts_with(code)) return code.size();
+    return 0;
+}
+
+/// Returns a text as a terminal may have it: only lines, tabs and, if `takes_codes`, codes of the command's own steer
+/// it. This is the last look. A text of others went through printable() before: only there is a line feed foreign.
+std::string shown_text(std::string_view text, bool takes_codes) {
+    std::string shown;
+    while (!text.empty()) {
+        constexpr std::string_view end_of_csv_line = "\r\n";
+        const std::size_t kept = text.starts_with(end_of_csv_line) ? end_of_csv_line.size()
+                                 : takes_codes                     ? own_code_length(text)
+                                                                   : 0;
+        shown += text.substr(0, kept);
+        text.remove_prefix(kept);
+        const std::size_t next = std::min(text.find_first_of("\033\r", kept == 0 ? 1 : 0), text.size());
+        shown += system::plain_text(text.substr(0, next), "\n\t");
+        text.remove_prefix(next);
+    }
+    return shown;
+}
+
 /// Returns the width on a terminal: the number of characters, each taken to be one column wide.
 std::size_t width_of(std::string_view text) {
     return static_cast<std::size_t>(std::count_if(
@@ -266,6 +296,9 @@ std::string listed(const std::vector<std::string>& names, std::size_t most) {
                        shown < names.size() ? fmt::format(" and {} more", names.size() - shown) : "");
 }
 
-void print(std::string_view text) { std::fwrite(text.data(), 1, text.size(), stdout); }
+void print(std::string_view text, int stream) {
+    const std::string shown = shown_text(text, is_full_terminal(stream));
+    std::fwrite(shown.data(), 1, shown.size(), stream == STDERR_FILENO ? stderr : stdout);
+}
 
 }  // namespace fp32shim::cli

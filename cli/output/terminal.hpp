@@ -99,7 +99,8 @@ std::string counted(std::uint64_t count, std::string_view noun);
 /// Returns the first `most` names and the number of others: `a, b, c and 4 more`.
 std::string listed(const std::vector<std::string>& names, std::size_t most);
 
-/// Writes to stdout; main() reports errors.
-void print(std::string_view text);
+/// Writes to `stream` (1 or 2); main() reports errors of stdout. Characters that are not plain become \xNN, but for
+/// ends of lines, tabs and, on a full terminal, the escape codes of coloured() and of a new screen.
+void print(std::string_view text, int stream = 1);
 
 }  // namespace fp32shim::cli

@@ -106,7 +106,7 @@ void leave_copies_out(RecordingPaths& result) {
                                               [](const auto& a, const auto& b) { return a.first < b.first; });
         for (const auto& [content, path] : contents) {
             if (path == fullest->second) continue;
-            result.copies.push_back(path);
+            result.copies.push_back({path, fullest->second});
             notes.push_back(fmt::format("{}: the same recording as {}, which holds {}; counted once", path,
                                         fullest->second, content < fullest->first ? "more" : "as much"));
         }
@@ -115,7 +115,8 @@ void leave_copies_out(RecordingPaths& result) {
         notes = {fmt::format("{} hold further copies of recordings; of each recording, the most complete copy counts",
                              counted(notes.size(), "file"))};
     result.notes.insert(result.notes.end(), notes.begin(), notes.end());
-    const std::set<std::string_view> left_out(result.copies.begin(), result.copies.end());
+    std::set<std::string_view> left_out;
+    for (const RecordingCopy& copy : result.copies) left_out.insert(copy.path);
     std::erase_if(result.paths, [&](const std::string& path) { return left_out.contains(path); });
 }
 
@@ -178,6 +179,75 @@ std::vector<ReadingProblem> visit_recordings(
     return problems;
 }
 
+namespace {
+
+/// Opens a file that was found to be a recording, and closes it at the end.
+class OpenedCopy {
+  public:
+    explicit OpenedCopy(const std::string& path)
+        : descriptor_(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY)) {
+        is_file_ = descriptor_ >= 0 && fstat(descriptor_, &status_) == 0 && S_ISREG(status_.st_mode);
+    }
+    ~OpenedCopy() {
+        if (descriptor_ >= 0) close(descriptor_);
+    }
+    OpenedCopy(const OpenedCopy&) = delete;
+    OpenedCopy& operator=(const OpenedCopy&) = delete;
+
+    bool is_file() const { return is_file_; }
+    uid_t owner() const { return status_.st_uid; }
+    off_t size() const { return status_.st_size; }
+    /// Returns true if `size` bytes from an offset could be read.
+    bool read(char* bytes, std::size_t size, off_t offset) const {
+        return pread(descriptor_, bytes, size, offset) == static_cast<ssize_t>(size);
+    }
+
+  private:
+    int descriptor_;
+    struct stat status_ {};
+    bool is_file_ = false;
+};
+
+/// Returns true if two files have the same bytes, as far as the shorter one goes.
+bool is_beginning(const OpenedCopy& a, const OpenedCopy& b) {
+    constexpr std::size_t most = std::size_t{1} << 20;
+    std::string bytes_a(most, '\0'), bytes_b(most, '\0');
+    const off_t end = std::min(a.size(), b.size());
+    for (off_t offset = 0; offset < end;) {
+        const std::size_t size = std::min(most, static_cast<std::size_t>(end - offset));
+        if (!a.read(bytes_a.data(), size, offset) || !b.read(bytes_b.data(), size, offset)) return false;
+        if (std::memcmp(bytes_a.data(), bytes_b.data(), size) != 0) return false;
+        offset += static_cast<off_t>(size);
+    }
+    return true;
+}
+
+/// Returns the reason why a copy may tell of other calls than the one that counts; empty if it cannot.
+std::string doubt_about(const RecordingCopy& copy) {
+    constexpr off_t most_compared = off_t{1} << 31;  // more would take minutes
+    const OpenedCopy left_out(copy.path), fullest(copy.fullest);
+    if (!left_out.is_file() || !fullest.is_file()) return "can no longer be compared with";
+    if (left_out.owner() != fullest.owner()) return "has another owner than";
+    if (std::min(left_out.size(), fullest.size()) > most_compared) return "is too large to be compared with";
+    return is_beginning(left_out, fullest) ? "" : "differs from";
+}
+
+}  // namespace
+
+std::vector<ReadingProblem> doubts_about_copies(const RecordingPaths& found) {
+    std::vector<ReadingProblem> doubts;
+    for (const RecordingCopy& copy : found.copies) {
+        const std::string doubt = doubt_about(copy);
+        if (doubt.empty()) continue;
+        doubts.push_back(
+            {copy.path,
+             fmt::format("{} {}, though both begin as the same recording: only one of them is judged; name one, and "
+                         "move the other out of its folder",
+                         doubt, copy.fullest)});
+    }
+    return doubts;
+}
+
 std::string text_of(const record::Problem& problem) {
     return fmt::format("offset {}: {}", problem.offset, problem.what);
 }
@@ -224,7 +294,7 @@ std::vector<std::string> rest_of_runs(const RecordingPaths& found) {
                known.emplace(status.st_dev, status.st_ino).second;
     };
     for (const std::string& path : found.paths) is_new(path);
-    for (const std::string& path : found.copies) is_new(path);
+    for (const RecordingCopy& copy : found.copies) is_new(copy.path);
     std::vector<std::string> added;
     std::map<std::string, std::set<std::uint64_t>> runs;  // by folder
     for (const std::string& path : found.paths) {

@@ -13,12 +13,18 @@ struct Problem;
 
 namespace fp32shim::cli {
 
+/// A file that holds no more of a recording than another one.
+struct RecordingCopy {
+    std::string path;
+    std::string fullest;  ///< path of the copy that counts
+};
+
 struct RecordingPaths {
-    std::vector<std::string> paths;   ///< each recording once, in the order of the arguments, then by name
-    std::vector<std::string> errors;  ///< one line for each argument that names no recording
-    std::vector<std::string> copies;  ///< files left out: they hold no more of a recording than one of `paths`
-    std::vector<std::string> notes;   ///< lines about `copies`: one for each if they are few, else their number
-    std::size_t empty_folders = 0;    ///< number of `errors` about folders that hold no recording
+    std::vector<std::string> paths;     ///< each recording once, in the order of the arguments, then by name
+    std::vector<std::string> errors;    ///< one line for each argument that names no recording
+    std::vector<RecordingCopy> copies;  ///< files left out
+    std::vector<std::string> notes;     ///< lines about `copies`: one for each if they are few, else their number
+    std::size_t empty_folders = 0;      ///< number of `errors` about folders that hold no recording
 };
 
 /// Finds the recordings of each argument: a file; a folder, for all `*.fp32rec` in and below it; or a glob that the
@@ -45,6 +51,10 @@ struct ReadingProblem {
     std::string text;        ///< one line: the damage, its place, and what is left out because of it
     bool is_unread = false;  ///< nothing of the recording could be read
 };
+
+/// Returns a line for each copy that was left out and that may tell of other calls than the one that counts: it has
+/// another owner, or is not the same bytes as far as it goes. Whoever can write a file can give it another's header.
+std::vector<ReadingProblem> doubts_about_copies(const RecordingPaths& found);
 
 /// Opens each recording in turn and hands it to `visit`. Small ones are opened ahead, on a second thread. Shows
 /// progress on a terminal after a second. Returns the parts that could not be read; `visit` sees the rest.

@@ -13,6 +13,8 @@
 #include <system_error>
 #include <utility>
 
+#include "cli/output/terminal.hpp"
+
 namespace fp32shim::cli {
 namespace {
 
@@ -91,7 +93,10 @@ void ReportOutput::fail(const char* what, int error) {
 }
 
 bool ReportOutput::put(std::string_view text) {
-    if (path_.empty()) return std::fwrite(text.data(), 1, text.size(), stdout) == text.size();
+    if (path_.empty()) {
+        print(text);
+        return std::ferror(stdout) == 0;
+    }
     held_ += text;
     if (held_.size() >= held_size) flush();
     return problem_.empty();

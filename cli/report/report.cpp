@@ -230,11 +230,11 @@ std::optional<std::vector<RecordingPaths>> find_sides(const ReportOptions& optio
     }
     if (is_wrong) return std::nullopt;
     for (const RecordingPaths& side : sides) {
-        for (const auto* files : {&side.paths, &side.copies}) {
-            if (const std::string problem = output_problem(options.output, *files); !problem.empty()) {
-                say("report", problem);
-                return std::nullopt;
-            }
+        std::vector<std::string> files = side.paths;
+        for (const RecordingCopy& copy : side.copies) files.push_back(copy.path);
+        if (const std::string problem = output_problem(options.output, files); !problem.empty()) {
+            say("report", problem);
+            return std::nullopt;
         }
     }
     return sides;

@@ -271,7 +271,7 @@ std::string no_recording_text(const Launch& launch, const RunSummary& summary) {
 void say_summary(const Launch& launch, RunSummary& summary, const RunChildren& children) {
     const std::vector<std::string> recordings = summary.recordings(children, launch.facts);
     const std::string text = summary.read(recordings, children);
-    std::fwrite(text.data(), 1, text.size(), stderr);
+    print(text, STDERR_FILENO);
     if (!recordings.empty() && !summary.is_temporary()) say_run(recorded_text(recordings));
     if (!recordings.empty() && !summary.has_calls()) say_run(nothing_seen(summary.bypasses()));
     if (!launch.unseen.text.empty()) return;  // a line before the start has said that nothing would be seen

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <iterator>
 #include <memory>
 #include <optional>
 #include <span>
@@ -329,23 +330,25 @@ std::string text_of(const Verified& verified, const MergedCalls& calls, const Ve
                             options.at_least);
     }
     for (const PossibleBypass& bypass : verified.bypasses) {
-        text += fmt::format("- {}: {}{}\n", bypass.name, printable(place_text(bypass.recordings, calls)),
+        text += fmt::format("- {}: {}{}\n", printable(bypass.name), printable(place_text(bypass.recordings, calls)),
                             printable(bypass.reason));
         const std::string pinned = pins_text(bypass.pins);
         if (!pinned.empty() || !bypass.remedy.empty())
-            text += fmt::format("  -> {}\n{}", pinned.empty() ? bypass.remedy : pinned, reach_of_pins(bypass.pins));
+            text += fmt::format("  -> {}\n{}", pinned.empty() ? printable(bypass.remedy) : pinned,
+                                reach_of_pins(bypass.pins));
     }
     if (!verified.assumed.empty()) {
         text += fmt::format("\nAssumed not to have multiplied below {} (--assume-unused):\n", options.at_least);
     }
     for (const PossibleBypass& bypass : verified.assumed) {
         const std::string pinned = pins_text(bypass.pins);
-        text += fmt::format("- {}: {}{}{}{}\n", bypass.name, printable(place_text(bypass.recordings, calls)),
-                            printable(bypass.reason), pinned.empty() ? "" : "; ", pinned);
+        text +=
+            fmt::format("- {}: {}{}{}{}\n", printable(bypass.name), printable(place_text(bypass.recordings, calls)),
+                        printable(bypass.reason), pinned.empty() ? "" : "; ", pinned);
     }
     if (!verified.float32.empty()) text += "\nNot counted, if it multiplied, but always at float32:\n";
     for (const PossibleBypass& bypass : verified.float32) {
-        text += fmt::format("- {}: {}{}\n", bypass.name, printable(place_text(bypass.recordings, calls)),
+        text += fmt::format("- {}: {}{}\n", printable(bypass.name), printable(place_text(bypass.recordings, calls)),
                             printable(bypass.reason));
     }
     if (const auto count = calls.lost_changes(); count > 0) text += fmt::format("\n{}\n", lost_changes_text(count));
@@ -363,10 +366,11 @@ int verify(const VerifyOptions& options) {
     const auto is_violation = [&](const record::RecordedRow* row) {
         return is_below(row, at_least, options.allow_bf16x9);
     };
-    const auto problems = visit_recordings(found.paths, [&](const std::string& path, auto& recording) {
+    auto problems = visit_recordings(found.paths, [&](const std::string& path, auto& recording) {
         calls.add(path, recording);
         judged.push_back(judge_calls(recording, is_violation));
     });
+    std::ranges::move(doubts_about_copies(found), std::back_inserter(problems));
     const Verified verified = verify_calls(calls, problems, options);
     print(options.format == "json" ? json_text(json_of(verified, calls, options, judged))
                                    : text_of(verified, calls, options, judged));

@@ -3,6 +3,7 @@
 import csv
 import io
 import json
+import shutil
 import subprocess
 
 import pytest
@@ -93,3 +94,71 @@ def test_the_title_of_a_process_does_not_steer_who_lists_it(tmp_path):
             assert str(process.pid) in text and "sh" in text
             assert [character for character in FORBIDDEN if character in text] == []
         process.stdin.close()
+
+
+# A screen cleared, a title set, a carriage return, backspaces, a forged line, a control of C1, a line turned around.
+STEERING = "\x1b[2J\x1b]0;t\x07\r\b\nForged: all calls\x9b1A\u202e"
+STEERS = [*"\x1b\x07\r\b\x9b\u202e"]
+
+
+def steered_by(text):
+    """What of it steers a terminal, or looks like a line of the command's own. Lines of CSV end by a carriage return."""
+    text = text.replace("\r\n", "\n")
+    return [character for character in STEERS if character in text] + [line for line in text.split("\n") if line.startswith("Forged")]
+
+
+def steering_recording(path, level, applied):
+    """Every text that make_recording takes steers. Separators of its words cannot be in them."""
+    text = STEERING.replace(":", " ").replace(";", " ")
+    call = f"f{text}:3:native:{applied}:as_requested:2:1:9000:s{text}:f{text}@/x{text}.py@3"
+    return make_recording(path, level, "--host", STEERING, "--job", STEERING, "--executable", f"/x{STEERING}",
+                          "--policy", f"p{text},r{text},{'0' * 64}", call)
+
+
+@pytest.mark.parametrize("applied", ["fp32", "tf32"])
+@pytest.mark.parametrize("level", ["summary", "calls"])
+@pytest.mark.parametrize("words", [
+    ["report"], ["report", "--format", "csv"], ["report", "--format", "json"], ["report", "--format", "jsonl"],
+    ["report", "--format", "prometheus"], ["report", "--format", "html"], ["report", "--format", "folded"],
+    ["report", "--by", "where"], ["report", "--by", "scope"], ["report", "--by", "host"], ["report", "--by", "process"],
+    ["log"], ["log", "--rows"], ["log", "--format", "csv"], ["log", "--format", "jsonl"], ["log", "--format", "chrome"],
+    ["verify", "--at-least", "fp32"], ["verify", "--at-least", "fp32", "--format", "json"], ["suggest"], ["replay"],
+], ids="-".join)
+def test_no_text_of_a_recording_steers_a_terminal(tmp_path, level, applied, words):
+    recording = steering_recording(tmp_path / f"a{STEERING}.fp32rec".replace("/", " "), level, applied)
+    result = fp32shim(*words, recording)
+    assert result.returncode < 4, result.stderr
+    assert steered_by(result.stdout + result.stderr) == []
+
+
+def test_two_recordings_that_are_compared_do_not_steer_either(tmp_path):
+    one, other = (steering_recording(tmp_path / f"{name}.fp32rec", "calls", applied)
+                  for name, applied in (("a", "fp32"), ("b", "tf32")))
+    for words in (["report", "--diff"], ["diff"]):
+        result = fp32shim(*words, one, other)
+        assert result.stdout + result.stderr != ""
+        assert steered_by(result.stdout + result.stderr) == []
+
+
+def test_a_policy_does_not_steer_who_checks_it(tmp_path):
+    text = json.dumps(f"p{STEERING}")
+    policy = tmp_path / f"p{STEERING}.toml"
+    policy.write_text(f"version = 1\nname = {text}\n[[rules]]\nname = {text}\nwhen.function = {text}\nuse = {text}\n")
+    for words in (["check", policy], ["explain", "--function", "sgemm_", "--policy", policy, "--m", 3, "--n", 3, "--k", 3]):
+        result = fp32shim(*words)
+        assert result.stdout + result.stderr != ""
+        assert steered_by(result.stdout + result.stderr) == []
+
+
+def test_the_name_of_a_child_does_not_steer_who_verifies(tmp_path):
+    """A child that the shim does not cover gives a bypass its name."""
+    source = tmp_path / "child.c"
+    source.write_text("void sgemm_(void) {} int main(void) { sgemm_(); return 0; }")
+    shim.need(shutil.which("gcc"), "no gcc")
+    child, recording = tmp_path / f"c{STEERING}", tmp_path / "a.fp32rec"
+    subprocess.run(["gcc", "-static", "-o", tmp_path / "child", source], check=True)
+    (tmp_path / "child").rename(child)
+    ran = fp32shim("run", "--log", recording, "--", "sh", "-c", '"$0"; true', child)
+    verified = fp32shim("verify", "--at-least", "fp32", recording)
+    assert "Forged: all calls" in verified.stdout
+    assert steered_by(ran.stderr + verified.stdout + verified.stderr) == []

@@ -3,6 +3,7 @@
 import csv
 import io
 import json
+import os
 import re
 import shutil
 import struct
@@ -798,3 +799,30 @@ def test_after_a_reload_that_changes_the_path_commands_go_to_the_recording_in_fo
         assert LEFT in fp32shim("report", path).stdout
         assert LEFT in fp32shim("report", "--format", "html", path).stdout
     assert re.search(r"policy read again: without a name, sha256 [0-9a-f]{12} \(", fp32shim("report", first).stdout)
+
+
+def test_a_file_with_the_beginning_of_another_recording_does_not_hide_that_one(tmp_path):
+    """Whoever can write beside a recording can make one of the same beginning that holds more calls."""
+    violated = make_recording(tmp_path / "a.fp32rec", "summary", "sgemm_:8:high:tf32:as_requested:3")
+    larger = make_recording(tmp_path / "b.fp32rec", "summary", "sgemm_:8:native:fp32:as_requested:9")
+    larger.write_bytes(violated.read_bytes()[:128] + larger.read_bytes()[128:])
+    result = fp32shim("verify", "--at-least", "fp32", "--format", "json", violated, larger)
+    assert result.json["verdict"] != "shown"
+    assert [doubt["recording"] for doubt in result.json["doubts"] if "differs from" in doubt["reason"]] == [str(violated)]
+
+
+def test_a_copy_of_another_owner_is_a_doubt_and_a_truncated_one_is_none(tmp_path):
+    whole = make_recording(tmp_path / "a.fp32rec", "summary", EXACT)
+    copy = tmp_path / "copy.fp32rec"
+    shutil.copy(whole, copy)
+
+    def doubts():
+        result = fp32shim("verify", "--at-least", "fp32", "--format", "json", whole, copy)
+        return [doubt["reason"] for doubt in result.json["doubts"] if "begin as the same recording" in doubt["reason"]]
+
+    assert doubts() == []
+    copy.write_bytes(whole.read_bytes()[:70000])
+    assert doubts() == []
+    if os.geteuid() == 0:
+        os.chown(copy, 65534, -1)
+        assert len(doubts()) == 1
