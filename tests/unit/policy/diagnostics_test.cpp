@@ -135,11 +135,13 @@ INSTANTIATE_TEST_SUITE_P(
              "you mean \"when\"?"},
         Case{"UnknownCondition", rule + "when = { max_dims = 1 }",
              "p.toml:4:10: unknown key \"max_dims\" in when; allowed: function, caller, executable, command, host, "
-             "scope, where, text, call_site, stack, device, dtype, compute_capability, m, n, k, batch, min_dim, max_dim, "
+             "scope, where, text, call_site, stack, device, dtype, compute_capability, m, n, k, batch, min_dim, "
+             "max_dim, "
              "flops, call_number; did you mean \"max_dim\"?"},
         Case{"UnknownUnlessCondition", rule + "when = { m = 1 }\nunless = { size = 1 }",
              "p.toml:5:12: unknown key \"size\" in unless; allowed: function, caller, executable, command, host, "
-             "scope, where, text, call_site, stack, device, dtype, compute_capability, m, n, k, batch, min_dim, max_dim, "
+             "scope, where, text, call_site, stack, device, dtype, compute_capability, m, n, k, batch, min_dim, "
+             "max_dim, "
              "flops, call_number"},
         Case{
             "RulePrecision", "[[rule]]\nprecision = \"tf23\"",
