@@ -218,6 +218,17 @@ bool has_module_paths(const policy::Environment& environment) {
     });
 }
 
+/// Sets what has to be known of a call before the rules can be asked.
+void set_what_rules_need(Settings& settings, const policy::Environment& environment) {
+    settings.looks_at_where = settings.policy.looks_at_where();
+    settings.looks_at_sizes = settings.policy.looks_at_sizes() || settings.looks_at_where;
+    settings.looks_at_call_numbers = settings.policy.looks_at_call_numbers();
+    settings.looks_at_scopes = settings.policy.looks_at_scopes();
+    settings.lacks_module_paths = settings.looks_at_scopes && !has_module_paths(environment);
+    settings.looks_at_text = settings.policy.looks_at_text();
+    settings.looks_at_call_sites = settings.policy.looks_at_call_sites();
+}
+
 void read(Reading& reading) {
     const policy::Environment& environment = first_environment();
 
@@ -246,13 +257,7 @@ void read(Reading& reading) {
         settings->process = {system::base_name(settings->facts.executable), settings->facts.command,
                              settings->facts.host};
     }
-    settings->looks_at_where = settings->policy.looks_at_where();
-    settings->looks_at_sizes = settings->policy.looks_at_sizes() || settings->looks_at_where;
-    settings->looks_at_call_numbers = settings->policy.looks_at_call_numbers();
-    settings->looks_at_scopes = settings->policy.looks_at_scopes();
-    settings->lacks_module_paths = settings->looks_at_scopes && !has_module_paths(environment);
-    settings->looks_at_text = settings->policy.looks_at_text();
-    settings->looks_at_call_sites = settings->policy.looks_at_call_sites();
+    set_what_rules_need(*settings, environment);
     settings->forward_everything = settings->policy.disabled || options.elevated;
     if (reading.is_reload()) {
         settings->generation = reading.previous->generation + 1;
