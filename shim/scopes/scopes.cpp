@@ -1,6 +1,7 @@
 #include "shim/scopes/scopes.hpp"
 
 #include <algorithm>
+#include <atomic>
 #include <cstring>
 
 #include "system/hash.hpp"
@@ -26,7 +27,7 @@ bool Scopes::append(const WantedScope& wanted, ScopeOwner owner) {
     inner.owner = owner;
     const bool is_separated = inner.label_size > 0 && !wanted.label.empty() && wanted.label.front() != '.';
     const std::size_t begin = inner.label_size + (is_separated ? std::size_t{1} : 0);
-    if (begin + wanted.label.size() >= scope_label_limit) return false;
+    if (begin + wanted.label.size() >= scope_label_limit || depth_ + 1 >= scopes_.size()) return false;
     if (!wanted.label.empty()) std::memmove(labels_.data() + begin, wanted.label.data(), wanted.label.size());
     if (is_separated) labels_[begin - 1] = '/';
     inner.own_label_size = static_cast<std::uint16_t>(wanted.label.size());
@@ -36,16 +37,21 @@ bool Scopes::append(const WantedScope& wanted, ScopeOwner owner) {
     inner.own_floor = wanted.floor;
     inner.floor = std::max(inner.floor, wanted.floor);
     inner.key = key_inside(inner.key, wanted);
-    scopes_[++depth_] = inner;
+    scopes_[depth_ + 1] = inner;
+    std::atomic_signal_fence(std::memory_order_release);  // a signal handler finds whole scopes only
+    ++depth_;
     key_ = inner.key;
     return true;
 }
 
-/// Takes the owner's innermost scope off the stack, and puts those inside it back, without it around them.
+/// Takes the owner's innermost scope off the stack, and puts those inside it back, without it around them. There may
+/// be none, where a signal handler opens and closes scopes while this thread does.
 void Scopes::remove_innermost(ScopeOwner owner) {
     const std::size_t last = depth_;
-    while (scopes_[depth_].owner != owner) --depth_;
-    const std::size_t removed = depth_--;
+    std::size_t removed = last;
+    while (removed > 0 && scopes_[removed].owner != owner) --removed;
+    if (removed == 0) return;
+    depth_ = removed - 1;
     key_ = innermost().key;
     for (std::size_t i = removed + 1; i <= last; ++i) {
         const Scope moved = scopes_[i];
@@ -68,11 +74,8 @@ bool Scopes::pop() { return pop_range(c_api_owner) >= 0; }
 int Scopes::push_range(ScopeOwner owner, std::string_view label) {
     Owned& own = owned_[owner];
     const auto ranges = static_cast<int>(depth_) - owned_[c_api_owner].open;
-    if (own.hidden > 0 || ranges == range_depth_limit) {
-        ++own.hidden;
-    } else if (!append({.label = label}, owner)) {
-        append({}, owner);
-    }
+    const bool is_too_deep = own.hidden > 0 || ranges >= range_depth_limit;
+    if (is_too_deep || (!append({.label = label}, owner) && !append({}, owner))) ++own.hidden;
     return own.open++;
 }
 

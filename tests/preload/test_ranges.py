@@ -81,6 +81,10 @@ def test_nothing_changes_where_ranges_are_not_asked_for(where):
     assert set(scopes(result).values()) == {None}
 
 
+def test_a_signal_handler_that_opens_and_closes_ranges_does_no_harm():
+    assert returned(ranges("signals")) == ["whole: 1"]
+
+
 def test_a_disabled_shim_takes_no_ranges():
     assert "push A: -2" in ranges("kinds", env=WHERE | {"FP32_MATMUL_DISABLE": "1"}).stdout
 

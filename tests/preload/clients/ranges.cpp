@@ -5,6 +5,8 @@
 #include <nvtx3/nvToolsExt.h>
 
 #include <dlfcn.h>
+#include <signal.h>
+#include <sys/time.h>
 
 #include <algorithm>
 #include <cstddef>
@@ -214,6 +216,48 @@ static void races() {
     say("distinct", std::adjacent_find(handles[0].begin(), handles[0].end()) == handles[0].end());
 }
 
+static int (*push_scope)(const char*, const char*, const char*);
+static int (*pop_scope)();
+
+static void close_more_than_is_open(int) {
+    for (int i = 0; i < 3; ++i) {
+        nvtxRangePop();
+        pop_scope();
+    }
+}
+
+static void open_more_than_it_closes(int) {
+    for (int i = 0; i < 3; ++i) nvtxRangePushA("handler");
+}
+
+/// Ranges and scopes of a program whose signal handler opens and closes some, too, and not in pairs.
+static void signals() {
+    push_scope =
+        reinterpret_cast<int (*)(const char*, const char*, const char*)>(dlsym(RTLD_DEFAULT, "fp32shim_push_scope"));
+    pop_scope = reinterpret_cast<int (*)()>(dlsym(RTLD_DEFAULT, "fp32shim_pop_scope"));
+    nvtxRangePushA("first");  // a handler inside the first call of NVTX would wait for that call for ever
+    nvtxRangePop();
+    for (void (*handler)(int) : {close_more_than_is_open, open_more_than_it_closes}) {
+        struct sigaction action {};
+        action.sa_handler = handler;
+        sigaction(SIGALRM, &action, nullptr);
+        itimerval often{{0, 50}, {0, 50}};
+        setitimer(ITIMER_REAL, &often, nullptr);
+        for (int i = 0; i < 500'000; ++i) {
+            nvtxRangePushA("range");
+            push_scope("scope", nullptr, nullptr);
+            nvtxRangePop();
+            pop_scope();
+        }
+        often = {};
+        setitimer(ITIMER_REAL, &often, nullptr);
+    }
+    while (nvtxRangePop() >= 0) {
+    }
+    product(1);
+    say("whole", 1);
+}
+
 int main(int argc, char** argv) {
     const std::string mode = argc > 1 ? argv[1] : "";
     if (mode == "kinds") kinds();
@@ -222,5 +266,6 @@ int main(int argc, char** argv) {
     if (mode == "attention") attention();
     if (mode == "floods") floods();
     if (mode == "races") races();
+    if (mode == "signals") signals();
     return 0;
 }
