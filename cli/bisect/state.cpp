@@ -8,6 +8,7 @@
 #include <cstring>
 #include <filesystem>
 #include <fstream>
+#include <functional>
 #include <iterator>
 #include <system_error>
 #include <utility>
@@ -150,7 +151,9 @@ bool SearchState::read_line(const Json& line) {
         }
         const TestedSet tested = tested_set_of(line);
         for (const Subset& set : {tested.set, tested.outcome.lowered})
-            if (!set.empty() && set.back() >= groups_.all().size()) return false;
+            if ((!set.empty() && set.back() >= groups_.all().size()) ||
+                std::ranges::adjacent_find(set, std::greater_equal()) != set.end())
+                return false;
         if (tested.calls.last != 0 && !contains(tested.set, tested.calls.group)) return false;
         keep(tested);
         return true;

@@ -352,6 +352,19 @@ def test_a_file_that_is_no_state_is_refused_and_kept(tmp_path, text):
     assert (tmp_path / "notes.txt").read_text() == text
 
 
+@pytest.mark.parametrize("numbers", [[2, 1], [1 << 40, 0], [0, 0], [-1, 1]])
+@pytest.mark.parametrize("key", ["groups", "ran_lowered"])
+def test_a_state_with_sets_that_are_not_in_order_is_refused(tmp_path, key, numbers):
+    program = four(tmp_path)
+    program.bisect("--max-runs", 4)
+    state = tmp_path / "bisect-state.jsonl"
+    tested = [line for line in map(json.loads, state.read_text().splitlines()) if "groups" in line]
+    with state.open("a") as file:
+        file.write(json.dumps({**tested[-1], key: numbers}) + "\n")
+    result = program.bisect()
+    assert (result.returncode, len(result.lines)) == (2, 1) and "is no state of a search" in result.stderr
+
+
 @pytest.mark.parametrize("extra", [["x"], [[5]], [{"lowered": "only", "groups": [7]}]])
 def test_a_damaged_state_is_refused(tmp_path, extra):
     program = four(tmp_path)
