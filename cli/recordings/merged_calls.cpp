@@ -289,6 +289,11 @@ std::vector<std::pair<std::string, Share>> MergedCalls::by_format() const {
     return result;
 }
 
+std::size_t MergedCalls::recording_count() const {
+    const auto others = std::ranges::count_if(processes_, &MergedProcess::is_children_only);
+    return processes_.size() - static_cast<std::size_t>(others);
+}
+
 std::size_t MergedCalls::host_count() const {
     std::set<std::string> hosts;
     for (const MergedProcess& process : processes_) hosts.insert(process.facts.process.host);

@@ -168,6 +168,8 @@ class MergedCalls {
     std::uint64_t calls_without_row() const;
     /// Returns the calls of each MergedRow::ran_at(), the strictest format first; `unknown` for calls without a row.
     std::vector<std::pair<std::string, Share>> by_format() const;
+    /// Returns the number of processes() without those that only stand for marks and names of children.
+    std::size_t recording_count() const;
     /// Returns the number of machines that the recordings come from.
     std::size_t host_count() const;
     /// Returns the time at which the first call returned: nanoseconds since 1970, UTC; 0 without calls.

@@ -124,7 +124,7 @@ Json head_json(const MergedCalls& calls, const std::vector<RowGroup>* groups) {
     Json json;
     json["schema"] = 1;
     json["totals"] = json_of(calls.total());
-    json["totals"]["recordings"] = calls.processes().size();
+    json["totals"]["recordings"] = calls.recording_count();
     json["totals"]["hosts"] = calls.host_count();
     json["totals"]["first"] = FieldValue::time_or_null(calls.first_ns()).json();
     json["totals"]["last"] = FieldValue::time_or_null(calls.last_ns()).json();

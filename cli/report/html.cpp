@@ -49,7 +49,7 @@ Json totals_json(const MergedCalls& calls) {
             {"work", work},
             {"calls_without_work", total.calls - calls_with_work},
             {"estimated", total.is_estimate},
-            {"recordings", calls.processes().size()},
+            {"recordings", calls.recording_count()},
             {"decisions", calls.rows().size()}};
 }
 
@@ -130,6 +130,7 @@ Json processes_json(const MergedCalls& calls) {
     Json json = Json::array();
     for (const MergedProcess& process : calls.processes()) {
         if (json.size() == max_processes) break;
+        if (process.is_children_only()) continue;
         const record::ProcessFacts& facts = process.facts.process;
         json.push_back({{"recording", cut(process.path)},
                         {"host", cut(facts.host)},

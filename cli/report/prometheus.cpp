@@ -88,7 +88,7 @@ std::string PrometheusMetrics::text(const MergedCalls& calls, std::size_t unread
                                 std::uint64_t value) {
         text += metric(name, type, help) + fmt::format("{} {}\n", name, value);
     };
-    single("fp32shim_recordings", "gauge", "Recordings that were read.", calls.processes().size());
+    single("fp32shim_recordings", "gauge", "Recordings that were read.", calls.recording_count());
     single("fp32shim_unreadable_recordings", "gauge", "Recordings that could not be read, or not in full.",
            unreadable);
     single("fp32shim_uncounted_calls_total", "counter",

@@ -24,7 +24,7 @@ Colour colour_of_format(std::string_view format) {
 
 /// Returns a number of calls with all recordings and machines.
 std::string calls_in_all(const MergedCalls& calls, std::uint64_t count) {
-    return fmt::format("{} in {} on {}", counted(count, "call"), counted(calls.processes().size(), "recording"),
+    return fmt::format("{} in {} on {}", counted(count, "call"), counted(calls.recording_count(), "recording"),
                        counted(calls.host_count(), "machine"));
 }
 
@@ -33,7 +33,7 @@ std::string calls_in_some(const MergedCalls& calls) {
     const auto concerned = std::ranges::count_if(calls.processes(), [](const auto& one) { return one.calls > 0; });
     return fmt::format(
         "{} of {}, in {} of {}", count_text(calls.total().calls), counted(calls.calls_before_filter(), "call"),
-        count_text(static_cast<std::uint64_t>(concerned)), counted(calls.processes().size(), "recording"));
+        count_text(static_cast<std::uint64_t>(concerned)), counted(calls.recording_count(), "recording"));
 }
 
 /// Returns the answer to `--ran-below` if no call passes the filter.
@@ -79,7 +79,7 @@ std::string all_settings_text(const MergedCalls& calls) {
         }
         ++settings[printable(line)];
     }
-    const std::string when = calls.processes().size() == 1 ? "At its start" : "At their start";
+    const std::string when = calls.recording_count() == 1 ? "At its start" : "At their start";
     std::string text;
     for (const auto& [line, count] : settings) {
         text += fmt::format("{}: {}", when, line);

@@ -217,7 +217,7 @@ Json json_of(const Verified& verified, const MergedCalls& calls, const VerifyOpt
                  {"verdict", verified.verdict().word},
                  {"at_least", options.at_least},
                  {"allow_bf16x9", options.allow_bf16x9},
-                 {"recordings", calls.processes().size()},
+                 {"recordings", calls.recording_count()},
                  {"calls", calls.total().calls},
                  {"calls_shown", verified.shown_calls},
                  {"lost_changes", calls.lost_changes()},
@@ -279,9 +279,7 @@ std::string sentence_of(const Verified& verified, const MergedCalls& calls, cons
                         const std::string& at_least) {
     const std::uint64_t total = calls.total().calls;
     const std::string title = coloured(verified.verdict().title, verified.verdict().colour);
-    const auto recorded =
-        std::ranges::count_if(calls.processes(), [](const auto& process) { return !process.is_children_only(); });
-    const std::string recordings = counted(static_cast<std::size_t>(recorded), "recording");
+    const std::string recordings = counted(calls.recording_count(), "recording");
     if (!verified.violations.empty()) {
         std::uint64_t below = 0;
         for (const MergedRow* row : verified.violations) below += row->counters.calls;

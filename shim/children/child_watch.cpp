@@ -93,10 +93,6 @@ std::string_view value_of(char* const* environment, std::string_view name) {
     return value;
 }
 
-void leave_mark_before_closing() {
-    if (own_recording() == nullptr && !shares_parents_memory()) leave_mark();
-}
-
 __attribute__((constructor)) void begin_to_watch() {
     const std::string_view log = value_of(environ, log_variable);
     const std::string_view run = value_of(environ, record::run_variable);
@@ -116,7 +112,7 @@ __attribute__((constructor)) void begin_to_watch() {
     if (process != 0 && process == (is_child_of_run ? system::raw::syscall6(SYS_getppid) : self))
         start.first_process = self;
     if (system::this_process() == 1) start.process = self;
-    if (start.run.number != 0) call_before_closing(leave_mark_before_closing);
+    keep_closed_files();
     is_to_be_recorded.store(true, std::memory_order_release);
 }
 

@@ -181,10 +181,7 @@ extern "C" __attribute__((visibility("default"))) int dlclose(void* handle) noex
         if (real_dlclose == nullptr) return -1;  // no C library: cannot be
         real.store(real_dlclose, std::memory_order_relaxed);
     }
-    if (record::RecordingObjects* objects = own_objects())
-        note_files_before_closing(*objects, handle);
-    else
-        announce_closing(handle);
+    note_files_before_closing(own_objects(), handle);
     int result = 0;
     {
         const elf::Closing closing;

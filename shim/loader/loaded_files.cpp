@@ -3,34 +3,24 @@
 #include <elf.h>
 #include <link.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cstdint>
 #include <string_view>
 
+#include "shim/loader/closed_files.hpp"
 #include "shim/loader/elf/objects.hpp"
 #include "shim/loader/elf/readers.hpp"
 #include "shim/loader/loaded_object.hpp"
 #include "shim/table/functions.hpp"
-#include "system/hash.hpp"
 #include "system/inline_text.hpp"
 
 namespace fp32shim {
 namespace {
 
 constinit std::atomic<bool> has_lookup_past{false};
-constinit std::atomic<void (*)()> look_before_closing{nullptr};
-
-/// Returns true for a file that was not closed before, so far as the table has room.
-bool is_first_closing_of(std::string_view path) {
-    static constinit std::atomic<std::uint64_t> closed[64]{};
-    const std::uint64_t hash = system::Hash().add(path).value();
-    for (std::atomic<std::uint64_t>& place : closed) {
-        std::uint64_t known = place.load(std::memory_order_relaxed);
-        if (known == 0 && place.compare_exchange_strong(known, hash, std::memory_order_relaxed)) return true;
-        if (known == hash) return false;
-    }
-    return true;
-}
+constinit std::atomic<bool> keeps_closed_files{false};
+constinit ClosedFiles closed_files;
 
 bool is_of_the_kernel(std::string_view path) {
     return path.starts_with("linux-vdso") || path.starts_with("linux-gate");
@@ -104,19 +94,39 @@ void note(List& list, const link_map* map, Bindings bindings) {
     list.add({path, elf::build_id(map), is_past});
 }
 
-/// Notes the files of all loaded objects in `list`, like note(), and in `notes` all else. Precondition: an
-/// elf::Reading is held.
+bool is_loaded(const record::LoadedFile& file) {
+    for (const link_map* map = elf::first_object(); map != nullptr; map = map->l_next)
+        if (system::equal(system::view(map->l_name), file.path) &&
+            std::ranges::equal(elf::build_id(map), file.build_id))
+            return true;
+    return false;
+}
+
+/// Notes the files of all loaded objects, and of closed ones, in `list`, like note(), and in `notes` all else.
+/// Precondition: an elf::Reading is held.
 template <class List, class Notes>
 void note_all(List& list, Notes& notes, Bindings bindings) {
     for (const link_map* map = elf::first_object(); map != nullptr; map = map->l_next) note(list, map, bindings);
+    for (const auto* closed = closed_files.newest(); closed != nullptr; closed = closed->next)
+        if (closed->file.is_bound_past || !is_loaded(closed->file)) list.add(closed->file);
     if (has_lookup_past.load(std::memory_order_relaxed)) notes.note_lookup_past();
     // Objects whose unloading was under way when this process was forked cannot be named any more.
-    if (!elf::list_is_whole()) notes.note_missed();
+    if (!elf::list_is_whole() || closed_files.lacks_files()) notes.note_missed();
 }
 
 void note_all(record::RecordingObjects& objects, Bindings bindings) {
     record::RecordingObjects::Walk walk(objects);
     note_all(walk, objects, bindings);
+}
+
+/// Notes in `list` the files that dlclose of this object may unload. Precondition: an elf::Reading is held.
+template <class List>
+void note_all_closed_by(const link_map* closed, List& list) {
+    const elf::Scope scope = elf::own_scope(closed);
+    for (std::size_t i = 0; i < scope.count(); ++i) note(list, scope.at(i), Bindings::check);
+    if (scope.count() > 0) return;
+    for (const link_map* map = elf::first_object(); map != nullptr; map = map->l_next)
+        note(list, map, Bindings::check);
 }
 
 }  // namespace
@@ -130,30 +140,18 @@ void note_loaded_files(record::Recording& recording) {
     objects->note_complete(stamp);
 }
 
-void note_files_before_closing(record::RecordingObjects& objects, const void* handle) {
+void note_files_before_closing(record::RecordingObjects* objects, const void* handle) {
+    if (objects == nullptr && !keeps_closed_files.load(std::memory_order_acquire)) return;
     const elf::Reading reading;
     // A handle of glibc's is the object's link_map. The program itself is never unloaded.
     const auto* closed = static_cast<const link_map*>(handle);
     if (closed == elf::first_object() || !elf::is_in_list(closed)) return;
-    const elf::Scope scope = elf::own_scope(closed);
-    if (scope.count() == 0) return note_all(objects, Bindings::check);
-    record::RecordingObjects::Walk walk(objects);
-    for (std::size_t i = 0; i < scope.count(); ++i) note(walk, scope.at(i), Bindings::check);
+    if (objects == nullptr) return note_all_closed_by(closed, closed_files);
+    record::RecordingObjects::Walk walk(*objects);
+    note_all_closed_by(closed, walk);
 }
 
-void call_before_closing(void (*look)()) { look_before_closing.store(look, std::memory_order_release); }
-
-void announce_closing(const void* handle) {
-    void (*const look)() = look_before_closing.load(std::memory_order_acquire);
-    if (look == nullptr) return;
-    {
-        const elf::Reading reading;
-        const auto* closed = static_cast<const link_map*>(handle);
-        if (closed == elf::first_object() || !elf::is_in_list(closed)) return;
-        if (!is_first_closing_of(system::view(closed->l_name))) return;
-    }
-    look();
-}
+void keep_closed_files() { keeps_closed_files.store(true, std::memory_order_release); }
 
 void note_files_at_exit(record::RecordingObjects& objects) {
     const elf::Reading reading;

@@ -13,13 +13,11 @@ namespace fp32shim {
 /// Notes in the recording every loaded file. For RecordingSettings::look_at_objects. Thread-safe, async-signal-safe.
 void note_loaded_files(record::Recording& recording);
 
-/// Notes the files that dlclose of this handle may unload, and if they call products past the shim. Thread-safe.
-void note_files_before_closing(record::RecordingObjects& objects, const void* handle);
-
-/// Makes announce_closing() call `look` from now on.
-void call_before_closing(void (*look)());
-/// Announces a dlclose in a process that has no recording, once for each file. Thread-safe.
-void announce_closing(const void* handle);
+/// Notes the files that dlclose of this handle may unload, and if they call products past the shim: in the recording,
+/// or without one (nullptr) in memory, from keep_closed_files() on. Thread-safe.
+void note_files_before_closing(record::RecordingObjects* objects, const void* handle);
+/// To be called once a recording or a mark is to be made of this process.
+void keep_closed_files();
 
 /// Notes every loaded file, and which of them call products past the shim. Changes nothing that others use: products
 /// may still be called afterwards.

@@ -152,6 +152,19 @@ def test_a_library_that_was_closed_before_the_process_was_recorded_is_judged(log
     assert bypasses(verify(log)) == ["oneDNN"]
 
 
+def test_a_process_that_closed_a_library_before_its_first_product_leaves_its_recording_only(log, program, bypass):
+    run(log, program, "return", f"load={bypass}", "close", "product")
+    assert files(log.parent) == ["run.fp32rec"]
+    assert bypasses(verify(log)) == ["oneDNN"]
+
+
+def test_a_file_of_marks_counts_as_no_recording(log, program, bypass):
+    run(log, "sh", "-c", f"'{program}' return product; '{program}' _exit 'load={bypass}'")
+    assert files(log.parent) == ["run.children.fp32rec", "run.fp32rec"]
+    assert "1 call in 1 recording on 1 machine" in fp32shim("report", log.parent).stdout
+    assert fp32shim("report", "--format", "json", log.parent).json["totals"]["recordings"] == 1
+
+
 def test_a_process_in_another_root_leaves_its_mark(log, program, bypass, tmp_path):
     shim.need(os.geteuid() == 0, "only root may change the root folder")
     (tmp_path / "root").mkdir()
