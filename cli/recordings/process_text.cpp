@@ -84,7 +84,8 @@ std::string process_text(const record::ProcessFacts& process) {
 std::string early_end_text(const record::RecordingFacts& facts) {
     if ((facts.flags & record::format::flag_closed) != 0) return "the program closed it: later calls are missing";
     if ((facts.flags & record::format::flag_left) != 0)
-        return "after a reload the process went on in another recording, or in none: later calls are not in this one";
+        return "after a reload, or as it entered strict seccomp, the process went on in another recording, or in "
+               "none: later calls are not in this one";
     return {};
 }
 

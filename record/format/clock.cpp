@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include <sys/prctl.h>
+
 #include "system/raw_syscall.hpp"
 #include "system/stderr_line.hpp"
 
@@ -14,7 +16,39 @@ namespace {
 constexpr std::int64_t second_ns = 1'000'000'000;
 [[maybe_unused]] constexpr std::uint64_t assumed_ticks_per_second = 2'000'000'000;
 
+// The moment from which ticks_by_clock() counts on, and its rate. Written before counter_traps is set.
+constinit std::uint64_t ticks_before = 0, rate = second_ns;
+constinit std::int64_t begun_ns = 0;
+
 }  // namespace
+
+constinit std::atomic<bool> counter_traps{false};
+
+#if defined(__x86_64__)
+__attribute__((target("general-regs-only")))
+#endif
+std::uint64_t
+ticks_by_clock() {
+    const auto elapsed_ns = static_cast<std::uint64_t>(clock_ns(CLOCK_MONOTONIC) - begun_ns);
+    return ticks_before + elapsed_ns / second_ns * rate + elapsed_ns % second_ns * rate / second_ns;
+}
+
+void leave_counter(std::uint64_t ticks_per_second) {
+    if (counter_traps.load(std::memory_order_relaxed)) return;
+    const ClockPoint now = read_clocks();
+    ticks_before = now.ticks;
+    begun_ns = now.monotonic_ns;
+    rate = ticks_per_second;
+    counter_traps.store(true, std::memory_order_release);
+}
+
+void leave_counter_if_it_traps() {
+#if defined(__x86_64__)
+    int mode = PR_TSC_ENABLE;
+    if (system::raw::syscall6(SYS_prctl, PR_GET_TSC, system::raw::address(&mode)) == 0 && mode == PR_TSC_SIGSEGV)
+        counter_traps.store(true, std::memory_order_release);
+#endif
+}
 
 ClockPoint read_clocks() {
     // Takes the shortest of several attempts: the others may have been interrupted.

@@ -1,6 +1,7 @@
 // The time of a recording: the processor's own counter, which costs a fifth of what the kernel's clock does.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 
 #if defined(__x86_64__)
@@ -9,10 +10,22 @@
 
 namespace fp32shim::record {
 
+/// True if the instruction that reads the counter ends this process (prctl: PR_TSC_SIGSEGV).
+extern constinit std::atomic<bool> counter_traps;
+/// Returns by the kernel's clock what the counter would be. Touches no vector register.
+std::uint64_t ticks_by_clock();
+/// Makes ticks() go by the kernel's clock from now on. `ticks_per_second`: the rate that it goes on with.
+void leave_counter(std::uint64_t ticks_per_second);
+/// Does so if the counter traps already, as in a child of a program that had it trap. Needs no clock but the
+/// kernel's.
+void leave_counter_if_it_traps();
+
 /// Returns the processor's counter, which has one constant rate on all processors. The processor may read it before
 /// or after neighbouring instructions.
 inline std::uint64_t ticks() {
 #if defined(__x86_64__)
+    if (counter_traps.load(std::memory_order_relaxed)) [[unlikely]]
+        return ticks_by_clock();
     return __rdtsc();
 #elif defined(__aarch64__)
     std::uint64_t value;

@@ -330,7 +330,8 @@ inline constexpr std::uint32_t flag_rows_overflowed = 8;  ///< rows lacked space
 inline constexpr std::uint32_t flag_closed = 16;          ///< the program closed the file, and reopening it failed
 inline constexpr std::uint32_t flag_lookup_past = 32;     ///< dlsym returned a library's own function, not the shim's
 inline constexpr std::uint32_t flag_objects_missed = 64;  ///< some loaded objects are not in the file
-inline constexpr std::uint32_t flag_left = 128;           ///< the process left this file at a reload; see went_on_at
+inline constexpr std::uint32_t flag_left =
+    128;  ///< the process left this file (reload, strict seccomp); see went_on_at
 inline constexpr std::uint32_t flag_children_only = 256;  ///< the file only lists programs that ran without the shim
 
 /// Offset and size of one text in the header.

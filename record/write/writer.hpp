@@ -173,6 +173,9 @@ class Recording {
     /// Notes the state of the reader of Python's stacks. Has no effect in a forked child without a file of its own.
     void note_python(PythonState state);
 
+    /// Returns the rate of ticks(), as measured so far.
+    std::uint64_t ticks_rate() const { return ticks_per_second_.load(std::memory_order_relaxed); }
+
     /// Returns the path of this process's file; empty: it has none.
     std::string path();
 

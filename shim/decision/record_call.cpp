@@ -7,6 +7,7 @@
 #include "shim/thread/thread_context.hpp"
 #include "shim/where/python/interpreter.hpp"
 #include "system/hash.hpp"
+#include "system/raw_syscall.hpp"
 #include "system/signal_hold.hpp"
 #include "system/stderr_line.hpp"
 
@@ -19,8 +20,10 @@ std::string_view ambiguity_of(const Site& site) {
 
 std::uint64_t time_now(const Settings& in_force) {
     if (in_force.recording != nullptr) return record::ticks();
+    if (record::counter_traps.load(std::memory_order_relaxed))
+        return static_cast<std::uint64_t>(system::raw::clock_ns(CLOCK_MONOTONIC));
     timespec now{};
-    clock_gettime(CLOCK_MONOTONIC, &now);  // answered by the vdso
+    clock_gettime(CLOCK_MONOTONIC, &now);  // answered by the vdso, which reads the counter
     return static_cast<std::uint64_t>(now.tv_sec) * 1'000'000'000 + static_cast<std::uint64_t>(now.tv_nsec);
 }
 

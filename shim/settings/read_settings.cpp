@@ -88,6 +88,7 @@ void open_log(Settings& settings, const Settings* previous) {
         return;
     }
     if (path.empty()) return;
+    record::leave_counter_if_it_traps();
     if (path == "stderr") {
         settings.log_to_stderr = true;
         return;

@@ -174,6 +174,13 @@ bool reload_settings() {
     return without_cancellation(read_settings_again);
 }
 
+void forward_from_now_on() {
+    const Settings* before = known_settings();
+    put_in_force(untouched_settings());
+    if (before != nullptr && before->recording != nullptr) before->recording->note_left(nullptr);
+    settings_changed();
+}
+
 record::PolicyFacts policy_facts(const policy::Policy& policy) {
     return {.name = policy.name,
             .revision = policy.revision,

@@ -87,6 +87,8 @@ std::uint8_t process_override_count();
 /// Reads the policy files again, with the environment as it was first read. If they have errors, changes nothing,
 /// says so in one line on stderr, and returns false.
 bool reload_settings();
+/// Forwards all products untouched from now on, and records none, as long as no reload reads other settings.
+void forward_from_now_on();
 record::PolicyFacts policy_facts(const policy::Policy& policy);
 
 /// Sets the precision of the process (C API, `fp32shim set`). Without a value, environment and file decide again.

@@ -761,7 +761,7 @@ class Multiplying:
             self.process.communicate()
 
 
-LEFT = "after a reload the process went on in another recording, or in none"
+LEFT = "after a reload, or as it entered strict seccomp, the process went on in another recording, or in none"
 
 
 def test_after_a_reload_that_changes_the_path_commands_go_to_the_recording_in_force(tmp_path):

@@ -44,11 +44,12 @@ BLAS_PACKAGES = {
 }
 LP64_BLAS = ["openblas", "reference", "blis"]
 
-# What the shim exports beside products and its C API: to hear of libraries, and of programs that are not covered.
+# What the shim exports beside products and its C API: to hear of libraries, of programs that are not covered, and of a clock
+# that cannot be read any more.
 LOADER_HOOKS = {"dlsym", "dlvsym", "dlclose"}
 STARTER_HOOKS = {
     "_Exit", "_exit", "chroot", "execl", "execle", "execlp", "execv", "execve", "execveat", "execvp", "execvpe", "fexecve", "mount",
-    "pivot_root", "popen", "posix_spawn", "posix_spawnp", "quick_exit", "setns", "system",
+    "pivot_root", "popen", "posix_spawn", "posix_spawnp", "prctl", "quick_exit", "setns", "system",
 }
 # Called by the copies of NVTX and ITT in programs.
 RANGE_HOOKS = {"InitializeInjectionNvtx2", "InitializeInjectionNvtx2Preinject", "__itt_api_init"}

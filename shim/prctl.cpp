@@ -1,0 +1,54 @@
+// The requests to the kernel after which the shim would end the program: reading the processor's counter, by which it
+// measures time, may become a fault, and in strict seccomp nearly every system call ends the thread.
+#include <linux/seccomp.h>
+#include <sys/prctl.h>
+
+#include <cerrno>
+#include <cstdarg>
+
+#include "record/format/clock.hpp"
+#include "shim/loader/next_definition.hpp"
+#include "shim/settings/settings.hpp"
+#include "system/stderr_line.hpp"
+
+namespace fp32shim {
+namespace {
+
+using Prctl = int(int, unsigned long, unsigned long, unsigned long, unsigned long);
+constinit Next<Prctl> real_prctl{"prctl"};
+
+void leave_counter_for_clock() {
+    constexpr std::uint64_t without_recording = 1'000'000'000;
+    record::Recording* recording = own_recording();
+    record::leave_counter(recording == nullptr ? without_recording : recording->ticks_rate());
+}
+
+/// Products may follow, also for the first time: they must find all that they need.
+void prepare_for_strict_seccomp() {
+    const Settings& before = settings();
+    if (before.forward_everything) return;
+    // Products on a GPU need system calls, so only those on a CPU can follow.
+    if (before.logs() || before.policy.cpu_mode != policy::CpuMode::off)
+        system::stderr_line(
+            "the program enters strict seccomp, which allows next to no system call; its products run as without "
+            "fp32shim from now on, and are not recorded");
+    forward_from_now_on();
+}
+
+}  // namespace
+}  // namespace fp32shim
+
+extern "C" __attribute__((visibility("default"))) int prctl(int option, ...) noexcept {
+    using namespace fp32shim;
+    std::va_list arguments;
+    va_start(arguments, option);
+    const auto a = va_arg(arguments, unsigned long), b = va_arg(arguments, unsigned long),
+               c = va_arg(arguments, unsigned long), d = va_arg(arguments, unsigned long);
+    va_end(arguments);
+    if (option == PR_SET_TSC && a == PR_TSC_SIGSEGV) leave_counter_for_clock();
+    if (option == PR_SET_SECCOMP && a == SECCOMP_MODE_STRICT) prepare_for_strict_seccomp();
+    Prctl* const real = real_prctl.get();
+    if (real != nullptr) return real(option, a, b, c, d);
+    errno = ENOSYS;
+    return -1;
+}
