@@ -180,6 +180,15 @@ def test_an_object_without_tables_ends_the_stack(tmp_path):
     assert len(found) == 3 and str(library) in found[1] and found[2] == NOT_KNOWN
 
 
+@pytest.mark.parametrize("how", ["locked", "unmapped"])
+def test_tables_that_the_program_takes_away_end_the_stack_and_not_the_program(tmp_path, how):
+    library = tmp_path / "librelay_one.so"
+    shutil.copy(client("librelay_one.so"), library)
+    _, paths = recorded(tmp_path, "native_stacks", "quiet", library, how)
+    found = list(map(words, paths[0]["frames"]))
+    assert len(found) == 3 and str(library) in found[1] and found[2] == NOT_KNOWN
+
+
 def test_debug_information_names_the_lines_of_every_caller(tmp_path):
     recorded(tmp_path, "native_stacks", "deep", 3, where="native:8")
     paths = paths_of(tmp_path / "run.fp32rec", "levels")

@@ -55,7 +55,7 @@ UnwindTables tables_of(const link_map* map) {
         const auto segment = readable_segment(map, begin);
         const std::uintptr_t distance = begin - reinterpret_cast<std::uintptr_t>(segment.data());
         if (segment.empty() || part.p_memsz > segment.size() - distance) return {};
-        return {segment.subspan(distance, part.p_memsz), segment};
+        return {segment.subspan(distance, part.p_memsz), segment, elf::is_readable};
     }
     return {};
 }

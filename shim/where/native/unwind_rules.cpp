@@ -11,10 +11,40 @@ constexpr std::uint8_t pointer_omitted = 0xff, pointer_size_mask = 0x0f, pointer
 constexpr std::uint8_t base_none = 0x00, base_here = 0x10;
 constexpr std::uint8_t sorted_table = 0x3b;  ///< pairs of four signed bytes, from the begin of .eh_frame_hdr
 
+/// The tables' pages. Most reads are of the same page as the one before.
+class Pages {
+  public:
+    explicit Pages(bool (*is_readable)(std::uintptr_t)) : is_readable_(is_readable) {}
+
+    /// Copies a value from a table. Returns false if a page of it cannot be read.
+    template <class Value>
+    bool copy(const std::uint8_t* from, Value& value) {
+        const auto address = reinterpret_cast<std::uintptr_t>(from);
+        if (!has(address) || !has(address + sizeof value - 1)) return false;
+        std::memcpy(&value, from, sizeof value);
+        return true;
+    }
+
+  private:
+    bool has(std::uintptr_t address) {
+        constexpr std::uintptr_t page_size = 4096;  // or larger: each part of a larger page is asked about by itself
+        const std::uintptr_t page = address / page_size;
+        if (is_readable_ == nullptr || page == known_) return true;
+        if (!is_readable_(page * page_size)) return false;
+        known_ = page;
+        return true;
+    }
+
+    bool (*is_readable_)(std::uintptr_t);
+    std::uintptr_t known_ = 0;
+};
+
 /// Bytes of a table, read from front to back. Beyond the end, or after a wrong value, all further reads give 0.
 class Bytes {
   public:
-    explicit Bytes(std::span<const std::uint8_t> bytes) : at_(bytes.data()), end_(bytes.data() + bytes.size()) {}
+    Bytes() = default;
+    Bytes(std::span<const std::uint8_t> bytes, Pages& pages)
+        : at_(bytes.data()), end_(bytes.data() + bytes.size()), pages_(&pages) {}
 
     bool is_good() const { return is_good_; }
     bool is_at_end() const { return !is_good_ || at_ == end_; }
@@ -24,7 +54,8 @@ class Bytes {
     template <class Value>
     Value read() {
         Value value{};
-        if (const std::uint8_t* from = take(sizeof value)) std::memcpy(&value, from, sizeof value);
+        const std::uint8_t* from = take(sizeof value);
+        if (from != nullptr && !pages_->copy(from, value)) is_good_ = false;
         return value;
     }
     std::uint64_t uleb() {
@@ -52,7 +83,7 @@ class Bytes {
     /// Returns the next `size` bytes as a part of their own, and passes over them.
     Bytes part(std::uint64_t size) {
         const std::uint8_t* from = take(size);
-        return Bytes(from == nullptr ? std::span<const std::uint8_t>{} : std::span(from, size));
+        return from == nullptr ? Bytes() : Bytes(std::span(from, size), *pages_);
     }
     std::uintptr_t pointer(std::uint8_t encoding) {
         const std::uintptr_t here = address();
@@ -94,32 +125,33 @@ class Bytes {
         return from;
     }
 
-    const std::uint8_t* at_;
-    const std::uint8_t* end_;
+    const std::uint8_t* at_ = nullptr;
+    const std::uint8_t* end_ = nullptr;
+    Pages* pages_ = nullptr;
     bool is_good_ = true;
 };
 
 /// Returns the bytes of a segment from an address on; none if it lies outside.
-Bytes from_address(std::span<const std::uint8_t> segment, std::uintptr_t address) {
+Bytes from_address(std::span<const std::uint8_t> segment, Pages& pages, std::uintptr_t address) {
     const std::uintptr_t distance = address - reinterpret_cast<std::uintptr_t>(segment.data());
-    return Bytes(distance < segment.size() ? segment.subspan(distance) : std::span<const std::uint8_t>{});
+    return distance < segment.size() ? Bytes(segment.subspan(distance), pages) : Bytes();
 }
 
 /// Returns the entry of .eh_frame at an address, without its size.
-Bytes entry_at(std::span<const std::uint8_t> segment, std::uintptr_t address) {
+Bytes entry_at(std::span<const std::uint8_t> segment, Pages& pages, std::uintptr_t address) {
     constexpr std::uint32_t size_is_long = 0xffffffff;
-    Bytes bytes = from_address(segment, address);
+    Bytes bytes = from_address(segment, pages, address);
     const auto size = bytes.read<std::uint32_t>();
     if (size == 0 || size == size_is_long) bytes.refuse();
-    return bytes.is_good() ? bytes.part(size) : Bytes({});
+    return bytes.is_good() ? bytes.part(size) : Bytes();
 }
 
 /// Returns the address of the entry for an instruction, by the table in .eh_frame_hdr; 0: there is none.
-std::uintptr_t find_entry(const UnwindTables& tables, std::uintptr_t instruction) {
+std::uintptr_t find_entry(const UnwindTables& tables, Pages& pages, std::uintptr_t instruction) {
     struct Pair {
         std::int32_t begin, entry;
     };
-    Bytes header(tables.header);
+    Bytes header(tables.header, pages);
     const auto version = header.read<std::uint8_t>();
     const auto frames_encoding = header.read<std::uint8_t>();
     const auto count_encoding = header.read<std::uint8_t>();
@@ -131,9 +163,10 @@ std::uintptr_t find_entry(const UnwindTables& tables, std::uintptr_t instruction
     const std::size_t room = tables.header.size() - (header.address() - base);
     if (!header.is_good() || count == 0 || count > room / sizeof(Pair)) return 0;
     const auto* pairs = reinterpret_cast<const std::uint8_t*>(header.address());
-    const auto pair_at = [&](std::size_t place) {
-        Pair pair;
-        std::memcpy(&pair, pairs + place * sizeof pair, sizeof pair);
+    bool is_good = true;
+    const auto pair_at = [&](std::size_t index) {
+        Pair pair{};
+        is_good = pages.copy(pairs + index * sizeof pair, pair) && is_good;
         return pair;
     };
     const auto distance = static_cast<std::int64_t>(instruction - base);
@@ -143,7 +176,7 @@ std::uintptr_t find_entry(const UnwindTables& tables, std::uintptr_t instruction
         (pair_at(middle).begin <= distance ? first : beyond) = middle;
     }
     const Pair found = pair_at(first);
-    return found.begin <= distance ? base + static_cast<std::uintptr_t>(std::int64_t{found.entry}) : 0;
+    return is_good && found.begin <= distance ? base + static_cast<std::uintptr_t>(std::int64_t{found.entry}) : 0;
 }
 
 /// The part of the tables that many functions share (CIE).
@@ -153,7 +186,7 @@ struct Common {
     std::uint8_t pointer_encoding = 0;
     bool has_sizes = false;  ///< functions' entries begin with the size of data for exceptions
     bool is_signal = false;
-    Bytes program{std::span<const std::uint8_t>{}};
+    Bytes program;
 };
 
 /// Reads the letters of a CIE, and what each stands for. Returns false if one is not known.
@@ -187,9 +220,9 @@ bool read_augmentation(const char* letters, Bytes& bytes, Common& common) {
     return data.is_good();
 }
 
-bool read_common(std::span<const std::uint8_t> segment, std::uintptr_t address, Common& common) {
+bool read_common(std::span<const std::uint8_t> segment, Pages& pages, std::uintptr_t address, Common& common) {
     constexpr std::size_t most_letters = 8;
-    Bytes bytes = entry_at(segment, address);
+    Bytes bytes = entry_at(segment, pages, address);
     if (bytes.read<std::uint32_t>() != 0) return false;
     const auto version = bytes.read<std::uint8_t>();
     if (version != 1 && version != 3) return false;
@@ -434,13 +467,15 @@ bool is_whole(const State& state) {
 }  // namespace
 
 FrameRule find_frame_rule(const UnwindTables& tables, std::uintptr_t instruction) {
-    const std::uintptr_t address = find_entry(tables, instruction);
+    Pages pages(tables.is_readable);
+    const std::uintptr_t address = find_entry(tables, pages, instruction);
     if (address == 0) return {};
-    Bytes entry = entry_at(tables.segment, address);
+    Bytes entry = entry_at(tables.segment, pages, address);
     const std::uintptr_t here = entry.address();
     const auto to_common = entry.read<std::uint32_t>();
     Common common;
-    if (to_common == 0 || !entry.is_good() || !read_common(tables.segment, here - to_common, common)) return {};
+    if (to_common == 0 || !entry.is_good() || !read_common(tables.segment, pages, here - to_common, common))
+        return {};
     const std::uintptr_t begin = entry.pointer(common.pointer_encoding);
     const std::uintptr_t size = entry.pointer(common.pointer_encoding & pointer_size_mask);
     if (common.has_sizes) entry.part(entry.uleb());

@@ -49,9 +49,11 @@ struct FrameRule {
 };
 
 /// The tables of one object. `header`: .eh_frame_hdr; `segment`: the readable part of the object around it.
+/// `is_readable` is asked about each page that is to be read: a program may have unmapped it. nullptr: all are.
 struct UnwindTables {
     std::span<const std::uint8_t> header;
     std::span<const std::uint8_t> segment;
+    bool (*is_readable)(std::uintptr_t address) = nullptr;
 };
 
 /// Finds the rule for an instruction. For a frame that has called another, that is the call: its return address

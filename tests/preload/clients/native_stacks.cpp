@@ -6,7 +6,9 @@
 //   native_stacks reload FIRST SECOND ROUNDS
 //                                           two libraries in turn, at one address; says how often it was the same
 //   native_stacks deep DEPTH                recursion of that depth
-//   native_stacks quiet RELAY               a product through a library, without backtrace(3)
+//   native_stacks quiet RELAY [HOW]         a product through a library, without backtrace(3); HOW: the library's
+//   tables
+//                                           are locked or unmapped first
 
 #include <dlfcn.h>
 #include <execinfo.h>
@@ -192,10 +194,29 @@ int reload(const char* first, const char* second, int rounds) {
     return 0;
 }
 
-int quiet(const char* library) {
+/// Takes the page away on which the tables of a library begin.
+void take_tables(void* library, const std::string& how) {
+    link_map* map = nullptr;
+    dlinfo(library, RTLD_DI_LINKMAP, &map);
+    const auto* header = reinterpret_cast<const ElfW(Ehdr)*>(map->l_addr);
+    const auto* parts = reinterpret_cast<const ElfW(Phdr)*>(map->l_addr + header->e_phoff);
+    for (int i = 0; i < header->e_phnum; ++i) {
+        if (parts[i].p_type != PT_GNU_EH_FRAME) continue;
+        constexpr std::uintptr_t page_size = 4096;
+        auto* const page = reinterpret_cast<void*>((map->l_addr + parts[i].p_vaddr) / page_size * page_size);
+        if (how == "locked") mprotect(page, page_size, PROT_NONE);
+        if (how == "unmapped") munmap(page, page_size);
+        return;
+    }
+}
+
+int quiet(const char* path, const std::string& how) {
     says_stacks = false;
     int m = 1;
-    reinterpret_cast<Relay>(dlsym(dlopen(library, RTLD_NOW), "relay"))(multiply, &m);
+    void* const library = dlopen(path, RTLD_NOW);
+    const auto relay = reinterpret_cast<Relay>(dlsym(library, "relay"));
+    if (!how.empty()) take_tables(library, how);
+    relay(multiply, &m);
     return 0;
 }
 
@@ -207,6 +228,6 @@ int main(int argc, char** argv) {
     if (what == "threads" && argc > 3) return threads(std::atoi(argv[2]), std::atoi(argv[3]));
     if (what == "reload" && argc > 4) return reload(argv[2], argv[3], std::atoi(argv[4]));
     if (what == "deep" && argc > 2) return multiply_at_depth(std::atoi(argv[2]), 1), 0;
-    if (what == "quiet" && argc > 2) return quiet(argv[2]);
+    if (what == "quiet" && argc > 2) return quiet(argv[2], argc > 3 ? argv[3] : "");
     return 2;
 }
