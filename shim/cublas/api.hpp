@@ -94,8 +94,15 @@ enum LayoutAttribute : std::int32_t {
     layout_batch_count = 5,
     layout_batch_stride = 6,
     layout_plane_offset = 7,
-    layout_batch_mode = 8
+    layout_batch_mode = 8,
+    // Of grouped layouts, newer than cuBLAS 13.0: arrays on the device, and the width of their integers.
+    layout_rows_array = 9,
+    layout_cols_array = 10,
+    layout_ld_array = 11,
+    layout_rows_cols_width = 12,
+    layout_ld_width = 13,
 };
+enum BatchMode : std::uint32_t { batch_strided = 0, batch_of_pointers = 1, batch_grouped = 2 };
 
 /// Bits of cublasLtEpilogue_t, which say what is done to a product's result before it is stored.
 enum Epilogue : std::uint32_t { epilogue_none = 1, epilogue_relu = 2, epilogue_bias = 4, epilogue_gelu = 32 };

@@ -1,7 +1,9 @@
 #include "shim/cublas/lt.hpp"
 
+#include <algorithm>
 #include <atomic>
 #include <cstring>
+#include <initializer_list>
 #include <optional>
 
 #include "shim/cublas/arguments.hpp"
@@ -81,9 +83,9 @@ bool describe_request(const Library& library, const Parts& parts, const void* al
     // An algorithm that a search found for a changed compute type is not the program's choice: it will be replaced.
     if (!is_of_other_compute_type(algorithm, asked.compute_type))
         asked.of_algorithm = format_of_algorithm(library, algorithm).value_or(Format::fp32);
-    std::uint32_t batch_mode = 0;
+    std::uint32_t batch_mode = batch_strided;
     read(library.layout_get, parts.a_layout, layout_batch_mode, batch_mode);
-    product.pointers_are_in_arrays = batch_mode != 0;
+    product.pointers_are_in_arrays = batch_mode != batch_strided;
     return true;
 }
 
@@ -97,6 +99,10 @@ void describe_sizes(const Library& library, const Parts& parts, policy::MatmulCa
     std::int32_t batch_count = 1;
     read(library.layout_get, parts.d_layout, layout_batch_count, batch_count);
     call.batch = batch_count;
+    std::uint32_t batch_mode = batch_strided;
+    read(library.layout_get, parts.d_layout, layout_batch_mode, batch_mode);
+    // The sizes are on the device, and the layouts say 0.
+    if (batch_mode == batch_grouped) return;
     std::int64_t m = 0;
     std::int64_t n = 0;
     std::int64_t k = 0;
@@ -196,16 +202,25 @@ SearchResult search(const Library& library, const Parts& parts, const FoundAlgor
     return answer;
 }
 
-std::uint64_t shape_of(const Library& library, const void* layout) {
-    system::Hash key;
-    for (std::int32_t attribute = 0; attribute <= layout_batch_mode; ++attribute) {
-        std::array<std::uint64_t, 2> value{};
-        std::size_t written = 0;
-        if (layout != nullptr) library.layout_get(layout, attribute, value.data(), sizeof value, &written);
-        if (written == 0 || written > sizeof value) value = {};
-        key.add_all(value);
-    }
-    return key.value();
+/// Adds all that a layout says to a key. Returns false if it does not answer.
+bool add_shape(const Library& library, const void* layout, system::Hash& key) {
+    if (layout == nullptr) return true;
+    const auto add = [&](std::initializer_list<LayoutAttribute> attributes, auto value) {
+        return std::ranges::all_of(attributes, [&](LayoutAttribute attribute) {
+            if (!read(library.layout_get, layout, attribute, value)) return false;
+            key.add(static_cast<std::uint64_t>(value));
+            return true;
+        });
+    };
+    if (!add({layout_type, layout_order, layout_batch_count}, std::int32_t{}) ||
+        !add({layout_rows, layout_cols, layout_ld, layout_batch_stride, layout_plane_offset}, std::int64_t{}))
+        return false;
+    std::uint32_t batch_mode = batch_strided;  // older libraries know no other
+    read(library.layout_get, layout, layout_batch_mode, batch_mode);
+    key.add(batch_mode);
+    return batch_mode != batch_grouped ||
+           (add({layout_rows_array, layout_cols_array, layout_ld_array}, std::int64_t{}) &&
+            add({layout_rows_cols_width, layout_ld_width}, std::int32_t{}));
 }
 
 /// Returns true if the library accepts the program's algorithm for the product `parts`, whose descriptor was changed,
@@ -236,20 +251,21 @@ bool fitting_algorithm(const Library& library, const Parts& parts, const LtProdu
     system::Hash key;
     key.add_all(algorithm);
     key.add_all(desc.words());
+    bool is_whole = true;  // else nothing is kept for the product's shape
     for (const void* layout : {parts.a_layout, parts.b_layout, parts.c_layout, parts.d_layout})
-        key.add(shape_of(library, layout));
+        is_whole = add_shape(library, layout, key) && is_whole;
     for (std::int64_t matrix : matrices) key.add(alignment_of({matrix, 0, 0, 0}));
     key.add(workspace_size);
     key.add(static_cast<std::uint64_t>(lt.call.device_index));
     key.add(static_cast<std::uint64_t>(format));
     key.add_all(__builtin_bit_cast(std::array<std::uint64_t, 3>, original));
     Replacement replacement;
-    if (!recall_replacement(key.value(), replacement)) {
+    if (!is_whole || !recall_replacement(key.value(), replacement)) {
         SearchResult answer{.replacement = {true, algorithm}};
         if (!is_precise_enough || !fits(library, parts, algorithm, alignment, workspace_size))
             answer = search(library, parts, original, format, matrices, workspace_size);
         replacement = answer.replacement;
-        if (replacement.exists || answer.is_final) remember_replacement(key.value(), replacement);
+        if (is_whole && (replacement.exists || answer.is_final)) remember_replacement(key.value(), replacement);
     }
     algorithm = replacement.algorithm;
     return replacement.exists;

@@ -35,6 +35,16 @@ def test_an_algorithm_that_fits_the_changed_product_is_asked_about_once():
     assert {decision["how"] for decision in result.decisions} == {"compute_type"}
 
 
+@pytest.mark.parametrize("client", ["lt", "lt_dlopen"])
+@pytest.mark.parametrize("compute_type", [FAST_TF32, FAST_16BF])
+def test_a_floor_holds_for_grouped_products(compute_type, client):
+    """Their layouts have sizes of 0: the sizes are on the device."""
+    result = run_client(client, floor="fp32", compute_type=compute_type, exact=True, expect="fp32", only="*GroupedProductsRun")
+    assert "[       OK ]" in result.stdout
+    assert {(d["m"], d["n"], d["k"], d["how"], d["reason"]) for d in result.decisions} == {
+        (None, None, None, "compute_type", "floor")}
+
+
 @pytest.mark.parametrize("precision", ["high", "medium"])
 def test_a_product_that_lacks_memory_in_a_fast_format_runs_as_called(precision):
     result = run_client("lt", precision=precision, fast="no_memory", expect="native", only="*WithoutAnAlgorithmRun")

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <array>
 #include <cstdint>
 #include <cstring>
 #include <functional>
@@ -56,6 +57,7 @@ struct Request {
     bool bias = false;
     bool device_scalars = false;
     bool on_the_stack = false;  ///< descriptors made by Init instead of Create
+    bool grouped = false;       ///< layouts whose sizes, and pointers to matrices, are in arrays on the device
 };
 
 template <class T>
@@ -93,9 +95,9 @@ class LtProduct {
         a_ = upload(&Problem::a, request.dtype);
         b_ = upload(&Problem::b, request.dtype);
         c_ = upload(&Problem::c, c_type());
-        layout_a_ = make_layout(first.a, type);
-        layout_b_ = make_layout(first.b, type);
-        layout_c_ = make_layout(first.c, result_type);
+        layout_a_ = request.grouped ? make_grouped(first.a, type, *a_) : make_layout(first.a, type);
+        layout_b_ = request.grouped ? make_grouped(first.b, type, *b_) : make_layout(first.b, type);
+        layout_c_ = request.grouped ? make_grouped(first.c, result_type, *c_) : make_layout(first.c, result_type);
         if (request.bias) add_bias();
         encode(c_type(), first.alpha, scalars_);
         encode(c_type(), first.beta, scalars_ + 16);
@@ -214,8 +216,12 @@ class LtProduct {
         const void* const alpha = request_.device_scalars ? device_scalars_.address() : host;
         const void* const beta = request_.device_scalars ? device_scalars_.address(16) : host + 16;
         c_->write(c_before_.data(), c_before_.size());
-        return api().cublasLtMatmul(handle, desc_, alpha, a_->address(), layout_a_, b_->address(), layout_b_, beta,
-                                    c_->address(), layout_c_, c_->address(), layout_c_, algo, workspace_.address(),
+        const std::array<const DeviceMemory*, 3> matrices{a_.get(), b_.get(), c_.get()};
+        std::array<void*, 3> operands{};
+        for (std::size_t i = 0; i < matrices.size(); ++i)
+            operands[i] = request_.grouped ? arrays_[4 * i + 3].address() : matrices[i]->address();
+        return api().cublasLtMatmul(handle, desc_, alpha, operands[0], layout_a_, operands[1], layout_b_, beta,
+                                    operands[2], layout_c_, operands[2], layout_c_, algo, workspace_.address(),
                                     workspace_bytes, nullptr);
     }
 
@@ -257,6 +263,16 @@ class LtProduct {
         api().cublasLtMatmulDescGetAttribute(desc_, CUBLASLT_MATMUL_DESC_COMPUTE_TYPE, &value, sizeof value,
                                              &written);
         return value;
+    }
+
+    using GroupedLayoutCreate = cublasStatus_t (*)(cublasLtMatrixLayout_t*, cudaDataType, int, const void*,
+                                                   const void*, const void*);
+    /// Newer than the headers: null where the library does not have it.
+    static GroupedLayoutCreate grouped_layout_create() {
+        void* const library = dlopen("libcublasLt.so.13", RTLD_NOW | RTLD_NOLOAD);
+        return library == nullptr
+                   ? nullptr
+                   : reinterpret_cast<GroupedLayoutCreate>(dlsym(library, "cublasLtGroupedMatrixLayoutCreate"));
     }
 
     const Request& request() const { return request_; }
@@ -331,6 +347,23 @@ class LtProduct {
         return layout;
     }
 
+    /// Returns a layout for as many matrices as there are problems, which lie one behind the other in `memory`.
+    cublasLtMatrixLayout_t make_grouped(const Matrix& matrix, cudaDataType_t type, const DeviceMemory& memory) {
+        const std::size_t count = problems_.size();
+        for (const std::int64_t size : {matrix.rows, matrix.columns, matrix.ld})
+            arrays_.emplace_back(std::vector<std::int32_t>(count, static_cast<std::int32_t>(size)));
+        std::vector<void*> pointers;
+        for (std::size_t i = 0; i < count; ++i)
+            pointers.push_back(memory.address(i * matrix.values.size() * size_of(request_.dtype)));
+        arrays_.emplace_back(pointers);
+        const DeviceMemory* const last = &arrays_.back() - 3;
+        cublasLtMatrixLayout_t layout = nullptr;
+        EXPECT_EQ(grouped_layout_create()(&layout, type, static_cast<int>(count), last[0].address(),
+                                          last[1].address(), last[2].address()),
+                  CUBLAS_STATUS_SUCCESS);
+        return layout;
+    }
+
     void add_bias() {
         const Matrix values = random_matrix(request_.dtype, request_.m, 1, -29, 99);
         std::vector<float> floats;
@@ -344,6 +377,7 @@ class LtProduct {
     }
 
     Request request_;
+    std::vector<DeviceMemory> arrays_;  ///< of grouped layouts: of each, rows, columns, leading dimensions, pointers
     std::vector<Problem> problems_;
     std::vector<unsigned char> c_before_;
     std::vector<double> bias_;

@@ -7,6 +7,7 @@
 #include "products/types.hpp"
 
 using stand_in::Attribute;
+using stand_in::GroupedLayout;
 using stand_in::LayoutDescriptor;
 using stand_in::MatmulDescriptor;
 using stand_in::PreferenceDescriptor;
@@ -102,6 +103,14 @@ constexpr Attribute layout_attributes[] = {
     STAND_IN_ATTRIBUTE(CUBLASLT_MATRIX_LAYOUT_BATCH_MODE, LayoutValues, batch_mode),
 };
 
+constexpr Attribute grouped_attributes[] = {
+    {9, offsetof(GroupedLayout, rows), sizeof(void*)},
+    {10, offsetof(GroupedLayout, columns), sizeof(void*)},
+    {11, offsetof(GroupedLayout, leading_dimensions), sizeof(void*)},
+    STAND_IN_ATTRIBUTE(12, GroupedLayout, size_width),
+    STAND_IN_ATTRIBUTE(13, GroupedLayout, leading_dimension_width),
+};
+
 // Bytes of a layout or preference in the oldest headers; newer ones have larger structures.
 constexpr std::size_t smallest_opaque = 64;
 
@@ -113,7 +122,7 @@ Structure* open(Opaque* opaque) {
 
 template <class Opaque>
 cublasStatus_t destroy(Opaque* opaque) {
-    delete opaque;
+    ::operator delete(static_cast<void*>(opaque));
     return CUBLAS_STATUS_SUCCESS;
 }
 
@@ -176,6 +185,21 @@ cublasStatus_t CUBLASWINAPI cublasLtMatrixLayoutCreate(cublasLtMatrixLayout_t* l
     return cublasLtMatrixLayoutInit_internal(*layout, sizeof **layout, type, rows, columns, leading_dimension);
 }
 
+__attribute__((visibility("default"))) cublasStatus_t CUBLASWINAPI
+cublasLtGroupedMatrixLayoutCreate(cublasLtMatrixLayout_t* layout, cudaDataType type, int count, const void* rows,
+                                  const void* columns, const void* leading_dimensions) {
+    if (layout == nullptr || count < 0) return CUBLAS_STATUS_INVALID_VALUE;
+    auto* const grouped = new GroupedLayout{};
+    stand_in::initialize(&grouped->layout, type, 0, 0, 0);
+    grouped->layout.batch_count = count;
+    grouped->layout.batch_mode = GroupedLayout::batch_mode;
+    grouped->rows = static_cast<const std::int32_t*>(rows);
+    grouped->columns = static_cast<const std::int32_t*>(columns);
+    grouped->leading_dimensions = static_cast<const std::int32_t*>(leading_dimensions);
+    *layout = reinterpret_cast<cublasLtMatrixLayout_t>(grouped);
+    return CUBLAS_STATUS_SUCCESS;
+}
+
 cublasStatus_t CUBLASWINAPI cublasLtMatrixLayoutDestroy(cublasLtMatrixLayout_t layout) { return destroy(layout); }
 
 cublasStatus_t CUBLASWINAPI cublasLtMatrixLayoutSetAttribute(cublasLtMatrixLayout_t layout,
@@ -195,6 +219,9 @@ cublasStatus_t CUBLASWINAPI cublasLtMatrixLayoutGetAttribute(cublasLtMatrixLayou
                                                              std::size_t size, std::size_t* written) {
     const auto* const opened = open<LayoutDescriptor>(layout);
     if (opened == nullptr) return CUBLAS_STATUS_INVALID_VALUE;
+    if (opened->batch_mode == GroupedLayout::batch_mode && attribute > CUBLASLT_MATRIX_LAYOUT_BATCH_MODE)
+        return stand_in::get_attribute(grouped_attributes, opened, sizeof(GroupedLayout), attribute, buffer, size,
+                                       written);
     const LayoutValues values(*opened);
     return stand_in::get_attribute(layout_attributes, &values, sizeof values, attribute, buffer, size, written);
 }

@@ -64,6 +64,19 @@ struct LayoutDescriptor {
 };
 static_assert(sizeof(LayoutDescriptor) <= 64);
 
+// A layout of matrices of different sizes, which are in arrays on the device. Newer than the headers: there an opaque
+// layout has room for it.
+struct GroupedLayout {
+    LayoutDescriptor layout;  // rows, columns and leading dimension are 0; one matrix per member of the batch
+    const std::int32_t* rows;
+    const std::int32_t* columns;
+    const std::int32_t* leading_dimensions;
+    std::int32_t size_width, leading_dimension_width;
+
+    static constexpr std::int16_t batch_mode = 2;
+};
+static_assert(sizeof(GroupedLayout) <= 112);
+
 struct PreferenceDescriptor {
     std::uint32_t mark;
     std::uint32_t search_mode;

@@ -1,6 +1,9 @@
 // The stand-in of libcublasLt.so.13: the product.
 
 #include <algorithm>
+#include <array>
+#include <cstring>
+#include <utility>
 
 #include "cublaslt/algorithm.hpp"
 #include "environment.hpp"
@@ -51,7 +54,32 @@ BatchedMatrix batched(const void* data, const LayoutDescriptor& layout) {
     return {
         {data, static_cast<cudaDataType>(layout.type), layout.leading_dimension, layout.order == CUBLASLT_ORDER_ROW},
         layout.batch_stride,
-        layout.batch_mode == CUBLASLT_BATCH_MODE_POINTER_ARRAY};
+        layout.batch_mode != CUBLASLT_BATCH_MODE_STRIDED};
+}
+
+bool is_grouped(const LayoutDescriptor& layout) { return layout.batch_mode == GroupedLayout::batch_mode; }
+
+// Runs one product of each group, of the sizes that the device's memory has by then.
+void run_groups(const View& view, Gemm gemm, const std::array<GroupedLayout, 4>& layouts) {
+    const auto at = [&](const std::int32_t* array, std::int64_t group) {
+        std::int32_t value = 0;
+        std::memcpy(&value, view(array + group, sizeof value), sizeof value);
+        return value;
+    };
+    const auto advance = [](BatchedMatrix& matrix) {
+        matrix.matrix.data = static_cast<const std::byte*>(matrix.matrix.data) + sizeof(void*);
+    };
+    const std::int64_t count = std::exchange(gemm.batch_count, 1);
+    BatchedMatrix* const matrices[] = {&gemm.a, &gemm.b, &gemm.c, &gemm.d};
+    for (std::int64_t group = 0; group < count; ++group) {
+        gemm.m = at(layouts[3].rows, group);
+        gemm.n = at(layouts[3].columns, group);
+        gemm.k = at(gemm.trans_a == CUBLAS_OP_N ? layouts[0].columns : layouts[0].rows, group);
+        for (std::size_t i = 0; i < layouts.size(); ++i)
+            matrices[i]->matrix.leading_dimension = at(layouts[i].leading_dimensions, group);
+        run(view, gemm);
+        for (BatchedMatrix* matrix : matrices) advance(*matrix);
+    }
 }
 
 bool aligned(const void* address, std::uint32_t alignment) {
@@ -168,12 +196,14 @@ extern "C" cublasStatus_t CUBLASWINAPI cublasLtMatmul(
     const int compute_capability = handle->head.compute_capability;
     if (!lt_format(call.types, compute_capability)) return CUBLAS_STATUS_NOT_SUPPORTED;
 
-    const bool pointer_arrays = call.a->batch_mode == CUBLASLT_BATCH_MODE_POINTER_ARRAY;
+    const bool pointer_arrays = call.a->batch_mode != CUBLASLT_BATCH_MODE_STRIDED;
     const bool all_aligned = pointer_arrays || (aligned(A, 16) && aligned(B, 16) && aligned(C, 16) && aligned(D, 16));
     int id = fma_algorithm;
     status = choose(call, algorithm, compute_capability, all_aligned, workspace != nullptr, workspace_size, &id);
     if (status != CUBLAS_STATUS_SUCCESS) return status;
-    if (!environment().compute || call.d->rows == 0 || call.d->columns == 0) return CUBLAS_STATUS_SUCCESS;
+    const bool grouped = is_grouped(*call.d);
+    if (!environment().compute || (!grouped && (call.d->rows == 0 || call.d->columns == 0)))
+        return CUBLAS_STATUS_SUCCESS;
 
     const MatmulDescriptor operation = full_copy(*call.descriptor);
     const bool device_scalars = operation.pointer_mode == CUBLASLT_POINTER_MODE_DEVICE;
@@ -195,6 +225,16 @@ extern "C" cublasStatus_t CUBLASWINAPI cublasLtMatmul(
     gemm.alignment = alignment_of(id);
     status = add_epilogue(operation, call.types, &gemm);
     if (status != CUBLAS_STATUS_SUCCESS) return status;
+    if (grouped) {
+        std::array<GroupedLayout, 4> layouts{};
+        const LayoutDescriptor* const all[] = {call.a, call.b, call.c, call.d};
+        for (std::size_t i = 0; i < layouts.size(); ++i) {
+            if (!is_grouped(*all[i])) return CUBLAS_STATUS_INVALID_VALUE;
+            layouts[i] = *reinterpret_cast<const GroupedLayout*>(all[i]);
+        }
+        const auto kernel = [gemm, layouts](const View& view) { run_groups(view, gemm, layouts); };
+        return status_of(stand_in_launch(handle->head.device, reinterpret_cast<CUstream>(stream), kernel_of(kernel)));
+    }
     return status_of(stand_in_launch(handle->head.device, reinterpret_cast<CUstream>(stream),
                                      kernel_of([gemm](const View& view) { run(view, gemm); })));
 }
