@@ -1,5 +1,7 @@
-// Environment variables that change what cuBLAS does, above every setting of the program. cuBLAS reads them when
-// it is loaded or a handle is made, and programs set them just before; so the shim reads them then too.
+// Environment variables that change what cuBLAS does, above every setting of the program. cuBLAS reads them once in a
+// process, as it makes its first handle; what the program sets or unsets later has no effect. So the shim reads them
+// then, too. Where it does not see that moment (cublasXt and the interface before version 2 make handles by
+// themselves), TF32 counts as switched off only if it was so both at the start and at the first call that is seen.
 #pragma once
 
 #include <cstdint>
@@ -18,10 +20,12 @@ struct alignas(4) Environment {   // one word, so that threads read it atomicall
 /// Reads the variables that cuBLAS obeys from `NAME=value` entries up to a nullptr, as in `environ`.
 Environment read_environment(const char* const* entries);
 
-/// Returns the variables that cuBLAS obeys, as they were at the last new cuBLAS call site or handle.
+/// Returns the variables that cuBLAS obeys, as it has read them. Before its first handle, nothing is known to be set.
 Environment environment();
 
-/// Reads the environment again. If it has changed, counts a change of settings, so that calls are planned anew.
-void refresh_environment();
+/// Reads the environment, unless cuBLAS has done so. To be called at each new call site of cuBLAS, before the call.
+/// `makes_handle`: the call makes a handle. If anything is new, counts a change of settings, so that calls are planned
+/// anew.
+void note_environment(bool makes_handle);
 
 }  // namespace fp32shim::cublas

@@ -119,7 +119,8 @@ void say_not_searched(const Site& site) {
 }  // namespace
 
 void bind(Site& site) {
-    refresh_environment();
+    const bool is_state = !site.function->multiplies();
+    note_environment(is_state && site.function->state().effect == Effect::handle_created);
     site.cublas.library = library_of(*site.provider);
     site.cublas.route = route_of(*site.function->family);
     site.cublas.with_compute_type = find_with_compute_type(site);

@@ -3,7 +3,6 @@
 #include <linux/futex.h>
 #include <sys/mman.h>
 
-#include "shim/cublas/environment.hpp"
 #include "shim/memory/arena.hpp"
 #include "shim/thread/running.hpp"
 #include "system/raw_syscall.hpp"
@@ -100,7 +99,6 @@ Device device_of(HandleRecord& record) {
 }
 
 void note_handle_created(Handle handle) {
-    refresh_environment();
     if (handle == nullptr) return;
     HandleRecord& record = *find_or_make_record(handle);
     record.device.store(current_device(), std::memory_order_relaxed);

@@ -1,4 +1,4 @@
-// The environment that the stand-ins of cuBLAS and cublasLt obey, read at first use.
+// The environment that the stand-ins of cuBLAS and cublasLt obey, read once: as the first handle of either is made.
 #pragma once
 
 #include <map>

@@ -3,6 +3,7 @@
 #include <cstdlib>
 
 #include "cublas/launch.hpp"
+#include "environment.hpp"
 #include "handle_pool.hpp"
 
 using stand_in::alive;
@@ -49,8 +50,12 @@ cublasStatus_t set(cublasHandle_t handle, std::atomic<Value> cublasContext::*mem
 
 extern "C" {
 
+void stand_in_read_environment();
+
 cublasStatus_t CUBLASWINAPI cublasCreate_v2(cublasHandle_t* handle) {
     if (handle == nullptr) return CUBLAS_STATUS_INVALID_VALUE;
+    stand_in::environment();
+    stand_in_read_environment();
     cublasHandle_t fresh = pool().take();
     const cublasStatus_t status = stand_in::attach(&fresh->head);
     if (status != CUBLAS_STATUS_SUCCESS) {

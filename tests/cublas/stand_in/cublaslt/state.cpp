@@ -1,6 +1,7 @@
 // The stand-in of libcublasLt.so.13: handles, versions, names of states.
 
 #include "cublaslt/algorithm.hpp"
+#include "environment.hpp"
 #include "handle_pool.hpp"
 
 namespace {
@@ -35,6 +36,7 @@ extern "C" {
 
 cublasStatus_t CUBLASWINAPI cublasLtCreate(cublasLtHandle_t* handle) {
     if (handle == nullptr) return CUBLAS_STATUS_INVALID_VALUE;
+    stand_in::environment();
     cublasLtHandle_t fresh = pool().take();
     const cublasStatus_t status = stand_in::attach(&fresh->head);
     if (status != CUBLAS_STATUS_SUCCESS) {
@@ -44,6 +46,9 @@ cublasStatus_t CUBLASWINAPI cublasLtCreate(cublasLtHandle_t* handle) {
     *handle = fresh;
     return CUBLAS_STATUS_SUCCESS;
 }
+
+// For the first handle of libcublas, which is the first of cublasLt, too.
+__attribute__((visibility("default"))) void stand_in_read_environment() { stand_in::environment(); }
 
 cublasStatus_t CUBLASWINAPI cublasLtDestroy(cublasLtHandle_t handle) {
     if (handle == nullptr) return CUBLAS_STATUS_INVALID_VALUE;

@@ -1,0 +1,44 @@
+// Sets and unsets variables of the environment between its calls of cuBLAS, as `os.environ[...] = ...` does. Each
+// word is a step; a product prints its word and the format that its result has.
+//
+//   late_environment [NAME=VALUE | NAME= | create | tf32 | sgemm | gemm_ex | ssyrk]...
+//
+// `NAME=` unsets; `create` makes a handle, with which the steps after it are done; `tf32` sets its math mode.
+#include <cstdio>
+#include <cstdlib>
+#include <string>
+
+#include "format.hpp"
+#include "simple_product.hpp"
+
+namespace clients {
+namespace {
+
+int run(char** words) {
+    const Device device;
+    cublasHandle_t handle = nullptr;
+    for (; *words != nullptr; ++words) {
+        const std::string word = *words;
+        if (const std::size_t equals = word.find('='); equals != std::string::npos) {
+            const std::string name = word.substr(0, equals);
+            const std::string value = word.substr(equals + 1);
+            if ((value.empty() ? unsetenv(name.c_str()) : setenv(name.c_str(), value.c_str(), 1)) != 0) return 2;
+        } else if (word == "create") {
+            if (api().cublasCreate_v2(&handle) != CUBLAS_STATUS_SUCCESS) return 3;
+        } else if (word == "tf32") {
+            if (api().cublasSetMathMode(handle, CUBLAS_TF32_TENSOR_OP_MATH) != CUBLAS_STATUS_SUCCESS) return 3;
+        } else {
+            const SimpleProduct product(word == "sgemm"     ? Kind::sgemm
+                                        : word == "gemm_ex" ? Kind::gemm_ex
+                                                            : Kind::ssyrk);
+            if (product.multiply(handle) != CUBLAS_STATUS_SUCCESS) return 4;
+            std::printf("%s %s\n", word.c_str(), name_of(product.result().format));
+        }
+    }
+    return 0;
+}
+
+}  // namespace
+}  // namespace clients
+
+int main(int, char** argv) { return clients::run(argv + 1); }
