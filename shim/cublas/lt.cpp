@@ -39,14 +39,17 @@ bool has_everything_needed(const Library& library) {
            library.desc_init != nullptr;
 }
 
-/// Returns the format that an algorithm rounds operands to, by its capability flags; nullopt: they tell none.
-std::optional<Format> format_of_algorithm(const Library& library, const void* algorithm) {
+/// Returns the format that an algorithm for a compute type rounds operands to, by its capability flags; nullopt: they
+/// tell none. BF16x9 is made of BF16, so its algorithms have the flag of BF16; these compute types permit no plain
+/// BF16.
+std::optional<Format> format_of_algorithm(const Library& library, const void* algorithm, std::int32_t compute_type) {
     std::uint64_t flags = 0;
     if (library.algo_capability == nullptr || algorithm == nullptr ||
         !read(library.algo_capability, algorithm, capability_numerical_impl_flags, flags))
         return std::nullopt;
     if ((flags & impl_input_16f) != 0) return Format::fp16;
-    if ((flags & impl_input_16bf) != 0) return Format::bf16;
+    const bool permits_no_bf16 = compute_type == compute_32f || compute_type == compute_32f_emulated_16bfx9;
+    if ((flags & impl_input_16bf) != 0) return permits_no_bf16 ? Format::bf16x9 : Format::bf16;
     if ((flags & impl_input_tf32) != 0) return Format::tf32;
     if ((flags & impl_input_32f) != 0) return Format::fp32;
     return std::nullopt;
@@ -82,7 +85,7 @@ bool describe_request(const Library& library, const Parts& parts, const void* al
     if (asked.compute_type == 0) asked.compute_type = -1;
     // An algorithm that a search found for a changed compute type is not the program's choice: it will be replaced.
     if (!is_of_other_compute_type(algorithm, asked.compute_type))
-        asked.of_algorithm = format_of_algorithm(library, algorithm).value_or(Format::fp32);
+        asked.of_algorithm = format_of_algorithm(library, algorithm, asked.compute_type).value_or(Format::fp32);
     std::uint32_t batch_mode = batch_strided;
     read(library.layout_get, parts.a_layout, layout_batch_mode, batch_mode);
     product.pointers_are_in_arrays = batch_mode != batch_strided;
@@ -241,7 +244,7 @@ bool fitting_algorithm(const Library& library, const Parts& parts, const LtProdu
     const std::array<std::int64_t, 4> matrices = matrices_of(frame);
     const std::uint64_t alignment = alignment_of(matrices);
     const auto workspace_size = static_cast<std::uint64_t>(frame.word(argument_workspace_size));
-    const Format of_algorithm = format_of_algorithm(library, algorithm.data()).value_or(format);
+    const Format of_algorithm = format_of_algorithm(library, algorithm.data(), compute_type).value_or(format);
     const bool is_precise_enough = of_algorithm >= format || format == Format::bf16x9;
     FoundAlgorithm original;
     const bool is_known = recall_algorithm(algorithm, original);
@@ -281,8 +284,9 @@ std::int64_t call_matmul(const Site& site, const Frame& frame, const void* desc,
                                                frame.word(13), frame.word(14), frame.word(15));
 }
 
-std::optional<policy::Applied> actual_format(const Library& library, const void* algorithm) {
-    const std::optional<Format> format = format_of_algorithm(library, algorithm);
+std::optional<policy::Applied> actual_format(const Library& library, const void* algorithm,
+                                             std::int32_t compute_type) {
+    const std::optional<Format> format = format_of_algorithm(library, algorithm, compute_type);
     return format ? std::optional(applied_of(*format)) : std::nullopt;
 }
 
@@ -308,7 +312,7 @@ std::optional<std::int32_t> run_fitting(const Site& site, const Frame& frame, co
     const auto status = static_cast<std::int32_t>(call_matmul(site, frame, desc.address(), algorithm));
     obstacle = Reason::library_refused;
     if (is_refusal(status)) return std::nullopt;
-    if (tells_actual) done.actual = actual_format(library, algorithm);
+    if (tells_actual) done.actual = actual_format(library, algorithm, compute_type);
     return status;
 }
 
@@ -336,7 +340,8 @@ std::int32_t run(const Site& site, const Frame& frame, const Parts& parts, const
     }
     const auto status = static_cast<std::int32_t>(site.cublas.route->as_called(site.real, frame));
     if (!is_refusal(status) || status == status_alloc_failed) {
-        if (tells_actual && status == status_success) done.actual = actual_format(*site.cublas.library, algorithm);
+        if (tells_actual && status == status_success)
+            done.actual = actual_format(*site.cublas.library, algorithm, own_compute_type);
         return status;
     }
     // The algorithm may come from a search that the shim had changed, which is no longer remembered.

@@ -75,7 +75,10 @@ Plan make_plan(const Request& request, const policy::Decision& decision, policy:
     if (request.counted == Counted::observed) {
         plan.reason = Reason::observed;
     } else if (request.asked.road == Road::none) {
-        plan.reason = Reason::not_governable;
+        // cublasXt and the interface before version 2 have no math mode: FP32, but for the environment.
+        plan.asked = asked_format({.compute_capability = request.asked.compute_capability}, environment);
+        plan.change.format = plan.asked;
+        tell(plan, plan.asked, Reason::not_governable, environment);
     } else if (!request.handle_is_known) {
         plan.reason = Reason::unknown_handle;
     } else if (!is_known(request.asked)) {
@@ -103,7 +106,7 @@ Plan plan_unchanged(Plan plan, Reason reason, const Environment& environment) {
 }
 
 Plan plan_for_nothing(Plan plan) {
-    if (plan.applied == policy::Applied::unchanged) return plan;
+    if (plan.applied == policy::Applied::unchanged || plan.reason == Reason::not_governable) return plan;
     plan.change = {};
     plan.applied = policy::Applied::fp32;
     plan.reason = Reason::no_product;

@@ -544,7 +544,7 @@ def test_a_running_process_is_found_whatever_the_name_of_its_recording(tmp_path,
 @pytest.mark.parametrize("calls, at_least, status", [
     ([EXACT], "fp32", 0), ([EXACT, REFUSED], "fp32", 0), ([TF32], "tf32", 0), ([TF32], "fp32", 1),
     ([EXACT, TF32], "bf16x9", 1), ([EXACT, OBSERVED], "fp32", 3), ([TF32, OBSERVED], "fp32", 1), ([], "fp32", 3),
-    (["cublasXtSgemm:9:high:unchanged:not_governable:2"], "fp32", 3),
+    (["cublasXtSgemm:9:high:unchanged:not_governable:2"], "fp32", 3), (["cublasXtSgemm:9:high:fp32:not_governable:2"], "fp32", 0),
     (["cblas_sgemm:0:high:unchanged:no_product:2"], "fp32", 0),
     (["cublasSgemm_v2:9:bf16x9:bf16x9:as_requested:2"], "fp32", 1),
     (["cublasSgemm_v2:9:bf16x9:bf16x9:as_requested:2"], "bf16x9", 0),

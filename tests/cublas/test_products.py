@@ -97,7 +97,7 @@ when = { function = "cublas?trsm*" }
     result = run_client("products", policy=policy, exact=True, expect="tf32", only="*/cublas?trsm*",
                         env={"CLIENT_ASSUME_ALIGNED": "1", "CLIENT_LOWERS_SOLVES": "1"})
     assert {(d["applied"], d["reason"]) for d in result.decisions} == {
-        ("tf32", "as_requested"), ("fp32", "no_product"), ("unchanged", "not_governable")}
+        ("tf32", "as_requested"), ("fp32", "no_product"), ("fp32", "not_governable")}
 
 
 def test_auto_is_tf32_where_there_is_tf32():

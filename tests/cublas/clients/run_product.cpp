@@ -208,7 +208,11 @@ Groups make_groups(const std::vector<Problem>& problems) {
 /// The format that the decision has to name, where that is settled: what the policy wishes, and what the function
 /// can.
 std::optional<std::string> expected_applied(const ProductCase& product) {
-    if (product.road == Road::not_governable || product.road == Road::observed) return "unchanged";
+    if (product.road == Road::observed) return "unchanged";
+    // Such functions have no math mode: only the environment can change what they do.
+    if (product.road == Road::not_governable)
+        return std::getenv("CUBLAS_EMULATE_SINGLE_PRECISION") == nullptr ? std::optional<std::string>("fp32")
+                                                                         : std::nullopt;
     const auto wish = settings().wish();
     if (!wish || *wish == "fp32") return wish;
     const bool is_of_pointers = product.batching == Batching::arrays || product.batching == Batching::groups;

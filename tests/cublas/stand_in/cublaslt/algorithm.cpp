@@ -51,8 +51,10 @@ bool exists(int id, const Types& types, int compute_capability) {
     if (is_float8(types.a)) return id == 1 && compute_capability >= 89;
     const std::optional<Format> format = lt_format(types, compute_capability);
     if (!format) return false;
-    if (is_float32(types.a)) return id == fma_algorithm ? *format != Format::bf16x9 : *format != Format::fp32;
-    return id == fma_algorithm || (id == 1 && !is_pedantic(types.compute));
+    // Where only the environment asks for emulation, plain FP32 is there too.
+    if (id == fma_algorithm) return types.compute != CUBLAS_COMPUTE_32F_EMULATED_16BFX9 || *format != Format::bf16x9;
+    if (is_float32(types.a)) return *format != Format::fp32;
+    return id == 1 && !is_pedantic(types.compute);
 }
 
 Format format_of(int id, const Types& types, int compute_capability) {
