@@ -339,6 +339,7 @@ std::int32_t run(const Site& site, const Frame& frame, const Parts& parts, const
         if (const auto status = run_with_another_algorithm()) return *status;
     }
     const auto status = static_cast<std::int32_t>(site.cublas.route->as_called(site.real, frame));
+    if (status == status_alloc_failed && obstacle == Reason::library_refused) done.detail = no_memory_as_called;
     if (!is_refusal(status) || status == status_alloc_failed) {
         if (tells_actual && status == status_success)
             done.actual = actual_format(*site.cublas.library, algorithm, own_compute_type);

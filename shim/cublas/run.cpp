@@ -34,6 +34,7 @@ std::int32_t run(const Site& site, const Frame& frame, const Product& product, c
     const bool is_invalid = is_refusal(status) && status != status_alloc_failed;
     done =
         done_unchanged(site, plan, is_invalid ? policy::Reason::invalid_arguments : policy::Reason::library_refused);
+    if (status == status_alloc_failed) done.detail = no_memory_as_called;
     return status;
 }
 

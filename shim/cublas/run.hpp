@@ -1,6 +1,8 @@
 // The fourth step of a cuBLAS call: running it, changed or as the program made it.
 #pragma once
 
+#include <string_view>
+
 #include "shim/cublas/plan.hpp"
 #include "shim/cublas/routes.hpp"
 
@@ -13,6 +15,10 @@ inline bool is_refusal(std::int32_t status) {
     return status == status_alloc_failed || status == status_invalid_value || status == status_arch_mismatch ||
            status == status_not_supported;
 }
+
+/// Detail of a call that lacked memory in the format of the decision, and as the program made it, too.
+inline constexpr std::string_view no_memory_as_called =
+    "nor was there memory for the call as made; a stream that was being captured cannot be captured on";
 
 inline std::int32_t call_as_called(const Site& site, const Frame& frame) {
     return static_cast<std::int32_t>(site.cublas.route->as_called(site.real, frame));

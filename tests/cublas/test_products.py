@@ -187,6 +187,14 @@ def test_a_product_that_lacks_memory_in_a_fast_format_runs_as_called(precision):
         ("fp32", "forward", "library_refused", 0)}
 
 
+def test_a_product_that_lacks_memory_as_called_too_says_that_no_retry_helps():
+    result = run_client("late_environment", "create", "sgemm", "gemm_ex", precision="high", fast="no_memory_at_all")
+    assert result.stdout.splitlines() == ["sgemm status 3", "gemm_ex status 3"]
+    assert {(d["how"], d["reason"], d["status"], d["detail"]) for d in result.decisions} == {
+        ("forward", "library_refused", 3,
+         "nor was there memory for the call as made; a stream that was being captured cannot be captured on")}
+
+
 @pytest.mark.parametrize("emulation", EMULATIONS)
 @pytest.mark.parametrize("strict", STRICT)
 def test_float32_is_float32_against_emulation(strict, emulation):

@@ -1,5 +1,5 @@
 // Sets and unsets variables of the environment between its calls of cuBLAS, as `os.environ[...] = ...` does. Each
-// word is a step; a product prints its word and the format that its result has.
+// word is a step; a product prints its word, and the format that its result has or the status of its failure.
 //
 //   late_environment [NAME=VALUE | NAME= | create | tf32 | sgemm | gemm_ex | ssyrk]...
 //
@@ -31,8 +31,11 @@ int run(char** words) {
             const SimpleProduct product(word == "sgemm"     ? Kind::sgemm
                                         : word == "gemm_ex" ? Kind::gemm_ex
                                                             : Kind::ssyrk);
-            if (product.multiply(handle) != CUBLAS_STATUS_SUCCESS) return 4;
-            std::printf("%s %s\n", word.c_str(), name_of(product.result().format));
+            const cublasStatus_t status = product.multiply(handle);
+            if (status == CUBLAS_STATUS_SUCCESS)
+                std::printf("%s %s\n", word.c_str(), name_of(product.result().format));
+            else
+                std::printf("%s status %d\n", word.c_str(), status);
         }
     }
     return 0;

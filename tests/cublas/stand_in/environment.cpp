@@ -18,7 +18,8 @@ Environment read() {
     result.emulate_single = variable("CUBLAS_EMULATE_SINGLE_PRECISION") == "1";
     result.emulate_eagerly = variable("CUBLAS_EMULATION_STRATEGY") == "eager";
     result.fast_honoured = variable("STAND_IN_FAST") != "ignored";
-    result.fast_lacks_memory = variable("STAND_IN_FAST") == "no_memory";
+    result.lacks_memory = variable("STAND_IN_FAST") == "no_memory_at_all";
+    result.fast_lacks_memory = variable("STAND_IN_FAST") == "no_memory" || result.lacks_memory;
     result.compute = variable("STAND_IN_KERNELS") != "none";
     std::istringstream rows{std::string(variable("STAND_IN_ASSUME"))};
     for (std::string row; std::getline(rows, row, ',');) {

@@ -12,6 +12,7 @@ struct Environment {
     bool emulate_eagerly = false;    // CUBLAS_EMULATION_STRATEGY=eager
     bool fast_honoured = true;       // STAND_IN_FAST=honoured|ignored: whether permitted formats are really used
     bool fast_lacks_memory = false;  // STAND_IN_FAST=no_memory: gemm in less than FP32 is refused with ALLOC_FAILED
+    bool lacks_memory = false;       // STAND_IN_FAST=no_memory_at_all: gemm in FP32, too
     bool compute = true;             // STAND_IN_KERNELS=compute|none
     std::map<std::string, std::string> assume;  // STAND_IN_ASSUME=row=answer,row=answer
 };

@@ -88,7 +88,8 @@ cublasStatus_t through_lt(cublasHandle_t handle, const GemmCall& call, Format fo
 cublasStatus_t run(Caller caller, const GemmCall& call, const Request& request) {
     const std::optional<Format> format = permitted_format(request);
     if (!format) return CUBLAS_STATUS_NOT_SUPPORTED;
-    if (environment().fast_lacks_memory && *format < Format::bf16x9 && *format != Format::fp32)
+    if (environment().lacks_memory ||
+        (environment().fast_lacks_memory && *format < Format::bf16x9 && *format != Format::fp32))
         return CUBLAS_STATUS_ALLOC_FAILED;
     if (!environment().compute || call.m == 0 || call.n == 0 || call.batch_count == 0) return CUBLAS_STATUS_SUCCESS;
     cublasHandle_t const handle = caller.handle;
@@ -147,7 +148,8 @@ cublasStatus_t grouped(cublasHandle_t handle, const Groups<Integer>& groups, Req
     if (handle->pointer_mode.load() == CUBLAS_POINTER_MODE_DEVICE) return CUBLAS_STATUS_NOT_SUPPORTED;
     const std::optional<Format> format = permitted_format(request);
     if (!format) return CUBLAS_STATUS_NOT_SUPPORTED;
-    if (environment().fast_lacks_memory && *format < Format::bf16x9 && *format != Format::fp32)
+    if (environment().lacks_memory ||
+        (environment().fast_lacks_memory && *format < Format::bf16x9 && *format != Format::fp32))
         return CUBLAS_STATUS_ALLOC_FAILED;
     std::vector<Gemm> gemms;
     std::int64_t first = 0;

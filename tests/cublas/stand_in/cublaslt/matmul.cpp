@@ -221,7 +221,8 @@ extern "C" cublasStatus_t CUBLASWINAPI cublasLtMatmul(
     gemm.c = batched(C, *call.c);
     gemm.d = batched(D, *call.d);
     gemm.rounding = {format_of(id, call.types, compute_capability), tf32_ties(compute_capability)};
-    if (environment().fast_lacks_memory && gemm.rounding.format != Format::fp32) return CUBLAS_STATUS_ALLOC_FAILED;
+    if (environment().lacks_memory || (environment().fast_lacks_memory && gemm.rounding.format != Format::fp32))
+        return CUBLAS_STATUS_ALLOC_FAILED;
     gemm.alignment = alignment_of(id);
     status = add_epilogue(operation, call.types, &gemm);
     if (status != CUBLAS_STATUS_SUCCESS) return status;
