@@ -68,6 +68,7 @@ struct Rule {
     Precision precision = Precision::native;
     /// Present: run at the cheapest format, from `precision` up, that audits have kept within it.
     std::optional<Tolerance> tolerance;
+    bool lower_guarded = false;   ///< lets CUDA calls that are PEDANTIC, or in PyTorch's NoTF32Guard, run below FP32
     bool assume_aligned = false;  ///< lets CUDA batches given by arrays of pointers run below FP32
     Conditions when;
     Conditions unless;

@@ -133,6 +133,7 @@ constexpr Key<Rule> rule_keys[] = {
     {"name", string_into<&Rule::name>},
     {"precision", read_precision},
     {"assume_aligned", boolean_into<&Rule::assume_aligned>},
+    {"lower_guarded", boolean_into<&Rule::lower_guarded>},
     {"when", [](const Entry& entry, Rule& rule, Report& r) { read_conditions(entry, rule.when, r); }},
     {"unless", [](const Entry& entry, Rule& rule, Report& r) { read_conditions(entry, rule.unless, r); }},
 };

@@ -160,10 +160,6 @@ Wish within_reach(const Asked& asked, const Environment& environment, Wish wish)
     return wish;
 }
 
-bool is_pedantic(const Asked& asked) {
-    return asked.compute_type == compute_32f_pedantic || (asked.compute_type == 0 && has_pedantic_mode(asked));
-}
-
 /// Returns the value of the first entry that begins with `name`, as getenv() does; empty if there is none.
 std::string_view first_value(const char* const* entries, std::string_view name) {
     for (; entries != nullptr && *entries != nullptr; ++entries) {
@@ -205,6 +201,10 @@ bool is_known(const Asked& asked) {
                                       compute_32f_emulated_16bfx9};
     return std::find(std::begin(types), std::end(types), asked.compute_type) != std::end(types) &&
            is_known_algorithm(asked.algorithm);
+}
+
+bool is_pedantic(const Asked& asked) {
+    return asked.compute_type == compute_32f_pedantic || (asked.compute_type == 0 && has_pedantic_mode(asked));
 }
 
 bool depends_on_mode(const Asked& asked) { return asked.compute_type == 0 || asked.compute_type == compute_32f; }

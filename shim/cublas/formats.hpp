@@ -49,6 +49,10 @@ bool is_known(const Asked& asked);
 /// Returns false if the math mode has bits that the shim does not know. Such bits are taken to allow any format.
 bool has_known_mode(const Asked& asked);
 
+/// Returns true if the call is PEDANTIC, by its compute type or, where it has none, by the handle's math mode: the
+/// program keeps FP32 expressly.
+bool is_pedantic(const Asked& asked);
+
 /// Returns true if the format depends on the handle's math mode, and not on the call's compute type alone.
 bool depends_on_mode(const Asked& asked);
 

@@ -5,6 +5,7 @@
 #include "shim/cublas/express.hpp"
 #include "shim/cublas/lt.hpp"
 #include "shim/cublas/run.hpp"
+#include "shim/cublas/torch_guard.hpp"
 #include "shim/loader/provider.hpp"
 #include "shim/thread/running.hpp"
 #include "system/line_writer.hpp"
@@ -121,6 +122,7 @@ void say_not_searched(const Site& site) {
 void bind(Site& site) {
     const bool is_state = !site.function->multiplies();
     note_environment(is_state && site.function->state().effect == Effect::handle_created);
+    find_torch_guard(site);
     site.cublas.library = library_of(*site.provider);
     site.cublas.route = route_of(*site.function->family);
     site.cublas.with_compute_type = find_with_compute_type(site);
@@ -152,6 +154,10 @@ CallOutcome govern(Site& site, const Frame& frame, const Settings& in_force, std
     }
     HandleLockGuard guard(product.handle);  // to the end of the call nobody changes the handle's math mode
     describe_request(site, frame, settings_key(static_cast<std::uint16_t>(change_count), in_force.id), product);
+    if (may_be_guarded(site) && is_inside_torch_guard()) {
+        product.is_guarded = true;
+        product.key = key_unknown;  // no plan is kept: the next call from here may come from outside the guard
+    }
     const Plan* const kept = kept_plan(site, product);
     if (kept == nullptr && in_force.audits) return govern_with_audits(site, frame, product, in_force, guard);
     Plan plan = kept != nullptr ? *kept : new_plan(site, product, in_force, in_words);

@@ -13,6 +13,7 @@
 #include "shim/cublas/lt_descriptor.hpp"
 #include "shim/cublas/lt_search.hpp"
 #include "shim/cublas/run.hpp"
+#include "shim/cublas/torch_guard.hpp"
 #include "shim/thread/running.hpp"
 #include "system/hash.hpp"
 
@@ -138,6 +139,7 @@ bool describe(const Site& site, const Parts& parts, const void* algorithm, LtPro
         !describe_request(library, parts, algorithm, product))
         return false;
     if (product.counted == Counted::not_at_all) return true;
+    product.is_guarded = may_be_guarded(site) && is_inside_torch_guard();
     call.dtype = product.dtype;
     describe_sizes(library, parts, call);
     return true;

@@ -52,7 +52,8 @@ bool names(const std::vector<std::string>& globs, const Names& names_it) {
 }
 
 /// Returns the reason why this decision must not lower a call's precision; as_requested: it may. A rule lowers calls
-/// of a protected library only if its caller pattern names that library, and other solves only if it names trsm.
+/// of a protected library only if its caller pattern names that library, other solves only if it names trsm, and
+/// calls that the program keeps at FP32 expressly only if it says so.
 Reason forbids_lowering(const Request& request, const policy::Decision& decision, const policy::Policy& policy) {
     const policy::Rule* rule = decision.rule < 0 ? nullptr : &policy.rules[static_cast<std::size_t>(decision.rule)];
     const ProtectedCaller* caller = protected_caller(request.caller);
@@ -62,6 +63,8 @@ Reason forbids_lowering(const Request& request, const policy::Decision& decision
     if (caller != nullptr && !caller_is_named) return caller->reason;
     const bool function_is_named = rule != nullptr && names(rule->when.function, contains_trsm);
     if (request.is_solve && !function_is_named && !caller_is_named) return Reason::protected_call;
+    if ((request.is_guarded || is_pedantic(request.asked)) && (rule == nullptr || !rule->lower_guarded))
+        return Reason::guarded;
     const bool vouches_for_alignment = rule != nullptr && rule->assume_aligned;
     return request.pointers_are_in_arrays && !vouches_for_alignment ? Reason::alignment : Reason::as_requested;
 }

@@ -23,6 +23,7 @@ struct Request {
     bool handle_is_known = true;
     bool pointers_are_in_arrays = false;  ///< operands are arrays of pointers
     bool is_solve = false;                ///< trsm and its batches
+    bool is_guarded = false;              ///< called inside PyTorch's NoTF32Guard
     std::string_view caller{};            ///< base name of the calling object
     Asked asked;
 };

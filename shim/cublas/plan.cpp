@@ -1,6 +1,7 @@
 #include "shim/cublas/plan.hpp"
 
 #include "shim/cublas/environment.hpp"
+#include "shim/cublas/torch_guard.hpp"
 #include "shim/memory/arena.hpp"
 #include "system/hash.hpp"
 
@@ -53,8 +54,8 @@ void keep_plan(Site& site, const Product& product, const Plan& plan, const Setti
                            product.device.compute_capability != 0 &&  // device_of asks for it again
                            !depends_on_mode({.compute_type = compute_type});
     const bool is_recorded = in_force.recording != nullptr;
-    const bool is_watched =
-        (in_force.logs() && !is_recorded) || site.by_importers || !is_cublas_library(site.provider);
+    const bool is_watched = (in_force.logs() && !is_recorded) || site.by_importers ||
+                            !is_cublas_library(site.provider) || may_be_guarded(site);
     const std::uint64_t lane = is_simple && !is_watched ? express_bit | (is_recorded ? recorded_bit : 0) : 0;
     site.cublas.plan.store(kept_bit | lane | number << number_shift | product.key, std::memory_order_release);
 }
@@ -67,6 +68,7 @@ Plan plan_decision(const Site& site, const Product& product, const policy::Decis
                           .handle_is_known = product.handle != nullptr,
                           .pointers_are_in_arrays = product.pointers_are_in_arrays,
                           .is_solve = site.function->product().operation == blas::Operation::trsm,
+                          .is_guarded = product.is_guarded,
                           .caller = site.caller_name(),
                           .asked = product.asked};
     return make_plan(request, decision, floor_in_force(in_force), environment(), in_force.policy);

@@ -20,6 +20,7 @@ struct Product {
     Counted counted = Counted::governed;
     policy::Dtype dtype = policy::Dtype::float32;
     bool pointers_are_in_arrays = false;  ///< operands are arrays of pointers
+    bool is_guarded = false;              ///< called inside PyTorch's NoTF32Guard
     HandleRecord* handle = nullptr;       ///< nullptr: unknown
     Device device;                        ///< device of the handle
     std::uint64_t key = key_unknown;      ///< key under which its plan is cached, see plan_key.hpp

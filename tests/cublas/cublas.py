@@ -27,8 +27,8 @@ COMPUTE_CAPABILITIES = ["7.5", "8.0", "9.0", "10.0"]
 PRECISIONS = ["native", "highest", "high", "medium"]
 
 # cublasMath_t, cublasComputeType_t and cublasGemmAlgo_t
-TENSOR_OP, TF32_MODE, BF16X9_MODE = 1, 3, 4
-COMPUTE_32F, FAST_16F, FAST_16BF, FAST_TF32, EMULATED_16BFX9 = 68, 74, 75, 77, 78
+TENSOR_OP, PEDANTIC_MODE, TF32_MODE, BF16X9_MODE = 1, 2, 3, 4
+COMPUTE_32F, PEDANTIC, FAST_16F, FAST_16BF, FAST_TF32, EMULATED_16BFX9 = 68, 69, 74, 75, 77, 78
 TENSOR_OP_ALGORITHM = 99
 
 # Differ from run to run, or are of the program rather than of its calls.

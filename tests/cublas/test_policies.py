@@ -2,8 +2,8 @@
 
 import pytest
 
-from cublas import (BF16X9_MODE, CLIENTS, COMPUTE_CAPABILITIES, FAST_16F, FAST_TF32, STAND_IN, TENSOR_OP, need, products,
-                    run_client)
+from cublas import (BF16X9_MODE, CLIENTS, COMPUTE_CAPABILITIES, FAST_16F, FAST_TF32, PEDANTIC, PEDANTIC_MODE, STAND_IN, TENSOR_OP,
+                    need, products, recorded, run_client)
 
 GEMM = "*/cublasSgemm_v2__float32"
 BF16X9 = """schema = 1
@@ -124,6 +124,45 @@ def test_products_of_libraries_that_frameworks_protect_are_lowered_only_by_rules
         assert applied(policy=rule) == [("tf32", "as_requested"), ("fp32", "protected_call")]
     named = f'schema = 1\n[[rule]]\nname = "it"\nprecision = "high"\nwhen = {{ caller = "lib{library}*" }}\n'
     assert applied(policy=named) == [("fp32", "as_requested"), ("tf32", "as_requested")]
+
+
+LOWERING = 'schema = 1\n[[rule]]\nname = "all"\nprecision = "high"\n'
+
+
+@pytest.mark.parametrize("keeps", [{"compute_type": PEDANTIC}, {"math_mode": PEDANTIC_MODE}], ids=["type", "mode"])
+@pytest.mark.parametrize("settings, lowers", [({"precision": "high"}, False), ({"policy": LOWERING}, False),
+                                              ({"policy": LOWERING + "lower_guarded = true\n"}, True)],
+                         ids=["default", "rule", "rule that says so"])
+def test_pedantic_products_are_lowered_only_by_rules_that_say_so(keeps, settings, lowers):
+    functions = "cublasGemmEx" if "compute_type" in keeps else "cublasSgemm_v2"
+    result = run_client("products", exact=True, expect="tf32" if lowers else "fp32", only=f"*RunsInTheFormat*/{functions}__float32",
+                        **keeps, **settings)
+    assert seen(result, "applied", "reason") == {("tf32", "as_requested") if lowers else ("fp32", "guarded")}
+
+
+def test_a_pedantic_product_of_cublaslt_is_kept():
+    result = run_client("lt", precision="high", compute_type=PEDANTIC, exact=True, expect="fp32", only="*ProductsWithoutAnAlgorithmRun")
+    assert seen(result, "applied", "reason") == {("fp32", "guarded")}
+
+
+@pytest.mark.parametrize("log", ["JSON", "recording"])
+@pytest.mark.parametrize("settings, lowers", [({"precision": "high"}, False),
+                                              ({"policy": LOWERING + "lower_guarded = true\n"}, True)],
+                         ids=["default", "rule that says so"])
+def test_products_inside_torchs_guard_are_lowered_only_by_rules_that_say_so(tmp_path, settings, lowers, log):
+    """The guard of the stand-in for libtorch_cpu is in force at every second product."""
+    probe = CLIENTS / "libtorch_cuda_probe.so"
+    need(probe.exists(), f"{probe} was not built")
+    if log == "JSON":
+        decisions = run_client("solver", probe, 200, **settings).decisions[1:]
+        assert [d["applied"] for d in decisions] == ["tf32", "tf32" if lowers else "fp32"] * 100
+        assert {d["reason"] for d in decisions[1::2]} == {"as_requested" if lowers else "guarded"}
+    else:
+        name = tmp_path / "run.fp32rec"
+        run_client("solver", probe, 200, env={"FP32_MATMUL_LOG": name}, **settings)
+        calls = {(row["applied"], row["reason"]): row["calls"] for row in recorded(name) if row["caller"] == probe.name}
+        assert calls == ({("tf32", "as_requested"): 200} if lowers else
+                         {("tf32", "as_requested"): 100, ("fp32", "guarded"): 100})
 
 
 def test_rules_see_functions_sizes_and_devices():

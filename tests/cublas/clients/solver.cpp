@@ -1,7 +1,10 @@
 // One product twice: called by the program, and called by a library of cuSOLVER's name or the one that is named.
+//
+//   solver [LIBRARY [COUNT]]   COUNT: how often the library calls it
 #include <dlfcn.h>
 
 #include <cstdio>
+#include <cstdlib>
 #include <vector>
 
 #include "device.hpp"
@@ -34,7 +37,8 @@ int main(int argc, char** argv) {
     if (api().cublasSetMathMode(handle, settings().math_mode) != CUBLAS_STATUS_SUCCESS) return 1;
     std::printf("program %d\n", api().cublasSgemm_v2(handle, CUBLAS_OP_N, CUBLAS_OP_N, order, order, order, &one,
                                                      left, order, right, order, &zero, result, order));
-    std::printf("solver %d\n", multiply(handle, order, &one, left, right, &zero, result));
+    for (int i = 0; i < (argc > 2 ? std::atoi(argv[2]) : 1); ++i)
+        std::printf("solver %d\n", multiply(handle, order, &one, left, right, &zero, result));
     api().cuCtxSynchronize();
     return api().cublasDestroy_v2(handle) == CUBLAS_STATUS_SUCCESS ? 0 : 1;
 }

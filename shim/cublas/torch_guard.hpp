@@ -1,0 +1,18 @@
+// PyTorch's at::NoTF32Guard: code inside it (pinv, batched LU, the gradient of SVD) keeps float32, whatever the
+// program allows elsewhere.
+#pragma once
+
+#include "shim/site.hpp"
+
+namespace fp32shim::cublas {
+
+/// Looks for PyTorch's function that tells, if one of its libraries calls from this new site.
+void find_torch_guard(const Site& site);
+
+/// Returns true if calls of this site may come from inside the guard.
+bool may_be_guarded(const Site& site);
+
+/// Returns true if the calling thread is inside the guard. Precondition: may_be_guarded(site).
+bool is_inside_torch_guard();
+
+}  // namespace fp32shim::cublas
