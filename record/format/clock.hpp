@@ -20,12 +20,10 @@ void leave_counter(std::uint64_t ticks_per_second);
 /// kernel's.
 void leave_counter_if_it_traps();
 
-/// Returns the processor's counter, which has one constant rate on all processors. The processor may read it before
-/// or after neighbouring instructions.
-inline std::uint64_t ticks() {
+/// Reads the processor's counter, which has one constant rate on all processors. The processor may read it before or
+/// after neighbouring instructions. Precondition: !counter_traps.
+inline std::uint64_t counter() {
 #if defined(__x86_64__)
-    if (counter_traps.load(std::memory_order_relaxed)) [[unlikely]]
-        return ticks_by_clock();
     return __rdtsc();
 #elif defined(__aarch64__)
     std::uint64_t value;
@@ -34,6 +32,13 @@ inline std::uint64_t ticks() {
 #else
 #error "fp32shim supports x86-64 and aarch64"
 #endif
+}
+
+/// Returns the counter, or where it traps what it would be.
+inline std::uint64_t ticks() {
+    if (counter_traps.load(std::memory_order_relaxed)) [[unlikely]]
+        return ticks_by_clock();
+    return counter();
 }
 
 /// The processor's counter and the kernel's clocks at one moment.

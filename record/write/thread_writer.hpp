@@ -46,7 +46,8 @@ class alignas(64) ThreadWriter {
 
     [[gnu::always_inline]] bool has_place_for_event() const { return next_event_ != events_end_; }
     /// Returns true if an event can be dropped at once: less than a second ago there was no space for events.
-    [[gnu::always_inline]] bool drops_events() const { return ring_ != nullptr && ticks() < retry_at_; }
+    /// Precondition: !counter_traps.
+    [[gnu::always_inline]] bool drops_events() const { return ring_ != nullptr && counter() < retry_at_; }
     [[gnu::always_inline]] void drop_event() {
         const std::atomic_ref dropped(ring_->header.dropped);
         dropped.store(dropped.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);

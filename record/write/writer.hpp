@@ -338,7 +338,8 @@ inline bool Recording::times_next(ThreadWriter& writer, std::uint64_t key) const
 [[gnu::always_inline]] inline bool Recording::count_untimed(ThreadWriter& writer, std::uint64_t key,
                                                             bool with_event) const {
     constexpr auto relaxed = std::memory_order_relaxed;
-    if (writer.is_busy_.load(relaxed)) return false;
+    // An event needs a time, and nothing may be called here: the express lane comes this way.
+    if (writer.is_busy_.load(relaxed) || (with_event && counter_traps.load(relaxed))) return false;
     writer.is_busy_.store(true, relaxed);
     std::atomic_signal_fence(std::memory_order_seq_cst);
     bool is_counted = false;
@@ -353,7 +354,7 @@ inline bool Recording::times_next(ThreadWriter& writer, std::uint64_t key) const
             if (!has_room) [[unlikely]]
                 writer.drop_event();
             else if (with_event)
-                writer.put_event(ticks(), format::make_duration_row(format::untimed, counters.row_plus_one - 1));
+                writer.put_event(counter(), format::make_duration_row(format::untimed, counters.row_plus_one - 1));
             is_counted = true;
         }
     }

@@ -19,7 +19,8 @@ from libraries import STAND_IN, exports, need  # noqa: E402
 from shim import intercepted_functions  # noqa: E402
 
 # Rows that only libraries newer than the toolkit's can have.
-ONLY_IN_13_10 = {"cublasLtMatmulAlgoCheckForStream", "cublasLtMatmulAlgoGetHeuristicForStream"}
+ONLY_IN_13_10 = {"cublasLtGroupedMatrixLayoutCreate", "cublasLtMatmulAlgoCheckForStream",
+                 "cublasLtMatmulAlgoGetHeuristicForStream"}
 
 
 def expand(pattern):
