@@ -55,8 +55,8 @@ json conditions(const policy::Conditions& all) {
 std::string essence(const policy::Policy& policy, std::uint16_t pins) {
     json rules = json::array();
     for (const policy::Rule& rule : policy.rules)
-        rules.push_back(
-            json::array({rule.precision, rule.assume_aligned, rule.lower_guarded, conditions(rule.when), conditions(rule.unless)}));
+        rules.push_back(json::array({rule.precision, rule.assume_aligned, rule.lower_guarded, conditions(rule.when),
+                                     conditions(rule.unless)}));
     const json all = json::array({policy.default_precision, policy.floor, policy.allow_bf16x9,
                                   policy.min_compute_capability, policy.pedantic, pins, rules});
     return all.dump(-1, ' ', false, json::error_handler_t::replace);
