@@ -9,6 +9,7 @@
 #include "record/format/clock.hpp"
 #include "shim/loader/next_definition.hpp"
 #include "shim/settings/settings.hpp"
+#include "system/signal_hold.hpp"
 #include "system/stderr_line.hpp"
 
 namespace fp32shim {
@@ -26,13 +27,14 @@ void leave_counter_for_clock() {
 /// Products may follow, also for the first time: they must find all that they need.
 void prepare_for_strict_seccomp() {
     const Settings& before = settings();
-    if (before.forward_everything) return;
+    if (before.forward_everything) return system::SignalHold::hold_no_more();
     // Products on a GPU need system calls, so only those on a CPU can follow.
     if (before.logs() || before.policy.cpu_mode != policy::CpuMode::off)
         system::stderr_line(
             "the program enters strict seccomp, which allows next to no system call; its products run as without "
             "fp32shim from now on, and are not recorded");
     forward_from_now_on();
+    system::SignalHold::hold_no_more();
 }
 
 }  // namespace

@@ -47,7 +47,7 @@ class ForkSafeLock {
     std::atomic<std::uint32_t> waited_in_vain_{0};  // the process in which a thread did
 };
 
-/// Acquires a lock, with SignalHold::all blocked, for the object's lifetime. Converts to false if acquiring failed.
+/// Acquires a lock, under a SignalHold, for the object's lifetime. Converts to false if acquiring failed.
 class HeldLock {
   public:
     explicit HeldLock(ForkSafeLock& lock) : lock_(lock), is_held_(lock.acquire()) {}
@@ -59,7 +59,7 @@ class HeldLock {
     explicit operator bool() const { return is_held_; }
 
   private:
-    const SignalHold hold_{SignalHold::all};
+    const SignalHold hold_;
     ForkSafeLock& lock_;
     const bool is_held_;
 };

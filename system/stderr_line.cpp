@@ -52,6 +52,12 @@ class Pieces {
     char escapes_[most_escapes * longest_escape];
 };
 
+/// Waits until standard error takes a line, however long a full pipe does not. Signals come through meanwhile.
+void wait_for_room() {
+    pollfd descriptor = {STDERR_FILENO, POLLOUT, 0};
+    raw::uninterrupted([&] { return raw::syscall6(SYS_ppoll, &descriptor, 1, 0, 0, 0, 0); });
+}
+
 }  // namespace
 
 void stderr_line(std::string_view text) {
@@ -59,7 +65,8 @@ void stderr_line(std::string_view text) {
     line.add("fp32shim: ");
     line.add_escaped(text);
     line.add("\n");
-    const SignalHold hold(SignalHold::by_writing);
+    wait_for_room();
+    const WriteHold hold;
     const long result = raw::uninterrupted([&] { return raw::writev(STDERR_FILENO, line.parts(), line.count()); });
     if (result == -EPIPE) hold.take_back(SIGPIPE);
     if (result == -EFBIG) hold.take_back(SIGXFSZ);

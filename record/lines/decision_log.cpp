@@ -147,7 +147,7 @@ int DecisionLog::put(LogBuffer buffer, std::size_t size) {
     const std::size_t begin = after_torn ? 0 : 1;
     const std::size_t end = 1 + size;
 
-    const system::SignalHold hold(system::SignalHold::by_writing);
+    const system::WriteHold hold;
     std::size_t position = begin;
     while (position < end) {
         const long result = system::raw::uninterrupted(

@@ -198,7 +198,7 @@ int open_children_file(const ChildrenFile& file) {
 }
 
 int note_child(const ChildrenFile& file, const UnseenChild& child, ChildEvent event) {
-    const system::SignalHold hold(system::SignalHold::all);
+    const system::SignalHold hold;
     const int descriptor = open_children_file(file);
     if (descriptor < 0) return -descriptor;
     const int error = with_header(descriptor, [&](Header& header) { note_child(header, child, event); });

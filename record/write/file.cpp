@@ -64,7 +64,7 @@ long map(void* at, std::size_t size, int flags, int descriptor, std::uint64_t of
 /// Runs a system call that writes, and keeps signals that it causes from the program. Returns its result.
 template <class Call>
 long without_signals(Call call) {
-    const system::SignalHold hold(system::SignalHold::by_writing);
+    const system::WriteHold hold;
     const long result = raw::uninterrupted(call);
     if (result == -EFBIG) hold.take_back(SIGXFSZ);
     return result;

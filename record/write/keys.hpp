@@ -15,7 +15,7 @@ using CountersNumber = std::uint32_t;
 inline constexpr std::uint32_t counters_place_bits = 10;
 static_assert(format::CounterSegment::capacity < 1U << counters_place_bits);
 
-/// Maps keys to counters. Part of a ThreadWriter, whose is_busy_ guards it. All zeros is an empty table: a forked
+/// Maps keys to counters. Part of a ThreadWriter, whose use_ guards it. All zeros is an empty table: a forked
 /// child begins with one, since the kernel zeroes the ThreadWriter there, and does not map the table's entries.
 ///
 /// Open addressing: a key is at its first index or behind it, without a free entry between. At most half of the

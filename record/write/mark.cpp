@@ -101,7 +101,7 @@ int Mark::write(const ChildrenFile& file, std::uint16_t pins) const {
     MarkSegment& segment = pages_->segment;
     segment.noted_ns = raw::realtime_ns();
     segment.pins = pins;
-    const system::SignalHold hold(system::SignalHold::all);
+    const system::SignalHold hold;
     const int descriptor = open_children_file(file);
     if (descriptor < 0) return -descriptor;
     int error = 0;

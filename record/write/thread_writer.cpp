@@ -6,6 +6,7 @@
 #include "record/write/lost_pages.hpp"
 #include "record/write/memory.hpp"
 #include "system/raw_syscall.hpp"
+#include "system/signal_hold.hpp"
 
 namespace fp32shim::record {
 
@@ -120,13 +121,20 @@ void ThreadWriter::begin_counters(RecordingFile& file, const RecordingFile::Segm
 template <class Entry>
 Entry* ThreadWriter::next_entry(RecordingFile& file, CallRecords<Entry>& records, SegmentKind kind) {
     ++records.wanted;
-    if (records.segment != nullptr && records.used < format::Segment<Entry>::capacity)
-        return &records.segment->entries[records.used++];
-    if (ticks() < records.retry_at) return nullptr;
+    const bool is_full = records.segment == nullptr || records.used == format::Segment<Entry>::capacity;
+    if (is_full && !begin_records(file, records, kind)) return nullptr;
+    return &records.segment->entries[records.used++];
+}
+
+/// Makes the next segment for records about calls. Returns false if there is no space.
+template <class Entry>
+bool ThreadWriter::begin_records(RecordingFile& file, CallRecords<Entry>& records, SegmentKind kind) {
+    if (ticks() < records.retry_at) return false;
+    const system::SignalHold hold;
     auto* const segment = static_cast<format::Segment<Entry>*>(file.map_new_segment_for_calls().address);
     if (segment == nullptr) {
         records.retry_at = file.in_a_second();
-        return nullptr;
+        return false;
     }
     // Full: nobody stores to it any more.
     if (records.segment != nullptr) {
@@ -138,8 +146,8 @@ Entry* ThreadWriter::next_entry(RecordingFile& file, CallRecords<Entry>& records
     segment->header.thread = thread_;
     file.publish(segment->header, kind);
     records.segment = segment;
-    records.used = 1;
-    return &segment->entries[0];
+    records.used = 0;
+    return true;
 }
 
 template format::AuditRecord* ThreadWriter::next_entry(RecordingFile& file, CallRecords<format::AuditRecord>& records,

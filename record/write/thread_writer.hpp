@@ -10,6 +10,7 @@
 #include "record/format/format.hpp"
 #include "record/write/file.hpp"
 #include "record/write/keys.hpp"
+#include "system/in_use.hpp"
 
 namespace fp32shim::record {
 
@@ -36,7 +37,7 @@ class alignas(64) ThreadWriter {
     format::CounterRecord& counters(CountersNumber number) const {
         return counter_segments_[number >> counters_place_bits]->entries[number & ((1U << counters_place_bits) - 1)];
     }
-    /// Returns the counters of a key; nullptr: it is not known. Precondition: the caller has set is_busy_.
+    /// Returns the counters of a key; nullptr: it is not known. Precondition: the caller uses the writer.
     [[gnu::always_inline]] format::CounterRecord* find_counters(std::uint64_t key) {
         const CountersNumber number = keys_.find(key);
         return number == KnownKeys::none ? nullptr : &counters(number);
@@ -73,6 +74,8 @@ class alignas(64) ThreadWriter {
     /// Returns the next unused entry for a record about a call; nullptr: there is no space.
     template <class Entry>
     Entry* next_entry(RecordingFile& file, CallRecords<Entry>& records, format::SegmentKind kind);
+    template <class Entry>
+    bool begin_records(RecordingFile& file, CallRecords<Entry>& records, format::SegmentKind kind);
 
     CountersNumber find_by_row(std::uint32_t row) const;
     void insert_by_row(CountersNumber counters);
@@ -82,7 +85,7 @@ class alignas(64) ThreadWriter {
     bool has_room_for_counters(RecordingFile& file);
 
     // Invariant: next_event_ and events_end_ lie in the ring, or both are null.
-    std::atomic<bool> is_busy_;  // the members below are in use: a signal handler must leave them alone
+    system::InUse use_;  // of the members below
     KnownKeys keys_;
     format::EventRecord* next_event_;
     format::EventRecord* events_end_;
@@ -92,6 +95,7 @@ class alignas(64) ThreadWriter {
     std::int32_t thread_;
     std::uint32_t slot_;
     ThreadWriter* next_;                   // in Recording::writers_
+    ThreadWriter* beside_;                 // for calls that find this one in use; see Recording::writer_beside()
     std::uint32_t counter_segment_count_;  // 0: the writer has no slot, as in a forked child
     std::uint32_t counters_used_;          // entries of the newest segment of counters
     std::uint32_t counters_room_;          // bytes of that segment that have disk space

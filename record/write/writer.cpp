@@ -8,6 +8,7 @@
 #include <cstring>
 #include <new>
 #include <type_traits>
+#include <utility>
 
 #include "record/format/audit_fields.hpp"
 #include "record/format/fingerprint_fields.hpp"
@@ -292,6 +293,14 @@ ThreadWriter* Recording::attach() {
 }
 
 void Recording::detach(ThreadWriter* writer) {
+    while (writer != nullptr) {
+        ThreadWriter* const beside = std::exchange(writer->beside_, nullptr);
+        detach_one(writer);
+        writer = beside;
+    }
+}
+
+void Recording::detach_one(ThreadWriter* writer) {
     if (writer->counter_segment_count_ == 0) {
         unmap_pages(writer, sizeof(ThreadWriter));
     } else {
@@ -302,7 +311,7 @@ void Recording::detach(ThreadWriter* writer) {
 
 /// Assigns a writer that has a slot to the calling thread, and notes the thread's id in the file.
 void Recording::change_thread(ThreadWriter& writer) {
-    writer.is_busy_.store(false, std::memory_order_relaxed);
+    writer.use_.end();
     const std::int32_t thread = system::raw::gettid();
     if (thread == writer.thread_) return;
     writer.thread_ = thread;
@@ -341,6 +350,7 @@ void Recording::note_uncounted(bool with_event) {
 
 void Recording::count_slowly(ThreadWriter& writer, std::uint64_t key, std::uint64_t begin, std::uint64_t end,
                              bool with_event, const DecisionEvent& decision) {
+    const system::SignalHold hold;
     if (writer.counter_segment_count_ == 0 && !make_ready(writer)) return note_uncounted(with_event);
     if (!file_.is_open()) return;  // of a lost file no row can be found again: each look would add one
     refine_ticks_per_second(end);
@@ -357,13 +367,21 @@ void Recording::count_slowly(ThreadWriter& writer, std::uint64_t key, std::uint6
     if (with_event) add_event(writer, counters, begin, end);
 }
 
-/// Counts a product of a signal handler that interrupted count(), by another writer: the thread's own is in use.
-void Recording::count_beside(ThreadWriter&, std::uint64_t key, std::uint64_t begin, std::uint64_t end,
+/// Counts a call that finds the thread's writer in use, by another one.
+void Recording::count_beside(ThreadWriter& used, std::uint64_t key, std::uint64_t begin, std::uint64_t end,
                              bool with_event, const DecisionEvent& decision) {
-    ThreadWriter* writer = attach();
+    ThreadWriter* const writer = writer_beside(used);
     if (writer == nullptr) return note_uncounted(with_event);
     count(*writer, key, begin, end, with_event, [&](DecisionEvent& described) { described = decision; });
-    detach(writer);
+}
+
+/// Returns the writer that a thread uses for calls that find `writer` in use: those of a signal handler that
+/// interrupted count(), and those that are made deeper in the stack than one that a handler left by siglongjmp. It is
+/// kept, since a program may leave thousands of calls. nullptr: no memory.
+ThreadWriter* Recording::writer_beside(ThreadWriter& writer) {
+    const system::SignalHold hold;
+    if (writer.beside_ == nullptr) writer.beside_ = attach();
+    return writer.beside_;
 }
 
 /// Adds a record about a call. `fill(entry)` sets all but its time and row. One without space counts as `lost`.
@@ -374,9 +392,7 @@ void Recording::add_record(ThreadWriter& writer, std::uint64_t key, std::uint64_
         if (ensure_own_file()) add_relaxed(header()->*lost, 1);
     };
     // A signal handler may multiply while its thread is writing.
-    if (writer.is_busy_.load(std::memory_order_relaxed)) return lose();
-    writer.is_busy_.store(true, std::memory_order_relaxed);
-    std::atomic_signal_fence(std::memory_order_seq_cst);
+    if (!writer.use_.begin()) return lose();
     // Unknown where a row of its own found no room, or the process was forked meanwhile.
     const CounterRecord* const counters = writer.find_counters(key);
     Entry* const entry = counters == nullptr ? nullptr : writer.next_entry(file_, records, kind);
@@ -385,8 +401,7 @@ void Recording::add_record(ThreadWriter& writer, std::uint64_t key, std::uint64_
         fill(*entry);
         std::atomic_ref(entry->time).store(time, std::memory_order_release);
     }
-    std::atomic_signal_fence(std::memory_order_seq_cst);
-    writer.is_busy_.store(false, std::memory_order_relaxed);
+    writer.use_.end();
     if (entry == nullptr) lose();
 }
 
@@ -422,6 +437,7 @@ bool Recording::find_room_for_events(ThreadWriter& writer) {
 
 /// Calls find_room_for_events(). If that finds no room, counts the event as dropped and returns false.
 bool Recording::make_room_for_events(ThreadWriter& writer) {
+    const system::SignalHold hold;
     if (find_room_for_events(writer)) return true;
     if (writer.ring_ == nullptr) {
         add_relaxed(header()->uncounted_events, 1);

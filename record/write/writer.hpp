@@ -19,7 +19,9 @@
 // one. Not supported: a signal handler that forks while its thread is inside count(), and a child that then returns
 // from that handler.
 //
-// Signals: a handler that multiplies while its own thread is inside count() uses another slot for that call.
+// Signals: a handler that multiplies while its own thread is inside count() uses another slot for that call. A
+// handler may leave count() by siglongjmp: the next call finds that the use has ended (system/in_use.hpp). What must
+// be whole (tables, files, mappings) is changed with signals held.
 #pragma once
 
 #include <atomic>
@@ -105,9 +107,9 @@ class Recording {
     Recording& operator=(const Recording&) = delete;
 
     /// Returns a writer for the calling thread: a new one, or one that an earlier thread has left. nullptr: no
-    /// memory. Thread-safe, lock-free, async-signal-safe.
+    /// memory. Thread-safe, lock-free, async-signal-safe. To be called, and its result kept, with signals held.
     ThreadWriter* attach();
-    /// Takes back the writer of a thread that ends, for a later thread. Thread-safe, lock-free.
+    /// Takes back the writer of a thread that ends, for a later thread. Thread-safe, lock-free. Likewise.
     void detach(ThreadWriter* writer);
 
     static constexpr std::uint64_t not_timed = 0;  ///< `begin` for count(): the call was not timed
@@ -203,6 +205,8 @@ class Recording {
 
     bool make_ready(ThreadWriter& writer);
     void change_thread(ThreadWriter& writer);
+    void detach_one(ThreadWriter* writer);
+    ThreadWriter* writer_beside(ThreadWriter& writer);
     void count_slowly(ThreadWriter& writer, std::uint64_t key, std::uint64_t begin, std::uint64_t end,
                       bool with_event, const DecisionEvent& decision);
     void count_beside(ThreadWriter& interrupted, std::uint64_t key, std::uint64_t begin, std::uint64_t end,
@@ -290,10 +294,8 @@ void Recording::count(ThreadWriter& writer, std::uint64_t key, std::uint64_t beg
         describe(decision);
         (this->*slowly)(writer, key, begin, end, with_event, decision);
     };
-    if (writer.is_busy_.load(std::memory_order_relaxed)) [[unlikely]]
+    if (!writer.use_.begin()) [[unlikely]]
         return count_described(&Recording::count_beside);
-    writer.is_busy_.store(true, std::memory_order_relaxed);
-    std::atomic_signal_fence(std::memory_order_seq_cst);
     if (format::CounterRecord* counters = writer.find_counters(key)) [[likely]] {
         add_call(*counters, begin, end);
         if (with_event) add_event(writer, *counters, begin, end);
@@ -302,18 +304,14 @@ void Recording::count(ThreadWriter& writer, std::uint64_t key, std::uint64_t beg
     } else {
         count_described(&Recording::count_slowly);
     }
-    std::atomic_signal_fence(std::memory_order_seq_cst);
-    writer.is_busy_.store(false, std::memory_order_relaxed);
+    writer.use_.end();
 }
 
 /// Returns the counters of a key; nullptr: unknown key, or call by a signal handler that interrupted a look-up.
 inline format::CounterRecord* Recording::counters_of(ThreadWriter& writer, std::uint64_t key) {
-    if (writer.is_busy_.load(std::memory_order_relaxed)) return nullptr;
-    writer.is_busy_.store(true, std::memory_order_relaxed);
-    std::atomic_signal_fence(std::memory_order_seq_cst);
+    if (!writer.use_.begin()) return nullptr;
     format::CounterRecord* const counters = writer.find_counters(key);
-    std::atomic_signal_fence(std::memory_order_seq_cst);
-    writer.is_busy_.store(false, std::memory_order_relaxed);
+    writer.use_.end();
     return counters;
 }
 
@@ -339,9 +337,7 @@ inline bool Recording::times_next(ThreadWriter& writer, std::uint64_t key) const
                                                             bool with_event) const {
     constexpr auto relaxed = std::memory_order_relaxed;
     // An event needs a time, and nothing may be called here: the express lane comes this way.
-    if (writer.is_busy_.load(relaxed) || (with_event && counter_traps.load(relaxed))) return false;
-    writer.is_busy_.store(true, relaxed);
-    std::atomic_signal_fence(std::memory_order_seq_cst);
+    if ((with_event && counter_traps.load(relaxed)) || !writer.use_.begin_if_free()) return false;
     bool is_counted = false;
     if (format::CounterRecord* const known = writer.find_counters(key)) {
         format::CounterRecord& counters = *known;
@@ -358,8 +354,7 @@ inline bool Recording::times_next(ThreadWriter& writer, std::uint64_t key) const
             is_counted = true;
         }
     }
-    std::atomic_signal_fence(std::memory_order_seq_cst);
-    writer.is_busy_.store(false, relaxed);
+    writer.use_.end();
     return is_counted;
 }
 

@@ -27,7 +27,7 @@ void say_nonfinite(const Site& site, const Settings& in_force, const policy::Mat
     ThreadContext* const context = thread_context();
     if (context == nullptr) return system::stderr_line("a product made NaN or infinity of finite operands");
     // The program's own lines of the log use the same buffer, also from signal handlers.
-    const system::SignalHold hold{system::SignalHold::all};
+    const system::SignalHold hold;
     const std::span<char> buffer(context->log_buffer);
     system::LineWriter line(buffer);
     line.text("first NaN or infinity from finite operands: ");

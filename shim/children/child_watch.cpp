@@ -329,7 +329,7 @@ bool shares_parents_memory() {
 void keep_children_file() {
     if (!watches_children() || start.children_folder.empty() || has_another_root.load(std::memory_order_relaxed))
         return;
-    const system::SignalHold hold(system::SignalHold::all);
+    const system::SignalHold hold;
     // Not its folder: a descriptor of a folder outside is a way out of any jail that the program enters.
     const int file = record::open_children_file(runs_file());
     if (file >= 0) children_file.keep(file);

@@ -3,12 +3,12 @@
 #pragma once
 
 #include <array>
-#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
 
 #include "policy/decide.hpp"
+#include "system/in_use.hpp"
 
 namespace fp32shim {
 
@@ -31,16 +31,16 @@ struct DecisionKey {
 class KeptDecisions {
   public:
     std::optional<policy::Decision> find(const DecisionKey& key) {
-        const Use use(in_use_);
-        if (!use.is_mine()) return std::nullopt;
+        const system::Use use(in_use_);
+        if (!use) return std::nullopt;
         for (const Entry& entry : set_of(key))
             if (entry.key == key) return entry.decision;
         return std::nullopt;
     }
     /// Stores a decision; replaces an older one if there is no free entry.
     void keep(const DecisionKey& key, const policy::Decision& decision) {
-        const Use use(in_use_);
-        if (!use.is_mine()) return;
+        const system::Use use(in_use_);
+        if (!use) return;
         Set& set = set_of(key);
         for (Entry& entry : set) {
             if (entry.key.site != 0 && is_current(entry.key, key)) continue;
@@ -59,25 +59,6 @@ class KeptDecisions {
     };
     using Set = std::array<Entry, ways>;
 
-    class Use {
-      public:
-        explicit Use(std::atomic<bool>& in_use) : in_use_(in_use), is_mine_(!in_use.load(std::memory_order_relaxed)) {
-            if (is_mine_) in_use_.store(true, std::memory_order_relaxed);
-            std::atomic_signal_fence(std::memory_order_seq_cst);
-        }
-        ~Use() {
-            std::atomic_signal_fence(std::memory_order_seq_cst);
-            if (is_mine_) in_use_.store(false, std::memory_order_relaxed);
-        }
-        Use(const Use&) = delete;
-        Use& operator=(const Use&) = delete;
-        bool is_mine() const { return is_mine_; }
-
-      private:
-        std::atomic<bool>& in_use_;
-        bool is_mine_;
-    };
-
     static bool is_current(const DecisionKey& kept, const DecisionKey& now) {
         return kept.generation == now.generation && kept.change_count == now.change_count;
     }
@@ -92,7 +73,7 @@ class KeptDecisions {
         return sets_[(sum ^ sum >> 32) * 0x9e3779b97f4a7c15U >> (64 - set_bits)];
     }
 
-    std::atomic<bool> in_use_;
+    system::InUse in_use_;
     unsigned next_victim_;
     std::array<Set, std::size_t{1} << set_bits> sets_;
 };

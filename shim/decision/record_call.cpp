@@ -75,6 +75,17 @@ std::uint64_t key_of(const Site& site, const Settings& in_force, const policy::M
     return hash.value();
 }
 
+/// Gives back the thread's writer in another recording, and gets one in this one.
+[[gnu::noinline, gnu::cold]] void change_writer(ThreadContext& context, record::Recording& recording) {
+    const system::SignalHold hold;
+    if (context.writer != nullptr && context.recording != &recording) {
+        context.writer_change_count = 0;
+        context.recording->detach(std::exchange(context.writer, nullptr));
+    }
+    context.recording = &recording;
+    if (context.writer == nullptr) context.writer = recording.attach();
+}
+
 [[gnu::always_inline]] inline void count_in_recording(const Site& site, const Settings& in_force,
                                                       const policy::MatmulCall& call,
                                                       const policy::Decision& decision, const Done& done,
@@ -83,15 +94,7 @@ std::uint64_t key_of(const Site& site, const Settings& in_force, const policy::M
     record::Recording& recording = *in_force.recording;
     ThreadContext* context = thread_context();
     if (context == nullptr) return recording.note_uncounted(in_force.log_every_call);
-    if (context->recording != &recording && context->writer != nullptr) {
-        // The writer is forgotten first: a signal handler that multiplies must not give it back a second time.
-        record::Recording* const before = context->recording;
-        record::ThreadWriter* const left = std::exchange(context->writer, nullptr);
-        context->writer_change_count = 0;
-        before->detach(left);
-    }
-    context->recording = &recording;
-    if (context->writer == nullptr) context->writer = recording.attach();
+    if (context->recording != &recording || context->writer == nullptr) change_writer(*context, recording);
     if (context->writer == nullptr) return recording.note_uncounted(in_force.log_every_call);
     if (key.value == 0) {
         key.value = key_of(site, in_force, call, decision, done);
@@ -131,7 +134,7 @@ void record_call(const Site& site, const Settings& in_force, const policy::Matmu
     ThreadContext* context = thread_context();
     if (context == nullptr) return;
     // A signal handler that multiplies must not write into the line that it interrupted.
-    const system::SignalHold hold{system::SignalHold::all};
+    const system::SignalHold hold;
     if (in_force.log != nullptr) in_force.log->write(event, record::LogBuffer(context->log_buffer));
     if (in_force.log_to_stderr) system::stderr_line(record::format_decision_text(event, context->log_buffer));
 }

@@ -63,7 +63,7 @@ void* known_entry(FunctionIndex function, void* address) {
 
 void* dlsym_entry_for(FunctionIndex function, void* address) {
     if (void* known = known_entry(function, address)) return known;
-    const system::SignalHold hold{system::SignalHold::all};
+    const system::SignalHold hold;
     if (!lock.acquire()) return nullptr;
     void* code = take_entry(function, address);
     lock.release();

@@ -9,6 +9,7 @@
 #include "shim/settings/read_settings.hpp"
 #include "system/fork_safe_lock.hpp"
 #include "system/raw_syscall.hpp"
+#include "system/signal_hold.hpp"
 #include "system/this_process.hpp"
 
 // A program built with the thread sanitizer sees the shim's use of the C library (malloc, memcmp), but not its
@@ -45,13 +46,16 @@ void put_in_force(const Settings* settings) {
     settings_in_force.store(settings, std::memory_order_release);
 }
 
-/// Runs a function that reads settings while the thread cannot be cancelled: reading files is a cancellation point,
-/// other threads wait for this one, and a thread must not unwind out of the extra stack that it reads on.
+/// Runs a function that reads settings, which a thread must not leave half done, since others wait for it: it cannot
+/// be cancelled, although reading files is a cancellation point, and no signal handler can leave it by siglongjmp.
 template <class Function>
-auto without_cancellation(Function function) {
+auto without_interruption(Function function) {
     int cancel_state = 0;
     pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel_state);
-    const auto result = function();
+    const auto result = [&] {
+        const system::SignalHold hold;
+        return function();
+    }();
     pthread_setcancelstate(cancel_state, nullptr);  // no destructor: the thread may end here
     return result;
 }
@@ -132,7 +136,7 @@ bool end_search() {
 const Settings& settings() {
     const Settings* current = settings_in_force.load(std::memory_order_acquire);
     if (__tsan_acquire != nullptr) __tsan_acquire(&settings_in_force);
-    return current != nullptr ? *current : *without_cancellation(read_first_settings);
+    return current != nullptr ? *current : *without_interruption(read_first_settings);
 }
 
 record::Recording* own_recording() {
@@ -171,7 +175,7 @@ bool read_settings_again() {
 
 bool reload_settings() {
     settings();
-    return without_cancellation(read_settings_again);
+    return without_interruption(read_settings_again);
 }
 
 void forward_from_now_on() {

@@ -15,6 +15,7 @@
 #include "shim/sites/make_site.hpp"
 #include "shim/sites/site_table.hpp"
 #include "shim/thread/running.hpp"
+#include "system/signal_hold.hpp"
 
 namespace fp32shim {
 namespace {
@@ -69,6 +70,8 @@ Site* find_site(EntryIndex entry, std::uintptr_t return_address) {
         site = from_ourselves ? nullptr : take_over_site(entry, return_address);
     }
     if (site == nullptr) {
+        // A handler that left this by siglongjmp would leave a site that no other call finds, and its memory.
+        const system::SignalHold hold;
         call_when_settings_change(refresh_sites);
         site = make_site(entry, return_address, on_behalf_of);
         if (!is_known_share(*site)) {

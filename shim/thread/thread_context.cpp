@@ -7,6 +7,7 @@
 #include <new>
 
 #include "shim/where/native/native_stack.hpp"
+#include "system/signal_hold.hpp"
 
 namespace fp32shim {
 
@@ -21,6 +22,7 @@ void* map_pages(std::size_t size) {
 }
 
 void unmap(void* context) {
+    const system::SignalHold hold;
     current_thread_context = nullptr;
     auto* ending = static_cast<ThreadContext*>(context);
     if (ending->writer != nullptr) ending->recording->detach(ending->writer);
@@ -48,14 +50,10 @@ template <class Part>
 Part* made_part(Part* ThreadContext::*member) {
     ThreadContext* const context = thread_context();
     if (context == nullptr || context->*member != nullptr) return context == nullptr ? nullptr : context->*member;
-    void* pages = map_pages(sizeof(Part));
-    if (pages == nullptr) return nullptr;
-    Part* first = nullptr;
-    if (__atomic_compare_exchange_n(&(context->*member), &first, static_cast<Part*>(pages), false, __ATOMIC_RELAXED,
-                                    __ATOMIC_RELAXED))
-        return static_cast<Part*>(pages);  // zeros are an empty object
-    munmap(pages, sizeof(Part));
-    return first;  // a signal handler multiplied since we looked
+    // With signals held: a handler may multiply too, or leave by siglongjmp.
+    const system::SignalHold hold;
+    if (context->*member == nullptr) context->*member = static_cast<Part*>(map_pages(sizeof(Part)));
+    return context->*member;  // zeros are an empty object
 }
 
 }  // namespace
@@ -66,15 +64,11 @@ where::UnwindCache* unwind_cache() { return made_part(&ThreadContext::unwinds); 
 
 ThreadContext* thread_context() {
     if (current_thread_context != nullptr) return current_thread_context;
+    const system::SignalHold hold;  // likewise
+    if (current_thread_context != nullptr) return current_thread_context;
     void* pages = map_pages(sizeof(ThreadContext));
     if (pages == nullptr) return nullptr;
-    auto* const fresh = new (pages) ThreadContext;
-    ThreadContext* first = nullptr;
-    if (!__atomic_compare_exchange_n(&current_thread_context, &first, fresh, false, __ATOMIC_RELAXED,
-                                     __ATOMIC_RELAXED)) {
-        munmap(pages, sizeof(ThreadContext));
-        return first;  // a signal handler multiplied since we looked: its context is the thread's
-    }
+    current_thread_context = new (pages) ThreadContext;
     const int key = thread_exit_key();
     if (key >= 0) pthread_setspecific(static_cast<pthread_key_t>(key), current_thread_context);
     return current_thread_context;

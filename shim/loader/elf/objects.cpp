@@ -11,6 +11,7 @@
 
 #include "system/inline_text.hpp"
 #include "system/raw_syscall.hpp"
+#include "system/signal_hold.hpp"
 #include "system/this_process.hpp"
 
 // The dynamic section of this library, which link.h declares: the linker defines it in every shared object.
@@ -287,6 +288,7 @@ const link_map* own_object() {
 // Asks the kernel to read there a set of signals, which wait for a moment. No sandbox refuses that, and valgrind
 // says nothing about it.
 bool is_readable(ElfW(Addr) address) {
+    const system::SignalHold hold;  // a handler that left this function would leave it its mask
     std::uint64_t before = 0;
     const long result =
         system::raw::syscall6(SYS_rt_sigprocmask, SIG_BLOCK, static_cast<long>(address & ~ElfW(Addr){7}),

@@ -6,9 +6,12 @@
 
 #include <cstdint>
 
+#include "system/signal_hold.hpp"
+
 namespace fp32shim::elf {
 
-/// Guard to hold while the loader's list and the objects' tables are read.
+/// Guard to hold while the loader's list and the objects' tables are read. Holds signals: a handler that left it by
+/// siglongjmp would leave every dlclose waiting for it.
 class Reading {
   public:
     Reading();
@@ -17,6 +20,7 @@ class Reading {
     Reading& operator=(const Reading&) = delete;
 
   private:
+    const system::SignalHold hold_;
     std::uint32_t process_;
 };
 

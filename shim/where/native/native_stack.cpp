@@ -9,6 +9,7 @@
 #include "shim/loader/elf/objects.hpp"
 #include "shim/loader/elf/readers.hpp"
 #include "shim/loader/loaded_object.hpp"
+#include "system/signal_hold.hpp"
 
 namespace fp32shim::where {
 namespace {
@@ -267,7 +268,7 @@ std::optional<NativeStack::End> step(const FrameRule& rule, StackMemory& memory,
             break;
         }
     }
-    if (cache != nullptr) cache->pages = memory.pages();
+    if (cache != nullptr) cache->keep_pages(memory.pages());
     stack.key = (key ^ static_cast<std::uint64_t>(stack.end)) * random_factors[0];
     return is_whole;
 }
@@ -277,16 +278,15 @@ std::optional<NativeStack::End> step(const FrameRule& rule, StackMemory& memory,
 [[gnu::noinline, gnu::cold]] const Entry& UnwindCache::find(std::uintptr_t instruction, std::uint64_t stamp,
                                                             Entry& spare) {
     spare = find_entry(instruction, stamp);
-    if (is_storing_.load(std::memory_order_relaxed) || stamp == 0) return spare;
-    is_storing_.store(true, std::memory_order_relaxed);
-    std::atomic_signal_fence(std::memory_order_seq_cst);
-    Entry& kept = entries_[place_of(instruction)];
-    kept.instruction = 0;
-    std::atomic_signal_fence(std::memory_order_seq_cst);
-    kept = spare;
-    std::atomic_signal_fence(std::memory_order_seq_cst);
-    is_storing_.store(false, std::memory_order_relaxed);
+    if (stamp == 0) return spare;
+    const system::SignalHold hold;
+    entries_[place_of(instruction)] = spare;
     return spare;
+}
+
+[[gnu::noinline, gnu::cold]] void UnwindCache::replace_pages(Pages found) {
+    const system::SignalHold hold;
+    pages = found;
 }
 
 [[gnu::noinline]] void read_native_stack(std::size_t most, UnwindCache* cache, NativeStack& stack) {

@@ -9,7 +9,6 @@
 #pragma once
 
 #include <array>
-#include <atomic>
 #include <cstddef>
 #include <cstdint>
 
@@ -52,6 +51,8 @@ class UnwindCache {
     /// The pages of a stack that are known to be readable.
     struct Pages {
         std::uintptr_t begin, end;
+
+        bool operator==(const Pages&) const = default;
     };
 
     /// Returns the entry of an address: a kept one, or `spare`. If a signal handler that multiplies replaces a kept
@@ -59,6 +60,11 @@ class UnwindCache {
     const Entry& entry_of(std::uintptr_t instruction, std::uint64_t stamp, Entry& spare) {
         const Entry& kept = entries_[place_of(instruction)];
         return kept.instruction == instruction && kept.stamp == stamp ? kept : find(instruction, stamp, spare);
+    }
+
+    /// Keeps the pages for the next stack.
+    void keep_pages(Pages found) {
+        if (found != pages) replace_pages(found);
     }
 
     Pages pages;
@@ -70,8 +76,8 @@ class UnwindCache {
         return instruction * 0x9e3779b97f4a7c15U >> (64 - entry_bits);
     }
     const Entry& find(std::uintptr_t instruction, std::uint64_t stamp, Entry& spare);
+    void replace_pages(Pages found);
 
-    std::atomic<bool> is_storing_;
     std::array<Entry, std::size_t{1} << entry_bits> entries_;
 };
 

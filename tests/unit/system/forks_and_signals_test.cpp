@@ -11,6 +11,7 @@
 
 #include "../in_child.hpp"
 #include "system/fork_safe_lock.hpp"
+#include "system/in_use.hpp"
 #include "system/signal_hold.hpp"
 #include "system/stderr_line.hpp"
 #include "system/this_process.hpp"
@@ -104,7 +105,7 @@ TEST(SignalHold, LeavesAProgramThatMapsItsMemoryOnDemandItsFaults) {
                   struct sigaction action {};
                   action.sa_handler = [](int) { mprotect(page, 4096, PROT_READ | PROT_WRITE); };
                   sigaction(SIGSEGV, &action, nullptr);
-                  const SignalHold hold(SignalHold::all);
+                  const SignalHold hold;
                   *const_cast<volatile char*>(page) = 1;
               }),
               0);
@@ -143,12 +144,59 @@ TEST(OncePerProcess, IsFirstOnceInEveryProcess) {
               0);
 }
 
+[[gnu::noinline]] bool begin_deeper(InUse& thing) {
+    char frame[256];
+    __asm__ volatile("" : : "r"(frame) : "memory");
+    const bool has_begun = thing.begin();
+    __asm__ volatile("" : : "r"(frame) : "memory");
+    return has_begun;
+}
+
+TEST(InUse, GivesAThingToOneUserAtATime) {
+    InUse thing{};
+    ASSERT_TRUE(thing.begin());
+    EXPECT_FALSE(begin_deeper(thing)) << "as a signal handler would ask";
+    thing.end();
+    EXPECT_TRUE(begin_deeper(thing));
+}
+
+TEST(InUse, TakesAUseForEndedOnceItsCodeWasLeft) {
+    InUse thing{};
+    ASSERT_TRUE(begin_deeper(thing));
+    EXPECT_FALSE(thing.begin_if_free());
+    EXPECT_TRUE(thing.begin());
+    thing.end();
+    EXPECT_TRUE(thing.begin_if_free());
+}
+
+TEST(InUse, LeavesAThingToTheCodeThatAHandlerOnAnAlternateStackInterrupted) {
+    // Above and below this thread's stack, as the loader and the heap may place it.
+    static InUse thing{};
+    static bool has_begun = true;
+    for (const bool is_above : {false, true}) {
+        char frame[1 << 16];
+        static char far_away[1 << 16];
+        const stack_t alternate{.ss_sp = is_above ? frame : far_away, .ss_flags = 0, .ss_size = sizeof frame};
+        std::thread([&] {
+            ASSERT_EQ(sigaltstack(&alternate, nullptr), 0);
+            struct sigaction action {};
+            action.sa_flags = SA_ONSTACK;
+            action.sa_handler = [](int) { has_begun = thing.begin(); };
+            ASSERT_EQ(sigaction(SIGUSR1, &action, nullptr), 0);
+            ASSERT_TRUE(thing.begin());
+            pthread_kill(pthread_self(), SIGUSR1);
+            thing.end();
+        }).join();
+        EXPECT_FALSE(has_begun);
+    }
+}
+
 TEST(SignalHold, KeepsAnArrivingSignalForLater) {
     EXPECT_EQ(in_child([] {
                   static volatile sig_atomic_t seen = 0;
                   signal(SIGUSR1, [](int) { seen = seen + 1; });
                   {
-                      const SignalHold hold(SignalHold::all);
+                      const SignalHold hold;
                       raise(SIGUSR1);
                       EXPECT_EQ(seen, 0);
                   }
