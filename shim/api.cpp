@@ -164,6 +164,11 @@ int fp32shim_pop_scope(void) {
     return context != nullptr && context->scopes.pop() ? FP32SHIM_OK : FP32SHIM_SCOPE_MISMATCH;
 }
 
+int fp32shim_scope_depth(void) {
+    const ThreadContext* const context = existing_thread_context();
+    return context == nullptr ? 0 : context->scopes.pushed();
+}
+
 int fp32shim_reload_policy(void) {
     const ErrnoKeeper keep;
     if (!is_active()) return FP32SHIM_NOT_ACTIVE;

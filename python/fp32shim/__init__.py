@@ -110,11 +110,13 @@ def scope(label: str, precision: str | None = None, floor: str | None = None) ->
     Where given, they run at `precision`, never below `floor`. Nested labels are joined by '/'. A rule of the policy wins
     over `precision`; `floor` adds to the floors around it. Raises FP32ShimError for an unknown name, or too deep a nesting.
     """
-    opened = _call("fp32shim_push_scope", label, precision, floor)
+    # KeyboardInterrupt may come right behind the push: the number of open scopes tells.
+    depth = _library.fp32shim_scope_depth() if _library is not None else 0
     try:
+        _call("fp32shim_push_scope", label, precision, floor)
         yield
     finally:
-        if opened:
+        while _library is not None and _library.fp32shim_scope_depth() > depth:
             _call("fp32shim_pop_scope")
 
 

@@ -50,6 +50,8 @@ class Scopes {
     bool push(const WantedScope& wanted);
     /// Closes the innermost scope of the C API. Returns false if there is none.
     bool pop();
+    /// Returns the number of open scopes of the C API.
+    int pushed() const { return owned_[c_api_owner].open; }
 
     /// Opens a range, and returns its level among the owner's open ranges, from 0. A range too deep or with too long
     /// a label changes nothing; it counts, so that its pop_range() finds it.

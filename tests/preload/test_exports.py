@@ -9,7 +9,7 @@ from shim import HERE, LIBRARY, LOADER_HOOKS, RANGE_HOOKS, STARTER_HOOKS, need, 
 C_API = {
     "fp32shim_abi_version", "fp32shim_get_floor", "fp32shim_get_precision", "fp32shim_pop_scope",
     "fp32shim_push_scope", "fp32shim_reload_policy", "fp32shim_set_floor", "fp32shim_set_precision",
-    "fp32shim_status_string", "fp32shim_version",
+    "fp32shim_scope_depth", "fp32shim_status_string", "fp32shim_version",
 }
 # glibc's own objects, whatever the architecture.
 GLIBC = re.compile(r"(libc|libm|libdl|libpthread|librt)\.so\.\d+|ld-linux[a-z0-9-]*\.so\.\d+")

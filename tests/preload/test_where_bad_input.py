@@ -107,6 +107,22 @@ def test_a_number_that_is_no_address_ends_the_stack(number):
     assert places(result) == ["<string>:4 f"]
 
 
+def test_a_thread_state_that_another_thread_has_deleted_is_not_read():
+    code = """def f():
+    for _ in range(5):
+        library.multiply_after_deletion()
+    library.multiply_for(1)
+f()
+"""
+    assert set(places(odd_frames(code))) == {"(thread without Python frames)", "<string>:6 f"}
+
+
+@pytest.mark.parametrize("side", ["preload_before", "preload_after"])
+def test_a_second_python_in_the_process_is_not_asked_about_the_first(side):
+    result = odd_frames("library.multiply_for(1)", **{side: [client("libsecond_python.so")]})
+    assert set(places(result)) == {"<string>:3 <module>"}
+
+
 @pytest.mark.parametrize("threads", [1, 3])
 def test_threads_that_multiply_while_python_shuts_down_have_no_lines(tmp_path, threads):
     """A daemon thread stays in C, without the GIL, until the process ends; Python frees its frames before."""

@@ -1,6 +1,9 @@
 #include "shim/where/python/frames.hpp"
 
+#include <pthread.h>
+
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <bit>
 #include <cstring>
@@ -24,6 +27,9 @@ constexpr std::uint32_t kind_mask = 7;  ///< bytes per character
 constexpr std::uint32_t is_compact = 8, is_ascii = 16;
 
 constexpr std::uint64_t random_factors[] = {0x9e3779b97f4a7c15, 0xd1342543de82ef95, 0x62bba1b9f2757641};
+
+// Bytes that the smallest of their kind has, in all versions.
+constexpr std::size_t state_size = 192, cframe_size = 2 * sizeof(void*), frame_size = 80, object_size = 16;
 
 constexpr std::int64_t no_hash = -1;  ///< of a text: nobody has asked for its hash yet
 
@@ -94,8 +100,9 @@ std::uint32_t version_in(const char* text) {
 
 }  // namespace
 
-std::optional<Python> Python::find(FindSymbol find_symbol) {
+std::optional<Python> Python::find(FindSymbol find_symbol, IsReadable is_readable) {
     Python python;
+    python.is_readable_ = is_readable;
     const auto get_version = reinterpret_cast<const char* (*)()>(find_symbol("Py_GetVersion"));
     python.is_shutting_down_ = reinterpret_cast<int (*)()>(find_symbol("Py_IsFinalizing"));
     if (python.is_shutting_down_ == nullptr)  // its name before 3.13
@@ -143,14 +150,50 @@ std::optional<std::int32_t> Python::offset_of(const char* frame, const char* cod
     return static_cast<std::int32_t>(offset);
 }
 
+/// Asks once about each page, for all threads.
+[[gnu::always_inline]] inline bool Python::can_read(const char* begin, std::size_t size) const {
+    constexpr std::uintptr_t page_size = 4096;  // or larger: each part of a larger page is asked about by itself
+    static constinit std::array<std::atomic<std::uintptr_t>, 1024> readable_pages{};
+    const auto first = reinterpret_cast<std::uintptr_t>(begin) / page_size;
+    const auto last = (reinterpret_cast<std::uintptr_t>(begin) + size - 1) / page_size;
+    for (std::uintptr_t page = first; page <= last; ++page) {
+        std::atomic<std::uintptr_t>& known = readable_pages[page % readable_pages.size()];
+        if (known.load(std::memory_order_relaxed) == page) [[likely]]
+            continue;
+        if (!is_readable_(reinterpret_cast<const char*>(page * page_size), 1)) return false;
+        known.store(page, std::memory_order_relaxed);
+    }
+    return true;
+}
+
+/// Returns the calling thread's state; nullptr: it has none. If another thread has deleted the state of this one,
+/// Python still returns it, and the memory may be another thread's state by now, or anything.
+[[gnu::always_inline]] inline const char* Python::own_thread_state() const {
+    const auto* thread = static_cast<const char*>(this_thread_());
+    if (thread == nullptr || !can_read(thread, state_size)) return nullptr;
+    return field<unsigned long>(thread, layout_.thread_id) == pthread_self() ? thread : nullptr;
+}
+
+/// Returns true if a frame, and what it runs, can be read and look as they should. For the innermost one: those
+/// behind it are as the interpreter left them.
+[[gnu::always_inline]] inline bool Python::leads_to_code(const char* frame) const {
+    if (!can_read(frame, frame_size)) return false;
+    if (is_of_interpreter(frame)) return true;
+    const auto* code = reinterpret_cast<const char*>(field<std::uintptr_t>(frame, layout_.frame_code) & ~tag_bits);
+    return can_read(code, object_size) && pointer(code, layout_.object_type) == code_type_;
+}
+
 const char* Python::innermost_frame() const {
     // Python frees the states and frames of other threads while it shuts down.
     if (is_shutting_down()) return nullptr;
-    const auto* thread = static_cast<const char*>(this_thread_());
+    const char* const thread = own_thread_state();
     if (thread == nullptr) return nullptr;
     const char* frame = pointer(thread, layout_.thread_frame);
-    if (layout_.cframe_frame >= 0 && may_be_frame(frame)) frame = pointer(frame, layout_.cframe_frame);
-    return may_be_frame(frame) ? frame : nullptr;
+    if (layout_.cframe_frame >= 0 && may_be_frame(frame)) {
+        if (!can_read(frame, cframe_size)) return nullptr;
+        frame = pointer(frame, layout_.cframe_frame);
+    }
+    return may_be_frame(frame) && leads_to_code(frame) ? frame : nullptr;
 }
 
 void Python::read_stack(PythonStack& stack) const {
@@ -225,37 +268,36 @@ std::uint32_t Python::state_of(const char* text) const {
     return field<std::uint32_t>(text, layout_.text_state) >> layout_.text_kind_bit;
 }
 
-Python::Examined Python::examine(bool (*is_readable)(const char* begin, std::size_t size)) const {
-    constexpr std::size_t object_size = 240;  // at least all fields that are read
-    constexpr std::size_t frame_size = 112, text_size = 56;
-    constexpr std::size_t most = 64;
+Python::Examined Python::examine() const {
+    constexpr std::size_t code_size = 160, text_size = 56, most = 64;
     if (is_shutting_down()) return Examined::no_frames;
     const auto* thread = static_cast<const char*>(this_thread_());
     if (thread == nullptr) return Examined::no_frames;
-    if (!is_readable(thread + layout_.thread_frame, sizeof(void*))) return Examined::unlike;
+    if (!is_readable_(thread, state_size)) return Examined::unlike;
+    if (own_thread_state() == nullptr) return Examined::no_frames;
     const char* frame = pointer(thread, layout_.thread_frame);
     if (layout_.cframe_frame >= 0 && frame != nullptr) {
-        if (!is_readable(frame, 2 * sizeof(void*))) return Examined::unlike;
+        if (!is_readable_(frame, cframe_size)) return Examined::unlike;
         frame = pointer(frame, layout_.cframe_frame);
     }
     const auto is_object = [&](const char* object, std::size_t size, const void* type) {
-        return object != nullptr && is_readable(object, size) && pointer(object, layout_.object_type) == type;
+        return object != nullptr && is_readable_(object, size) && pointer(object, layout_.object_type) == type;
     };
     bool has_place = false;
     for (std::size_t count = 0; frame != nullptr && count < most; ++count) {
-        if (!is_readable(frame, frame_size)) return Examined::unlike;
+        if (!is_readable_(frame, frame_size)) return Examined::unlike;
         if (!is_of_interpreter(frame)) {
             const auto* code =
                 reinterpret_cast<const char*>(field<std::uintptr_t>(frame, layout_.frame_code) & ~tag_bits);
-            if (!is_object(code, object_size, code_type_)) return Examined::unlike;
+            if (!is_object(code, code_size, code_type_)) return Examined::unlike;
             const char* table = pointer(code, layout_.code_line_table);
             if (!is_object(table, static_cast<std::size_t>(layout_.bytes_data), bytes_type_)) return Examined::unlike;
             const auto size = field<std::int64_t>(table, layout_.bytes_size);
-            if (size < 0 || size > INT32_MAX || !is_readable(table + layout_.bytes_data + size, 1))
+            if (size < 0 || size > INT32_MAX || !is_readable_(table + layout_.bytes_data + size, 1))
                 return Examined::unlike;
             for (const std::int16_t text : {layout_.code_file, layout_.code_name}) {
                 const char* object = pointer(code, text);
-                if (object == nullptr || !is_readable(object, text_size) || !is_text_or_other(object))
+                if (object == nullptr || !is_readable_(object, text_size) || !is_text_or_other(object))
                     return Examined::unlike;
             }
             has_place = has_place || place_of(frame).has_value();

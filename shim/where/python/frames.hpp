@@ -30,12 +30,16 @@ struct PythonPlace {
 /// Returns the address of a symbol in the process, or nullptr.
 using FindSymbol = void* (*)(const char* name);
 
+/// Returns true if these bytes can be read. May make a system call.
+using IsReadable = bool (*)(const char* begin, std::size_t size);
+
 /// The interpreter of this process.
 class Python {
   public:
     /// Finds the interpreter. Returns nothing if the process has none, or one of a version or build that is not
-    /// known exactly.
-    static std::optional<Python> find(FindSymbol find_symbol);
+    /// known exactly. `is_readable` is asked, once for a page, about what a thread state leads to: see
+    /// innermost_frame().
+    static std::optional<Python> find(FindSymbol find_symbol, IsReadable is_readable);
 
     /// Answers of examine().
     enum class Examined : std::uint8_t {
@@ -43,9 +47,8 @@ class Python {
         as_expected,  ///< each frame leads to a code object, and that to its texts and tables
         unlike,       ///< the memory does not look like that of the version that this interpreter claims to be
     };
-    /// Examines the calling thread's stack before it is trusted. `is_readable(begin, size)` is asked before any byte
-    /// is read.
-    Examined examine(bool (*is_readable)(const char* begin, std::size_t size)) const;
+    /// Examines the calling thread's stack before it is trusted. Asks before any byte is read if it can be.
+    Examined examine() const;
 
     /// Returns a number that stacks share if they are at the same instructions of the same functions. Two others
     /// share it with a chance of 2^-64. Before 3.12 a function that took the memory of a deleted one counts as the
@@ -77,7 +80,10 @@ class Python {
     std::string_view function_of(const PythonPlace& place, std::span<char> buffer) const;
 
   private:
+    const char* own_thread_state() const;
     const char* innermost_frame() const;
+    bool can_read(const char* begin, std::size_t size) const;
+    bool leads_to_code(const char* frame) const;
     bool is_of_interpreter(const char* frame) const;
     bool is_text_or_other(const char* object) const;
     std::uint32_t state_of(const char* text) const;
@@ -88,6 +94,7 @@ class Python {
 
     void* (*this_thread_)() = nullptr;     ///< PyGILState_GetThisThreadState
     int (*is_shutting_down_)() = nullptr;  ///< Py_IsFinalizing
+    IsReadable is_readable_ = nullptr;
     const void* code_type_ = nullptr;
     const void* text_type_ = nullptr;
     const void* bytes_type_ = nullptr;

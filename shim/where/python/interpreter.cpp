@@ -24,11 +24,29 @@ constinit std::atomic<const Python*> known{nullptr};
 constinit std::atomic<PythonState> state{PythonState::unused};
 constinit std::atomic<std::uint64_t> searched_at{0};  ///< quick_objects_stamp() of a search that found no interpreter
 
-/// Finds a function of the interpreter: the program's own before one that was opened beside it.
+// The object that the interpreter is in. All its names are looked up there: another one may be loaded beside it.
+constinit std::atomic<const LoadedObject*> home{nullptr};
+
+/// Finds a function or object of the interpreter. Data of a library may lie in the program, which refers to it (copy
+/// relocations). Returns nullptr if there is none. Precondition: `home` is set.
 void* find_symbol(const char* name) {
     const elf::Reading reading;
-    if (void* address = find_default(nullptr, name, {}).address) return address;
-    return reinterpret_cast<void*>(next_definition(name));
+    const LoadedObject& library = *home.load(std::memory_order_acquire);
+    if (!library.loaded.load(std::memory_order_acquire)) return nullptr;
+    const Binding found = find_default(nullptr, name, {});
+    const bool is_its_own =
+        found.provider == &library || (found.provider != nullptr && found.provider->map == elf::first_object());
+    return is_its_own ? found.address : find_in(library, name);
+}
+
+/// Returns the object that the interpreter is in, the program's own before one that was opened beside it; nullptr:
+/// there is none.
+const LoadedObject* find_home() {
+    constexpr const char* name = "PyGILState_GetThisThreadState";
+    const elf::Reading reading;
+    if (const Binding found = find_default(nullptr, name, {}); found.address != nullptr) return found.provider;
+    const link_map* map = elf::object_at(next_definition(name));
+    return map == nullptr ? nullptr : loaded_object(map);
 }
 
 void stop_reading(PythonState reason, std::string_view why) {
@@ -60,11 +78,13 @@ bool is_readable(const char* begin, std::size_t size) {
 const Python* search() {
     const std::uint64_t stamp = std::max<std::uint64_t>(quick_objects_stamp(), 1);
     if (searched_at.load(std::memory_order_relaxed) == stamp) return nullptr;
-    if (find_symbol("PyGILState_GetThisThreadState") == nullptr) {
+    const LoadedObject* const library = find_home();
+    if (library == nullptr) {
         searched_at.store(stamp, std::memory_order_relaxed);
         return nullptr;
     }
-    const std::optional<Python> found = Python::find(find_symbol);
+    home.store(library, std::memory_order_release);
+    const std::optional<Python> found = Python::find(find_symbol, is_readable);
     if (!found) {
         stop_reading(PythonState::unknown, "this version or build is not known");
         return nullptr;
@@ -80,7 +100,7 @@ const Python* search() {
     const Python* found = candidate.load(std::memory_order_acquire);
     if (found == nullptr) found = search();
     if (found == nullptr) return nullptr;
-    switch (found->examine(is_readable)) {
+    switch (found->examine()) {
         case Python::Examined::no_frames:
             return nullptr;
         case Python::Examined::unlike:

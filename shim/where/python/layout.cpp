@@ -10,6 +10,7 @@ namespace {
 constexpr PythonLayout python_3_9 = {.instruction_form = InstructionForm::byte_offset,
                                      .line_table_form = LineTableForm::lnotab,
                                      .thread_frame = 24,
+                                     .thread_id = 176,
                                      .cframe_frame = -1,
                                      .frame_previous = 24,
                                      .frame_code = 32,
@@ -47,6 +48,7 @@ constexpr PythonLayout python_3_11 = [] {
     layout.instruction_form = InstructionForm::pointer;
     layout.line_table_form = LineTableForm::locations;
     layout.thread_frame = 56;
+    layout.thread_id = 152;
     layout.cframe_frame = 8;
     layout.frame_previous = 48;
     layout.frame_instruction = 56;
@@ -62,6 +64,7 @@ constexpr PythonLayout python_3_11 = [] {
 
 constexpr PythonLayout python_3_12 = [] {
     PythonLayout layout = python_3_11;
+    layout.thread_id = 136;
     layout.cframe_frame = 0;
     layout.frame_previous = 8;
     layout.frame_code = 0;
@@ -77,7 +80,7 @@ constexpr PythonLayout python_3_12 = [] {
 
 /// The words of _Py_DebugOffsets, by place. Its beginning is the same in all versions.
 struct DebugOffsetWords {
-    std::uint16_t thread_current_frame;
+    std::uint16_t thread_current_frame, thread_id;
     std::uint16_t frame_previous, frame_executable, frame_instr_ptr, frame_owner, frame_tlbc_index;
     std::uint16_t code_filename, code_qualname, code_linetable, code_firstlineno, code_co_code_adaptive, code_co_tlbc;
     std::uint16_t object_ob_type;
@@ -87,9 +90,9 @@ struct DebugOffsetWords {
 constexpr std::size_t no_word = 0;
 
 // Include/internal/pycore_runtime.h of 3.13, pycore_debug_offsets.h of 3.14.
-constexpr DebugOffsetWords words_3_13 = {23, 29, 30,      31, 33, no_word, 35, 37, 38,
-                                         39, 43, no_word, 45, 65, 66,      68, 69, 70};
-constexpr DebugOffsetWords words_3_14 = {26, 32, 33, 34, 36, 38, 40, 42, 43, 44, 48, 49, 51, 75, 76, 78, 79, 80};
+constexpr DebugOffsetWords words_3_13 = {23, 24, 29,      30, 31, 33, no_word, 35, 37, 38,
+                                         39, 43, no_word, 45, 65, 66, 68,      69, 70};
+constexpr DebugOffsetWords words_3_14 = {26, 27, 32, 33, 34, 36, 38, 40, 42, 43, 44, 48, 49, 51, 75, 76, 78, 79, 80};
 
 std::optional<PythonLayout> layout_by_debug_offsets(std::uint32_t version, const void* runtime,
                                                     const DebugOffsetWords& words) {
@@ -108,6 +111,7 @@ std::optional<PythonLayout> layout_by_debug_offsets(std::uint32_t version, const
     PythonLayout layout = {.instruction_form = InstructionForm::pointer,
                            .line_table_form = LineTableForm::locations,
                            .thread_frame = offset(words.thread_current_frame),
+                           .thread_id = offset(words.thread_id),
                            .cframe_frame = -1,
                            .frame_previous = offset(words.frame_previous),
                            .frame_code = offset(words.frame_executable),

@@ -26,6 +26,7 @@ struct PythonLayout {
     InstructionForm instruction_form;
     LineTableForm line_table_form;
     std::int16_t thread_frame;  ///< thread state: the current frame or, where `cframe_frame` is, the _PyCFrame
+    std::int16_t thread_id;     ///< thread state: unsigned long, pthread_self() of its thread
     std::int16_t cframe_frame;  ///< _PyCFrame: the current frame
     std::int16_t frame_previous;
     std::int16_t frame_code;  ///< strong reference, whose lowest bits may be a tag

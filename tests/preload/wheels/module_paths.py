@@ -6,6 +6,8 @@ import copy
 import gc
 import hashlib
 import pickle
+import random
+import signal
 import sys
 import threading
 import warnings
@@ -454,6 +456,38 @@ class Rows(torch.utils.data.Dataset):
 
     def __getitem__(self, number):
         return torch.full((8,), float(number))
+
+
+class Stop(BaseException):
+    pass
+
+
+def scenario_interrupted():
+    """A signal handler raises, as Python's own does for Ctrl-C, at any place of forward and backward passes."""
+    is_armed = False
+
+    def stop(_number, _frame):
+        nonlocal is_armed
+        if is_armed:
+            is_armed = False
+            raise Stop
+
+    signal.signal(signal.SIGALRM, stop)
+    random.seed(1)
+    model = nn.Sequential(nn.Identity(), nn.Sequential(nn.Linear(3, 3), nn.Identity()), nn.Identity())
+    data = torch.ones(2, 3)
+    for number in range(6000):
+        try:
+            is_armed = True
+            signal.setitimer(signal.ITIMER_REAL, random.randrange(20, 400) * 1e-6)
+            while True:
+                output = model(data)
+                if number % 2:
+                    output.sum().backward()
+        except Stop:
+            pass
+    outside(141)
+    nn.Linear(142, 142)(torch.ones(1, 142))
 
 
 def scenario_processes():

@@ -19,7 +19,7 @@ WHERE = {"FP32_MATMUL_WHERE": "torch", "PYTHONPATH": str(shim.ROOT / "python/sit
 # Together in one process; those that need a process of their own follow.
 TOGETHER = ("graph", "raising", "raising_in_backward", "twice", "checkpoint", "hooks", "names", "threads", "modes",
             "models_as_before", "outputs", "scripts", "in_place", "generators", "deep")
-ALONE = ("nothing_is_kept", "compile", "compiled_autograd", "processes")
+ALONE = ("nothing_is_kept", "compile", "compiled_autograd", "interrupted", "processes")
 
 
 def group_of(scenario):
@@ -52,6 +52,11 @@ def test_a_program_does_the_same_with_module_paths(scenario):
 def test_products_carry_the_names_of_their_modules_forward_and_backward():
     first, second = "Model.blocks.0.parts.0", "Model.blocks.0.parts.1"
     assert scopes("graph", 101) == [first, second, *["backward/" + second] * 2, *["backward/" + first] * 2]
+
+
+def test_scopes_are_closed_wherever_a_signal_handler_raises():
+    assert scopes("interrupted", 141) == [None]
+    assert scopes("interrupted", 142) == ["Linear"]
 
 
 def test_scopes_are_closed_whatever_a_module_raises():

@@ -3,8 +3,11 @@
 #include <dlfcn.h>
 #include <time.h>
 
+#include <algorithm>
 #include <cstdint>
+#include <cstdlib>
 #include <cstring>
+#include <thread>
 
 #include "shim/where/python/frames.hpp"
 
@@ -23,15 +26,21 @@ void multiply() {
 }
 
 void* find_symbol(const char* name) { return dlsym(RTLD_DEFAULT, name); }
+bool can_read(const char*, std::size_t) { return true; }
 
 /// Returns where the innermost frame of the calling thread has the address of the frame that called it. `version`:
 /// sys.hexversion.
 char* place_of_caller(unsigned version, const char*& frame) {
     const auto layout = layout_of(version, find_symbol("_PyRuntime"));
     PythonStack stack;
-    Python::find(find_symbol)->read_stack(stack);
+    Python::find(find_symbol, can_read)->read_stack(stack);
     frame = stack.frames[0];
     return const_cast<char*>(frame) + layout->frame_previous;
+}
+
+template <class Function>
+Function* python_function(const char* name) {
+    return reinterpret_cast<Function*>(find_symbol(name));
 }
 
 }  // namespace
@@ -44,6 +53,28 @@ extern "C" void multiply_called_by(unsigned version, std::uintptr_t number) {
     std::memcpy(place, number == 0 ? static_cast<const void*>(&frame) : &number, sizeof number);
     multiply();
     std::memcpy(place, &caller, sizeof caller);
+}
+
+/// Multiplies on a thread whose thread state, made there, another thread has used and deleted, and whose memory holds
+/// addresses of nothing by then. To be called without the GIL.
+extern "C" void multiply_after_deletion() {
+    static void* state = nullptr;
+    std::thread([] {
+        const auto main_interpreter = python_function<void*()>("PyInterpreterState_Main");
+        state = python_function<void*(void*)>("PyThreadState_New")(main_interpreter());
+        std::thread([] {
+            python_function<void(void*)>("PyEval_AcquireThread")(state);
+            python_function<int(const char*)>("PyRun_SimpleString")("sum([1])");
+            python_function<void(void*)>("PyThreadState_Clear")(state);
+            python_function<void()>("PyThreadState_DeleteCurrent")();
+        }).join();
+        for (int i = 0; i < 100'000; ++i) {
+            const std::size_t words = 25 + static_cast<std::size_t>(i % 40) * 2;
+            auto* const memory = static_cast<std::uintptr_t*>(std::malloc(words * sizeof(std::uintptr_t)));
+            std::fill_n(memory, words, 0x7f0000000008);
+        }
+        for (int i = 0; i < 1000; ++i) multiply();
+    }).join();
 }
 
 /// Multiplies again and again for a time, without a return to Python.

@@ -12,7 +12,8 @@ namespace {
 
 const std::optional<Python>& interpreter() {
     static const std::optional<Python> python =
-        Python::find([](const char* name) -> void* { return dlsym(RTLD_DEFAULT, name); });
+        Python::find([](const char* name) -> void* { return dlsym(RTLD_DEFAULT, name); },
+                     [](const char*, std::size_t) { return true; });
     return python;
 }
 
@@ -25,8 +26,7 @@ extern "C" unsigned long long python_stack_key() { return interpreter() ? interp
 /// if outer ones were left out; 0 if there are none, or Python is not known.
 extern "C" int python_stack(char* out, int size) {
     const std::optional<Python>& python = interpreter();
-    if (!python || python->examine([](const char*, std::size_t) { return true; }) != Python::Examined::as_expected)
-        return 0;
+    if (!python || python->examine() != Python::Examined::as_expected) return 0;
     PythonStack stack;
     python->read_stack(stack);
     int used = 0, shown = 0;

@@ -1,0 +1,7 @@
+/* Names of a Python of another version, for a process that has one already: its functions must not be asked about
+ * that. */
+int Py_IsFinalizing(void) { return 1; }
+int _Py_IsFinalizing(void) { return 1; }
+const char* Py_GetVersion(void) { return "3.99.0 (main, Jan  1 2040)"; }
+void* PyGILState_GetThisThreadState(void) { return 0; }
+long PyCode_Type[64], PyUnicode_Type[64], PyBytes_Type[64];
