@@ -23,7 +23,7 @@ bool is_plain(std::string_view text) {
 /// Returns true if spreadsheets take the text for a formula (OWASP, "CSV injection").
 bool begins_formula(std::string_view text) {
     if (text.empty()) return false;
-    if (static_cast<unsigned char>(text[0]) < 0x80) return std::string_view("=+-@\t\n").find(text[0]) != text.npos;
+    if (static_cast<unsigned char>(text[0]) < 0x80) return std::string_view("=+-@\t").find(text[0]) != text.npos;
     constexpr std::string_view full_width[] = {"＝", "＋", "－", "＠"};
     return std::any_of(std::begin(full_width), std::end(full_width),
                        [&](std::string_view begin) { return text.starts_with(begin); });
@@ -76,10 +76,10 @@ Json json_of(FieldValue::Capability value) { return text_of(value); }
 }  // namespace
 
 std::string csv_text(std::string_view any_text) {
-    constexpr std::string_view kept = "\n\t";
+    constexpr std::string_view kept = "\t";
     std::string text = system::plain_text(system::with_valid_utf8(any_text), kept);
     if (begins_formula(text)) text.insert(0, 1, '\'');
-    if (text.find_first_of(",\"\n") == std::string::npos) return text;
+    if (text.find_first_of(",\"") == std::string::npos) return text;
     std::string quoted = "\"";
     for (const char c : text) quoted.append(c == '"' ? 2 : 1, c);
     return quoted + '"';

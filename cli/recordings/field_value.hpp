@@ -96,8 +96,8 @@ std::string csv_names(std::span<const Column<Row>> columns) {
     return text;
 }
 
-/// Writes a text as a field of RFC 4180: in quotes if it holds a comma, a quote or a line feed. Characters that are
-/// not plain (system/plain_text.hpp), but for line feeds and tabs, become \xNN. A text that a spreadsheet would take
+/// Writes a text as a field of RFC 4180: in quotes if it holds a comma or a quote. Characters that are not plain
+/// (system/plain_text.hpp), but for tabs, become \xNN. A text that a spreadsheet would take
 /// for a formula gets a `'` before it.
 std::string csv_text(std::string_view text);
 

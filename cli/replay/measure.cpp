@@ -18,6 +18,7 @@
 #include <map>
 #include <optional>
 #include <tuple>
+#include <utility>
 
 namespace fp32shim::cli {
 namespace {
@@ -146,11 +147,28 @@ std::string how_it_ended(pid_t child) {
     return fmt::format("the library ended its process with status {}", WEXITSTATUS(status));
 }
 
+/// Makes a pipe beside the standard descriptors, also where these are closed. Returns false, with errno, on failure.
+bool make_pipe(int (&ends)[2]) {
+    if (pipe2(ends, O_CLOEXEC) != 0) return false;
+    for (int& end : ends) {
+        if (end > STDERR_FILENO) continue;
+        const int moved = fcntl(end, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
+        if (moved < 0) {
+            const int error = errno;
+            for (const int opened : ends) close(opened);
+            errno = error;
+            return false;
+        }
+        close(std::exchange(end, moved));
+    }
+    return true;
+}
+
 /// Measures tasks from `first` on in one child. Returns the number of the first task that was not answered.
 std::size_t measure_from(std::vector<MeasuringTask>& tasks, std::size_t first, double seconds,
                          const std::function<void(std::size_t)>& show) {
     int ends[2];
-    if (pipe2(ends, O_CLOEXEC) != 0) {
+    if (!make_pipe(ends)) {
         tasks[first].problem = std::strerror(errno);
         return first;
     }

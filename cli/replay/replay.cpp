@@ -1,8 +1,12 @@
 // fp32shim replay: times the products of recordings on this machine.
 #include <fmt/format.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
 #include <map>
 #include <memory>
 #include <string>
@@ -31,22 +35,52 @@ struct ReplayOptions {
     Filter filter;
 };
 
-/// Path of each library that the recorded processes had loaded and that is here, by its base name.
-using LibraryPaths = std::map<std::string, std::string, std::less<>>;
+/// A library that the recorded processes had loaded, and that is here.
+struct RecordedLibrary {
+    std::string path;
+    std::string why_not;  ///< the reason why it is not opened; empty: it may be
+};
+using Libraries = std::map<std::string, RecordedLibrary, std::less<>>;  ///< by base name
 
-LibraryPaths library_paths(const MergedCalls& calls) {
-    LibraryPaths paths;
-    for (const MergedProcess& process : calls.processes())
-        for (const record::RecordedObject& object : process.objects.all)
-            if (access(object.path.c_str(), R_OK) == 0) paths.emplace(system::base_name(object.path), object.path);
-    return paths;
+/// Returns the reason why a library that a recording names may not run here; empty: it may. Anybody can write a
+/// recording, and to open a library is to run its code: so it, and the folders above it, must be root's or this
+/// user's.
+std::string why_not_opened(const std::string& path) {
+    const auto refused = [&](const std::string& what) {
+        return fmt::format("{}: its code would run as this user; --library {} opens it all the same", what, path);
+    };
+    for (std::filesystem::path part = path;; part = part.parent_path()) {
+        struct stat status {};
+        if (stat(part.c_str(), &status) != 0)
+            return refused(fmt::format("{}: {}", part.string(), std::strerror(errno)));
+        if (status.st_uid != 0 && status.st_uid != geteuid())
+            return refused(fmt::format("{} belongs to another user, number {}", part.string(), status.st_uid));
+        if ((status.st_mode & S_IWOTH) != 0 && (status.st_mode & S_ISVTX) == 0)
+            return refused(fmt::format("{} may be changed by everybody", part.string()));
+        if (!part.has_relative_path()) return {};
+    }
 }
 
-/// Returns the path of a library that ran products of this kind; empty: none is here.
-std::string library_of(const ProductKind& kind, const LibraryPaths& paths) {
+Libraries recorded_libraries(const MergedCalls& calls) {
+    Libraries libraries;
+    for (const MergedProcess& process : calls.processes())
+        for (const record::RecordedObject& object : process.objects.all) {
+            // Without links: what is judged is what will be opened.
+            std::error_code error;
+            const std::string path = std::filesystem::canonical(object.path, error).string();
+            if (!error && access(path.c_str(), R_OK) == 0)
+                libraries.insert(
+                    {std::string(system::base_name(object.path)), RecordedLibrary{path, why_not_opened(path)}});
+        }
+    return libraries;
+}
+
+/// Returns the library that ran products of this kind; nullptr: it is not here.
+const RecordedLibrary* library_of(const ProductKind& kind, const Libraries& libraries) {
     for (const SharedText provider : kind.providers)
-        if (const auto found = paths.find(std::string_view(provider)); found != paths.end()) return found->second;
-    return {};
+        if (const auto found = libraries.find(std::string_view(provider)); found != libraries.end())
+            return &found->second;
+    return nullptr;
 }
 
 /// Returns the formats that a GPU has, the strictest first.
@@ -57,13 +91,14 @@ std::vector<policy::Applied> formats_of(const Gpu& gpu) {
 }
 
 /// Returns the measurements to make of a kind; without any, sets the reason.
-void plan_kind(const ReplayOptions& options, const LibraryPaths& paths, const Gpus& gpus, ReplayedKind& replayed) {
+void plan_kind(const ReplayOptions& options, const Libraries& libraries, const Gpus& gpus, ReplayedKind& replayed) {
     const ProductKind& kind = *replayed.kind;
     replayed.why_not = kind.why_no_gemm();
     if (replayed.why_not.empty() && kind.dtype != "float32" && kind.dtype != "complex64")
         replayed.why_not = fmt::format("{} is not measured", kind.dtype);
     if (!replayed.why_not.empty()) return;
-    const std::string found = library_of(kind, paths);
+    const RecordedLibrary* const recorded = library_of(kind, libraries);
+    const std::string found = recorded != nullptr && recorded->why_not.empty() ? recorded->path : "";
     const std::string library = options.library.empty() && !kind.is_cublas ? found : options.library;
     if (!library.empty()) replayed.tasks.push_back({.kind = &kind, .on_gpu = false, .library = library});
     if (!gpus.devices.empty())
@@ -71,18 +106,21 @@ void plan_kind(const ReplayOptions& options, const LibraryPaths& paths, const Gp
             replayed.tasks.push_back(
                 {.kind = &kind, .on_gpu = true, .library = kind.is_cublas ? found : "", .format = format});
     if (!replayed.tasks.empty()) return;
-    replayed.why_not = kind.is_cublas ? fmt::format("it ran on a GPU, and here is none ({})", gpus.problem)
-                                      : "its library is not here; --library names another one";
+    if (kind.is_cublas)
+        replayed.why_not = fmt::format("it ran on a GPU, and here is none ({})", gpus.problem);
+    else
+        replayed.why_not =
+            recorded != nullptr ? recorded->why_not : "its library is not here; --library names another one";
 }
 
 Replay plan(const ReplayOptions& options, const std::vector<ProductKind>& kinds, const MergedCalls& calls,
             const Gpus& gpus) {
-    const LibraryPaths paths = library_paths(calls);
+    const Libraries libraries = recorded_libraries(calls);
     Replay replay;
     std::int64_t planned = 0;
     for (const ProductKind& kind : kinds) {
         ReplayedKind& replayed = replay.kinds.emplace_back(ReplayedKind{&kind});
-        plan_kind(options, paths, gpus, replayed);
+        plan_kind(options, libraries, gpus, replayed);
         if (replayed.tasks.empty()) continue;
         if (options.top != 0 && ++planned > options.top) {
             replayed.tasks.clear();

@@ -52,8 +52,8 @@ std::string why_no_recording(const format::Header& header, std::size_t header_by
     if (header_bytes < sizeof header.magic || header.magic != format::magic) {
         if (header_bytes >= sizeof header.magic && header.magic == __builtin_bswap64(format::magic))
             return "offset 0: recorded on a machine with another byte order; read it on one like that";
-        return "offset 0: not a recording of fp32shim (they begin with \"FP32REC\", this with " + hex(header.magic) +
-               "); name a .fp32rec file";
+        // Without what it begins with: somebody may have made a link to a file that only this user may read.
+        return "offset 0: not a recording of fp32shim, which begin with \"FP32REC\"; name a .fp32rec file";
     }
     if (header_bytes < stable_header_size)
         return "offset " + std::to_string(header_bytes) + ": the file ends within its header, of which " +
@@ -62,6 +62,15 @@ std::string why_no_recording(const format::Header& header, std::size_t header_by
         return "offset 12: byte order " + hex(header.byte_order) + ", expected " + hex(format::byte_order) +
                "; the file is corrupt";
     return {};
+}
+
+/// Returns true for a link that neither root nor this user has made, nor the owner of what it leads to.
+bool is_link_of_another_user(const std::string& path) {
+    struct stat link {
+    }, target{};
+    if (lstat(path.c_str(), &link) != 0 || !S_ISLNK(link.st_mode)) return false;
+    if (link.st_uid == 0 || link.st_uid == geteuid()) return false;
+    return stat(path.c_str(), &target) == 0 && target.st_uid != link.st_uid;
 }
 
 /// Looks in /proc for a process of another namespace. One that is not found may still run: `unknown`.
@@ -85,6 +94,8 @@ RecordingReader::RecordingReader(std::shared_ptr<RecordingBytes> bytes)
       decisions_(std::make_unique<RecordingDecisions>(*bytes_, *problems_)) {}
 
 RecordingReader::Opened RecordingReader::open(const std::string& path) {
+    if (is_link_of_another_user(path))
+        return {nullptr, "a symbolic link of another user, which may lead anywhere; name the file that it leads to"};
     // O_NONBLOCK, so that opening a pipe without a writer does not wait.
     const int descriptor = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
     if (descriptor >= 0) return open_descriptor(descriptor, path);

@@ -586,6 +586,31 @@ def test_a_foreign_file_is_one_line(tmp_path, content):
     assert (result.returncode, result.stdout, len(result.lines)) == (1, "", 1)
 
 
+@pytest.mark.parametrize("command", [["report"], ["log"], ["verify", "--at-least", "fp32"], ["top"], ["suggest"], ["replay"]])
+def test_nothing_of_a_file_that_is_no_recording_is_shown(tmp_path, command):
+    """A link may lead to one that only its reader may read."""
+    (tmp_path / "secrets").write_text("root:secret")
+    link = tmp_path / "a.fp32rec"
+    link.symlink_to(tmp_path / "secrets")
+    result = fp32shim(*command, link)
+    said = result.stdout + result.stderr
+    assert result.returncode != 0 and said != ""
+    assert not any(secret in said for secret in ("root:", "secret", b"root"[::-1].hex(), b"root".hex()))
+
+
+def test_a_link_of_another_user_is_not_followed(tmp_path):
+    shim.need(os.geteuid() == 0, "only root can give a link away")
+    target = make_recording(tmp_path / "target.fp32rec", "summary", EXACT)
+    link = tmp_path / "link.fp32rec"
+    link.symlink_to(target)
+    assert report(link)["totals"]["calls"] == 7
+    os.chown(link, 12345, 12345, follow_symlinks=False)
+    result = fp32shim("report", link)
+    assert result.returncode == 1 and "a symbolic link of another user" in result.stderr
+    os.chown(target, 12345, 12345)
+    assert report(link)["totals"]["calls"] == 7, "who made the link could have named the file"
+
+
 def test_verify_says_first_why_a_file_is_no_recording(tmp_path):
     foreign = tmp_path / "foreign.fp32rec"
     foreign.write_text("text")

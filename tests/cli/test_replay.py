@@ -1,7 +1,9 @@
 """fp32shim replay: recorded products are measured here, and what is not is named."""
 
 import json
+import os
 import pathlib
+import shutil
 import subprocess
 
 import pytest
@@ -109,6 +111,53 @@ def test_without_the_library_it_is_said_how_to_name_another(recorded):
     assert result.returncode == 3
     assert "100 calls of 1 kind" in result.stdout and "its library is not here; --library names another one" in result.stdout
     assert replay(recorded(SMALL), "--library", "/nowhere/libblas.so", blas=None).returncode == 2
+
+
+def loaded_and_recorded(tmp_path, library):
+    """A recording of a program that opened this library for itself."""
+    log = tmp_path / "own.fp32rec"
+    code = (f"import ctypes, struct\nblas = ctypes.CDLL({str(library)!r})\nn = ctypes.byref(ctypes.c_int(8))\n"
+            "one = ctypes.byref(ctypes.c_float(1))\nx = ctypes.create_string_buffer(1024)\n"
+            "blas.sgemm_(b'N', b'N', n, n, n, one, x, n, x, n, one, x, n)\n")
+    shim.run(shim.SYSTEM_PYTHON, "-c", code, log=log)
+    return log
+
+
+@pytest.mark.parametrize("what, words", [("owner", "libown.so belongs to another user, number 12345"),
+                                         ("folder's owner", "/blas belongs to another user, number 12345"),
+                                         ("mode", "libown.so may be changed by everybody")])
+def test_code_of_others_runs_only_where_it_is_named(tmp_path, what, words):
+    shim.need(os.geteuid() == 0, "only root can give files away")
+    (tmp_path / "blas").mkdir()
+    library = tmp_path / "blas/libown.so"
+    shutil.copy(shim.client("libfake_plain.so"), library)
+    log = loaded_and_recorded(tmp_path, library)
+    assert str(library) in replay(log, blas=None).stdout
+    if what == "mode":
+        library.chmod(0o777)
+    else:
+        os.chown(library if what == "owner" else library.parent, 12345, 12345)
+    result = replay(log, blas=None)
+    assert result.returncode == 3
+    assert words in result.stdout and f"--library {library} opens it all the same" in result.stdout
+    named = fp32shim("replay", "--max-time", "1", "--library", library, "--format", "json", log)
+    assert named.json["products"][0]["measured"][0]["problem"] is None
+
+
+@pytest.mark.parametrize("closed", [(0,), (0, 2), (0, 1, 2)])
+def test_a_replay_without_standard_descriptors_measures_all_the_same(recorded, tmp_path, closed):
+    out = tmp_path / "out"
+    words = [shim.BUILD / "bin/fp32shim", "replay", "--max-time", "1", "--library", shim.blas_library("openblas"),
+             *(["--format", "json"]), recorded(SMALL)]
+    script = "exec \"$@\" " + " ".join(f"{number}>&-" for number in closed if number != 1)
+    if 1 not in closed:
+        script += f" >{out}"
+        done = subprocess.run(["sh", "-c", script, "sh", *map(str, words)], check=False, timeout=300)
+        assert done.returncode == 0
+        assert json.loads(out.read_text())["products"][0]["measured"][0]["problem"] is None
+    else:
+        done = subprocess.run(["sh", "-c", script + " >&-", "sh", *map(str, words)], check=False, timeout=300)
+        assert done.returncode != 1, "no library is blamed"
 
 
 def test_products_beyond_the_number_are_named(recorded):
