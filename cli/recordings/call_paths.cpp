@@ -70,6 +70,7 @@ void CallPaths::add(const record::RecordingReader& recording, const record::Reco
         if (row->stack != 0) {
             node = node_of(recording, row->stack);
             if (row->stack_is_cut) {
+                cut_calls_ += counters.calls;
                 PathFrame remark;
                 remark.function = "(inner frames left out)";
                 node = child(node, remark);

@@ -65,6 +65,8 @@ class CallPaths {
     const std::vector<PathNode>& nodes() const { return nodes_; }
     /// Returns the calls by rising node, then row.
     const std::vector<PathCalls>& calls() const { return calls_; }
+    /// Returns the number of calls whose paths lack their innermost functions, for which recordings had no room.
+    std::uint64_t cut_calls() const { return cut_calls_; }
     /// Returns the nodes of a path, outermost first, without the root.
     std::vector<std::uint32_t> path_of(std::uint32_t node) const;
     /// Returns the calling place in compiled code of a product's node, `libphysics.so!solve+0x1c4`; empty if it is
@@ -83,6 +85,7 @@ class CallPaths {
     std::vector<PathNode> nodes_ = {{}};
     std::vector<std::uint32_t> slots_;  ///< hash table of nodes_: place; 0: free
     std::vector<PathCalls> calls_;
+    std::uint64_t cut_calls_ = 0;
     std::size_t summed_up_ = 0;  ///< size of calls_ when its equal entries were last summed up
     std::unordered_map<record::format::StringId, std::uint32_t> known_;  ///< nodes of the recording's frames
 };

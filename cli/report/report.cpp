@@ -192,6 +192,14 @@ void say_folded(std::uint64_t folded, const Filter& filter) {
     if (folded > 0 && filter.looks_at_sizes()) say("report", folded_text(folded));
 }
 
+void say_cut(std::uint64_t calls) {
+    if (calls == 0) return;
+    say("report",
+        fmt::format("the call paths of {} lack their innermost functions: a recording has room for half a million "
+                    "rows of new paths, and for a million functions in them",
+                    counted(calls, "call")));
+}
+
 std::uint64_t folded_calls(const MergedCalls& calls) {
     std::uint64_t folded = 0;
     for (const MergedRow& row : calls.rows()) folded += row.is_folded ? row.counters.calls : 0;
@@ -264,6 +272,7 @@ int report_merged(const std::vector<RecordingPaths>& sides, const ReportOptions&
         contents.push_back(read(side.paths, options));
         problems.insert(problems.end(), contents.back().problems.begin(), contents.back().problems.end());
         say_folded(folded_calls(contents.back().calls), options.filter);
+        say_cut(contents.back().paths.cut_calls());
     }
     const bool is_damaged = say_problems("report", problems);
     const auto is_empty = [](const Contents& side) { return side.calls.processes().empty(); };

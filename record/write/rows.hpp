@@ -31,8 +31,8 @@ class RecordingRows {
         bool is_final = true;  ///< false: there was no space for the row now, but there may be later
         bool is_new = false;   ///< true: this call has added the row
     };
-    /// Returns the row of a decision, adding it if need be. Beyond half of the row limit, a new call path is cut to
-    /// its outer frames that are known; near the limit, sizes of new rows are rounded up to powers of two; at the
+    /// Returns the row of a decision, adding it if need be. Beyond half of the row limit, or a million frames, a new
+    /// call path is cut to its outer frames that are known; near the limit, sizes of new rows are rounded up to powers of two; at the
     /// limit every new decision gets the overflow row. Thread-safe.
     Found row_of(const DecisionEvent& decision);
 
@@ -54,6 +54,7 @@ class RecordingRows {
 
     const RowNode* find_row(const RowKey& key) const;
     const RowNode* add_row(const RowKey& key);
+    bool has_room_for_frames(std::uint32_t rows) const;
     bool intern_stack(const Stack& stack, bool adds, RowKey& key);
     bool intern_frame(const StackFrame& frame, bool adds, format::StringId& id);
     bool intern(std::string_view text, format::StringId& id, bool adds = true);

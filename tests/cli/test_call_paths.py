@@ -49,6 +49,16 @@ def test_stacks_of_json_are_the_call_paths_merged_over_recordings(recordings):
         assert sum(stack[key] for stack in paths.values()) == report["totals"][key]
 
 
+def test_paths_without_their_innermost_functions_are_said(tmp_path):
+    calls = [calls_from(f"main@/app/train.py@9;step@/app/train.py@{line}", "cblas_sgemm", 64, "tf32", 5, 9000) for line in range(8)]
+    recording = make_recording(tmp_path / "a.fp32rec", "summary", "--rows", "8", *calls)
+    report = fp32shim("report", "--format", "json", recording)
+    assert sum(stack["calls"] for stack in report.json["stacks"]) == 40
+    (said,) = report.lines
+    assert re.search(r": the call paths of (10|15|20|25) calls lack their innermost functions", said), said
+    assert "(inner frames left out)" in fp32shim("report", "--format", "folded", recording).stdout
+
+
 def test_a_filter_holds_for_stacks_too(recordings):
     report = fp32shim("report", "--format", "json", "--function", "sgemm_", recordings).json
     assert [stack["calls"] for stack in report["stacks"]] == [5] and len(report["frames"]) == 2

@@ -221,6 +221,46 @@ TEST(RecordingLife, BeyondTheRowLimitSizesAreFoldedAndNothingIsLost) {
     EXPECT_EQ(calls_of_square(*reader, 17), 2U);
 }
 
+/// A path of 60 frames, of which only the outermost is any other path's.
+struct OwnPath : Stack {
+    explicit OwnPath(int own_number) : number(own_number) {
+        size = 60;
+        read = [](const Stack& stack, std::size_t place, StackFrame& frame) {
+            frame.file = "/home/user/program.py";
+            frame.function = "recurse";
+            frame.line = place == 0 ? 1 : static_cast<const OwnPath&>(stack).number;
+            return true;
+        };
+    }
+    int number;
+};
+
+TEST(RecordingLife, PathsThatShareNothingTakeABoundedRoomAndNoCallIsLost) {
+    const TemporaryFolder folder;
+    const auto recording = open_recording(folder / "run.fp32rec", {}, policy::LogLevel::summary);
+    ThreadWriter* writer = recording->attach();
+    constexpr int distinct = 40'000;
+    for (int i = 1; i <= distinct; ++i) {
+        const OwnPath path(i);
+        const std::uint64_t now = ticks();
+        recording->count(*writer, static_cast<std::uint64_t>(i), now, now, false, [&](DecisionEvent& decision) {
+            describe_square(decision, 64);
+            decision.stack = &path;
+        });
+    }
+    const auto reader = read_recording(folder / "run.fp32rec");
+    expect_no_problems(*reader);
+    EXPECT_EQ(reader->total_calls(), distinct);
+    std::uint64_t cut = 0;
+    for (const auto& [id, counters] : reader->counters()) {
+        const RecordedRow* row = reader->row(id);
+        if (row->stack_is_cut) cut += counters.calls;
+    }
+    EXPECT_GT(cut, distinct / 4);
+    EXPECT_LT(cut, 3 * distinct / 4);
+    EXPECT_LT(fs::file_size(folder / "run.fp32rec"), 40U << 20);
+}
+
 TEST(RecordingLife, WhereRowsDoNotSufficeAtAllCallsAreCountedUnderTheOverflowRow) {
     const TemporaryFolder folder;
     RecordingSettings settings;
