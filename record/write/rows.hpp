@@ -32,8 +32,8 @@ class RecordingRows {
         bool is_new = false;   ///< true: this call has added the row
     };
     /// Returns the row of a decision, adding it if need be. Beyond half of the row limit, or a million frames, a new
-    /// call path is cut to its outer frames that are known; near the limit, sizes of new rows are rounded up to powers of two; at the
-    /// limit every new decision gets the overflow row. Thread-safe.
+    /// call path is cut to its outer frames that are known; near the limit, sizes of new rows are rounded up to
+    /// powers of two; at the limit every new decision gets the overflow row. Thread-safe.
     Found row_of(const DecisionEvent& decision);
 
     /// Returns the id of a text, adding the text if need be; 0: it is empty, or there is no space. Thread-safe.
