@@ -337,7 +337,8 @@ inline bool Recording::times_next(ThreadWriter& writer, std::uint64_t key) const
                                                             bool with_event) const {
     constexpr auto relaxed = std::memory_order_relaxed;
     // An event needs a time, and nothing may be called here: the express lane comes this way.
-    if ((with_event && counter_traps.load(relaxed)) || !writer.use_.begin_if_free()) return false;
+    if (!writer.use_.is_free() || (with_event && counter_traps.load(relaxed))) return false;
+    writer.use_.begin_free();
     bool is_counted = false;
     if (format::CounterRecord* const known = writer.find_counters(key)) {
         format::CounterRecord& counters = *known;

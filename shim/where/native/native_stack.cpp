@@ -280,7 +280,9 @@ std::optional<NativeStack::End> step(const FrameRule& rule, StackMemory& memory,
     spare = find_entry(instruction, stamp);
     if (stamp == 0) return spare;
     const system::SignalHold hold;
-    entries_[place_of(instruction)] = spare;
+    const std::size_t place = place_of(instruction);
+    const bool is_taken = entries_[place].instruction != 0 && entries_[place].stamp == stamp;
+    entries_[is_taken ? place ^ 1 : place] = spare;
     return spare;
 }
 

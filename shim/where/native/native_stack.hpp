@@ -58,8 +58,12 @@ class UnwindCache {
     /// Returns the entry of an address: a kept one, or `spare`. If a signal handler that multiplies replaces a kept
     /// entry while it is in use, its `instruction` differs afterwards.
     const Entry& entry_of(std::uintptr_t instruction, std::uint64_t stamp, Entry& spare) {
-        const Entry& kept = entries_[place_of(instruction)];
-        return kept.instruction == instruction && kept.stamp == stamp ? kept : find(instruction, stamp, spare);
+        const std::size_t place = place_of(instruction);
+        if (is_of(entries_[place], instruction, stamp)) [[likely]]
+            return entries_[place];
+        // Two addresses of one stack may have one place: to find a rule again takes a microsecond.
+        if (is_of(entries_[place ^ 1], instruction, stamp)) return entries_[place ^ 1];
+        return find(instruction, stamp, spare);
     }
 
     /// Keeps the pages for the next stack.
@@ -74,6 +78,9 @@ class UnwindCache {
 
     static std::size_t place_of(std::uintptr_t instruction) {
         return instruction * 0x9e3779b97f4a7c15U >> (64 - entry_bits);
+    }
+    static bool is_of(const Entry& entry, std::uintptr_t instruction, std::uint64_t stamp) {
+        return entry.instruction == instruction && entry.stamp == stamp;
     }
     const Entry& find(std::uintptr_t instruction, std::uint64_t stamp, Entry& spare);
     void replace_pages(Pages found);

@@ -163,10 +163,10 @@ TEST(InUse, GivesAThingToOneUserAtATime) {
 TEST(InUse, TakesAUseForEndedOnceItsCodeWasLeft) {
     InUse thing{};
     ASSERT_TRUE(begin_deeper(thing));
-    EXPECT_FALSE(thing.begin_if_free());
+    EXPECT_FALSE(thing.is_free());
     EXPECT_TRUE(thing.begin());
     thing.end();
-    EXPECT_TRUE(thing.begin_if_free());
+    EXPECT_TRUE(thing.is_free());
 }
 
 TEST(InUse, LeavesAThingToTheCodeThatAHandlerOnAnAlternateStackInterrupted) {
@@ -178,7 +178,8 @@ TEST(InUse, LeavesAThingToTheCodeThatAHandlerOnAnAlternateStackInterrupted) {
         static char far_away[1 << 16];
         const stack_t alternate{.ss_sp = is_above ? frame : far_away, .ss_flags = 0, .ss_size = sizeof frame};
         std::thread([&] {
-            ASSERT_EQ(sigaltstack(&alternate, nullptr), 0);
+            stack_t before{};  // a sanitizer's own
+            ASSERT_EQ(sigaltstack(&alternate, &before), 0);
             struct sigaction action {};
             action.sa_flags = SA_ONSTACK;
             action.sa_handler = [](int) { has_begun = thing.begin(); };
@@ -186,6 +187,7 @@ TEST(InUse, LeavesAThingToTheCodeThatAHandlerOnAnAlternateStackInterrupted) {
             ASSERT_TRUE(thing.begin());
             pthread_kill(pthread_self(), SIGUSR1);
             thing.end();
+            ASSERT_EQ(sigaltstack(&before, nullptr), 0);
         }).join();
         EXPECT_FALSE(has_begun);
     }
