@@ -33,6 +33,15 @@ std::uint64_t hash_of(const Site& site, const record::DecisionEvent& event) {
 
 }  // namespace
 
+bool is_noted(const Site& site, const record::DecisionEvent& event) {
+    const std::uint64_t hash = hash_of(site, event);
+    for (std::size_t probe = 0; probe < longest_probe; ++probe) {
+        const std::uint64_t held = seen[(hash + probe) % table_size].load(std::memory_order_relaxed);
+        if (held == 0 || held == hash) return held == hash;
+    }
+    return false;
+}
+
 bool note_decision(const Site& site, const record::DecisionEvent& event) {
     const std::uint64_t hash = hash_of(site, event);
     for (std::size_t probe = 0; probe < longest_probe; ++probe) {

@@ -11,4 +11,7 @@ namespace fp32shim {
 /// The table is bounded: once full, says so once and returns false for new decisions. Thread-safe, lock-free.
 bool note_decision(const Site& site, const record::DecisionEvent& event);
 
+/// Returns true if note_decision() has had this decision. Likewise.
+bool is_noted(const Site& site, const record::DecisionEvent& event);
+
 }  // namespace fp32shim

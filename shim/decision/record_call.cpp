@@ -129,12 +129,13 @@ void record_call(const Site& site, const Settings& in_force, const policy::Matmu
     if (time != nullptr) event.host_ns = static_cast<std::int64_t>(time->end - time->begin);
 
     const bool every_call = in_force.log != nullptr && in_force.log_every_call;
-    const bool is_new = !every_call && note_decision(site, event);
-    if (!every_call && !is_new) return;
+    if (!every_call && is_noted(site, event)) return;
     ThreadContext* context = thread_context();
     if (context == nullptr) return;
-    // A signal handler that multiplies must not write into the line that it interrupted.
+    // A signal handler that multiplies must not write into the line that it interrupted, and one that leaves by
+    // siglongjmp must not leave a decision noted and not written.
     const system::SignalHold hold;
+    if (!every_call && !note_decision(site, event)) return;
     if (in_force.log != nullptr) in_force.log->write(event, record::LogBuffer(context->log_buffer));
     if (in_force.log_to_stderr) system::stderr_line(record::format_decision_text(event, context->log_buffer));
 }

@@ -153,6 +153,17 @@ def test_ten_thousand_jumps_out_of_products_leave_nothing_behind(tmp_path, level
     assert abs(content["calls"] - made) <= jumps
 
 
+@pytest.mark.parametrize("log", ["stderr", "run.jsonl"])
+def test_a_decision_whose_first_call_was_left_is_shown_all_the_same(tmp_path, log):
+    """The first call takes longest, so a jump out of it is likely: by then the decision must be written, or not noted."""
+    for _ in range(10):
+        result = record("20", program="left_products", log=None, cwd=tmp_path,
+                        env={"FP32_MATMUL_LOG": log, "FP32_MATMUL_LOG_LEVEL": "summary"})
+        lines = said(result) if log == "stderr" else (tmp_path / log).read_text().splitlines()
+        assert len([line for line in lines if "sgemm_" in line]) == 1, lines
+        (tmp_path / "run.jsonl").unlink(missing_ok=True)
+
+
 @pytest.mark.parametrize("log", ["run.fp32rec", "run.jsonl"])
 def test_a_process_may_exit_while_its_threads_multiply(tmp_path, log):
     for _ in range(max(5, REPEATS // 6)):
