@@ -89,6 +89,8 @@ void say_no_entry_left(const char* name) {
 /// Returns the answer to a lookup that found the address `found`: an entry point of the shim; `found` itself if no
 /// entry point is left, or if it is no code of a known object (data, another linker namespace, code of a hook).
 void* entry_point_for(const char* name, void* found) {
+    // Some programs look a function up before each call: what is known needs no look at what is loaded.
+    if (void* known = known_dlsym_entry(find_function(name), found)) return known;
     const elf::Reading reading;
     if (elf::object_with_code_at(reinterpret_cast<ElfW(Addr)>(found)) == nullptr) {
         note_lookup_past(own_objects());

@@ -47,7 +47,9 @@ void* take_entry(FunctionIndex function, void* address) {
     return code_of(free);
 }
 
-void* known_entry(FunctionIndex function, void* address) {
+}  // namespace
+
+void* known_dlsym_entry(FunctionIndex function, void* address) {
     for (int i = 0; i < FP32SHIM_DLSYM_ENTRY_COUNT; ++i) {
         const DlsymEntry& entry = entries[i];
         void* held = entry.address.load(std::memory_order_acquire);
@@ -59,10 +61,8 @@ void* known_entry(FunctionIndex function, void* address) {
     return nullptr;
 }
 
-}  // namespace
-
 void* dlsym_entry_for(FunctionIndex function, void* address) {
-    if (void* known = known_entry(function, address)) return known;
+    if (void* known = known_dlsym_entry(function, address)) return known;
     const system::SignalHold hold;
     if (!lock.acquire()) return nullptr;
     void* code = take_entry(function, address);

@@ -10,6 +10,8 @@ namespace fp32shim {
 /// Returns the entry point for this function at this address, the same one each time; nullptr if none is left.
 /// Thread-safe, lock-free.
 void* dlsym_entry_for(FunctionIndex function, void* address);
+/// Returns the entry point that dlsym_entry_for() has made for them; nullptr: none. Likewise.
+void* known_dlsym_entry(FunctionIndex function, void* address);
 
 /// The function that an entry point calls, and its address.
 struct DlsymBinding {

@@ -5,6 +5,7 @@
 
 #include <array>
 #include <cstdio>
+#include <cstdlib>
 #include <filesystem>
 #include <functional>
 #include <sstream>
@@ -20,12 +21,41 @@ std::vector<std::string> split(const std::string& text, char separator) {
     return parts;
 }
 
-/// `variables` with the shim's path in it; without the shim, what the caller preloads stays out too.
-std::string command_line(const Section& section, const Variant& variant, const Asking& asking, int first_row) {
-    std::string variables = variant.variables;
-    if (const auto at = variables.find("SHIM"); at != std::string::npos) {
-        variables.replace(at, 4, "'" + asking.shim + "'");
+/// A folder for the recordings of a variant that makes some; it goes with the object.
+class RecordingsFolder {
+  public:
+    explicit RecordingsFolder(const Variant& variant)
+        : is_wanted_(std::string_view(variant.variables).find("RECORDINGS") != std::string_view::npos) {
+        if (!is_wanted_) return;
+        path_ = (std::filesystem::temp_directory_path() / "fp32shim-questions-XXXXXX").string();
+        if (mkdtemp(path_.data()) == nullptr) throw std::runtime_error(path_ + ": cannot be made");
     }
+    ~RecordingsFolder() {
+        std::error_code ignored;
+        if (is_wanted_) std::filesystem::remove_all(path_, ignored);
+    }
+    RecordingsFolder(const RecordingsFolder&) = delete;
+    RecordingsFolder& operator=(const RecordingsFolder&) = delete;
+
+    const std::string& path() const { return path_; }
+    /// Returns true if a recording was wanted and there is none.
+    bool lacks_recording() const { return is_wanted_ && std::filesystem::is_empty(path_); }
+
+  private:
+    bool is_wanted_;
+    std::string path_;
+};
+
+void put(std::string& text, std::string_view word, const std::string& value) {
+    if (const auto at = text.find(word); at != std::string::npos) text.replace(at, word.size(), "'" + value + "'");
+}
+
+/// `variables` with the shim's path in it; without the shim, what the caller preloads stays out too.
+std::string command_line(const Section& section, const Variant& variant, const Asking& asking,
+                         const RecordingsFolder& recordings, int first_row) {
+    std::string variables = variant.variables;
+    put(variables, "SHIM", asking.shim);
+    put(variables, "RECORDINGS", recordings.path());
     std::string sizes;
     for (const int size : asking.sizes) {
         if (!sizes.empty()) sizes += ',';
@@ -122,10 +152,17 @@ int run_worker(const std::string& command, Reader& reader) {
 void ask_variant(const Section& section, const Variant& variant, const Asking& asking, Findings& findings,
                  const std::function<void()>& print_title) {
     Reader reader(section, variant, findings, print_title);
+    const RecordingsFolder recordings(variant);
     for (;;) {
         const int before = reader.rows;
-        const int status = run_worker(command_line(section, variant, asking, before), reader);
-        if (status == 0) return;
+        const int status = run_worker(command_line(section, variant, asking, recordings, before), reader);
+        if (status == 0) {
+            if (recordings.lacks_recording()) {
+                reader.reason = "nothing was recorded";
+                reader.print_failure(status);
+            }
+            return;
+        }
         if (reader.has_no_device) throw NoDevice(reader.reason);
         // If not even a row was begun, another worker would do no better.
         const bool may_go_on = reader.rows > before;

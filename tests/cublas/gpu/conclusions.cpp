@@ -163,7 +163,7 @@ std::vector<Conclusion> from_latency(const Findings& findings) {
         const double native = of("native/" + call);
         if (native == 0) continue;
         seen += (seen.empty() ? "" : "; ") + call + " " + std::to_string(static_cast<int>(native)) + " ns";
-        for (const std::string setting : {"recorded native", "highest", "high"}) {
+        for (const std::string setting : {"preloaded", "summary", "calls", "highest", "high"}) {
             const double time = of(setting + "/" + call);
             if (time == 0) continue;
             const double percent = 100 * (time / native - 1);

@@ -15,7 +15,7 @@ namespace gpu {
 /// A section is measured once for each of these.
 struct Variant {
     const char* name;
-    const char* variables;  // "NAME=value ..."; SHIM stands for the shim's path
+    const char* variables;  // "NAME=value ..."; SHIM stands for the shim's path, RECORDINGS for a folder
 };
 
 /// One table, and how it is measured.

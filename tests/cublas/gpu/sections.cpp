@@ -10,10 +10,16 @@ const std::vector<Variant> overrides = {{"without", ""},
 const std::vector<Variant> native_and_high = {{"native", ""}, {"high", "LD_PRELOAD=SHIM FP32_MATMUL_PRECISION=high"}};
 const std::vector<Variant> native_and_highest = {{"native", ""},
                                                  {"highest", "LD_PRELOAD=SHIM FP32_MATMUL_PRECISION=highest"}};
-const std::vector<Variant> all_precisions = {{"native", ""},
-                                             {"recorded native", "LD_PRELOAD=SHIM FP32_MATMUL_PRECISION=native"},
-                                             {"highest", "LD_PRELOAD=SHIM FP32_MATMUL_PRECISION=highest"},
-                                             {"high", "LD_PRELOAD=SHIM FP32_MATMUL_PRECISION=high"}};
+const std::vector<Variant> all_costs = {{"native", ""},
+                                        {"preloaded", "LD_PRELOAD=SHIM"},
+                                        {"summary",
+                                         "LD_PRELOAD=SHIM FP32_MATMUL_LOG=RECORDINGS/%p.fp32rec "
+                                         "FP32_MATMUL_LOG_LEVEL=summary"},
+                                        {"calls",
+                                         "LD_PRELOAD=SHIM FP32_MATMUL_LOG=RECORDINGS/%p.fp32rec "
+                                         "FP32_MATMUL_LOG_LEVEL=calls"},
+                                        {"highest", "LD_PRELOAD=SHIM FP32_MATMUL_PRECISION=highest"},
+                                        {"high", "LD_PRELOAD=SHIM FP32_MATMUL_PRECISION=high"}};
 
 void ask_machine(Worker& worker) {
     const Cublas& cublas = worker.cublas();
@@ -90,7 +96,7 @@ const std::vector<Section> table = {
      {"HGEMMs", "differ from those alone", "SSYRK"},
      ask_threads,
      native_and_highest},
-    {"latency", "What a call costs the host", {"call", "ns"}, ask_latency, all_precisions},
+    {"latency", "What a call costs the host", {"call", "ns"}, ask_latency, all_costs},
 };
 
 }  // namespace
