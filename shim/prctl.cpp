@@ -22,6 +22,7 @@ void leave_counter_for_clock() {
     constexpr std::uint64_t without_recording = 1'000'000'000;
     record::Recording* recording = own_recording();
     record::leave_counter(recording == nullptr ? without_recording : recording->ticks_rate());
+    settings_changed();  // ends the express lane's events
 }
 
 /// Products may follow, also for the first time: they must find all that they need.

@@ -61,7 +61,8 @@ class InUse {
         return self >= user;
     }
 
-    volatile std::uintptr_t user_;  // of the using code; 0: none
+    std::uintptr_t
+        user_;  // of the using code; 0: none. Fences order it for signal handlers, as nothing else may see it.
 };
 
 /// One use, for the object's lifetime. Converts to false if the thing is in use already.

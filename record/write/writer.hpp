@@ -127,7 +127,7 @@ class Recording {
     /// that is done for a call, so of a row's short calls one in some 64 is timed and stands for all. `with_event`:
     /// adds an event at the present time, of unknown duration. Returns false, with nothing done, if the call has to
     /// be timed, its key is new to the thread, or the event has no room: then count() is to count it. Calls nothing,
-    /// and uses no vector registers. `writer`: the calling thread's own.
+    /// and uses no vector registers. `writer`: the calling thread's own. Precondition: !with_event or !counter_traps.
     [[gnu::always_inline]] bool count_untimed(ThreadWriter& writer, std::uint64_t key, bool with_event) const;
     /// Adds the audit of a call that count() has counted under this key. `time`: the `end` of that call. An audit
     /// that finds no room is counted as lost. `writer`: the calling thread's own. Async-signal-safe.
@@ -336,8 +336,7 @@ inline bool Recording::times_next(ThreadWriter& writer, std::uint64_t key) const
 [[gnu::always_inline]] inline bool Recording::count_untimed(ThreadWriter& writer, std::uint64_t key,
                                                             bool with_event) const {
     constexpr auto relaxed = std::memory_order_relaxed;
-    // An event needs a time, and nothing may be called here: the express lane comes this way.
-    if (!writer.use_.is_free() || (with_event && counter_traps.load(relaxed))) return false;
+    if (!writer.use_.is_free()) return false;
     writer.use_.begin_free();
     bool is_counted = false;
     if (format::CounterRecord* const known = writer.find_counters(key)) {

@@ -99,7 +99,9 @@ std::uint64_t key_of(const Site& site, const Settings& in_force, const policy::M
     if (key.value == 0) {
         key.value = key_of(site, in_force, call, decision, done);
     } else {
-        context->writer_change_count = key.change_count;
+        // An event in passing reads the processor's counter.
+        const bool may_pass = !in_force.log_every_call || !record::counter_traps.load(std::memory_order_relaxed);
+        context->writer_change_count = may_pass ? key.change_count : 0;
         context->writes_every_call = in_force.log_every_call;
     }
     if (in_force.asks_paths()) key.value = where::with_place(key.value, where::place_key(in_force));
