@@ -165,6 +165,8 @@ int fp32shim_pop_scope(void) {
 }
 
 int fp32shim_scope_depth(void) {
+    const ErrnoKeeper keep;
+    if (!is_active()) return 0;  // as pop does nothing then: who pops down to a number must come to an end
     const ThreadContext* const context = existing_thread_context();
     return context == nullptr ? 0 : context->scopes.pushed();
 }

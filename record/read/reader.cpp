@@ -53,7 +53,7 @@ std::string why_no_recording(const format::Header& header, std::size_t header_by
         if (header_bytes >= sizeof header.magic && header.magic == __builtin_bswap64(format::magic))
             return "offset 0: recorded on a machine with another byte order; read it on one like that";
         // Without what it begins with: somebody may have made a link to a file that only this user may read.
-        return "offset 0: not a recording of fp32shim, which begin with \"FP32REC\"; name a .fp32rec file";
+        return "offset 0: not a recording of fp32shim (they begin with \"FP32REC\"); name a .fp32rec file";
     }
     if (header_bytes < stable_header_size)
         return "offset " + std::to_string(header_bytes) + ": the file ends within its header, of which " +

@@ -123,7 +123,7 @@ FP32SHIM_API int fp32shim_pop_scope(void);
 
 /* Returns the number of scopes that this thread has opened by fp32shim_push_scope and not closed. Code that may be
  * left between a push and its own note of it (KeyboardInterrupt, siglongjmp) asks for it before, and afterwards pops
- * down to that number. */
+ * down to that number. 0 where the library is not active. */
 FP32SHIM_API int fp32shim_scope_depth(void);
 
 /* Reads the policy files again (FP32_MATMUL_POLICY as it was read first, and the site's) and, if they are free of
