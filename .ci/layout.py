@@ -7,7 +7,7 @@ import re
 import subprocess
 import sys
 
-FLOORS = ["system", "policy", "record", "shim", "cli"]  # each may include itself and the floors before it
+FLOORS = ["system", "policy", "record", "gpu_check", "shim", "cli"]  # each may include itself and the floors before it
 
 # Neither of these may include the other: files whose paths begin so.
 SIBLINGS = [("record/write/", "record/read/"), ("shim/blas/", "shim/cublas/")]
@@ -21,6 +21,16 @@ BELOW = [
     ("shim/settings/", "shim/site.hpp"),
     *((lower, "shim/sites/") for lower in ("shim/blas/", "shim/cublas/", "shim/decision/", "shim/thread/")),
     ("shim/table/", "shim/loader/"),
+    # gpu_check is a program of its own, and shows what the library does from outside.
+    ("shim/", "gpu_check/"),
+    ("cli/", "gpu_check/"),
+    # Within it: what is measured knows nothing of who asks.
+    *(("gpu_check/cuda/", f"gpu_check/{higher}/") for higher in ("products", "sections", "workers", "questions", "checks")),
+    *(("gpu_check/products/", f"gpu_check/{higher}/") for higher in ("sections", "workers", "questions", "checks")),
+    *(("gpu_check/sections/", f"gpu_check/{higher}/") for higher in ("workers", "questions", "checks")),
+    ("gpu_check/workers/", "gpu_check/questions/"),
+    ("gpu_check/workers/", "gpu_check/checks/"),
+    ("gpu_check/questions/", "gpu_check/checks/"),
 ]
 
 FILES_IN_A_FOLDER = 40

@@ -110,6 +110,11 @@ constexpr Command table[] = {
      .examples = R"(  fp32shim reload 4711
   fp32shim reload --all)",
      .define = define_reload},
+    {.name = "gpu-check",
+     .summary = "Show on this GPU that TF32, pins and floors hold",
+     .examples = R"(  fp32shim gpu-check               0: all holds; 1: not; 77: there is no GPU
+  fp32shim gpu-check --seconds 30 --python .venv/bin/python -o report.json)",
+     .define = define_gpu_check},
     {.name = "completion",
      .summary = "Write a completion file for a shell",
      .examples = R"(  source <(fp32shim completion bash)

@@ -13,3 +13,6 @@ endfunction()
 
 add_header_library(toml++ toml++/toml.h libtomlplusplus-dev)
 add_header_library(nlohmann_json nlohmann/json.hpp nlohmann-json3-dev)
+if(FP32SHIM_COMMAND OR FP32SHIM_GPU_BUNDLE_ONLY)
+  add_header_library(cli11 CLI/CLI.hpp libcli11-dev)
+endif()

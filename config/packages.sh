@@ -8,7 +8,7 @@ packages_for_tests=(libgtest-dev libbenchmark-dev gfortran python3-pytest python
 # Programs and libraries that the whole-process tests run the shim under. A release that lacks one skips its tests.
 # libgoogle-perftools-dev is for libtcmalloc_minimal.so.4, whose own package has another name since Debian 13.
 packages_to_test_with=(
-    clang libclang-rt-dev python3-numpy python3-scipy python3-torch libopenblas0-pthread libopenblas64-0-pthread
+    clang libclang-rt-dev python3-jsonschema python3-numpy python3-scipy python3-torch libopenblas0-pthread libopenblas64-0-pthread
     libblis4-pthread libblas3 liblapack3 libblas-test libjemalloc2 libgoogle-perftools-dev faketime heaptrack fakeroot
     strace patchelf jq musl-tools pkg-config btrfs-progs chromium chromium-driver python3-selenium
     bubblewrap openmpi-bin python3-mpi4py python3-prometheus-client python3-yaml systemd zsh busybox)

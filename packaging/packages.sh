@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Builds fp32shim-X.Y.Z-linux-PROCESSOR.tar.gz and fp32shim_X.Y.Z-1_ARCHITECTURE.deb, which run with any C library from 2.17 on.
+# Builds fp32shim-X.Y.Z-linux-PROCESSOR.tar.gz and fp32shim_X.Y.Z-1_ARCHITECTURE.deb, which run with any C library from 2.17 on, and
+# fp32shim-X.Y.Z-gpu-check-linux-PROCESSOR.sh, which is the archive and unpacks itself to run `fp32shim gpu-check`.
 #
 #   packaging/packages.sh [FOLDER [PROCESSOR...]]    into FOLDER, default build/packages-out, for this machine's processor, and
 #                                                    for each PROCESSOR besides: aarch64 or x86_64
@@ -18,7 +19,7 @@ build() {
     cmake -S . -B "$build" -G Ninja --toolchain "$PWD/cmake/zig.cmake" -DFP32SHIM_ZIG="$zig" -DFP32SHIM_PROCESSOR="$processor" \
         -DCMAKE_BUILD_TYPE=Release -DCMAKE_SHARED_LINKER_FLAGS=-s -DCMAKE_EXE_LINKER_FLAGS=-s -DCMAKE_INSTALL_LIBDIR=lib \
         -DCMAKE_INSTALL_PREFIX=/usr -DFP32SHIM_PYTHON_MODULE=ON -DFP32SHIM_TESTS=OFF -DFP32SHIM_BENCH=OFF "$@" >/dev/null
-    cmake --build "$build" --target fp32shim fp32shim_command fp32shim_completions
+    cmake --build "$build" --target fp32shim fp32shim_command gpu_check fp32shim_completions
 }
 
 # pack OPTIONS: packs that by CPack.
@@ -31,7 +32,7 @@ pack() {
 # Prints the newest version of the C library that a symbol needs. dpkg-shlibdeps would say 2.34, where glibc moved the symbols of
 # libpthread into libc.
 needed_glibc() {
-    readelf --wide --version-info "$build/bin/fp32shim" "$build/lib/libfp32shim.so" |
+    readelf --wide --version-info "$build/bin/fp32shim" "$build/lib/libfp32shim.so" "$build/libexec/fp32shim/gpu-check" |
         sed -n 's/.*Name: GLIBC_\([0-9.]*\).*/\1/p' | sort --version-sort | tail -n 1
 }
 
@@ -43,6 +44,8 @@ for processor in "$own" "${@/#$own/}"; do
     [[ $processor == "$own" ]] || foreign=(-DFP32SHIM_HOST_COMMAND="$PWD/build/packaging-$own/bin/fp32shim")
     build -DFP32SHIM_DEBIAN=OFF "${foreign[@]}"
     pack
+    archive=$(basename "$build"/packed/fp32shim-*-linux-"$processor".tar.gz)
+    packaging/self-extracting.sh "$out/$archive" "$out/$(sed 's/-linux-/-gpu-check-linux-/; s/tar.gz$/sh/' <<<"$archive")"
     build -DFP32SHIM_DEBIAN=ON "${foreign[@]}"
     pack -D CPACK_DEBIAN_PACKAGE_SHLIBDEPS=OFF -D CPACK_DEBIAN_PACKAGE_DEPENDS="libc6 (>= $(needed_glibc))"
 done

@@ -75,7 +75,7 @@ packages() {
         (umask 077 && TZ=Asia/Tokyo LC_ALL=C.UTF-8 make_packages "$made/one" "$made/another/place" "$made/second") || return
     for file in "$made"/first/*; do cmp "$file" "$made/second/${file##*/}" || failed=1; done
     FP32SHIM_PACKAGE_FOLDER=$made/first long_test packages/systems/test_package_files.py \
-        tests/packages/systems/test_debian_package.py || failed=1
+        tests/packages/systems/test_debian_package.py tests/packages/systems/test_self_extracting.py || failed=1
     return "$failed"
 }
 

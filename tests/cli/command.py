@@ -14,7 +14,7 @@ import shim  # tests/preload: where things were built, and what is installed
 
 COMMAND = pathlib.Path(os.environ.get("FP32SHIM_COMMAND", shim.BUILD / "bin/fp32shim"))
 COMMANDS = ["run", "doctor", "explain", "verify", "suggest", "bisect", "diff", "check", "report", "replay", "log", "top", "ps", "set",
-            "reload", "completion"]
+            "reload", "gpu-check", "completion"]
 
 
 @dataclasses.dataclass

@@ -13,7 +13,7 @@
 #include <string>
 #include <vector>
 
-#include "format.hpp"
+#include "gpu_check/products/format.hpp"
 
 namespace {
 

@@ -15,7 +15,7 @@ describe_environment() {
     timeout 60 "$python" - 2>/dev/null <<'PYTHON' || echo "python: not there"
 import importlib.metadata, sys
 print("python:", sys.version.split()[0])
-wanted = ("torch", "triton", "cupy", "jax", "numpy", "nvidia-cublas", "nvidia-cudnn")
+wanted = ("torch", "triton", "cupy", "jax", "onnxruntime", "numpy", "nvidia-cublas", "nvidia-cudnn")
 for d in sorted(importlib.metadata.distributions(), key=lambda d: str(d.metadata["Name"]).lower()):
     if str(d.metadata["Name"]).lower().startswith(wanted):
         print(f"{d.metadata['Name']}: {d.version}")
@@ -38,14 +38,15 @@ tables() {
     echo "# Results of a GPU"
     if [[ $smoke ]]; then printf '\n**Made with --smoke: these numbers say nothing.**\n'; fi
     printf '\n```\n'; cat "$output/environment.txt"; printf '```\n'
+    quoted "The verdict" "$logs/check-verdict.log"
     if [[ -s $output/results.tsv ]]; then
         printf '\n## Experiments\n\n'
         table "$output/results.tsv" experiment expected seen "what follows"
     fi
     printf '\n## Steps\n\n'
     table "$output/steps.tsv" section what verdict seconds
-    titled "What cuBLAS does" "$logs/questions-all.log"
-    titled "Audits against float64" "$logs/audits-against_float64.log"
+    titled "What cuBLAS does: math modes and compute types" "$logs/questions-modes.log"
+    titled "What cuBLAS does: the other questions" "$logs/questions-others.log"
     if compgen -G "$logs/qtlq-*.txt" >/dev/null; then printf '\n## The published TF32 case through cuBLAS\n'; fi
     for precision in highest high medium; do quoted "$precision" "$logs/qtlq-$precision.txt"; done
     if compgen -G "$logs/frameworks-*.log" >/dev/null; then
@@ -53,7 +54,6 @@ tables() {
         sed -n '/^HEADING = /,/)$/s/.*"\(|.*|\)\(\\n\)\{0,1\}".*/\1/p' "$here/frameworks/products.py"
         cat "$logs"/frameworks-*.log | grep '^| '
     fi
-    titled "Timing" "$logs/timing-8192__alternating.log"
 }
 # Whole or not at all: a copy may be taken at any moment.
 write_results() { tables >"$output/results.md.new" && mv "$output/results.md.new" "$output/results.md"; }

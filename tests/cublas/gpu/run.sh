@@ -3,18 +3,21 @@
 #
 #   ./run.sh [OPTION...] [SECTION...]
 #
-# Sections, in this order, with what each takes on an H200 with 16 cores at most:
-#   questions    240 s   what cuBLAS does, and the experiments on it
-#   timing        60 s   forced against native TF32
-#   audits        20 s   the errors that the shim audits, against float64
-#   qtlq          30 s   the published TF32 case through cuBLAS
-#   frameworks   200 s   PyTorch, CuPy and JAX, side by side, and the experiments on them
-#   clients      120 s   the programs of the project's tests, on a real cuBLAS
-# Without a section: all of them, in at most 9 minutes. Rows are written as they come: what is stopped leaves them.
+# Sections, in this order, and how they share the time. What one leaves over, the next ones have:
+#   check        120   gpu-check: the verdict
+#   modes         40   what math modes and compute types do
+#   floor         40   the programs of the project's tests under a floor, while they ask for TF32
+#   questions    130   what else cuBLAS does, and the experiments on it
+#   qtlq          20   the published TF32 case through cuBLAS
+#   frameworks   120   PyTorch, CuPy, JAX and onnxruntime, one after the other, and the experiments on them
+#   clients       60   the programs of the project's tests, at each precision
+# Without a section: all of them. Rows are written as they come: what is stopped leaves them.
 #
-#   --quick             less of each, in at most 4 minutes
-#   --output FOLDER     where results.md, results.tsv, rows.tsv and logs/ go; default ./gpu-results-HOST-DATE
-#   --time-limit N      seconds; what has not begun by then is skipped; default 540, with --quick 240
+#   --quick             less of each
+#   --output FOLDER     where results.md, verdict.json, results.tsv, rows.tsv and logs/ go; default ./gpu-results-DATE.
+#                       At the end FOLDER.tar.gz has all of it
+#   --time-limit N      seconds, which the sections share as above; default 540, with --quick 240
+#   --limits            print what each section may take
 #   --libraries FOLDER  CUDA's libraries are here, the driver's included (else they are searched for)
 #   --python PROGRAM    the Python that has PyTorch, CuPy or JAX; default python3
 #   --smoke             tiny products: only to try this script, the results say nothing
@@ -26,9 +29,15 @@ set -uo pipefail
 here=$(CDPATH='' cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 # Some ways to carry a folder lose this.
 chmod u+x "$here"/* 2>/dev/null
-all_sections=(questions timing audits qtlq frameworks clients)
+# Names and limits are those of the table above.
+declare -A limit_of
+all_sections=()
+while read -r _ name limit _; do
+    all_sections+=("$name")
+    limit_of[$name]=$limit
+done < <(sed -n '2,/^set/{/^#   [a-z]\+ \+[0-9]\+   /p}' "${BASH_SOURCE[0]}")
 sections=()
-quick='' smoke='' output='' time_limit='' libraries='' python=python3
+quick='' smoke='' output='' time_limit='' libraries='' python=python3 only_limits=''
 
 fail_usage() { echo "run.sh: $1; --help lists the options" >&2; exit 2; }
 value_of() { [[ $# -ge 2 && $2 != --* ]] || fail_usage "$1 needs a value"; }
@@ -39,6 +48,7 @@ while (($#)); do
         --output) value_of "$@"; output=$2; shift ;;
         --time-limit) value_of "$@"; time_limit=$2; shift ;;
         --libraries) value_of "$@"; libraries=$2; shift ;;
+        --limits) only_limits=yes ;;
         --python) value_of "$@"; python=$2; shift ;;
         --help | -h) sed -n '2,/^set/{/^#/s/^# \{0,1\}//p}' "${BASH_SOURCE[0]}"; exit ;;
         -*) fail_usage "unknown option '$1'" ;;
@@ -51,6 +61,15 @@ done
 ((${#sections[@]})) || sections=("${all_sections[@]}")
 [[ $time_limit ]] || time_limit=$([[ $quick ]] && echo 240 || echo 540)
 [[ $time_limit =~ ^[0-9]+$ ]] || fail_usage "--time-limit: found '$time_limit', expected seconds"
+# The sections that run share the whole time.
+shares=0
+for name in "${sections[@]}"; do ((shares += limit_of[$name])); done
+section_limit() { echo $((limit_of[$1] * time_limit / shares)); }
+if [[ $only_limits ]]; then
+    for name in "${sections[@]}"; do printf '%s\t%s\n' "$name" "$(section_limit "$name")"; done
+    printf 'all\t%s\n' "$time_limit"
+    exit
+fi
 deadline=$((SECONDS + time_limit))
 
 # What the caller's shell says must not govern what is compared here.
@@ -61,11 +80,18 @@ for name in LD_PRELOAD NVIDIA_TF32_OVERRIDE XLA_FLAGS TRITON_F32_DEFAULT "${!JAX
     unset "$name"
 done
 
-# shellcheck source=tests/cublas/gpu/libraries.sh
-source "$here/libraries.sh"
-find_cuda  # sets driver_at, cublas_at, lt_at, cublas_version, search, probe; ends with 77 where there is none
+# Where CUDA is: driver_at, cublas_at, lt_at, cublas_version and search.
+found=$("$here/gpu-check" --only-libraries ${libraries:+--libraries "$libraries"} --python "$python" 2>&1)
+case $? in
+    0) ;;
+    77) echo "run.sh: ${found#gpu-check: }"; exit 77 ;;
+    *) echo "run.sh: no product runs here: ${found#gpu-check: }"; exit 1 ;;
+esac
+while IFS=$'\t' read -r name value; do printf -v "$name" %s "$value"; done <<<"$found"
+export GPU_CUBLAS_MAJOR=$cublas_version
+if [[ -v instead_of_13 ]]; then echo "run.sh: going on with cuBLAS 12, since 13 does not run: $instead_of_13"; fi
 
-[[ $output ]] || output=$PWD/gpu-results-$(uname -n)-$(date +%Y%m%d-%H%M%S)
+[[ $output ]] || output=$PWD/gpu-results-$(date +%Y%m%d-%H%M%S)
 mkdir -p "$output/logs" && output=$(cd "$output" && pwd) || exit 1
 logs=$output/logs
 : >"$output/steps.tsv"
@@ -91,13 +117,17 @@ echo "results: $output"
 trap 'write_results' EXIT
 
 step_shim
+section_deadline=$SECONDS
 for section in "${sections[@]}"; do
+    ((section_deadline += $(section_limit "$section")))
+    ((section_deadline < deadline)) || section_deadline=$deadline
     "section_$section"
     write_results
 done
 
 count() { awk -F '\t' -v pattern="$1" '$3 ~ pattern { ++n } END { print n + 0 }' "$output/steps.tsv"; }
 failed=$(count '^FAILED')
+tar -C "$(dirname "$output")" -czf "$output.tar.gz" "$(basename "$output")" || failed=$((failed + 1))
 echo "$(count '^passed') passed, $failed failed, $(count '^skipped') skipped, in $SECONDS s;" \
-    "the tables are in $output/results.md"
+    "the tables are in $output/results.md, and all of it in $output.tar.gz"
 ((failed == 0))

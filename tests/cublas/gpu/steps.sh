@@ -18,7 +18,7 @@ skip() { printf '%s\t%s\tskipped: %s\t0\n' "$1" "$2" "$3" >>"$output/steps.tsv";
 # run LIMIT SECTION NAME COMMAND...: runs it, at most LIMIT seconds, with its output in SECTION-NAME.log, and records
 # how it ended.
 run() {
-    local limit=$1 section=$2 name=$3 left=$((deadline - SECONDS)) log status=0 begun=$SECONDS
+    local limit=$1 section=$2 name=$3 left=$((section_deadline - SECONDS)) log status=0 begun=$SECONDS
     shift 3
     log=$logs/$section-${name//[^a-zA-Z0-9.-]/_}.log
     if ((left <= 0)); then
@@ -42,69 +42,40 @@ run() {
 }
 
 # First of all: that the shim is loaded here, and decides.
-step_shim() { run 120 shim "is loaded" shim_decides; }
+step_shim() {
+    local section_deadline=$deadline
+    run 60 shim "is loaded" shim_decides
+}
 shim_decides() {
-    under FP32_MATMUL_PRECISION=high FP32_MATMUL_LOG="$logs/shim.jsonl" -- "$here/timing" --size 64 --repeats 1 &&
+    under FP32_MATMUL_PRECISION=high FP32_MATMUL_LOG="$logs/shim.jsonl" -- \
+        "$here/gpu-check" --worker product --variant high --row-seconds 60 --size 64 &&
         grep '"applied":"tf32"' "$logs/shim.jsonl"
 }
 export -f shim_decides
 export logs
 
-section_questions() {
-    local size=()
+section_check() {
+    local seconds=$((section_deadline - SECONDS - 3))
+    run $((seconds + 3)) check "verdict" "$here/gpu-check" --seconds "$((seconds < 10 ? 10 : seconds))" \
+        --python "$python" ${libraries:+--libraries "$libraries"} --output "$output/verdict.json"
+}
+
+# ask NAME WORD...: some of the tables, their rows and conclusions.
+ask() {
+    local name=$1 size=()
+    shift
     if [[ $quick ]]; then size=(--quick); fi
     if [[ $smoke ]]; then size=(--size 64); fi
-    run 240 questions "all" native "$here/questions" "${size[@]}" --rows "$output/rows.tsv" \
-        --results "$output/results.tsv"
+    run 540 questions "$name" native "$here/gpu-check" questions "${size[@]}" "$@" \
+        --rows "$output/rows-$name.tsv" --results "$output/results.tsv"
 }
-
-# timing_rounds: appends `variant<TAB>size<TAB>milliseconds` to timing.tsv, the variants taking turns.
-timing_rounds() {
-    local rounds=5 arguments=(--repeats 20) round log=$logs/timing.jsonl
-    if [[ $quick ]]; then rounds=2 arguments=(--repeats 10); fi
-    if [[ $smoke ]]; then arguments+=(--size 64); fi
-    : >"$output/timing.tsv"
-    for ((round = 0; round < rounds; ++round)); do
-        native "$here/timing" --math tf32 "${arguments[@]}" | awk '{print "native TF32\t" $1 "\t" $3}' || return
-        under FP32_MATMUL_PRECISION=high FP32_MATMUL_LOG="$log" FP32_MATMUL_LOG_LEVEL=summary -- \
-            "$here/timing" --math default "${arguments[@]}" | awk '{print "forced TF32\t" $1 "\t" $3}' || return
-        native "$here/timing" --math default "${arguments[@]}" | awk '{print "FP32\t" $1 "\t" $3}' || return
-    done >>"$output/timing.tsv"
-    grep -q '"applied":"tf32"' "$log" || { echo "the forced rounds were not decided as TF32"; return 1; }
-    timing_table
-}
-timing_table() {
-    sort -t $'\t' -k1,1 -k3,3g "$output/timing.tsv" | awk -F '\t' '
-        { times[$1, ++count[$1]] = $3; size = $2 }
-        function median(variant,   n) {
-            n = count[variant]
-            return n % 2 ? times[variant, (n + 1) / 2] : (times[variant, n / 2] + times[variant, n / 2 + 1]) / 2
-        }
-        END {
-            print "| variant | size | rounds | median, ms | fastest round | slowest round | TFLOP/s " \
-                "| time over native TF32 | gain over FP32 |"
-            print "|---|---|---|---|---|---|---|---|---|"
-            split("native TF32,forced TF32,FP32", variants, ",")
-            for (i = 1; i <= 3; ++i) {
-                v = variants[i]
-                printf "| %s | %d^3 | %d | %.4f | %.4f | %.4f | %.1f | %.4f | %.2f |\n", v, size, count[v], median(v),
-                    times[v, 1], times[v, count[v]], 2 * size ^ 3 / median(v) / 1e9, median(v) / median(variants[1]),
-                    median(variants[3]) / median(v)
-            }
-        }'
-}
-section_timing() {
-    export -f timing_rounds timing_table
-    export output quick smoke
-    run 60 timing "8192, alternating" timing_rounds
-}
-
-# Errors as the shim audits them, compared with float64, and a graph that audits leave alone.
-section_audits() {
-    local size=() recording=$logs/audits.fp32rec
-    if [[ $smoke ]]; then size=(--size 64); fi
-    run 60 audits "against float64" under FP32_MATMUL_PRECISION=high FP32_MATMUL_AUDIT=1 FP32_MATMUL_LOG="$recording" -- \
-        "$here/audits" "$recording" "${size[@]}"
+modes=machine,math_modes,compute_types,override
+section_modes() { ask modes --only "$modes"; }
+section_questions() {
+    ask others --except "$modes,product,opt_ins,cost"
+    # What rows of semantics.def are, each from the questions that tell.
+    sort -t $'\t' -k1,1 -k2,2r "$output"/rows-*.tsv | awk -F '\t' '!($1 in seen) || $2 != "?" { seen[$1] = $2 }
+        END { for (row in seen) print row "\t" seen[row] }' | sort >"$output/rows.tsv"
 }
 
 # qtlq PRECISION COLUMN APPLIED: runs the case, and checks the rounding that it shows and the decision. COLUMN may be any
@@ -129,10 +100,10 @@ section_qtlq() {
         return
     fi
     export -f qtlq
-    run 30 qtlq highest qtlq highest FP32 fp32
-    run 30 qtlq high qtlq high TF32 tf32
+    run 20 qtlq highest qtlq highest FP32 fp32
+    run 20 qtlq high qtlq high TF32 tf32
     # FAST_16BF allows TF32 too.
-    run 30 qtlq medium qtlq medium "[BT]F" bf16
+    run 20 qtlq medium qtlq medium "[BT]F" bf16
 }
 
 # framework NAME OWN SHIM-SETTING EXPECT [VARIABLE=VALUE...]: Python finds its own CUDA libraries.
@@ -149,23 +120,27 @@ framework() {
         floor*) set -- FP32_MATMUL_FLOOR=fp32 "$@" ;;
         *) set -- FP32_MATMUL_PRECISION="$setting" "$@" ;;
     esac
-    run 100 frameworks "$name, own $own, $setting${2:+, $2}" env "$@" FP32_MATMUL_LOG="$log" \
+    run 60 frameworks "$name, own $own, $setting${2:+, $2}" env "$@" FP32_MATMUL_LOG="$log" \
         LD_PRELOAD="$here/libfp32shim.so" "$python" -B "$here/frameworks/products.py" "$name" "${arguments[@]}" \
         --log "$log"
 }
+experiments_of() {
+    local experiment
+    for experiment in $("$python" -B "$here/frameworks/experiments.py" --list "$1"); do
+        run 60 frameworks "experiment $experiment" "$python" -B "$here/frameworks/experiments.py" "$experiment" \
+            --shim "$here/libfp32shim.so" --results "$output/results.tsv"
+    done
+}
 # framework_runs NAME: its products under each setting, then its experiments.
 framework_runs() {
-    local name=$1 cublas_only=() experiment
+    local name=$1 cublas_only=()
     if [[ $name == jax ]]; then cublas_only=(XLA_FLAGS=--xla_gpu_enable_triton_gemm=false); fi
     framework "$name" fp32 high tf32 "${cublas_only[@]}"
     # A framework that is not there needs no further tries.
     (($? != 77)) || return
     framework "$name" tf32 highest fp32 "${cublas_only[@]}"
     framework "$name" tf32 "floor fp32" fp32 "${cublas_only[@]}"
-    for experiment in $("$python" -B "$here/frameworks/experiments.py" --list "$name"); do
-        run 150 frameworks "experiment $experiment" "$python" -B "$here/frameworks/experiments.py" "$experiment" \
-            --shim "$here/libfp32shim.so" --results "$output/results.tsv"
-    done
+    experiments_of "$name"
     [[ $quick ]] && return
     framework "$name" default native "" "${cublas_only[@]}"
     framework "$name" tf32 native "" "${cublas_only[@]}"
@@ -176,8 +151,9 @@ section_frameworks() {
     local name
     # On the CPU: that measuring and reading the log work.
     framework numpy default high tf32 FP32_MATMUL_CPU=emulate
-    for name in torch cupy jax; do framework_runs "$name" & done
-    wait
+    # One after the other: they would take each other's memory, and time each other's warming up.
+    for name in torch cupy jax; do framework_runs "$name"; done
+    experiments_of onnxruntime
 }
 
 # clients SETTING [VARIABLE=VALUE...]: every client under it.
@@ -193,15 +169,15 @@ clients() {
         log=$logs/clients-$program-$setting.jsonl
         # Hundreds of lines a program: kept only where something has to be looked at.
         # A client whose decisions are in no log fails.
-        run 100 clients "$program, $setting" under "$@" FP32_MATMUL_LOG="$log" CLIENT_LOG="$log" -- \
+        run 60 clients "$program, $setting" under "$@" FP32_MATMUL_LOG="$log" CLIENT_LOG="$log" -- \
             "$here/$program" --gtest_brief=1 && rm -f "$log"
     done
 }
+# The program asks for TF32 itself, and the floor holds against it.
+section_floor() { clients floor FP32_MATMUL_FLOOR=fp32 CLIENT_EXPECT=fp32 CLIENT_MATH_MODE=3; }
 section_clients() {
     clients native FP32_MATMUL_PRECISION=native &
     clients high FP32_MATMUL_PRECISION=high CLIENT_EXPECT=tf32 &
-    # The program asks for TF32 itself, and the floor holds against it.
-    clients floor FP32_MATMUL_FLOOR=fp32 CLIENT_EXPECT=fp32 CLIENT_MATH_MODE=3 &
     wait
     [[ $quick ]] && return
     clients highest FP32_MATMUL_PRECISION=highest CLIENT_EXPECT=fp32 &

@@ -12,14 +12,26 @@ std::string_view variable(const char* name) {
     return value == nullptr ? "" : value;
 }
 
+/// STAND_IN_ONLY_IF=NAME=VALUE, or NAME: in other processes the stand-in tells no lies.
+bool may_lie() {
+    const std::string_view condition = variable("STAND_IN_ONLY_IF");
+    if (condition.empty()) return true;
+    const auto equals = condition.find('=');
+    const std::string_view value = variable(std::string(condition.substr(0, equals)).c_str());
+    return equals == std::string_view::npos ? !value.empty() : value == condition.substr(equals + 1);
+}
+
 Environment read() {
     Environment result;
     result.tf32_override_off = variable("NVIDIA_TF32_OVERRIDE") == "0";
     result.emulate_single = variable("CUBLAS_EMULATE_SINGLE_PRECISION") == "1";
     result.emulate_eagerly = variable("CUBLAS_EMULATION_STRATEGY") == "eager";
-    result.fast_honoured = variable("STAND_IN_FAST") != "ignored";
-    result.lacks_memory = variable("STAND_IN_FAST") == "no_memory_at_all";
-    result.fast_lacks_memory = variable("STAND_IN_FAST") == "no_memory" || result.lacks_memory;
+    const std::string_view fast = may_lie() ? variable("STAND_IN_FAST") : "";
+    result.fast_honoured = fast != "ignored";
+    result.lacks_memory = fast == "no_memory_at_all";
+    result.fast_lacks_memory = fast == "no_memory" || result.lacks_memory;
+    std::istringstream leaks{std::string(may_lie() ? variable("STAND_IN_LEAKS") : "")};
+    for (std::string word; std::getline(leaks, word, ',');) result.leaks.insert(word);
     result.compute = variable("STAND_IN_KERNELS") != "none";
     std::istringstream rows{std::string(variable("STAND_IN_ASSUME"))};
     for (std::string row; std::getline(rows, row, ',');) {

@@ -1,7 +1,9 @@
 // The environment that the stand-ins of cuBLAS and cublasLt obey, read once: as the first handle of either is made.
 #pragma once
 
+#include <functional>
 #include <map>
+#include <set>
 #include <string>
 
 namespace stand_in {
@@ -15,6 +17,7 @@ struct Environment {
     bool lacks_memory = false;       // STAND_IN_FAST=no_memory_at_all: gemm in FP32, too
     bool compute = true;             // STAND_IN_KERNELS=compute|none
     std::map<std::string, std::string> assume;  // STAND_IN_ASSUME=row=answer,row=answer
+    std::set<std::string, std::less<>> leaks;   // STAND_IN_LEAKS=word,word: where FP32 is TF32, against all promises
 };
 
 const Environment& environment();

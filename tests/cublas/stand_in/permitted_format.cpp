@@ -100,9 +100,16 @@ Format tf32_or_fp32(const Request& request) {
     return Format::tf32;
 }
 
-}  // namespace
+// Returns true if the stand-in was told to break its word here (STAND_IN_LEAKS).
+bool leaks(const Request& request) {
+    const auto& words = environment().leaks;
+    return words.contains("always") ||
+           (words.contains("sticky_mode") && request.mode_was_lower && !request.compute_type) ||
+           (words.contains("gemm_ex") && request.compute_type && !request.lt) ||
+           (words.contains("algorithm_99") && request.tensor_op_algorithm);
+}
 
-std::optional<Format> permitted_format(const Request& request) {
+std::optional<Format> promised_format(const Request& request) {
     const Asked asked = asked_by(request);
     const bool has_bf16x9 = request.compute_capability == 100 || request.compute_capability == 103;
     if (asked == Asked::bf16x9_type && !has_bf16x9 && answer(Row::bf16x9_compute_type_elsewhere) == "refused")
@@ -126,6 +133,13 @@ std::optional<Format> permitted_format(const Request& request) {
             return has_bf16x9 && strategy_emulates(request) ? Format::bf16x9 : Format::fp32;
     }
     return Format::fp32;
+}
+
+}  // namespace
+
+std::optional<Format> permitted_format(const Request& request) {
+    const std::optional<Format> promised = promised_format(request);
+    return promised == Format::fp32 && leaks(request) ? tf32_or_fp32(request) : promised;
 }
 
 }  // namespace stand_in

@@ -15,7 +15,8 @@ struct Request {
     int math_mode = CUBLAS_DEFAULT_MATH;
     cublasEmulationStrategy_t strategy = CUBLAS_EMULATION_STRATEGY_DEFAULT;
     bool tensor_op_algorithm = false;
-    bool lt = false;  // through cublasLt: no handle's mode
+    bool lt = false;              // through cublasLt: no handle's mode
+    bool mode_was_lower = false;  // the handle once had a mode that allows less than FP32
     int compute_capability = 90;
 };
 

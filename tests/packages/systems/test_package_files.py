@@ -24,8 +24,8 @@ def test_library_and_command_need_the_c_library_2_17_and_nothing_else(unpacked):
 def test_every_package_has_everything(unpacked):
     names = {file.name.removesuffix(".gz") for file in unpacked.rglob("*") if file.is_file()}
     wanted = {"fp32shim", "libfp32shim.so", "fp32shim.h", "fp32shim.f90", "sitecustomize.py", "copyright", "_fp32shim",
-              "fp32shim.fish", "fp32shim-config.cmake", "fp32shim.pc"}
-    patterns = "config/*.toml", "docs/cli/*.1", "examples/deploy/*.*", "examples/fleet/*.*"
+              "fp32shim.fish", "fp32shim-config.cmake", "fp32shim.pc", "gpu-check"}
+    patterns = "gpu_check/frameworks/*.py", "config/*.toml", "docs/cli/*.1", "examples/deploy/*.*", "examples/fleet/*.*"
     wanted |= {file.name for pattern in patterns for file in shim.ROOT.glob(pattern)}
     assert wanted <= names, wanted - names
 

@@ -10,6 +10,7 @@ struct cublasContext {
     std::atomic<cudaStream_t> stream = nullptr;
     std::atomic<cublasPointerMode_t> pointer_mode = CUBLAS_POINTER_MODE_HOST;
     std::atomic<cublasMath_t> math_mode = CUBLAS_DEFAULT_MATH;
+    std::atomic<bool> mode_was_lower = false;
     std::atomic<cublasAtomicsMode_t> atomics_mode = CUBLAS_ATOMICS_NOT_ALLOWED;
     std::atomic<cublasEmulationStrategy_t> strategy = CUBLAS_EMULATION_STRATEGY_DEFAULT;
     std::atomic<int> sm_count_target = 0;

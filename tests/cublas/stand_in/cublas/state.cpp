@@ -65,6 +65,7 @@ cublasStatus_t CUBLASWINAPI cublasCreate_v2(cublasHandle_t* handle) {
     fresh->stream = nullptr;
     fresh->pointer_mode = CUBLAS_POINTER_MODE_HOST;
     fresh->math_mode = CUBLAS_DEFAULT_MATH;
+    fresh->mode_was_lower = false;
     fresh->atomics_mode = CUBLAS_ATOMICS_NOT_ALLOWED;
     fresh->strategy = CUBLAS_EMULATION_STRATEGY_DEFAULT;
     fresh->sm_count_target = 0;
@@ -134,6 +135,7 @@ cublasStatus_t CUBLASWINAPI cublasGetMathMode(cublasHandle_t handle, cublasMath_
 }
 
 cublasStatus_t CUBLASWINAPI cublasSetMathMode(cublasHandle_t handle, cublasMath_t mode) {
+    if (alive(handle) && mode != CUBLAS_DEFAULT_MATH && mode != CUBLAS_PEDANTIC_MATH) handle->mode_was_lower = true;
     return set(handle, &cublasContext::math_mode, mode, valid_math_mode(mode));
 }
 

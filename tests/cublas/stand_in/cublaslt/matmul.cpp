@@ -221,6 +221,9 @@ extern "C" cublasStatus_t CUBLASWINAPI cublasLtMatmul(
     gemm.c = batched(C, *call.c);
     gemm.d = batched(D, *call.d);
     gemm.rounding = {format_of(id, call.types, compute_capability), tf32_ties(compute_capability)};
+    // cublas itself passes no algorithm.
+    if (algorithm != nullptr && gemm.rounding.format == Format::fp32 && environment().leaks.contains("lt"))
+        gemm.rounding.format = Format::tf32;
     if (environment().lacks_memory || (environment().fast_lacks_memory && gemm.rounding.format != Format::fp32))
         return CUBLAS_STATUS_ALLOC_FAILED;
     gemm.alignment = alignment_of(id);

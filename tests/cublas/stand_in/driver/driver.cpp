@@ -5,10 +5,13 @@
 // STAND_IN_MEMORY: bytes of memory of each device.
 // STAND_IN_STREAMS=busy: cuStreamQuery never sees a stream idle; busy:N: after N calls.
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <cstdio>
+
 #include <cstdlib>
 #include <cstring>
 #include <memory>
@@ -202,9 +205,28 @@ CUresult copy_rows(const CUDA_MEMCPY2D* copy, CUstream stream) {
 using stand_in::current;
 using stand_in::driver;
 
+namespace {
+
+// Never returns where STAND_IN_HANGS names this function; with STAND_IN_HANGS_FROM, once that file is there.
+void hang_if_told(const char* function) {
+    const char* const hanging = std::getenv("STAND_IN_HANGS");
+    if (hanging == nullptr || std::string_view(hanging) != function) return;
+    const char* const file = std::getenv("STAND_IN_HANGS_FROM");
+    if (file != nullptr && access(file, F_OK) != 0) return;
+    for (;;) pause();
+}
+
+bool replays_nothing() {
+    const char* const graphs = std::getenv("STAND_IN_GRAPHS");
+    return graphs != nullptr && std::string_view(graphs) == "empty";
+}
+
+}  // namespace
+
 extern "C" {
 
 CUresult CUDAAPI cuInit(unsigned int flags) {
+    hang_if_told("cuInit");
     if (flags != 0) return CUDA_ERROR_INVALID_VALUE;
     if (driver().devices.empty()) return CUDA_ERROR_NO_DEVICE;
     driver().initialized = true;
@@ -213,7 +235,8 @@ CUresult CUDAAPI cuInit(unsigned int flags) {
 
 CUresult CUDAAPI cuDriverGetVersion(int* version) {
     if (version == nullptr) return CUDA_ERROR_INVALID_VALUE;
-    *version = CUDA_VERSION;
+    const char* const older = std::getenv("STAND_IN_DRIVER");
+    *version = older == nullptr ? CUDA_VERSION : std::atoi(older);
     return CUDA_SUCCESS;
 }
 
@@ -540,7 +563,9 @@ CUresult CUDAAPI cuGraphInstantiateWithFlags(CUgraphExec* exec, CUgraph graph, u
 }
 
 CUresult CUDAAPI cuGraphLaunch(CUgraphExec exec, CUstream stream) {
+    hang_if_told("cuGraphLaunch");
     const CUresult result = stand_in::require_stream(&stream);
+    if (result == CUDA_SUCCESS && replays_nothing()) return CUDA_SUCCESS;
     return result != CUDA_SUCCESS ? result : driver().scheduler.launch_graph(exec, stream);
 }
 

@@ -1,0 +1,72 @@
+// fp32shim gpu-check: starts the program that shows on a GPU that the library does what it says (gpu_check/).
+#include <fmt/format.h>
+
+#include <cstring>
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "cli/binaries/program_file.hpp"
+#include "cli/binaries/shim_library.hpp"
+#include "cli/commands.hpp"
+#include "cli/options.hpp"
+#include "cli/output/terminal.hpp"
+#include "cli/run/child.hpp"
+#include "cli/run/process_environment.hpp"
+#include "policy/messages.hpp"
+
+namespace fp32shim::cli {
+namespace {
+
+struct GpuCheckOptions {
+    double seconds = 120;
+    std::string python = "python3", output, libraries;
+};
+
+/// Returns the path of the program: in the folder of this one, in an installation's libexec, or in the build
+/// folder's.
+std::string find_program() {
+    const std::filesystem::path here = std::filesystem::path(own_program()).parent_path();
+    std::error_code error;
+    for (const char* folder : {".", FP32SHIM_INSTALL_LIBEXECDIR "/fp32shim", "../libexec/fp32shim"}) {
+        const std::filesystem::path candidate = here / folder / "gpu-check";
+        if (std::filesystem::is_regular_file(candidate, error)) return candidate.lexically_normal().string();
+    }
+    return {};
+}
+
+int gpu_check(const GpuCheckOptions& options) {
+    const ShimLibrary library = find_shim_library();
+    if (!library.problem.empty()) {
+        say("gpu-check", library.problem);
+        return exit_code::usage;
+    }
+    const std::string program = find_program();
+    if (program.empty()) {
+        say("gpu-check",
+            "the program libexec/fp32shim/gpu-check is not in this installation; install it again, whole");
+        return exit_code::usage;
+    }
+    std::vector<std::string> words = {
+        program, "--shim", library.path, "--seconds", fmt::format("{}", options.seconds), "--python", options.python};
+    if (!options.output.empty()) words.insert(words.end(), {"--output", options.output});
+    if (!options.libraries.empty()) words.insert(words.end(), {"--libraries", options.libraries});
+    const int error = replace_by_program(program, words, ProcessEnvironment::of_this_process().entries());
+    say("gpu-check", fmt::format("{} cannot be started: {}", policy::quoted_path(program), std::strerror(error)));
+    return exit_code::usage;
+}
+
+}  // namespace
+
+Action define_gpu_check(CLI::App& app) {
+    auto options = std::make_shared<GpuCheckOptions>();
+    add_seconds(app, "--seconds", options->seconds, 10, "Time for all of it; 120");
+    add_name(app, "--python", options->python, "PROGRAM", "The Python that has PyTorch, CuPy or JAX; python3");
+    add_name(app, "-o,--output", options->output, "FILE", "The report; gpu-check-DATE-TIME.json");
+    add_name(app, "--libraries", options->libraries, "FOLDER",
+             "CUDA's libraries are here, the driver's included; where not given, they are searched for");
+    return [options] { return gpu_check(*options); };
+}
+
+}  // namespace fp32shim::cli

@@ -1,0 +1,167 @@
+#include "gpu_check/checks/cuda_folders.hpp"
+
+#include <dlfcn.h>
+#include <glob.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <sstream>
+#include <stdexcept>
+
+namespace gpu {
+
+namespace {
+
+using Folders = std::vector<std::string>;
+constexpr const char* by_loader = "loader";
+
+Folders matching(const std::string& pattern) {
+    Folders result;
+    glob_t found{};
+    if (glob(pattern.c_str(), 0, nullptr, &found) == 0)
+        result.assign(found.gl_pathv, found.gl_pathv + found.gl_pathc);
+    globfree(&found);
+    return result;
+}
+
+std::string value_of(const Environment& environment, const char* name) {
+    const auto found = environment.find(name);
+    return found == environment.end() ? "" : found->second;
+}
+
+Folders driver_folders() {
+    return {"/usr/local/nvidia/lib64", "/usr/local/nvidia/lib",     "/usr/lib64",
+            "/usr/lib/wsl/lib",        "/usr/lib/x86_64-linux-gnu", "/usr/lib/aarch64-linux-gnu",
+            "/run/opengl-driver/lib",  "/usr/local/cuda/compat"};
+}
+
+/// Returns the folders with libraries of CUDA toolkits that lie in these folders.
+Folders libraries_of(const Folders& roots) {
+    Folders result;
+    for (const std::string& root : roots) {
+        if (root.empty()) continue;
+        for (const std::string& folder : {root + "/lib64", root + "/lib"}) result.push_back(folder);
+        for (const std::string& folder : matching(root + "/targets/*-linux/lib")) result.push_back(folder);
+    }
+    return result;
+}
+
+Folders split(const std::string& list) {
+    Folders result;
+    std::istringstream folders(list);
+    for (std::string folder; std::getline(folders, folder, ':');)
+        if (!folder.empty()) result.push_back(folder);
+    return result;
+}
+
+/// Toolkits that nobody names: in their usual places, and around `nvcc` on the path.
+Folders toolkits(const Environment& environment) {
+    Folders roots = {"/usr/local/cuda"};
+    for (const std::string& root : matching("/usr/local/cuda-*")) roots.push_back(root);
+    for (const std::string& folder : split(value_of(environment, "PATH")))
+        if (std::error_code error; std::filesystem::exists(folder + "/nvcc", error)) roots.push_back(folder + "/..");
+    return roots;
+}
+
+/// Returns the folders of NVIDIA's packages that a Python imports from.
+Folders python_folders(const std::string& python, const Asking& asking) {
+    constexpr const char* script =
+        "import glob, site, sys\n"
+        "for folder in dict.fromkeys([*sys.path, *site.getsitepackages(), site.getusersitepackages()]):\n"
+        "    print(*sorted(glob.glob(glob.escape(folder) + '/nvidia/*/lib')) if folder else [], sep='\\n')\n";
+    Folders result;
+    const auto until = std::min(asking.until, Clock::now() + std::chrono::seconds(20));
+    run_process({python, "-c", script}, asking.environment, until, [&](const std::string& line) {
+        if (!line.empty()) result.push_back(line);
+    });
+    return result;
+}
+
+/// Returns true if the loader finds it, as it will for a program that is started with this environment.
+bool loader_finds(const std::string& name) {
+    void* const library = dlopen(name.c_str(), RTLD_LAZY | RTLD_LOCAL);
+    if (library != nullptr) dlclose(library);
+    return library != nullptr;
+}
+
+/// Where to look, the first first.
+struct Places {
+    std::string only;  ///< empty: everywhere
+    Folders of_loader, named, others;
+};
+
+/// Returns the folder that has the file, or by_loader; empty: it is nowhere.
+std::string where_is(const std::string& name, const Places& places) {
+    std::error_code ignored;
+    const auto has_it = [&](const std::string& folder) {
+        return std::filesystem::exists(folder + "/" + name, ignored);
+    };
+    const auto first_of = [&](const Folders& folders) {
+        const auto found = std::ranges::find_if(folders, has_it);
+        return found == folders.end() ? std::string() : *found;
+    };
+    if (!places.only.empty()) return has_it(places.only) ? places.only : "";
+    if (!first_of(places.of_loader).empty()) return by_loader;
+    if (const std::string folder = first_of(places.named); !folder.empty()) return folder;
+    return loader_finds(name) ? by_loader : first_of(places.others);
+}
+
+std::string search_path(const CudaFolders& found, const Environment& environment) {
+    std::string path = value_of(environment, "LD_LIBRARY_PATH");
+    for (const std::string& folder : {found.driver, found.cublas_lt, found.cublas}) {
+        if (folder == by_loader || (":" + path + ":").find(":" + folder + ":") != std::string::npos) continue;
+        path = path.empty() ? folder : folder + ":" + path;
+    }
+    return path;
+}
+
+/// Measures the machine by this cuBLAS. Returns why it does not run; empty: it does.
+std::string try_cublas(const CudaFolders& found, Asking& asking, Findings& findings) {
+    asking.environment["LD_LIBRARY_PATH"] = found.search;
+    asking.environment["GPU_CUBLAS_MAJOR"] = std::to_string(found.major);
+    Findings of_this;
+    ask(section_called("machine"), asking, of_this, [](const auto&) {});
+    if (const auto& failures = of_this.all("failure"); !failures.empty()) return failures.front();
+    findings = of_this;
+    return {};
+}
+
+}  // namespace
+
+CudaFolders find_cuda(const std::string& libraries, const std::string& python, Asking& asking, Findings& findings) {
+    const Environment& environment = asking.environment;
+    Places places{libraries, split(value_of(environment, "LD_LIBRARY_PATH")), {}, driver_folders()};
+    CudaFolders found;
+    found.driver = where_is("libcuda.so.1", places);
+    if (found.driver.empty()) throw NoDevice("no CUDA device: there is no libcuda.so.1, the NVIDIA driver's library");
+    places.named = libraries_of({value_of(environment, "CUDA_PATH"), value_of(environment, "CUDA_HOME")});
+    places.others = libraries_of(toolkits(environment));
+    if (libraries.empty())
+        for (const std::string& folder : python_folders(python, asking)) places.others.push_back(folder);
+    std::string problem;
+    bool has_device = false;
+    for (const int major : {13, 12}) {
+        const std::string end = ".so." + std::to_string(major);
+        found.major = major;
+        found.cublas = where_is("libcublas" + end, places);
+        found.cublas_lt = where_is("libcublasLt" + end, places);
+        if (found.cublas.empty() || found.cublas_lt.empty()) continue;
+        found.search = search_path(found, asking.environment);
+        try {
+            const std::string failure = try_cublas(found, asking, findings);
+            if (failure.empty()) {
+                if (!problem.empty()) findings.add("instead_of_13", problem);
+                return found;
+            }
+            has_device = true;
+            if (problem.empty()) problem = failure;
+        } catch (const NoDevice& absent) {
+            if (problem.empty()) problem = absent.what();
+        }
+    }
+    if (problem.empty()) problem = "no cuBLAS: there is no libcublas.so.13 or .12 with its libcublasLt";
+    if (has_device) throw std::runtime_error("the device does not work: " + problem);
+    throw NoDevice(problem);
+}
+
+}  // namespace gpu

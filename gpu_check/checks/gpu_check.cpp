@@ -1,0 +1,308 @@
+#include "gpu_check/checks/gpu_check.hpp"
+
+#include <unistd.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <cstdio>
+#include <ctime>
+#include <optional>
+
+#include "gpu_check/checks/counters.hpp"
+#include "gpu_check/checks/cuda_folders.hpp"
+#include "gpu_check/checks/frameworks.hpp"
+#include "gpu_check/checks/judge.hpp"
+#include "gpu_check/checks/report.hpp"
+
+namespace gpu {
+
+namespace {
+
+using nlohmann::json;
+using std::chrono::duration;
+
+struct Options {
+    double seconds = 120;
+    std::string python = "python3";
+    std::string output;
+    std::string libraries;
+    std::string shim;
+    int largest = 8192;  ///< order of matrices
+    bool only_libraries = false;
+};
+
+/// What the steps share.
+struct Context {
+    Options options;
+    Clock::time_point begun = Clock::now();
+    Asking asking;
+    Findings machine;
+    int compute_capability = 0;
+    bool device_is_gone = false;  ///< it no longer answered: nothing else is tried
+    json evidence = json::object();
+    std::vector<Line> lines;
+
+    bool has_tf32() const { return compute_capability >= 80; }
+    Clock::time_point moment_of(double share) const {
+        return begun + std::chrono::duration_cast<Clock::duration>(duration<double>(options.seconds * share));
+    }
+};
+
+// ---- how large products may be here
+
+/// Returns how long one FP32 product of order n takes on this device, in seconds, by the largest that was timed.
+double estimated_seconds(const Context& context, int n) {
+    double seconds = 1e-5;
+    for (const int timed : {256, 1024, 4096}) {
+        const auto times = context.machine.numbers("ms_of_" + std::to_string(timed));
+        const double ratio = static_cast<double>(n) / timed;
+        if (!times.empty()) seconds = times.front() / 1000 * ratio * ratio * ratio;
+    }
+    return seconds;
+}
+
+/// Returns the largest of these orders that so many products of take at most a share of the time; the smallest, if
+/// none.
+int largest_order(const Context& context, std::initializer_list<int> falling, int products, double share) {
+    for (const int n : falling)
+        if (n <= context.options.largest &&
+            products * estimated_seconds(context, n) <= share * context.options.seconds)
+            return n;
+    return *(falling.end() - 1);
+}
+
+int order_of_products(const Context& context) {
+    return largest_order(context, {2048, 1024, 512, 256, 128, 64}, 100, 0.15);
+}
+
+// ---- the steps
+
+using Judge = std::vector<Line> (*)(const Findings&, const Judging&);
+
+Section some_variants(const char* name, std::size_t count) {
+    Section section = section_called(name);
+    if (section.variants.size() > count) section.variants.resize(count);
+    return section;
+}
+
+/// Measures a section and adds its lines.
+void check_section(Context& context, const Section& section, std::vector<int> sizes, Clock::time_point until,
+                   Judge judge) {
+    context.asking.sizes = std::move(sizes);
+    context.asking.until = until;
+    Findings findings;
+    ask(section, context.asking, findings, [](const auto&) {});
+    context.evidence[section.name] = to_json(findings);
+    for (Line& line : judge(findings, {context.compute_capability, context.asking.sizes}))
+        context.lines.push_back(std::move(line));
+}
+
+void check_products(Context& context, Clock::time_point until) {
+    check_section(context, section_called("product"), {order_of_products(context)}, until, judge_products);
+}
+void check_opt_ins(Context& context, Clock::time_point until) {
+    check_section(context, section_called("opt_ins"), {order_of_products(context)}, until, judge_opt_ins);
+}
+void check_times(Context& context, Clock::time_point until) {
+    std::vector<int> sizes;
+    std::vector<Line> left_out;
+    for (const int n : {512, 2048, 8192}) {
+        // Both precisions, by two turns of two processes, and some 0.2 s each where a product takes less.
+        if (n > context.options.largest) {
+            left_out.push_back({"time at " + std::to_string(n), Verdict::not_tried, "larger than --largest"});
+            continue;
+        }
+        const double seconds = 24 * estimated_seconds(context, n);
+        if (seconds <= 0.06 * context.options.seconds) {
+            sizes.push_back(n);
+            continue;
+        }
+        char text[64];
+        std::snprintf(text, sizeof text, "it would take some %.0f s here", seconds);
+        left_out.push_back({"time at " + std::to_string(n), Verdict::not_tried, text});
+    }
+    if (!sizes.empty()) check_section(context, some_variants("times", 4), sizes, until, judge_times);
+    for (Line& line : left_out) context.lines.push_back(std::move(line));
+}
+void check_cost(Context& context, Clock::time_point until) {
+    check_section(context, section_called("cost"), {64}, until, judge_cost);
+}
+void check_graph(Context& context, Clock::time_point until) {
+    check_section(context, section_called("graph"), {order_of_products(context)}, until, judge_graph);
+}
+void check_audits(Context& context, Clock::time_point until) {
+    const int n = largest_order(context, {512, 256, 128, 64}, 40, 0.04);
+    check_section(context, section_called("audits"), {n}, until, judge_audits);
+}
+
+void check_one_framework(Context& context, Clock::time_point until, const Framework& framework) {
+    context.asking.sizes = {largest_order(context, {1024, 512, 256, 128}, 60, 0.05)};
+    context.asking.until = until;
+    context.lines.push_back(check_framework(framework, context.options.python, context.asking, context.has_tf32(),
+                                            context.evidence[framework.name]));
+}
+void check_torch(Context& context, Clock::time_point until) { check_one_framework(context, until, torch); }
+void check_cupy(Context& context, Clock::time_point until) { check_one_framework(context, until, cupy); }
+void check_jax(Context& context, Clock::time_point until) { check_one_framework(context, until, jax); }
+
+void check_names(Context& context, Clock::time_point until) {
+    context.asking.sizes = {largest_order(context, {1024, 512, 256, 128}, 60, 0.05)};
+    context.asking.until = until;
+    context.lines.push_back(
+        check_kernels(context.options.python, context.asking, context.has_tf32(), context.evidence["kernels"]));
+}
+void check_ncu(Context& context, Clock::time_point until) {
+    context.asking.sizes = {largest_order(context, {1024, 512, 256, 128}, 60, 0.05)};
+    context.asking.until = until;
+    context.lines.push_back(check_counters(context.asking, context.has_tf32(), context.evidence["counters"]));
+}
+
+/// A step must have ended at this share of the time; what one leaves over, the next ones have.
+struct Step {
+    const char* name;
+    double ends_at;
+    void (*check)(Context& context, Clock::time_point until);
+};
+constexpr double machine_ends_at = 0.15;
+constexpr Step steps[] = {
+    {"products", 0.38, check_products}, {"floor", 0.52, check_opt_ins}, {"times", 0.64, check_times},
+    {"cost", 0.69, check_cost},         {"graph", 0.73, check_graph},   {"audits", 0.77, check_audits},
+    {"PyTorch", 0.84, check_torch},     {"CuPy", 0.88, check_cupy},     {"JAX", 0.93, check_jax},
+    {"kernels", 0.96, check_names},     {"counters", 0.98, check_ncu}};
+
+// ---- the whole
+
+bool says_no_answer(const Line& line) {
+    return line.verdict == Verdict::failed && line.text.find("no answer in") != std::string::npos;
+}
+
+/// After a step without an answer: whether the device still multiplies for anyone.
+bool still_answers(Context& context) {
+    Asking probe = context.asking;
+    probe.until = std::min(context.moment_of(0.99), Clock::now() + std::chrono::seconds(10));
+    Findings findings;
+    ask(section_called("machine"), probe, findings, [](const auto&) {});
+    return findings.all("failure").empty();
+}
+
+void print_line(const Line& line) {
+    std::printf("%-9s  %-20s %s\n", to_string(line.verdict), line.name.c_str(), anonymous(line.text).c_str());
+    std::fflush(stdout);
+}
+
+void run_step(Context& context, const Step& step) {
+    const std::size_t before = context.lines.size();
+    if (context.device_is_gone) {
+        context.lines.push_back({step.name, Verdict::not_tried, "the device no longer answers"});
+    } else if (Clock::now() >= context.moment_of(step.ends_at)) {
+        context.lines.push_back({step.name, Verdict::not_tried, no_time_left});
+    } else {
+        try {
+            step.check(context, context.moment_of(step.ends_at));
+        } catch (const std::exception& error) {
+            context.lines.push_back({step.name, Verdict::failed, error.what()});
+        }
+    }
+    const bool no_answer =
+        std::any_of(context.lines.begin() + static_cast<std::ptrdiff_t>(before), context.lines.end(), says_no_answer);
+    if (no_answer) {
+        try {
+            context.device_is_gone = !still_answers(context);
+        } catch (const NoDevice&) {
+            context.device_is_gone = true;
+        }
+    }
+    for (std::size_t i = before; i < context.lines.size(); ++i) print_line(context.lines[i]);
+}
+
+std::string machine_text(const Findings& machine) {
+    const auto of = [&](const char* name) { return machine.distinct(name); };
+    const std::string capability = of("compute_capability");
+    return of("device") + ", compute capability " + capability.substr(0, capability.size() - 1) + "." +
+           capability.substr(capability.size() - 1) + ", driver for CUDA " + of("cuda_of_driver") + ", cuBLAS " +
+           of("cublas");
+}
+
+std::string default_output() {
+    const std::time_t now = std::time(nullptr);
+    char text[64];
+    std::strftime(text, sizeof text, "gpu-check-%Y%m%d-%H%M%S.json", std::gmtime(&now));
+    return text;
+}
+
+/// Prints the last line, and writes the report. Returns the exit status.
+int finish(Context& context) {
+    const auto count = [&](Verdict verdict) { return std::ranges::count(context.lines, verdict, &Line::verdict); };
+    const auto faults = count(Verdict::wrong) + count(Verdict::failed);
+    const double seconds = duration<double>(Clock::now() - context.begun).count();
+    json report = {{"schema", report_schema},
+                   {"tool", describe_tool(context.asking)},
+                   {"system", describe_system()},
+                   {"machine", to_json(context.machine)},
+                   {"seconds", {{"allowed", context.options.seconds}, {"used", seconds}}},
+                   {"checks", to_json(context.lines)},
+                   {"evidence", context.evidence}};
+    make_anonymous(report);
+    const std::string path = context.options.output.empty() ? default_output() : context.options.output;
+    write_report(path, report);
+    std::printf("\n%td shown, %td wrong, %td failed, %td measured, %td not tried, in %.0f s. All of it: %s\n",
+                count(Verdict::shown), count(Verdict::wrong), count(Verdict::failed), count(Verdict::measured),
+                count(Verdict::not_tried), seconds, path.c_str());
+    return faults == 0 ? 0 : 1;
+}
+
+/// For scripts: where CUDA is, as assignments of a shell.
+int print_libraries(const CudaFolders& folders, const Findings& machine) {
+    for (const auto& [name, value] : {std::pair{"driver_at", folders.driver},
+                                      {"cublas_at", folders.cublas},
+                                      {"lt_at", folders.cublas_lt},
+                                      {"cublas_version", std::to_string(folders.major)},
+                                      {"search", folders.search}})
+        std::printf("%s\t%s\n", name, value.c_str());
+    if (!machine.all("instead_of_13").empty())
+        std::printf("instead_of_13\t%s\n", machine.distinct("instead_of_13").c_str());
+    return 0;
+}
+
+std::optional<int> parse(const std::vector<std::string>& words, Options& options) {
+    CLI::App app("Shows on this machine's GPU that the library does what it says.", "gpu-check");
+    app.add_option("--seconds", options.seconds)->check(CLI::Range(10.0, 3600.0));
+    app.add_option("--python", options.python);
+    app.add_option("-o,--output", options.output);
+    app.add_option("--libraries", options.libraries);
+    app.add_option("--shim", options.shim);
+    app.add_option("--largest", options.largest);
+    app.add_flag("--only-libraries", options.only_libraries);
+    try {
+        app.parse(std::vector<std::string>(words.rbegin(), words.rend()));
+    } catch (const CLI::ParseError& error) {
+        return app.exit(error) == 0 ? 0 : 2;
+    }
+    return std::nullopt;
+}
+
+}  // namespace
+
+int check_gpu(const std::vector<std::string>& words) {
+    Context context;
+    Options& options = context.options;
+    if (const auto status = parse(words, options)) return *status;
+    context.asking.shim = options.shim.empty() ? own_folder() + "/libfp32shim.so" : options.shim;
+    if (!options.only_libraries && access(context.asking.shim.c_str(), R_OK) != 0)
+        throw std::invalid_argument("--shim " + context.asking.shim + ": there is no such file");
+    std::vector<std::string> left_out;
+    context.asking.environment = neutral_environment(left_out);
+    context.asking.sizes = {256};
+    context.asking.row_seconds = static_cast<unsigned>(std::clamp(options.seconds / 10, 3.0, 30.0));
+    context.asking.until = context.moment_of(machine_ends_at);
+    const CudaFolders folders = find_cuda(options.libraries, options.python, context.asking, context.machine);
+    if (options.only_libraries) return print_libraries(folders, context.machine);
+    context.compute_capability = static_cast<int>(context.machine.numbers("compute_capability").front());
+    context.lines.push_back({"machine", Verdict::measured, machine_text(context.machine)});
+    print_line(context.lines.front());
+    for (const std::string& name : left_out) std::printf("%-9s  %-20s %s\n", "", "unset", name.c_str());
+    for (const Step& step : steps) run_step(context, step);
+    return finish(context);
+}
+
+}  // namespace gpu

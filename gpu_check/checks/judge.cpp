@@ -1,0 +1,289 @@
+#include "gpu_check/checks/judge.hpp"
+
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+#include <initializer_list>
+#include <utility>
+
+#include "gpu_check/workers/ask.hpp"
+
+namespace gpu {
+
+namespace {
+
+constexpr std::size_t audited_products = 6;  // those of sections/audits.cpp
+
+std::string digits(const char* format, double number) {
+    char text[48];
+    std::snprintf(text, sizeof text, format, number);
+    return text;
+}
+
+std::string joined(const std::vector<std::string>& texts) {
+    std::string result;
+    for (const std::string& text : texts) result += (result.empty() ? "" : ", ") + text;
+    return result;
+}
+
+/// Returns a line that says why one of these variants was not measured; an empty text: all were.
+Line unmeasured(const Findings& findings, const char* name, std::initializer_list<const char*> variants) {
+    for (const char* variant : variants) {
+        const auto& failures = findings.all(std::string(variant) + "/failure");
+        if (failures.empty()) continue;
+        const bool no_time = failures.front() == no_time_left;
+        return {name, no_time ? Verdict::not_tried : Verdict::failed, std::string(variant) + ": " + failures.front()};
+    }
+    return {name, Verdict::shown, ""};
+}
+
+/// The same where a finding is known to be missing.
+Line why_unmeasured(const Findings& findings, const char* name, const char* variant) {
+    Line line = unmeasured(findings, name, {variant});
+    if (line.text.empty()) line = {name, Verdict::failed, std::string(variant) + ": " + not_measured};
+    return line;
+}
+
+bool is_lower(const std::string& left, const std::string& right) {
+    return left != right && lower_format(left, right) == left;
+}
+
+Line judge_loading(const Findings& findings) {
+    const auto& decided = findings.all("high/decided");
+    if (!decided.empty())
+        return {"library", Verdict::shown,
+                "loaded; it decides and records: cublasSgemm at high is " + decided.front()};
+    Line line = why_unmeasured(findings, "library", "high");
+    if (line.text.ends_with(nothing_recorded))
+        line = {"library", Verdict::wrong, "it was preloaded, and recorded no product"};
+    return line;
+}
+
+Line judge_unconfigured(const Findings& findings) {
+    Line line = unmeasured(findings, "as called", {"native", "preloaded"});
+    if (!line.text.empty()) return line;
+    for (const char* variant : {"native", "preloaded"})
+        if (findings.all(std::string(variant) + "/bits").empty())
+            return why_unmeasured(findings, "as called", variant);
+    const std::string without = findings.distinct("native/bits");
+    const std::string with = findings.distinct("preloaded/bits");
+    const std::string format = findings.lowest("native/format");
+    if (format != "fp32")
+        return {"as called", Verdict::wrong,
+                "a program that asks for nothing gets " + format + ", without the library"};
+    if (without == with)
+        return {"as called", Verdict::shown, "unconfigured, the library changes no bit: fp32, " + with};
+    return {"as called", Verdict::wrong,
+            "the library changes bits: " + without + " without it, " + with + " with it"};
+}
+
+/// What a precision came to: `tf32 (error 2.9e-04)`, and the reason if it is not what was asked for.
+std::string outcome(const Findings& findings, const std::string& word) {
+    const std::string reason = findings.distinct(word + "/reason");
+    return findings.lowest(word + "/format") + (reason == not_measured ? "" : " (" + reason + ")");
+}
+
+/// Returns true if the format is one that the decision permits and uses. FAST_16BF allows TF32 as well as BF16, and
+/// BF16x9 is as accurate as FP32.
+bool is_as_decided(const std::string& format, const std::string& decided) {
+    if (decided == "bf16") return format == "bf16" || format == "tf32";
+    return format == (decided == "bf16x9" ? "fp32" : decided);
+}
+
+/// Returns what is wrong with one precision; empty: nothing.
+std::string fault_of(const Findings& findings, const std::string& word, const std::string& expected) {
+    const std::string format = findings.lowest(word + "/format");
+    const std::string decided = findings.distinct(word + "/decided");
+    if (!expected.empty() && decided != expected) return word + " was decided as " + decided + ", not " + expected;
+    if (is_as_decided(format, decided)) return {};
+    return word + ": decided " + decided + ", measured " + format;
+}
+
+Line judge_precision(const Findings& findings, const char* word, const std::string& expected) {
+    Line line = unmeasured(findings, word, {word});
+    if (!line.text.empty()) return line;
+    if (findings.all(std::string(word) + "/format").empty()) return why_unmeasured(findings, word, word);
+    const std::string fault = fault_of(findings, word, expected);
+    if (!fault.empty()) return {word, Verdict::wrong, fault};
+    return {word, Verdict::shown,
+            "decided " + findings.distinct(std::string(word) + "/decided") + ", measured " + outcome(findings, word) +
+                ", error " + findings.distinct(std::string(word) + "/error")};
+}
+
+Line judge_other_precisions(const Findings& findings) {
+    constexpr const char* name = "other formats";
+    const std::initializer_list<const char*> words = {"bf16x9", "bf16x3", "bf16x2", "tf32x3", "xf32"};
+    Line line = unmeasured(findings, name, words);
+    if (!line.text.empty()) return line;
+    std::vector<std::string> outcomes;
+    for (const char* word : words) {
+        if (findings.all(std::string(word) + "/format").empty()) return why_unmeasured(findings, name, word);
+        const std::string fault = fault_of(findings, word, "");
+        if (!fault.empty()) return {name, Verdict::wrong, fault};
+        outcomes.push_back(std::string(word) + ": " + findings.distinct(std::string(word) + "/decided"));
+    }
+    return {name, Verdict::shown, "each measured as decided: " + joined(outcomes)};
+}
+
+/// Ways to ask for less than FP32 that one line is about.
+struct OptIns {
+    const char* name;
+    const char* what;
+    std::vector<const char*> names;
+    const char* without;  // the variant without a floor
+    const char* with;
+};
+
+Line judge_group(const Findings& findings, const OptIns& group) {
+    for (const char* name : group.names) {
+        for (const char* variant : {group.without, group.with})
+            if (findings.all(std::string(variant) + "/" + name).empty())
+                return why_unmeasured(findings, group.name, variant);
+    }
+    std::vector<std::string> winning;
+    std::vector<std::string> lowered;
+    for (const char* name : group.names) {
+        const std::string native = findings.lowest(std::string(group.without) + "/" + name);
+        const std::string held = findings.lowest(std::string(group.with) + "/" + name);
+        if (native == "absent" && held == "absent") continue;
+        if (is_lower(native, "fp32") && is_format(native)) lowered.push_back(std::string(name) + " " + native);
+        if (held != "fp32") winning.push_back(std::string(name) + " " + held);
+    }
+    const std::string of = std::to_string(group.names.size());
+    if (!winning.empty())
+        return {group.name, Verdict::wrong,
+                std::string(group.what) + " go" + (group.names.size() == 1 ? "es" : "") +
+                    " below a floor of fp32: " + joined(winning)};
+    if (lowered.empty())
+        return {group.name, Verdict::measured,
+                std::string(group.what) + ": fp32 under a floor; without it too, so that this shows nothing"};
+    return {group.name, Verdict::shown, of + " of " + of + " fp32 under a floor; without it " + joined(lowered)};
+}
+
+std::string milliseconds_text(double milliseconds) {
+    return milliseconds < 1 ? digits("%.1f us", milliseconds * 1000) : digits("%.2f ms", milliseconds);
+}
+
+Line judge_time(const Findings& findings, const Judging& judging, int n) {
+    const std::string name = "time at " + std::to_string(n);
+    const std::string end = "_ms_" + std::to_string(n);
+    const auto middle = [&](const std::string& what) { return median(findings.numbers(what + end)); };
+    const double fp32 = middle("native/fp32");
+    const double tf32 = middle("native/tf32");
+    const double forced = middle("high/forced");
+    if (fp32 <= 0 || tf32 <= 0 || forced <= 0) {
+        Line line = unmeasured(findings, name.c_str(), {"native", "high"});
+        if (line.text.empty()) line = {name, Verdict::failed, "no time was measured"};
+        return line;
+    }
+    const double flops = 2.0 * n * n * n;
+    const std::string word = judging.has_tf32() ? "TF32 " : "TF32, which this device has not, ";
+    return {name, Verdict::measured,
+            "FP32 " + milliseconds_text(fp32) + ", " + word + milliseconds_text(tf32) + ": " +
+                digits("%.2f times as fast", fp32 / tf32) + digits(" (%.1f TFLOP/s)", flops / tf32 / 1e9) +
+                digits("; forced takes %.3f of native", forced / tf32)};
+}
+
+}  // namespace
+
+const char* to_string(Verdict verdict) {
+    switch (verdict) {
+        case Verdict::shown:
+            return "shown";
+        case Verdict::wrong:
+            return "WRONG";
+        case Verdict::failed:
+            return "FAILED";
+        case Verdict::measured:
+            return "measured";
+        case Verdict::not_tried:
+            return "not tried";
+    }
+    return "";
+}
+
+std::vector<Line> judge_products(const Findings& findings, const Judging& judging) {
+    return {judge_loading(findings),
+            judge_unconfigured(findings),
+            judge_precision(findings, "highest", "fp32"),
+            judge_precision(findings, "high", judging.has_tf32() ? "tf32" : "fp32"),
+            judge_precision(findings, "medium", judging.has_tf32() ? "bf16" : "fp32"),
+            judge_other_precisions(findings)};
+}
+
+std::vector<Line> judge_opt_ins(const Findings& findings, const Judging&) {
+    const OptIns groups[] = {
+        {"floor: math mode", "math modes", {"mode_tf32", "mode_tensor_op"}, "native", "floor"},
+        {"floor: compute type", "compute types", {"fast_tf32", "fast_16bf", "fast_16f"}, "native", "floor"},
+        {"floor: algorithm", "algorithm 99", {"algorithm_99"}, "native", "floor"},
+        {"floor: override",
+         "NVIDIA_TF32_OVERRIDE=1",
+         {"nothing", "mode_tf32", "fast_tf32", "pedantic", "lt_fast_tf32"},
+         "override",
+         "override and floor"},
+        {"floor: cublasLt", "cublasLt's compute type", {"lt_fast_tf32"}, "native", "floor"},
+    };
+    std::vector<Line> lines;
+    for (const OptIns& group : groups) lines.push_back(judge_group(findings, group));
+    return lines;
+}
+
+std::vector<Line> judge_times(const Findings& findings, const Judging& judging) {
+    std::vector<Line> lines;
+    for (const int n : judging.sizes) lines.push_back(judge_time(findings, judging, n));
+    return lines;
+}
+
+std::vector<Line> judge_cost(const Findings& findings, const Judging&) {
+    Line line = unmeasured(findings, "cost of a call", {"native", "preloaded", "summary", "calls"});
+    if (!line.text.empty()) return {line};
+    const auto of = [&](const char* variant) { return median(findings.numbers(std::string(variant) + "/sgemm")); };
+    for (const char* variant : {"native", "preloaded", "summary", "calls"})
+        if (of(variant) <= 0) return {why_unmeasured(findings, "cost of a call", variant)};
+    const double launch = of("native");
+    std::string text = "a launch takes the host " + digits("%.2f us", launch / 1000);
+    for (const auto& [variant, word] : {std::pair{"preloaded", "off"}, {"summary", "summary"}, {"calls", "calls"}})
+        text += std::string(", ") + word + digits(" %+.0f ns", of(variant) - launch) +
+                digits(" (%+.1f%%)", 100 * (of(variant) / launch - 1));
+    return {{"cost of a call", Verdict::measured, text}};
+}
+
+std::vector<Line> judge_graph(const Findings& findings, const Judging& judging) {
+    Line line = unmeasured(findings, "graph", {"native", "high"});
+    if (!line.text.empty()) return {line};
+    for (const char* name : {"graph_sgemm", "graph_ex"}) {
+        for (const char* variant : {"native", "high"})
+            if (findings.all(std::string(variant) + "/" + name).empty())
+                return {why_unmeasured(findings, "graph", variant)};
+        const std::string native = findings.distinct(std::string("native/") + name);
+        const std::string high = findings.distinct(std::string("high/") + name);
+        if (native == high) continue;
+        return {{"graph", Verdict::wrong,
+                 std::string(name) + " captured at high: " + high + "; where the program asks for TF32: " + native}};
+    }
+    const std::string seen = findings.distinct("high/graph_sgemm");
+    if (judging.has_tf32() && seen.find("tf32") == std::string::npos)
+        return {{"graph", Verdict::wrong, "captured at high and replayed, a product is not tf32: " + seen}};
+    return {{"graph", Verdict::shown,
+             "2 of 2 products, captured and replayed: nodes and bits as where the program asks for TF32; " + seen}};
+}
+
+std::vector<Line> judge_audits(const Findings& findings, const Judging& judging) {
+    Line line = unmeasured(findings, "audits", {"high"});
+    if (!line.text.empty()) return {line};
+    const auto& audits = findings.all("high/audit");
+    if (audits.size() != audited_products || findings.all("high/captured").empty())
+        return {why_unmeasured(findings, "audits", "high")};
+    const auto count = [&](const char* word) { return std::to_string(std::ranges::count(audits, word)); };
+    const std::string of = " of " + std::to_string(audits.size());
+    if (std::ranges::count(audits, "WRONG") != 0 || findings.distinct("high/captured") == "WRONG")
+        return {{"audits", Verdict::wrong,
+                 "audited errors that are not those of the result: " + count("WRONG") + of +
+                     "; in a graph: " + findings.distinct("high/captured")}};
+    if (!judging.has_tf32()) return {{"audits", Verdict::measured, "none: this device has no TF32 to audit"}};
+    return {{"audits", Verdict::shown,
+             count("as measured") + of + " errors as the host computes them in float64, to 2%; a captured product " +
+                 "is left alone"}};
+}
+
+}  // namespace gpu

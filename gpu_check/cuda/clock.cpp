@@ -1,0 +1,25 @@
+#include "gpu_check/cuda/clock.hpp"
+
+namespace gpu {
+
+float Event::milliseconds_since(const Event& start) const {
+    device_.driver.get<decltype(cuEventSynchronize)>("cuEventSynchronize")(event_);
+    float result = 0;
+    // Drivers before CUDA 13 have the function without the suffix only, which does the same.
+    auto elapsed = device_.driver.find<decltype(cuEventElapsedTime)>("cuEventElapsedTime_v2");
+    if (!elapsed) elapsed = device_.driver.find<decltype(cuEventElapsedTime)>("cuEventElapsedTime");
+    if (!elapsed) throw std::runtime_error(device_.driver.file() + " has no cuEventElapsedTime");
+    check(elapsed(&result, start.event_, event_), "cuEventElapsedTime");
+    return result;
+}
+
+double milliseconds(const Device& device, int repeats, const std::function<void()>& call) {
+    const Event start(device);
+    const Event end(device);
+    start.record();
+    for (int i = 0; i < repeats; ++i) call();
+    end.record();
+    return static_cast<double>(end.milliseconds_since(start)) / repeats;
+}
+
+}  // namespace gpu

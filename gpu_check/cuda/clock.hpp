@@ -1,0 +1,30 @@
+// Times calls by the device's own clock.
+#pragma once
+
+#include <functional>
+
+#include "gpu_check/cuda/libraries.hpp"
+
+namespace gpu {
+
+class Event {
+  public:
+    explicit Event(const Device& device) : device_(device) {
+        device_.driver.get<decltype(cuEventCreate)>("cuEventCreate")(&event_, CU_EVENT_DEFAULT);
+    }
+    ~Event() { device_.driver.get<decltype(cuEventDestroy_v2)>("cuEventDestroy_v2")(event_); }
+    Event(const Event&) = delete;
+    Event& operator=(const Event&) = delete;
+
+    void record() const { device_.driver.get<decltype(cuEventRecord)>("cuEventRecord")(event_, nullptr); }
+    float milliseconds_since(const Event& start) const;
+
+  private:
+    const Device& device_;
+    CUevent event_ = nullptr;
+};
+
+/// Milliseconds of one call: the mean of `repeats` in a row.
+double milliseconds(const Device& device, int repeats, const std::function<void()>& call);
+
+}  // namespace gpu

@@ -1,0 +1,170 @@
+#include "gpu_check/cuda/libraries.hpp"
+
+#include <dlfcn.h>
+
+#include <cstdlib>
+
+namespace gpu {
+
+namespace {
+
+/// Returns what a CUresult means, where a user meets it; empty for others.
+const char* meaning_of(CUresult result) {
+    switch (static_cast<int>(result)) {
+        case 2:
+            return ", the device is out of memory";
+        case 100:
+            return ", there is no device";
+        case 700:
+            return ", a kernel read or wrote outside its memory";
+        case 716:
+            return ", a kernel met an address that is not aligned";
+        case 803:
+            return ", the driver's library and its kernel module differ";
+        case 804:
+            return ", the driver does not run this CUDA";
+        default:
+            return "";
+    }
+}
+
+}  // namespace
+
+void check(CUresult result, const char* what) {
+    if (result == CUDA_SUCCESS) return;
+    throw std::runtime_error(std::string(what) + ": CUresult " + std::to_string(result) + meaning_of(result));
+}
+
+Library::Library(std::initializer_list<const char*> names) {
+    std::string first_error;
+    for (const char* name : names) {
+        handle_ = dlopen(name, RTLD_NOW | RTLD_LOCAL);
+        if (handle_) {
+            file_ = name;
+            return;
+        }
+        if (first_error.empty()) first_error = dlerror();
+    }
+    throw NoDevice(std::string(*names.begin()).starts_with("libcuda") ? "no CUDA device: " + first_error
+                                                                      : "no cuBLAS: " + first_error);
+}
+
+void* Library::address(const char* name) const { return dlsym(handle_, name); }
+
+Library open_cuda_library(const char* name) {
+    const std::string base = name + std::string(".so.");
+    if (const char* major = std::getenv("GPU_CUBLAS_MAJOR")) return Library{(base + major).c_str()};
+    return Library{(base + "13").c_str(), (base + "12").c_str()};
+}
+
+Device::Device() {
+    const CUresult started = driver.get<decltype(cuInit)>("cuInit")(0);
+    int count = 0;
+    if (started == CUDA_SUCCESS) check(driver.get<decltype(cuDeviceGetCount)>("cuDeviceGetCount")(&count), "count");
+    if (count == 0)
+        throw NoDevice("no CUDA device: cuInit says " + std::to_string(started) + meaning_of(started) +
+                       ", devices: " + std::to_string(count));
+
+    CUdevice device = 0;
+    check(driver.get<decltype(cuDeviceGet)>("cuDeviceGet")(&device, 0), "cuDeviceGet");
+    check(driver.get<decltype(cuDevicePrimaryCtxRetain)>("cuDevicePrimaryCtxRetain")(&context_, device),
+          "cuDevicePrimaryCtxRetain");
+    make_current();
+
+    char text[256] = "";
+    check(driver.get<decltype(cuDeviceGetName)>("cuDeviceGetName")(text, sizeof text, device), "cuDeviceGetName");
+    name = text;
+    check(driver.get<decltype(cuDriverGetVersion)>("cuDriverGetVersion")(&driver_version), "cuDriverGetVersion");
+    const auto attribute = driver.get<decltype(cuDeviceGetAttribute)>("cuDeviceGetAttribute");
+    int major = 0;
+    int minor = 0;
+    check(attribute(&major, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR, device), "cuDeviceGetAttribute");
+    check(attribute(&minor, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR, device), "cuDeviceGetAttribute");
+    compute_capability = 10 * major + minor;
+}
+
+void Device::make_current() const {
+    check(driver.get<decltype(cuCtxSetCurrent)>("cuCtxSetCurrent")(context_), "cuCtxSetCurrent");
+}
+
+void Device::synchronise() const {
+    check(driver.get<decltype(cuCtxSynchronize)>("cuCtxSynchronize")(), "cuCtxSynchronize");
+}
+
+Buffer::Buffer(const Device& device, std::size_t bytes) : device_(device) {
+    check(device.driver.get<decltype(cuMemAlloc_v2)>("cuMemAlloc_v2")(&address_, bytes), "cuMemAlloc");
+}
+
+Buffer::Buffer(const Device& device, const void* host, std::size_t bytes) : Buffer(device, bytes) {
+    upload(host, bytes);
+}
+
+Buffer::~Buffer() { device_.driver.get<decltype(cuMemFree_v2)>("cuMemFree_v2")(address_); }
+
+void Buffer::upload(const void* host, std::size_t bytes, std::size_t offset) {
+    check(device_.driver.get<decltype(cuMemcpyHtoD_v2)>("cuMemcpyHtoD_v2")(address_ + offset, host, bytes),
+          "cuMemcpyHtoD");
+}
+
+void Buffer::fill_with_nan(std::size_t bytes) {
+    constexpr unsigned nan_bits = 0x7fc00000;
+    check(device_.driver.get<decltype(cuMemsetD32_v2)>("cuMemsetD32_v2")(address_, nan_bits, bytes / sizeof(float)),
+          "cuMemsetD32");
+}
+
+void Buffer::download(void* host, std::size_t bytes) const {
+    device_.synchronise();
+    check(device_.driver.get<decltype(cuMemcpyDtoH_v2)>("cuMemcpyDtoH_v2")(host, address_, bytes), "cuMemcpyDtoH");
+}
+
+Cublas::Cublas(const Device& device) {
+    const cublasStatus_t status = library.get<decltype(cublasCreate_v2)>("cublasCreate_v2")(&handle);
+    if (status != CUBLAS_STATUS_SUCCESS) {
+        const int driver = device.driver_version;
+        throw NoDevice("cuBLAS does not run on " + device.name + ", whose driver supports CUDA " +
+                       std::to_string(driver / 1000) + "." + std::to_string(driver % 1000 / 10) +
+                       ": cublasCreate of " + library.file() + " says " + text(status));
+    }
+    int number = 0;
+    check(library.get<decltype(cublasGetVersion_v2)>("cublasGetVersion_v2")(handle, &number), "cublasGetVersion");
+    version = std::to_string(number / 10000) + "." + std::to_string(number / 100 % 100) + "." +
+              std::to_string(number % 100);
+}
+
+Cublas::~Cublas() { library.get<decltype(cublasDestroy_v2)>("cublasDestroy_v2")(handle); }
+
+void Cublas::set_math_mode(cublasMath_t mode) const {
+    check(library.get<decltype(cublasSetMathMode)>("cublasSetMathMode")(handle, mode), "cublasSetMathMode");
+}
+
+const char* text(cublasStatus_t status) {
+    switch (status) {
+        case CUBLAS_STATUS_SUCCESS:
+            return "SUCCESS";
+        case CUBLAS_STATUS_NOT_INITIALIZED:
+            return "NOT_INITIALIZED";
+        case CUBLAS_STATUS_ALLOC_FAILED:
+            return "ALLOC_FAILED";
+        case CUBLAS_STATUS_INVALID_VALUE:
+            return "INVALID_VALUE";
+        case CUBLAS_STATUS_ARCH_MISMATCH:
+            return "ARCH_MISMATCH";
+        case CUBLAS_STATUS_MAPPING_ERROR:
+            return "MAPPING_ERROR";
+        case CUBLAS_STATUS_EXECUTION_FAILED:
+            return "EXECUTION_FAILED";
+        case CUBLAS_STATUS_INTERNAL_ERROR:
+            return "INTERNAL_ERROR";
+        case CUBLAS_STATUS_NOT_SUPPORTED:
+            return "NOT_SUPPORTED";
+        case CUBLAS_STATUS_LICENSE_ERROR:
+            return "LICENSE_ERROR";
+    }
+    return "unknown status";
+}
+
+void check(cublasStatus_t status, const char* what) {
+    if (status != CUBLAS_STATUS_SUCCESS) throw std::runtime_error(std::string(what) + ": " + text(status));
+}
+
+}  // namespace gpu

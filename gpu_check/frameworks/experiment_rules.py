@@ -1,0 +1,88 @@
+"""The decision rules of experiments.py: from each variant's answer to (what was seen, what follows). No framework is
+needed here, so that they can be tested anywhere.
+"""
+
+NOTHING = "nothing: as taken to be"
+
+
+def _listed(answers):
+    return "; ".join(f"{variant}: " + ", ".join(f"{key} {value}" for key, value in answer.items())
+                     for variant, answer in answers.items())
+
+
+def _formats(answers, variant):
+    return set(answers[variant].values())
+
+
+def torch_convolutions(answers):
+    lowered = [name for name, value in answers["high"].items() if value != "fp32" and answers["native"][name] == "fp32"]
+    return _listed(answers), (f"cuDNN's cublasLt calls are lowered: {', '.join(lowered)}" if lowered else NOTHING)
+
+
+def torch_solves(answers):
+    lost = [name for name, residual in answers["high"].items() if float(residual) > 10 * float(answers["native"][name])]
+    return _listed(answers), (f"a solve is lowered: {', '.join(lost)}" if lost else NOTHING)
+
+
+def _pinned(answers, who):
+    past_floor = _formats(answers, "floor fp32") != {"fp32"}
+    past_pin = _formats(answers, "pin") != {"fp32"}
+    if past_pin:
+        return f"{who} goes past a pin, also under the variables of `run --pin`: verify must doubt it"
+    return f"{who} goes past a floor; the variables of `run --pin` hold it" if past_floor else NOTHING
+
+
+def torch_autotune(answers):
+    seen = {variant: {"format": answer["format"], "chosen": answer["chosen"]} for variant, answer in answers.items()}
+    formats = {variant: {"format": answer["format"]} for variant, answer in answers.items()}
+    return _listed(seen), _pinned(formats, "inductor's autotuner")
+
+
+def torch_override(answers):
+    held = _formats(answers, "override, floor fp32")
+    if held != {"fp32"}:
+        return _listed(answers), "a floor does not hold against NVIDIA_TF32_OVERRIDE=1: refuse it under this variable"
+    return _listed(answers), NOTHING if _formats(answers, "override") != {"fp32"} else \
+        "the variable lowered nothing: the experiment shows nothing"
+
+
+def torch_late_override(answers):
+    changed = [variant for variant, answer in answers.items() if answer["before"] != answer["after"]]
+    return _listed(answers), (f"the variable is read again later: {', '.join(changed)}" if changed else NOTHING)
+
+
+def torch_graph(answers):
+    if any(answer["replayed"] != "the bits of eager" for answer in answers.values()):
+        return _listed(answers), "a replay differs: compare the nodes of both graphs"
+    return _listed(answers), NOTHING if answers["high"]["format"] == "tf32" else "a captured product is not forced"
+
+
+def _obeys(answers, who):
+    high, held = _formats(answers, "high"), _formats(answers, "floor fp32")
+    if held != {"fp32"}:
+        return f"{who} goes past a floor"
+    return NOTHING if high == {"tf32"} else f"{who} is not forced to TF32"
+
+
+def torch_cublaslt(answers):
+    return _listed(answers), _obeys(answers, "torch's cublasLt")
+
+
+def onnxruntime_matmul(answers):
+    return _listed(answers), _obeys(answers, "onnxruntime")
+
+
+def torch_pinv(answers):
+    return torch_solves(answers)
+
+
+def jax_triton(answers):
+    return _listed(answers), _pinned(answers, "XLA's autotuner")
+
+
+def jax_cache(answers):
+    written = _formats(answers, "high, writes")
+    read = _formats(answers, "native, reads")
+    if read != {"fp32"}:
+        return _listed(answers), "what was compiled under high lives on: a cache folder for each policy"
+    return _listed(answers), NOTHING if "tf32" in written else "high lowered nothing: the experiment shows nothing"

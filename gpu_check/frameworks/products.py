@@ -1,0 +1,163 @@
+#!/usr/bin/env python3
+"""Runs a framework's float32 products and compares the measured format with what the shim decided.
+
+    products.py torch|cupy|jax|numpy --own default|fp32|tf32 --shim TEXT [--log FILE] [--expect FORMAT] [--must-be-seen]
+                [--size N] [--json] [--kernels]
+
+--own is the program's own setting in the framework; --log is FP32_MATMUL_LOG of this process; --expect is the format
+that the shim's setting asks for. Prints one row of a Markdown table per operation, as soon as it is known; with --json, a
+line {"version", "device"}, and one for each operation. Each operation runs twice, and the lower format counts; with
+--kernels once more under torch.profiler, for the names of its kernels. A product that
+no decision is about went past the shim: its row says `not seen`, a failure with --must-be-seen. An operation that the
+framework cannot do here (NVRTC without headers, say) says so in its row; the others go on.
+Ends with 0; 1 where a result is lower than its decision, a decision or result is not as expected, no operation ran, or the
+log was not written; 77 where the framework or a CUDA device is missing.
+"""
+
+import argparse
+import importlib
+import json
+import os
+import sys
+
+HEADING = ("| framework | operation | own setting | shim | measured | error | decisions | verdict |\n"
+           "|---|---|---|---|---|---|---|---|")
+
+
+class DecisionLog:
+    """What the shim added to the log since the last look."""
+
+    def __init__(self, path):
+        self.path = path
+        self.position = 0
+
+    def exists(self):
+        return os.path.exists(self.path)
+
+    def new_decisions(self):
+        if not self.path:
+            return []
+        try:
+            with open(self.path, encoding="utf-8") as file:
+                file.seek(self.position)
+                text = file.read()
+        except FileNotFoundError:
+            return []
+        # The last line may be in the making.
+        whole = text[: text.rfind("\n") + 1]
+        self.position += len(whole.encode())
+        events = [json.loads(line) for line in whole.splitlines()]
+        return [event for event in events if event["event"] == "decision"]
+
+
+def one_line(error):
+    return f"{type(error).__name__}: {' '.join(str(error).split())[:160]}".replace("|", "/")
+
+
+def summary(decisions):
+    """Each distinct decision once."""
+    lines = {}
+    for d in decisions:
+        reason = "" if d["reason"] == "as_requested" else f", {d['reason']}"
+        text = f"`{d['function']}` from {d['caller']} in {d['provider']}: {d['applied']} by {d['how']}{reason}"
+        lines[text] = lines.get(text, 0) + 1
+    return "<br>".join(f"{count} x {text}" for text, count in lines.items())
+
+
+def verdict(measured, decisions, arguments, formats):
+    """(text, whether it fails)"""
+    expect = arguments.expect
+    known = [d["applied"] for d in decisions if d["applied"] != "unchanged"]
+    if measured == "wrong":
+        return "FAIL: the result is wrong", True
+    if not decisions:
+        return ("FAIL: not seen", True) if arguments.must_be_seen else ("not seen", False)
+    if not known:
+        return ("FAIL: left unchanged", True) if expect else ("left unchanged", False)
+    applied = formats.lowest(known)
+    if formats.is_lower(measured, applied):
+        return f"FAIL: {measured} is lower than {applied}", True
+    if expect and applied != expect:
+        return f"FAIL: decided {applied}, not {expect}", True
+    if expect and measured != expect:
+        return f"FAIL: {expect} permitted, {measured} used", True
+    return "ok", False
+
+
+def tell(answer, framework, arguments):
+    """Prints what came of one operation."""
+    if arguments.json:
+        answer["decisions"] = [{key: d[key] for key in ("function", "applied", "how", "reason")} for d in answer["decisions"]]
+        print(json.dumps(answer), flush=True)
+        return
+    error = "-" if answer["error"] is None else f"{answer['error']:.1e}"
+    print(f"| {arguments.framework} {framework} | {answer['operation']} | {arguments.own} | {arguments.shim} "
+          f"| {answer['measured'] or '-'} | {error} | {summary(answer['decisions']) or '-'} | {answer['verdict']} |",
+          flush=True)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("framework", choices=["torch", "cupy", "jax", "numpy"])
+    parser.add_argument("--own", choices=["default", "fp32", "tf32"], default="default")
+    parser.add_argument("--shim", default="none")
+    parser.add_argument("--log")
+    parser.add_argument("--expect", choices=["fp32", "tf32", "bf16"])
+    parser.add_argument("--must-be-seen", action="store_true")
+    parser.add_argument("--size", type=int, default=1024)
+    parser.add_argument("--json", action="store_true", help="one JSON object a line instead of the table")
+    parser.add_argument("--kernels", action="store_true", help="with --json: the names of PyTorch's kernels")
+    parser.add_argument("--heading", action="store_true", help="print the heading of the table first")
+    arguments = parser.parse_args()
+
+    try:
+        import numpy
+
+        import measured as formats
+
+        framework = importlib.import_module(f"{arguments.framework}_products")
+        device, operations = framework.start(arguments.own)
+    except (ImportError, RuntimeError) as error:
+        print(f"products.py: {arguments.framework}: {error}", file=sys.stderr)
+        return 77
+
+    if arguments.heading:
+        print(HEADING)
+    if arguments.json:
+        print(json.dumps({"version": framework.version(), "device": device}), flush=True)
+    generator = numpy.random.default_rng(1)
+    shape = (arguments.size, arguments.size)
+    a = generator.uniform(-1, 1, shape).astype(numpy.float32)
+    b = generator.uniform(-1, 1, shape).astype(numpy.float32)
+    log = DecisionLog(arguments.log)
+    failed = False
+    ran = 0
+    for name, operation in operations.items():
+        log.new_decisions()
+        answer = {"operation": name, "measured": None, "error": None, "decisions": [], "fails": False}
+        try:
+            results = [operation(a, b), operation(a, b)]
+        except Exception as error:  # whatever a framework throws: the other operations are asked all the same
+            tell({**answer, "verdict": f"did not run: {one_line(error)}"}, f"{framework.version()}, {device}", arguments)
+            continue
+        ran += 1
+        decisions = log.new_decisions()
+        # What was decided at the first run may be replayed at the second one, from a graph: both count.
+        judged = [formats.judge(result, a, b) for result in results]
+        answer["measured"], answer["error"] = max(judged, key=lambda each: formats.FORMATS.index(each[0]))
+        answer["verdict"], answer["fails"] = verdict(answer["measured"], decisions, arguments, formats)
+        answer["decisions"] = decisions
+        if arguments.kernels:
+            answer["kernels"] = framework.kernels_of(lambda: operation(a, b))
+        failed |= answer["fails"]
+        tell(answer, f"{framework.version()}, {device}", arguments)
+    if not ran:
+        print("products.py: no operation ran", file=sys.stderr)
+    if arguments.log and not log.exists():
+        print(f"products.py: {arguments.log} was not written: the shim was not loaded, or saw nothing", file=sys.stderr)
+        failed |= arguments.must_be_seen
+    return 1 if failed or not ran else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

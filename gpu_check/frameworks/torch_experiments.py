@@ -1,0 +1,148 @@
+"""What experiments.py measures of PyTorch."""
+
+import json
+import os
+
+import torch
+
+
+class NoDevice(RuntimeError):
+    pass
+
+
+def _need_device():
+    if not torch.cuda.is_available():
+        raise NoDevice("no CUDA device")
+    torch.manual_seed(1)
+
+
+def _format(result, reference):
+    """Judged by the size of the error against float64: TF32 leaves some 3e-4, FP32 some 1e-6."""
+    error = float((result.double() - reference).norm() / reference.norm())
+    return "fp32" if error < 3e-5 else "tf32" if error < 1.5e-3 else "bf16 or lower"
+
+
+def measure_torch_convolutions():
+    _need_device()
+    torch.backends.cudnn.allow_tf32 = False
+    torch.backends.cuda.matmul.allow_tf32 = False
+    image = torch.rand(8, 64, 56, 56, device="cuda") - 0.5
+    answers = {}
+    for name, size in (("1x1", 1), ("3x3", 3)):
+        layer = torch.nn.Conv2d(64, 128, size, padding=size // 2).cuda()
+        with torch.no_grad():
+            answers[f"convolution {name}"] = _format(layer(image), layer.double()(image.double()))
+    layer = torch.nn.LSTM(256, 256).cuda()
+    sequence = torch.rand(16, 32, 256, device="cuda") - 0.5
+    with torch.no_grad():
+        answers["LSTM"] = _format(layer(sequence)[0], layer.double()(sequence.double())[0])
+    return answers
+
+
+def measure_torch_solves():
+    _need_device()
+    torch.backends.cuda.matmul.allow_tf32 = False
+    n = 1024
+    x = torch.randn(n, n, device="cuda", dtype=torch.float64)
+    spd = (x @ x.T / n + torch.eye(n, device="cuda", dtype=torch.float64)).float()
+    right = torch.randn(n, 256, device="cuda")
+    triangle = torch.linalg.cholesky(spd)
+    wide = spd.double()
+
+    def residual(matrix, solution):
+        matrix, solution = matrix.double(), solution.double()
+        return float((matrix @ solution - right.double()).norm() / (matrix.norm() * solution.norm()))
+
+    lower = triangle.double()
+    return {"cholesky": f"{float((lower @ lower.T - wide).norm() / wide.norm()):.1e}",
+            "solve": f"{residual(spd, torch.linalg.solve(spd, right)):.1e}",
+            "solve_triangular": f"{residual(triangle, torch.linalg.solve_triangular(triangle, right, upper=False)):.1e}"}
+
+
+def _product(asks_for_tf32):
+    """The format of a product whose program asks for TF32, or for nothing."""
+    torch.backends.cuda.matmul.allow_tf32 = asks_for_tf32
+    a = torch.rand(1024, 1024, device="cuda") - 0.5
+    b = torch.rand(1024, 1024, device="cuda") - 0.5
+    result = a @ b
+    return _format(result, a.double() @ b.double())
+
+
+def measure_torch_override():
+    _need_device()
+    return {"asks for nothing": _product(False), "asks for TF32": _product(True)}
+
+
+def measure_torch_late_override():
+    """cublasLtCreate reads the variable, once: what is set behind it comes too late."""
+    _need_device()
+    before = f"{_product(False)} and {_product(True)}"
+    os.environ["NVIDIA_TF32_OVERRIDE"] = "0"
+    return {"before": before, "after": f"{_product(False)} and {_product(True)}"}
+
+
+def measure_torch_graph():
+    """Without the library the program asks for TF32 itself."""
+    _need_device()
+    torch.backends.cuda.matmul.allow_tf32 = "LD_PRELOAD" not in os.environ
+    a = torch.rand(1024, 1024, device="cuda") - 0.5
+    b = torch.rand(1024, 1024, device="cuda") - 0.5
+    eager = a @ b
+    captured = torch.empty_like(eager)
+    stream = torch.cuda.Stream()
+    stream.wait_stream(torch.cuda.current_stream())
+    with torch.cuda.stream(stream):  # as torch asks for: once outside
+        torch.mm(a, b, out=captured)
+    torch.cuda.current_stream().wait_stream(stream)
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        torch.mm(a, b, out=captured)
+    captured.zero_()
+    for _ in range(2):
+        graph.replay()
+    torch.cuda.synchronize()
+    return {"format": _format(captured, a.double() @ b.double()),
+            "replayed": "the bits of eager" if torch.equal(captured, eager) else "other bits"}
+
+
+def measure_torch_cublaslt():
+    _need_device()
+    torch.backends.cuda.preferred_blas_library("cublaslt")
+    # A floor has something to hold only where the program asks for less.
+    return {"matmul": _product("FP32_MATMUL_FLOOR" in os.environ)}
+
+
+def measure_torch_pinv():
+    """torch guards its products inside against TF32."""
+    _need_device()
+    matrix = torch.randn(512, 384, device="cuda")
+    inverse = torch.linalg.pinv(matrix).double()
+    wide = matrix.double()
+    return {"pinv": f"{float((wide @ inverse @ wide - wide).norm() / wide.norm()):.1e}"}
+
+
+def _decisions(path):
+    try:
+        with open(path, encoding="utf-8") as file:
+            return sum(json.loads(line)["event"] == "decision" for line in file)
+    except FileNotFoundError:
+        return 0
+
+
+def measure_torch_autotune():
+    """The program asks for TF32 itself: what a floor is there for."""
+    _need_device()
+    torch.set_float32_matmul_precision("high")
+    os.environ["TORCHINDUCTOR_CACHE_DIR"] = os.path.join(os.environ["EXPERIMENT_FOLDER"], str(os.getpid()))
+    os.environ["TORCHINDUCTOR_FORCE_DISABLE_CACHES"] = "1"
+    a = torch.rand(2048, 2048, device="cuda") - 0.5
+    b = torch.rand(2048, 2048, device="cuda") - 0.5
+    multiply = torch.compile(lambda left, right: left @ right, mode="max-autotune-no-cudagraphs")
+    multiply(a, b)
+    log = os.environ["FP32_MATMUL_LOG"]
+    before = _decisions(log)
+    result = multiply(a, b)
+    torch.cuda.synchronize()
+    preloaded = "LD_PRELOAD" in os.environ
+    chosen = "unknown, no shim" if not preloaded else "cuBLAS" if _decisions(log) > before else "a kernel of its own"
+    return {"format": _format(result, a.double() @ b.double()), "chosen": chosen}

@@ -1,0 +1,127 @@
+#include "gpu_check/questions/questions.hpp"
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <cstdio>
+#include <fstream>
+
+#include "gpu_check/workers/ask.hpp"
+
+namespace gpu {
+
+namespace {
+
+struct Arguments {
+    Asking asking;
+    std::vector<std::string> only, except;
+    std::string rows_file, results_file;
+};
+
+void print_row(const std::vector<std::string>& cells) {
+    for (const std::string& cell : cells) std::printf("| %s ", cell.c_str());
+    std::printf("|\n");
+    std::fflush(stdout);
+}
+
+void print_heading(const std::string& title, const std::vector<std::string>& columns) {
+    std::printf("\n### %s\n\n", title.c_str());
+    print_row(columns);
+    print_row(std::vector<std::string>(columns.size(), "---"));
+}
+
+/// Prints a section as a table, each row as soon as it is known. Without a device no table begins: one line says so.
+void ask_and_print(const Section& section, const Arguments& arguments, Findings& findings) {
+    std::vector<std::string> columns(section.columns.begin(), section.columns.end());
+    if (!section.variants.empty()) columns.insert(columns.begin(), "run");
+    bool is_titled = false;
+    ask(section, arguments.asking, findings, [&](const std::vector<std::string>& cells) {
+        if (!is_titled) print_heading(section.title, columns);
+        is_titled = true;
+        print_row(cells);
+    });
+}
+
+void write_rows(const std::string& path, const std::vector<Answer>& answers) {
+    std::ofstream rows(path);
+    for (const Answer& answer : answers) rows << answer.row << '\t' << answer.answer << '\n';
+    if (!rows.flush()) throw std::runtime_error(path + ": cannot be written");
+}
+
+void print_conclusions(const std::vector<Conclusion>& drawn, const std::string& results_file) {
+    if (drawn.empty()) return;
+    print_heading("What follows", {"experiment", "expected", "seen", "what follows"});
+    std::ofstream results;
+    if (!results_file.empty()) results.open(results_file, std::ios::app);
+    for (const Conclusion& each : drawn) {
+        print_row({each.experiment, each.expected, each.seen, each.follows});
+        results << each.experiment << '\t' << each.expected << '\t' << each.seen << '\t' << each.follows << std::endl;
+    }
+    if (!results_file.empty() && !results) throw std::runtime_error(results_file + ": cannot be written");
+}
+
+bool is_wanted(const Section& section, const Arguments& arguments) {
+    const auto has = [&](const std::vector<std::string>& names) {
+        return std::ranges::find(names, section.name) != names.end();
+    };
+    return (arguments.only.empty() || has(arguments.only)) && !has(arguments.except);
+}
+
+int ask_all(const Arguments& arguments) {
+    Findings findings;
+    for (const Section& section : sections()) {
+        if (!is_wanted(section, arguments)) continue;
+        ask_and_print(section, arguments, findings);
+        print_conclusions(conclusions(findings, section.name), arguments.results_file);
+        if (!arguments.rows_file.empty()) write_rows(arguments.rows_file, answered_rows(findings));
+    }
+    if (arguments.only.empty()) {
+        print_heading("What the stand-in has to do to be like this device",
+                      {"row of semantics.def", "answer", "because"});
+        for (const Answer& answer : answered_rows(findings)) print_row({answer.row, answer.answer, answer.because});
+    }
+    for (const std::string& failure : findings.all("failures")) {
+        std::fprintf(stderr, "gpu-check: %s\n", failure.c_str());
+    }
+    return findings.all("failures").empty() ? 0 : 1;
+}
+
+void list_sections() {
+    for (const Section& section : sections()) std::printf("%s\t%s\n", section.name, section.title);
+}
+
+}  // namespace
+
+int ask_questions(const std::vector<std::string>& words) {
+    Arguments arguments;
+    std::string sizes = "512,2048";
+    bool is_quick = false;
+    bool is_list = false;
+    CLI::App app("Asks the cuBLAS of this machine what its manual leaves open, and prints tables.",
+                 "gpu-check questions");
+    app.add_option("--size", sizes, "orders of the matrices, with commas between them");
+    app.add_flag("--quick", is_quick, "one size only, and fewer shapes");
+    app.add_option("--only", arguments.only, "only these sections")->delimiter(',');
+    app.add_option("--except", arguments.except, "all but these sections")->delimiter(',');
+    app.add_option("--rows", arguments.rows_file, "file for the answers to rows of semantics.def");
+    app.add_option("--results", arguments.results_file,
+                   "file for a line for each experiment, with its decision rule");
+    app.add_option("--shim", arguments.asking.shim, "libfp32shim.so");
+    app.add_flag("--list", is_list, "the sections");
+    try {
+        app.parse(std::vector<std::string>(words.rbegin(), words.rend()));
+    } catch (const CLI::ParseError& error) {
+        return app.exit(error) == 0 ? 0 : 2;
+    }
+    if (is_list) {
+        list_sections();
+        return 0;
+    }
+    for (const auto& names : {arguments.only, arguments.except})
+        for (const std::string& name : names) section_called(name);
+    if (arguments.asking.shim.empty()) arguments.asking.shim = own_folder() + "/libfp32shim.so";
+    arguments.asking.sizes = parse_sizes(is_quick ? "1024" : sizes);
+    arguments.asking.environment = own_environment();
+    return ask_all(arguments);
+}
+
+}  // namespace gpu

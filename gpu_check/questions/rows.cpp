@@ -1,0 +1,195 @@
+// Turns measurements into the rows of tests/cublas/stand_in/semantics.def.
+#include <algorithm>
+#include <cctype>
+#include <initializer_list>
+#include <set>
+
+#include "gpu_check/questions/questions.hpp"
+#include "gpu_check/sections/section.hpp"
+
+namespace gpu {
+
+namespace {
+
+class Conclusions {
+  public:
+    explicit Conclusions(const Findings& findings) : findings_(findings) {}
+
+    std::string measured(const std::string& name) const { return findings_.lowest(name); }
+    /// Returns the rounding of lowered products. A product that was not lowered, or was refused, says nothing about
+    /// it.
+    std::string rounding_rules(const std::string& name) const {
+        std::set<std::string> rules;
+        for (const std::string& rule : findings_.all(name)) {
+            if (rule != "kept" && rule != "refused") rules.insert(rule);
+        }
+        std::string result;
+        for (const std::string& rule : rules) result += (result.empty() ? "" : "+") + rule;
+        return result.empty() ? findings_.distinct(name) : result;
+    }
+
+    void add(std::string row, std::string answer, std::string because) {
+        answers.push_back({std::move(row), std::move(answer), std::move(because)});
+    }
+
+    /// "yes" where these ran below float32, "no" where none did, "mixed" where some did.
+    void add_lowered(const std::string& row, std::initializer_list<const char*> names) {
+        std::set<std::string> verdicts;
+        std::string because;
+        for (const char* name : names) {
+            const std::string format = measured(name);
+            if (is_format(format)) verdicts.insert(format == "fp32" ? "no" : "yes");
+            because += (because.empty() ? "" : ", ") + std::string(name) + " " + format;
+        }
+        add(row, verdicts.empty() ? "?" : verdicts.size() == 1 ? *verdicts.begin() : "mixed", because);
+    }
+
+    /// Adds an answer that says if the first ran as the second did; both in float32 tell nothing.
+    void add_same(const std::string& row, const char* left, const char* right) {
+        add(row,
+            !is_format(measured(left)) || !is_format(measured(right)) || measured(right) == "fp32" ? "?"
+            : measured(left) == measured(right)                                                    ? "yes"
+                                                                                                   : "no",
+            std::string(left) + " " + measured(left) + ", " + right + " " + measured(right));
+    }
+
+    std::vector<Answer> answers;
+
+  private:
+    const Findings& findings_;
+};
+
+std::string lower_case(std::string text) {
+    std::transform(text.begin(), text.end(), text.begin(), [](unsigned char c) { return std::tolower(c); });
+    return text;
+}
+
+void conclude_math_modes(Conclusions& conclusions) {
+    conclusions.add_lowered("sgemm_honours_math_mode",
+                            {"mode_sgemm_tf32", "mode_sgemm_strided_batched_tf32", "mode_sgemm_batched_tf32"});
+    conclusions.add_lowered("sgemm_grouped_honours_math_mode", {"mode_sgemm_grouped_batched_tf32"});
+    conclusions.add_lowered("sgemm_ex_honours_math_mode", {"mode_sgemm_ex_tf32"});
+    conclusions.add_lowered("cgemm_honours_math_mode", {"mode_cgemm_tf32", "mode_cgemm_strided_batched_tf32",
+                                                        "mode_cgemm_batched_tf32", "mode_cgemm_ex_tf32"});
+    conclusions.add_lowered("cgemm3m_honours_math_mode",
+                            {"mode_cgemm3m_tf32", "mode_cgemm3m_ex_tf32", "mode_cgemm3m_batched_tf32",
+                             "mode_cgemm3m_strided_batched_tf32"});
+    conclusions.add_lowered("symm_honours_math_mode", {"mode_ssymm_tf32", "mode_csymm_tf32", "mode_chemm_tf32"});
+    conclusions.add_lowered("syrk_honours_math_mode", {"mode_ssyrk_tf32", "mode_csyrk_tf32", "mode_cherk_tf32"});
+    conclusions.add_lowered("syrk_ex_honours_math_mode", {"mode_csyrk_ex_tf32", "mode_csyrk3m_ex_tf32",
+                                                          "mode_cherk_ex_tf32", "mode_cherk3m_ex_tf32"});
+    conclusions.add_lowered("syr2k_honours_math_mode", {"mode_ssyr2k_tf32", "mode_csyr2k_tf32", "mode_cher2k_tf32"});
+    conclusions.add_lowered("syrkx_honours_math_mode", {"mode_ssyrkx_tf32", "mode_csyrkx_tf32", "mode_cherkx_tf32"});
+    conclusions.add_lowered("trmm_honours_math_mode", {"mode_strmm_tf32", "mode_ctrmm_tf32"});
+    conclusions.add_lowered("trsm_honours_math_mode", {"mode_strsm_tf32", "mode_ctrsm_tf32",
+                                                       "mode_strsm_batched_tf32", "mode_ctrsm_batched_tf32"});
+}
+
+void conclude_compute_types(Conclusions& conclusions, int compute_capability) {
+    const bool is_ampere_or_newer = compute_capability >= 80;
+    const bool is_hopper_or_newer = compute_capability >= 90;
+    conclusions.add_lowered("compute_32f_on_tf32_handle", {"gemm_ex_32f_tf32"});
+    conclusions.add_lowered("compute_32f_on_tensor_op_handle", {"gemm_ex_32f_tensor_op"});
+    // The row asks whether the mode overrides: the other way round from "was it lowered".
+    const std::string tf32 = conclusions.measured("gemm_ex_fast_tf32_pedantic");
+    const std::string bf16 = conclusions.measured("gemm_ex_fast_16bf_pedantic");
+    const std::string plain = conclusions.measured("gemm_ex_fast_tf32_default");
+    const bool permitted = is_format(plain) && plain != "fp32" && is_format(tf32) && is_format(bf16);
+    conclusions.add("pedantic_mode_overrides_fast_types",
+                    !permitted                         ? "?"
+                    : tf32 == "fp32" && bf16 == "fp32" ? "yes"
+                    : tf32 != "fp32" && bf16 != "fp32" ? "no"
+                                                       : "mixed",
+                    "32F_FAST_TF32 " + tf32 + ", 32F_FAST_16BF " + bf16);
+    conclusions.add_same("tensor_op_mode_is_fast_16f", "mode_sgemm_tensor_op", "gemm_ex_fast_16f_default");
+    if (is_ampere_or_newer) {
+        conclusions.add_lowered("tensor_op_algorithm_from_8_0",
+                                {"gemm_ex_32f_algo99_default", "gemm_ex_32f_pedantic_algo99_default"});
+        for (const char* row : {"tensor_op_algorithm_is_fast_16f", "tensor_op_algorithm_under_pedantic"})
+            conclusions.add(row, "?", "this device is newer");
+    } else {
+        conclusions.add("tensor_op_algorithm_from_8_0", "?", "this device is older");
+        conclusions.add_same("tensor_op_algorithm_is_fast_16f", "gemm_ex_32f_algo99_default",
+                             "gemm_ex_fast_16f_default");
+        conclusions.add_lowered("tensor_op_algorithm_under_pedantic", {"gemm_ex_32f_pedantic_algo99_default"});
+    }
+    conclusions.add("fast_16f", conclusions.measured("gemm_ex_fast_16f_default"), "cublasGemmEx, DEFAULT mode");
+    conclusions.add("fast_16bf", conclusions.measured("gemm_ex_fast_16bf_default"), "cublasGemmEx, DEFAULT mode");
+    conclusions.add(is_hopper_or_newer ? "tf32_ties_from_9_0" : "tf32_ties", conclusions.rounding_rules("tf32_ties"),
+                    "1 + 2^-11 and 1 + 3*2^-11 times 1");
+    conclusions.add(is_hopper_or_newer ? "tf32_ties" : "tf32_ties_from_9_0", "?", "this device is another one");
+    conclusions.add("math_mode_combinations", "?", "not asked: a handle may not survive it");
+}
+
+void conclude_override(Conclusions& conclusions) {
+    conclusions.add("tf32_override_off", conclusions.measured("NVIDIA_TF32_OVERRIDE=0/fast_tf32"),
+                    "cublasGemmEx 32F_FAST_TF32");
+    const std::string without = conclusions.measured("gemm_ex_fast_16bf_default");
+    const std::string with = conclusions.measured("NVIDIA_TF32_OVERRIDE=0/fast_16bf");
+    conclusions.add("tf32_override_covers_fast_16bf",
+                    !is_format(with) || without == "fp32" ? "?"
+                    : with == "fp32"                      ? "yes"
+                                                          : "no",
+                    "cublasGemmEx 32F_FAST_16BF: " + without + ", with the override " + with);
+}
+
+void conclude_devices(Conclusions& conclusions, int compute_capability) {
+    const bool old = compute_capability < 80;
+    conclusions.add("fast_below_compute_capability_8", old ? conclusions.measured("gemm_ex_fast_tf32_default") : "?",
+                    old ? "cublasGemmEx 32F_FAST_TF32" : "this device is newer");
+    const bool emulates = compute_capability == 100 || compute_capability == 103;
+    const std::string emulated = conclusions.measured("gemm_ex_emulated_16bfx9_default");
+    conclusions.add("bf16x9_compute_type_elsewhere",
+                    emulates                   ? "?"
+                    : emulated == not_measured ? "?"
+                    : is_format(emulated)      ? emulated
+                                               : "refused",
+                    emulates ? "this device has BF16x9" : "cublasGemmEx: " + emulated);
+    for (const char* row :
+         {"compute_32f_on_bf16x9_handle", "pedantic_mode_is_a_pedantic_compute_32f", "emulation_environment",
+          "emulation_environment_reaches_lt", "performant_strategy_emulates"}) {
+        conclusions.add(row, "?", "BF16x9 cannot be told from FP32 by a result");
+    }
+}
+
+void conclude_refusals(Conclusions& conclusions) {
+    const std::string aligned = conclusions.measured("batched_offset16_fast_tf32");
+    int needed = 256;
+    for (const int offset : {16, 8, 4}) {
+        if (!is_format(conclusions.measured("batched_offset" + std::to_string(offset) + "_fast_tf32"))) {
+            break;
+        }
+        needed = offset;
+    }
+    conclusions.add("pointer_array_alignment", aligned == not_measured ? "?" : std::to_string(needed),
+                    "cublasGemmBatchedEx 32F_FAST_TF32 with operands at 16, 8, 4 bytes: " +
+                        conclusions.measured("batched_offset16_fast_tf32") + ", " +
+                        conclusions.measured("batched_offset8_fast_tf32") + ", " +
+                        conclusions.measured("batched_offset4_fast_tf32"));
+    conclusions.add("lt_algorithm_of_another_type",
+                    lower_case(conclusions.measured("lt_algorithm_fast_tf32_on_32f_check")),
+                    "an algorithm for 32F_FAST_TF32 with 32F: cublasLtMatmul " +
+                        conclusions.measured("lt_algorithm_fast_tf32_on_32f_matmul"));
+    conclusions.add("lt_misaligned_operand", lower_case(conclusions.measured("lt_misaligned_fast_tf32")),
+                    "an algorithm for aligned operands, operands at 4 bytes");
+}
+
+}  // namespace
+
+std::vector<Answer> answered_rows(const Findings& findings) {
+    Conclusions conclusions(findings);
+    const auto found = findings.numbers("compute_capability");
+    const int compute_capability = found.empty() ? 0 : static_cast<int>(found.front());
+    conclude_math_modes(conclusions);
+    conclude_compute_types(conclusions, compute_capability);
+    conclude_override(conclusions);
+    conclude_devices(conclusions, compute_capability);
+    conclude_refusals(conclusions);
+    // A section was left out, or failed.
+    for (Answer& answer : conclusions.answers) {
+        if (answer.answer == not_measured) answer.answer = "?";
+    }
+    return conclusions.answers;
+}
+
+}  // namespace gpu

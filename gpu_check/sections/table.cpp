@@ -1,0 +1,149 @@
+#include <algorithm>
+#include <stdexcept>
+
+#include "gpu_check/sections/section.hpp"
+
+namespace gpu {
+
+namespace {
+
+#define UNDER "LD_PRELOAD=SHIM "
+#define RECORDED "FP32_MATMUL_LOG=FOLDER/%p.fp32rec FP32_MATMUL_LOG_LEVEL="
+#define POLICY(word) "schema = 1\n[[rule]]\nname = \"gpu-check\"\nprecision = \"" word "\"\n"
+
+const std::vector<Variant> overrides = {{"without", ""},
+                                        {"NVIDIA_TF32_OVERRIDE=0", "NVIDIA_TF32_OVERRIDE=0"},
+                                        {"NVIDIA_TF32_OVERRIDE=1", "NVIDIA_TF32_OVERRIDE=1"}};
+const std::vector<Variant> native_and_high = {{"native", ""}, {"high", UNDER "FP32_MATMUL_PRECISION=high"}};
+const std::vector<Variant> native_and_highest = {{"native", ""}, {"highest", UNDER "FP32_MATMUL_PRECISION=highest"}};
+const std::vector<Variant> in_turns = {native_and_high[0], native_and_high[1], native_and_high[0],
+                                       native_and_high[1], native_and_high[0], native_and_high[1]};
+const std::vector<Variant> recorded_costs = {
+    {"native", ""}, {"preloaded", UNDER}, {"summary", UNDER RECORDED "summary"}, {"calls", UNDER RECORDED "calls"}};
+const std::vector<Variant> all_costs = {recorded_costs[0],
+                                        recorded_costs[1],
+                                        recorded_costs[2],
+                                        recorded_costs[3],
+                                        {"highest", UNDER "FP32_MATMUL_PRECISION=highest"},
+                                        {"high", UNDER "FP32_MATMUL_PRECISION=high"}};
+// The words of docs/policy-file.md that name a format; the last five are for rules only.
+const std::vector<Variant> every_precision = {{"native", ""},
+                                              {"preloaded", UNDER},
+                                              {"highest", UNDER RECORDED "summary FP32_MATMUL_PRECISION=highest"},
+                                              {"high", UNDER RECORDED "summary FP32_MATMUL_PRECISION=high"},
+                                              {"medium", UNDER RECORDED "summary FP32_MATMUL_PRECISION=medium"},
+#define BY_RULE(word) \
+    { word, UNDER RECORDED "summary FP32_MATMUL_POLICY=FOLDER/policy.toml", POLICY(word) }
+                                              BY_RULE("bf16x9"),
+                                              BY_RULE("bf16x3"),
+                                              BY_RULE("bf16x2"),
+                                              BY_RULE("tf32x3"),
+                                              BY_RULE("xf32")};
+const std::vector<Variant> floors = {{"native", ""},
+                                     {"floor", UNDER "FP32_MATMUL_FLOOR=fp32"},
+                                     {"override", "NVIDIA_TF32_OVERRIDE=1"},
+                                     {"override and floor", UNDER "FP32_MATMUL_FLOOR=fp32 NVIDIA_TF32_OVERRIDE=1"}};
+const std::vector<Variant> audited = {
+    {"high", UNDER "FP32_MATMUL_PRECISION=high FP32_MATMUL_AUDIT=1 FP32_MATMUL_LOG=FOLDER/audits.fp32rec"}};
+
+// The sections that decide the most come first: a time limit cuts off the end.
+const std::vector<Section> table = {
+    {"machine",
+     "Machine",
+     {"device", "compute capability", "CUDA of the driver", "cuBLAS", "library", "a product, ms"},
+     ask_machine},
+    {"product",
+     "One cublasSgemm under each precision",
+     {"n", "result", "error", "match", "bits"},
+     ask_product,
+     every_precision},
+    {"opt_ins",
+     "Every way to ask for less than FP32, and a floor of fp32",
+     {"product", "result"},
+     ask_opt_ins,
+     floors},
+    {"math_modes",
+     "Functions without a compute type, under each math mode of the handle",
+     {"function", "n", "DEFAULT", "TENSOR_OP", "PEDANTIC", "TF32", "error, DEFAULT", "error, TF32", "what TF32 did"},
+     ask_math_modes},
+    {"compute_types",
+     "cublasGemmEx: compute type and algorithm, under each math mode of the handle",
+     {"compute type", "algorithm", "n", "DEFAULT", "TENSOR_OP", "PEDANTIC", "TF32"},
+     ask_compute_types},
+    {"ex_functions",
+     "Functions with a compute type, handle in DEFAULT mode",
+     {"function", "operands", "n", "32F", "32F_PEDANTIC", "32F_FAST_TF32", "32F_FAST_16BF", "32F_FAST_16F",
+      "32F_EMULATED_16BFX9"},
+     ask_ex_functions},
+    {"ties",
+     "How operands are rounded: each element times 1, all others zero",
+     {"compute type", "n", "operand", "trans_a, trans_b", "memory", "1 + u/2", "1 + 3u/2", "1 + 3u/4", "-(1 + u/2)",
+      "rule"},
+     ask_ties},
+    {"override", "NVIDIA_TF32_OVERRIDE", {"product", "result"}, ask_override, overrides},
+    {"lt_formats",
+     "cublasLt: what each compute type gives",
+     {"compute type", "n", "heuristic", "the algorithm says", "result", "result, algorithm NULL"},
+     ask_lt_formats},
+    {"lt_algorithms",
+     "cublasLt: an algorithm under another compute type than it was found for",
+     {"algorithm found for", "used with", "cublasLtMatmulAlgoCheck", "cublasLtMatmul"},
+     ask_lt_algorithms,
+     {},
+     true},
+    {"alignment",
+     "Operands that are not aligned to 256 bytes",
+     {"function", "compute type", "operands at", "result"},
+     ask_alignment,
+     {},
+     true},
+    {"lt_alignment",
+     "cublasLtMatmul, operands at 4 bytes",
+     {"compute type", "algorithm", "result"},
+     ask_lt_alignment,
+     {},
+     true},
+    {"shapes",
+     "The same product by different calls: whether the bits agree, and times as ratios",
+     {"m, n, k, trans", "us", "GemmEx 32F", "time", "algorithm 99", "time", "PEDANTIC, time",
+      "TF32 mode and FAST_TF32", "time"},
+     ask_shapes},
+    {"gains", "What TF32 mode gains", {"function", "n", "DEFAULT, ms", "TF32, ms", "gain"}, ask_gains},
+    {"workspace", "Workspaces", {"bytes", "compute type", "cublasLtMatmul", "cublasGemmEx"}, ask_workspace},
+    {"capability",
+     "A cublasLt handle from before any context, COMPUTE_32F",
+     {"product", "result"},
+     ask_capability,
+     native_and_high},
+    {"graph", "Products captured into a graph", {"nodes", "types", "replayed bits"}, ask_graph, native_and_high},
+    {"threads",
+     "Two threads on one handle in TF32 mode: HGEMM beside SSYRK",
+     {"HGEMMs", "differ from those alone", "SSYRK"},
+     ask_threads,
+     native_and_highest},
+    {"times", "FP32, TF32 and forced TF32, in turns", {"n", "as called, ms", "TF32, ms"}, ask_times, in_turns},
+    {"audits",
+     "Audits against float64",
+     {"product", "n", "audits", "norm, audited", "norm, measured", "row, audited", "row, measured", "verdict"},
+     ask_audits,
+     audited},
+    {"cost", "What recording costs the host", {"call", "ns"}, ask_cost, recorded_costs},
+    {"latency", "What a call costs the host", {"call", "ns"}, ask_latency, all_costs},
+};
+
+}  // namespace
+
+std::span<const Section> sections() { return table; }
+
+const Section& section_called(const std::string& name) {
+    const auto found = std::ranges::find_if(table, [&](const Section& each) { return each.name == name; });
+    if (found == table.end()) throw std::invalid_argument("unknown section '" + name + "'; --list shows them");
+    return *found;
+}
+
+std::string answer_of(const std::optional<cublasStatus_t>& status, const Measured& measured) {
+    if (!status) return "absent";
+    return *status == CUBLAS_STATUS_SUCCESS ? measured.format : text(*status);
+}
+
+}  // namespace gpu

@@ -1,0 +1,249 @@
+#include "gpu_check/workers/ask.hpp"
+
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+#include <string_view>
+
+#include "record/read/reader.hpp"
+
+namespace gpu {
+
+namespace {
+
+std::vector<std::string> split(const std::string& text, char separator) {
+    std::vector<std::string> parts;
+    std::istringstream stream(text);
+    for (std::string part; std::getline(stream, part, separator);) parts.push_back(part);
+    return parts;
+}
+
+bool mentions(const Variant& variant, std::string_view word) {
+    return std::string_view(variant.variables).find(word) != std::string_view::npos;
+}
+
+/// A folder for the files of a variant, its recordings and its policy; it goes with the object.
+class VariantFolder {
+  public:
+    explicit VariantFolder(const Variant& variant) : keeps_recordings_(mentions(variant, "FP32_MATMUL_LOG=FOLDER")) {
+        if (!mentions(variant, "FOLDER")) return;
+        path_ = (std::filesystem::temp_directory_path() / "fp32shim-gpu-check-XXXXXX").string();
+        if (mkdtemp(path_.data()) == nullptr) throw std::runtime_error(path_ + ": cannot be made");
+        if (variant.policy == nullptr) return;
+        std::ofstream policy(path_ + "/policy.toml");
+        policy << variant.policy;
+        if (!policy.flush()) throw std::runtime_error(path_ + "/policy.toml: cannot be written");
+    }
+    ~VariantFolder() {
+        std::error_code ignored;
+        if (!path_.empty()) std::filesystem::remove_all(path_, ignored);
+    }
+    VariantFolder(const VariantFolder&) = delete;
+    VariantFolder& operator=(const VariantFolder&) = delete;
+
+    const std::string& path() const { return path_; }
+    /// Adds the recorded decisions to the findings. Returns false if decisions were to be recorded and none was.
+    bool note_decisions(const std::string& prefix, Findings& findings) const {
+        if (!keeps_recordings_) return true;
+        bool any = false;
+        for (const auto& file : std::filesystem::directory_iterator(path_)) {
+            const auto [reader, error] = fp32shim::record::RecordingReader::open(file.path().string());
+            if (reader == nullptr) continue;
+            for (const auto& counted : reader->counters()) {
+                const auto* const row = reader->row(counted.row);
+                if (row == nullptr) continue;
+                any = true;
+                findings.add(prefix + "decided", std::string(to_string(row->decision.applied)));
+                const std::string_view reason = to_string(row->decision.reason);
+                if (reason != "as_requested") findings.add(prefix + "reason", std::string(reason));
+            }
+        }
+        return any;
+    }
+
+  private:
+    bool keeps_recordings_;
+    std::string path_;
+};
+
+void put(std::string& text, std::string_view word, const std::string& value) {
+    if (const auto at = text.find(word); at != std::string::npos) text.replace(at, word.size(), value);
+}
+
+Environment environment_of(const Variant& variant, const Asking& asking, const VariantFolder& folder) {
+    Environment result = asking.environment;
+    for (std::string variable : split(variant.variables, ' ')) {
+        put(variable, "SHIM", asking.shim);
+        put(variable, "FOLDER", folder.path());
+        const auto equals = variable.find('=');
+        result[variable.substr(0, equals)] = variable.substr(equals + 1);
+    }
+    return result;
+}
+
+/// Reads a worker's lines until it ends.
+class Reader {
+  public:
+    Reader(const Section& section, const Variant& variant, Findings& findings, const RowSink& sink)
+        : prefix(section.variants.empty() ? "" : std::string(variant.name) + "/"),
+          section_(section),
+          findings_(findings),
+          sink_(sink) {
+        if (!section.variants.empty()) variant_ = {variant.name};
+    }
+
+    void take(const std::string& text) {
+        std::vector<std::string> fields = split(text, '\t');
+        if (fields.empty()) return;
+        const std::string word = fields.front();
+        fields.erase(fields.begin());
+        if (word == line::begins) {
+            begun_ = variant_;
+            begun_.insert(begun_.end(), fields.begin(), fields.end());
+            in_a_row_ = true;
+            ++rows;
+        } else if (word == line::found && fields.size() == 2) {
+            findings_.add(prefix + fields[0], fields[1]);
+        } else if (word == line::ends) {
+            begun_.insert(begun_.end(), fields.begin(), fields.end());
+            sink_(begun_);
+            in_a_row_ = false;
+        } else if ((word == line::failed || word == line::no_device) && !fields.empty()) {
+            has_no_device = word == line::no_device;
+            reason = fields[0];
+        }
+    }
+
+    /// Hands on the row in progress, or one for the section, with what went wrong in its first free cell.
+    void fail(const std::string& why) {
+        std::vector<std::string> cells = in_a_row_ ? begun_ : variant_;
+        const std::string what = reason.empty() ? why : reason;
+        std::string failure;
+        if (in_a_row_ && begun_.size() > variant_.size()) failure.append(begun_[variant_.size()]).append(": ");
+        findings_.add(prefix + "failure", failure.append(what));
+        if (!section_.faults_are_answers) findings_.add("failures", std::string(section_.name) + ": FAILED: " + what);
+        cells.push_back(std::string("FAILED: ").append(what));
+        cells.resize(section_.columns.size() + variant_.size(), "-");
+        sink_(cells);
+        in_a_row_ = false;
+        reason.clear();
+    }
+
+    const std::string prefix;
+    std::string reason;
+    bool has_no_device = false;
+    int rows = 0;  // begun by all workers together
+
+  private:
+    const Section& section_;
+    Findings& findings_;
+    const RowSink& sink_;
+    std::vector<std::string> variant_;
+    std::vector<std::string> begun_;
+    bool in_a_row_ = false;
+};
+
+/// Returns false if the device did not answer at all: then other variants would only wait in vain as well.
+bool ask_variant(const Section& section, const Variant& variant, const Asking& asking, Findings& findings,
+                 const RowSink& sink) {
+    Reader reader(section, variant, findings, sink);
+    const VariantFolder folder(variant);
+    const Environment environment = environment_of(variant, asking, folder);
+    const auto take = [&](const std::string& text) { reader.take(text); };
+    for (;;) {
+        const int before = reader.rows;
+        const auto begun = Clock::now();
+        if (begun >= asking.until) {
+            reader.fail(no_time_left);
+            return true;
+        }
+        const Ended ended =
+            run_process(worker_words(section, variant, asking, before), environment, asking.until, take);
+        if (ended.succeeded()) {
+            if (!folder.note_decisions(reader.prefix, findings)) reader.fail(nothing_recorded);
+            return true;
+        }
+        if (reader.has_no_device) throw NoDevice(reader.reason);
+        // If not even a row was begun, another worker would do no better.
+        const bool may_go_on = reader.rows > before;
+        const auto limit = ended.timed_out ? Clock::now() - begun : std::chrono::seconds(asking.row_seconds);
+        reader.fail(how_it_ended(ended, limit));
+        if (!may_go_on) return !ended.hung();
+    }
+}
+
+}  // namespace
+
+std::vector<std::string> worker_words(const Section& section, const Variant& variant, const Asking& asking,
+                                      int first_row) {
+    std::string sizes;
+    for (const int size : asking.sizes) sizes.append(sizes.empty() ? "" : ",").append(std::to_string(size));
+    return {std::filesystem::read_symlink("/proc/self/exe").string(),
+            "--worker",
+            section.name,
+            "--variant",
+            variant.name,
+            "--first",
+            std::to_string(first_row),
+            "--row-seconds",
+            std::to_string(asking.row_seconds),
+            "--size",
+            sizes};
+}
+
+void ask(const Section& section, const Asking& asking, Findings& findings, const RowSink& sink) {
+    if (section.variants.empty()) static_cast<void>(ask_variant(section, {"", ""}, asking, findings, sink));
+    for (const Variant& variant : section.variants) {
+        if (mentions(variant, "SHIM") && !std::filesystem::exists(asking.shim)) {
+            const std::string why = "left out: there is no " + asking.shim;
+            findings.add(std::string(variant.name) + "/failure", why);
+            sink({variant.name, why});
+        } else if (!ask_variant(section, variant, asking, findings, sink)) {
+            return;
+        }
+    }
+}
+
+int work(const std::vector<std::string>& words) {
+    Environment options;
+    for (std::size_t i = 0; i + 1 < words.size(); i += 2) options[words[i]] = words[i + 1];
+    int status = 0;
+    try {
+        const auto number = [&](const char* name) { return std::atoi(options[name].c_str()); };
+        Worker worker(parse_sizes(options["--size"]), options["--variant"], number("--first"),
+                      static_cast<unsigned>(number("--row-seconds")));
+        section_called(options["--worker"]).measure(worker);
+    } catch (const NoDevice& absent) {
+        tell(line::no_device, {absent.what()});
+        status = exit_skipped;
+    } catch (const std::exception& error) {
+        tell(line::failed, {error.what()});
+        status = 1;
+    }
+    // A faulted context's memory cannot be freed, and a sound context ends with its process.
+    std::fflush(nullptr);
+    _exit(status);
+}
+
+std::vector<int> parse_sizes(const std::string& given) {
+    std::vector<int> sizes;
+    for (const std::string& word : split(given, ',')) {
+        char* end = nullptr;
+        const long size = std::strtol(word.c_str(), &end, 10);
+        if (end == word.c_str() || *end != '\0' || size < 16 || size > 16384) {
+            throw std::invalid_argument("--size: found '" + given +
+                                        "', expected numbers from 16 to 16384, with commas between them");
+        }
+        sizes.push_back(static_cast<int>(size));
+    }
+    if (sizes.empty()) throw std::invalid_argument("--size: found '', expected numbers from 16 to 16384");
+    return sizes;
+}
+
+}  // namespace gpu

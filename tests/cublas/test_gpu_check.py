@@ -1,0 +1,426 @@
+"""`fp32shim gpu-check` on the stand-in: within its seconds; each of its lines fails where the stand-in answers wrongly, and says
+what went wrong; what cannot be measured costs its own line only.
+"""
+
+import collections
+import getpass
+import json
+import os
+import pathlib
+import platform
+import re
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+
+HERE = pathlib.Path(__file__).resolve().parent
+sys.path.insert(0, str(HERE.parent / "preload"))
+import shim  # noqa: E402
+from shim import environment, need  # noqa: E402
+
+COMMAND = shim.BUILD / "bin/fp32shim"
+PROGRAM = shim.BUILD / "libexec/fp32shim/gpu-check"
+STAND_IN = shim.BUILD.resolve() / "tests/cublas/stand_in"
+FAKES = HERE / "fake_frameworks"
+SAVED = HERE / "saved"
+SCRIPTS = shim.ROOT / "gpu_check/frameworks"
+RESULTS = shim.ROOT / "docs/gpu-results"
+
+Line = collections.namedtuple("Line", "verdict text")
+LINE = re.compile(r"(shown|WRONG|FAILED|measured|not tried) +(\S.*?)  +(.*)")
+IN_A_PRODUCT = ["as called", "highest", "high", "medium", "other formats"]
+FLOORS = ["floor: math mode", "floor: compute type", "floor: algorithm", "floor: override", "floor: cublasLt"]
+TIMES = ["time at 512", "time at 2048", "time at 8192"]
+FRAMEWORKS = ["PyTorch", "CuPy", "JAX"]
+ALL = ["machine", "library", *IN_A_PRODUCT, *FLOORS, *TIMES, "cost of a call", "graph", "audits", *FRAMEWORKS, "kernels", "counters"]
+
+
+@pytest.fixture(scope="module", autouse=True)
+def is_built():
+    need(PROGRAM.exists() and COMMAND.exists(), f"{PROGRAM} or {COMMAND} was not built")
+
+
+class Run:
+    def __init__(self, finished, report):
+        self.status = finished.returncode
+        self.output = finished.stdout
+        self.lines = {match[2]: Line(match[1], match[3]) for match in map(LINE.fullmatch, finished.stdout.splitlines()) if match}
+        self.report = json.loads(report.read_text()) if report.exists() else None
+
+    def of(self, *verdicts):
+        return [name for name, line in self.lines.items() if line.verdict in verdicts]
+
+    def faults(self):
+        return self.of("WRONG", "FAILED")
+
+
+def start(words, variables, timeout=400):
+    return subprocess.run([str(word) for word in words], env=environment(env=variables), text=True, timeout=timeout, check=False,
+                          stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+
+
+def gpu_check(tmp_path, *words, seconds=120, largest=128, **variables):
+    """The program itself: matrices so small that a slow machine has time for all of it."""
+    report = tmp_path / "report.json"
+    return Run(start([PROGRAM, "--shim", shim.BUILD / "lib/libfp32shim.so", "--seconds", seconds, "--largest", largest,
+                      "--libraries", STAND_IN, "--python", "/usr/bin/python3", "-o", report, *words], variables), report)
+
+
+def command(tmp_path, *words, **variables):
+    report = tmp_path / "report.json"
+    return Run(start([COMMAND, "gpu-check", "--libraries", STAND_IN, "--python", "/usr/bin/python3", "-o", report, *words],
+                     variables), report)
+
+
+def fakes(tmp_path, ncu=SAVED):
+    """Variables under which all frameworks and ncu are there, made for the stand-in. ncu: the folder of what it prints."""
+    need(start(["/usr/bin/python3", "-c", "import numpy"], {}).returncode == 0, "python3-numpy is not installed")
+    program = tmp_path / "bin/ncu"
+    program.parent.mkdir(exist_ok=True)
+    program.write_text(f"""#!/bin/sh
+case "$*" in
+    *--query-metrics*) cat {ncu}/ncu_query_metrics.txt ;;
+    *opt_ins*) cat {ncu}/ncu_fp32.csv ;;
+    *) cat {ncu}/ncu_tensor.csv ;;
+esac
+""")
+    program.chmod(0o755)
+    return {"PYTHONPATH": str(FAKES), "PATH": f"{program.parent}:{os.environ['PATH']}"}
+
+
+# ---- a sound machine
+
+
+@pytest.mark.parametrize("seconds", [30, 120, 300])
+def test_it_ends_within_its_seconds_and_every_line_is_there(tmp_path, seconds):
+    begun = time.monotonic()
+    run = command(tmp_path, "--seconds", seconds, **fakes(tmp_path))
+    used = time.monotonic() - begun
+    assert run.status == 0, run.output
+    assert used < seconds + 2 and run.report["seconds"]["used"] <= seconds
+    assert set(run.lines) == set(ALL), set(run.lines) ^ set(ALL)
+    assert not run.faults()
+    assert run.lines["machine"].text.startswith("fp32shim stand-in (no GPU), compute capability 9.0, driver for CUDA 13.0, cuBLAS 13.")
+    if seconds >= 120:
+        assert set(run.of("shown")) >= {"library", *IN_A_PRODUCT, "floor: math mode", "floor: compute type", "floor: override",
+                                        "floor: cublasLt", "graph", "audits", *FRAMEWORKS, "kernels", "counters"}, run.output
+        assert run.lines["high"].text.startswith("decided tf32, measured tf32, error ")
+        assert run.lines["PyTorch"].text == "0.0+fake; high: 4 of 4 products tf32; floor: 4 of 4 products fp32"
+        assert "tensor cores at high: 2147500032 in sm90_xmma_gemm" in run.lines["counters"].text
+        assert re.fullmatch(r"FP32 .* ms, TF32 .* ms: .* times as fast \(.* TFLOP/s\); forced takes .* of native",
+                            run.lines["time at 512"].text)
+        assert re.fullmatch(r"a launch takes the host .* us, off .* ns \(.*%\), summary .* ns \(.*%\), calls .* ns \(.*%\)",
+                            run.lines["cost of a call"].text)
+
+
+def test_the_shares_of_the_steps_grow_and_leave_time_for_the_report():
+    source = (shim.ROOT / "gpu_check/checks/gpu_check.cpp").read_text()
+    shares = [float(share) for share in re.findall(r'\{"\w+", (0\.\d+), check_\w+\}', source)]
+    first = float(re.search(r"machine_ends_at = (0\.\d+)", source)[1])
+    assert len(shares) == 11 and [first, *shares] == sorted({first, *shares}) and shares[-1] < 1
+
+
+def test_without_frameworks_and_ncu_their_lines_say_what_is_missing(tmp_path):
+    need(start(["sh", "-c", "command -v ncu"], {}).returncode != 0, "this machine has ncu")
+    run = gpu_check(tmp_path)
+    assert run.status == 0, run.output
+    assert set(run.of("not tried")) >= {*FRAMEWORKS, "kernels", "counters"}
+    assert run.lines["counters"].text == "ncu (Nsight Compute) is not on the path"
+    assert "cupy" in run.lines["CuPy"].text
+
+
+def test_an_older_gpu_has_no_tf32_and_that_is_no_fault(tmp_path):
+    run = gpu_check(tmp_path, STAND_IN_COMPUTE_CAPABILITY="7.5")
+    assert run.status == 0, run.output
+    assert run.lines["high"].text.startswith("decided fp32, measured fp32 (")
+    assert run.lines["audits"].verdict == "measured"
+
+
+def test_what_the_callers_shell_says_about_precision_is_unset_and_named(tmp_path):
+    run = gpu_check(tmp_path, NVIDIA_TF32_OVERRIDE="1", FP32_MATMUL_PRECISION="medium")
+    assert run.status == 0, run.output
+    for name in ["FP32_MATMUL_PRECISION", "NVIDIA_TF32_OVERRIDE"]:
+        assert re.search(rf"^ +unset +{name}$", run.output, re.MULTILINE)
+
+
+# ---- a stand-in that answers wrongly
+
+
+WRONG_ANSWERS = {
+    "TF32 that is FP32": ({"STAND_IN_FAST": "ignored"}, ["high", "medium", "other formats", "graph"],
+                          {"high": "high: decided tf32, measured fp32", "graph": "a product is not tf32"}),
+    "FP32 that is TF32": ({"STAND_IN_LEAKS": "always"}, [*IN_A_PRODUCT[:2], "other formats", *FLOORS[:4], "audits"],
+                          {"as called": "a program that asks for nothing gets tf32, without the library"}),
+    "a library that changes bits": ({"STAND_IN_LEAKS": "always", "STAND_IN_ONLY_IF": "LD_PRELOAD"},
+                                    [*IN_A_PRODUCT[:2], "other formats", *FLOORS[:4], "audits"],
+                                    {"as called": "the library changes bits: "}),
+    "a pin that leaks": ({"STAND_IN_LEAKS": "always", "STAND_IN_ONLY_IF": "FP32_MATMUL_PRECISION=highest"}, ["highest"],
+                         {"highest": "highest: decided fp32, measured tf32"}),
+    "a math mode that wins": ({"STAND_IN_LEAKS": "sticky_mode", "STAND_IN_ONLY_IF": "FP32_MATMUL_FLOOR=fp32"},
+                              ["floor: math mode"], {"floor: math mode": "mode_tf32 tf32, mode_tensor_op tf32"}),
+    "a compute type that wins": ({"STAND_IN_LEAKS": "gemm_ex", "STAND_IN_ONLY_IF": "FP32_MATMUL_FLOOR=fp32"}, FLOORS[1:4],
+                                 {"floor: compute type": "fast_tf32 tf32, fast_16bf tf32, fast_16f tf32"}),
+    "an algorithm that wins": ({"STAND_IN_LEAKS": "algorithm_99"}, ["floor: algorithm"], {"floor: algorithm": "algorithm_99 tf32"}),
+    "an override that wins": ({"STAND_IN_LEAKS": "always", "STAND_IN_ONLY_IF": "NVIDIA_TF32_OVERRIDE=1"}, ["floor: override"],
+                              {"floor: override": "pedantic tf32"}),
+    "a cublasLt that wins": ({"STAND_IN_LEAKS": "lt"}, ["floor: override", "floor: cublasLt"],
+                             {"floor: cublasLt": "lt_fast_tf32 tf32"}),
+    "a graph that differs": ({"STAND_IN_GRAPHS": "empty"}, ["graph", "audits"], {"graph": "wrong", "audits": "in a graph: WRONG"}),
+    "a refusal while recording": ({"STAND_IN_FAST": "no_memory_at_all", "STAND_IN_ONLY_IF": "FP32_MATMUL_LOG_LEVEL=calls"},
+                                  ["cost of a call"], {"cost of a call": "calls: cublasSgemm: cublasSgemm_v2: ALLOC_FAILED"}),
+}
+
+
+@pytest.mark.parametrize("name", WRONG_ANSWERS)
+def test_a_wrong_answer_fails_its_lines_and_no_other(tmp_path, name):
+    variables, faults, texts = WRONG_ANSWERS[name]
+    run = gpu_check(tmp_path, **variables)
+    assert run.status == 1, run.output
+    assert sorted(run.faults()) == sorted(faults), run.output
+    for line, text in texts.items():
+        assert text in run.lines[line].text
+
+
+def test_a_library_that_does_nothing_fails_every_line_about_it(tmp_path):
+    library = tmp_path / "libfp32shim.so"
+    subprocess.run([shim.tool("gcc"), "-shared", "-x", "c", "/dev/null", "-o", library], check=True)
+    report = tmp_path / "report.json"
+    run = Run(start([PROGRAM, "--shim", library, "--libraries", STAND_IN, "--python", "/usr/bin/python3", "--seconds", "60",
+                     "--output", report], {}), report)
+    assert run.status == 1, run.output
+    assert set(run.of("shown")) == {"as called"}
+    assert run.lines["library"] == Line("WRONG", "it was preloaded, and recorded no product")
+    assert set(run.of("WRONG")) >= {"library", "floor: math mode", "floor: compute type", "floor: override", "floor: cublasLt", "graph"}
+    assert set(run.of("FAILED")) >= {"highest", "high", "medium", "other formats", "cost of a call", "audits"}
+
+
+@pytest.mark.parametrize(("fault", "text"), [("own_kernels", "decided fp32, not tf32"), ("ignores", " is lower than ")])
+def test_a_framework_that_goes_past_the_library_is_wrong(tmp_path, fault, text):
+    run = gpu_check(tmp_path, **fakes(tmp_path), FAKE_FRAMEWORK_FAULT=fault)
+    assert run.status == 1, run.output
+    assert sorted(run.of("WRONG")) == sorted(FRAMEWORKS)
+    assert all(text in run.lines[name].text for name in FRAMEWORKS)
+
+
+def test_a_framework_that_crashes_fails_its_line_only(tmp_path):
+    run = gpu_check(tmp_path, **fakes(tmp_path), FAKE_FRAMEWORK_FAULT="crashes")
+    assert run.status == 1, run.output
+    assert sorted(run.faults()) == sorted([*FRAMEWORKS, "kernels"]) and not run.of("WRONG")
+    assert run.lines["counters"].verdict == "shown"
+
+
+def test_kernels_of_another_format_than_was_decided_are_wrong(tmp_path):
+    run = gpu_check(tmp_path, **fakes(tmp_path), FAKE_KERNEL="ampere_sgemm_128x128_nn")
+    assert run.of("WRONG") == ["kernels"] and run.status == 1, run.output
+    assert run.lines["kernels"].text == "at high the kernel ampere_sgemm_128x128_nn is one for fp32"
+
+
+def test_kernels_whose_names_say_nothing_show_nothing(tmp_path):
+    run = gpu_check(tmp_path, **fakes(tmp_path), FAKE_KERNEL="nvjet_sss_128x256_64x4_2x1_v_bz_coopA_NNN")
+    assert run.status == 0 and run.lines["kernels"].verdict == "measured", run.output
+    assert "high: 0 of 4 kernels say tf32" in run.lines["kernels"].text
+
+
+@pytest.mark.parametrize(("swapped", "text"), [("ncu_fp32.csv", "under a floor of fp32 tensor cores worked, in sm90_xmma"),
+                                               ("ncu_tensor.csv", "at high no instruction of a tensor core was counted")])
+def test_counters_that_contradict_are_wrong(tmp_path, swapped, text):
+    other = {"ncu_fp32.csv": "ncu_tensor.csv", "ncu_tensor.csv": "ncu_fp32.csv"}[swapped]
+    folder = tmp_path / "saved"
+    folder.mkdir()
+    for name in ["ncu_query_metrics.txt", "ncu_fp32.csv", "ncu_tensor.csv"]:
+        (folder / name).write_text((SAVED / (other if name == swapped else name)).read_text())
+    run = gpu_check(tmp_path, **fakes(tmp_path, folder))
+    assert run.of("WRONG") == ["counters"], run.output
+    assert text in run.lines["counters"].text
+
+
+def test_counters_that_may_not_be_read_are_not_tried_with_ncus_reason(tmp_path):
+    folder = tmp_path / "saved"
+    folder.mkdir()
+    (folder / "ncu_query_metrics.txt").write_text((SAVED / "ncu_query_metrics.txt").read_text())
+    for name in ["ncu_fp32.csv", "ncu_tensor.csv"]:
+        (folder / name).write_text("==ERROR== ERR_NVGPUCTRPERM - The user does not have permission to access the counters\n")
+    run = gpu_check(tmp_path, **fakes(tmp_path, folder))
+    assert run.status == 0, run.output
+    assert run.lines["counters"].verdict == "not tried" and "ERR_NVGPUCTRPERM" in run.lines["counters"].text
+
+
+# ---- what cannot be measured
+
+
+def test_without_a_driver_one_line_says_so_and_the_status_is_77(tmp_path):
+    found = start(["sh", "-c", "ldconfig -p || /sbin/ldconfig -p"], {}).stdout
+    need("libcuda.so.1" not in found, "this machine has a driver")
+    finished = start([COMMAND, "gpu-check", "-o", tmp_path / "report.json"], {})
+    assert finished.returncode == 77
+    assert finished.stdout == "gpu-check: no CUDA device: there is no libcuda.so.1, the NVIDIA driver's library\n"
+    assert not (tmp_path / "report.json").exists()
+
+
+@pytest.mark.parametrize(("variables", "text"), [
+    ({"STAND_IN_DEVICES": "0"}, "no CUDA device: cuInit says 100, there is no device, devices: 0"),
+    ({"STAND_IN_DRIVER": "11040"}, "cuBLAS does not run on fp32shim stand-in (no GPU), whose driver supports CUDA 11.4: "
+                                   "cublasCreate of libcublas.so.13 says NOT_INITIALIZED")])
+def test_a_machine_that_cannot_run_cublas_is_one_line_and_77(tmp_path, variables, text):
+    run = gpu_check(tmp_path, **variables)
+    assert (run.status, run.output) == (77, f"gpu-check: {text}\n")
+    assert run.report is None
+
+
+def test_without_cublas_one_line_says_so(tmp_path):
+    (tmp_path / "libcuda.so.1").symlink_to(STAND_IN / "libcuda.so.1")
+    finished = start([COMMAND, "gpu-check", "--libraries", tmp_path], {})
+    assert (finished.returncode, finished.stdout) == (77, "gpu-check: no cuBLAS: there is no libcublas.so.13 or .12 with its libcublasLt\n")
+
+
+def test_a_driver_that_hangs_is_one_line(tmp_path):
+    begun = time.monotonic()
+    run = command(tmp_path, "--seconds", 30, STAND_IN_HANGS="cuInit")
+    assert (run.status, run.output) == (1, "gpu-check: the device does not work: no answer in 3 s\n")
+    assert time.monotonic() - begun < 20
+
+
+def test_a_call_that_hangs_costs_its_lines_only(tmp_path):
+    run = gpu_check(tmp_path, seconds=30, STAND_IN_HANGS="cuGraphLaunch")
+    assert run.status == 1 and sorted(run.faults()) == ["audits", "graph"], run.output
+    assert run.lines["graph"] == Line("FAILED", "native: cublasSgemm: no answer in 3 s")
+    assert run.report["seconds"]["used"] <= 30
+
+
+def test_a_device_that_stops_answering_is_not_asked_again(tmp_path):
+    trigger, report = tmp_path / "hang", tmp_path / "report.json"
+    running = subprocess.Popen([COMMAND, "gpu-check", "--seconds", "60", "--libraries", STAND_IN, "--python", "/usr/bin/python3",
+                                "-o", report], text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                               env=environment(env={"STAND_IN_HANGS": "cuInit", "STAND_IN_HANGS_FROM": str(trigger)}))
+    output = running.stdout.readline()
+    trigger.touch()
+    output += running.communicate(timeout=100)[0]
+    run = Run(subprocess.CompletedProcess([], running.returncode, output), report)
+    assert run.status == 1 and run.report["seconds"]["used"] <= 60
+    gone = [name for name, line in run.lines.items() if line == Line("not tried", "the device no longer answers")]
+    assert len(gone) >= 9, output
+    assert "no answer in" in output
+
+
+def test_a_device_without_memory_fails_what_needs_it(tmp_path):
+    run = gpu_check(tmp_path, largest=256, STAND_IN_MEMORY="1200000")
+    assert run.status == 1, run.output
+    assert {"as called", "highest", "high", "medium", *FLOORS, "audits"} <= set(run.of("FAILED")) and not run.of("WRONG")
+    assert all("the device is out of memory" in run.lines[name].text for name in run.of("FAILED"))
+
+
+def test_a_folder_for_temporary_files_that_is_full_fails_lines_and_ends_nothing(tmp_path):
+    run = gpu_check(tmp_path, TMPDIR="/proc/self")
+    assert run.status == 1 and run.report is not None, run.output
+    assert run.lines["graph"].verdict == "shown"
+
+
+def test_a_run_that_is_interrupted_leaves_no_process(tmp_path):
+    running = subprocess.Popen([COMMAND, "gpu-check", "--seconds", "60", "--libraries", STAND_IN, "--python", "/usr/bin/python3",
+                                "-o", tmp_path / "report.json"], text=True, stdout=subprocess.PIPE,
+                               env=environment(env={"STAND_IN_HANGS": "cuGraphLaunch", "MARK": str(tmp_path)}))
+    for line in running.stdout:
+        if line.startswith("measured   cost"):
+            break
+    time.sleep(0.5)
+    running.send_signal(signal.SIGINT)
+    assert running.wait(30) == -signal.SIGINT
+    deadline = time.monotonic() + 20
+    mark = f"MARK={tmp_path}".encode()
+
+    def left():
+        found = []
+        for process in pathlib.Path("/proc").glob("[0-9]*"):
+            try:
+                if mark in (process / "environ").read_bytes():
+                    found.append(process.name)
+            except OSError:
+                pass
+        return found
+
+    while left() and time.monotonic() < deadline:
+        time.sleep(0.1)
+    assert left() == []
+
+
+# ---- the report
+
+
+def schema():
+    jsonschema = pytest.importorskip("jsonschema", reason="python3-jsonschema is not installed")
+    rules = json.loads((RESULTS / "schema.json").read_text())
+    jsonschema.Draft202012Validator.check_schema(rules)
+    return jsonschema.Draft202012Validator(rules)
+
+
+def test_the_report_is_as_its_schema_says(tmp_path):
+    run = gpu_check(tmp_path, **fakes(tmp_path))
+    schema().validate(run.report)
+    assert [check["check"] for check in run.report["checks"]] == [*run.lines]
+    assert run.report["evidence"]["product"]["high/format"] == ["tf32"]
+    assert [operation["measured"] for operation in run.report["evidence"]["torch"]["high"]] == ["tf32"] * 4
+
+
+def test_the_schema_refuses_what_is_no_report(tmp_path):
+    report = gpu_check(tmp_path, seconds=30).report
+    rules = schema()
+    for change in [{"schema": 2}, {"checks": []}, {"host": "h"}, {"tool": {**report["tool"], "sha256_of_library": "?"}},
+                   {"checks": [{"check": "high", "verdict": "fine", "text": "x"}]}]:
+        assert not rules.is_valid({**report, **change}), change
+
+
+def test_results_that_others_sent_are_as_the_schema_says():
+    rules = schema()
+    for file in sorted(RESULTS.glob("*.json")):
+        if file.name != "schema.json":
+            rules.validate(json.loads(file.read_text()))
+
+
+def test_the_report_names_neither_machine_nor_user(tmp_path):
+    home = tmp_path / "home/ada.lovelace"
+    home.mkdir(parents=True)
+    libraries = home / "cuda"
+    libraries.symlink_to(STAND_IN)
+    report = home / "report.json"
+    variables = {"USER": "ada.lovelace", "LOGNAME": "ada.lovelace", "HOSTNAME": "secrethost.example", "HOME": str(home),
+                 "TMPDIR": str(home), "STAND_IN_MEMORY": "2000000"}
+    finished = start([COMMAND, "gpu-check", "--seconds", "30", "--libraries", libraries, "--python", home / "no-python", "-o", report],
+                     variables)
+    text = report.read_text()
+    assert finished.returncode == 1
+    for private in ["lovelace", "secrethost", str(tmp_path), str(shim.BUILD), *([platform.node()] if len(platform.node()) > 3 else [])]:
+        assert private not in text
+    assert getpass.getuser() == "root" or getpass.getuser() not in text
+
+
+def test_a_report_that_cannot_be_written_is_one_line(tmp_path):
+    run = gpu_check(tmp_path / "no/such/folder")
+    assert run.status == 1
+    assert run.output.splitlines()[-1].startswith("gpu-check: '") and "cannot be written" in run.output
+
+
+@pytest.mark.parametrize("words", [["--seconds", "5"], ["--seconds", "soon"], ["--python", ""], ["report.json"]])
+def test_a_wrong_argument_is_one_line(words):
+    finished = start([COMMAND, "gpu-check", *words], {})
+    assert finished.returncode == 2 and finished.stdout.count("\n") == 1, finished.stdout
+
+
+# ---- names of kernels
+
+
+def kernel_names():
+    return [line.split("\t") for line in (SAVED / "kernel_names.tsv").read_text().splitlines()]
+
+
+@pytest.mark.parametrize(("name", "format_name"), kernel_names())
+def test_the_name_of_a_kernel_tells_its_format(name, format_name):
+    sys.path.insert(0, str(SCRIPTS))
+    try:
+        sys.dont_write_bytecode = True
+        import kernel_names as names
+    finally:
+        sys.path.pop(0)
+    assert names.format_of(name) == format_name
