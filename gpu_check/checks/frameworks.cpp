@@ -22,6 +22,9 @@ struct Run {
 constexpr Run runs[] = {{"high", "fp32", "FP32_MATMUL_PRECISION", "high", "tf32"},
                         {"floor", "tf32", "FP32_MATMUL_FLOOR", "fp32", "fp32"}};
 
+/// A framework that takes longer than this hangs; in less time, a slow machine may only have loaded it.
+constexpr auto enough_time = std::chrono::seconds(60);
+
 /// The folder with frameworks/*.py: beside this program, or in share/ of an installation.
 std::string scripts_folder() {
     for (const char* const folder : {"/frameworks", "/../../share/fp32shim/gpu-check"})
@@ -94,10 +97,14 @@ Answer run_products(const Framework& framework, const Run& run, const std::strin
     });
     if (ended.exit_status() == exit_skipped || ended.exit_status() == 127)
         return {Verdict::not_tried, last_line(ended.errors), {}, {}};
-    if (ended.timed_out || (ended.exit_status() != 0 && answer.operations.empty()))
-        return {Verdict::failed,
-                ended.timed_out ? how_it_ended(ended, Clock::now() - begun) : last_line(ended.errors),
-                answer.operations, answer.version};
+    if (ended.timed_out) {
+        const auto used = Clock::now() - begun;
+        const std::string text = how_it_ended(ended, used);
+        if (used < enough_time) return {Verdict::not_tried, text + ": --seconds may give it more", {}, {}};
+        return {Verdict::failed, text, answer.operations, answer.version};
+    }
+    if (ended.exit_status() != 0 && answer.operations.empty())
+        return {Verdict::failed, last_line(ended.errors), answer.operations, answer.version};
     return answer;
 }
 

@@ -163,12 +163,12 @@ struct Step {
     double ends_at;
     void (*check)(Context& context, Clock::time_point until);
 };
-constexpr double machine_ends_at = 0.15;
+constexpr double machine_ends_at = 0.3;  // the first process of all loads CUDA from the disk
 constexpr Step steps[] = {
-    {"products", 0.38, check_products}, {"floor", 0.52, check_opt_ins}, {"times", 0.64, check_times},
-    {"cost", 0.69, check_cost},         {"graph", 0.73, check_graph},   {"audits", 0.77, check_audits},
-    {"PyTorch", 0.84, check_torch},     {"CuPy", 0.88, check_cupy},     {"JAX", 0.93, check_jax},
-    {"kernels", 0.96, check_names},     {"counters", 0.98, check_ncu}};
+    {"products", 0.5, check_products}, {"floor", 0.6, check_opt_ins}, {"times", 0.7, check_times},
+    {"cost", 0.74, check_cost},        {"graph", 0.78, check_graph},  {"audits", 0.82, check_audits},
+    {"PyTorch", 0.88, check_torch},    {"CuPy", 0.91, check_cupy},    {"JAX", 0.95, check_jax},
+    {"kernels", 0.97, check_names},    {"counters", 0.99, check_ncu}};
 
 // ---- the whole
 
@@ -293,9 +293,10 @@ int check_gpu(const std::vector<std::string>& words) {
     std::vector<std::string> left_out;
     context.asking.environment = neutral_environment(left_out);
     context.asking.sizes = {256};
-    context.asking.row_seconds = static_cast<unsigned>(std::clamp(options.seconds / 10, 3.0, 30.0));
+    context.asking.row_seconds = static_cast<unsigned>(std::clamp(options.seconds * machine_ends_at - 1, 3.0, 60.0));
     context.asking.until = context.moment_of(machine_ends_at);
     const CudaFolders folders = find_cuda(options.libraries, options.python, context.asking, context.machine);
+    context.asking.row_seconds = static_cast<unsigned>(std::clamp(options.seconds / 10, 3.0, 30.0));
     if (options.only_libraries) return print_libraries(folders, context.machine);
     context.compute_capability = static_cast<int>(context.machine.numbers("compute_capability").front());
     context.lines.push_back({"machine", Verdict::measured, machine_text(context.machine)});

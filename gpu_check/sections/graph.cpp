@@ -76,7 +76,7 @@ void ask_graph(Worker& worker) {
         worker.row({ex ? "cublasGemmEx" : "cublasSgemm"}, [&]() -> std::vector<std::string> {
             problem.prepare(Shape::gemm);
             multiply(ex);
-            device.synchronise();
+            const std::string outside = problem.hash_of_result();
             problem.prepare(Shape::gemm);
             device.synchronise();
             CUgraph graph = capture(device, stream, [&] { multiply(ex); });
@@ -85,7 +85,10 @@ void ask_graph(Worker& worker) {
             replay(device, graph, stream);
             const std::string format = problem.judge(Shape::gemm).format;
             const std::string bits = problem.hash_of_result();
-            worker.found(ex ? "graph_ex" : "graph_sgemm", types + "; " + format + " " + bits);
+            const std::string name = ex ? "graph_ex" : "graph_sgemm";
+            worker.found(name, types + "; " + format + " " + bits);
+            worker.found(name + "_format", format);
+            worker.found(name + "_bits", bits == outside ? "as outside a graph" : "others than outside a graph");
             return {std::to_string(count), types, format + " " + bits};
         });
     }

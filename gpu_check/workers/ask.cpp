@@ -125,7 +125,8 @@ class Reader {
         std::vector<std::string> cells = in_a_row_ ? begun_ : variant_;
         const std::string what = reason.empty() ? why : reason;
         std::string failure;
-        if (in_a_row_ && begun_.size() > variant_.size()) failure.append(begun_[variant_.size()]).append(": ");
+        if (in_a_row_ && what != no_time_left && begun_.size() > variant_.size())
+            failure.append(begun_[variant_.size()]).append(": ");
         findings_.add(prefix + "failure", failure.append(what));
         if (!section_.faults_are_answers) findings_.add("failures", std::string(section_.name) + ": FAILED: " + what);
         cells.push_back(std::string("FAILED: ").append(what));
@@ -172,8 +173,13 @@ bool ask_variant(const Section& section, const Variant& variant, const Asking& a
         if (reader.has_no_device) throw NoDevice(reader.reason);
         // If not even a row was begun, another worker would do no better.
         const bool may_go_on = reader.rows > before;
-        const auto limit = ended.timed_out ? Clock::now() - begun : std::chrono::seconds(asking.row_seconds);
-        reader.fail(how_it_ended(ended, limit));
+        // A worker that was given less time than a row may take did not hang.
+        const auto used = Clock::now() - begun;
+        if (ended.timed_out && used < std::chrono::seconds(asking.row_seconds)) {
+            reader.fail(no_time_left);
+            return true;
+        }
+        reader.fail(how_it_ended(ended, ended.timed_out ? used : std::chrono::seconds(asking.row_seconds)));
         if (!may_go_on) return !ended.hung();
     }
 }

@@ -15,6 +15,7 @@ struct Environment {
     bool fast_honoured = true;       // STAND_IN_FAST=honoured|ignored: whether permitted formats are really used
     bool fast_lacks_memory = false;  // STAND_IN_FAST=no_memory: gemm in less than FP32 is refused with ALLOC_FAILED
     bool lacks_memory = false;       // STAND_IN_FAST=no_memory_at_all: gemm in FP32, too
+    bool graphs_differ = false;      // STAND_IN_GRAPHS=differ: what is captured rounds otherwise
     bool compute = true;             // STAND_IN_KERNELS=compute|none
     std::map<std::string, std::string> assume;  // STAND_IN_ASSUME=row=answer,row=answer
     std::set<std::string, std::less<>> leaks;   // STAND_IN_LEAKS=word,word: where FP32 is TF32, against all promises

@@ -179,6 +179,12 @@ cublasStatus_t describe(cublasLtMatmulDesc_t descriptor, cublasLtMatrixLayout_t 
     return CUBLAS_STATUS_SUCCESS;
 }
 
+bool is_capturing(cudaStream_t stream) {
+    CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_NONE;
+    return stream != nullptr && cuStreamIsCapturing(reinterpret_cast<CUstream>(stream), &status) == CUDA_SUCCESS &&
+           status != CU_STREAM_CAPTURE_STATUS_NONE;
+}
+
 }  // namespace stand_in
 
 using namespace stand_in;
@@ -224,6 +230,7 @@ extern "C" cublasStatus_t CUBLASWINAPI cublasLtMatmul(
     // cublas itself passes no algorithm.
     if (algorithm != nullptr && gemm.rounding.format == Format::fp32 && environment().leaks.contains("lt"))
         gemm.rounding.format = Format::tf32;
+    if (environment().graphs_differ && is_capturing(stream)) gemm.rounding = {gemm.rounding.format, Ties::truncate};
     if (environment().lacks_memory || (environment().fast_lacks_memory && gemm.rounding.format != Format::fp32))
         return CUBLAS_STATUS_ALLOC_FAILED;
     gemm.alignment = alignment_of(id);
