@@ -121,7 +121,7 @@ std::vector<CountedKernel> counted_kernels(const std::string& csv) {
     return result;
 }
 
-Line check_counters(const Asking& asking, bool has_tf32, nlohmann::json& evidence) {
+Line check_counters(const Asking& asking, bool expects_tf32, nlohmann::json& evidence) {
     constexpr const char* name = "counters";
     std::string listing;
     const Ended listed = run_process({"ncu", "--query-metrics"}, asking.environment, asking.until,
@@ -138,11 +138,11 @@ Line check_counters(const Asking& asking, bool has_tf32, nlohmann::json& evidenc
     const Counted floor = count("opt_ins", {"floor", "FP32_MATMUL_FLOOR=fp32"}, metrics, asking,
                                 evidence["floor"] = nlohmann::json::array());
     if (floor.verdict != Verdict::shown) return {name, floor.verdict, "floor: " + floor.problem};
-    if (has_tf32 && high.tensor == 0)
+    if (expects_tf32 && high.tensor == 0)
         return {name, Verdict::wrong, "at high no instruction of a tensor core was counted, in " + high.kernel};
     if (floor.tensor != 0)
         return {name, Verdict::wrong, "under a floor of fp32 tensor cores worked, in " + floor.kernel};
-    return {name, has_tf32 ? Verdict::shown : Verdict::measured,
+    return {name, expects_tf32 ? Verdict::shown : Verdict::measured,
             "tensor cores at high: " + std::to_string(static_cast<long long>(high.tensor)) + " in " +
                 high.kernel.substr(0, 60) + "; under the floor 0 in " + std::to_string(floor.kernels) + " kernels"};
 }

@@ -25,6 +25,6 @@ std::vector<CountedKernel> counted_kernels(const std::string& csv);
 
 /// Counts under `high`, where there must be instructions of tensor cores, and under a floor of fp32 while the program
 /// asks for TF32 in every way, where there must be none. Not tried where `ncu` is not on the path or may not count.
-Line check_counters(const Asking& asking, bool has_tf32, nlohmann::json& evidence);
+Line check_counters(const Asking& asking, bool expects_tf32, nlohmann::json& evidence);
 
 }  // namespace gpu

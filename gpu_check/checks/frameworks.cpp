@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstdlib>
 #include <filesystem>
+#include <sstream>
 
 #include "gpu_check/checks/judge.hpp"
 
@@ -52,10 +53,12 @@ class Folder {
 };
 
 std::string last_line(const std::string& text) {
-    const auto end = text.find_last_not_of('\n');
-    if (end == std::string::npos) return "";
-    const auto begin = text.rfind('\n', end);
-    return text.substr(begin == std::string::npos ? 0 : begin + 1, end - (begin == std::string::npos ? -1 : begin));
+    std::string last;
+    std::istringstream lines(text);
+    for (std::string line; std::getline(lines, line);)
+        if (!line.empty()) last = line;
+    constexpr std::string_view own = "products.py: ";
+    return last.starts_with(own) ? last.substr(own.size()) : last;
 }
 
 struct Answer {
@@ -67,7 +70,7 @@ struct Answer {
 
 /// Runs products.py once.
 Answer run_products(const Framework& framework, const Run& run, const std::string& python, const Asking& asking,
-                    bool has_tf32, bool with_kernels) {
+                    bool expects_tf32, bool with_kernels) {
     const std::string scripts = scripts_folder();
     if (scripts.empty()) return {Verdict::failed, "products.py is not beside this program", {}, {}};
     const Folder folder;
@@ -81,7 +84,7 @@ Answer run_products(const Framework& framework, const Run& run, const std::strin
     std::vector<std::string> words = {
         python, "-B",     scripts + "/products.py", framework.name, "--own", run.own, "--log",
         log,    "--json", "--must-be-seen"};
-    words.insert(words.end(), {"--expect", has_tf32 ? run.expected : "fp32"});
+    words.insert(words.end(), {"--expect", expects_tf32 ? run.expected : "fp32"});
     words.insert(words.end(), {"--size", std::to_string(asking.sizes.back())});
     if (with_kernels) words.emplace_back("--kernels");
     Answer answer;
@@ -124,30 +127,30 @@ std::string summary_of(const json& operations, const char* expected, bool& is_wr
 
 }  // namespace
 
-Line check_framework(const Framework& framework, const std::string& python, const Asking& asking, bool has_tf32,
+Line check_framework(const Framework& framework, const std::string& python, const Asking& asking, bool expects_tf32,
                      json& evidence) {
     std::string text;
     bool is_wrong = false;
     for (const Run& run : runs) {
-        const Answer answer = run_products(framework, run, python, asking, has_tf32, false);
+        const Answer answer = run_products(framework, run, python, asking, expects_tf32, false);
         if (answer.verdict != Verdict::shown)
             return {framework.title, answer.verdict, (text.empty() ? "" : text + "; ") + answer.problem};
         evidence[run.name] = answer.operations;
         evidence["version"] = answer.version;
         if (text.empty()) text = answer.version;
         text += std::string("; ") + run.name + ": " +
-                summary_of(answer.operations, has_tf32 ? run.expected : "fp32", is_wrong);
+                summary_of(answer.operations, expects_tf32 ? run.expected : "fp32", is_wrong);
     }
     return {framework.title, is_wrong ? Verdict::wrong : Verdict::shown, text};
 }
 
-Line check_kernels(const std::string& python, const Asking& asking, bool has_tf32, json& evidence) {
+Line check_kernels(const std::string& python, const Asking& asking, bool expects_tf32, json& evidence) {
     constexpr const char* name = "kernels";
     std::string text = "by torch.profiler";
     Verdict verdict = Verdict::shown;
     for (const Run& run : runs) {
-        const std::string expected = has_tf32 ? run.expected : "fp32";
-        const Answer answer = run_products(torch, run, python, asking, has_tf32, true);
+        const std::string expected = expects_tf32 ? run.expected : "fp32";
+        const Answer answer = run_products(torch, run, python, asking, expects_tf32, true);
         if (answer.verdict != Verdict::shown) return {name, answer.verdict, answer.problem};
         evidence[run.name] = answer.operations;
         int named = 0;

@@ -5,6 +5,7 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cstdio>
+#include <cstdlib>
 #include <ctime>
 #include <optional>
 
@@ -38,11 +39,12 @@ struct Context {
     Asking asking;
     Findings machine;
     int compute_capability = 0;
+    bool is_floored = false;      ///< Judging::is_floored
     bool device_is_gone = false;  ///< it no longer answered: nothing else is tried
     json evidence = json::object();
     std::vector<Line> lines;
 
-    bool has_tf32() const { return compute_capability >= 80; }
+    bool expects_tf32() const { return compute_capability >= 80 && !is_floored; }
     Clock::time_point moment_of(double share) const {
         return begun + std::chrono::duration_cast<Clock::duration>(duration<double>(options.seconds * share));
     }
@@ -93,7 +95,8 @@ void check_section(Context& context, const Section& section, std::vector<int> si
     Findings findings;
     ask(section, context.asking, findings, [](const auto&) {});
     context.evidence[section.name] = to_json(findings);
-    for (Line& line : judge(findings, {context.compute_capability, context.asking.sizes}))
+    if (judge == judge_products) context.is_floored = is_floored(findings);
+    for (Line& line : judge(findings, {context.compute_capability, context.asking.sizes, context.is_floored}))
         context.lines.push_back(std::move(line));
 }
 
@@ -138,7 +141,7 @@ void check_audits(Context& context, Clock::time_point until) {
 void check_one_framework(Context& context, Clock::time_point until, const Framework& framework) {
     context.asking.sizes = {largest_order(context, {1024, 512, 256, 128}, 60, 0.05)};
     context.asking.until = until;
-    context.lines.push_back(check_framework(framework, context.options.python, context.asking, context.has_tf32(),
+    context.lines.push_back(check_framework(framework, context.options.python, context.asking, context.expects_tf32(),
                                             context.evidence[framework.name]));
 }
 void check_torch(Context& context, Clock::time_point until) { check_one_framework(context, until, torch); }
@@ -149,12 +152,12 @@ void check_names(Context& context, Clock::time_point until) {
     context.asking.sizes = {largest_order(context, {1024, 512, 256, 128}, 60, 0.05)};
     context.asking.until = until;
     context.lines.push_back(
-        check_kernels(context.options.python, context.asking, context.has_tf32(), context.evidence["kernels"]));
+        check_kernels(context.options.python, context.asking, context.expects_tf32(), context.evidence["kernels"]));
 }
 void check_ncu(Context& context, Clock::time_point until) {
     context.asking.sizes = {largest_order(context, {1024, 512, 256, 128}, 60, 0.05)};
     context.asking.until = until;
-    context.lines.push_back(check_counters(context.asking, context.has_tf32(), context.evidence["counters"]));
+    context.lines.push_back(check_counters(context.asking, context.expects_tf32(), context.evidence["counters"]));
 }
 
 /// A step must have ended at this share of the time; what one leaves over, the next ones have.
@@ -181,37 +184,66 @@ bool still_answers(Context& context) {
     Asking probe = context.asking;
     probe.until = std::min(context.moment_of(0.99), Clock::now() + std::chrono::seconds(10));
     Findings findings;
-    ask(section_called("machine"), probe, findings, [](const auto&) {});
+    try {
+        ask(section_called("machine"), probe, findings, [](const auto&) {});
+    } catch (const NoDevice&) {
+        return false;
+    }
     return findings.all("failure").empty();
 }
 
+bool takes_colours() { return isatty(STDOUT_FILENO) == 1 && std::getenv("NO_COLOR") == nullptr; }
+
+const char* colour_of(Verdict verdict) {
+    if (!takes_colours()) return "";
+    if (verdict == Verdict::shown) return "\033[32m";
+    return verdict == Verdict::wrong || verdict == Verdict::failed ? "\033[1;31m" : "\033[2m";
+}
+
 void print_line(const Line& line) {
-    std::printf("%-9s  %-20s %s\n", to_string(line.verdict), line.name.c_str(), anonymous(line.text).c_str());
+    std::printf("%s%-9s%s  %-20s %s\n", colour_of(line.verdict), to_string(line.verdict),
+                takes_colours() ? "\033[0m" : "", line.name.c_str(), line.text.c_str());
     std::fflush(stdout);
+}
+
+/// On a terminal, a line on stderr that says what is measured now; erased again.
+class Progress {
+  public:
+    explicit Progress(const char* step) {
+        if (isatty(STDERR_FILENO) == 1) std::fprintf(stderr, "\rmeasuring: %s ...\033[K", step);
+    }
+    ~Progress() {
+        if (isatty(STDERR_FILENO) == 1) std::fprintf(stderr, "\r\033[K");
+    }
+    Progress(const Progress&) = delete;
+    Progress& operator=(const Progress&) = delete;
+};
+
+/// Measures a step, and adds its lines.
+void measure(Context& context, const Step& step) {
+    const Progress progress(step.name);
+    if (context.device_is_gone) {
+        context.lines.push_back({step.name, Verdict::not_tried, "the device no longer answers"});
+        return;
+    }
+    if (Clock::now() >= context.moment_of(step.ends_at)) {
+        context.lines.push_back({step.name, Verdict::not_tried, no_time_left});
+        return;
+    }
+    const std::size_t before = context.lines.size();
+    try {
+        step.check(context, context.moment_of(step.ends_at));
+        if (std::any_of(context.lines.begin() + static_cast<std::ptrdiff_t>(before), context.lines.end(),
+                        says_no_answer))
+            context.device_is_gone = !still_answers(context);
+    } catch (const std::exception& error) {
+        context.lines.push_back({step.name, Verdict::failed, error.what()});
+    }
 }
 
 void run_step(Context& context, const Step& step) {
     const std::size_t before = context.lines.size();
-    if (context.device_is_gone) {
-        context.lines.push_back({step.name, Verdict::not_tried, "the device no longer answers"});
-    } else if (Clock::now() >= context.moment_of(step.ends_at)) {
-        context.lines.push_back({step.name, Verdict::not_tried, no_time_left});
-    } else {
-        try {
-            step.check(context, context.moment_of(step.ends_at));
-        } catch (const std::exception& error) {
-            context.lines.push_back({step.name, Verdict::failed, error.what()});
-        }
-    }
-    const bool no_answer =
-        std::any_of(context.lines.begin() + static_cast<std::ptrdiff_t>(before), context.lines.end(), says_no_answer);
-    if (no_answer) {
-        try {
-            context.device_is_gone = !still_answers(context);
-        } catch (const NoDevice&) {
-            context.device_is_gone = true;
-        }
-    }
+    measure(context, step);
     for (std::size_t i = before; i < context.lines.size(); ++i) print_line(context.lines[i]);
 }
 
@@ -264,6 +296,11 @@ int print_libraries(const CudaFolders& folders, const Findings& machine) {
     return 0;
 }
 
+CudaFolders find_machine(Context& context) {
+    const Progress progress("the machine");
+    return find_cuda(context.options.libraries, context.options.python, context.asking, context.machine);
+}
+
 std::optional<int> parse(const std::vector<std::string>& words, Options& options) {
     CLI::App app("Shows on this machine's GPU that the library does what it says.", "gpu-check");
     app.add_option("--seconds", options.seconds)->check(CLI::Range(10.0, 3600.0));
@@ -295,7 +332,7 @@ int check_gpu(const std::vector<std::string>& words) {
     context.asking.sizes = {256};
     context.asking.row_seconds = static_cast<unsigned>(std::clamp(options.seconds * machine_ends_at - 1, 3.0, 60.0));
     context.asking.until = context.moment_of(machine_ends_at);
-    const CudaFolders folders = find_cuda(options.libraries, options.python, context.asking, context.machine);
+    const CudaFolders folders = find_machine(context);
     context.asking.row_seconds = static_cast<unsigned>(std::clamp(options.seconds / 10, 3.0, 30.0));
     if (options.only_libraries) return print_libraries(folders, context.machine);
     context.compute_capability = static_cast<int>(context.machine.numbers("compute_capability").front());

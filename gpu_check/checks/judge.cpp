@@ -103,6 +103,9 @@ Line judge_precision(const Findings& findings, const char* word, const std::stri
     Line line = unmeasured(findings, word, {word});
     if (!line.text.empty()) return line;
     if (findings.all(std::string(word) + "/format").empty()) return why_unmeasured(findings, word, word);
+    if (is_floored(findings) && expected != "fp32" && fault_of(findings, word, "fp32").empty())
+        return {word, Verdict::measured,
+                "decided fp32, measured fp32: this machine's own policy, /etc/fp32shim/policy.toml, has a floor"};
     const std::string fault = fault_of(findings, word, expected);
     if (!fault.empty()) return {word, Verdict::wrong, fault};
     return {word, Verdict::shown,
@@ -202,6 +205,10 @@ const char* to_string(Verdict verdict) {
     return "";
 }
 
+bool is_floored(const Findings& findings) {
+    return findings.distinct("high/decided") == "fp32" && findings.distinct("high/reason") == "floor";
+}
+
 std::vector<Line> judge_products(const Findings& findings, const Judging& judging) {
     return {judge_loading(findings),
             judge_unconfigured(findings),
@@ -252,7 +259,7 @@ std::vector<Line> judge_graph(const Findings& findings, const Judging& judging) 
     constexpr const char* name = "graph";
     Line line = unmeasured(findings, name, {"native", "high"});
     if (!line.text.empty()) return {line};
-    const std::string expected = judging.has_tf32() ? "tf32" : "fp32";
+    const std::string expected = judging.expects_tf32() ? "tf32" : "fp32";
     bool is_as_native = true;
     for (const std::string product : {"graph_sgemm", "graph_ex"}) {
         for (const char* variant : {"native", "high"})
@@ -278,16 +285,20 @@ std::vector<Line> judge_audits(const Findings& findings, const Judging& judging)
     const auto& audits = findings.all("high/audit");
     if (audits.size() != audited_products || findings.all("high/captured").empty())
         return {why_unmeasured(findings, "audits", "high")};
-    const auto count = [&](const char* word) { return std::to_string(std::ranges::count(audits, word)); };
+    const auto count = [&](const char* word) { return std::ranges::count(audits, word); };
     const std::string of = " of " + std::to_string(audits.size());
-    if (std::ranges::count(audits, "WRONG") != 0 || findings.distinct("high/captured") == "WRONG")
+    const std::string captured = findings.distinct("high/captured");
+    if (count("WRONG") != 0 || captured == "WRONG")
         return {{"audits", Verdict::wrong,
-                 "audited errors that are not those of the result: " + count("WRONG") + of +
-                     "; in a graph: " + findings.distinct("high/captured")}};
-    if (!judging.has_tf32()) return {{"audits", Verdict::measured, "none: this device has no TF32 to audit"}};
+                 "audited errors that are not those of the result: " + std::to_string(count("WRONG")) + of +
+                     "; in a graph: " + captured}};
+    const auto skipped = count("skipped");
+    if (skipped != 0)
+        return {{"audits", judging.expects_tf32() ? Verdict::wrong : Verdict::measured,
+                 std::to_string(skipped) + of + " products ran at FP32, which is not audited"}};
     return {{"audits", Verdict::shown,
-             count("as measured") + of + " errors as the host computes them in float64, to 2%; a captured product " +
-                 "is left alone"}};
+             std::to_string(count("as measured")) + of +
+                 " errors as the host computes them in float64, to 2%; a captured product is left alone"}};
 }
 
 }  // namespace gpu

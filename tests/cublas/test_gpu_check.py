@@ -146,6 +146,34 @@ def test_what_the_callers_shell_says_about_precision_is_unset_and_named(tmp_path
         assert re.search(rf"^ +unset +{name}$", run.output, re.MULTILINE)
 
 
+def test_under_a_floor_of_the_sites_policy_high_is_fp32_and_that_is_said(tmp_path):
+    policy = tmp_path / "policy.toml"
+    policy.write_text('schema = 1\n[limits]\nfloor = "fp32"\n')
+    inside = """mount -t tmpfs none /etc/fp32shim 2>/dev/null ||
+        { cp -a /etc "$1/etc" && mkdir "$1/etc/fp32shim" && mount --bind "$1/etc" /etc; } || exit 99
+        cp "$1/policy.toml" /etc/fp32shim/ && chmod 644 /etc/fp32shim/policy.toml && shift && exec "$@" """
+    report = tmp_path / "report.json"
+    run = Run(start(["unshare", "--mount", "--propagation", "private", "sh", "-c", inside, "sh", tmp_path, COMMAND, "gpu-check",
+                     "--libraries", STAND_IN, "--python", "/usr/bin/python3", "--seconds", 30, "-o", report], {}), report)
+    need(run.status != 99 and "unshare" not in run.output, "no mount namespace here")
+    assert run.status == 0, run.output
+    assert run.lines["high"] == Line("measured", "decided fp32, measured fp32: this machine's own policy, /etc/fp32shim/policy.toml, "
+                                                 "has a floor")
+    assert run.lines["graph"].verdict == "shown"
+
+
+def test_on_a_terminal_it_has_colours_and_says_what_it_measures(tmp_path):
+    sys.path.insert(0, str(HERE.parent / "cli"))
+    try:
+        from command import need_terminals, on_a_terminal
+    finally:
+        sys.path.pop(0)
+    need_terminals()
+    output = on_a_terminal(["gpu-check", "--seconds", "30", "--libraries", STAND_IN, "--python", "/usr/bin/python3", "-o",
+                            tmp_path / "report.json"])
+    assert "\rmeasuring: products ...\x1b[K" in output and "\x1b[32mshown    \x1b[0m  library" in output
+
+
 # ---- a stand-in that answers wrongly
 
 
