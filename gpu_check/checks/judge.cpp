@@ -285,6 +285,9 @@ std::vector<Line> judge_audits(const Findings& findings, const Judging& judging)
     const auto& audits = findings.all("high/audit");
     if (audits.size() != audited_products || findings.all("high/captured").empty())
         return {why_unmeasured(findings, "audits", "high")};
+    if (judging.is_floored)
+        return {{"audits", Verdict::measured,
+                 "under the floor of this machine's policy they preview TF32: not compared"}};
     const auto count = [&](const char* word) { return std::ranges::count(audits, word); };
     const std::string of = " of " + std::to_string(audits.size());
     const std::string captured = findings.distinct("high/captured");
