@@ -76,9 +76,9 @@ class TimedProduct {
     const Buffer c_;
 };
 
-std::string text(double milliseconds) {
+std::string text(const char* format, double number) {
     char text[32];
-    std::snprintf(text, sizeof text, "%.6f", milliseconds);
+    std::snprintf(text, sizeof text, format, number);
     return text;
 }
 
@@ -90,13 +90,13 @@ void ask_times(Worker& worker) {
     for (const int n : worker.sizes) {
         worker.row({std::to_string(n)}, [&]() -> std::vector<std::string> {
             const TimedProduct product(worker, n);
-            const std::string as_called = text(product.milliseconds(CUBLAS_DEFAULT_MATH));
+            const double as_called = product.milliseconds(CUBLAS_DEFAULT_MATH);
             const std::string end = "_ms_" + std::to_string(n);
-            worker.found((is_native ? "fp32" : "forced") + end, as_called);
-            if (!is_native) return {as_called, "-"};
-            const std::string tf32 = text(product.milliseconds(CUBLAS_TF32_TENSOR_OP_MATH));
-            worker.found("tf32" + end, tf32);
-            return {as_called, tf32};
+            worker.found((is_native ? "fp32" : "forced") + end, text("%.6f", as_called));
+            if (!is_native) return {text("%.6f", as_called), "-", "-"};
+            const double tf32 = product.milliseconds(CUBLAS_TF32_TENSOR_OP_MATH);
+            worker.found("tf32" + end, text("%.6f", tf32));
+            return {text("%.6f", as_called), text("%.6f", tf32), text("%.2f", as_called / tf32)};
         });
     }
 }

@@ -132,7 +132,7 @@ def test_every_section_passes_on_the_stand_in_or_says_what_is_missing(tmp_path):
     for precision in ["native", "highest", "high", "medium", "floor"]:
         for program in ["products", "products_dlopen", "handles", "lt"]:
             assert f"| clients | {program}, {precision} | passed |" in results
-    assert re.search(r"\| high \| 64 \| \d", results)
+    assert "| run | n | as called, ms | TF32, ms | gain |" in results and re.search(r"\| native \| 64 \| \d\S* \| \d\S* \| \d", results)
     assert json.loads((tmp_path / "verdict.json").read_text())["checks"]
     with tarfile.open(f"{tmp_path}.tar.gz") as archive:
         assert {f"{tmp_path.name}/{name}" for name in ["results.md", "verdict.json", "results.tsv", "rows.tsv", "logs"]} <= {*archive.getnames()}
