@@ -94,7 +94,11 @@ bool is_as_decided(const std::string& format, const std::string& decided) {
 std::string fault_of(const Findings& findings, const std::string& word, const std::string& expected) {
     const std::string format = findings.lowest(word + "/format");
     const std::string decided = findings.distinct(word + "/decided");
-    if (!expected.empty() && decided != expected) return word + " was decided as " + decided + ", not " + expected;
+    if (!expected.empty() && decided != expected) {
+        const std::string reason = findings.distinct(word + "/reason");
+        return word + " was decided as " + decided + (reason == not_measured ? "" : " (" + reason + ")") + ", not " +
+               expected;
+    }
     if (is_as_decided(format, decided)) return {};
     return word + ": decided " + decided + ", measured " + format;
 }
@@ -103,6 +107,8 @@ Line judge_precision(const Findings& findings, const char* word, const std::stri
     Line line = unmeasured(findings, word, {word});
     if (!line.text.empty()) return line;
     if (findings.all(std::string(word) + "/format").empty()) return why_unmeasured(findings, word, word);
+    const std::string format = findings.lowest(std::string(word) + "/format");
+    if (!is_format(format) && format != "wrong") return {word, Verdict::failed, "the product was refused: " + format};
     if (is_floored(findings) && expected != "fp32" && fault_of(findings, word, "fp32").empty())
         return {word, Verdict::measured,
                 "decided fp32, measured fp32: this machine's own policy, /etc/fp32shim/policy.toml, has a floor"};

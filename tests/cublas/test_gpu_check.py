@@ -219,7 +219,8 @@ def test_a_time_that_cannot_be_measured_fails_its_line(tmp_path):
     run = gpu_check(tmp_path, largest=512, STAND_IN_FAST="no_memory_at_all", STAND_IN_ONLY_IF="FP32_MATMUL_PRECISION=high")
     assert run.status == 1 and not run.of("WRONG"), run.output
     assert run.lines["time at 512"] == Line("FAILED", "high: 512: cublasSgemm: ALLOC_FAILED")
-    assert set(run.of("FAILED")) >= {"library", "high", "graph"}
+    assert run.lines["high"] == Line("FAILED", "the product was refused: ALLOC_FAILED")
+    assert set(run.of("FAILED")) >= {"graph", "audits"}
 
 
 def test_a_library_that_does_nothing_fails_every_line_about_it(tmp_path):
