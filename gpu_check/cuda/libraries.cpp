@@ -101,15 +101,19 @@ Buffer::Buffer(const Device& device, const void* host, std::size_t bytes) : Buff
 
 Buffer::~Buffer() { device_.driver.get<decltype(cuMemFree_v2)>("cuMemFree_v2")(address_); }
 
+// Both may return before the device is done, and a product on a stream of its own does not wait for the default
+// stream.
 void Buffer::upload(const void* host, std::size_t bytes, std::size_t offset) {
     check(device_.driver.get<decltype(cuMemcpyHtoD_v2)>("cuMemcpyHtoD_v2")(address_ + offset, host, bytes),
           "cuMemcpyHtoD");
+    device_.synchronise();
 }
 
 void Buffer::fill_with_nan(std::size_t bytes) {
     constexpr unsigned nan_bits = 0x7fc00000;
     check(device_.driver.get<decltype(cuMemsetD32_v2)>("cuMemsetD32_v2")(address_, nan_bits, bytes / sizeof(float)),
           "cuMemsetD32");
+    device_.synchronise();
 }
 
 void Buffer::download(void* host, std::size_t bytes) const {
