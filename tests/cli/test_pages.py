@@ -7,8 +7,9 @@ import pytest
 import shim
 from command import fp32shim
 
-PAGES = [page for page in [*shim.ROOT.glob("*.md"), *(shim.ROOT / "docs").rglob("*.md"), shim.ROOT / "examples/README.md"]]
-FOLDERS = ("bench", "cli", "cmake", "config", "docs", "examples", "packaging", "policy", "record", "shim", "system", "tests")
+FOLDERS = ("bench", "cli", "cmake", "config", "docs", "examples", "gpu_check", "packaging", "policy", "python", "record", "shim",
+           "system", "tests")
+PAGES = [*shim.ROOT.glob("*.md"), *(page for folder in FOLDERS for page in (shim.ROOT / folder).rglob("*.md"))]
 
 
 def anchors(page):
