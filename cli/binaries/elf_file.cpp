@@ -284,7 +284,7 @@ bool is_readable(const Elf64_Ehdr& header) {
     return header.e_ident[EI_CLASS] == ELFCLASS64 && header.e_ident[EI_DATA] == this_byte_order;
 }
 
-std::vector<std::uint8_t> read_build_id(const FileBytes& file, const Elf64_Ehdr& header) {
+std::vector<std::uint8_t> find_build_id(const FileBytes& file, const Elf64_Ehdr& header) {
     for (const Elf64_Phdr& segment : read_segments(file, header)) {
         if (segment.p_type != PT_NOTE) continue;
         const std::uint64_t alignment = segment.p_align == 8 ? 8 : 4;
@@ -324,7 +324,7 @@ std::optional<ElfFile> read_elf(const std::string& path, const NameFilter& wante
         if (entry.d_tag == DT_NEEDED) result.needed.emplace_back(dynamic.names().at(entry.d_un.d_val));
         if (entry.d_tag == DT_SYMBOLIC) result.is_symbolic = true;
     }
-    result.build_id = read_build_id(file, *header);
+    result.build_id = find_build_id(file, *header);
     read_dynamic_symbols(dynamic, wanted, result);
     read_hidden_symbols(file, *header, wanted, result);
     return result;
@@ -357,7 +357,7 @@ std::optional<std::vector<std::uint8_t>> read_build_id(const std::string& path) 
     const FileBytes file(path);
     const auto header = read_header(file);
     if (!header || !is_readable(*header) || header->e_machine != this_machine) return std::nullopt;
-    return read_build_id(file, *header);
+    return find_build_id(file, *header);
 }
 
 Markers find_markers(const std::string& path, std::span<const std::string_view> markers) {

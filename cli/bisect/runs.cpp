@@ -18,6 +18,7 @@
 #include <utility>
 
 #include "cli/binaries/program_file.hpp"
+#include "cli/run/log_destination.hpp"
 
 namespace fp32shim::cli {
 namespace {
@@ -26,12 +27,6 @@ namespace fs = std::filesystem;
 
 /// Sources of places that rules can name: all but those in compiled code, which every recording has.
 constexpr const char* where_list = "python,nvtx,itt,torch";
-
-std::string with_percents_doubled(const std::string& path) {
-    std::string result;
-    for (const char c : path) result += c == '%' ? std::string("%%") : std::string(1, c);
-    return result;
-}
 
 /// Returns the end of a file: at most 4 KiB, from the begin of a line.
 std::string end_of_file(const std::string& path) {

@@ -11,7 +11,7 @@ const record::StartEvent& start_of(const MergedProcess& process) { return proces
 /// Returns the word of an enumeration's value; null for a value of a newer version.
 FieldValue word(auto value) { return FieldValue::text_or_null(policy::to_string(value)); }
 
-constexpr ProcessColumn columns[] = {
+constexpr ProcessColumn columns_of_processes[] = {
     {"recording", [](const MergedProcess& process) { return FieldValue(std::string_view(process.path)); }},
     {"host", [](const MergedProcess& process) { return FieldValue::text_or_null(facts_of(process).host); }},
     {"job_id", [](const MergedProcess& process) { return FieldValue::text_or_null(facts_of(process).job_id); }},
@@ -49,7 +49,7 @@ constexpr ProcessColumn further_columns[] = {
 
 }  // namespace
 
-std::span<const ProcessColumn> process_columns() { return columns; }
+std::span<const ProcessColumn> process_columns() { return columns_of_processes; }
 std::span<const ProcessColumn> further_process_columns() { return further_columns; }
 
 }  // namespace fp32shim::cli

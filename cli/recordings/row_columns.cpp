@@ -28,19 +28,19 @@ constexpr RowColumn counts[] = {
     {"processes", [](const MergedRow& row) { return FieldValue(row.processes); }},
 };
 
-const auto columns = joined<MergedRow>({decisions, counts, counter_columns<MergedRow>});
+const auto columns_of_rows = joined<MergedRow>({decisions, counts, counter_columns<MergedRow>});
 
 }  // namespace
 
 std::span<const RowColumn> decision_columns() { return decisions; }
-std::span<const RowColumn> row_columns() { return columns; }
+std::span<const RowColumn> row_columns() { return columns_of_rows; }
 
 void append_json(std::string& out, const MergedRow& row, int indentation, std::string_view begin) {
     const std::string line =
         indentation < 0 ? std::string() : "\n" + std::string(static_cast<std::size_t>(indentation), ' ');
     const char* separator = begin.empty() ? "" : ",";
     (out += '{') += begin;
-    for (const RowColumn& column : columns) {
+    for (const RowColumn& column : columns_of_rows) {
         out.append(std::exchange(separator, ",")).append(line);
         if (indentation >= 0) out += "  ";
         out.append("\"").append(column.name).append(indentation >= 0 ? "\": " : "\":");

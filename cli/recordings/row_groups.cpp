@@ -129,7 +129,7 @@ constexpr GroupColumn own_columns[] = {
     {"calls_without_flops", [](const RowGroup& group) { return FieldValue(group.calls_without_work); }},
 };
 
-const auto columns = joined<RowGroup>({own_columns, counter_columns<RowGroup>});
+const auto columns_of_groups = joined<RowGroup>({own_columns, counter_columns<RowGroup>});
 
 }  // namespace
 
@@ -234,6 +234,6 @@ std::vector<RowGroup> grouped(const MergedCalls& calls, const CallDurations& dur
     return std::move(result.groups);
 }
 
-std::span<const GroupColumn> group_columns() { return columns; }
+std::span<const GroupColumn> group_columns() { return columns_of_groups; }
 
 }  // namespace fp32shim::cli

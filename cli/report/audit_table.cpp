@@ -14,7 +14,7 @@
 namespace fp32shim::cli {
 namespace {
 
-constexpr std::uint8_t detail_rank = 1;
+constexpr std::uint8_t audit_detail_rank = 1;
 
 std::string error_text(double error) { return fmt::format("{:.1e}", error); }
 
@@ -30,18 +30,18 @@ std::string remarks_of(const RowAudits& audits) {
     return text;
 }
 
-const std::vector<Table::Column> columns = {{"function"},
-                                            {"size"},
-                                            {"where", false, 16},
-                                            {"scope", false, 12},
-                                            {"ran at"},
-                                            {"compared"},
-                                            {"audits", true},
-                                            {"beyond", true, 0, detail_rank},
-                                            {"norm", true},
-                                            {"row or column", true},
-                                            {"component", true, 0, detail_rank},
-                                            {"remarks", false, 12, detail_rank}};
+const std::vector<Table::Column> columns_of_audits = {{"function"},
+                                                      {"size"},
+                                                      {"where", false, 16},
+                                                      {"scope", false, 12},
+                                                      {"ran at"},
+                                                      {"compared"},
+                                                      {"audits", true},
+                                                      {"beyond", true, 0, audit_detail_rank},
+                                                      {"norm", true},
+                                                      {"row or column", true},
+                                                      {"component", true, 0, audit_detail_rank},
+                                                      {"remarks", false, 12, audit_detail_rank}};
 
 std::vector<std::string> cells_of(const MergedRow& row, const RowAudits& audits) {
     const auto error = [&](double value) { return audits.compared > 0 ? error_text(value) : std::string(); };
@@ -142,7 +142,7 @@ AuditTable audit_table(const MergedCalls& calls, std::size_t limit) {
     std::vector<std::vector<std::string>> rows;
     for (std::size_t i = 0; i < shown_of(sorted.size(), limit); ++i)
         rows.push_back(cells_of(calls.rows()[sorted[i]->row], *sorted[i]));
-    return without_empty_columns(columns, rows, sorted.size() - rows.size());
+    return without_empty_columns(columns_of_audits, rows, sorted.size() - rows.size());
 }
 
 std::string lost_audits_text(const MergedCalls& calls) {

@@ -79,9 +79,9 @@ std::size_t fold(std::vector<Sum>& sums, const CallPaths& paths, RowOrder order)
 }
 
 /// List of distinct texts, to which the columns refer by index.
-class Texts {
+class ShortenedTexts {
   public:
-    explicit Texts(std::string (*shorten)(std::string_view)) : shorten_(shorten) {}
+    explicit ShortenedTexts(std::string (*shorten)(std::string_view)) : shorten_(shorten) {}
     std::size_t place_of(SharedText text) {
         const auto [place, is_new] = places_.emplace(text.id(), texts_.size());
         if (is_new) texts_.push_back(shorten_(text));
@@ -96,7 +96,7 @@ class Texts {
 };
 
 /// Adds the columns of the nodes that the sums need, and renumbers those of the sums.
-void add_nodes(Json& json, std::vector<Sum>& sums, const CallPaths& paths, Texts& texts) {
+void add_nodes(Json& json, std::vector<Sum>& sums, const CallPaths& paths, ShortenedTexts& texts) {
     std::vector<std::uint32_t> places(paths.nodes().size());
     std::vector<bool> is_needed(paths.nodes().size());
     for (const Sum& sum : sums)
@@ -135,7 +135,7 @@ Json page_paths_json(const CallPaths& paths, const PartOf& part_of, RowOrder ord
     sum_up(sums);  // many decisions of one path may be in one group of a comparison
     Json json;
     json["folded"] = fold(sums, paths, order);
-    Texts texts(shorten);
+    ShortenedTexts texts(shorten);
     add_nodes(json, sums, paths, texts);
     json["node"] = column(sums, [](const Sum& sum) { return sum.node; });
     json["row"] = column(sums, [](const Sum& sum) { return sum.part.row; });

@@ -39,14 +39,14 @@ struct OpenFile {
     int descriptor;
 };
 
-struct Contents {
+struct SourceContents {
     std::string text;
     std::string why_not;  ///< empty: `text` is the file's
     std::int64_t changed_ns = 0;
 };
 
-Contents contents_of(const std::string& path) {
-    Contents contents;
+SourceContents contents_of(const std::string& path) {
+    SourceContents contents;
     if (!is_source_file(path)) return {{}, "its name is not that of a source file", 0};
     const OpenFile file(path.c_str());
     struct stat status {};
@@ -55,7 +55,7 @@ Contents contents_of(const std::string& path) {
     if (status.st_size > max_file_size) return {{}, "larger than 4 MiB", 0};
     contents.changed_ns = std::int64_t{status.st_mtim.tv_sec} * 1'000'000'000 + status.st_mtim.tv_nsec;
     contents.text.resize(static_cast<std::size_t>(status.st_size));
-    const ssize_t size = read(file.descriptor, contents.text.data(), contents.text.size());
+    const ssize_t size = ::read(file.descriptor, contents.text.data(), contents.text.size());
     if (size < 0) return {{}, std::strerror(errno), 0};
     contents.text.resize(static_cast<std::size_t>(size));
     if (system::with_valid_utf8(contents.text) != contents.text) return {{}, "not UTF-8", 0};
@@ -88,7 +88,7 @@ Json SourceLines::read(std::int64_t changed_after_ns) const {
     Json files = Json::object();
     for (const auto& [path, wanted] : wanted_) {
         if (files.size() == max_files) break;
-        const Contents contents = contents_of(path);
+        const SourceContents contents = contents_of(path);
         Json& file = files[path] = Json::object();
         if (!contents.why_not.empty()) {
             file["why"] = contents.why_not;

@@ -99,6 +99,12 @@ std::string without_number(const std::string& path) {
 
 }  // namespace
 
+std::string with_percents_doubled(const std::string& path) {
+    std::string result;
+    for (const char c : path) result += c == '%' ? std::string("%%") : std::string(1, c);
+    return result;
+}
+
 bool is_recording_name(const std::string& log_path) { return log_path.ends_with(extension); }
 
 std::string problem_of_destination(const std::string& log_path, const record::ProcessFacts& facts) {

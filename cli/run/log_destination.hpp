@@ -9,6 +9,9 @@
 
 namespace fp32shim::cli {
 
+/// Doubles each percent sign, so that the shim expands the result to `path`.
+std::string with_percents_doubled(const std::string& path);
+
 bool is_recording_name(const std::string& log_path);
 
 /// Returns one line that says why the log cannot be written: its folder is missing, or not writable. Empty if nothing

@@ -25,13 +25,6 @@
 namespace fp32shim::cli {
 namespace {
 
-/// Doubles each percent sign, so that the shim expands the result to `path`.
-std::string with_percents_doubled(const std::string& path) {
-    std::string result;
-    for (const char c : path) result += c == '%' ? std::string("%%") : std::string(1, c);
-    return result;
-}
-
 /// Quotes a word that a shell would otherwise interpret.
 std::string shell_word(const std::string& text) {
     constexpr std::string_view plain = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789%+,-./:=@_";

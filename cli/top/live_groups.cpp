@@ -12,7 +12,7 @@
 namespace fp32shim::cli {
 namespace {
 
-GroupKey key_of(const RowGroup& group) {
+LiveGroupKey key_of(const RowGroup& group) {
     return {group.function.id(), group.where.id(),    group.scope.id(),         group.call_site.id(),
             group.caller.id(),   group.sizes.highest, group.requested.id(),     group.applied.id(),
             group.actual.id(),   group.reason.id(),   group.is_overflow ? 1 : 0};
@@ -28,13 +28,13 @@ std::string now_text(double share) {
 }  // namespace
 
 std::vector<LiveGroup> GroupRates::look(const std::vector<RowGroup>& groups, double seconds) {
-    std::map<GroupKey, Counts> now;
+    std::map<LiveGroupKey, Counts> now;
     std::vector<LiveGroup> live;
     live.reserve(groups.size());
     for (const RowGroup& group : groups) {
         LiveGroup& entry = live.emplace_back();
         static_cast<RowGroup&>(entry) = group;
-        const GroupKey key = key_of(group);
+        const LiveGroupKey key = key_of(group);
         const auto known = before_.find(key);
         const Counts before = known == before_.end() ? Counts() : known->second;
         now[key] = {group.counters.calls, group.counters.total_ns};
@@ -54,7 +54,7 @@ std::vector<LiveGroup> GroupRates::look(const std::vector<RowGroup>& groups, dou
 
 std::vector<LiveGroup> summed_up(const std::vector<const std::vector<LiveGroup>*>& processes) {
     std::vector<LiveGroup> sums;
-    std::map<GroupKey, std::size_t> places;
+    std::map<LiveGroupKey, std::size_t> places;
     for (const std::vector<LiveGroup>* groups : processes) {
         for (const LiveGroup& group : *groups) {
             const auto [place, is_new] = places.emplace(key_of(group), sums.size());

@@ -20,7 +20,7 @@ struct LiveGroup : RowGroup {
 };
 
 /// Numbers that tell two groups apart.
-using GroupKey = std::array<std::int64_t, 11>;
+using LiveGroupKey = std::array<std::int64_t, 11>;
 
 /// Rates of the groups of one recording from look to look.
 class GroupRates {
@@ -36,7 +36,7 @@ class GroupRates {
     struct Counts {
         std::uint64_t calls = 0, host_ns = 0;
     };
-    std::map<GroupKey, Counts> before_;
+    std::map<LiveGroupKey, Counts> before_;
 };
 
 /// Returns the groups of several processes, equal ones summed up, those with most time now first.

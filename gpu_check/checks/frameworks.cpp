@@ -61,7 +61,7 @@ std::string last_line(const std::string& text) {
     return last.starts_with(own) ? last.substr(own.size()) : last;
 }
 
-struct Answer {
+struct ProductsAnswer {
     Verdict verdict = Verdict::shown;  ///< not_tried or failed: `problem` says why
     std::string problem;
     json operations = json::array();
@@ -69,8 +69,8 @@ struct Answer {
 };
 
 /// Runs products.py once.
-Answer run_products(const Framework& framework, const Run& run, const std::string& python, const Asking& asking,
-                    bool expects_tf32, bool with_kernels) {
+ProductsAnswer run_products(const Framework& framework, const Run& run, const std::string& python,
+                            const Asking& asking, bool expects_tf32, bool with_kernels) {
     const std::string scripts = scripts_folder();
     if (scripts.empty()) return {Verdict::failed, "products.py is not beside this program", {}, {}};
     const Folder folder;
@@ -87,7 +87,7 @@ Answer run_products(const Framework& framework, const Run& run, const std::strin
     words.insert(words.end(), {"--expect", expects_tf32 ? run.expected : "fp32"});
     words.insert(words.end(), {"--size", std::to_string(asking.sizes.back())});
     if (with_kernels) words.emplace_back("--kernels");
-    Answer answer;
+    ProductsAnswer answer;
     const auto begun = Clock::now();
     if (begun >= asking.until) return {Verdict::not_tried, no_time_left, {}, {}};
     const Ended ended = run_process(words, environment, asking.until, [&](const std::string& text) {
@@ -132,7 +132,7 @@ Line check_framework(const Framework& framework, const std::string& python, cons
     std::string text;
     bool is_wrong = false;
     for (const Run& run : runs) {
-        const Answer answer = run_products(framework, run, python, asking, expects_tf32, false);
+        const ProductsAnswer answer = run_products(framework, run, python, asking, expects_tf32, false);
         if (answer.verdict != Verdict::shown)
             return {framework.title, answer.verdict, (text.empty() ? "" : text + "; ") + answer.problem};
         evidence[run.name] = answer.operations;
@@ -150,7 +150,7 @@ Line check_kernels(const std::string& python, const Asking& asking, bool expects
     Verdict verdict = Verdict::shown;
     for (const Run& run : runs) {
         const std::string expected = expects_tf32 ? run.expected : "fp32";
-        const Answer answer = run_products(torch, run, python, asking, expects_tf32, true);
+        const ProductsAnswer answer = run_products(torch, run, python, asking, expects_tf32, true);
         if (answer.verdict != Verdict::shown) return {name, answer.verdict, answer.problem};
         evidence[run.name] = answer.operations;
         int named = 0;

@@ -4,8 +4,8 @@ namespace gpu {
 
 namespace {
 
-constexpr float one[2] = {1, 0};  // also the complex number
-constexpr float zero[2] = {0, 0};
+constexpr float alpha[2] = {1, 0};  // also the complex number
+constexpr float beta[2] = {0, 0};
 
 }  // namespace
 
@@ -39,26 +39,26 @@ std::optional<cublasStatus_t> gemm_ex(const Cublas& cublas, const Problem& probl
     switch (function) {
         case ExFunction::single:
             if (const auto call = cublas.library.find<decltype(cublasGemmEx)>(name)) {
-                return call(cublas.handle, N, N, n, n, n, one, a, type, n, b, type, n, zero, c, type, n, compute_type,
-                            algorithm);
+                return call(cublas.handle, N, N, n, n, n, alpha, a, type, n, b, type, n, beta, c, type, n,
+                            compute_type, algorithm);
             }
             break;
         case ExFunction::strided_batched:
             if (const auto call = cublas.library.find<decltype(cublasGemmStridedBatchedEx)>(name)) {
-                return call(cublas.handle, N, N, n, n, n, one, a, type, n, stride, b, type, n, stride, zero, c, type,
-                            n, stride, Problem::copies, compute_type, algorithm);
+                return call(cublas.handle, N, N, n, n, n, alpha, a, type, n, stride, b, type, n, stride, beta, c,
+                            type, n, stride, Problem::copies, compute_type, algorithm);
             }
             break;
         case ExFunction::batched:
             if (const auto call = cublas.library.find<decltype(cublasGemmBatchedEx)>(name)) {
-                return call(cublas.handle, N, N, n, n, n, one, a_array, type, n, b_array, type, n, zero, c_array,
+                return call(cublas.handle, N, N, n, n, n, alpha, a_array, type, n, b_array, type, n, beta, c_array,
                             type, n, Problem::copies, compute_type, algorithm);
             }
             break;
         case ExFunction::grouped_batched:
             if (const auto call = cublas.library.find<decltype(cublasGemmGroupedBatchedEx)>(name)) {
                 const int group_size = Problem::copies;
-                return call(cublas.handle, &N, &N, &n, &n, &n, one, a_array, type, &n, b_array, type, &n, zero,
+                return call(cublas.handle, &N, &N, &n, &n, &n, alpha, a_array, type, &n, b_array, type, &n, beta,
                             c_array, type, &n, 1, &group_size, compute_type);
             }
             break;

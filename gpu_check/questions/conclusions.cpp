@@ -215,17 +215,17 @@ struct FromSection {
     const char* section;
     std::vector<Conclusion> (*draw)(const Findings& findings);
 };
-constexpr FromSection table[] = {{"shapes", from_shapes},       {"override", from_override},
-                                 {"ties", from_ties},           {"lt_alignment", from_lt_alignment},
-                                 {"workspace", from_workspace}, {"capability", from_capability},
-                                 {"gains", from_gains},         {"graph", from_graph},
-                                 {"threads", from_threads},     {"latency", from_latency},
-                                 {"times", from_times},         {"audits", from_audits}};
+constexpr FromSection conclusions_of_sections[] = {{"shapes", from_shapes},       {"override", from_override},
+                                                   {"ties", from_ties},           {"lt_alignment", from_lt_alignment},
+                                                   {"workspace", from_workspace}, {"capability", from_capability},
+                                                   {"gains", from_gains},         {"graph", from_graph},
+                                                   {"threads", from_threads},     {"latency", from_latency},
+                                                   {"times", from_times},         {"audits", from_audits}};
 
 }  // namespace
 
 std::vector<Conclusion> conclusions(const Findings& findings, const std::string& section) {
-    for (const FromSection& each : table) {
+    for (const FromSection& each : conclusions_of_sections) {
         if (section == each.section) return each.draw(findings);
     }
     return {};

@@ -44,16 +44,18 @@ std::vector<double> Findings::numbers(const std::string& name) const {
 
 namespace {
 
-constexpr std::array<std::string_view, 4> formats{"fp32", "tf32", "bf16", "fp16"};  // from the highest down
+constexpr std::array<std::string_view, 4> format_names{"fp32", "tf32", "bf16", "fp16"};  // from the highest down
 
 }  // namespace
 
 bool is_format(const std::string& answer) {
-    return std::find(formats.begin(), formats.end(), answer) != formats.end();
+    return std::find(format_names.begin(), format_names.end(), answer) != format_names.end();
 }
 
 std::string lower_format(const std::string& left, const std::string& right) {
-    const auto place = [](const std::string& answer) { return std::find(formats.begin(), formats.end(), answer); };
+    const auto place = [](const std::string& answer) {
+        return std::find(format_names.begin(), format_names.end(), answer);
+    };
     return place(left) < place(right) ? right : left;
 }
 

@@ -11,7 +11,7 @@ struct Mode {
     cublasMath_t value;
     const char* name;
 };
-constexpr Mode modes[] = {
+constexpr Mode shown_modes[] = {
     {CUBLAS_DEFAULT_MATH, "default"},
     {CUBLAS_TENSOR_OP_MATH, "tensor_op"},
     {CUBLAS_PEDANTIC_MATH, "pedantic"},
@@ -22,7 +22,7 @@ std::vector<std::string> ask_family(Worker& worker, const Family& family, Proble
     std::vector<std::string> cells;
     Measured measured;
     double error_of_default = 0;
-    for (const Mode& mode : modes) {
+    for (const Mode& mode : shown_modes) {
         worker.cublas().set_math_mode(mode.value);
         problem.prepare(family.shape);
         const auto status = family.call(worker.cublas(), problem);

@@ -14,11 +14,6 @@ const LoadedObject* driver_object() {
     return nullptr;
 }
 
-template <class Function>
-void find(const LoadedObject& object, std::string_view name, Function*& function) {
-    function = reinterpret_cast<Function*>(find_in(object, name));
-}
-
 }  // namespace
 
 Device current_device() {
@@ -27,8 +22,8 @@ Device current_device() {
     {
         const elf::Reading reading;
         if (const LoadedObject* const object = driver_object()) {
-            find(*object, "cuCtxGetDevice", get_device);
-            find(*object, "cuDeviceGetAttribute", get_attribute);
+            find_in(*object, "cuCtxGetDevice", get_device);
+            find_in(*object, "cuDeviceGetAttribute", get_attribute);
         }
     }
     Device device;
@@ -48,13 +43,13 @@ Driver find_driver() {
     Driver driver;
     const LoadedObject* const object = driver_object();
     if (object == nullptr) return driver;
-    find(*object, "cuStreamIsCapturing", driver.stream_is_capturing);
-    find(*object, "cuThreadExchangeStreamCaptureMode", driver.exchange_capture_mode);
-    find(*object, "cuStreamQuery", driver.query_stream);
-    find(*object, "cuMemGetInfo_v2", driver.memory_info);
-    find(*object, "cuMemAllocAsync", driver.allocate);
-    find(*object, "cuMemFreeAsync", driver.release);
-    find(*object, "cuMemcpy2DAsync_v2", driver.copy);
+    find_in(*object, "cuStreamIsCapturing", driver.stream_is_capturing);
+    find_in(*object, "cuThreadExchangeStreamCaptureMode", driver.exchange_capture_mode);
+    find_in(*object, "cuStreamQuery", driver.query_stream);
+    find_in(*object, "cuMemGetInfo_v2", driver.memory_info);
+    find_in(*object, "cuMemAllocAsync", driver.allocate);
+    find_in(*object, "cuMemFreeAsync", driver.release);
+    find_in(*object, "cuMemcpy2DAsync_v2", driver.copy);
     return driver;
 }
 

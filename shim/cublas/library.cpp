@@ -10,15 +10,10 @@
 namespace fp32shim::cublas {
 namespace {
 
-template <class Function>
-void find(const LoadedObject& object, std::string_view name, Function*& function) {
-    function = reinterpret_cast<Function*>(find_in(object, name));
-}
-
 /// Returns the version by cublasGetProperty: MAJOR_VERSION, MINOR_VERSION and PATCH_LEVEL are properties 0 to 2.
 std::int32_t version_by_properties(const LoadedObject& object) {
     std::int32_t (*get_property)(std::int32_t, std::int32_t*) = nullptr;
-    find(object, "cublasGetProperty", get_property);
+    find_in(object, "cublasGetProperty", get_property);
     std::int32_t major = 0;
     std::int32_t minor = 0;
     std::int32_t patch = 0;
@@ -30,7 +25,7 @@ std::int32_t version_by_properties(const LoadedObject& object) {
 
 std::int32_t version_of_lt(const LoadedObject& object) {
     std::size_t (*get_version)() = nullptr;
-    find(object, "cublasLtGetVersion", get_version);
+    find_in(object, "cublasLtGetVersion", get_version);
     return get_version == nullptr ? 0 : static_cast<std::int32_t>(get_version());
 }
 
@@ -64,22 +59,22 @@ const DescSizes* measure_descriptors(const Library& library) {
 Library* read_library(const LoadedObject& object) {
     auto* library = arena_new<Library>();
     library->loads = object.loads.load(std::memory_order_acquire);
-    find(object, "cublasSetMathMode", library->set_math_mode);
-    find(object, "cublasGetMathMode", library->get_math_mode);
-    find(object, "cublasGetStream_v2", library->get_stream);
-    find(object, "cublasGetPointerMode_v2", library->get_pointer_mode);
-    find(object, "cublasGemmEx", library->gemm_ex);
-    find(object, "cublasLtMatmulDescInit_internal", library->desc_init);
-    find(object, "cublasLtMatmulDescSetAttribute", library->desc_set);
-    find(object, "cublasLtMatmulDescGetAttribute", library->desc_get);
-    find(object, "cublasLtMatrixLayoutInit_internal", library->layout_init);
-    find(object, "cublasLtMatrixLayoutGetAttribute", library->layout_get);
-    find(object, "cublasLtMatmulPreferenceInit_internal", library->preference_init);
-    find(object, "cublasLtMatmulPreferenceSetAttribute", library->preference_set);
-    find(object, "cublasLtMatmulPreferenceGetAttribute", library->preference_get);
-    find(object, "cublasLtMatmulAlgoCheck", library->algo_check);
-    find(object, "cublasLtMatmulAlgoCapGetAttribute", library->algo_capability);
-    find(object, "cublasLtMatmulAlgoGetHeuristic", library->heuristic);
+    find_in(object, "cublasSetMathMode", library->set_math_mode);
+    find_in(object, "cublasGetMathMode", library->get_math_mode);
+    find_in(object, "cublasGetStream_v2", library->get_stream);
+    find_in(object, "cublasGetPointerMode_v2", library->get_pointer_mode);
+    find_in(object, "cublasGemmEx", library->gemm_ex);
+    find_in(object, "cublasLtMatmulDescInit_internal", library->desc_init);
+    find_in(object, "cublasLtMatmulDescSetAttribute", library->desc_set);
+    find_in(object, "cublasLtMatmulDescGetAttribute", library->desc_get);
+    find_in(object, "cublasLtMatrixLayoutInit_internal", library->layout_init);
+    find_in(object, "cublasLtMatrixLayoutGetAttribute", library->layout_get);
+    find_in(object, "cublasLtMatmulPreferenceInit_internal", library->preference_init);
+    find_in(object, "cublasLtMatmulPreferenceSetAttribute", library->preference_set);
+    find_in(object, "cublasLtMatmulPreferenceGetAttribute", library->preference_get);
+    find_in(object, "cublasLtMatmulAlgoCheck", library->algo_check);
+    find_in(object, "cublasLtMatmulAlgoCapGetAttribute", library->algo_capability);
+    find_in(object, "cublasLtMatmulAlgoGetHeuristic", library->heuristic);
     library->version = version_by_properties(object);
     if (library->version == 0) library->version = version_of_lt(object);
     return library;

@@ -20,7 +20,7 @@ std::int64_t call_words(void* address, const Frame& frame, std::index_sequence<I
 }
 
 template <const auto& called>
-std::int64_t call_as_called(void* address, const Frame& frame) {
+std::int64_t call_unchanged(void* address, const Frame& frame) {
     constexpr auto words = static_cast<std::size_t>(called.cblas.words);
     return call_words(address, frame, std::make_index_sequence<words>{});
 }
@@ -130,17 +130,17 @@ bool multiplies(const Frame& frame, bool is_ilp64) {
 
 template <const auto& called>
 constexpr Route plain() {
-    return {&called, call_as_called<called>, nullptr, key<called>, multiplies<called>};
+    return {&called, call_unchanged<called>, nullptr, key<called>, multiplies<called>};
 }
 
 template <const auto& called, const auto& form>
 constexpr Route by_compute_type() {
-    return {&called, call_as_called<called>, call_with_compute_type<called, form>, key<called>, multiplies<called>};
+    return {&called, call_unchanged<called>, call_with_compute_type<called, form>, key<called>, multiplies<called>};
 }
 
 template <const auto& called>
 constexpr Route state() {
-    return {&called, call_as_called<called>, nullptr, nullptr, nullptr};
+    return {&called, call_unchanged<called>, nullptr, nullptr, nullptr};
 }
 
 using namespace families;

@@ -45,5 +45,9 @@ NextDefinition find_next(const LoadedObject* caller, std::string_view name, std:
 
 /// Returns the function of that name in this library alone, or nullptr. Precondition: the library is loaded.
 void* find_in(const LoadedObject& library, std::string_view name);
+template <class Function>
+void find_in(const LoadedObject& library, std::string_view name, Function*& function) {
+    function = reinterpret_cast<Function*>(find_in(library, name));
+}
 
 }  // namespace fp32shim

@@ -15,20 +15,22 @@ namespace {
 
 // The reserve for when malloc has no memory left: enough for the environment and a short policy. Untouched before,
 // so it costs a program nothing but addresses.
-constexpr std::size_t alignment = alignof(std::max_align_t);
-alignas(alignment) constinit char reserve[256 << 10]{};
+constexpr std::size_t malloc_alignment = alignof(std::max_align_t);
+alignas(malloc_alignment) constinit char malloc_reserve[256 << 10]{};
 constinit std::atomic<std::size_t> reserve_used{0};
 
-bool is_of_reserve(const void* memory) { return memory >= reserve && memory < reserve + sizeof reserve; }
+bool is_of_reserve(const void* memory) {
+    return memory >= malloc_reserve && memory < malloc_reserve + sizeof malloc_reserve;
+}
 
 void* allocate_from_reserve(std::size_t size) {
-    if (size > sizeof reserve) return nullptr;
-    size = (size + alignment - 1) / alignment * alignment;
+    if (size > sizeof malloc_reserve) return nullptr;
+    size = (size + malloc_alignment - 1) / malloc_alignment * malloc_alignment;
     std::size_t used = reserve_used.load(std::memory_order_relaxed);
     do {
-        if (size > sizeof reserve - used) return nullptr;
+        if (size > sizeof malloc_reserve - used) return nullptr;
     } while (!reserve_used.compare_exchange_weak(used, used + size, std::memory_order_relaxed));
-    return reserve + used;
+    return malloc_reserve + used;
 }
 
 void* allocate(std::size_t size) {

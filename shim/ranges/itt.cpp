@@ -119,7 +119,7 @@ extern "C" __attribute__((visibility("default"))) void __itt_api_init(fp32shim::
     using namespace fp32shim::itt;
     if (global == nullptr || !is_known_layout(*global) || global->functions == nullptr) return;
     const bool wanted = ranges_wanted(RangeSource::itt);
-    for (Function* function = global->functions; function->name != nullptr; ++function) {
+    for (itt::Function* function = global->functions; function->name != nullptr; ++function) {
         void* const own = wanted ? own_function(system::view(function->name)) : nullptr;
         *function->pointer = own != nullptr ? own : function->uninstrumented;
     }

@@ -16,7 +16,7 @@ constinit thread_local ThreadContext* current_thread_context = nullptr;
 
 namespace {
 
-void* map_pages(std::size_t size) {
+void* map_part(std::size_t size) {
     void* pages = mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     return pages == MAP_FAILED ? nullptr : pages;
 }
@@ -52,7 +52,7 @@ Part* made_part(Part* ThreadContext::*member) {
     if (context == nullptr || context->*member != nullptr) return context == nullptr ? nullptr : context->*member;
     // With signals held: a handler may multiply too, or leave by siglongjmp.
     const system::SignalHold hold;
-    if (context->*member == nullptr) context->*member = static_cast<Part*>(map_pages(sizeof(Part)));
+    if (context->*member == nullptr) context->*member = static_cast<Part*>(map_part(sizeof(Part)));
     return context->*member;  // zeros are an empty object
 }
 
@@ -66,7 +66,7 @@ ThreadContext* thread_context() {
     if (current_thread_context != nullptr) return current_thread_context;
     const system::SignalHold hold;  // likewise
     if (current_thread_context != nullptr) return current_thread_context;
-    void* pages = map_pages(sizeof(ThreadContext));
+    void* pages = map_part(sizeof(ThreadContext));
     if (pages == nullptr) return nullptr;
     current_thread_context = new (pages) ThreadContext;
     const int key = thread_exit_key();

@@ -37,7 +37,7 @@ std::string key_of(const ComparedGroup& group) {
     return text;
 }
 
-constexpr ComparedColumn columns[] = {
+constexpr ComparedColumn columns_of_comparison[] = {
     {"where", [](const ComparedGroup& group) { return FieldValue::text_or_null(group.where); }},
     {"scope", [](const ComparedGroup& group) { return FieldValue::text_or_null(group.scope); }},
     {"call_site", [](const ComparedGroup& group) { return FieldValue::text_or_null(group.call_site); }},
@@ -80,7 +80,7 @@ bool ComparedGroup::ran_otherwise() const {
     return before.calls > 0 && after.calls > 0 && before.formats_text() != after.formats_text();
 }
 
-std::span<const ComparedColumn> compared_columns() { return columns; }
+std::span<const ComparedColumn> compared_columns() { return columns_of_comparison; }
 
 Comparison::Comparison(const ComparedSide& before, const ComparedSide& after, Grouping grouping, RowOrder order)
     : sides_{before, after}, grouping_(grouping), order_(order) {

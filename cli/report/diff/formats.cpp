@@ -18,7 +18,7 @@ namespace fp32shim::cli {
 namespace {
 
 /// Returns a change with its sign and its share of what was before: `-41 ms (-42%)`.
-std::string change_text(double before, double after, const std::function<std::string(double)>& text) {
+std::string text_of_change(double before, double after, const std::function<std::string(double)>& text) {
     const double change = after - before;
     std::string result = (change < 0 ? "-" : "+") + text(std::abs(change));
     if (before > 0 && after >= 10 * before)
@@ -50,8 +50,8 @@ void write_sides(const Comparison& comparison, int stream, const TextSink& put) 
     add("before", before);
     add("after", after);
     const auto number = [](std::uint64_t value) { return static_cast<double>(value); };
-    table.add({"change", change_text(number(before.total().calls), number(after.total().calls), number_text),
-               change_text(number(before.total().host_ns), number(after.total().host_ns), time_text), "", ""});
+    table.add({"change", text_of_change(number(before.total().calls), number(after.total().calls), number_text),
+               text_of_change(number(before.total().host_ns), number(after.total().host_ns), time_text), "", ""});
     table.write(put, stream);
 }
 
@@ -78,7 +78,7 @@ Table table_of(const Comparison& comparison, const std::vector<const ComparedGro
         const auto before_ns = static_cast<double>(before.host_ns), after_ns = static_cast<double>(after.host_ns);
         std::vector<std::string> cells = {
             count_text(before.calls), count_text(after.calls), duration_text(before_ns, before.is_estimate),
-            duration_text(after_ns, after.is_estimate), change_text(before_ns, after_ns, time_text)};
+            duration_text(after_ns, after.is_estimate), text_of_change(before_ns, after_ns, time_text)};
         for (const ComparedKey* key : keys) {
             const std::string text = group->*key->text;
             cells.push_back(text.empty() ? "-" : text);

@@ -14,9 +14,9 @@
 namespace fp32shim::cli {
 namespace {
 
-constexpr std::size_t max_groups = 2000;  ///< bounds the page's size: a group has some 400 bytes
+constexpr std::size_t max_compared_groups = 2000;  ///< bounds the page's size: a group has some 400 bytes
 
-Json calls_json(const ComparedCalls& calls) {
+Json page_calls_json(const ComparedCalls& calls) {
     Json formats = Json::array();
     for (const auto& [format, count] : calls.formats_by_calls())
         formats.push_back({{"format", format}, {"calls", count}});
@@ -27,10 +27,10 @@ Json calls_json(const ComparedCalls& calls) {
             {"formats", std::move(formats)}};
 }
 
-Json side_json(const ComparedSide& side) {
+Json page_side_json(const ComparedSide& side) {
     ComparedCalls all;
     for (const MergedRow& row : side.calls.rows()) all.add(row, row.counters);
-    Json json = calls_json(all);
+    Json json = page_calls_json(all);
     json["program"] = cut(command_of(side.calls));
     json["when"] = side.calls.first_ns() == 0 ? "" : "from " + timestamp(side.calls.first_ns()).substr(0, 19) + "Z";
     return json;
@@ -38,8 +38,8 @@ Json side_json(const ComparedSide& side) {
 
 Json group_json(const ComparedGroup& group) {
     Json json = {{"keys", Json::object()},
-                 {"before", calls_json(group.before)},
-                 {"after", calls_json(group.after)},
+                 {"before", page_calls_json(group.before)},
+                 {"after", page_calls_json(group.after)},
                  {"otherwise", group.ran_otherwise()}};
     for (const ComparedKey& key : compared_keys)
         if (const SharedText text = group.*key.text; !text.empty()) json["keys"][std::string(key.name)] = cut(text);
@@ -59,7 +59,7 @@ Json tree_json(const Comparison& comparison) {
         const MergedRow& row = comparison.row_of(calls);
         const std::size_t group = comparison.group_of(place);
         return PagePart{SharedText(format_of(row)), row.flops,
-                        group < max_groups ? static_cast<std::int32_t>(group) : -1,
+                        group < max_compared_groups ? static_cast<std::int32_t>(group) : -1,
                         comparison.is_after(calls) ? 1 : 0};
     };
     return page_paths_json(comparison.paths(), part_of, comparison.order(), cut);
@@ -73,8 +73,8 @@ std::string diff_html(const Comparison& comparison, const std::vector<ReadingPro
     json["version"] = FP32SHIM_VERSION;
     json["filtered"] = is_filtered;
     json["sort"] = page_name(comparison.order());
-    json["before"] = side_json(comparison.before());
-    json["after"] = side_json(comparison.after());
+    json["before"] = page_side_json(comparison.before());
+    json["after"] = page_side_json(comparison.after());
     json["warnings"] = Json::array();
     for (const ReadingProblem& problem : problems)
         json["warnings"].push_back(cut(problem.path + ": " + problem.text));
@@ -82,9 +82,9 @@ std::string diff_html(const Comparison& comparison, const std::vector<ReadingPro
     for (const std::string& file : comparison.changed_files()) json["changed_files"].push_back(cut(file));
     json["keys"] = keys_of(comparison.grouping());
     json["groups"] = Json::array();
-    for (std::size_t i = 0; i < std::min(groups.size(), max_groups); ++i)
+    for (std::size_t i = 0; i < std::min(groups.size(), max_compared_groups); ++i)
         json["groups"].push_back(group_json(groups[i]));
-    json["more"] = groups.size() - std::min(groups.size(), max_groups);
+    json["more"] = groups.size() - std::min(groups.size(), max_compared_groups);
     json["paths"] = tree_json(comparison);
     json["sources"] = page_sources_json(comparison.paths(), comparison.after().calls.first_ns());
     return page_text(Page::comparison, std::move(json));

@@ -17,7 +17,7 @@ namespace {
 using Entry = UnwindCache::Entry;
 using Pages = UnwindCache::Pages;
 
-constexpr std::uint64_t random_factors[] = {0x9e3779b97f4a7c15, 0xd1342543de82ef95};
+constexpr std::uint64_t spreading_factors[] = {0x9e3779b97f4a7c15, 0xd1342543de82ef95};
 constexpr std::uintptr_t page_size = 4096;  ///< or larger: each part of a larger page is asked about by itself
 
 /// The registers of a function at a call, by place, and the stack pointer behind them.
@@ -87,9 +87,9 @@ bool is_signal_return([[maybe_unused]] std::uintptr_t address) {
     }
     const std::uint64_t loads = object->loads.load(std::memory_order_relaxed);
     const bool is_own = object->map == elf::own_object();
-    entry.object = is_own
-                       ? Entry::own_object
-                       : (reinterpret_cast<std::uintptr_t>(object) + loads * random_factors[0]) * random_factors[1];
+    entry.object =
+        is_own ? Entry::own_object
+               : (reinterpret_cast<std::uintptr_t>(object) + loads * spreading_factors[0]) * spreading_factors[1];
     if (entry.rule.kind != FrameRule::Kind::signal) entry.rule = find_frame_rule(tables_of(object->map), instruction);
     return entry;
 }
@@ -257,7 +257,7 @@ std::optional<NativeStack::End> step(const FrameRule& rule, StackMemory& memory,
             break;
         } else {
             stack.addresses[stack.count++] = instruction + 1;
-            key = (std::rotl(key, 23) ^ instruction ^ object) * random_factors[1];
+            key = (std::rotl(key, 23) ^ instruction ^ object) * spreading_factors[1];
         }
         const auto end = step(entry.rule, memory, registers);
         std::atomic_signal_fence(std::memory_order_seq_cst);
@@ -269,7 +269,7 @@ std::optional<NativeStack::End> step(const FrameRule& rule, StackMemory& memory,
         }
     }
     if (cache != nullptr) cache->keep_pages(memory.pages());
-    stack.key = (key ^ static_cast<std::uint64_t>(stack.end)) * random_factors[0];
+    stack.key = (key ^ static_cast<std::uint64_t>(stack.end)) * spreading_factors[0];
     return is_whole;
 }
 

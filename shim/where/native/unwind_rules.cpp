@@ -12,9 +12,9 @@ constexpr std::uint8_t base_none = 0x00, base_here = 0x10;
 constexpr std::uint8_t sorted_table = 0x3b;  ///< pairs of four signed bytes, from the begin of .eh_frame_hdr
 
 /// The tables' pages. Most reads are of the same page as the one before.
-class Pages {
+class ReadablePages {
   public:
-    explicit Pages(bool (*is_readable)(std::uintptr_t)) : is_readable_(is_readable) {}
+    explicit ReadablePages(bool (*is_readable)(std::uintptr_t)) : is_readable_(is_readable) {}
 
     /// Copies a value from a table. Returns false if a page of it cannot be read.
     template <class Value>
@@ -43,7 +43,7 @@ class Pages {
 class Bytes {
   public:
     Bytes() = default;
-    Bytes(std::span<const std::uint8_t> bytes, Pages& pages)
+    Bytes(std::span<const std::uint8_t> bytes, ReadablePages& pages)
         : at_(bytes.data()), end_(bytes.data() + bytes.size()), pages_(&pages) {}
 
     bool is_good() const { return is_good_; }
@@ -127,18 +127,18 @@ class Bytes {
 
     const std::uint8_t* at_ = nullptr;
     const std::uint8_t* end_ = nullptr;
-    Pages* pages_ = nullptr;
+    ReadablePages* pages_ = nullptr;
     bool is_good_ = true;
 };
 
 /// Returns the bytes of a segment from an address on; none if it lies outside.
-Bytes from_address(std::span<const std::uint8_t> segment, Pages& pages, std::uintptr_t address) {
+Bytes from_address(std::span<const std::uint8_t> segment, ReadablePages& pages, std::uintptr_t address) {
     const std::uintptr_t distance = address - reinterpret_cast<std::uintptr_t>(segment.data());
     return distance < segment.size() ? Bytes(segment.subspan(distance), pages) : Bytes();
 }
 
 /// Returns the entry of .eh_frame at an address, without its size.
-Bytes entry_at(std::span<const std::uint8_t> segment, Pages& pages, std::uintptr_t address) {
+Bytes entry_at(std::span<const std::uint8_t> segment, ReadablePages& pages, std::uintptr_t address) {
     constexpr std::uint32_t size_is_long = 0xffffffff;
     Bytes bytes = from_address(segment, pages, address);
     const auto size = bytes.read<std::uint32_t>();
@@ -147,7 +147,7 @@ Bytes entry_at(std::span<const std::uint8_t> segment, Pages& pages, std::uintptr
 }
 
 /// Returns the address of the entry for an instruction, by the table in .eh_frame_hdr; 0: there is none.
-std::uintptr_t find_entry(const UnwindTables& tables, Pages& pages, std::uintptr_t instruction) {
+std::uintptr_t find_entry(const UnwindTables& tables, ReadablePages& pages, std::uintptr_t instruction) {
     struct Pair {
         std::int32_t begin, entry;
     };
@@ -220,7 +220,8 @@ bool read_augmentation(const char* letters, Bytes& bytes, Common& common) {
     return data.is_good();
 }
 
-bool read_common(std::span<const std::uint8_t> segment, Pages& pages, std::uintptr_t address, Common& common) {
+bool read_common(std::span<const std::uint8_t> segment, ReadablePages& pages, std::uintptr_t address,
+                 Common& common) {
     constexpr std::size_t most_letters = 8;
     Bytes bytes = entry_at(segment, pages, address);
     if (bytes.read<std::uint32_t>() != 0) return false;
@@ -467,7 +468,7 @@ bool is_whole(const State& state) {
 }  // namespace
 
 FrameRule find_frame_rule(const UnwindTables& tables, std::uintptr_t instruction) {
-    Pages pages(tables.is_readable);
+    ReadablePages pages(tables.is_readable);
     const std::uintptr_t address = find_entry(tables, pages, instruction);
     if (address == 0) return {};
     Bytes entry = entry_at(tables.segment, pages, address);
