@@ -6,8 +6,8 @@
 #include <optional>
 #include <system_error>
 
-#include "cli/commands.hpp"
-#include "cli/options.hpp"
+#include "cli/command_line/commands.hpp"
+#include "cli/command_line/options.hpp"
 #include "cli/output/json.hpp"
 #include "cli/output/terminal.hpp"
 #include "policy/load.hpp"

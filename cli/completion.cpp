@@ -5,9 +5,9 @@
 #include <string>
 #include <vector>
 
-#include "cli/application.hpp"
-#include "cli/commands.hpp"
-#include "cli/options.hpp"
+#include "cli/command_line/application.hpp"
+#include "cli/command_line/commands.hpp"
+#include "cli/command_line/options.hpp"
 #include "cli/output/terminal.hpp"
 
 namespace fp32shim::cli {

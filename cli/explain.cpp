@@ -4,9 +4,9 @@
 #include <algorithm>
 #include <memory>
 
-#include "cli/commands.hpp"
+#include "cli/command_line/commands.hpp"
+#include "cli/command_line/options.hpp"
 #include "cli/explain_plan.hpp"
-#include "cli/options.hpp"
 #include "cli/output/json.hpp"
 #include "cli/output/terminal.hpp"
 #include "cli/run/process_environment.hpp"

@@ -9,8 +9,8 @@
 
 #include "cli/binaries/program_file.hpp"
 #include "cli/binaries/shim_library.hpp"
-#include "cli/commands.hpp"
-#include "cli/options.hpp"
+#include "cli/command_line/commands.hpp"
+#include "cli/command_line/options.hpp"
 #include "cli/output/terminal.hpp"
 #include "cli/run/child.hpp"
 #include "cli/run/process_environment.hpp"

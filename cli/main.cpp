@@ -10,9 +10,9 @@
 #include <string_view>
 #include <vector>
 
-#include "cli/application.hpp"
-#include "cli/commands.hpp"
-#include "cli/options.hpp"
+#include "cli/command_line/application.hpp"
+#include "cli/command_line/commands.hpp"
+#include "cli/command_line/options.hpp"
 #include "cli/output/terminal.hpp"
 #include "policy/messages.hpp"
 

@@ -14,10 +14,10 @@
 #include <string>
 #include <vector>
 
-#include "cli/commands.hpp"
-#include "cli/options.hpp"
+#include "cli/command_line/commands.hpp"
+#include "cli/command_line/options.hpp"
 #include "cli/output/terminal.hpp"
-#include "cli/run/settings_in_force.hpp"
+#include "cli/recordings/settings_in_force.hpp"
 #include "policy/decide.hpp"
 #include "record/read/control.hpp"
 #include "record/read/processes.hpp"

@@ -1,5 +1,4 @@
-// Events of a decision log, one a line. docs/log-format.md describes every key.
-// The formatters are pure: they write nothing but their arguments.
+// Events of a decision log. docs/log-format.md describes every key.
 #pragma once
 
 #include <cstddef>
@@ -15,13 +14,6 @@
 #include "record/process_facts.hpp"
 
 namespace fp32shim::record {
-
-/// Version of the log's format. It grows when a key is removed or changes its meaning, not with new keys or codes.
-inline constexpr int log_schema = 1;
-
-/// Longest line in bytes, its line feed included. A line with the line feed that DecisionLog may put before it has at
-/// most 4096 bytes: PIPE_BUF, up to which a write to a pipe is atomic.
-inline constexpr std::size_t line_limit = 4095;
 
 /// Ways in which a product was executed.
 enum class How : std::uint8_t {
@@ -119,20 +111,5 @@ struct ErrorEvent {
     std::string_view detail;
     std::int64_t dropped = -1;  ///< number of lost lines; -1 with any other code
 };
-
-/// Write one JSON object and a line feed to `out`, and return their size, at most line_limit; 0: `out` is too small.
-/// line_limit bytes always suffice. Long values are truncated (docs/log-format.md, "Cut values"). Thread-safe,
-/// allocate nothing.
-std::size_t format_start(const StartEvent& event, const ProcessFacts& facts, const Moment& moment,
-                         std::span<char> out);
-std::size_t format_decision(const DecisionEvent& event, const ProcessFacts& facts, const Moment& moment,
-                            std::span<char> out);
-std::size_t format_error(const ErrorEvent& event, const ProcessFacts& facts, const Moment& moment,
-                         std::span<char> out);
-
-/// Writes a decision in words, for `FP32_MATMUL_LOG=stderr`, without `fp32shim: ` and line feed: `cblas_sgemm
-/// 128x128x128 NT float32 from libfoo.so -> libopenblas.so.0: high (environment) -> tf32 by rounding operands`.
-/// Writes at most 1600 bytes and returns a view of them. Thread-safe, allocates nothing.
-std::string_view format_decision_text(const DecisionEvent& event, std::span<char> out);
 
 }  // namespace fp32shim::record

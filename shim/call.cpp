@@ -1,8 +1,8 @@
 // The gate of governed calls: keeps away what is not governed, and hands the rest to the side that governs it.
-#include "shim/blas/express.hpp"
-#include "shim/blas/govern.hpp"
+#include "shim/blas/govern/express.hpp"
+#include "shim/blas/govern/govern.hpp"
 #include "shim/blas/product.hpp"
-#include "shim/cublas/govern.hpp"
+#include "shim/cublas/govern/govern.hpp"
 #include "shim/settings/settings.hpp"
 #include "shim/sites/find_site.hpp"
 

@@ -9,12 +9,12 @@
 #include <utility>
 #include <vector>
 
-#include "cli/commands.hpp"
+#include "cli/command_line/commands.hpp"
+#include "cli/command_line/options.hpp"
 #include "cli/diff/formats.hpp"
 #include "cli/diff/page.hpp"
 #include "cli/diff/results.hpp"
 #include "cli/diff/summary.hpp"
-#include "cli/options.hpp"
 #include "cli/output/json.hpp"
 #include "cli/output/terminal.hpp"
 #include "cli/recordings/recordings.hpp"

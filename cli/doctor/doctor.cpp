@@ -7,10 +7,10 @@
 #include <utility>
 
 #include "cli/binaries/program_file.hpp"
-#include "cli/commands.hpp"
+#include "cli/command_line/commands.hpp"
+#include "cli/command_line/options.hpp"
 #include "cli/doctor/own_library.hpp"
 #include "cli/doctor/result.hpp"
-#include "cli/options.hpp"
 #include "cli/output/json.hpp"
 #include "cli/output/terminal.hpp"
 

@@ -6,7 +6,7 @@
 #include <tuple>
 
 #include "cli/binaries/function_kind.hpp"
-#include "cli/commands.hpp"
+#include "cli/command_line/commands.hpp"
 #include "cli/doctor/result.hpp"
 #include "cli/output/terminal.hpp"
 #include "system/inline_text.hpp"

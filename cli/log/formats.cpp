@@ -23,7 +23,7 @@
 #include "cli/recordings/field_value.hpp"
 #include "cli/recordings/merged_calls.hpp"
 #include "cli/recordings/row_columns.hpp"
-#include "record/lines/event_fields.hpp"
+#include "record/lines/event_lines.hpp"
 #include "system/inline_text.hpp"
 
 namespace fp32shim::cli {

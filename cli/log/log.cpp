@@ -12,10 +12,10 @@
 #include <queue>
 #include <thread>
 
-#include "cli/commands.hpp"
+#include "cli/command_line/commands.hpp"
+#include "cli/command_line/options.hpp"
 #include "cli/log/formats.hpp"
 #include "cli/log/source.hpp"
-#include "cli/options.hpp"
 #include "cli/output/progress.hpp"
 #include "cli/output/terminal.hpp"
 #include "cli/recordings/filter.hpp"

@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "cli/options.hpp"
+#include "cli/command_line/options.hpp"
 #include "cli/output/terminal.hpp"
 #include "policy/conditions.hpp"
 #include "policy/load.hpp"

@@ -12,9 +12,9 @@
 #include <string>
 #include <vector>
 
-#include "cli/commands.hpp"
+#include "cli/command_line/commands.hpp"
+#include "cli/command_line/options.hpp"
 #include "cli/doctor/machine.hpp"
-#include "cli/options.hpp"
 #include "cli/output/progress.hpp"
 #include "cli/output/terminal.hpp"
 #include "cli/recordings/filter.hpp"

@@ -6,7 +6,7 @@
 #include <string_view>
 
 #include "cli/recordings/filter.hpp"
-#include "cli/run/settings_in_force.hpp"
+#include "cli/recordings/settings_in_force.hpp"
 #include "system/inline_text.hpp"
 #include "system/plain_text.hpp"
 

@@ -10,8 +10,8 @@
 #include <stdexcept>
 #include <vector>
 
-#include "cli/commands.hpp"
-#include "cli/options.hpp"
+#include "cli/command_line/commands.hpp"
+#include "cli/command_line/options.hpp"
 #include "cli/output/terminal.hpp"
 #include "cli/recordings/call_durations.hpp"
 #include "cli/recordings/call_paths.hpp"

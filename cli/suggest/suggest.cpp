@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
-#include "cli/commands.hpp"
-#include "cli/options.hpp"
+#include "cli/command_line/commands.hpp"
+#include "cli/command_line/options.hpp"
 #include "cli/output/terminal.hpp"
 #include "cli/product_groups/groups.hpp"
 #include "cli/product_groups/line_texts.hpp"

@@ -8,8 +8,8 @@
 #include <map>
 #include <memory>
 
-#include "cli/commands.hpp"
-#include "cli/options.hpp"
+#include "cli/command_line/commands.hpp"
+#include "cli/command_line/options.hpp"
 #include "cli/output/json.hpp"
 #include "cli/output/moment.hpp"
 #include "cli/output/terminal.hpp"
@@ -20,8 +20,8 @@
 #include "cli/recordings/native_places.hpp"
 #include "cli/recordings/row_groups.hpp"
 #include "cli/recordings/rule_use.hpp"
+#include "cli/recordings/settings_in_force.hpp"
 #include "cli/report/formats.hpp"
-#include "cli/run/settings_in_force.hpp"
 #include "cli/top/live_groups.hpp"
 #include "record/read/control.hpp"
 #include "record/read/processes.hpp"

@@ -8,8 +8,8 @@
 #include <optional>
 #include <span>
 
-#include "cli/commands.hpp"
-#include "cli/options.hpp"
+#include "cli/command_line/commands.hpp"
+#include "cli/command_line/options.hpp"
 #include "cli/output/json.hpp"
 #include "cli/output/terminal.hpp"
 #include "cli/recordings/columns_json.hpp"

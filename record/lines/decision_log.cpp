@@ -4,6 +4,7 @@
 
 #include <errno.h>
 
+#include "record/lines/event_lines.hpp"
 #include "system/io_error.hpp"
 #include "system/line_writer.hpp"
 #include "system/raw_syscall.hpp"

@@ -1,6 +1,7 @@
-// A decision on one line for people; the JSON of the same event is in events.cpp.
+// A decision on one line for people; event_lines.cpp has the JSON of the same event.
+#include "record/lines/event_lines.hpp"
+
 #include "policy/words.hpp"
-#include "record/events.hpp"
 #include "system/line_writer.hpp"
 
 namespace fp32shim::record {

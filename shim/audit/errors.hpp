@@ -5,7 +5,7 @@
 #include <cstdint>
 
 #include "record/audit.hpp"
-#include "shim/blas/emulate/operand.hpp"
+#include "shim/level3/matrix.hpp"
 
 namespace fp32shim::blas {
 

@@ -8,8 +8,8 @@
 #include "policy/decide.hpp"
 #include "policy/policy.hpp"
 #include "record/audit.hpp"
+#include "shim/entry/site.hpp"
 #include "shim/settings/settings.hpp"
-#include "shim/site.hpp"
 
 namespace fp32shim::audit {
 

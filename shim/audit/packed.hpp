@@ -3,7 +3,7 @@
 
 #include <cstddef>
 
-#include "shim/blas/emulate/operand.hpp"
+#include "shim/level3/matrix.hpp"
 
 namespace fp32shim::blas {
 

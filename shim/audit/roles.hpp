@@ -3,7 +3,7 @@
 #pragma once
 
 #include "shim/audit/errors.hpp"
-#include "shim/blas/emulate/operand.hpp"
+#include "shim/level3/matrix.hpp"
 
 namespace fp32shim::blas {
 

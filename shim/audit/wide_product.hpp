@@ -6,7 +6,7 @@
 #include <cstdint>
 
 #include "shim/audit/errors.hpp"
-#include "shim/blas/emulate/level3.hpp"
+#include "shim/level3/level3.hpp"
 
 namespace fp32shim::blas {
 

@@ -4,9 +4,9 @@
 #include <cstdint>
 
 #include "shim/blas/emulate/emulate.hpp"
-#include "shim/blas/emulate/level3.hpp"
 #include "shim/entry/frame.hpp"
-#include "shim/site.hpp"
+#include "shim/entry/site.hpp"
+#include "shim/level3/level3.hpp"
 
 namespace fp32shim::blas {
 

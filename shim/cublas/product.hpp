@@ -6,7 +6,7 @@
 #include "shim/cublas/handles.hpp"
 #include "shim/cublas/make_plan.hpp"
 #include "shim/entry/frame.hpp"
-#include "shim/site.hpp"
+#include "shim/entry/site.hpp"
 
 namespace fp32shim::cublas {
 

@@ -2,7 +2,7 @@
 // program allows elsewhere.
 #pragma once
 
-#include "shim/site.hpp"
+#include "shim/entry/site.hpp"
 
 namespace fp32shim::cublas {
 

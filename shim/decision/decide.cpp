@@ -6,6 +6,7 @@
 
 #include "policy/conditions.hpp"
 #include "shim/audit/groups.hpp"
+#include "shim/decision/kept_decisions.hpp"
 #include "shim/decision/site_rules.hpp"
 #include "shim/thread/thread_context.hpp"
 #include "shim/where/native/call_site.hpp"
@@ -102,7 +103,7 @@ policy::Decision decide_by_call(Site& site, const Settings& in_force, policy::Ma
     if (rules.empty() || counts) return decide();
     const ThreadContext* const context = existing_thread_context();
     if (context != nullptr && !context->scopes.is_empty() && scopes_decide(in_force)) return decide();
-    KeptDecisions* const decisions = kept_decisions();
+    auto* const decisions = thread_part<KeptDecisions>(ThreadPart::kept_decisions);
     if (decisions == nullptr) return decide();
     const DecisionKey key{site.number,  call.m,
                           call.n,       call.k,

@@ -3,7 +3,7 @@
 #pragma once
 
 #include "record/events.hpp"
-#include "shim/site.hpp"
+#include "shim/entry/site.hpp"
 
 namespace fp32shim {
 

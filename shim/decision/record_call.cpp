@@ -3,6 +3,7 @@
 #include <ctime>
 #include <utility>
 
+#include "record/lines/event_lines.hpp"
 #include "shim/decision/decisions_seen.hpp"
 #include "shim/thread/thread_context.hpp"
 #include "shim/where/python/interpreter.hpp"

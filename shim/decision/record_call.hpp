@@ -7,8 +7,8 @@
 
 #include "policy/decide.hpp"
 #include "record/events.hpp"
+#include "shim/entry/site.hpp"
 #include "shim/settings/settings.hpp"
-#include "shim/site.hpp"
 #include "shim/where/place.hpp"
 
 namespace fp32shim {
@@ -35,7 +35,8 @@ struct CallTime {
 /// Returns the time in the unit of CallTime. Makes no system call.
 std::uint64_t time_now(const Settings& in_force);
 
-/// The key of the recording's row for later calls that are counted without another decision (blas/express.hpp).
+/// The key of the recording's row for later calls that are counted without another decision
+/// (blas/govern/express.hpp).
 struct ExpressKey {
     std::uint64_t value = 0;         ///< 0: none; the key is then hashed from all that is recorded
     std::uint32_t change_count = 0;  ///< settings_change_count() for which the key is valid

@@ -7,8 +7,8 @@
 #include <string_view>
 
 #include "policy/matmul_call.hpp"
+#include "shim/entry/site.hpp"
 #include "shim/settings/settings.hpp"
-#include "shim/site.hpp"
 
 namespace fp32shim {
 

@@ -4,7 +4,7 @@
 #include <cstdint>
 
 #include "shim/entry/frame.hpp"
-#include "shim/site.hpp"
+#include "shim/entry/site.hpp"
 
 namespace fp32shim {
 
@@ -30,8 +30,8 @@ fp32shim::CallOutcome fp32shim_govern_cublas(fp32shim::Site* site, const fp32shi
 int fp32shim_vector_bytes();
 #endif
 
-/// Counts a call that needs no decision of its own (blas/express.hpp), and returns where to jump. Returns nullptr if
-/// the call needs one. Touches no vector register.
+/// Counts a call that needs no decision of its own (blas/govern/express.hpp), and returns where to jump. Returns
+/// nullptr if the call needs one. Touches no vector register.
 void* fp32shim_express(fp32shim::Site* site, const fp32shim::Frame* frame);
 
 void fp32shim_govern_gate();

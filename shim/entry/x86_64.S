@@ -3,7 +3,7 @@
 // costs these few instructions, whatever its signature, and exceptions and longjmp pass as without the shim.
 //
 // Before the jump only r10, r11 and the flags change: a function may do so at its entry.
-// A site (shim/site.hpp) has its return address at 0 and its target at 8. shim/entry/gate.hpp declares the C++
+// A site (shim/entry/site.hpp) has its return address at 0 and its target at 8. shim/entry/gate.hpp declares the C++
 // functions that the gates call.
 
 #include "shim/entry/entry_layout.h"
@@ -280,32 +280,6 @@ fp32shim_cublas_gate:
     jmpq    *%r11
     .cfi_endproc
     .size   fp32shim_cublas_gate, . - fp32shim_cublas_gate
-
-// void fp32shim_call_on_stack(void (*function)(void*), void* argument, void* stack_top)
-// Calls function(argument) on another stack: reading the policy needs more than a thread of 16 KB has.
-    .balign 16
-    .hidden fp32shim_call_on_stack
-    .globl  fp32shim_call_on_stack
-    .type   fp32shim_call_on_stack, @function
-fp32shim_call_on_stack:
-    .cfi_startproc
-    endbr64
-    pushq   %rbp
-    .cfi_def_cfa_offset 16
-    .cfi_offset %rbp, -16
-    movq    %rsp, %rbp
-    .cfi_def_cfa_register %rbp
-    movq    %rdx, %rsp
-    andq    $-16, %rsp
-    movq    %rdi, %rax
-    movq    %rsi, %rdi
-    call    *%rax
-    movq    %rbp, %rsp
-    popq    %rbp
-    .cfi_def_cfa %rsp, 8
-    ret
-    .cfi_endproc
-    .size   fp32shim_call_on_stack, . - fp32shim_call_on_stack
 
 // void* dlsym(void* handle, const char* name)
 // void* dlvsym(void* handle, const char* name, const char* version)

@@ -1,7 +1,6 @@
 #include "shim/settings/read_settings.hpp"
 
 #include <sys/auxv.h>
-#include <sys/mman.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -15,10 +14,10 @@
 
 #include "policy/load.hpp"
 #include "policy/words.hpp"
-#include "shim/entry/call_on_stack.hpp"
 #include "shim/loader/loaded_files.hpp"
 #include "shim/memory/arena.hpp"
 #include "shim/memory/own_memory.hpp"
+#include "shim/memory/own_stack.hpp"
 #include "system/inline_text.hpp"
 #include "system/line_writer.hpp"
 #include "system/stderr_line.hpp"
@@ -311,30 +310,11 @@ void read_settings_or_forward(void* argument) {
         say_unread(*static_cast<const Reading*>(argument), "out of memory");
 }
 
-// The stack for reading a policy. That needs 12 KB and, for hostile nesting, hundreds; the thread that makes the
-// first call may have 16 KB in all.
-constexpr std::size_t reading_stack_size = 2 << 20;
-
-// The stack to use if there is no memory for a larger one: enough for all but the worst cases. Settings are read by
-// one thread at a time.
-alignas(64) constinit char spare_stack[128 << 10]{};
-
-void on_own_stack(void (*function)(void*), void* argument) {
-    void* stack = mmap(nullptr, reading_stack_size, PROT_READ | PROT_WRITE,
-                       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_STACK, -1, 0);
-    if (stack == MAP_FAILED) {
-        fp32shim_call_on_stack(function, argument, spare_stack + sizeof spare_stack);
-    } else {
-        fp32shim_call_on_stack(function, argument, static_cast<char*>(stack) + reading_stack_size);
-        munmap(stack, reading_stack_size);
-    }
-}
-
 }  // namespace
 
 Settings* read_settings(const Settings* previous) {
     Reading reading{.previous = previous};
-    on_own_stack(read_settings_or_forward, &reading);
+    run_on_own_stack(read_settings_or_forward, &reading);
     return reading.settings;
 }
 

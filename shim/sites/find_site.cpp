@@ -2,15 +2,15 @@
 
 #include <cerrno>
 
-#include "shim/blas/express.hpp"
-#include "shim/blas/govern.hpp"
-#include "shim/cublas/govern.hpp"
+#include "shim/blas/govern/express.hpp"
+#include "shim/blas/govern/govern.hpp"
+#include "shim/cublas/govern/govern.hpp"
 #include "shim/entry/gate.hpp"
-#include "shim/loader/dlsym_entries.hpp"
 #include "shim/loader/elf/objects.hpp"
 #include "shim/loader/elf/readers.hpp"
 #include "shim/loader/provider.hpp"
 #include "shim/settings/settings.hpp"
+#include "shim/sites/dlsym_entries.hpp"
 #include "shim/sites/known_sites.hpp"
 #include "shim/sites/make_site.hpp"
 #include "shim/sites/site_table.hpp"

@@ -1,7 +1,7 @@
 // Finding the site of a call, and keeping sites right while settings and loaded objects change.
 #pragma once
 
-#include "shim/site.hpp"
+#include "shim/entry/site.hpp"
 
 namespace fp32shim {
 

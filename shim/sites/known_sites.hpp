@@ -1,7 +1,7 @@
 // All sites, by entry point and return address. Chains grow at the head and are never cut, so readers need no lock.
 #pragma once
 
-#include "shim/site.hpp"
+#include "shim/entry/site.hpp"
 
 namespace fp32shim {
 

@@ -4,10 +4,10 @@
 
 #include "shim/blas/integer_width.hpp"
 #include "shim/blas/routine.hpp"
-#include "shim/cublas/govern.hpp"
-#include "shim/loader/dlsym_entries.hpp"
+#include "shim/cublas/govern/govern.hpp"
 #include "shim/loader/elf/readers.hpp"
 #include "shim/loader/provider.hpp"
+#include "shim/sites/dlsym_entries.hpp"
 #include "shim/sites/known_sites.hpp"
 #include "system/line_writer.hpp"
 #include "system/stderr_line.hpp"

@@ -1,7 +1,7 @@
 // Making a site: which library its calls must reach, and everything else that holds for all of them.
 #pragma once
 
-#include "shim/site.hpp"
+#include "shim/entry/site.hpp"
 
 namespace fp32shim {
 

@@ -1,8 +1,8 @@
 #include "shim/sites/site_table.hpp"
 
 #include "shim/entry/gate.hpp"
+#include "shim/entry/site.hpp"
 #include "shim/memory/arena.hpp"
-#include "shim/site.hpp"
 
 namespace fp32shim {
 

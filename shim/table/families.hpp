@@ -7,7 +7,7 @@
 #include <initializer_list>
 
 #include "policy/matmul_call.hpp"
-#include "shim/table/operation.hpp"
+#include "shim/level3/operation.hpp"
 
 namespace fp32shim {
 

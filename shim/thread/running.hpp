@@ -3,7 +3,7 @@
 #pragma once
 
 #include "shim/entry/frame.hpp"
-#include "shim/site.hpp"
+#include "shim/entry/site.hpp"
 
 namespace fp32shim {
 

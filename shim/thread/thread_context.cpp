@@ -6,7 +6,6 @@
 #include <atomic>
 #include <new>
 
-#include "shim/where/native/native_stack.hpp"
 #include "system/signal_hold.hpp"
 
 namespace fp32shim {
@@ -26,8 +25,8 @@ void unmap(void* context) {
     current_thread_context = nullptr;
     auto* ending = static_cast<ThreadContext*>(context);
     if (ending->writer != nullptr) ending->recording->detach(ending->writer);
-    if (ending->decisions != nullptr) munmap(ending->decisions, sizeof *ending->decisions);
-    if (ending->unwinds != nullptr) munmap(ending->unwinds, sizeof *ending->unwinds);
+    for (const std::span<char> part : ending->parts)
+        if (!part.empty()) munmap(part.data(), part.size());
     munmap(context, sizeof(ThreadContext));
 }
 
@@ -45,22 +44,20 @@ int thread_exit_key() {
     return known;
 }
 
-/// Returns a part of this thread's context that is made on first use; nullptr if there is no memory.
-template <class Part>
-Part* made_part(Part* ThreadContext::*member) {
-    ThreadContext* const context = thread_context();
-    if (context == nullptr || context->*member != nullptr) return context == nullptr ? nullptr : context->*member;
-    // With signals held: a handler may multiply too, or leave by siglongjmp.
-    const system::SignalHold hold;
-    if (context->*member == nullptr) context->*member = static_cast<Part*>(map_part(sizeof(Part)));
-    return context->*member;  // zeros are an empty object
-}
-
 }  // namespace
 
-KeptDecisions* kept_decisions() { return made_part(&ThreadContext::decisions); }
-
-where::UnwindCache* unwind_cache() { return made_part(&ThreadContext::unwinds); }
+void* thread_part(ThreadPart part, std::size_t size) {
+    ThreadContext* const context = thread_context();
+    if (context == nullptr) return nullptr;
+    std::span<char>& memory = context->parts[static_cast<std::size_t>(part)];
+    if (!memory.empty()) return memory.data();
+    // With signals held: a handler may multiply too, or leave by siglongjmp.
+    const system::SignalHold hold;
+    if (!memory.empty()) return memory.data();
+    void* const pages = map_pages(size);
+    if (pages != nullptr) memory = {static_cast<char*>(pages), size};
+    return pages;
+}
 
 ThreadContext* thread_context() {
     if (current_thread_context != nullptr) return current_thread_context;

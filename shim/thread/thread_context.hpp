@@ -3,38 +3,43 @@
 #pragma once
 
 #include <array>
+#include <cstddef>
 #include <cstdint>
+#include <span>
+
 #include "record/lines/decision_log.hpp"
 #include "record/write/writer.hpp"
-#include "shim/decision/kept_decisions.hpp"
 #include "shim/scopes/scopes.hpp"
 
 namespace fp32shim {
 
-namespace where {
-class UnwindCache;
-}
+/// A part of a thread's state that one of the floors above owns, and that few threads need.
+enum class ThreadPart : std::uint8_t { kept_decisions, unwind_cache };
+constexpr std::size_t thread_part_count = 2;
 
 struct ThreadContext {
     record::Recording* recording = nullptr;  ///< the recording that `writer` belongs to
     record::ThreadWriter* writer = nullptr;
     std::uint32_t writer_change_count = 0;  ///< settings_change_count() for which `recording` is in force
     bool writes_every_call = false;         ///< `recording` wants an event of every call
-    KeptDecisions* decisions = nullptr;     ///< cached decisions, once a rule depends on sizes; see kept_decisions()
     Scopes scopes;                          ///< its key is on the same cache line as `writer`
-    std::uint64_t audit_calls = 0;          ///< calls that might have been audited, see audit/sampling.hpp
-    where::UnwindCache* unwinds = nullptr;  ///< tables of native stacks, once these are asked for; see unwind_cache()
+    std::uint64_t audit_calls = 0;          ///< calls that might have been audited, see audit/groups.hpp
+    std::array<std::span<char>, thread_part_count> parts{};  ///< memory of each part; empty until it is asked for
     std::array<char, record::log_buffer_size> log_buffer{};
 };
 
 /// Returns this thread's context, made on first use; nullptr if there is no memory.
 ThreadContext* thread_context();
 
-/// Returns the decisions that this thread keeps, made on first use; nullptr if there is no memory.
-KeptDecisions* kept_decisions();
+/// Returns the memory of a part of this thread's context, `size` zeros at first; nullptr if there is no memory.
+void* thread_part(ThreadPart part, std::size_t size);
 
-/// Returns this thread's cache for native stacks, made on first use; nullptr if there is no memory.
-where::UnwindCache* unwind_cache();
+/// Returns a part of this thread's context, an object that all zeros are an empty one of; nullptr if there is no
+/// memory.
+template <class T>
+T* thread_part(ThreadPart part) {
+    return static_cast<T*>(thread_part(part, sizeof(T)));
+}
 
 /// The context of the running thread; nullptr: none was made yet.
 __attribute__((tls_model("initial-exec"))) extern constinit thread_local ThreadContext* current_thread_context;

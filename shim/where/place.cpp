@@ -19,6 +19,8 @@ constexpr std::string_view outer_frames = "(outer frames left out)";
 constexpr std::string_view unknown_frames = "(outer frames not known)";
 constexpr std::string_view made_code = "(code made at run time)";
 
+UnwindCache* unwind_cache() { return thread_part<UnwindCache>(ThreadPart::unwind_cache); }
+
 }  // namespace
 
 std::uint64_t place_key(const Settings& in_force) {

@@ -13,8 +13,8 @@
 
 #include "policy/matmul_call.hpp"
 #include "record/events.hpp"
+#include "shim/entry/site.hpp"
 #include "shim/settings/settings.hpp"
-#include "shim/site.hpp"
 #include "shim/where/native/native_stack.hpp"
 #include "shim/where/python/frames.hpp"
 #include "shim/where/python/source_file.hpp"

@@ -6,10 +6,10 @@
 #include <optional>
 
 #include "record/audit.hpp"
-#include "shim/blas/emulate/operand.hpp"
 #include "shim/blas/plan.hpp"
 #include "shim/blas/product.hpp"
 #include "shim/blas/routine.hpp"
+#include "shim/level3/matrix.hpp"
 #include "shim/memory/mapped_memory.hpp"
 #include "shim/settings/settings.hpp"
 

@@ -5,9 +5,9 @@
 #include <optional>
 
 #include "record/audit.hpp"
-#include "shim/blas/emulate/operand.hpp"
 #include "shim/blas/plan.hpp"
 #include "shim/blas/product.hpp"
+#include "shim/level3/matrix.hpp"
 #include "shim/memory/mapped_memory.hpp"
 
 namespace fp32shim::blas {

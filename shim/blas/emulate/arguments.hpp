@@ -2,7 +2,7 @@
 // that fails here is forwarded untouched, and the library reports the error.
 #pragma once
 
-#include "shim/blas/emulate/level3.hpp"
+#include "shim/level3/level3.hpp"
 
 namespace fp32shim::blas {
 

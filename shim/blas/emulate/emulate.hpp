@@ -6,7 +6,8 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "shim/blas/emulate/level3.hpp"
+#include "shim/level3/level3.hpp"
+#include "shim/level3/matrix.hpp"
 
 namespace fp32shim::blas {
 
@@ -22,9 +23,6 @@ enum class OperandRounding : std::uint8_t {
     bf16x9,  ///< three parts, all nine products: cuBLAS's BF16x9
     tf32x3,  ///< two parts in TF32, ties away from zero, three products: CUTLASS's 3xTF32
 };
-
-/// Rounds `count` floats. `from` and `to` are the same or do not overlap; neither needs any alignment.
-using RoundingKernel = void (*)(const float* from, float* to, std::size_t count);
 
 /// Rounds `count` floats at `from` to `to`; both may be one address. NaN stays NaN, infinities stay. Finite values
 /// beyond the largest finite one of the format become infinite, as on the GPU; under tf32_truncate they stay

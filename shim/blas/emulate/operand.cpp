@@ -5,12 +5,6 @@
 namespace fp32shim::blas {
 namespace {
 
-bool transposes(char trans) { return trans == 'T' || trans == 'C'; }
-
-Matrix stored(const Level3& product, const void* data, std::int64_t ld, std::int64_t rows, std::int64_t columns) {
-    return {static_cast<const float*>(data), rows, columns, ld, product.row_major, product.is_complex ? 2 : 1};
-}
-
 /// Returns the leading dimension of a copy with this inner size. Columns start on cache lines, and not all in the
 /// same cache sets, which happens when they are a multiple of 4096 bytes apart. Short columns are packed: padding
 /// them would cost more memory traffic than it saves.
@@ -26,9 +20,6 @@ std::int64_t copy_ld(std::int64_t inner, int width) {
 
 float* writable(const float* copy) { return const_cast<float*>(copy); }
 
-/// Returns true if a triangle has the elements with inner <= outer index (see Matrix), false if those with inner >=.
-bool inner_up_to_outer(const Matrix& matrix, Part part) { return (part == Part::upper) != matrix.row_major; }
-
 /// Writes a symmetric factor's elements at index `outer` and inner indices `range` (along the leading dimension) to
 /// `to`, from their mirror images across the diagonal.
 void mirror(const Factor& factor, IndexRange range, std::int64_t outer, float* to) {
@@ -42,93 +33,6 @@ void mirror(const Factor& factor, IndexRange range, std::int64_t outer, float* t
 }
 
 }  // namespace
-
-IndexRange stored_range(const Matrix& matrix, Part part, std::int64_t outer) {
-    if (part == Part::whole) return {0, matrix.inner()};
-    if (inner_up_to_outer(matrix, part)) return {0, std::min(outer + 1, matrix.inner())};
-    return {std::min(outer, matrix.inner()), matrix.inner()};
-}
-
-Matrix operand_a(const Level3& product) {
-    std::int64_t rows = 0;
-    std::int64_t columns = 0;
-    switch (product.operation) {
-        case Operation::gemm:
-        case Operation::gemmt:
-        case Operation::syrk:
-        case Operation::herk:
-        case Operation::syr2k:
-        case Operation::her2k:
-            rows = product.operation == Operation::gemm ? product.m : product.n;
-            columns = product.k;
-            if (transposes(product.trans_a)) std::swap(rows, columns);
-            break;
-        case Operation::symm:
-        case Operation::hemm:
-        case Operation::trmm:
-        case Operation::trsm:
-            rows = columns = product.side == 'L' ? product.m : product.n;
-            break;
-    }
-    return stored(product, product.a, product.lda, rows, columns);
-}
-
-Matrix operand_b(const Level3& product) {
-    std::int64_t rows = 0;
-    std::int64_t columns = 0;
-    switch (product.operation) {
-        case Operation::gemm:
-        case Operation::gemmt:
-            rows = product.k;
-            columns = product.n;
-            if (transposes(product.trans_b)) std::swap(rows, columns);
-            break;
-        case Operation::syr2k:
-        case Operation::her2k:
-            rows = product.n;
-            columns = product.k;
-            if (transposes(product.trans_a)) std::swap(rows, columns);
-            break;
-        case Operation::symm:
-        case Operation::hemm:
-        case Operation::trmm:
-        case Operation::trsm:
-            rows = product.m;
-            columns = product.n;
-            break;
-        case Operation::syrk:
-        case Operation::herk:
-            return {};
-    }
-    return stored(product, product.b, product.ldb, rows, columns);
-}
-
-Matrix operand_c(const Level3& product) {
-    switch (product.operation) {
-        case Operation::trmm:
-        case Operation::trsm:
-            if (product.c == nullptr) return {};
-            [[fallthrough]];
-        case Operation::gemm:
-        case Operation::symm:
-        case Operation::hemm:
-            return stored(product, product.c, product.ldc, product.m, product.n);
-        default:
-            return stored(product, product.c, product.ldc, product.n, product.n);
-    }
-}
-
-Part part_of_a(const Level3& product) {
-    switch (product.operation) {
-        case Operation::symm:
-        case Operation::hemm:
-        case Operation::trmm:
-        case Operation::trsm:
-            return product.uplo == 'U' ? Part::upper : Part::lower;
-        default:
-            return Part::whole;
-    }
-}
 
 std::size_t copy_bytes(const Matrix& matrix) {
     constexpr std::size_t line = 64;
@@ -156,13 +60,6 @@ Matrix rounded_copy(const Matrix& from, Part part, float* to, RoundingKernel ker
                floats(end - begin));
     }
     return copy;
-}
-
-void round_in_place(const Matrix& matrix, RoundingKernel kernel) {
-    for (std::int64_t outer = 0; outer < matrix.outer(); ++outer) {
-        float* const column = writable(matrix.data + outer * matrix.ld * matrix.width);
-        kernel(column, column, static_cast<std::size_t>(matrix.inner() * matrix.width));
-    }
 }
 
 void set_rounded_a(Level3& call, RoundingKernel kernel, bool is_first, float* to) {

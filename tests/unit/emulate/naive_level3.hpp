@@ -8,7 +8,7 @@
 // touches single elements in the caller's memory, so that guard pages and NaN show every read and write too many.
 #pragma once
 
-#include "shim/blas/emulate/level3.hpp"
+#include "shim/level3/level3.hpp"
 
 namespace fp32shim::tests {
 

@@ -1,5 +1,5 @@
-// Lines of a log against the golden files of schema 1, and their limits: record/events.hpp.
-#include "record/events.hpp"
+// Lines of a log against the golden files of schema 1, and their limits: record/lines/event_lines.hpp.
+#include "record/lines/event_lines.hpp"
 
 #include <gtest/gtest.h>
 

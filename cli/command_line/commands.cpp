@@ -1,4 +1,4 @@
-#include "cli/commands.hpp"
+#include "cli/command_line/commands.hpp"
 
 namespace fp32shim::cli {
 namespace {

@@ -1,14 +1,15 @@
-#include "shim/audit/say_nonfinite.hpp"
+#include "shim/decision/say_nonfinite.hpp"
 
 #include <bit>
 
+#include "record/lines/event_lines.hpp"
 #include "shim/thread/thread_context.hpp"
 #include "shim/where/place.hpp"
 #include "system/line_writer.hpp"
 #include "system/signal_hold.hpp"
 #include "system/stderr_line.hpp"
 
-namespace fp32shim::audit {
+namespace fp32shim {
 namespace {
 
 /// Appends `, |A| < 2^67`, from which a reader sees that the product had to overflow.
@@ -48,4 +49,4 @@ void say_nonfinite(const Site& site, const Settings& in_force, const policy::Mat
     system::stderr_line({buffer.data(), size + words});
 }
 
-}  // namespace fp32shim::audit
+}  // namespace fp32shim

@@ -1,4 +1,4 @@
-#include "shim/loader/dlsym_entries.hpp"
+#include "shim/sites/dlsym_entries.hpp"
 
 #include <atomic>
 

@@ -1,4 +1,4 @@
-#include "shim/cublas/run.hpp"
+#include "shim/cublas/govern/run.hpp"
 
 namespace fp32shim::cublas {
 namespace {

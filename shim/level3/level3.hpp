@@ -4,7 +4,7 @@
 
 #include <cstdint>
 
-#include "shim/table/operation.hpp"
+#include "shim/level3/operation.hpp"
 
 namespace fp32shim::blas {
 

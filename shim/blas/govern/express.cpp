@@ -1,4 +1,4 @@
-#include "shim/blas/express.hpp"
+#include "shim/blas/govern/express.hpp"
 
 #include "shim/blas/decide.hpp"
 #include "shim/blas/plan.hpp"

@@ -1,5 +1,5 @@
-// Compiled without vector registers (invariant 7 of blas/express.hpp): calls nothing that may use them.
-#include "shim/blas/express.hpp"
+// Compiled without vector registers (invariant 7 of blas/govern/express.hpp): calls nothing that may use them.
+#include "shim/blas/govern/express.hpp"
 
 extern "C" void* fp32shim_express(fp32shim::Site* site, const fp32shim::Frame* frame) {
     using namespace fp32shim;

@@ -7,7 +7,7 @@
 
 #include "shim/cublas/library.hpp"
 #include "shim/entry/frame.hpp"
-#include "shim/site.hpp"
+#include "shim/entry/site.hpp"
 
 namespace fp32shim::cublas {
 

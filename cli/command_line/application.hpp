@@ -5,7 +5,7 @@
 #include <memory>
 #include <string>
 
-#include "cli/commands.hpp"
+#include "cli/command_line/commands.hpp"
 
 namespace fp32shim::cli {
 

@@ -29,7 +29,8 @@ using EntryIndex = std::int32_t;
 
 /// The part of a call site that only functions of CPU libraries use.
 struct CpuSite {
-    std::atomic<std::uint64_t> express;   ///< lets calls be counted without a decision, see blas/express.hpp; 0: none
+    std::atomic<std::uint64_t>
+        express;  ///< lets calls be counted without a decision, see blas/govern/express.hpp; 0: none
     std::atomic<IntegerWidth> width;      ///< integer width of the provider; probed at the first governed call
     std::atomic<std::uint64_t> decision;  ///< a KeptDecision for all calls of the site; 0: none
     void* gemm;                           ///< the provider's gemm in the function's NameForm; nullptr: it has none

@@ -28,8 +28,8 @@
 #include "policy/decide.hpp"
 #include "record/write/writer.hpp"
 #include "shim/entry/gate.hpp"
+#include "shim/entry/site.hpp"
 #include "shim/settings/settings.hpp"
-#include "shim/site.hpp"
 #include "shim/thread/running.hpp"
 #include "shim/thread/thread_context.hpp"
 

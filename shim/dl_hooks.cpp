@@ -8,7 +8,6 @@
 
 #include <atomic>
 
-#include "shim/loader/dlsym_entries.hpp"
 #include "shim/loader/elf/objects.hpp"
 #include "shim/loader/elf/readers.hpp"
 #include "shim/loader/loaded_files.hpp"
@@ -17,6 +16,7 @@
 #include "shim/loader/provider.hpp"
 #include "shim/settings/read_settings.hpp"
 #include "shim/settings/settings.hpp"
+#include "shim/sites/dlsym_entries.hpp"
 #include "shim/sites/find_site.hpp"
 #include "shim/table/functions.hpp"
 #include "shim/where/python/interpreter.hpp"
@@ -39,25 +39,6 @@ void* fp32shim_answer_dlvsym(void* handle, const char* name, const char* version
 }
 
 namespace fp32shim {
-
-/// Searches first the objects after this library in the loader's list, so that the dlsym of a GPU-sharing layer there
-/// stays in use; then those before it, where the C library is if this library was opened later.
-ElfW(Addr) next_definition(std::string_view name) {
-    const link_map* own = elf::own_object();
-    const auto search = [&](const link_map* begin, const link_map* end) -> ElfW(Addr) {
-        for (const link_map* map = begin; map != end; map = map->l_next) {
-            if (map == own) continue;
-            const elf::Object object = elf::read_object(map);
-            if (const ElfW(Sym)* symbol = elf::find_definition(object, name, {}))
-                return elf::address_of(object, *symbol);
-        }
-        return 0;
-    };
-    if (own != nullptr) {
-        if (const ElfW(Addr) found = search(own->l_next, nullptr)) return found;
-    }
-    return search(elf::first_object(), own);
-}
 
 namespace {
 

@@ -2,7 +2,7 @@
 // Each (function, address) gets an entry point of its own, so that two libraries keep two pointers.
 #pragma once
 
-#include "shim/site.hpp"
+#include "shim/entry/site.hpp"
 #include "shim/table/functions.hpp"
 
 namespace fp32shim {

@@ -2,8 +2,8 @@
 #pragma once
 
 #include "shim/entry/gate.hpp"
+#include "shim/entry/site.hpp"
 #include "shim/settings/settings.hpp"
-#include "shim/site.hpp"
 
 namespace fp32shim::blas {
 

@@ -1,6 +1,6 @@
-#include "shim/cublas/express.hpp"
+#include "shim/cublas/govern/express.hpp"
 
-#include "shim/cublas/run.hpp"
+#include "shim/cublas/govern/run.hpp"
 #include "shim/entry/gate.hpp"
 #include "shim/thread/running.hpp"
 #include "shim/thread/thread_context.hpp"

@@ -1,4 +1,4 @@
-#include "cli/run/settings_in_force.hpp"
+#include "cli/recordings/settings_in_force.hpp"
 
 #include <algorithm>
 

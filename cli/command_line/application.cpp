@@ -1,4 +1,4 @@
-#include "cli/application.hpp"
+#include "cli/command_line/application.hpp"
 
 #include <fmt/format.h>
 
@@ -7,8 +7,8 @@
 #include <string_view>
 #include <utility>
 
-#include "cli/commands.hpp"
-#include "cli/options.hpp"
+#include "cli/command_line/commands.hpp"
+#include "cli/command_line/options.hpp"
 
 namespace fp32shim::cli {
 namespace {

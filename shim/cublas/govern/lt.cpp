@@ -1,4 +1,4 @@
-#include "shim/cublas/lt.hpp"
+#include "shim/cublas/govern/lt.hpp"
 
 #include <algorithm>
 #include <atomic>
@@ -8,11 +8,11 @@
 
 #include "shim/cublas/arguments.hpp"
 #include "shim/cublas/audit/run_audited.hpp"
+#include "shim/cublas/govern/lt_search.hpp"
+#include "shim/cublas/govern/run.hpp"
 #include "shim/cublas/lt_algorithms.hpp"
 #include "shim/cublas/lt_arguments.hpp"
 #include "shim/cublas/lt_descriptor.hpp"
-#include "shim/cublas/lt_search.hpp"
-#include "shim/cublas/run.hpp"
 #include "shim/cublas/torch_guard.hpp"
 #include "shim/thread/running.hpp"
 #include "system/hash.hpp"

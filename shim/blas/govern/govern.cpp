@@ -1,4 +1,4 @@
-#include "shim/blas/govern.hpp"
+#include "shim/blas/govern/govern.hpp"
 
 #include <cerrno>
 #include <optional>
@@ -6,18 +6,18 @@
 
 #include "shim/audit/float_environment.hpp"
 #include "shim/audit/groups.hpp"
-#include "shim/audit/say_nonfinite.hpp"
 #include "shim/blas/audit/audit.hpp"
 #include "shim/blas/audit/nonfinite.hpp"
 #include "shim/blas/decide.hpp"
 #include "shim/blas/emulate/arguments.hpp"
-#include "shim/blas/express.hpp"
 #include "shim/blas/fingerprint/fingerprint_call.hpp"
+#include "shim/blas/govern/express.hpp"
 #include "shim/blas/integer_width.hpp"
 #include "shim/blas/plan.hpp"
 #include "shim/blas/routine.hpp"
 #include "shim/blas/treat.hpp"
 #include "shim/decision/record_call.hpp"
+#include "shim/decision/say_nonfinite.hpp"
 #include "shim/thread/thread_context.hpp"
 #include "system/line_writer.hpp"
 #include "system/stderr_line.hpp"
@@ -120,7 +120,7 @@ struct Looks {
     const auto fingerprint = looks.fingerprints ? fingerprint_call(site, frame, product) : std::nullopt;
     const FoundInResult found{std::span(audits, count), fingerprint ? &*fingerprint : nullptr};
     if (in_force.logs()) record_call(site, in_force, product.call, verdict.decision, plan, &time, {}, &found);
-    if (is_first) audit::say_nonfinite(site, in_force, product.call, verdict.decision, plan, *nonfinite);
+    if (is_first) say_nonfinite(site, in_force, product.call, verdict.decision, plan, *nonfinite);
     return value;
 }
 

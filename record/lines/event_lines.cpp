@@ -1,0 +1,51 @@
+#include "record/lines/event_lines.hpp"
+
+namespace fp32shim::record {
+
+// The numbers below bound the values, in bytes between the quotes. The longest line stays within line_limit: the
+// tests fill every value.
+
+std::size_t format_start(const StartEvent& event, const ProcessFacts& facts, const Moment& moment,
+                         std::span<char> out) {
+    JsonLine line(out);
+    write_common_fields(line, "start", facts, moment);
+    line.string("version", event.version, 64)
+        .string("policy_name", event.policy_name, 256)
+        .string("policy_revision", event.policy_revision, 128)
+        .string("policy_sha256", event.policy_sha256, 64)
+        .code("default_precision", event.default_precision)
+        .code("floor", event.floor)
+        .code("cpu_mode", event.cpu_mode)
+        .code("tf32_rounding", event.tf32_rounding)
+        .code("log_level", event.log_level)
+        .string("where", to_string(event.where), 64)
+        .code("job_id_from", std::string_view(facts.job_id_from))
+        .code("rank_from", std::string_view(facts.rank_from))
+        .integer("forked_from", facts.forked_from == 0 ? std::nullopt : std::optional(facts.forked_from))
+        .string("command", facts.command, 2048);
+    return line.finish();
+}
+
+void write_decision_fields(JsonLine& line, const DecisionEvent& event) {
+#define DECISION_FIELD(key, member, kind, ...) line.kind(#key, event.member __VA_OPT__(, ) __VA_ARGS__);
+#define CALL_FIELD DECISION_FIELD
+#include "record/decision_fields.def"
+}
+
+std::size_t format_decision(const DecisionEvent& event, const ProcessFacts& facts, const Moment& moment,
+                            std::span<char> out) {
+    JsonLine line(out);
+    write_common_fields(line, "decision", facts, moment);
+    write_decision_fields(line, event);
+    return line.finish();
+}
+
+std::size_t format_error(const ErrorEvent& event, const ProcessFacts& facts, const Moment& moment,
+                         std::span<char> out) {
+    JsonLine line(out);
+    write_common_fields(line, "error", facts, moment);
+    line.code("code", event.code).string("detail", event.detail, 2048).size("dropped", event.dropped);
+    return line.finish();
+}
+
+}  // namespace fp32shim::record

@@ -1,0 +1,54 @@
+// Events as lines: of JSON, and in words. The formatters are pure: they write nothing but their arguments.
+#pragma once
+
+#include <cstddef>
+#include <span>
+#include <string_view>
+
+#include "record/events.hpp"
+#include "record/lines/json_line.hpp"
+
+namespace fp32shim::record {
+
+/// Version of the log's format. It grows when a key is removed or changes its meaning, not with new keys or codes.
+inline constexpr int log_schema = 1;
+
+/// Longest line in bytes, its line feed included. A line with the line feed that DecisionLog may put before it has at
+/// most 4096 bytes: PIPE_BUF, up to which a write to a pipe is atomic.
+inline constexpr std::size_t line_limit = 4095;
+
+/// Write one JSON object and a line feed to `out`, and return their size, at most line_limit; 0: `out` is too small.
+/// line_limit bytes always suffice. Long values are truncated (docs/log-format.md, "Cut values"). Thread-safe,
+/// allocate nothing.
+std::size_t format_start(const StartEvent& event, const ProcessFacts& facts, const Moment& moment,
+                         std::span<char> out);
+std::size_t format_decision(const DecisionEvent& event, const ProcessFacts& facts, const Moment& moment,
+                            std::span<char> out);
+std::size_t format_error(const ErrorEvent& event, const ProcessFacts& facts, const Moment& moment,
+                         std::span<char> out);
+
+/// Writes a decision in words, for `FP32_MATMUL_LOG=stderr`, without `fp32shim: ` and line feed: `cblas_sgemm
+/// 128x128x128 NT float32 from libfoo.so -> libopenblas.so.0: high (environment) -> tf32 by rounding operands`.
+/// Writes at most 1600 bytes and returns a view of them. Thread-safe, allocates nothing.
+std::string_view format_decision_text(const DecisionEvent& event, std::span<char> out);
+
+/// Writes the keys that every event begins with. `Line` is a JsonLine, or has its members that take a key and a
+/// value.
+template <class Line>
+void write_common_fields(Line& line, std::string_view event, const ProcessFacts& facts, const Moment& moment) {
+    line.code("event", event)
+        .integer("schema", log_schema)
+        .utc_time("time", moment.time_ns)
+        .integer("time_ns", moment.time_ns)
+        .string("host", facts.host, 128)
+        .string("job_id", facts.job_id, 128)
+        .size("rank", facts.rank)
+        .integer("pid", moment.pid)
+        .size("tid", moment.tid)
+        .string("executable", facts.executable, 512);
+}
+
+/// Writes the keys of a decision, which follow those of write_common_fields().
+void write_decision_fields(JsonLine& line, const DecisionEvent& event);
+
+}  // namespace fp32shim::record

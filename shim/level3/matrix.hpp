@@ -1,0 +1,56 @@
+// The operands of a product in memory. Sizes are in elements of the product's dtype; a complex element is two floats.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "shim/level3/level3.hpp"
+
+namespace fp32shim::blas {
+
+/// A matrix in memory. Element (inner i, outer j) is at data + (i + j * ld) * width: `inner` runs along the leading
+/// dimension, over rows in column-major order and over columns in row-major order.
+struct Matrix {
+    const float* data = nullptr;
+    std::int64_t rows = 0;
+    std::int64_t columns = 0;
+    std::int64_t ld = 0;
+    bool row_major = false;
+    int width = 1;  ///< floats per element
+
+    std::int64_t inner() const { return row_major ? columns : rows; }
+    std::int64_t outer() const { return row_major ? rows : columns; }
+    const float* at(std::int64_t row, std::int64_t column) const {
+        return data + (row_major ? row * ld + column : row + column * ld) * width;
+    }
+    Matrix block(std::int64_t row, std::int64_t column, std::int64_t row_count, std::int64_t column_count) const {
+        return {at(row, column), row_count, column_count, ld, row_major, width};
+    }
+    bool operator==(const Matrix&) const = default;
+};
+
+/// Returns A, B or C as stored, before op(). Empty: B of syrk and herk, C of an in-place trmm or trsm.
+Matrix operand_a(const Level3& product);
+Matrix operand_b(const Level3& product);
+Matrix operand_c(const Level3& product);
+
+/// The part of a square operand that the routine reads.
+enum class Part : std::uint8_t { whole, upper, lower };
+Part part_of_a(const Level3& product);
+
+/// Indices from `begin` to before `end`.
+struct IndexRange {
+    std::int64_t begin;
+    std::int64_t end;
+};
+
+/// Returns the inner indices of the elements that `part` has at an outer index.
+IndexRange stored_range(const Matrix& matrix, Part part, std::int64_t outer);
+
+/// Rounds `count` floats. `from` and `to` are the same or do not overlap; neither needs any alignment.
+using RoundingKernel = void (*)(const float* from, float* to, std::size_t count);
+
+/// Rounds each element of a matrix where it lies.
+void round_in_place(const Matrix& matrix, RoundingKernel kernel);
+
+}  // namespace fp32shim::blas

@@ -1,0 +1,26 @@
+#include "shim/loader/next_definition.hpp"
+
+#include "shim/loader/elf/objects.hpp"
+
+namespace fp32shim {
+
+/// Searches first the objects after this library in the loader's list, so that the dlsym of a GPU-sharing layer there
+/// stays in use; then those before it, where the C library is if this library was opened later.
+ElfW(Addr) next_definition(std::string_view name) {
+    const link_map* own = elf::own_object();
+    const auto search = [&](const link_map* begin, const link_map* end) -> ElfW(Addr) {
+        for (const link_map* map = begin; map != end; map = map->l_next) {
+            if (map == own) continue;
+            const elf::Object object = elf::read_object(map);
+            if (const ElfW(Sym)* symbol = elf::find_definition(object, name, {}))
+                return elf::address_of(object, *symbol);
+        }
+        return 0;
+    };
+    if (own != nullptr) {
+        if (const ElfW(Addr) found = search(own->l_next, nullptr)) return found;
+    }
+    return search(elf::first_object(), own);
+}
+
+}  // namespace fp32shim
