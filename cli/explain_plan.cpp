@@ -15,31 +15,14 @@ namespace {
 using policy::Applied;
 
 std::string_view format_words(Applied applied, policy::Device device) {
-    const bool on_cpu = device == policy::Device::cpu;
+    const bool is_on_cpu = device == policy::Device::cpu;
     switch (applied) {
-        case Applied::tf32:
-            return on_cpu ? "operands are rounded to TF32 first" : "cuBLAS may use TF32";
-        case Applied::bf16:
-            return on_cpu ? "operands are rounded to BF16 first" : "cuBLAS may use BF16";
-        case Applied::fp16:
-            return "cuBLAS may use FP16";
-        case Applied::bf16x9:
-            return on_cpu ? "operands are split into three BF16 parts, and all nine products summed"
-                          : "cuBLAS may compute float32 from nine BF16 products";
-        case Applied::bf16x2:
-            return "operands are split into two BF16 parts, and three products summed";
-        case Applied::bf16x3:
-            return "operands are split into three BF16 parts, and six products summed";
-        case Applied::tf32x3:
-            return "operands are split into two TF32 parts, and three products summed";
-        case Applied::xf32:
-            return "operands are cut off to TF32 first";
-        case Applied::fp32:
-            return on_cpu ? "as called, which is float32 on the CPU" : "float32";
-        case Applied::unchanged:
-            break;
+#define EXPLAINED(format, on_cpu, on_gpu) \
+    case Applied::format:                 \
+        return is_on_cpu ? on_cpu : on_gpu;
+#include "policy/formats.def"
     }
-    return "counted, and never altered";
+    return {};
 }
 
 // ---- the CPU -----------------------------------------------------------------------------------------------------

@@ -55,29 +55,31 @@ Precision clamp(Precision wanted, Floor floor, bool allow_bf16x9) {
     return floor == Floor::bf16x9 && allow_bf16x9 ? Precision::bf16x9 : Precision::highest;
 }
 
-/// Returns the precision that takes the place of one whose format no GPU has. cuBLAS has no format between TF32 and
-/// BF16x9; the nearest one that is no less exact everywhere is FP32. XF32 is TF32, rounded less well.
-DeviceDecision nearest_on_cuda(Precision wanted) {
-    switch (wanted) {
-        case Precision::xf32:
-            return {Precision::high, Reason::no_such_format};
-        case Precision::bf16x2:
-        case Precision::bf16x3:
-        case Precision::tf32x3:
-            return {Precision::highest, Reason::no_such_format};
+/// Returns the precision that asks for a format; `highest` where none does.
+Precision precision_for(Applied format) {
+    switch (format) {
+#define PRECISION(number, name, format) \
+    case Applied::format:               \
+        return Precision::name;
+#define RULE_PRECISION(number, name, format) PRECISION(number, name, format)
+#include "policy/formats.def"
         default:
-            return {wanted, Reason::as_requested};
+            return Precision::highest;
     }
 }
 
 DeviceDecision on_cuda(Precision wanted, const MatmulCall& call, const Policy& policy) {
-    const DeviceDecision nearest = nearest_on_cuda(wanted);
-    const bool needs_tf32 = nearest.precision == Precision::high || nearest.precision == Precision::medium;
-    if (needs_tf32 && !has_tf32(call, policy)) return {Precision::highest, Reason::compute_capability};
-    // cuBLAS emulates FP32 by BF16x9 on Blackwell's data-centre parts (10.0 and 10.3) only.
-    const bool has_bf16x9 = call.compute_capability == 100 || call.compute_capability == 103;
-    if (wanted == Precision::bf16x9 && !has_bf16x9) return {Precision::highest, Reason::bf16x9_unavailable};
-    return nearest;
+    const std::optional<Applied> format = format_of(wanted);
+    if (!format) return {wanted, Reason::as_requested};
+    const Applied nearest = nearest_on_gpu(*format);
+    const Reason reason = nearest == *format ? Reason::as_requested : Reason::no_such_format;
+    if (nearest == Applied::fp32) return {Precision::highest, reason};
+    if (nearest == Applied::bf16x9) {
+        if (!gpu_has(nearest, call.compute_capability)) return {Precision::highest, Reason::bf16x9_unavailable};
+    } else if (!has_tf32(call, policy)) {
+        return {Precision::highest, Reason::compute_capability};
+    }
+    return {precision_for(nearest), reason};
 }
 
 /// Returns what the CPU can run: `native`, which is FP32 there, for `highest` and every unavailable precision.

@@ -105,7 +105,10 @@ struct WhereSet {
 };
 
 /// Formats that an audit can compare: what is tested, and what it is tested against.
-enum class AuditFormat : std::uint8_t { fp32, tf32, bf16, fp64, bf16x2, bf16x3, bf16x9, tf32x3, xf32 };
+enum class AuditFormat : std::uint8_t {
+#define AUDITED(number, name) name = (number),
+#include "policy/formats.def"
+};
 
 enum class AuditAction : std::uint8_t { log, pin };
 

@@ -36,6 +36,24 @@ constexpr bool are_numbered_from_0() {
 }
 static_assert(are_numbered_from_0(), "policy/reasons.def skips or repeats a number");
 
+constexpr Floor floors_met[] = {
+#define FORMAT(number, name, floor, ...) Floor::floor,
+#include "policy/formats.def"
+};
+static_assert(std::ranges::is_sorted(floors_met, std::ranges::greater()),
+              "policy/formats.def goes from the most exact format to the loosest");
+static_assert(std::ranges::is_sorted(floor_words, {}, &Word<Floor>::value),
+              "floors in policy/formats.def go from the strictest, of the greatest number, to the loosest");
+
+constexpr Applied formats_asked_for[] = {
+#define PRECISION(number, name, format) Applied::format,
+#define RULE_PRECISION(number, name, format) Applied::format,
+#include "policy/formats.def"
+};
+static_assert(std::ranges::all_of(formats_asked_for,
+                                  [](Applied format) { return format == Applied::fp32 || has_preview(format); }),
+              "decide() takes a CPU to preview all formats below FP32 that a precision asks for");
+
 /// Returns the words of a reason; empty ones for a reason that only a newer version of fp32shim has.
 constexpr ReasonWords words_of(Reason reason) {
     const auto number = static_cast<std::size_t>(reason);
@@ -46,46 +64,13 @@ constexpr ReasonWords words_of(Reason reason) {
 
 std::optional<Applied> format_of(Precision precision) {
     switch (precision) {
-        case Precision::highest:
-            return Applied::fp32;
-        case Precision::high:
-            return Applied::tf32;
-        case Precision::medium:
-            return Applied::bf16;
-        case Precision::bf16x9:
-            return Applied::bf16x9;
-        case Precision::bf16x2:
-            return Applied::bf16x2;
-        case Precision::bf16x3:
-            return Applied::bf16x3;
-        case Precision::tf32x3:
-            return Applied::tf32x3;
-        case Precision::xf32:
-            return Applied::xf32;
+#define PRECISION(number, name, format) \
+    case Precision::name:               \
+        return Applied::format;
+#define RULE_PRECISION(number, name, format) PRECISION(number, name, format)
+#include "policy/formats.def"
         case Precision::native:
         case Precision::automatic:
-            break;
-    }
-    return std::nullopt;
-}
-
-std::optional<Floor> floor_met_by(Applied format) {
-    switch (format) {
-        case Applied::fp32:
-            return Floor::fp32;
-        case Applied::bf16x9:
-            return Floor::bf16x9;
-        case Applied::tf32:
-        case Applied::xf32:
-        case Applied::bf16x2:
-        case Applied::bf16x3:
-        case Applied::tf32x3:
-            return Floor::tf32;
-        case Applied::bf16:
-            return Floor::bf16;
-        case Applied::fp16:
-            return Floor::fp16;
-        case Applied::unchanged:
             break;
     }
     return std::nullopt;

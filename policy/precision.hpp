@@ -9,38 +9,29 @@
 
 namespace fp32shim::policy {
 
-/// Precision that a user asks for (`requested`).
+/// Precision that a user asks for (`requested`): one of the table, or one that asks for no format.
 enum class Precision : std::uint8_t {
-    native,     ///< the call as the program made it
-    highest,    ///< full FP32; aliases `ieee`, `fp32`
-    high,       ///< TF32; alias `tf32`
-    medium,     ///< BF16; alias `bf16`
-    automatic,  ///< `auto`: TF32 if the GPU, or emulation on the CPU, has it, else native
-    // Allowed in rules only:
-    bf16x9,  ///< FP32 accuracy from nine BF16 products
-    bf16x2,  ///< operands as sums of two BF16 numbers, three products
-    bf16x3,  ///< operands as sums of three BF16 numbers, six products
-    tf32x3,  ///< operands as sums of two TF32 numbers, three products
-    xf32,    ///< TF32 by cutting bits off
+    native = 0,     ///< the call as the program made it
+    automatic = 4,  ///< `auto`: TF32 if the GPU, or emulation on the CPU, has it, else native
+#define PRECISION(number, name, format) name = (number),
+#define RULE_PRECISION(number, name, format) name = (number),
+#include "policy/formats.def"
 };
 
 /// Number format: the lowest, by the order of Floor, that the executed call let the library use (`applied` in logs).
+/// `unchanged`: only forwarded by the shim, which cannot know the format.
 enum class Applied : std::uint8_t {
-    fp32,
-    tf32,
-    bf16,
-    fp16,
-    bf16x9,
-    unchanged,  ///< only forwarded by the shim, which cannot know the format
-    bf16x2,
-    bf16x3,
-    tf32x3,
-    xf32,
+#define FORMAT(number, name, ...) name = (number),
+#include "policy/formats.def"
 };
 
-/// Lowest allowed format, in this order from loose to strict: `fp16` < `bf16` < `tf32` < `bf16x9` < `fp32`. Formats
-/// without a floor of their own meet one of these: floor_met_by.
-enum class Floor : std::uint8_t { none, fp16, bf16, tf32, bf16x9, fp32 };
+/// Lowest allowed format: the greater, the stricter. Formats without a floor of their own meet one of these:
+/// floor_met_by.
+enum class Floor : std::uint8_t {
+    none = 0,
+#define FLOOR(number, name) name = (number),
+#include "policy/formats.def"
+};
 
 /// Treatment of products on the CPU for which a precision below FP32 is asked.
 enum class CpuMode : std::uint8_t { off, emulate, accelerate };
@@ -69,9 +60,50 @@ inline constexpr std::size_t reason_count =
 
 /// Returns the format that a precision asks for; nullopt for `native` and `auto`, which ask for none.
 std::optional<Applied> format_of(Precision precision);
-/// Returns the strictest floor that a format meets; nullopt for `unchanged`. Between TF32 and FP32 only BF16x9 meets
-/// more than the floor `tf32`: the others leave products of parts out, so that their accuracy depends on the data.
-std::optional<Floor> floor_met_by(Applied format);
+/// Returns true if emulation on the CPU previews a format.
+constexpr bool has_preview(Applied format) {
+    switch (format) {
+#define PREVIEW(format, ...) case Applied::format:
+#include "policy/formats.def"
+        return true;
+        default:
+            return false;
+    }
+}
+
+/// Returns the strictest floor that a format meets; nullopt for `unchanged`.
+constexpr std::optional<Floor> floor_met_by(Applied format) {
+    constexpr auto met = [](Floor floor) { return floor == Floor::none ? std::nullopt : std::optional(floor); };
+    switch (format) {
+#define FORMAT(number, name, floor, ...) \
+    case Applied::name:                  \
+        return met(Floor::floor);
+#include "policy/formats.def"
+    }
+    return std::nullopt;
+}
+
+/// Returns the format that takes the place of one on GPUs; itself if some GPU has it.
+constexpr Applied nearest_on_gpu(Applied format) {
+    switch (format) {
+#define FORMAT(number, name, floor, gpus, on_gpu) \
+    case Applied::name:                           \
+        return Applied::on_gpu;
+#include "policy/formats.def"
+    }
+    return format;
+}
+
+/// Returns true if GPUs of a compute capability, 10·major + minor, compute in a format.
+constexpr bool gpu_has(Applied format, std::int32_t capability) {
+    switch (format) {
+#define FORMAT(number, name, floor, gpus, on_gpu) \
+    case Applied::name:                           \
+        return gpus;
+#include "policy/formats.def"
+    }
+    return false;
+}
 
 std::optional<Precision> parse_precision(std::string_view text);
 std::optional<Floor> parse_floor(std::string_view text);

@@ -2,6 +2,9 @@
 // later ones are aliases. Parsing ignores case.
 #pragma once
 
+#include <algorithm>
+#include <array>
+#include <iterator>
 #include <optional>
 #include <span>
 #include <string_view>
@@ -18,32 +21,45 @@ struct Word {
     T value;
 };
 
+/// Words of precisions that are for rules only.
+inline constexpr Word<Precision> rule_precision_words[] = {
+#define RULE_PRECISION(number, name, format) {#name, Precision::name},
+#include "policy/formats.def"
+};
+
 inline constexpr Word<Precision> precision_words[] = {
-    {"native", Precision::native}, {"highest", Precision::highest}, {"high", Precision::high},
-    {"medium", Precision::medium}, {"auto", Precision::automatic},  {"ieee", Precision::highest},
-    {"fp32", Precision::highest},  {"tf32", Precision::high},       {"bf16", Precision::medium},
-    {"bf16x9", Precision::bf16x9}, {"bf16x3", Precision::bf16x3},   {"bf16x2", Precision::bf16x2},
-    {"tf32x3", Precision::tf32x3}, {"xf32", Precision::xf32},
+    {"native", Precision::native},
+#define PRECISION(number, name, format) {#name, Precision::name},
+#include "policy/formats.def"
+    {"auto", Precision::automatic},
+#define ALIAS(word, precision) {word, Precision::precision},
+#include "policy/formats.def"
+#define RULE_PRECISION(number, name, format) {#name, Precision::name},
+#include "policy/formats.def"
 };
 
-/// Words of precisions that are for rules only: the last ones.
-inline constexpr std::span<const Word<Precision>> rule_precision_words = std::span(precision_words).last(5);
-
-/// Words of a default precision: all others.
+/// Words of a default precision: all but the last ones, which are for rules only.
 inline constexpr std::span<const Word<Precision>> default_precision_words =
-    std::span(precision_words).first(std::size(precision_words) - rule_precision_words.size());
+    std::span(precision_words).first(std::size(precision_words) - std::size(rule_precision_words));
 
+/// Words of the formats, from the most exact to the loosest; then `unchanged`.
 inline constexpr Word<Applied> applied_words[] = {
-    {"fp32", Applied::fp32},     {"tf32", Applied::tf32},     {"bf16", Applied::bf16},
-    {"fp16", Applied::fp16},     {"bf16x9", Applied::bf16x9}, {"unchanged", Applied::unchanged},
-    {"bf16x2", Applied::bf16x2}, {"bf16x3", Applied::bf16x3}, {"tf32x3", Applied::tf32x3},
-    {"xf32", Applied::xf32},
+#define FORMAT(number, name, ...) {#name, Applied::name},
+#include "policy/formats.def"
 };
 
-inline constexpr Word<Floor> floor_words[] = {
-    {"none", Floor::none}, {"fp16", Floor::fp16},     {"bf16", Floor::bf16},
-    {"tf32", Floor::tf32}, {"bf16x9", Floor::bf16x9}, {"fp32", Floor::fp32},
+/// Words of the floors, from the strictest to the loosest; `none` is not among them.
+inline constexpr Word<Floor> strict_floor_words[] = {
+#define FLOOR(number, name) {#name, Floor::name},
+#include "policy/formats.def"
 };
+
+/// Words of all floors, from loose to strict.
+inline constexpr auto floor_words = [] {
+    std::array<Word<Floor>, std::size(strict_floor_words) + 1> words{{{"none", Floor::none}}};
+    std::reverse_copy(std::begin(strict_floor_words), std::end(strict_floor_words), words.begin() + 1);
+    return words;
+}();
 
 inline constexpr Word<CpuMode> cpu_mode_words[] = {
     {"off", CpuMode::off}, {"emulate", CpuMode::emulate}, {"accelerate", CpuMode::accelerate}};
@@ -77,13 +93,17 @@ inline constexpr Word<Where> where_words[] = {
 };
 
 inline constexpr Word<AuditFormat> audit_format_words[] = {
-    {"fp32", AuditFormat::fp32},     {"tf32", AuditFormat::tf32},     {"bf16", AuditFormat::bf16},
-    {"bf16x2", AuditFormat::bf16x2}, {"bf16x3", AuditFormat::bf16x3}, {"bf16x9", AuditFormat::bf16x9},
-    {"tf32x3", AuditFormat::tf32x3}, {"xf32", AuditFormat::xf32},     {"fp64", AuditFormat::fp64},
+#define AUDITED(number, name) {#name, AuditFormat::name},
+#include "policy/formats.def"
 };
 
 /// Words of `[audit] against`: all formats but fp32.
-inline constexpr std::span<const Word<AuditFormat>> audit_against_words = std::span(audit_format_words).subspan(1);
+inline constexpr auto audit_against_words = [] {
+    std::array<Word<AuditFormat>, std::size(audit_format_words) - 1> words{};
+    std::copy_if(std::begin(audit_format_words), std::end(audit_format_words), words.begin(),
+                 [](const Word<AuditFormat>& word) { return word.value != AuditFormat::fp32; });
+    return words;
+}();
 
 inline constexpr Word<Metric> metric_words[] = {{"norm", Metric::norm},
                                                 {"max", Metric::max},

@@ -8,6 +8,7 @@
 #include "cli/output/terminal.hpp"
 #include "policy/conditions.hpp"
 #include "policy/load.hpp"
+#include "policy/words.hpp"
 #include "system/inline_text.hpp"
 
 namespace fp32shim::cli {
@@ -88,8 +89,9 @@ void Filter::declare(CLI::App& app) {
             ->type_name(key.type)
             ->group("Which calls");
     }
-    add_choice(app, "--ran-below", ran_below_text_, {"fp32", "bf16x9", "tf32", "bf16"},
-               "Only calls that ran below that format")
+    std::vector<std::string_view> floors = policy::texts_of(policy::strict_floor_words);
+    floors.pop_back();  // nothing runs below the loosest
+    add_choice(app, "--ran-below", ran_below_text_, floors, "Only calls that ran below that format")
         ->group("Which calls");
 }
 

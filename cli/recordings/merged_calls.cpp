@@ -12,6 +12,7 @@
 #include "cli/recordings/filter.hpp"
 #include "cli/recordings/row_groups.hpp"
 #include "policy/conditions.hpp"
+#include "policy/words.hpp"
 #include "system/hash.hpp"
 
 namespace fp32shim::cli {
@@ -275,9 +276,7 @@ std::uint64_t MergedCalls::calls_without_row() const {
 
 std::vector<std::pair<std::string, Share>> MergedCalls::by_format() const {
     std::vector<std::pair<std::string, Share>> result;
-    for (const char* format :
-         {"fp32", "bf16x9", "tf32x3", "bf16x3", "bf16x2", "tf32", "xf32", "bf16", "fp16", "unchanged"})
-        result.emplace_back(format, Share());
+    for (const auto& [format, applied] : policy::applied_words) result.emplace_back(format, Share());
     result.emplace_back("unknown", Share());
     for (const MergedRow& row : rows_) {
         const auto place = std::find_if(result.begin(), result.end() - 1,

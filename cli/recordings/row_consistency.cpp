@@ -4,7 +4,7 @@
 
 #include <string_view>
 
-#include "policy/precision.hpp"
+#include "policy/words.hpp"
 
 namespace fp32shim::cli {
 namespace {
@@ -24,7 +24,8 @@ std::string contradiction_in(const MergedRow& row) {
     if (row.how.empty() || row.reason.empty() || row.requested.empty() || row.applied.empty())
         return "it has a code that this version does not know";
     const bool is_on_cpu = row.device == "cpu";
-    if (row.how == "round_operands" && (row.applied == "fp32" || row.applied == "fp16" || row.applied == "unchanged"))
+    const auto applied = policy::parse_word(policy::applied_words, std::string_view(row.applied));
+    if (row.how == "round_operands" && applied && !policy::has_preview(*applied))
         return fmt::format("its operands were rounded (how {}), but applied is {}", row.how, row.applied);
     if (is_on_cpu ? row.how == "compute_type" || row.how == "math_mode"
                   : row.how == "round_operands" || row.how == "one_by_one")

@@ -22,6 +22,7 @@
 #include "cli/recordings/process_text.hpp"
 #include "cli/recordings/recordings.hpp"
 #include "cli/replay/formats.hpp"
+#include "policy/quantity.hpp"
 #include "system/inline_text.hpp"
 
 namespace fp32shim::cli {
@@ -85,9 +86,10 @@ const RecordedLibrary* library_of(const ProductKind& kind, const Libraries& libr
 
 /// Returns the formats that a GPU has, the strictest first.
 std::vector<policy::Applied> formats_of(const Gpu& gpu) {
-    using policy::Applied;
-    if (gpu.compute_capability.empty() || std::stod(gpu.compute_capability) < 8) return {Applied::fp32};
-    return {Applied::fp32, Applied::tf32, Applied::bf16};
+    const std::int32_t capability = policy::parse_compute_capability(gpu.compute_capability).value_or(0);
+    std::vector<policy::Applied> formats = {policy::Applied::fp32, policy::Applied::tf32, policy::Applied::bf16};
+    std::erase_if(formats, [=](policy::Applied format) { return !policy::gpu_has(format, capability); });
+    return formats;
 }
 
 /// Returns the measurements to make of a kind; without any, sets the reason.

@@ -2,11 +2,15 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <iterator>
 #include <map>
 #include <random>
+#include <span>
 #include <utility>
 
 #include "cli/output/json.hpp"
+#include "policy/words.hpp"
 #include "system/limited_text.hpp"
 
 // Defined in report/page/embedded.S.
@@ -67,6 +71,40 @@ std::string_view between(const char* begin, const char* end) {
     return {begin, static_cast<std::size_t>(end - begin)};
 }
 
+/// A number format as pages draw it.
+struct DrawnFormat {
+    std::string_view name, light, dark, shape;
+};
+constexpr DrawnFormat drawn_formats[] = {
+#define DRAWN(format, light, dark, shape) {#format, light, dark, shape},
+#include "policy/formats.def"
+};
+static_assert(std::ranges::equal(policy::applied_words,
+                                 std::span(drawn_formats).first<std::size(drawn_formats) - 1>(), {},
+                                 &policy::Word<policy::Applied>::text, &DrawnFormat::name) &&
+              drawn_formats[std::size(drawn_formats) - 1].name == "unknown");
+
+/// Returns the colours of the formats, as variables of CSS and as swatches.
+std::string format_style() {
+    std::string light, dark, swatches;
+    for (const DrawnFormat& format : drawn_formats) {
+        light += fmt::format(" --{}: {};", format.name, format.light);
+        dark += fmt::format(" --{}: {};", format.name, format.dark);
+        swatches += fmt::format(".swatch.{0} {{ background: var(--{0}); }}\n", format.name);
+    }
+    return fmt::format(
+        ":root {{{} }}\n@media screen and (prefers-color-scheme: dark) {{\n  :root:not([data-printing]) {{{} "
+        "}}\n}}\n{}",
+        light, dark, swatches);
+}
+
+/// Returns the shape of each format's points in charts, in the table's order.
+Json format_shapes() {
+    Json shapes;
+    for (const DrawnFormat& format : drawn_formats) shapes[std::string(format.name)] = format.shape;
+    return shapes;
+}
+
 /// The parts in which pages differ.
 struct PageParts {
     std::string_view title, html, script;
@@ -96,9 +134,12 @@ std::string cut(std::string_view text) {
 std::string page_text(Page page, Json data) {
     const PageParts parts = parts_of(page);
     const std::string json = json_for_script(std::move(data)), once = nonce();
+    const std::string colours = format_style(), shapes = json_for_script(format_shapes());
     const std::string whole = std::string(between(fp32shim_page_head, fp32shim_page_head_end)).append(parts.html);
     return filled(whole, {{"title", parts.title},
                           {"style", between(fp32shim_page_style, fp32shim_page_style_end)},
+                          {"format_style", colours},
+                          {"format_shapes", shapes},
                           {"words", between(fp32shim_page_words, fp32shim_page_words_end)},
                           {"script", parts.script},
                           {"chart", between(fp32shim_page_chart, fp32shim_page_chart_end)},

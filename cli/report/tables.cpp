@@ -13,13 +13,16 @@
 #include "cli/recordings/filter.hpp"
 #include "cli/recordings/process_text.hpp"
 #include "cli/report/formats.hpp"
+#include "policy/words.hpp"
 
 namespace fp32shim::cli {
 namespace {
 
 Colour colour_of_format(std::string_view format) {
-    if (format == "fp32" || format == "bf16x9") return Colour::green;
-    return format == "unchanged" || format == "unknown" ? Colour::none : Colour::yellow;
+    const auto applied = policy::parse_word(policy::applied_words, format);
+    const auto met = applied ? policy::floor_met_by(*applied) : std::nullopt;
+    if (!met) return Colour::none;
+    return *met >= policy::Floor::bf16x9 ? Colour::green : Colour::yellow;
 }
 
 /// Returns a number of calls with all recordings and machines.

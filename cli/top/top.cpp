@@ -74,15 +74,12 @@ constexpr std::size_t most_rules = 3;
 
 /// Sums up the counters by format, without reading the texts of rows.
 void count_calls(const record::RecordingReader& recording, Seen& seen) {
-    using policy::Applied;
     Share total;
     for (const auto& [row, counters] : recording.counters()) {
         total.add(counters);
         const auto format = recording.format_of_row(row);
-        if (format == Applied::fp32 || format == Applied::bf16x9)
-            seen.fp32_calls += counters.calls;
-        else if (format && format != Applied::unchanged)
-            seen.lower_calls += counters.calls;
+        if (const auto met = format ? policy::floor_met_by(*format) : std::nullopt)
+            (*met >= policy::Floor::bf16x9 ? seen.fp32_calls : seen.lower_calls) += counters.calls;
     }
     seen.calls = recording.total_calls();
     seen.host_ns = total.host_ns;

@@ -384,7 +384,7 @@ Action define_verify(CLI::App& app) {
     app.add_option("RECORDING", options->recordings, "Recordings, folders with recordings, or globs")
         ->type_name("FILE")
         ->required();
-    add_choice(app, "--at-least", options->at_least, {"fp32", "bf16x9", "tf32", "bf16", "fp16"},
+    add_choice(app, "--at-least", options->at_least, policy::texts_of(policy::strict_floor_words),
                "Lowest format that is allowed")
         ->required();
     app.add_flag("--allow-bf16x9", options->allow_bf16x9, "BF16x9 counts as FP32, as with [limits] allow_bf16x9");

@@ -121,7 +121,10 @@ Line judge_precision(const Findings& findings, const char* word, const std::stri
 
 Line judge_other_precisions(const Findings& findings) {
     constexpr const char* name = "other formats";
-    const std::initializer_list<const char*> words = {"bf16x9", "bf16x3", "bf16x2", "tf32x3", "xf32"};
+    const std::initializer_list<const char*> words = {
+#define RULE_PRECISION(number, name, format) #name,
+#include "policy/formats.def"
+    };
     Line line = unmeasured(findings, name, words);
     if (!line.text.empty()) return line;
     std::vector<std::string> outcomes;

@@ -26,19 +26,16 @@ const std::vector<Variant> all_costs = {recorded_costs[0],
                                         recorded_costs[3],
                                         {"highest", UNDER "FP32_MATMUL_PRECISION=highest"},
                                         {"high", UNDER "FP32_MATMUL_PRECISION=high"}};
-// The words of docs/policy-file.md that name a format; the last five are for rules only.
-const std::vector<Variant> every_precision = {{"native", ""},
-                                              {"preloaded", UNDER},
-                                              {"highest", UNDER RECORDED "summary FP32_MATMUL_PRECISION=highest"},
-                                              {"high", UNDER RECORDED "summary FP32_MATMUL_PRECISION=high"},
-                                              {"medium", UNDER RECORDED "summary FP32_MATMUL_PRECISION=medium"},
-#define BY_RULE(word) \
-    { word, UNDER RECORDED "summary FP32_MATMUL_POLICY=FOLDER/policy.toml", POLICY(word) }
-                                              BY_RULE("bf16x9"),
-                                              BY_RULE("bf16x3"),
-                                              BY_RULE("bf16x2"),
-                                              BY_RULE("tf32x3"),
-                                              BY_RULE("xf32")};
+// The precisions that ask for a format; those for rules only by a policy file.
+const std::vector<Variant> every_precision = {
+    {"native", ""},
+    {"preloaded", UNDER},
+#define PRECISION(number, name, format) {#name, UNDER RECORDED "summary FP32_MATMUL_PRECISION=" #name},
+#include "policy/formats.def"
+#define RULE_PRECISION(number, name, format) \
+    {#name, UNDER RECORDED "summary FP32_MATMUL_POLICY=FOLDER/policy.toml", POLICY(#name)},
+#include "policy/formats.def"
+};
 const std::vector<Variant> floors = {{"native", ""},
                                      {"floor", UNDER "FP32_MATMUL_FLOOR=fp32"},
                                      {"override", "NVIDIA_TF32_OVERRIDE=1"},

@@ -558,14 +558,7 @@ constexpr bool are_numbered_from_0(Enumeration first, More... more) {
     unsigned next = 0;
     return static_cast<unsigned>(first) == next++ && ((static_cast<unsigned>(more) == next++) && ...);
 }
-using policy::Precision, policy::Applied, policy::Floor, policy::Source;  // policy/reasons.def numbers reasons
-static_assert(are_numbered_from_0(Precision::native, Precision::highest, Precision::high, Precision::medium,
-                                  Precision::automatic, Precision::bf16x9, Precision::bf16x2, Precision::bf16x3,
-                                  Precision::tf32x3, Precision::xf32));
-static_assert(are_numbered_from_0(Applied::fp32, Applied::tf32, Applied::bf16, Applied::fp16, Applied::bf16x9,
-                                  Applied::unchanged, Applied::bf16x2, Applied::bf16x3, Applied::tf32x3,
-                                  Applied::xf32));
-static_assert(are_numbered_from_0(Floor::none, Floor::fp16, Floor::bf16, Floor::tf32, Floor::bf16x9, Floor::fp32));
+using policy::Source;  // policy/formats.def numbers precisions, formats and floors, policy/reasons.def reasons
 static_assert(are_numbered_from_0(Source::guard_pin, Source::rule, Source::thread, Source::process,
                                   Source::environment, Source::file, Source::native));
 static_assert(are_numbered_from_0(How::forward, How::round_operands, How::one_by_one, How::compute_type,
@@ -576,10 +569,6 @@ static_assert(are_numbered_from_0(policy::Dtype::float32, policy::Dtype::complex
 static_assert(are_numbered_from_0(policy::CpuMode::off, policy::CpuMode::emulate, policy::CpuMode::accelerate));
 static_assert(are_numbered_from_0(policy::Tf32Rounding::away, policy::Tf32Rounding::even,
                                   policy::Tf32Rounding::truncate));
-static_assert(are_numbered_from_0(policy::AuditFormat::fp32, policy::AuditFormat::tf32, policy::AuditFormat::bf16,
-                                  policy::AuditFormat::fp64, policy::AuditFormat::bf16x2, policy::AuditFormat::bf16x3,
-                                  policy::AuditFormat::bf16x9, policy::AuditFormat::tf32x3,
-                                  policy::AuditFormat::xf32));
 static_assert(are_numbered_from_0(policy::LogLevel::unset, policy::LogLevel::summary, policy::LogLevel::calls));
 static_assert(are_numbered_from_0(policy::OnFull::drop, policy::OnFull::overwrite));
 static_assert(are_numbered_from_0(WhyUnseen::seen, WhyUnseen::statically_linked, WhyUnseen::other_machine,

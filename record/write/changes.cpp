@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "policy/words.hpp"
 #include "record/format/clock.hpp"
 
 namespace fp32shim::record {
@@ -65,8 +66,9 @@ std::optional<RecordingChanges::Command> RecordingChanges::take_command() {
     std::uint64_t taken = taken_.load(std::memory_order_relaxed);
     if (word.value == taken || !taken_.compare_exchange_strong(taken, word.value)) return std::nullopt;
     Command command{word.kind(), std::nullopt, word.value};
-    const bool is_known = word.precision() <= static_cast<std::uint8_t>(policy::Precision::automatic);
-    if (is_known) command.precision = static_cast<policy::Precision>(word.precision());
+    const auto precision = static_cast<policy::Precision>(word.precision());
+    const bool is_known = !policy::name_of(policy::default_precision_words, precision).empty();
+    if (is_known) command.precision = precision;
     if (command.kind == CommandKind::reload) return command;
     if (command.kind == CommandKind::set_precision && (is_known || word.precision() == format::no_precision))
         return command;

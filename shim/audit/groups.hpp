@@ -1,12 +1,14 @@
 // Groups of calls that are audited or counted together, and what their audits have shown so far.
 #pragma once
 
+#include <algorithm>
 #include <atomic>
 #include <cstdint>
 #include <optional>
 
 #include "policy/decide.hpp"
 #include "policy/policy.hpp"
+#include "policy/words.hpp"
 #include "record/audit.hpp"
 #include "shim/entry/site.hpp"
 #include "shim/settings/settings.hpp"
@@ -39,7 +41,9 @@ class Group {
         std::atomic<std::uint32_t> audits;
         std::atomic<double> worst;
     };
-    static constexpr std::size_t format_count = 9;
+    static constexpr std::size_t format_count =
+        1 + static_cast<std::size_t>(
+                std::ranges::max(policy::audit_format_words, {}, &policy::Word<policy::AuditFormat>::value).value);
 
     std::atomic<std::uint64_t> key_;  ///< 0: unused
     std::atomic<std::int64_t> calls_;

@@ -34,22 +34,15 @@ OperandRounding rounding_to_tf32(policy::Tf32Rounding rounding) {
 
 }  // namespace
 
-OperandRounding rounding_to(Applied format, policy::Tf32Rounding tf32_rounding) {
+Preview preview_of(Applied format, policy::Tf32Rounding tf32_rounding) {
+    if (format == Applied::tf32) return rounding_to_tf32(tf32_rounding);
     switch (format) {
-        case Applied::bf16:
-            return OperandRounding::bf16_even;
-        case Applied::bf16x2:
-            return OperandRounding::bf16x2;
-        case Applied::bf16x3:
-            return OperandRounding::bf16x3;
-        case Applied::bf16x9:
-            return OperandRounding::bf16x9;
-        case Applied::tf32x3:
-            return OperandRounding::tf32x3;
-        case Applied::xf32:
-            return OperandRounding::tf32_truncate;
+#define PREVIEW(format, rounding, products) \
+    case Applied::format:                   \
+        return {OperandRounding::rounding, products};
+#include "policy/formats.def"
         default:
-            return rounding_to_tf32(tf32_rounding);
+            return OperandRounding::tf32_away;  // not reached: calls at other formats are not rounded
     }
 }
 
@@ -79,7 +72,7 @@ Plan make_plan(const Site& site, const Frame& frame, const Product& product, con
         return plan;
     }
     plan.rounds = true;
-    plan.rounding = rounding_to(treated.applied, tf32_rounding);
+    plan.preview = preview_of(treated.applied, tf32_rounding);
     if (!site.runs_one_by_one()) plan.how = record::How::round_operands;
     return plan;
 }

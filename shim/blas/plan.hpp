@@ -8,14 +8,14 @@
 
 namespace fp32shim::blas {
 
-/// The record of a call as it is planned to run, and the rounding of its operands.
+/// The record of a call as it is planned to run, and the preview that it runs as if it `rounds`.
 struct Plan : Done {
-    OperandRounding rounding = OperandRounding::tf32_away;
+    Preview preview = OperandRounding::tf32_away;
     bool rounds = false;
 };
 
-/// Returns the rounding of operands for a format. `tf32_rounding`: that of `tf32`, which a policy chooses.
-OperandRounding rounding_to(policy::Applied format, policy::Tf32Rounding tf32_rounding);
+/// Returns the preview of a format. `tf32_rounding`: the rounding of `tf32`, which a policy chooses.
+Preview preview_of(policy::Applied format, policy::Tf32Rounding tf32_rounding);
 
 /// Plans how to honour the decision for this product. Pure, but for reading the product's scalars.
 Plan make_plan(const Site& site, const Frame& frame, const Product& product, const policy::Decision& decision,

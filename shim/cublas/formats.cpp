@@ -1,26 +1,47 @@
 #include "shim/cublas/formats.hpp"
 
 #include <algorithm>
+#include <array>
 #include <iterator>
 #include <string_view>
 
+#include "policy/words.hpp"
 #include "shim/cublas/api.hpp"
 
 namespace fp32shim::cublas {
 namespace {
 
+using policy::Applied;
 using policy::Decision;
 using policy::Floor;
 using policy::Precision;
 using policy::Reason;
 
+constexpr Applied applied[] = {Applied::fp16, Applied::bf16, Applied::tf32, Applied::bf16x9, Applied::fp32};
+
+/// Returns true if cuBLAS's formats are those that policy/formats.def gives to GPUs, in the opposite order.
+constexpr bool are_the_formats_of_gpus() {
+    std::size_t next = std::size(applied);
+    for (const auto& [name, format] : policy::applied_words) {
+        if (format == Applied::unchanged || policy::nearest_on_gpu(format) != format) continue;
+        if (next == 0 || applied[--next] != format) return false;
+    }
+    return next == 0;
+}
+static_assert(are_the_formats_of_gpus());
+
 }  // namespace
 
+Applied applied_of(Format format) { return applied[static_cast<std::size_t>(format)]; }
+
+std::optional<Format> format_of(Applied format) {
+    const auto* const found = std::find(std::begin(applied), std::end(applied), format);
+    if (found == std::end(applied)) return std::nullopt;
+    return static_cast<Format>(found - std::begin(applied));
+}
+
 bool has(Format format, std::int32_t compute_capability) {
-    if (compute_capability == 0) return true;
-    if (format == Format::bf16x9) return compute_capability == 100 || compute_capability == 103;
-    constexpr std::int32_t oldest[] = {70, 80, 80, 0, 0};
-    return compute_capability >= oldest[static_cast<std::size_t>(format)];
+    return compute_capability == 0 || policy::gpu_has(applied_of(format), compute_capability);
 }
 
 std::int32_t compute_type_for(Format format, bool pedantic) {
@@ -110,36 +131,34 @@ struct Wish {
     bool only_without_algorithm = false;  ///< the format needs the default algorithm in place of the program's
 };
 
+/// The lowest format that each floor allows.
+constexpr auto lowest_by_floor = [] {
+    std::array<Format, std::size(policy::floor_words)> lowest{};
+    for (const auto& [name, floor] : policy::floor_words) {
+        const auto meets = [floor](Applied format) {
+            return policy::floor_met_by(format).value_or(Floor::none) >= floor;
+        };
+        lowest[static_cast<std::size_t>(floor)] =
+            static_cast<Format>(std::ranges::find_if(applied, meets) - std::begin(applied));
+    }
+    return lowest;
+}();
+
 Format lowest_allowed(Floor floor, bool allow_bf16x9) {
-    if (floor == Floor::fp32) return allow_bf16x9 ? Format::bf16x9 : Format::fp32;
-    constexpr Format lowest[] = {Format::fp16, Format::fp16, Format::bf16, Format::tf32, Format::bf16x9};
-    static_assert(static_cast<int>(Floor::bf16x9) == 4);
-    return lowest[static_cast<std::size_t>(floor)];
+    if (floor == Floor::fp32 && allow_bf16x9) return Format::bf16x9;
+    return lowest_by_floor[static_cast<std::size_t>(floor)];
 }
 
 /// Returns the format that a decision wants. For `native` that is the program's, `asked`, or a higher one if `floor`
 /// forbids `asked`. `without_algorithm`: the format that the call allows with cuBLAS's default algorithm.
 Wish wish_of(const Decision& decision, Format asked, Format without_algorithm, Floor floor,
              const policy::Policy& policy) {
-    switch (decision.precision) {
-        case Precision::highest:
+    if (const std::optional<Applied> wanted = policy::format_of(decision.precision)) {
+        if (*wanted == Applied::fp32)
             return {policy.allow_bf16x9 && asked == Format::bf16x9 ? asked : Format::fp32, decision.reason};
-        // decide() gives none of the next four on CUDA.
-        case Precision::bf16x2:
-        case Precision::bf16x3:
-        case Precision::tf32x3:
-            return {Format::fp32, Reason::no_such_format};
-        case Precision::xf32:
-            return {Format::tf32, Reason::no_such_format};
-        case Precision::high:
-            return {Format::tf32, decision.reason};
-        case Precision::medium:
-            return {Format::bf16, decision.reason};
-        case Precision::bf16x9:
-            return {Format::bf16x9, decision.reason};
-        case Precision::native:
-        case Precision::automatic:
-            break;
+        const Applied nearest = policy::nearest_on_gpu(*wanted);  // itself, in what decide() gives on CUDA
+        return {format_of(nearest).value_or(Format::fp32),
+                nearest == *wanted ? decision.reason : Reason::no_such_format};
     }
     const Format lowest = lowest_allowed(floor, policy.allow_bf16x9);
     if (asked >= lowest) return {asked, decision.reason};
@@ -181,12 +200,6 @@ Environment read_environment(const char* const* entries) {
 
 bool is_tensor_op(std::int32_t algorithm) {
     return algorithm >= gemm_default_tensor_op && algorithm <= gemm_algo15_tensor_op;
-}
-
-policy::Applied applied_of(Format format) {
-    using policy::Applied;
-    constexpr Applied applied[] = {Applied::fp16, Applied::bf16, Applied::tf32, Applied::bf16x9, Applied::fp32};
-    return applied[static_cast<std::size_t>(format)];
 }
 
 bool has_known_mode(const Asked& asked) { return (asked.math_mode & ~(math_choice | math_flags)) == 0; }

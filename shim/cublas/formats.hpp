@@ -6,6 +6,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 
 #include "policy/decide.hpp"
 #include "policy/precision.hpp"
@@ -15,10 +16,13 @@
 
 namespace fp32shim::cublas {
 
-/// The formats that operands may be rounded to, from the lowest (fp16) to the highest (fp32, which keeps every bit).
+/// The formats that operands may be rounded to, from the lowest (fp16) to the highest (fp32, which keeps every bit):
+/// those of policy/formats.def that GPUs have. Compute types and math modes, which cuBLAS names, are indexed by them.
 enum class Format : std::uint8_t { fp16, bf16, tf32, bf16x9, fp32 };
 
 policy::Applied applied_of(Format format);
+/// Returns the format of cuBLAS; nullopt: cuBLAS has none.
+std::optional<Format> format_of(policy::Applied format);
 
 /// Returns true if the GPU can compute in the format, as an unknown GPU (0) is taken to; if not, cuBLAS uses FP32.
 bool has(Format format, std::int32_t compute_capability);

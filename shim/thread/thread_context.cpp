@@ -54,7 +54,7 @@ void* thread_part(ThreadPart part, std::size_t size) {
     // With signals held: a handler may multiply too, or leave by siglongjmp.
     const system::SignalHold hold;
     if (!memory.empty()) return memory.data();
-    void* const pages = map_pages(size);
+    void* const pages = map_part(size);
     if (pages != nullptr) memory = {static_cast<char*>(pages), size};
     return pages;
 }

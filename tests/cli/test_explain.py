@@ -204,7 +204,7 @@ for function, m, n, k, scope in json.loads(sys.argv[2]):
 """
 
 
-PRECISIONS = ["native", "highest", "high", "medium", "auto", "bf16x9", "bf16x3", "bf16x2", "tf32x3", "xf32"]
+PRECISIONS = ["native", "auto", *(line[1] for kind in ("PRECISION", "RULE_PRECISION") for line in shim.number_formats(kind))]
 
 
 def random_policy(chance):

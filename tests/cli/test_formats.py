@@ -111,6 +111,41 @@ def test_the_codes_of_reasons_are_those_of_the_table_in_its_order():
     assert re.findall(r"^\| `(\w+)` \|", decision, flags=re.MULTILINE) == codes
 
 
+def test_the_number_formats_are_those_of_the_table_by_its_numbers():
+    def by_number(*kinds, others=()):
+        rows = [*others, *((int(line[0]), line[1]) for kind in kinds for line in shim.number_formats(kind))]
+        assert sorted(number for number, _ in rows) == list(range(len(rows)))
+        return [name for _, name in sorted(rows)]
+
+    precisions = by_number("PRECISION", "RULE_PRECISION", others=[(0, "native"), (4, "auto")])
+    formats = by_number("FORMAT")
+    codes = " ".join(section("recording-format.md", None).split("Codes count from 0 in the order of these lists:")[1].split())
+    for about, words in [("- precision:", precisions), ("applied and actual:", formats),
+                         ("- floor:", by_number("FLOOR", others=[(0, "none")])),
+                         ("reference of an audit:", by_number("AUDITED"))]:
+        assert codes.split(about)[1].split("`")[1].split() == words
+    decision = section("log-format.md", "### `decision`")
+    for key, words in (("requested", precisions), ("applied", formats)):
+        row = next(line for line in decision.splitlines() if line.startswith(f"| `{key}` |"))
+        assert re.findall(r"`(\w+)`", row.split("|")[3]) == words
+
+
+def test_the_words_of_number_formats_are_those_of_the_table():
+    names = lambda kind, place: {line[place] for line in shim.number_formats(kind)}
+    policies = section("policy-file.md", "## Precisions")
+    words = {word for line in policies.split("\n\n")[0].splitlines() for word in re.findall(r"`(\w+)`", "|".join(line.split("|")[:3]))}
+    assert words == {"native", "auto"} | names("PRECISION", 1) | names("RULE_PRECISION", 1) | names("ALIAS", 0)
+    parts = {line[0] for line in shim.number_formats("PREVIEW") if int(line[2]) > 1} | {"xf32"}
+    assert set(re.findall(r"^\| `(\w+)` \| (?:one|two|three) ", section("policy-file.md", "### Formats of several parts"), flags=re.MULTILINE)) == parts
+    against = next(line for line in section("policy-file.md", None).splitlines() if line.startswith("| `against` |"))
+    assert set(re.findall(r"`(\w+)`", against.split("|")[2])) == names("AUDITED", 1) - {"fp32"}
+    header = " ".join((shim.ROOT / "shim/include/fp32shim/fp32shim.h").read_text().replace("*", "").split())
+    for_rules = re.search(r'decide again\. ([^.]*) are for rules only', header).group(1)
+    assert set(re.findall(r'"(\w+)"', for_rules)) == names("RULE_PRECISION", 1)
+    floors = re.search(r"floor: ([^.]*), from strict to loose", header).group(1)
+    assert re.findall(r'"(\w+)"', floors) == [line[1] for line in shim.number_formats("FLOOR")]
+
+
 def test_the_names_of_the_columns_come_first_also_where_nothing_follows(folder):
     for command in ("log", "report"):
         text = fp32shim(command, "--format", "csv", "--m", "9999", folder).stdout

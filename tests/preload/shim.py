@@ -83,6 +83,12 @@ def intercepted_functions():
     return frozenset(names)
 
 
+def number_formats(kind):
+    """The arguments of all lines of one kind (FORMAT, PRECISION …) in the table of number formats."""
+    lines = re.findall(rf"^{kind}\(([^()]*)\)", (ROOT / "policy/formats.def").read_text(), flags=re.MULTILINE)
+    return [[argument.strip(' "') for argument in line.split(",")] for line in lines]
+
+
 @functools.cache
 def blas_directory(blas):
     """Where a BLAS implementation lives; skips the test where it is not installed."""

@@ -5,7 +5,7 @@
 
   const data = JSON.parse($("data").textContent);
 
-  const {three, count, counted, duration, prefixed, flops, percent, element, second, swatch, breakable, colour, formats} = pageWords;
+  const {three, count, counted, duration, prefixed, flops, percent, element, second, swatch, breakable, colour, formats, shapes} = pageWords;
 
   // --- Decisions: those of the page one by one, and groups that sum up the others
 
@@ -400,7 +400,6 @@
 
   // --- Charts
 
-  const shapes = {fp32: "circle", bf16x9: "rectRounded", tf32x3: "cross", bf16x3: "dash", bf16x2: "line", tf32: "triangle", xf32: "triangle", bf16: "rect", fp16: "rectRot", unchanged: "crossRot", unknown: "star"};
   let charts = [];
 
   function draw(id, label, configuration) {

@@ -50,8 +50,9 @@ const pageWords = (() => {
     return element("span", {}, ...parts.flatMap((part) => [part, element("wbr")]).slice(0, -1));
   }
 
-  const formats = ["fp32", "bf16x9", "tf32x3", "bf16x3", "bf16x2", "tf32", "xf32", "bf16", "fp16", "unchanged", "unknown"];
+  const shapes = JSON.parse(document.getElementById("number-formats").textContent);  // of points, by format
+  const formats = Object.keys(shapes);  // from the most exact to the loosest
   const colour = (name) => getComputedStyle(document.documentElement).getPropertyValue(`--${name}`).trim();
 
-  return {three, count, counted, duration, prefixed, flops, percent, element, second, swatch, breakable, colour, formats};
+  return {three, count, counted, duration, prefixed, flops, percent, element, second, swatch, breakable, colour, formats, shapes};
 })();

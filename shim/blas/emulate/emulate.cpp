@@ -72,11 +72,10 @@ EmulationResult emulate_by(HeldScratch& scratch, const Level3& product, Rounding
     return emulate_rounded(product, {{kernel, kernel}, false, same, gemm, &scratch});
 }
 
-EmulationResult emulate_in(HeldScratch& scratch, const Level3& product, OperandRounding rounding, Routine same,
-                           Routine gemm) {
-    const std::span<const RoundedProduct> products = products_of_parts(rounding);
+EmulationResult emulate_in(HeldScratch& scratch, const Level3& product, Preview preview, Routine same, Routine gemm) {
+    const std::span<const RoundedProduct> products = products_of_parts(preview);
     if (!products.empty()) return emulate_parts(product, products, same, gemm, scratch);
-    return emulate_by(scratch, product, best_rounding_kernel(rounding), same, gemm);
+    return emulate_by(scratch, product, best_rounding_kernel(preview.rounding), same, gemm);
 }
 
 template <class Run>
@@ -89,10 +88,10 @@ EmulationResult with_scratch(std::size_t scratch_limit, const Run& run) {
 
 }  // namespace
 
-EmulationResult emulate(const Level3& product, OperandRounding rounding, Routine same, Routine gemm,
+EmulationResult emulate(const Level3& product, Preview preview, Routine same, Routine gemm,
                         std::size_t scratch_limit) {
     return with_scratch(scratch_limit,
-                        [&](HeldScratch& scratch) { return emulate_in(scratch, product, rounding, same, gemm); });
+                        [&](HeldScratch& scratch) { return emulate_in(scratch, product, preview, same, gemm); });
 }
 
 EmulationResult emulate(const Level3& product, RoundingKernel kernel, Routine same, Routine gemm,

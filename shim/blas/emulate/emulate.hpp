@@ -11,23 +11,27 @@
 
 namespace fp32shim::blas {
 
-/// Format that operands take in the emulation. The last four take an operand apart, A = A1 + A2 (+ A3), and sum
-/// products of parts in float32, the smallest first.
+/// Rounding of a float32 number: policy/formats.def says how.
 enum class OperandRounding : std::uint8_t {
-    tf32_away,
-    tf32_even,
-    tf32_truncate,  ///< AMD's XF32, and what Hopper's `wgmma` does with operands that nothing has rounded
-    bf16_even,
-    bf16x2,  ///< A1B1 + A1B2 + A2B1: oneMKL's float_to_bf16x2
-    bf16x3,  ///< three parts, the six products of parts i and j with i + j <= 4: oneMKL's float_to_bf16x3
-    bf16x9,  ///< three parts, all nine products: cuBLAS's BF16x9
-    tf32x3,  ///< two parts in TF32, ties away from zero, three products: CUTLASS's 3xTF32
+#define ROUNDING(name, ...) name,
+#include "policy/formats.def"
+};
+
+/// Preview of a format. With several products, operands are taken apart, A = A1 + A2 (+ A3), and products of their
+/// rounded parts are summed in float32, the smallest first: 3, 6 or 9 of them, as policy/formats.def says.
+struct Preview {
+    // Not explicit: a rounding is the preview of the format that it rounds to.
+    constexpr Preview(OperandRounding by) : rounding(by) {}
+    constexpr Preview(OperandRounding by, int number) : rounding(by), products(number) {}
+
+    OperandRounding rounding;
+    int products = 1;
 };
 
 /// Rounds `count` floats at `from` to `to`; both may be one address. NaN stays NaN, infinities stay. Finite values
 /// beyond the largest finite one of the format become infinite, as on the GPU; under tf32_truncate they stay
 /// finite. Dispatches at run time to AVX-512, AVX2, NEON or plain code. Thread-safe, allocates nothing, calls
-/// nothing of libc. Precondition: the format takes no number apart.
+/// nothing of libc.
 void round_operand(const float* from, float* to, std::size_t count, OperandRounding rounding);
 
 /// A BLAS routine of the program's library, called with arguments by role (Level3) instead of by position.
@@ -53,7 +57,7 @@ enum class EmulationResult : std::uint8_t {
 /// operation != trsm. Thread-safe: scratch memory is per thread, kept for the next call, never more than about
 /// `scratch_limit`. A routine may leave by longjmp or an exception, and a signal handler may emulate while this
 /// thread does. errno may change.
-EmulationResult emulate(const Level3& product, OperandRounding rounding, Routine same, Routine gemm,
+EmulationResult emulate(const Level3& product, Preview preview, Routine same, Routine gemm,
                         std::size_t scratch_limit);
 
 /// Does the same with another function of each element in place of rounding.

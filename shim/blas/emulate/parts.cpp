@@ -52,32 +52,27 @@ constexpr RoundedProduct product_of_parts() {
 
 /// All products of three parts, smallest first. Fewer products are the last ones: six are those of parts i and j with
 /// i + j <= 4, three those with i + j <= 3.
-constexpr auto bf16 = OperandRounding::bf16_even;
-constexpr std::array<RoundedProduct, 9> of_bf16{
-    product_of_parts<bf16, 3, 3>(), product_of_parts<bf16, 3, 2>(), product_of_parts<bf16, 2, 3>(),
-    product_of_parts<bf16, 3, 1>(), product_of_parts<bf16, 2, 2>(), product_of_parts<bf16, 1, 3>(),
-    product_of_parts<bf16, 2, 1>(), product_of_parts<bf16, 1, 2>(), product_of_parts<bf16, 1, 1>()};
+template <OperandRounding rounding>
+constexpr std::array<RoundedProduct, 9> all_products{
+    product_of_parts<rounding, 3, 3>(), product_of_parts<rounding, 3, 2>(), product_of_parts<rounding, 2, 3>(),
+    product_of_parts<rounding, 3, 1>(), product_of_parts<rounding, 2, 2>(), product_of_parts<rounding, 1, 3>(),
+    product_of_parts<rounding, 2, 1>(), product_of_parts<rounding, 1, 2>(), product_of_parts<rounding, 1, 1>()};
 
-constexpr auto tf32 = OperandRounding::tf32_away;
-constexpr std::array<RoundedProduct, 3> of_tf32{product_of_parts<tf32, 2, 1>(), product_of_parts<tf32, 1, 2>(),
-                                                product_of_parts<tf32, 1, 1>()};
+std::span<const RoundedProduct> all_products_of(OperandRounding rounding) {
+    switch (rounding) {
+#define ROUNDING(name, ...)     \
+    case OperandRounding::name: \
+        return all_products<OperandRounding::name>;
+#include "policy/formats.def"
+    }
+    return {};
+}
 
 }  // namespace
 
-std::span<const RoundedProduct> products_of_parts(OperandRounding rounding) {
-    const std::span<const RoundedProduct> nine(of_bf16);
-    switch (rounding) {
-        case OperandRounding::bf16x2:
-            return nine.last(3);
-        case OperandRounding::bf16x3:
-            return nine.last(6);
-        case OperandRounding::bf16x9:
-            return nine;
-        case OperandRounding::tf32x3:
-            return of_tf32;
-        default:
-            return {};
-    }
+std::span<const RoundedProduct> products_of_parts(Preview preview) {
+    if (preview.products == 1) return {};
+    return all_products_of(preview.rounding).last(static_cast<std::size_t>(preview.products));
 }
 
 }  // namespace fp32shim::blas

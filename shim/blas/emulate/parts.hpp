@@ -18,6 +18,6 @@ struct RoundedProduct {
 /// Returns the products whose sum a format computes, smallest first; none for a format that only rounds. Infinities
 /// and NaN are in the last, largest one only, and 0 in the others: infinity times 0, the rest of a number that has
 /// none, would make NaN of every infinity.
-std::span<const RoundedProduct> products_of_parts(OperandRounding rounding);
+std::span<const RoundedProduct> products_of_parts(Preview preview);
 
 }  // namespace fp32shim::blas

@@ -20,11 +20,22 @@ namespace {
 // infinity, which is what rounding up means there. Ties go to even when the addend is one less than half and the last
 // kept bit itself is added; to truncate is to add nothing. Only NaN must be left out: a carry would make it a zero,
 // the cut an infinity.
+enum class Ties : std::uint8_t { away, even, cut };
+struct Definition {
+    int cut_bits;
+    Ties ties;
+};
+constexpr Definition definitions[] = {
+#define ROUNDING(name, cut_bits, ties) {cut_bits, Ties::ties},
+#include "policy/formats.def"
+};
+
 template <OperandRounding rounding>
 struct Format {
-    static constexpr int cut_bits = rounding == OperandRounding::bf16_even ? 16 : 13;
-    static constexpr bool truncates = rounding == OperandRounding::tf32_truncate;
-    static constexpr bool ties_to_even = rounding != OperandRounding::tf32_away && !truncates;
+    static constexpr Definition definition = definitions[static_cast<std::size_t>(rounding)];
+    static constexpr int cut_bits = definition.cut_bits;
+    static constexpr bool truncates = definition.ties == Ties::cut;
+    static constexpr bool ties_to_even = definition.ties == Ties::even;
     static constexpr std::uint32_t addend = truncates ? 0 : (1U << (cut_bits - 1)) - (ties_to_even ? 1 : 0);
     static constexpr std::uint32_t kept = ~((1U << cut_bits) - 1);
 };
@@ -138,8 +149,9 @@ RoundingKernel kernel_for(InstructionSet set) {
 
 RoundingKernel rounding_kernel(OperandRounding rounding, InstructionSet set) {
     constexpr RoundingKernel (*kernels[])(InstructionSet) = {
-        kernel_for<OperandRounding::tf32_away>, kernel_for<OperandRounding::tf32_even>,
-        kernel_for<OperandRounding::tf32_truncate>, kernel_for<OperandRounding::bf16_even>};
+#define ROUNDING(name, ...) kernel_for<OperandRounding::name>,
+#include "policy/formats.def"
+    };
     return kernels[static_cast<std::size_t>(rounding)](set);
 }
 

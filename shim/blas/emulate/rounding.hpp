@@ -7,7 +7,6 @@
 namespace fp32shim::blas {
 
 /// Returns the rounding loop for an instruction set; nullptr if this processor or build lacks it. Thread-safe.
-/// Precondition: the format takes no number apart.
 RoundingKernel rounding_kernel(OperandRounding rounding, InstructionSet set);
 RoundingKernel best_rounding_kernel(OperandRounding rounding);
 

@@ -38,7 +38,7 @@ bool run_rounded(void* context, const Level3& single) {
     const Routine gemm{run.gemm.address == nullptr ? nullptr : call_by_role, &run.gemm};
     if (run.plan->rounds && multiplies(single)) {
         const int saved_errno = errno;
-        const auto result = emulate(single, run.plan->rounding, same, gemm, scratch_limit_of_a_product);
+        const auto result = emulate(single, run.plan->preview, same, gemm, scratch_limit_of_a_product);
         errno = saved_errno;
         if (result == EmulationResult::done) return true;
         run.was_limited = true;

@@ -22,18 +22,8 @@ constexpr std::size_t scalar_bytes = device_line;
 
 /// Returns the format of cuBLAS that an audit's format names; nullopt: cuBLAS has none.
 std::optional<Format> format_of(AuditFormat format) {
-    switch (format) {
-        case AuditFormat::fp32:
-            return Format::fp32;
-        case AuditFormat::tf32:
-            return Format::tf32;
-        case AuditFormat::bf16:
-            return Format::bf16;
-        case AuditFormat::bf16x9:
-            return Format::bf16x9;
-        default:
-            return std::nullopt;
-    }
+    const std::optional<policy::Applied> applied = policy::applied_of(format);
+    return applied ? cublas::format_of(*applied) : std::nullopt;
 }
 
 bool has_b(const Level3& single) { return operand_b(single).rows != 0; }

@@ -27,6 +27,7 @@ using blas::Level3;
 using blas::Matrix;
 using blas::OperandRounding;
 using blas::Operation;
+using blas::Preview;
 using blas::Routine;
 
 constexpr std::size_t unlimited = std::size_t{1} << 40;
@@ -34,7 +35,7 @@ constexpr std::size_t unlimited = std::size_t{1} << 40;
 /// A format by its definition.
 struct Definition {
     const char* name;
-    OperandRounding rounding;
+    Preview preview;
     int kept_bits;  ///< of each part's mantissa
     bool ties_to_even;
     int parts;
@@ -43,10 +44,10 @@ struct Definition {
     double worst_error;  ///< relative to |A||B|; the rounding of float32 sums included
 };
 constexpr Definition definitions[] = {
-    {"bf16x2", OperandRounding::bf16x2, 7, true, 2, 3, 3, 3 * 0x1p-16},
-    {"bf16x3", OperandRounding::bf16x3, 7, true, 3, 4, 6, 0x1p-21},
-    {"bf16x9", OperandRounding::bf16x9, 7, true, 3, 6, 9, 0x1p-21},
-    {"tf32x3", OperandRounding::tf32x3, 10, false, 2, 3, 3, 0x1p-20},
+    {"bf16x2", {OperandRounding::bf16_even, 3}, 7, true, 2, 3, 3, 3 * 0x1p-16},
+    {"bf16x3", {OperandRounding::bf16_even, 6}, 7, true, 3, 4, 6, 0x1p-21},
+    {"bf16x9", {OperandRounding::bf16_even, 9}, 7, true, 3, 6, 9, 0x1p-21},
+    {"tf32x3", {OperandRounding::tf32_away, 3}, 10, false, 2, 3, 3, 0x1p-20},
 };
 
 using Values = std::vector<float>;
@@ -204,7 +205,7 @@ Checked check(const Case& test_case, const Definition& format, std::size_t limit
     SCOPED_TRACE(std::string(format.name) + ", " + test_case.description() + ", " + std::to_string(limit) + " bytes");
     Placed placed = place(test_case);
     Checked checked;
-    checked.result = emulate(placed.product, format.rounding, {Counts::count_same, &checked.counts},
+    checked.result = emulate(placed.product, format.preview, {Counts::count_same, &checked.counts},
                              {Counts::count_gemm, &checked.counts}, limit);
     const bool in_place = test_case.product.operation == Operation::trmm && test_case.product.c == nullptr;
     EXPECT_TRUE(placed.a.has_the_bits_of(test_case.a)) << "A was changed";
@@ -279,7 +280,7 @@ INSTANTIATE_TEST_SUITE_P(Complex64, EveryProductOfParts, complex_operations, nam
 
 /// Returns A's part, from 1, as the loops make it for a product in which it is multiplied by B's part 1.
 Values made_part(const Definition& format, int which, const Values& values) {
-    const auto products = blas::products_of_parts(format.rounding);
+    const auto products = blas::products_of_parts(format.preview);
     const int place[] = {0, 1, 3, 6};  // of the product (which, 1), from the end
     Values result(values.size());
     products[products.size() - static_cast<std::size_t>(place[which])].round_a(values.data(), result.data(),
@@ -321,7 +322,7 @@ TEST(Parts, GiveInfinitiesAndNanAsFloat32Does) {
         test_case.a[9] = -infinity;
         Placed placed = place(test_case);
         Counts counts;
-        emulate(placed.product, format.rounding, {Counts::count_same, &counts}, {}, unlimited);
+        emulate(placed.product, format.preview, {Counts::count_same, &counts}, {}, unlimited);
         const auto* const c = static_cast<const float*>(placed.product.c);
         for (int j = 0; j < 5; ++j) {
             EXPECT_TRUE(std::isnan(c[6 * j])) << format.name;
@@ -340,7 +341,7 @@ TEST(Parts, RaiseNoFloatingPointException) {
     values[3] = 0.1F;
     Values parts(values.size());
     for (const Definition& format : definitions)
-        for (const blas::RoundedProduct& product : blas::products_of_parts(format.rounding)) {
+        for (const blas::RoundedProduct& product : blas::products_of_parts(format.preview)) {
             std::feclearexcept(FE_ALL_EXCEPT);
             product.round_a(values.data(), parts.data(), values.size());
             product.round_b(values.data(), parts.data(), values.size());
@@ -355,7 +356,7 @@ TEST(Parts, OfOneMatrixThatIsBothOperandsAreCopiedSeparately) {
     test_case.b = test_case.a;
     for (const Definition& format : definitions) {
         Counts counts;
-        emulate(placed.product, format.rounding, {Counts::count_same, &counts}, {}, unlimited);
+        emulate(placed.product, format.preview, {Counts::count_same, &counts}, {}, unlimited);
         const Values expected = expected_of_parts(test_case, format);
         const auto* const c = static_cast<const float*>(placed.product.c);
         for (std::size_t i = 0; i < expected.size(); ++i)

@@ -14,8 +14,10 @@
 namespace fp32shim::blas {
 namespace {
 
-constexpr OperandRounding roundings[] = {OperandRounding::tf32_away, OperandRounding::tf32_even,
-                                         OperandRounding::tf32_truncate, OperandRounding::bf16_even};
+constexpr OperandRounding roundings[] = {
+#define ROUNDING(name, ...) OperandRounding::name,
+#include "policy/formats.def"
+};
 constexpr InstructionSet sets[] = {InstructionSet::plain, InstructionSet::avx2, InstructionSet::avx512,
                                    InstructionSet::neon};
 

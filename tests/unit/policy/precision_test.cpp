@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <vector>
+
 #include "policy/policy.hpp"
 #include "policy/settings.hpp"
 #include "policy/words.hpp"
@@ -60,11 +62,7 @@ TEST(Precision, RefusesEverythingElse) {
 }
 
 TEST(Precision, PrintsTheNameNotTheAlias) {
-    for (const auto precision :
-         {Precision::native, Precision::highest, Precision::high, Precision::medium, Precision::automatic,
-          Precision::bf16x9, Precision::bf16x2, Precision::bf16x3, Precision::tf32x3, Precision::xf32}) {
-        EXPECT_EQ(parse_precision(to_string(precision)), precision);
-    }
+    for (const auto& [text, precision] : precision_words) EXPECT_EQ(parse_precision(to_string(precision)), precision);
     EXPECT_EQ(to_string(Precision::highest), "highest");
     EXPECT_EQ(to_string(Precision::high), "high");
     EXPECT_EQ(to_string(Precision::medium), "medium");
@@ -89,12 +87,38 @@ TEST(Floor, IsMetByFormatsInThisOrder) {
     EXPECT_EQ(floor_met_by(Applied::unchanged), std::nullopt);
 }
 
+TEST(Format, IsReplacedOnGpusByOneThatMeetsItsFloorToo) {
+    for (const auto& [text, format] : applied_words) {
+        const Applied nearest = nearest_on_gpu(format);
+        EXPECT_GE(floor_met_by(nearest), floor_met_by(format)) << text;
+        EXPECT_TRUE(gpu_has(nearest, 103)) << text;
+        EXPECT_EQ(gpu_has(format, 103), nearest == format) << text;
+    }
+}
+
+TEST(Format, IsInGpusOfItsCapabilities) {
+    struct Case {
+        Applied format;
+        std::vector<std::int32_t> in, not_in;
+    };
+    const Case cases[] = {{Applied::fp32, {60, 103}, {}},
+                          {Applied::bf16x9, {100, 103}, {0, 90, 101, 120}},
+                          {Applied::tf32, {80, 103}, {0, 75}},
+                          {Applied::bf16, {80, 103}, {0, 75}},
+                          {Applied::fp16, {70, 75, 103}, {0, 61}}};
+    for (const Case& a_case : cases) {
+        for (const auto capability : a_case.in) EXPECT_TRUE(gpu_has(a_case.format, capability)) << capability;
+        for (const auto capability : a_case.not_in) EXPECT_FALSE(gpu_has(a_case.format, capability)) << capability;
+    }
+}
+
 TEST(Precision, AsksForTheFormatOfItsNameOrForNone) {
-    for (const Precision precision : {Precision::highest, Precision::high, Precision::medium, Precision::bf16x9,
-                                      Precision::bf16x3, Precision::bf16x2, Precision::tf32x3, Precision::xf32})
-        EXPECT_EQ(parse_precision(to_string(format_of(precision).value())), precision);
-    EXPECT_EQ(format_of(Precision::native), std::nullopt);
-    EXPECT_EQ(format_of(Precision::automatic), std::nullopt);
+    for (const auto& [text, precision] : precision_words) {
+        const bool asks_for_none = precision == Precision::native || precision == Precision::automatic;
+        const std::optional<Applied> format = format_of(precision);
+        EXPECT_EQ(asks_for_none ? precision : parse_precision(to_string(format.value())), precision) << text;
+        EXPECT_NE(format.has_value(), asks_for_none) << text;
+    }
 }
 
 TEST(Tf32Rounding, HasPresetsThatPrintAsTheRoundingThatTheyAre) {
