@@ -8,7 +8,9 @@
 #include <cstring>
 
 #include "record/process_facts.hpp"
+#include "system/elf.hpp"
 #include "system/inline_text.hpp"
+#include "system/raw_file.hpp"
 #include "system/raw_syscall.hpp"
 
 namespace fp32shim::record {
@@ -16,36 +18,8 @@ namespace fp32shim::record {
 namespace raw = system::raw;
 namespace {
 
-#if defined(__x86_64__)
-constexpr std::uint16_t own_machine = EM_X86_64;
-#elif defined(__aarch64__)
-constexpr std::uint16_t own_machine = EM_AARCH64;
-#endif
-
 constexpr int most_interpreters = 5;         // as in the kernel
 constexpr unsigned long no_setuid_mark = 2;  // ST_NOSUID
-
-/// Opens a program's file for reading, if it can be opened.
-class ProgramFile {
-  public:
-    explicit ProgramFile(const char* path)
-        : descriptor_(raw::open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY)) {}
-    ~ProgramFile() {
-        if (descriptor_ >= 0) raw::close(descriptor_);
-    }
-    ProgramFile(const ProgramFile&) = delete;
-    ProgramFile& operator=(const ProgramFile&) = delete;
-
-    bool is_open() const { return descriptor_ >= 0; }
-    /// Reads up to `size` bytes. Returns how many were read; 0 also on an error.
-    std::size_t read(void* to, std::size_t size, std::uint64_t offset) const {
-        const long count = raw::syscall6(SYS_pread64, descriptor_, to, size, offset);
-        return count < 0 ? 0 : static_cast<std::size_t>(count);
-    }
-
-  private:
-    int descriptor_;
-};
 
 /// Returns the interpreter of a `#!` line, as the kernel reads it; empty: there is no such line.
 std::string_view interpreter_in(std::string_view head) {
@@ -84,21 +58,21 @@ bool is_loader(const char* path) {
     return name.starts_with("ld") && name.find(".so") != std::string_view::npos;
 }
 
-WhyUnseen look_at_elf(const ProgramFile& file, const char* path, const char* head, std::size_t size) {
+WhyUnseen look_at_elf(const system::RawFile& file, const char* path, const char* head, std::size_t size) {
     Elf64_Ehdr header;
     if (size < sizeof header) return WhyUnseen::seen;  // cannot be started
     std::memcpy(&header, head, sizeof header);
-    if (header.e_machine != own_machine || header.e_ident[EI_CLASS] != ELFCLASS64) return WhyUnseen::other_machine;
+    if (header.e_machine != system::own_machine || !system::has_own_layout(header)) return WhyUnseen::other_machine;
     for (std::uint32_t i = 0; i < header.e_phnum; ++i) {
         Elf64_Phdr segment;
         const std::uint64_t offset = header.e_phoff + std::uint64_t{i} * sizeof segment;
         if (offset + sizeof segment <= size)
             std::memcpy(&segment, head + offset, sizeof segment);
-        else if (file.read(&segment, sizeof segment, offset) != sizeof segment)
+        else if (!file.read_all(offset, segment))
             return WhyUnseen::seen;
         if (segment.p_type != PT_INTERP) continue;
         char loader[128];
-        const std::size_t length = file.read(loader, sizeof loader, segment.p_offset);
+        const std::size_t length = file.read(segment.p_offset, loader, sizeof loader);
         const std::string_view name(loader, length < segment.p_filesz ? length : segment.p_filesz);
         return name.find("/ld-musl") != std::string_view::npos ? WhyUnseen::musl : WhyUnseen::seen;
     }
@@ -115,9 +89,9 @@ InspectedProgram inspect_program(const char* path, std::span<char, program_head_
         if (raw::syscall6(SYS_newfstatat, AT_FDCWD, path, &status, 0) < 0) return look;
         constexpr mode_t executable = S_IXUSR | S_IXGRP | S_IXOTH;
         if (!S_ISREG(status.st_mode) || (status.st_mode & executable) == 0) return look;
-        const ProgramFile file(path);
+        const system::RawFile file(path);
         char head[program_head_size];
-        const std::size_t size = file.read(head, sizeof head, 0);
+        const std::size_t size = file.read(0, head, sizeof head);
         if (const std::string_view next = interpreter_in({head, size}); !next.empty()) {
             if (next.size() >= interpreter.size()) return look;
             std::memcpy(interpreter.data(), next.data(), next.size());

@@ -3,7 +3,6 @@
 #pragma once
 
 #include <cstddef>
-#include <cstdint>
 #include <string_view>
 
 namespace fp32shim::system {
@@ -26,13 +25,6 @@ constexpr bool equal(std::string_view left, std::string_view right) {
         if (!__builtin_is_constant_evaluated()) asm volatile("");
     }
     return true;
-}
-
-/// Returns the hash that DT_GNU_HASH uses.
-constexpr std::uint32_t gnu_hash(std::string_view name) {
-    std::uint32_t hash = 5381;
-    for (char letter : name) hash = hash * 33 + static_cast<unsigned char>(letter);
-    return hash;
 }
 
 /// Returns the part of a path after its last slash.

@@ -1,38 +1,25 @@
 #include "cli/binaries/elf_file.hpp"
 
-#include <fcntl.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include <algorithm>
-#include <bit>
 #include <cstring>
 #include <map>
 #include <set>
 #include <type_traits>
 
-#include "policy/descriptor.hpp"
+#include "system/elf.hpp"
+#include "system/raw_file.hpp"
 
 namespace fp32shim::cli {
 namespace {
 
-#if defined(__x86_64__)
-constexpr std::uint16_t this_machine = EM_X86_64;
-#elif defined(__aarch64__)
-constexpr std::uint16_t this_machine = EM_AARCH64;
-#else
-#error "fp32shim knows x86-64 and aarch64"
-#endif
-constexpr unsigned char this_byte_order = std::endian::native == std::endian::little ? ELFDATA2LSB : ELFDATA2MSB;
-
-/// Reads a file with pread, not by mapping: truncation by another process then gives short data, not a SIGBUS.
+/// A file in arrays.
 class FileBytes {
   public:
-    // O_NONBLOCK: a FIFO of that name must not block.
-    explicit FileBytes(const std::string& path) : file_(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK)) {
+    explicit FileBytes(const std::string& path) : file_(path.c_str()) {
         struct stat facts = {};
-        if (file_.number() >= 0 && fstat(file_.number(), &facts) == 0 && S_ISREG(facts.st_mode))
-            size_ = static_cast<std::uint64_t>(facts.st_size);
+        if (file_.is_regular(facts)) size_ = static_cast<std::uint64_t>(facts.st_size);
     }
 
     std::uint64_t size() const { return size_; }
@@ -43,7 +30,7 @@ class FileBytes {
         static_assert(std::is_trivially_copyable_v<T>);
         if (offset >= size_) return {};
         std::vector<T> elements(std::min(count, (size_ - offset) / sizeof(T)));
-        const std::uint64_t got = read(offset, elements.data(), elements.size() * sizeof(T));
+        const std::uint64_t got = file_.read(offset, elements.data(), elements.size() * sizeof(T));
         if (got < elements.size() * sizeof(T))
             elements.erase(elements.begin() + static_cast<std::ptrdiff_t>(got / sizeof(T)), elements.end());
         return elements;
@@ -56,19 +43,7 @@ class FileBytes {
     }
 
   private:
-    /// Returns the number of bytes read.
-    std::uint64_t read(std::uint64_t offset, void* to, std::uint64_t size) const {
-        std::uint64_t done = 0;
-        while (done < size) {
-            const ssize_t got =
-                pread(file_.number(), static_cast<char*>(to) + done, size - done, static_cast<off_t>(offset + done));
-            if (got <= 0) break;
-            done += static_cast<std::uint64_t>(got);
-        }
-        return done;
-    }
-
-    Descriptor file_;
+    system::RawFile file_;
     std::uint64_t size_ = 0;
 };
 
@@ -158,20 +133,11 @@ std::uint64_t count_of_symbols(const DynamicFile& dynamic) {
     const auto counts =
         dynamic.at<std::uint32_t>(DT_HASH, 2);  // buckets, chains; there are as many chains as symbols
     if (counts.size() == 2) return counts[1];
-    const auto head = dynamic.at<std::uint32_t>(DT_GNU_HASH, 4);  // buckets, first symbol, words of the filter, shift
-    if (head.size() < 4) return 0;
-    const std::uint64_t place = *dynamic.offset_of(dynamic.value(DT_GNU_HASH)) + 16 + 8ULL * head[2];
-    const auto buckets = dynamic.file().array<std::uint32_t>(place, head[0]);
-    const std::uint64_t last = buckets.empty() ? 0 : *std::max_element(buckets.begin(), buckets.end());
-    if (last < head[1]) return head[1];
-    // The chain of the last bucket ends where the lowest bit of a hash is set.
-    const std::uint64_t chain = place + 4ULL * buckets.size() + 4ULL * (last - head[1]);
-    std::uint64_t count = last;
-    for (const std::uint32_t hash : dynamic.file().array<std::uint32_t>(chain, 1U << 16)) {
-        ++count;
-        if ((hash & 1) != 0) break;
-    }
-    return count;
+    const auto table = dynamic.offset_of(dynamic.value(DT_GNU_HASH));
+    if (dynamic.value(DT_GNU_HASH) == 0 || !table) return 0;
+    return system::symbols_in_gnu_hash([&](std::uint64_t first, std::uint64_t count) {
+        return dynamic.file().array<std::uint32_t>(*table + 4 * first, count);
+    });
 }
 
 /// Returns the names of the needed and the defined symbol versions, by version index.
@@ -276,33 +242,19 @@ void read_hidden_symbols(const FileBytes& file, const Elf64_Ehdr& header, const 
 
 std::optional<Elf64_Ehdr> read_header(const FileBytes& file) {
     const auto header = file.one<Elf64_Ehdr>(0);
-    if (!header || std::memcmp(header->e_ident, ELFMAG, SELFMAG) != 0) return std::nullopt;
-    return header;
+    return header && system::is_elf(*header) ? header : std::nullopt;
 }
 
-bool is_readable(const Elf64_Ehdr& header) {
-    return header.e_ident[EI_CLASS] == ELFCLASS64 && header.e_ident[EI_DATA] == this_byte_order;
+bool is_of_this_machine(const Elf64_Ehdr& header) {
+    return system::has_own_layout(header) && header.e_machine == system::own_machine;
 }
 
 std::vector<std::uint8_t> find_build_id(const FileBytes& file, const Elf64_Ehdr& header) {
     for (const Elf64_Phdr& segment : read_segments(file, header)) {
         if (segment.p_type != PT_NOTE) continue;
-        const std::uint64_t alignment = segment.p_align == 8 ? 8 : 4;
-        const auto aligned = [&](std::uint64_t size) { return (size + alignment - 1) / alignment * alignment; };
-        const auto bytes = file.array<std::uint8_t>(segment.p_offset, segment.p_filesz);
-        for (std::uint64_t place = 0; place + sizeof(Elf64_Nhdr) <= bytes.size();) {
-            Elf64_Nhdr note{};
-            std::memcpy(&note, bytes.data() + place, sizeof note);
-            const std::uint64_t name = place + sizeof note;
-            const std::uint64_t content = place + aligned(sizeof note + note.n_namesz);
-            const std::uint64_t end = content + note.n_descsz;
-            if (end > bytes.size()) break;
-            if (note.n_type == NT_GNU_BUILD_ID && note.n_namesz == 4 &&
-                std::memcmp(bytes.data() + name, "GNU", 4) == 0)
-                return {bytes.begin() + static_cast<std::ptrdiff_t>(content),
-                        bytes.begin() + static_cast<std::ptrdiff_t>(end)};
-            place += aligned(end - place);
-        }
+        const auto notes = file.array<std::uint8_t>(segment.p_offset, segment.p_filesz);
+        const auto id = system::build_id_in(notes, segment.p_align);
+        if (!id.empty()) return {id.begin(), id.end()};
     }
     return {};
 }
@@ -314,7 +266,7 @@ std::optional<ElfFile> read_elf(const std::string& path, const NameFilter& wante
     const auto header = read_header(file);
     if (!header) return std::nullopt;
     ElfFile result;
-    result.is_this_architecture = is_readable(*header) && header->e_machine == this_machine;
+    result.is_this_architecture = is_of_this_machine(*header);
     if (!result.is_this_architecture) return result;
 
     const DynamicFile dynamic(file, *header);
@@ -333,7 +285,7 @@ std::optional<ElfFile> read_elf(const std::string& path, const NameFilter& wante
 SymbolTables read_symbol_tables(const std::string& path) {
     const FileBytes file(path);
     const auto header = read_header(file);
-    if (!header || !is_readable(*header) || header->e_machine != this_machine) return {};
+    if (!header || !is_of_this_machine(*header)) return {};
     const auto sections = read_sections(file, *header);
     const auto read = [&](std::uint32_t type) {
         for (const Elf64_Shdr& section : sections) {
@@ -356,7 +308,7 @@ SymbolTables read_symbol_tables(const std::string& path) {
 std::optional<std::vector<std::uint8_t>> read_build_id(const std::string& path) {
     const FileBytes file(path);
     const auto header = read_header(file);
-    if (!header || !is_readable(*header) || header->e_machine != this_machine) return std::nullopt;
+    if (!header || !is_of_this_machine(*header)) return std::nullopt;
     return find_build_id(file, *header);
 }
 
@@ -367,7 +319,7 @@ Markers find_markers(const std::string& path, std::span<const std::string_view> 
     for (const std::string_view marker : markers) longest = std::max(longest, marker.size());
     const FileBytes file(path);
     const auto header = read_header(file);
-    if (!header || !is_readable(*header)) return found;
+    if (!header || !system::has_own_layout(*header)) return found;
     const auto scan = [&](std::uint64_t offset, std::uint64_t size) {
         if (offset >= file.size()) return;
         const std::uint64_t end = offset + std::min(size, file.size() - offset);

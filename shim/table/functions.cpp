@@ -2,6 +2,7 @@
 
 #include <array>
 
+#include "system/elf.hpp"
 #include "system/inline_text.hpp"
 
 namespace fp32shim {

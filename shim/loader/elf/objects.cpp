@@ -9,6 +9,7 @@
 #include <atomic>
 #include <cerrno>
 
+#include "system/elf.hpp"
 #include "system/inline_text.hpp"
 #include "system/raw_syscall.hpp"
 #include "system/signal_hold.hpp"
@@ -376,21 +377,12 @@ std::span<const std::uint8_t> build_id(const link_map* map) {
     if (!is_mapped(map)) return {};
     for (const ElfW(Phdr) & segment : program_headers(map)) {
         if (segment.p_type != PT_NOTE) continue;
-        const ElfW(Addr) end = map->l_addr + segment.p_vaddr + segment.p_memsz;
+        const ElfW(Addr) begin = map->l_addr + segment.p_vaddr;
         // ELF notes that are not in a loaded segment cannot be read.
-        if (!contains(map, end - 1)) continue;
-        const ElfW(Addr) alignment = segment.p_align == 8 ? 8 : 4;
-        const auto aligned = [&](ElfW(Addr) size) { return (size + alignment - 1) / alignment * alignment; };
-        for (ElfW(Addr) place = map->l_addr + segment.p_vaddr; place + sizeof(ElfW(Nhdr)) <= end;) {
-            const auto& note = *reinterpret_cast<const ElfW(Nhdr)*>(place);
-            const auto* name = reinterpret_cast<const char*>(place + sizeof note);
-            const ElfW(Addr) content = place + aligned(sizeof note + note.n_namesz);
-            const ElfW(Addr) next = content + aligned(note.n_descsz);
-            if (next > end || next <= place) break;
-            if (note.n_type == NT_GNU_BUILD_ID && note.n_namesz == 4 && system::equal({name, 4}, {"GNU\0", 4}))
-                return {reinterpret_cast<const std::uint8_t*>(content), note.n_descsz};
-            place = next;
-        }
+        if (!contains(map, begin + segment.p_memsz - 1)) continue;
+        const auto id =
+            system::build_id_in({reinterpret_cast<const std::uint8_t*>(begin), segment.p_memsz}, segment.p_align);
+        if (!id.empty()) return id;
     }
     return {};
 }

@@ -1,8 +1,6 @@
 #include "shim/where/native/symbol.hpp"
 
-#include <fcntl.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
 
 #include <algorithm>
 #include <cstddef>
@@ -11,7 +9,9 @@
 #include "shim/memory/mapped_memory.hpp"
 #include "shim/where/native/function_name.hpp"
 #include "shim/where/native/symbol_choice.hpp"
+#include "system/elf.hpp"
 #include "system/inline_text.hpp"
+#include "system/raw_file.hpp"
 #include "system/raw_syscall.hpp"
 
 namespace fp32shim::where {
@@ -30,45 +30,6 @@ class Deadline {
     std::int64_t end_;
 };
 
-/// A file, read by pread: in a mapping, a file that another process truncates would be a SIGBUS.
-class File {
-  public:
-    explicit File(const char* path)
-        : descriptor_(system::raw::open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY)) {
-        struct stat facts = {};
-        if (descriptor_ >= 0 && system::raw::fstat(descriptor_, facts) == 0 && S_ISREG(facts.st_mode))
-            is_regular_ = true;
-    }
-    ~File() {
-        if (descriptor_ >= 0) system::raw::close(descriptor_);
-    }
-    File(const File&) = delete;
-    File& operator=(const File&) = delete;
-    bool is_regular() const { return is_regular_; }
-
-    /// Returns the number of bytes read; fewer than `size` at the file's end or after an error.
-    std::size_t read(std::uint64_t offset, void* to, std::size_t size) const {
-        std::size_t done = 0;
-        while (done < size) {
-            const long got = system::raw::uninterrupted([&] {
-                return system::raw::syscall6(SYS_pread64, descriptor_, static_cast<char*>(to) + done, size - done,
-                                             static_cast<long>(offset + done));
-            });
-            if (got <= 0) break;
-            done += static_cast<std::size_t>(got);
-        }
-        return done;
-    }
-    template <class T>
-    bool read_all(std::uint64_t offset, T& value) const {
-        return read(offset, &value, sizeof value) == sizeof value;
-    }
-
-  private:
-    int descriptor_;
-    bool is_regular_ = false;
-};
-
 bool are_equal(const void* left, const void* right, std::size_t size) {
     return system::equal({static_cast<const char*>(left), size}, {static_cast<const char*>(right), size});
 }
@@ -84,24 +45,17 @@ std::string_view copied(const char* name, std::size_t room, std::span<char> to) 
 }
 
 /// Returns the number of symbols in the loaded table of exported names, which has no field for it.
-std::uint32_t symbol_count(const elf::Object& object) {
+std::uint64_t symbol_count(const elf::Object& object) {
     if (object.gnu_hash == nullptr) return object.sysv_hash == nullptr ? 0 : object.sysv_hash[1];
-    const std::uint32_t bucket_count = object.gnu_hash[0], first = object.gnu_hash[1],
-                        bloom_size = object.gnu_hash[2];
-    const std::uint32_t* buckets = object.gnu_hash + 4 + std::size_t{bloom_size} * 2;
-    const std::uint32_t* chain = buckets + bucket_count;
-    std::uint32_t last = 0;
-    for (std::uint32_t i = 0; i < bucket_count; ++i) last = std::max(last, buckets[i]);
-    if (last < first) return first;
-    while ((chain[last - first] & 1) == 0) ++last;
-    return last + 1;
+    return system::symbols_in_gnu_hash(
+        [&](std::uint64_t first, std::uint64_t count) { return std::span(object.gnu_hash + first, count); });
 }
 
 Elf64_Sym find_exported(const elf::Object& object, std::uint64_t address, const Deadline& deadline) {
     if (object.symbols == nullptr || object.strings == nullptr) return {};
     SymbolChoice choice(address);
-    const std::uint32_t count = symbol_count(object);
-    for (std::uint32_t i = 0; i < count; ++i) {
+    const std::uint64_t count = symbol_count(object);
+    for (std::uint64_t i = 0; i < count; ++i) {
         if (i % 65536 == 65535 && deadline.is_over()) return {};
         choice.consider(object.symbols[i]);
     }
@@ -109,7 +63,7 @@ Elf64_Sym find_exported(const elf::Object& object, std::uint64_t address, const 
 }
 
 /// Returns true if the file is the one that was loaded: its program headers and its build id are those in memory.
-bool is_file_of(const link_map* map, const File& file, const Elf64_Ehdr& header, char* scratch) {
+bool is_file_of(const link_map* map, const system::RawFile& file, const Elf64_Ehdr& header, char* scratch) {
     const auto loaded = elf::program_headers(map);
     const std::size_t size = loaded.size() * sizeof(Elf64_Phdr);
     if (loaded.empty() || size > scratch_size || header.e_phnum != loaded.size() ||
@@ -129,7 +83,7 @@ bool is_file_of(const link_map* map, const File& file, const Elf64_Ehdr& header,
 }
 
 /// Finds the section of a type, and the one that it links to (a table's names).
-bool find_table(const File& file, const Elf64_Ehdr& header, Elf64_Shdr& table, Elf64_Shdr& names) {
+bool find_table(const system::RawFile& file, const Elf64_Ehdr& header, Elf64_Shdr& table, Elf64_Shdr& names) {
     if (header.e_shentsize != sizeof(Elf64_Shdr)) return false;
     const auto read_section = [&](std::uint32_t index, Elf64_Shdr& section) {
         return index < header.e_shnum && file.read_all(header.e_shoff + index * sizeof section, section);
@@ -145,13 +99,14 @@ bool find_table(const File& file, const Elf64_Ehdr& header, Elf64_Shdr& table, E
 std::string_view find_in_file(const link_map* map, std::uint64_t address, const Deadline& deadline,
                               std::uint64_t& start, std::span<char> to) {
     const bool is_program = map == elf::first_object() && map->l_name[0] == '\0';
-    const File file(is_program ? "/proc/self/exe" : map->l_name);
+    const system::RawFile file(is_program ? "/proc/self/exe" : map->l_name);
     const MappedMemory memory(scratch_size);
     char* const scratch = memory.bytes().data();
     Elf64_Ehdr header{};
-    if (!file.is_regular() || memory.bytes().empty() || !file.read_all(0, header) ||
-        !are_equal(header.e_ident, ELFMAG, SELFMAG) || header.e_ident[EI_CLASS] != ELFCLASS64 ||
-        header.e_phentsize != sizeof(Elf64_Phdr) || !is_file_of(map, file, header, scratch))
+    struct stat facts {};
+    if (!file.is_regular(facts) || memory.bytes().empty() || !file.read_all(0, header) || !system::is_elf(header) ||
+        !system::has_own_layout(header) || header.e_phentsize != sizeof(Elf64_Phdr) ||
+        !is_file_of(map, file, header, scratch))
         return {};
     Elf64_Shdr table{}, names{};
     if (!find_table(file, header, table, names)) return {};

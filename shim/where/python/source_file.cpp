@@ -10,13 +10,11 @@
 #include "system/inline_text.hpp"
 #include "system/io_error.hpp"
 #include "system/line_writer.hpp"
-#include "system/raw_syscall.hpp"
+#include "system/raw_file.hpp"
 #include "system/stderr_line.hpp"
 
 namespace fp32shim::where {
 namespace {
-
-namespace raw = system::raw;
 
 constexpr std::size_t largest_file = 4 << 20;
 constexpr std::uint32_t most_files = 256;
@@ -40,29 +38,6 @@ void say_unread(std::string_view path, std::string_view why) {
     system::stderr_line(line.view());
 }
 
-/// Closes a descriptor at the end of a scope.
-struct OpenFile {
-    explicit OpenFile(const char* path) : descriptor(raw::open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY)) {}
-    ~OpenFile() {
-        if (descriptor >= 0) raw::close(descriptor);
-    }
-    OpenFile(const OpenFile&) = delete;
-    OpenFile& operator=(const OpenFile&) = delete;
-    int descriptor;
-};
-
-/// Reads up to `room.size()` bytes; a file that another process cuts short meanwhile gives fewer.
-std::size_t read_all(int descriptor, std::span<char> room) {
-    std::size_t done = 0;
-    while (done < room.size()) {
-        const long got = raw::uninterrupted(
-            [&] { return raw::syscall6(SYS_pread64, descriptor, room.data() + done, room.size() - done, done); });
-        if (got <= 0) break;
-        done += static_cast<std::size_t>(got);
-    }
-    return done;
-}
-
 /// Returns the places of the ends of all lines; empty: there is no memory.
 std::span<const std::uint32_t> ends_of_lines(std::string_view text) {
     const auto feeds = static_cast<std::size_t>(std::count(text.begin(), text.end(), '\n'));
@@ -79,10 +54,10 @@ std::span<const std::uint32_t> ends_of_lines(std::string_view text) {
 
 /// Reads a file into `file`. Returns the reason why it cannot be used; empty: it can.
 std::string_view read_into(SourceFile& file) {
-    const OpenFile opened(file.path.data());  // arena_copy() put a NUL behind it
+    const system::RawFile opened(file.path.data());  // arena_copy() put a NUL behind it
     struct stat status {};
-    if (opened.descriptor < 0) return system::describe_io_error(-opened.descriptor).meaning;
-    if (raw::fstat(opened.descriptor, status) != 0 || !S_ISREG(status.st_mode)) return "no regular file";
+    if (!opened.is_open()) return system::describe_io_error(opened.error()).meaning;
+    if (!opened.is_regular(status)) return "no regular file";
     const auto size = static_cast<std::size_t>(status.st_size);
     if (size == 0 || size > largest_file) return "an empty file, or larger than 4 MiB";
     const Settings* const in_force = known_settings();
@@ -90,7 +65,7 @@ std::string_view read_into(SourceFile& file) {
     if (in_force != nullptr && changed_ns > in_force->facts.start_ns) return "changed while the program runs";
     MappedMemory memory(size);
     if (memory.bytes().empty()) return "out of memory";
-    const std::size_t got = read_all(opened.descriptor, memory.bytes());
+    const std::size_t got = opened.read(0, memory.bytes().data(), size);
     file.ends = ends_of_lines({memory.bytes().data(), got});
     if (file.ends.empty()) return "out of memory";
     file.bytes = memory.bytes().data();

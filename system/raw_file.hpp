@@ -1,0 +1,56 @@
+// Files of others, read by raw system calls, and by pread: in a mapping, a file that another process truncates would
+// be a SIGBUS.
+#pragma once
+
+#include <fcntl.h>
+#include <sys/stat.h>
+
+#include <cstddef>
+#include <cstdint>
+
+#include "system/raw_syscall.hpp"
+
+namespace fp32shim::system {
+
+/// A file that is open for reading, if it can be opened. Async-signal-safe.
+class RawFile {
+  public:
+    /// Opens a file. Does not wait where the name is that of a FIFO or a terminal.
+    explicit RawFile(const char* path) : descriptor_(raw::open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY)) {}
+    ~RawFile() {
+        if (is_open()) raw::close(descriptor_);
+    }
+    RawFile(const RawFile&) = delete;
+    RawFile& operator=(const RawFile&) = delete;
+
+    bool is_open() const { return descriptor_ >= 0; }
+    /// Returns the errno for which the file is not open.
+    int error() const { return is_open() ? 0 : -descriptor_; }
+    /// Returns true for an open regular file, whose facts are then in `status`.
+    bool is_regular(struct stat& status) const {
+        return is_open() && raw::fstat(descriptor_, status) == 0 && S_ISREG(status.st_mode);
+    }
+
+    /// Returns the number of bytes read; fewer than `size` at the file's end or after an error.
+    std::size_t read(std::uint64_t offset, void* to, std::size_t size) const {
+        std::size_t done = 0;
+        while (done < size) {
+            const long got = raw::uninterrupted([&] {
+                return raw::syscall6(SYS_pread64, descriptor_, static_cast<char*>(to) + done, size - done,
+                                     offset + done);
+            });
+            if (got <= 0) break;
+            done += static_cast<std::size_t>(got);
+        }
+        return done;
+    }
+    template <class T>
+    bool read_all(std::uint64_t offset, T& value) const {
+        return read(offset, &value, sizeof value) == sizeof value;
+    }
+
+  private:
+    int descriptor_;
+};
+
+}  // namespace fp32shim::system
