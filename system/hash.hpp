@@ -8,13 +8,31 @@
 
 namespace fp32shim::system {
 
+/// 2^64 divided by the golden ratio: evenly spaced numbers, times this one, are spread evenly.
+inline constexpr std::uint64_t golden_ratio = 0x9e3779b97f4a7c15;
+
+/// Returns the index of a key in a table of `1 << bits` entries (Fibonacci hashing). The key's high bits hardly
+/// count.
+constexpr std::uint64_t table_index(std::uint64_t key, unsigned bits) { return key * golden_ratio >> (64 - bits); }
+
+/// Returns the key with its high bits in the low ones too, for table_index().
+constexpr std::uint64_t folded(std::uint64_t key) { return key ^ key >> 32; }
+
+/// Returns the number after `state` of a sequence that looks random, if states are multiples of an odd number
+/// (splitmix64).
+constexpr std::uint64_t random_number(std::uint64_t state) {
+    state = (state ^ state >> 30) * 0xbf58476d1ce4e5b9;
+    state = (state ^ state >> 27) * 0x94d049bb133111eb;
+    return state ^ state >> 31;
+}
+
 /// Hashes words and texts in the order in which they are added. Among a million hashes, two are equal by chance in
 /// one of 30 million programs. A few cycles a word. For one thread.
 class Hash {
   public:
     Hash& add(std::uint64_t word) {
         __extension__ using Wide = unsigned __int128;
-        const Wide product = static_cast<Wide>(state_ ^ word) * 0x9e3779b97f4a7c15U;
+        const Wide product = static_cast<Wide>(state_ ^ word) * golden_ratio;
         state_ =
             (static_cast<std::uint64_t>(product) ^ static_cast<std::uint64_t>(product >> 64)) + 0x2545f4914f6cdd1dU;
         return *this;

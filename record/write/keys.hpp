@@ -6,6 +6,7 @@
 #include <cstdint>
 
 #include "record/format/format.hpp"
+#include "system/hash.hpp"
 
 namespace fp32shim::record {
 
@@ -37,7 +38,7 @@ class KnownKeys {
     /// Returns the index at which a key's search begins in a table of `1 << bits` entries. Mixes all
     /// bits: keys are sums of multiples of sizes, and evenly spaced sizes would make them fall on few places.
     [[gnu::always_inline]] static std::uint64_t first_place(std::uint64_t key, std::uint32_t bits) {
-        return (key ^ key >> 32) * 0x9e3779b97f4a7c15U >> (64 - bits);
+        return system::table_index(system::folded(key), bits);
     }
 
     static constexpr std::uint32_t first_bits = 8;     ///< binary logarithm of the first size, 256 entries

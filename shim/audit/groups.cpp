@@ -35,10 +35,8 @@ Group* all_groups() {
 
 /// Returns a number that looks random, from 0 to below 1.
 double fraction_of(std::uint64_t seed, std::uint64_t call) {
-    std::uint64_t mixed = (seed ^ 0x9e3779b97f4a7c15U) + call * 0xbf58476d1ce4e5b9U;  // splitmix64
-    mixed = (mixed ^ mixed >> 30) * 0xbf58476d1ce4e5b9U;
-    mixed = (mixed ^ mixed >> 27) * 0x94d049bb133111ebU;
-    return static_cast<double>((mixed ^ mixed >> 31) >> 11) * 0x1p-53;
+    const std::uint64_t state = (seed ^ system::golden_ratio) + call * 0xbf58476d1ce4e5b9U;
+    return static_cast<double>(system::random_number(state) >> 11) * 0x1p-53;
 }
 
 /// Formats that a tolerance may allow, the cheapest first.
@@ -119,10 +117,10 @@ double Group::worst_of(AuditFormat tested) const {
 }
 
 Group* find_group(std::uint64_t key) {
-    const std::uint64_t mixed = (key ^ key >> 32) * 0x9e3779b97f4a7c15U;
+    const std::uint64_t first = system::table_index(system::folded(key), 16);
     Group* const table = all_groups();
     for (std::size_t i = 0; table != nullptr && i < longest_search; ++i) {
-        Group& group = table[((mixed >> 48) + i) % group_limit];
+        Group& group = table[(first + i) % group_limit];
         std::uint64_t found = group.key_.load(std::memory_order_relaxed);
         if (found == 0 && group.key_.compare_exchange_strong(found, key, std::memory_order_relaxed)) return &group;
         if (found == key) return &group;

@@ -52,7 +52,7 @@ HandleRecord* find_or_make_record(Handle handle) {
 
 }  // namespace
 
-constinit std::atomic<HandleRecord*> handle_buckets[handle_bucket_count]{};
+constinit std::atomic<HandleRecord*> handle_buckets[std::size_t{1} << handle_bucket_bits]{};
 
 void HandleLock::acquire() {
     // The address of a thread-local object tells threads apart without a system call.

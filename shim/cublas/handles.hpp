@@ -9,6 +9,7 @@
 
 #include "shim/cublas/library.hpp"
 #include "shim/cublas/plan_key.hpp"
+#include "system/hash.hpp"
 
 namespace fp32shim::cublas {
 
@@ -43,10 +44,10 @@ struct HandleRecord {
 
 constexpr std::int32_t math_unknown = -1;
 
-constexpr std::size_t handle_bucket_count = 1024;
-extern constinit std::atomic<HandleRecord*> handle_buckets[handle_bucket_count];
+constexpr unsigned handle_bucket_bits = 10;
+extern constinit std::atomic<HandleRecord*> handle_buckets[std::size_t{1} << handle_bucket_bits];
 inline std::size_t handle_bucket(Handle handle) {
-    return (reinterpret_cast<std::uintptr_t>(handle) * 0x9e3779b97f4a7c15U) >> 54;
+    return system::table_index(reinterpret_cast<std::uintptr_t>(handle), handle_bucket_bits);
 }
 
 /// Returns the record of the handle at this address, or nullptr. The handle may be destroyed. Lock-free.

@@ -8,6 +8,7 @@
 #include <optional>
 
 #include "policy/decide.hpp"
+#include "system/hash.hpp"
 #include "system/in_use.hpp"
 
 namespace fp32shim {
@@ -52,7 +53,7 @@ class KeptDecisions {
 
   private:
     static constexpr std::size_t ways = 4;
-    static constexpr int set_bits = 10;
+    static constexpr unsigned set_bits = 10;
     struct Entry {
         DecisionKey key;
         policy::Decision decision;
@@ -69,8 +70,8 @@ class KeptDecisions {
         const std::uint64_t sum = key.site * 0x62bba1b9f2757641 + part(key.m, 0x7a6f56d50c7a670d) +
                                   part(key.n, 0xbc6aa802aafcc4e7) + part(key.k, 0x6a4a7def0860909f) +
                                   part(key.batch, 0x66d6a2999d170b6b) + key.place;
-        // Sums rise evenly if sizes do; the multiplication spreads them over the sets.
-        return sets_[(sum ^ sum >> 32) * 0x9e3779b97f4a7c15U >> (64 - set_bits)];
+        // Sums rise evenly if sizes do; their multiples are spread over the sets.
+        return sets_[system::table_index(system::folded(sum), set_bits)];
     }
 
     system::InUse in_use_;

@@ -4,6 +4,7 @@
 
 #include "shim/loader/elf/objects.hpp"
 #include "shim/memory/arena.hpp"
+#include "system/hash.hpp"
 #include "system/inline_text.hpp"
 
 namespace fp32shim {
@@ -28,7 +29,7 @@ constexpr std::size_t bucket_count = 512;
 constinit std::atomic<LoadedObject*> buckets[bucket_count]{};
 
 std::atomic<LoadedObject*>& bucket_of(const link_map* map) {
-    return buckets[(reinterpret_cast<std::uintptr_t>(map) * 0x9e3779b97f4a7c15U >> 32) % bucket_count];
+    return buckets[system::table_index(reinterpret_cast<std::uintptr_t>(map), 32) % bucket_count];
 }
 
 LoadedObject* find_record(LoadedObject* head, const link_map* map) {
@@ -84,7 +85,7 @@ const ImportTable* read_imports(const link_map* map, const ImportTable* old) {
     return arena_new<ImportTable>(imports, count);
 }
 
-constexpr std::uint64_t mix(std::uint64_t hash, std::uint64_t value) { return (hash ^ value) * 0x9e3779b97f4a7c15U; }
+constexpr std::uint64_t mix(std::uint64_t hash, std::uint64_t value) { return (hash ^ value) * system::golden_ratio; }
 
 std::uint64_t mix(std::uint64_t hash, const link_map* map) {
     hash = mix(hash, reinterpret_cast<std::uint64_t>(map));

@@ -4,6 +4,7 @@
 
 #include "shim/loader/elf/readers.hpp"
 #include "shim/memory/arena.hpp"
+#include "system/hash.hpp"
 
 namespace fp32shim {
 
@@ -12,7 +13,7 @@ constinit std::atomic<Site*> site_buckets[4096]{};
 namespace {
 
 std::atomic<Site*>& bucket_of(EntryIndex entry, std::uintptr_t return_address) {
-    const std::uint64_t key = return_address * 0x9e3779b97f4a7c15U + static_cast<std::uint64_t>(entry);
+    const std::uint64_t key = return_address * system::golden_ratio + static_cast<std::uint64_t>(entry);
     return site_buckets[(key >> 40) % std::size(site_buckets)];
 }
 

@@ -8,6 +8,7 @@
 #include <cstdint>
 
 #include "shim/entry/entry_layout.h"
+#include "system/hash.hpp"
 
 namespace fp32shim {
 
@@ -47,12 +48,9 @@ class TakenWays {
     std::uint64_t* words_;
 };
 
-/// Returns the i-th of a sequence of unrelated odd numbers (splitmix64).
+/// Returns the i-th of a sequence of unrelated odd numbers.
 constexpr std::uint64_t multiplier_number(std::uint64_t i) {
-    std::uint64_t bits = (i + 1) * 0x9e3779b97f4a7c15U;
-    bits = (bits ^ (bits >> 30)) * 0xbf58476d1ce4e5b9U;
-    bits = (bits ^ (bits >> 27)) * 0x94d049bb133111ebU;
-    return (bits ^ (bits >> 31)) | 1;
+    return system::random_number((i + 1) * system::golden_ratio) | 1;
 }
 
 /// Returns the hash of the smallest table of at least `ways` entries that gives every address its own entry; if none

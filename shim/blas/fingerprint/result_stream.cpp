@@ -1,4 +1,5 @@
 #include "shim/blas/fingerprint/result_stream.hpp"
+#include "system/hash.hpp"
 
 #include <cmath>
 
@@ -17,7 +18,7 @@ constexpr Lanes first_lanes() {
 constexpr Lanes begin = first_lanes();
 
 constexpr std::uint64_t combined(std::uint64_t hash, std::uint64_t value) {
-    hash = (hash ^ value) * 0x9e3779b97f4a7c15U;
+    hash = (hash ^ value) * system::golden_ratio;
     return hash ^ hash >> 32;
 }
 

@@ -9,6 +9,7 @@
 #include "shim/loader/elf/objects.hpp"
 #include "shim/loader/elf/readers.hpp"
 #include "shim/loader/loaded_object.hpp"
+#include "system/hash.hpp"
 #include "system/signal_hold.hpp"
 
 namespace fp32shim::where {
@@ -17,7 +18,7 @@ namespace {
 using Entry = UnwindCache::Entry;
 using Pages = UnwindCache::Pages;
 
-constexpr std::uint64_t spreading_factors[] = {0x9e3779b97f4a7c15, 0xd1342543de82ef95};
+constexpr std::uint64_t spreading_factors[] = {system::golden_ratio, 0xd1342543de82ef95};
 constexpr std::uintptr_t page_size = 4096;  ///< or larger: each part of a larger page is asked about by itself
 
 /// The registers of a function at a call, by place, and the stack pointer behind them.

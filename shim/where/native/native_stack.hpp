@@ -14,6 +14,7 @@
 
 #include "policy/policy.hpp"
 #include "shim/where/native/unwind_rules.hpp"
+#include "system/hash.hpp"
 
 namespace fp32shim::where {
 
@@ -74,11 +75,9 @@ class UnwindCache {
     Pages pages;
 
   private:
-    static constexpr int entry_bits = 9;
+    static constexpr unsigned entry_bits = 9;
 
-    static std::size_t place_of(std::uintptr_t instruction) {
-        return instruction * 0x9e3779b97f4a7c15U >> (64 - entry_bits);
-    }
+    static std::size_t place_of(std::uintptr_t instruction) { return system::table_index(instruction, entry_bits); }
     static bool is_of(const Entry& entry, std::uintptr_t instruction, std::uint64_t stamp) {
         return entry.instruction == instruction && entry.stamp == stamp;
     }

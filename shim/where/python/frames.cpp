@@ -10,6 +10,7 @@
 #include <type_traits>
 
 #include "shim/where/python/line_table.hpp"
+#include "system/hash.hpp"
 #include "system/limited_text.hpp"
 
 namespace fp32shim::where {
@@ -26,7 +27,7 @@ constexpr char owner_generator = 1, owner_interpreter = 3;  ///< the interpreter
 constexpr std::uint32_t kind_mask = 7;  ///< bytes per character
 constexpr std::uint32_t is_compact = 8, is_ascii = 16;
 
-constexpr std::uint64_t random_factors[] = {0x9e3779b97f4a7c15, 0xd1342543de82ef95, 0x62bba1b9f2757641};
+constexpr std::uint64_t random_factors[] = {system::golden_ratio, 0xd1342543de82ef95, 0x62bba1b9f2757641};
 
 // Bytes that the smallest of their kind has, in all versions.
 constexpr std::size_t state_size = 192, cframe_size = 2 * sizeof(void*), frame_size = 80, object_size = 16;
