@@ -14,7 +14,7 @@
 #include <thread>
 #include <vector>
 
-#include "record/write/writer.hpp"
+#include "record/write/count_call.hpp"
 #include "system/hash.hpp"
 
 namespace {

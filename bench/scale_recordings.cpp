@@ -19,7 +19,7 @@
 #include <string_view>
 #include <vector>
 
-#include "record/write/writer.hpp"
+#include "record/write/count_call.hpp"
 #include "system/hash.hpp"
 
 using namespace fp32shim;

@@ -13,6 +13,7 @@
 #include "record/format/audit_fields.hpp"
 #include "record/format/fingerprint_fields.hpp"
 #include "record/format/identity.hpp"
+#include "record/write/count_call.hpp"
 #include "record/write/memory.hpp"
 #include "system/io_error.hpp"
 #include "system/line_writer.hpp"

@@ -1,4 +1,4 @@
-#include "shim/blas/integer_width.hpp"
+#include "shim/blas/routine.hpp"
 
 #include <cstdint>
 

@@ -1,4 +1,5 @@
-// Calls of a provider's routine: with the program's own arguments, or with arguments by role.
+// Calls of a provider's routine, with the program's own arguments or with arguments by role, and the width of its
+// integers.
 #pragma once
 
 #include <cstdint>
@@ -7,6 +8,7 @@
 #include "shim/entry/frame.hpp"
 #include "shim/entry/site.hpp"
 #include "shim/level3/level3.hpp"
+#include "shim/loader/loaded_object.hpp"
 
 namespace fp32shim::blas {
 
@@ -25,5 +27,10 @@ std::int64_t call_with_frame(const Site& site, const Frame& frame);
 
 /// Calls the BoundRoutine at `context` with these arguments; a batch function with a batch of one. For Routine::call.
 void call_by_role(void* context, const Level3& product);
+
+/// Asks a library once how wide its integers are, by a level-1 routine that behaves differently for each width. Its
+/// name does not say: Debian's libopenblas64 exports unsuffixed names with 64-bit integers, and MKL's libmkl_rt
+/// decides at run time.
+IntegerWidth integer_width(LoadedObject& library, const Function& function);
 
 }  // namespace fp32shim::blas

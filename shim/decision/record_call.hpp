@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "policy/decide.hpp"
+#include "record/audit.hpp"
 #include "record/events.hpp"
 #include "shim/entry/site.hpp"
 #include "shim/settings/settings.hpp"
@@ -58,5 +59,10 @@ void record_call(const Site& site, const Settings& in_force, const policy::Matmu
 /// views are valid until the call returns, as long as `place` is.
 record::DecisionEvent decision_event(const Site& site, const Settings& in_force, const policy::MatmulCall& call,
                                      const policy::Decision& decision, const Done& done, where::CallPlace& place);
+
+/// Says which product made NaN or infinity of finite operands, where in its result, and where in the program: the
+/// line of Python also where the settings do not ask for it. `found`: has the flag audit_nonfinite.
+void say_nonfinite(const Site& site, const Settings& in_force, const policy::MatmulCall& call,
+                   const policy::Decision& decision, const Done& done, const record::Audit& found);
 
 }  // namespace fp32shim

@@ -1,4 +1,4 @@
-#include "shim/decision/say_nonfinite.hpp"
+#include "shim/decision/record_call.hpp"
 
 #include <bit>
 

@@ -10,7 +10,6 @@
 #include "shim/memory/arena.hpp"
 #include "shim/ranges/ranges.hpp"
 #include "shim/ranges/texts.hpp"
-#include "shim/ranges/wanted.hpp"
 #include "system/hash.hpp"
 #include "system/inline_text.hpp"
 

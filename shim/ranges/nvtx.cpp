@@ -6,7 +6,6 @@
 
 #include "shim/ranges/ranges.hpp"
 #include "shim/ranges/texts.hpp"
-#include "shim/ranges/wanted.hpp"
 
 namespace fp32shim::nvtx {
 namespace {

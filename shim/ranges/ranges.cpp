@@ -6,6 +6,8 @@
 #include <cstdint>
 #include <cstring>
 
+#include "shim/loader/elf/objects.hpp"
+#include "shim/loader/elf/readers.hpp"
 #include "shim/memory/arena.hpp"
 #include "shim/settings/settings.hpp"
 #include "shim/thread/thread_context.hpp"
@@ -16,6 +18,17 @@ namespace fp32shim {
 constinit const RangeDomain nvtx_default_domain{default_domain, RangeSource::nvtx, {}};
 
 namespace {
+
+/// Returns true if the program's references bind to the shim: it was preloaded, or linked. A child that has lost its
+/// LD_PRELOAD may still have a variable that makes NVTX or ITT open the library, which then sees no product.
+bool is_in_global_scope() {
+    const elf::Reading reading;
+    const elf::Scope global = elf::global_scope();
+    const std::size_t count = global.count();
+    for (std::size_t i = 0; i < count; ++i)
+        if (global.at(i) == elf::own_object()) return true;
+    return count == 0;
+}
 
 constinit const RangeDomain shared_domain{nameless_domains, RangeSource::nvtx, {}};
 
@@ -88,6 +101,13 @@ int open_range(const RangeDomain& domain, std::string_view label) {
 int close_range(const RangeDomain& domain) {
     ThreadContext* const context = existing_thread_context();
     return context == nullptr ? -1 : context->scopes.pop_range(domain.owner);
+}
+
+bool ranges_wanted(RangeSource source) {
+    if (!is_in_global_scope()) return false;
+    const Settings& in_force = settings();
+    const policy::Where word = source == RangeSource::nvtx ? policy::Where::nvtx : policy::Where::itt;
+    return !in_force.forward_everything && in_force.policy.wants(word);
 }
 
 }  // namespace fp32shim

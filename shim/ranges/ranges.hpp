@@ -4,10 +4,15 @@
 
 #include <string_view>
 
-#include "shim/ranges/wanted.hpp"
 #include "shim/scopes/scopes.hpp"
 
 namespace fp32shim {
+
+enum class RangeSource { nvtx, itt };
+
+/// Returns true if `where`, or rules by scope, ask for the ranges of `source` as scopes. Reads the settings on first
+/// use.
+bool ranges_wanted(RangeSource source);
 
 /// A domain: a stack of ranges of its own on each thread. Never freed.
 struct RangeDomain {

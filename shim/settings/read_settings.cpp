@@ -17,7 +17,6 @@
 #include "shim/loader/loaded_files.hpp"
 #include "shim/memory/arena.hpp"
 #include "shim/memory/own_memory.hpp"
-#include "shim/memory/own_stack.hpp"
 #include "system/inline_text.hpp"
 #include "system/line_writer.hpp"
 #include "system/stderr_line.hpp"
@@ -70,16 +69,40 @@ std::string_view consequence_of(policy::OnError on_error) {
 const record::StartEvent& start_in_force() { return known_settings()->start; }
 record::InForce what_is_in_force() { return {&start_in_force(), process_precision(), process_floor()}; }
 
+/// Opens the recording that the policy names; nullptr: it cannot be opened, and a line says why.
+record::Recording* opened_recording(const Settings& settings) {
+    const policy::Policy& policy = settings.policy;
+    const record::RecordingSettings limits{.max_size = policy.log_max_size,
+                                           .on_full = policy.log_on_full,
+                                           .mode = policy.log_mode,
+                                           .group = policy.log_group,
+                                           .look_at_objects = note_loaded_files,
+                                           .settings_in_force = what_is_in_force};
+    const record::Recording::Opened opened =
+        record::Recording::open(policy.log_path, settings.facts, settings.start, limits);
+    if (opened.recording == nullptr) system::stderr_line(opened.error);
+    return opened.recording;
+}
+
+/// Opens the log of JSON lines that the policy names; likewise.
+record::DecisionLog* opened_lines(const Settings& settings) {
+    const policy::Policy& policy = settings.policy;
+    auto log = std::make_unique<record::DecisionLog>();
+    auto buffer = std::make_unique<std::array<char, record::log_buffer_size>>();
+    const std::string problem = log->open(policy.log_path, settings.facts, settings.start, record::LogBuffer(*buffer),
+                                          policy.log_mode, start_in_force);
+    if (problem.empty()) return log.release();
+    system::stderr_line(problem);
+    return nullptr;
+}
+
 void open_log(Settings& settings, const Settings* previous) {
     const policy::Policy& policy = settings.policy;
     const std::string& path = policy.log_path;
-    const bool is_recording = path.ends_with(".fp32rec");
-    settings.log_every_call =
-        is_recording ? policy.log_level == policy::LogLevel::calls : policy.log_level != policy::LogLevel::summary;
     settings.start = record::make_start_event(FP32SHIM_VERSION, policy);
     settings.start.rules = policy.rules;
-    if (is_recording)
-        settings.start.log_level = settings.log_every_call ? policy::LogLevel::calls : policy::LogLevel::summary;
+    if (log_kind(path) == LogKind::recording)
+        settings.start.log_level = wants_every_call(policy) ? policy::LogLevel::calls : policy::LogLevel::summary;
     if (previous != nullptr && previous->policy.log_path == path) {
         settings.log = previous->log;
         settings.log_to_stderr = previous->log_to_stderr;
@@ -88,32 +111,26 @@ void open_log(Settings& settings, const Settings* previous) {
     }
     if (path.empty()) return;
     record::leave_counter_if_it_traps();
-    if (path == "stderr") {
-        settings.log_to_stderr = true;
-        return;
+    switch (log_kind(path)) {
+        case LogKind::none:
+            return;
+        case LogKind::stderr_lines:
+            settings.log_to_stderr = true;
+            return;
+        case LogKind::json_lines:
+            settings.log = opened_lines(settings);
+            return;
+        case LogKind::recording:
+            settings.recording = opened_recording(settings);
+            return;
     }
-    if (is_recording) {
-        const record::RecordingSettings limits{.max_size = policy.log_max_size,
-                                               .on_full = policy.log_on_full,
-                                               .mode = policy.log_mode,
-                                               .group = policy.log_group,
-                                               .look_at_objects = note_loaded_files,
-                                               .settings_in_force = what_is_in_force};
-        const record::Recording::Opened opened =
-            record::Recording::open(path, settings.facts, settings.start, limits);
-        if (opened.recording == nullptr) system::stderr_line(opened.error);
-        settings.recording = opened.recording;
-        return;
-    }
-    auto log = std::make_unique<record::DecisionLog>();
-    auto buffer = std::make_unique<std::array<char, record::log_buffer_size>>();
-    const std::string problem =
-        log->open(path, settings.facts, settings.start, record::LogBuffer(*buffer), policy.log_mode, start_in_force);
-    if (!problem.empty()) {
-        system::stderr_line(problem);
-        return;
-    }
-    settings.log = log.release();
+}
+
+/// Returns the kind of the log that is open.
+LogKind open_kind(const Settings& settings) {
+    if (settings.recording != nullptr) return LogKind::recording;
+    if (settings.log != nullptr) return LogKind::json_lines;
+    return settings.log_to_stderr ? LogKind::stderr_lines : LogKind::none;
 }
 
 bool is_setting(std::string_view entry) {
@@ -218,17 +235,6 @@ bool has_module_paths(const policy::Environment& environment) {
     });
 }
 
-/// Sets what has to be known of a call before the rules can be asked.
-void set_what_rules_need(Settings& settings, const policy::Environment& environment) {
-    settings.looks_at_where = settings.policy.looks_at_where();
-    settings.looks_at_sizes = settings.policy.looks_at_sizes() || settings.looks_at_where;
-    settings.looks_at_call_numbers = settings.policy.looks_at_call_numbers();
-    settings.looks_at_scopes = settings.policy.looks_at_scopes();
-    settings.lacks_module_paths = settings.looks_at_scopes && !has_module_paths(environment);
-    settings.looks_at_text = settings.policy.looks_at_text();
-    settings.looks_at_call_sites = settings.policy.looks_at_call_sites();
-}
-
 void read(Reading& reading) {
     const policy::Environment& environment = first_environment();
 
@@ -257,26 +263,16 @@ void read(Reading& reading) {
         settings->process = {system::base_name(settings->facts.executable), settings->facts.command,
                              settings->facts.host};
     }
-    set_what_rules_need(*settings, environment);
-    settings->forward_everything = settings->policy.disabled || options.elevated;
     if (reading.is_reload()) {
         settings->generation = reading.previous->generation + 1;
         settings->id = reading.previous->id == UINT8_MAX ? 1 : reading.previous->id + 1;
     }
-    if (!settings->forward_everything) open_log(*settings, reading.previous);
-    settings->asks_python =
-        !settings->forward_everything &&
-        (settings->looks_at_where || (settings->logs() && settings->policy.log_where.has(policy::Where::python)));
-    if (settings->recording != nullptr) settings->native_frames = settings->policy.log_where.native_frames;
-    const bool judges =
-        settings->policy.has_tolerances() || settings->policy.audit_action == policy::AuditAction::pin;
-    if (judges && settings->policy.audit_sample == 0)
-        settings->policy.audit_sample = policy::default_sample_of_judges;
-    settings->audits = !settings->forward_everything && settings->policy.audit_sample > 0 &&
-                       (settings->recording != nullptr || judges);
-    settings->fingerprints =
-        !settings->forward_everything && settings->policy.audit_fingerprint && settings->recording != nullptr;
-    settings->finds_nonfinite = !settings->forward_everything && settings->policy.audit_nonfinite;
+    if (!settings->policy.disabled && !options.elevated) open_log(*settings, reading.previous);
+    settings->policy.audit_sample = audit_sample_of(settings->policy);
+    static_cast<DerivedSettings&>(*settings) =
+        derive_settings(settings->policy, {.has_elevated_rights = options.elevated,
+                                           .has_module_paths = has_module_paths(environment),
+                                           .log = open_kind(*settings)});
     if (!settings->forward_everything && !reading.is_reload()) say_what_lacks_a_recording(*settings);
     if (!complaint.empty() && settings->log != nullptr) {
         auto buffer = std::make_unique<std::array<char, record::log_buffer_size>>();

@@ -11,12 +11,13 @@
 #include "record/lines/decision_log.hpp"
 #include "record/process_facts.hpp"
 #include "record/write/writer.hpp"
+#include "shim/settings/derived_settings.hpp"
 
 namespace fp32shim {
 
 /// One reading of environment and policy files. Immutable. A reload makes another and keeps this one, since
 /// running calls may still read it.
-struct Settings {
+struct Settings : DerivedSettings {
     std::uint32_t generation = 1;  ///< serial number of this reading, from 1
     std::uint8_t id = 1;           ///< 8-bit form of `generation`: never 0 or the previous reading's id
     policy::Policy policy;
@@ -26,20 +27,6 @@ struct Settings {
     record::DecisionLog* log = nullptr;      ///< the log of JSON lines; nullptr: none
     record::Recording* recording = nullptr;  ///< nullptr: calls are not recorded
     bool log_to_stderr = false;
-    bool log_every_call = false;
-    bool forward_everything = false;     ///< set by FP32_MATMUL_DISABLE=1, or by elevated rights
-    bool looks_at_sizes = false;         ///< some rule depends on the sizes of a call, or on its place in the program
-    bool looks_at_scopes = false;        ///< some rule depends on the scope of a call
-    bool lacks_module_paths = false;     ///< some rule depends on the scope, and modules of PyTorch open none
-    bool looks_at_call_numbers = false;  ///< some rule depends on the number of a call
-    bool looks_at_where = false;         ///< some rule depends on the lines of Python that led to a call
-    bool looks_at_text = false;          ///< some rule depends on the text of such a line
-    bool looks_at_call_sites = false;    ///< some rule depends on the calling place in a program or library
-    bool asks_python = false;            ///< the lines of Python that lead to a call are read
-    bool audits = false;                 ///< some calls are audited, or decided by audits
-    bool fingerprints = false;           ///< the recording keeps a fingerprint of each result
-    bool finds_nonfinite = false;        ///< results are searched for the first NaN or infinity
-    std::uint8_t native_frames = 0;  ///< number of native callers of a product to record; 0: the calling place only
 
     /// Returns true as long as results are searched for the first NaN or infinity.
     bool searches() const;

@@ -12,7 +12,6 @@
 #include "shim/settings/settings.hpp"
 #include "shim/sites/dlsym_entries.hpp"
 #include "shim/sites/known_sites.hpp"
-#include "shim/sites/make_site.hpp"
 #include "shim/sites/site_table.hpp"
 #include "shim/thread/running.hpp"
 #include "system/signal_hold.hpp"

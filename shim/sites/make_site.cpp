@@ -1,8 +1,7 @@
-#include "shim/sites/make_site.hpp"
+#include "shim/sites/find_site.hpp"
 
 #include <unistd.h>
 
-#include "shim/blas/integer_width.hpp"
 #include "shim/blas/routine.hpp"
 #include "shim/cublas/govern/govern.hpp"
 #include "shim/loader/elf/readers.hpp"

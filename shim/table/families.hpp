@@ -7,7 +7,7 @@
 #include <initializer_list>
 
 #include "policy/matmul_call.hpp"
-#include "shim/level3/operation.hpp"
+#include "shim/level3/level3.hpp"
 
 namespace fp32shim {
 

@@ -46,11 +46,10 @@ int thread_exit_key() {
 
 }  // namespace
 
-void* thread_part(ThreadPart part, std::size_t size) {
+void* make_thread_part(ThreadPart part, std::size_t size) {
     ThreadContext* const context = thread_context();
     if (context == nullptr) return nullptr;
     std::span<char>& memory = context->parts[static_cast<std::size_t>(part)];
-    if (!memory.empty()) return memory.data();
     // With signals held: a handler may multiply too, or leave by siglongjmp.
     const system::SignalHold hold;
     if (!memory.empty()) return memory.data();

@@ -31,19 +31,20 @@ struct ThreadContext {
 /// Returns this thread's context, made on first use; nullptr if there is no memory.
 ThreadContext* thread_context();
 
-/// Returns the memory of a part of this thread's context, `size` zeros at first; nullptr if there is no memory.
-void* thread_part(ThreadPart part, std::size_t size);
-
-/// Returns a part of this thread's context, an object that all zeros are an empty one of; nullptr if there is no
-/// memory.
-template <class T>
-T* thread_part(ThreadPart part) {
-    return static_cast<T*>(thread_part(part, sizeof(T)));
-}
-
 /// The context of the running thread; nullptr: none was made yet.
 __attribute__((tls_model("initial-exec"))) extern constinit thread_local ThreadContext* current_thread_context;
 inline ThreadContext* existing_thread_context() { return current_thread_context; }
+
+/// Returns the memory of a part of this thread's context, `size` zeros; nullptr if there is none.
+void* make_thread_part(ThreadPart part, std::size_t size);
+
+/// Returns a part of this thread's context, made of zeros on first use; nullptr if there is no memory.
+template <class T>
+T* thread_part(ThreadPart part) {
+    const ThreadContext* const context = existing_thread_context();
+    void* const made = context == nullptr ? nullptr : context->parts[static_cast<std::size_t>(part)].data();
+    return static_cast<T*>(made != nullptr ? made : make_thread_part(part, sizeof(T)));
+}
 
 /// Returns the key of the scope that this thread is in; 0: none.
 inline std::uint64_t scope_key() {

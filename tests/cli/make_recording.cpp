@@ -29,7 +29,7 @@
 #include <vector>
 
 #include "policy/words.hpp"
-#include "record/write/writer.hpp"
+#include "record/write/count_call.hpp"
 
 namespace record = fp32shim::record;
 namespace policy = fp32shim::policy;

@@ -26,7 +26,7 @@
 #include <cstdint>
 
 #include "policy/decide.hpp"
-#include "record/write/writer.hpp"
+#include "record/write/count_call.hpp"
 #include "shim/entry/gate.hpp"
 #include "shim/entry/site.hpp"
 #include "shim/settings/settings.hpp"

@@ -1,5 +1,6 @@
 #include "shim/cublas/govern/express.hpp"
 
+#include "record/write/count_call.hpp"
 #include "shim/cublas/govern/run.hpp"
 #include "shim/entry/gate.hpp"
 #include "shim/thread/running.hpp"

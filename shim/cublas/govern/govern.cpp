@@ -3,7 +3,6 @@
 #include "shim/cublas/audit/run_audited.hpp"
 #include "shim/cublas/environment.hpp"
 #include "shim/cublas/govern/express.hpp"
-#include "shim/cublas/govern/lt.hpp"
 #include "shim/cublas/govern/run.hpp"
 #include "shim/cublas/torch_guard.hpp"
 #include "shim/loader/provider.hpp"

@@ -1,4 +1,4 @@
-#include "shim/cublas/govern/lt.hpp"
+#include "shim/cublas/govern/govern.hpp"
 
 #include <algorithm>
 #include <atomic>

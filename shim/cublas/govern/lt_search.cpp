@@ -1,6 +1,6 @@
 #include "shim/cublas/govern/lt_search.hpp"
 
-#include "shim/cublas/govern/lt.hpp"
+#include "shim/cublas/govern/govern.hpp"
 #include "shim/cublas/lt_algorithms.hpp"
 #include "shim/cublas/lt_descriptor.hpp"
 #include "shim/table/families.hpp"

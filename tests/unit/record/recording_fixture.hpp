@@ -14,7 +14,7 @@
 
 #include "../in_child.hpp"
 #include "record/read/reader.hpp"
-#include "record/write/writer.hpp"
+#include "record/write/count_call.hpp"
 #include "system/hash.hpp"
 
 namespace fp32shim::record::test {

@@ -1,0 +1,54 @@
+#include "shim/settings/derived_settings.hpp"
+
+namespace fp32shim {
+namespace {
+
+/// Returns true if audits decide at which format calls run.
+bool lets_audits_judge(const policy::Policy& policy) {
+    return policy.has_tolerances() || policy.audit_action == policy::AuditAction::pin;
+}
+
+}  // namespace
+
+LogKind log_kind(std::string_view path) {
+    if (path.empty()) return LogKind::none;
+    if (path == "stderr") return LogKind::stderr_lines;
+    return path.ends_with(".fp32rec") ? LogKind::recording : LogKind::json_lines;
+}
+
+bool wants_every_call(const policy::Policy& policy) {
+    return log_kind(policy.log_path) == LogKind::recording ? policy.log_level == policy::LogLevel::calls
+                                                           : policy.log_level != policy::LogLevel::summary;
+}
+
+double audit_sample_of(const policy::Policy& policy) {
+    return policy.audit_sample == 0 && lets_audits_judge(policy) ? policy::default_sample_of_judges
+                                                                 : policy.audit_sample;
+}
+
+DerivedSettings derive_settings(const policy::Policy& policy, const Circumstances& circumstances) {
+    DerivedSettings derived;
+    derived.forward_everything = policy.disabled || circumstances.has_elevated_rights;
+    if (derived.forward_everything) return derived;
+
+    derived.looks_at_where = policy.looks_at_where();
+    derived.looks_at_sizes = policy.looks_at_sizes() || derived.looks_at_where;
+    derived.looks_at_call_numbers = policy.looks_at_call_numbers();
+    derived.looks_at_scopes = policy.looks_at_scopes();
+    derived.lacks_module_paths = derived.looks_at_scopes && !circumstances.has_module_paths;
+    derived.looks_at_text = policy.looks_at_text();
+    derived.looks_at_call_sites = policy.looks_at_call_sites();
+
+    const bool has_recording = circumstances.log == LogKind::recording;
+    derived.log_every_call = wants_every_call(policy);
+    derived.asks_python =
+        derived.looks_at_where || (circumstances.log != LogKind::none && policy.log_where.has(policy::Where::python));
+    derived.native_frames = has_recording ? policy.log_where.native_frames : std::uint8_t{0};
+
+    derived.audits = audit_sample_of(policy) > 0 && (has_recording || lets_audits_judge(policy));
+    derived.fingerprints = policy.audit_fingerprint && has_recording;
+    derived.finds_nonfinite = policy.audit_nonfinite;
+    return derived;
+}
+
+}  // namespace fp32shim

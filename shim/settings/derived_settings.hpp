@@ -1,0 +1,52 @@
+// What follows from a policy: the facts that a call is asked for, and what is done with its result. Pure.
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+
+#include "policy/policy.hpp"
+
+namespace fp32shim {
+
+/// Destinations of decisions.
+enum class LogKind : std::uint8_t { none, stderr_lines, json_lines, recording };
+
+/// Returns the kind of log that a path of a policy names.
+LogKind log_kind(std::string_view path);
+
+/// Returns true if the log of this policy notes each call: a recording does so if told to, JSON lines unless told not
+/// to.
+bool wants_every_call(const policy::Policy& policy);
+
+/// Returns the fraction of calls to audit, 0 to 1: also of a policy that names none, but lets audits decide.
+double audit_sample_of(const policy::Policy& policy);
+
+/// Facts about the process, beside its policy.
+struct Circumstances {
+    bool has_elevated_rights = false;
+    bool has_module_paths = false;  ///< modules of PyTorch open scopes
+    LogKind log = LogKind::none;    ///< kind of the log that was opened
+};
+
+struct DerivedSettings {
+    bool log_every_call = false;
+    bool forward_everything = false;     ///< set by FP32_MATMUL_DISABLE=1, or by elevated rights
+    bool looks_at_sizes = false;         ///< some rule depends on the sizes of a call, or on its place in the program
+    bool looks_at_scopes = false;        ///< some rule depends on the scope of a call
+    bool lacks_module_paths = false;     ///< some rule depends on the scope, and modules of PyTorch open none
+    bool looks_at_call_numbers = false;  ///< some rule depends on the number of a call
+    bool looks_at_where = false;         ///< some rule depends on the lines of Python that led to a call
+    bool looks_at_text = false;          ///< some rule depends on the text of such a line
+    bool looks_at_call_sites = false;    ///< some rule depends on the calling place in a program or library
+    bool asks_python = false;            ///< the lines of Python that lead to a call are read
+    bool audits = false;                 ///< some calls are audited, or decided by audits
+    bool fingerprints = false;           ///< the recording keeps a fingerprint of each result
+    bool finds_nonfinite = false;        ///< results are searched for the first NaN or infinity
+    std::uint8_t native_frames = 0;  ///< number of native callers of a product to record; 0: the calling place only
+
+    bool operator==(const DerivedSettings&) const = default;
+};
+
+DerivedSettings derive_settings(const policy::Policy& policy, const Circumstances& circumstances);
+
+}  // namespace fp32shim
