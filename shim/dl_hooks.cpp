@@ -42,7 +42,7 @@ namespace fp32shim {
 
 namespace {
 
-void find_real_functions() {
+void find_real_lookups() {
     // A thread that sees dlsym must see dlvsym too: aarch64 may make one store visible before the other.
     if (__atomic_load_n(&fp32shim_real_dlsym, __ATOMIC_ACQUIRE) != nullptr) return;
     const auto real_dlvsym = reinterpret_cast<DlvsymFunction>(next_definition("dlvsym"));
@@ -140,7 +140,7 @@ void* answer_lookup(void* handle, const char* name, const char* version, std::ui
 
 int fp32shim_wants_lookup(void* handle, const char* name, std::uintptr_t return_address) {
     using namespace fp32shim;
-    find_real_functions();
+    find_real_lookups();
     if (name != nullptr && is_import_by_python(name)) where::compare_with_python();
     if (name == nullptr || find_function(name) < 0) return 0;
     return handle != RTLD_NEXT || next_is_ours(name, return_address) ? 1 : 0;

@@ -39,7 +39,7 @@ using End = void(int);
 constinit Next<End> real_posix_exit{"_exit"}, real_c_exit{"_Exit"}, real_quick_exit{"quick_exit"};
 
 /// Finds the real functions while all is well: a program may call them after its memory was damaged.
-__attribute__((constructor)) void find_real_functions() {
+__attribute__((constructor)) void find_real_exits() {
     for (auto* real : {&real_posix_exit, &real_c_exit, &real_quick_exit}) real->get();
 }
 
