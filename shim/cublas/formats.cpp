@@ -134,11 +134,11 @@ struct Wish {
 /// The lowest format that each floor allows.
 constexpr auto lowest_by_floor = [] {
     std::array<Format, std::size(policy::floor_words)> lowest{};
-    for (const auto& [name, floor] : policy::floor_words) {
-        const auto meets = [floor](Applied format) {
-            return policy::floor_met_by(format).value_or(Floor::none) >= floor;
+    for (const policy::Word<Floor>& word : policy::floor_words) {
+        const auto meets = [&word](Applied format) {
+            return policy::floor_met_by(format).value_or(Floor::none) >= word.value;
         };
-        lowest[static_cast<std::size_t>(floor)] =
+        lowest[static_cast<std::size_t>(word.value)] =
             static_cast<Format>(std::ranges::find_if(applied, meets) - std::begin(applied));
     }
     return lowest;
