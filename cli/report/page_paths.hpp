@@ -26,10 +26,10 @@ struct PagePart {
 /// Returns the part for an entry of CallPaths::calls(), by its place.
 using PartOf = std::function<PagePart(std::size_t place)>;
 
-/// Returns the data of a tree for flame.js. `texts`: names, to which the others refer by index. `parent`, `name`,
-/// `file` and `line`: of each node, the root first; a parent stands before its children. `node`, `row`, `format`,
-/// `calls`, `host_ns`, `work`: of each sum of calls; `side` too, if one is 1. `folded`: number of sums that found no
-/// room and were added to a caller.
+/// Returns the data of a tree for page/flame_graph/path_tree.js. `texts`: names, to which the others refer by index.
+/// `parent`, `name`, `file` and `line`: of each node, the root first; a parent stands before its children. `node`,
+/// `row`, `format`, `calls`, `host_ns`, `work`: of each sum of calls; `side` too, if one is 1. `folded`: number of
+/// sums that found no room and were added to a caller.
 Json page_paths_json(const CallPaths& paths, const PartOf& part_of, RowOrder order,
                      std::string (*shorten)(std::string_view));
 

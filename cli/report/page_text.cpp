@@ -16,12 +16,10 @@
 // Defined in report/page/embedded.S.
 extern "C" {
 extern const char fp32shim_page_head[], fp32shim_page_head_end[];
-extern const char fp32shim_page_html[], fp32shim_page_html_end[];
 extern const char fp32shim_page_style[], fp32shim_page_style_end[];
-extern const char fp32shim_page_words[], fp32shim_page_words_end[];
-extern const char fp32shim_page_script[], fp32shim_page_script_end[];
 extern const char fp32shim_page_chart[], fp32shim_page_chart_end[];
-extern const char fp32shim_page_flame[], fp32shim_page_flame_end[];
+extern const char fp32shim_page_report_html[], fp32shim_page_report_html_end[];
+extern const char fp32shim_page_report_script[], fp32shim_page_report_script_end[];
 extern const char fp32shim_page_diff_html[], fp32shim_page_diff_html_end[];
 extern const char fp32shim_page_diff_script[], fp32shim_page_diff_script_end[];
 extern const char fp32shim_page_results_html[], fp32shim_page_results_html_end[];
@@ -120,8 +118,8 @@ PageParts parts_of(Page page) {
         case Page::report:
             break;
     }
-    return {"fp32shim report", between(fp32shim_page_html, fp32shim_page_html_end),
-            between(fp32shim_page_script, fp32shim_page_script_end)};
+    return {"fp32shim report", between(fp32shim_page_report_html, fp32shim_page_report_html_end),
+            between(fp32shim_page_report_script, fp32shim_page_report_script_end)};
 }
 
 }  // namespace
@@ -143,7 +141,6 @@ std::string page_text(Page page, Json data) {
                           {"words", between(fp32shim_page_words, fp32shim_page_words_end)},
                           {"script", parts.script},
                           {"chart", between(fp32shim_page_chart, fp32shim_page_chart_end)},
-                          {"flame", between(fp32shim_page_flame, fp32shim_page_flame_end)},
                           {"data", json},
                           {"nonce", once}});
 }

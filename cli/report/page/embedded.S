@@ -1,4 +1,4 @@
-// Parts of the reports' pages, as bytes of the command: report/page_text.cpp joins them.
+// Parts of the pages, as bytes of the command: report/page_text.cpp joins them.
 #if defined(__aarch64__) || defined(__x86_64__)
 
     .macro embed name, file
@@ -12,16 +12,14 @@ fp32shim_page_\name\()_end:
 
     .section .rodata
     embed head, FP32SHIM_PAGE_HEAD
-    embed html, FP32SHIM_PAGE_HTML
     embed style, FP32SHIM_PAGE_STYLE
-    embed words, FP32SHIM_PAGE_WORDS
-    embed script, FP32SHIM_PAGE_SCRIPT
+    embed chart, FP32SHIM_PAGE_CHART
+    embed report_html, FP32SHIM_PAGE_REPORT_HTML
+    embed report_script, FP32SHIM_PAGE_REPORT_SCRIPT
     embed diff_html, FP32SHIM_PAGE_DIFF_HTML
     embed diff_script, FP32SHIM_PAGE_DIFF_SCRIPT
     embed results_html, FP32SHIM_PAGE_RESULTS_HTML
     embed results_script, FP32SHIM_PAGE_RESULTS_SCRIPT
-    embed flame, FP32SHIM_PAGE_FLAME
-    embed chart, FP32SHIM_PAGE_CHART
 
     .section .note.GNU-stack, "", %progbits
 

@@ -1,0 +1,211 @@
+// Draws call paths as rows of boxes, the callers on top: a box is as wide as its share. A
+// comparison has the calls before and after: a box is as wide as those of the side that is chosen,
+// and has the colour of more or less.
+import {$, element} from "../shared/elements.js";
+import {counted, percent, quantities} from "../shared/text.js";
+import {BoxColours} from "./box_colours.js";
+import {layOutBoxes} from "./box_layout.js";
+import {amountText, formatShares, tipOf} from "./box_tip.js";
+import {listenToKeys} from "./keys.js";
+import {PathSums} from "./path_sums.js";
+import {PathTree} from "./path_tree.js";
+import {search} from "./search.js";
+import {selectionOf} from "./selection.js";
+
+const rowHeight = 20; // pixels
+
+export class FlameGraph {
+  // `onSelect` is called with the selection below the box that was chosen, or null for all calls;
+  // in a comparison with that before and that after.
+  constructor({columns, sources, isComparison = false, onSelect}) {
+    this.graph = $("paths-graph");
+    this.tip = $("paths-tip");
+    this.tree = new PathTree(columns, sources, isComparison);
+    this.onSelect = onSelect;
+    this.zoomed = 0; // node below which everything is shown
+    this.current = 0;
+    this.boxes = new Map(); // by node
+    this.matches = null;
+    this.sumUp();
+    this.listen();
+  }
+
+  sumUp() {
+    this.key = $("paths-width").value;
+    const side = this.tree.isComparison ? $("paths-side").value : "before";
+    this.sums = new PathSums(this.tree, this.key, {before: [0], after: [1], both: [0, 1]}[side]);
+  }
+
+  listen() {
+    this.listening = new AbortController();
+    const on = (target, event, listener) =>
+      target?.addEventListener(event, listener, {signal: this.listening.signal});
+    on(this.graph, "click", (event) => this.click(event));
+    on(this.graph, "mousemove", (event) => this.hover(event));
+    on(this.graph, "mouseleave", () => this.hideTip());
+    on(this.graph, "blur", () => this.hideTip());
+    on($("paths-search"), "input", () => this.find());
+    for (const id of ["paths-width", "paths-side"]) {
+      on($(id), "change", () => {
+        this.sumUp();
+        this.find();
+      });
+    }
+    listenToKeys(this, on);
+  }
+
+  close() {
+    this.listening.abort();
+  }
+
+  redraw() {
+    this.hideTip();
+    this.find();
+  }
+
+  showAll() {
+    this.select(0);
+  }
+
+  // --- Boxes
+
+  draw() {
+    this.colours = new BoxColours(this.sums);
+    this.boxes = new Map();
+    const layout = layOutBoxes(this.sums, this.zoomed, this.graph.clientWidth);
+    const drawn = layout.map((box) => this.boxElement(box));
+    const canvas = element("div", {class: "boxes", role: "presentation"}, ...drawn);
+    const lastRow = layout.reduce((row, box) => Math.max(row, box.row), 0);
+    canvas.style.height = `${(lastRow + 1) * rowHeight}px`;
+    this.graph.replaceChildren(canvas);
+    if (!this.boxes.has(this.current)) this.current = this.zoomed;
+    this.mark(this.current);
+    this.showLegend();
+  }
+
+  boxElement(box) {
+    const result = box.node === undefined ? this.narrowBox(box.count) : this.pathBox(box);
+    result.style.left = `${box.left}px`;
+    result.style.top = `${box.row * rowHeight}px`;
+    result.style.width = `${Math.max(box.width - 1, 1)}px`;
+    return result;
+  }
+
+  pathBox({node, left, width, row}) {
+    const words = node === 0 ? "all calls" : this.tree.label(node);
+    const share = percent(this.sums.all[node], this.sums.all[0]);
+    const result = element(
+      "div",
+      {
+        class: "box",
+        id: `path-${node}`,
+        role: "treeitem",
+        "aria-level": String(this.tree.depth[node] + 1),
+        "aria-label": `${words}: ${amountText(this.sums, this.key, node)}, ${share}`,
+      },
+      width > 24 && words,
+    );
+    if (row < this.tree.depth[this.zoomed]) result.classList.add("caller");
+    if (this.matches) result.classList.add(this.matchClass(node));
+    if (node === this.current) result.classList.add("current");
+    result.style.background = this.colours.background(node);
+    this.boxes.set(node, {element: result, left, row});
+    return result;
+  }
+
+  matchClass(node) {
+    if (this.matches.isMatch[node]) return "hit";
+    return this.matches.hasMatchBelow[node] ? "path" : "miss";
+  }
+
+  // Returns the box of what is too narrow to draw.
+  narrowBox(count) {
+    const title =
+      `${counted(count, "call path")} too narrow to draw; ` +
+      "a click on the box above has room for more";
+    return element("div", {class: "box narrow-ones", title});
+  }
+
+  showLegend() {
+    const shares = (side) => formatShares(this.sums, this.zoomed, side);
+    const parts = this.tree.isComparison
+      ? ["before: ", ...shares(0), "after: ", ...shares(1)]
+      : shares(0);
+    $("paths-legend").replaceChildren(...parts);
+  }
+
+  // --- The current box, and its tip
+
+  showTip(node) {
+    const {left, row} = this.boxes.get(node);
+    this.tip.replaceChildren(...tipOf(this.sums, this.key, node, this.zoomed));
+    this.tip.hidden = false;
+    const area = this.graph.getBoundingClientRect();
+    const above = area.top - $("paths").getBoundingClientRect().top - this.graph.scrollTop;
+    const most = area.width - this.tip.offsetWidth - 4;
+    this.tip.style.top = `${above + (row + 1) * rowHeight + 6}px`;
+    this.tip.style.left = `${Math.max(0, Math.min(left, most))}px`;
+  }
+
+  hideTip() {
+    this.tip.hidden = true;
+  }
+
+  mark(node) {
+    const before = this.boxes.get(this.current)?.element;
+    before?.classList.remove("current");
+    before?.removeAttribute("aria-selected");
+    this.current = node;
+    const {element: box} = this.boxes.get(node);
+    box.classList.add("current");
+    box.setAttribute("aria-selected", "true");
+    this.graph.setAttribute("aria-activedescendant", box.id);
+  }
+
+  // Marks a box that keys have led to.
+  moveTo(node) {
+    this.mark(node);
+    this.boxes.get(node).element.scrollIntoView({block: "nearest"});
+    this.showTip(node);
+  }
+
+  // --- Mouse, selection, search
+
+  nodeAt(event) {
+    const found = event.target.closest?.(".box[role=treeitem]");
+    return found ? Number(found.id.slice("path-".length)) : undefined;
+  }
+
+  click(event) {
+    const node = this.nodeAt(event);
+    if (node === undefined) return;
+    this.select(node === this.zoomed && node !== 0 ? this.tree.parent(node) : node);
+  }
+
+  hover(event) {
+    const node = this.nodeAt(event);
+    if (node === undefined) this.hideTip();
+    else this.showTip(node);
+  }
+
+  select(node) {
+    this.zoomed = this.current = node;
+    this.hideTip();
+    this.draw();
+    const selection = (side) => (node === 0 ? null : selectionOf(this.tree, node, side));
+    this.onSelect(selection(0), this.tree.isComparison ? selection(1) : null);
+  }
+
+  // Marks what has the words that are searched.
+  find() {
+    this.matches = search(this.tree, this.sums, $("paths-search").value);
+    $("paths-answer").textContent = this.matches ? this.answer(this.matches) : "";
+    this.draw();
+  }
+
+  answer({count, sum}) {
+    if (count === 0) return "Nothing found.";
+    const share = percent(sum, this.sums.all[0]);
+    return `${counted(count, "place")} found: ${share} of all, ${quantities[this.key](sum)}.`;
+  }
+}

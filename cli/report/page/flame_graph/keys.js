@@ -1,0 +1,53 @@
+// Keys of the flame graph: arrows, Enter and Escape walk it; / goes to the search.
+import {$} from "../shared/elements.js";
+
+// Returns the box beside the current one, in the same row.
+function besideCurrent({boxes, current}, step) {
+  const {row} = boxes.get(current);
+  const nodes = [...boxes]
+    .filter(([, box]) => box.row === row)
+    .sort(([, a], [, b]) => a.left - b.left)
+    .map(([node]) => node);
+  return nodes[nodes.indexOf(current) + step] ?? current;
+}
+
+// Returns the widest box below the current one.
+function belowCurrent({boxes, current, sums}) {
+  return sums.childrenFrom(current, 0).find((node) => boxes.has(node)) ?? current;
+}
+
+const actions = {
+  ArrowUp: (graph) => graph.moveTo(graph.current === 0 ? 0 : graph.tree.parent(graph.current)),
+  ArrowDown: (graph) => graph.moveTo(belowCurrent(graph)),
+  ArrowLeft: (graph) => graph.moveTo(besideCurrent(graph, -1)),
+  ArrowRight: (graph) => graph.moveTo(besideCurrent(graph, 1)),
+  Home: (graph) => graph.moveTo(0),
+  Enter: (graph) => {
+    graph.select(graph.current);
+    graph.moveTo(graph.current);
+  },
+  Escape: (graph) => graph.select(0),
+};
+
+const hasModifier = (event) => event.ctrlKey || event.metaKey || event.altKey;
+const isTyping = (event) => /^(input|select|textarea)$/i.test(event.target.tagName ?? "");
+
+// Listens by `on`, which takes a target, the name of an event, and a listener.
+export function listenToKeys(graph, on) {
+  on(graph.graph, "keydown", (event) => {
+    if (!actions[event.key] || hasModifier(event)) return;
+    event.preventDefault();
+    actions[event.key](graph);
+  });
+  on(document, "keydown", (event) => {
+    if (event.key !== "/" || isTyping(event) || hasModifier(event)) return;
+    event.preventDefault();
+    $("paths-search").focus();
+  });
+  on($("paths-search"), "keydown", (event) => {
+    if (event.key !== "Escape" && event.key !== "Enter") return;
+    if (event.key === "Escape") $("paths-search").value = "";
+    graph.find();
+    graph.graph.focus();
+  });
+}

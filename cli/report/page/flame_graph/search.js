@@ -1,0 +1,47 @@
+// The search for call paths by words of their names, files, lines and source text.
+import {wordsOf} from "../shared/text.js";
+
+function pathText(tree, node) {
+  const source = tree.sources[tree.file(node)]?.lines?.[tree.line(node)] ?? "";
+  return `${tree.label(node)}\n${tree.file(node)}\n${source}`.toLowerCase();
+}
+
+// Returns for each node 1 if it has all the words. Many nodes share name, file and line.
+function matchingNodes(tree, words) {
+  const isMatch = new Uint8Array(tree.size);
+  const known = new Map();
+  for (let node = 1; node < tree.size; ++node) {
+    const id = `${tree.columns.name[node]} ${tree.columns.file[node]} ${tree.line(node)}`;
+    if (!known.has(id)) {
+      const text = pathText(tree, node);
+      known.set(
+        id,
+        words.every((word) => text.includes(word)),
+      );
+    }
+    isMatch[node] = known.get(id) ? 1 : 0;
+  }
+  return isMatch;
+}
+
+// Returns what has all words of `text`, or null for a text without words. `isMatch`,
+// `hasMatchBelow`: of each node; `count` of nodes; `sum` of their calls, of which none counts
+// twice.
+export function search(tree, sums, text) {
+  const words = wordsOf(text);
+  if (words.length === 0) return null;
+  const isMatch = matchingNodes(tree, words);
+  const hasMatchAbove = new Uint8Array(tree.size);
+  const hasMatchBelow = new Uint8Array(tree.size);
+  const matches = {isMatch, hasMatchBelow, count: 0, sum: 0};
+  for (let node = 1; node < tree.size; ++node) {
+    const parent = tree.parent(node);
+    hasMatchAbove[node] = isMatch[parent] || hasMatchAbove[parent];
+    matches.count += isMatch[node];
+    if (isMatch[node] && !hasMatchAbove[node]) matches.sum += sums.all[node];
+  }
+  for (let node = tree.size - 1; node > 0; --node) {
+    if (isMatch[node] || hasMatchBelow[node]) hasMatchBelow[tree.parent(node)] = 1;
+  }
+  return matches;
+}

@@ -1,0 +1,52 @@
+// The calls below a box, to which the rest of the page is filtered.
+import {formats} from "../shared/formats.js";
+
+const noCalls = () => ({calls: 0, host_ns: 0, work: 0});
+
+function nodesBelow(tree, node) {
+  const isBelow = new Uint8Array(tree.size);
+  isBelow[node] = 1;
+  for (let i = node + 1; i < tree.size; ++i) isBelow[i] = isBelow[tree.parent(i)];
+  return isBelow;
+}
+
+function nameOf(tree, node) {
+  const names = tree
+    .pathTo(node)
+    .slice(1)
+    .map((one) => tree.name(one));
+  return (names.length > 4 ? "… › " : "") + names.slice(-4).join(" › ");
+}
+
+// Returns the value of a key, which is made if the map does not have it.
+function foundOrMade(map, key, make) {
+  if (!map.has(key)) map.set(key, make());
+  return map.get(key);
+}
+
+// Returns the calls of one side at a node and below it: `rows` by the index of listed decisions, of
+// which `ran` has the calls by format; `other` calls; and all calls by `formats`.
+export function selectionOf(tree, node, side = 0) {
+  const isBelow = nodesBelow(tree, node);
+  const rows = new Map();
+  const other = noCalls();
+  const byFormat = new Map();
+  const {columns} = tree;
+  for (let i = 0; i < columns.node.length; ++i) {
+    if (!isBelow[columns.node[i]] || tree.side(i) !== side) continue;
+    const format = formats[tree.formatIndex[i]];
+    const sums = [foundOrMade(byFormat, format, () => ({format, ...noCalls()}))];
+    if (columns.row[i] >= 0) {
+      const row = foundOrMade(rows, columns.row[i], () => ({...noCalls(), ran: new Map()}));
+      row.ran.set(format, (row.ran.get(format) ?? 0) + columns.calls[i]);
+      sums.push(row);
+    } else {
+      sums.push(other);
+    }
+    for (const one of sums) {
+      for (const key of ["calls", "host_ns", "work"]) one[key] += columns[key][i];
+    }
+  }
+  const inOrder = formats.map((format) => byFormat.get(format)).filter(Boolean);
+  return {name: nameOf(tree, node), rows, other, formats: inOrder};
+}

@@ -1,0 +1,54 @@
+// The flame graph of the page: of call paths, or of scopes.
+
+import {FlameGraph} from "../flame_graph/flame_graph.js";
+import {$} from "../shared/elements.js";
+import {data} from "../shared/page.js";
+import {counted} from "../shared/text.js";
+
+let graph = null;
+
+function graphNote(kind, {folded, line}) {
+  const isPaths = kind === "paths";
+  const notes = [];
+  if (isPaths) {
+    notes.push(
+      "Callers are on top; the last box is the function that multiplies. A click shows " +
+        "only the calls below a box, here and in the rest of the page.",
+    );
+  } else {
+    notes.push("Scopes by their labels, split at / and at every point.");
+  }
+  if (folded) {
+    notes.push(`${counted(folded, "further sum")} of calls found no room and count at a caller.`);
+  }
+  if (isPaths && !line.some((one) => one > 0)) {
+    notes.push("Lines of Python need a recording with fp32shim run --where python.");
+  }
+  return [...notes, "Keys: arrows, Enter, Escape, / to find."].join(" ");
+}
+
+function openGraph(onSelect) {
+  graph?.close();
+  const kind = $("paths-of").value;
+  graph = new FlameGraph({columns: data[kind], sources: data.sources, onSelect});
+  $("paths-note").textContent = graphNote(kind, data[kind]);
+  graph.redraw();
+}
+
+export function redrawGraph() {
+  graph?.redraw();
+}
+
+// Calls `onSelect` with the calls below a box that was chosen; null: all.
+export function setUpGraph(onSelect) {
+  $("paths-levels").hidden = data.scopes === null;
+  $("paths-width").value = data.sort;
+  $("paths-of").addEventListener("change", () => {
+    openGraph(onSelect);
+    onSelect(null);
+  });
+  $("selected")
+    .querySelector("button")
+    .addEventListener("click", () => graph.showAll());
+  if (data.totals.calls > 0) openGraph(onSelect);
+}

@@ -1,0 +1,98 @@
+// Points of the size map that would hide each other: those of one format become one, others stand
+// side by side.
+
+const distance = 19; // pixels
+
+// Returns the numbers 1, 2, 5, 10, … around these values.
+export function rangeOf(values) {
+  if (values.length === 0) return [1, 10];
+  const steps = (value) => {
+    const power = 10 ** Math.floor(Math.log10(value) + 1e-9);
+    return [1, 2, 5, 10].map((step) => step * power);
+  };
+  const lowest = 0.9 * values.reduce((a, b) => Math.min(a, b));
+  const highest = 1.1 * values.reduce((a, b) => Math.max(a, b));
+  const below = steps(lowest);
+  return [
+    below.findLast((step) => step <= lowest * 1.0001) ?? below[0],
+    steps(highest).find((step) => step >= highest * 0.9999),
+  ];
+}
+
+// Returns clusters of points that have one format and are nearer than `reach` to the first of the
+// cluster. Points have their position in pixels, `left` and `up`; clusters have the mean of it.
+function merged(points, reach) {
+  const clusters = [];
+  for (const point of points) {
+    const isNear = ({format, points: [first]}) =>
+      format === point.row.format &&
+      Math.hypot(first.left - point.left, first.up - point.up) < reach;
+    let cluster = clusters.find(isNear);
+    if (!cluster) {
+      cluster = {format: point.row.format, left: 0, up: 0, decisions: 0, points: []};
+      clusters.push(cluster);
+    }
+    cluster.decisions += point.decisions;
+    cluster.left += ((point.left - cluster.left) * point.decisions) / cluster.decisions;
+    cluster.up += ((point.up - cluster.up) * point.decisions) / cluster.decisions;
+    cluster.points.push(point);
+  }
+  return clusters;
+}
+
+// Returns the steps, the smallest first, that a cluster may be moved by.
+function possibleSteps() {
+  const steps = [0, 1, -1, 2, -2, 3, -3].flatMap((x) => [0, 1, -1].map((y) => [x, y]));
+  steps.sort((a, b) => Math.hypot(...a) - Math.hypot(...b));
+  return steps.map(([x, y]) => ({right: x * distance, up: y * distance}));
+}
+
+// Gives each cluster the step `moved`, away from those before it. None goes below the `floor`.
+function moveApart(clusters, floor) {
+  const steps = possibleSteps();
+  const taken = [];
+  for (const cluster of clusters) {
+    const {left, up} = cluster;
+    const isFree = (step) =>
+      up + step.up >= floor &&
+      taken.every(
+        (other) =>
+          Math.hypot(other.left - left - step.right, other.up - up - step.up) >= 0.95 * distance,
+      );
+    cluster.moved = steps.find(isFree) ?? steps[0];
+    taken.push({left: left + cluster.moved.right, up: up + cluster.moved.up});
+  }
+}
+
+// Returns the clusters of points that have `x` and `y`. `ranges` of both fill `width` and `height`,
+// in pixels.
+export function clustersOf(points, ranges, width, height) {
+  const scale = ([lowest, highest], length) => length / Math.log(highest / lowest);
+  const perX = scale(ranges.x, Math.max(width, 100));
+  const perY = scale(ranges.y, height);
+  const inPixels = points.map((point) => ({
+    ...point,
+    left: Math.log(point.x) * perX,
+    up: Math.log(point.y) * perY,
+  }));
+  inPixels.sort((a, b) => b.y - a.y);
+  let reach = distance;
+  let clusters = merged(inPixels, reach);
+  while (clusters.length > (width * height) / 2000) {
+    reach *= 1.3;
+    clusters = merged(inPixels, reach);
+  }
+  moveApart(clusters, Math.log(ranges.y[0]) * perY);
+  for (const cluster of clusters) {
+    const {
+      left,
+      up,
+      moved,
+      points: [first, ...others],
+    } = cluster;
+    const mean = others.length ? {x: Math.exp(left / perX), y: Math.exp(up / perY)} : first;
+    cluster.x = mean.x * Math.exp(moved.right / perX);
+    cluster.y = mean.y * Math.exp(moved.up / perY);
+  }
+  return clusters;
+}

@@ -1,0 +1,54 @@
+// Decisions with the same keys as one row, like `fp32shim report --by`.
+import {$} from "../shared/elements.js";
+import {sizeClass, work} from "./decisions.js";
+
+const textKeys = ["where", "scope", "caller", "function"];
+
+// Returns by what the reader groups: an object with true for each key.
+export function grouping() {
+  const words = $("filter-by").value.split(" ").filter(Boolean);
+  const keys = Object.fromEntries([...textKeys, "size"].map((key) => [key, words.includes(key)]));
+  return {...keys, any: words.length > 0};
+}
+
+function emptyGroup(row, texts) {
+  return {
+    isGroup: true,
+    ...texts,
+    max_dim_to: sizeClass(row),
+    requested: row.requested,
+    format: row.format,
+    reason: row.reason,
+    refused: row.refused,
+    decisions: 0,
+    calls: 0,
+    host_ns: 0,
+    timed_calls: 0,
+    flops_total: 0,
+    host_ns_min: Infinity,
+    host_ns_max: 0,
+  };
+}
+
+function addRow(group, row) {
+  for (const sum of ["decisions", "calls", "host_ns", "timed_calls"]) group[sum] += row[sum];
+  group.flops_total += work(row);
+  group.host_ns_min = Math.min(group.host_ns_min, row.host_ns_min);
+  group.host_ns_max = Math.max(group.host_ns_max, row.host_ns_max);
+}
+
+export function groupedEntries(entries) {
+  const by = grouping();
+  const keys = textKeys.filter((key) => by[key]);
+  const groups = new Map();
+  for (const {row} of entries) {
+    const texts = keys.map((key) => row[key]);
+    const others = [by.size && sizeClass(row), row.requested, row.format, row.reason];
+    const id = [...texts, ...others].join("\n");
+    if (!groups.has(id)) {
+      groups.set(id, emptyGroup(row, Object.fromEntries(keys.map((key, i) => [key, texts[i]]))));
+    }
+    addRow(groups.get(id), row);
+  }
+  return [...groups.values()].map((row) => ({row, element: null}));
+}

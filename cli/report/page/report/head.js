@@ -1,0 +1,96 @@
+// The head of the page: the program, warnings, totals.
+import {$, element, showNote} from "../shared/elements.js";
+import {data, setUpPage, showWarnings} from "../shared/page.js";
+import {count, counted, duration, flops, hostTime} from "../shared/text.js";
+import {showRefused} from "./filters.js";
+
+function listText({values, more}, separator = ", ") {
+  const text = values.map((value) => value.text).join(separator);
+  return text + (more ? ` and ${more} more` : "");
+}
+
+function titleText() {
+  const {commands, programs} = data;
+  const isOneCommand = commands.values.length === 1 && !commands.more;
+  return listText(isOneCommand ? commands : programs);
+}
+
+function whenText(facts) {
+  const parts = [];
+  if (facts.Host) parts.push(`on ${listText(facts.Host)}`);
+  if (facts.Process) {
+    const noun = data.totals.recordings === 1 ? "process" : "processes";
+    parts.push(`${noun} ${listText(facts.Process)}`);
+  }
+  parts.push(`from ${data.period.opened}`);
+  if (data.period.duration_ns !== null) {
+    parts.push(`last call after ${duration(data.period.duration_ns)}`);
+  }
+  return parts.join(" · ");
+}
+
+function settingsText(facts) {
+  const parts = [];
+  const settings = facts["Settings at its start"];
+  if (settings) parts.push(listText(settings, "; "));
+  if (facts.Policy) {
+    const policy = listText(facts.Policy, "; ");
+    parts.push(`policy ${policy.replace(/(sha256 [0-9a-f]{12})[0-9a-f]+/g, "$1…")}`);
+  }
+  if (facts.fp32shim) parts.push(`fp32shim ${listText(facts.fp32shim)}`);
+  return parts.join(" · ");
+}
+
+export function showHead() {
+  const title = titleText();
+  setUpPage(title);
+  $("programs").title = title;
+  $("programs").classList.toggle("long", title.length > 60);
+  const facts = Object.fromEntries(data.facts.map((fact) => [fact.name, fact]));
+  const commands = facts.Command?.values ?? [];
+  const command = commands.length === 1 ? commands[0].text : "";
+  showNote("command", command !== title && command);
+  $("when").textContent = whenText(facts);
+  $("settings").textContent = settingsText(facts);
+  $("filtered").hidden = !data.filtered;
+}
+
+function refusedButton() {
+  const button = element("button", {type: "button"}, "Show them");
+  button.addEventListener("click", () => {
+    showRefused();
+    $("decisions-title").scrollIntoView();
+  });
+  return button;
+}
+
+export function showAllWarnings() {
+  showWarnings(
+    data.warnings.map((warning) => [
+      element("strong", {}, warning.title),
+      warning.refused && refusedButton(),
+      element("ul", {}, ...warning.lines.map((line) => element("li", {}, line))),
+    ]),
+  );
+  $("complete").hidden = data.warnings.length > 0 || data.totals.calls === 0;
+}
+
+export function showTotals() {
+  const {calls, host_ns, estimated, work, calls_without_work, decisions, recordings} = data.totals;
+  const noun = (value, words) => (value === 1 ? words : `${words}s`);
+  const withoutWork = calls_without_work
+    ? `, without ${counted(calls_without_work, "call")} of unknown work`
+    : "";
+  const totals = [
+    [noun(calls, "call"), count(calls)],
+    ["host time", hostTime(host_ns, estimated)],
+    [`work${withoutWork}`, flops(work)],
+    [noun(decisions, "distinct decision"), count(decisions)],
+    [noun(recordings, "recording"), count(recordings)],
+  ];
+  $("totals").append(
+    ...totals.map(([name, value]) =>
+      element("div", {}, element("dt", {}, name), element("dd", {}, value)),
+    ),
+  );
+}

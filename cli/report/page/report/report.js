@@ -1,0 +1,65 @@
+// Draws the page of `fp32shim report`.
+
+import {useColours} from "../shared/charts.js";
+import {$, colour} from "../shared/elements.js";
+import {data, redrawOnChange} from "../shared/page.js";
+import {redrawGraph, setUpGraph} from "./call_paths.js";
+import {filterRows, setUpFilters} from "./filters.js";
+import {showAllWarnings, showHead, showTotals} from "./head.js";
+import {showChanges, showRun, showTable} from "./run.js";
+import {drawShares, showFormats} from "./shares.js";
+import {drawMap} from "./size_map.js";
+import {drawTimeline} from "./timeline.js";
+import {setView, view} from "./view.js";
+
+function drawCharts() {
+  for (const section of document.querySelectorAll(".drawn")) {
+    section.hidden = data.totals.calls === 0;
+  }
+  if (data.totals.calls === 0) return;
+  useColours();
+  const {legend, tooltip} = Chart.defaults.plugins;
+  legend.position = "bottom";
+  Object.assign(legend.labels, {usePointStyle: true, boxHeight: 7});
+  Object.assign(tooltip, {
+    backgroundColor: colour("panel"),
+    titleColor: colour("text"),
+    bodyColor: colour("text"),
+    borderColor: colour("line"),
+    borderWidth: 1,
+    padding: 9,
+    usePointStyle: true,
+    boxPadding: 4,
+  });
+  drawShares();
+  drawTimeline();
+  $("timeline-all").hidden = !view.name;
+  drawMap();
+}
+
+// Shows the calls below a box of the flame graph only; null: all.
+function showSelection(selection) {
+  setView(selection);
+  $("selected").hidden = selection === null;
+  if (selection) $("selected").querySelector("span").textContent = `Only calls below ${view.name}`;
+  showFormats();
+  filterRows();
+  drawCharts();
+}
+
+showHead();
+showAllWarnings();
+showTotals();
+showFormats();
+showChanges();
+showTable("nonfinite", data.nonfinite);
+showTable("audits", data.audits);
+showRun();
+setUpFilters();
+drawCharts();
+setUpGraph(showSelection);
+for (const id of ["timeline-height", "map-height"]) $(id).addEventListener("change", drawCharts);
+redrawOnChange(() => {
+  drawCharts();
+  redrawGraph();
+});

@@ -1,0 +1,68 @@
+// What is known of the run: facts, processes, changes of settings, and tables that come in words.
+import {$, element, second} from "../shared/elements.js";
+import {data} from "../shared/page.js";
+import {fillTable, numberColumn, textColumn} from "../shared/tables.js";
+import {count, counted} from "../shared/text.js";
+
+const tableOf = (id) => document.querySelector(`#${id} table`);
+
+// Returns the elements of a fact. The number of recordings stands beside a value of some of them.
+function factElements({name, values, more}) {
+  const isEach = values.every(({recordings}) => recordings === 1);
+  const isOfAll = values.length === 1 && !more && values[0].recordings === data.totals.recordings;
+  const shown = values.map(({text, recordings}) =>
+    element("dd", {}, text, !isEach && !isOfAll && second(counted(recordings, "recording"))),
+  );
+  if (more) shown.push(element("dd", {}, `and ${count(more)} more`));
+  return [element("dt", {}, name), ...shown];
+}
+
+function showProcesses() {
+  const {recordings} = data.totals;
+  $("processes").hidden = recordings < 2;
+  $("processes").querySelector("summary").textContent = counted(recordings, "recording");
+  const fact = (title, key) => textColumn(title, (process) => String(process[key] ?? "–"));
+  const columns = [
+    fact("Host", "host"),
+    fact("Process", "pid"),
+    fact("Rank", "rank"),
+    fact("Program", "program"),
+    fact("Began", "opened"),
+    fact("State", "state"),
+    numberColumn("Calls", ({calls}) => count(calls)),
+    fact("Recording", "recording"),
+  ];
+  fillTable(tableOf("processes"), columns, data.processes, recordings - data.processes.length);
+}
+
+export function showRun() {
+  $("facts").append(...data.facts.flatMap(factElements));
+  showProcesses();
+}
+
+function outcomeText({done, message}) {
+  return (done ? "done" : "refused") + (message ? `: ${message}` : "");
+}
+
+export function showChanges() {
+  const {list, more} = data.changes;
+  $("changes").hidden = list.length === 0;
+  const columns = [
+    textColumn("Time (UTC)", ({time}) => time.replace("T", " ").replace("Z", "")),
+    textColumn("Process", ({process}) => process),
+    textColumn("Change", ({change}) => change),
+    textColumn("By", ({by}) => by),
+    textColumn("Outcome", outcomeText),
+  ];
+  fillTable(tableOf("changes"), columns, list, more);
+}
+
+// Shows a section whose table comes in words.
+export function showTable(id, {heads, rows, more}) {
+  $(id).hidden = rows.length === 0;
+  const titled = (text) => text[0].toUpperCase() + text.slice(1);
+  const columns = heads.map(({title, number}, i) =>
+    textColumn(titled(title), (row) => row[i], {number}),
+  );
+  fillTable(tableOf(id), columns, rows, more);
+}

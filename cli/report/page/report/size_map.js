@@ -1,0 +1,196 @@
+// The size map: decisions as points, by size and height.
+
+import {drawChart} from "../shared/charts.js";
+import {$, colour} from "../shared/elements.js";
+import {formats, shapes} from "../shared/formats.js";
+import {count, counted, duration, flops, isOrAre, prefixed, sum} from "../shared/text.js";
+import {clustersOf, rangeOf} from "./clusters.js";
+import {
+  functionText,
+  meanSize,
+  meanTime,
+  rest,
+  routeText,
+  sizeClassText,
+  sizes,
+  sizeText,
+  sourceText,
+  sumOf,
+  work,
+} from "./decisions.js";
+import {view} from "./view.js";
+
+const heights = {
+  work: {title: "work of all calls", value: work, text: flops},
+  host_ns: {title: "host time of all calls", value: (row) => row.host_ns, text: duration},
+  calls: {title: "number of calls", value: (row) => row.calls, text: prefixed},
+  mean_ns: {title: "host time of one call", value: meanTime, text: duration, isMean: true},
+};
+
+// Returns the decisions that have a size and a height. A row that sums up several is drawn at their
+// mean.
+function pointsOf({value, isMean}) {
+  return view.entries
+    .map(({row}) => row)
+    .filter((row) => (row.size ?? sizes(row).length) && row.calls > 0 && value(row) > 0)
+    .map((row) => ({
+      x: row.size ?? meanSize(row),
+      y: value(row) / (row.isGroup && !isMean ? row.decisions : 1),
+      decisions: row.sized ?? row.decisions,
+      row,
+    }));
+}
+
+function pointsNote(points) {
+  const drawn = sum(points, ({decisions}) => decisions);
+  const averaged = sum(points, ({row, decisions}) => (row.isGroup ? decisions : 0));
+  const missing = view.totals.decisions - drawn;
+  const notes = [
+    "A point is one decision; a point with a number is so many, at their mean, that would hide " +
+      "each other. Size is the geometric mean of m, n and k.",
+  ];
+  if (averaged) {
+    notes.push(
+      `${counted(averaged, "decision")} that the table sums up ${isOrAre(averaged)} ` +
+        "drawn at the mean of function and size.",
+    );
+  }
+  if (missing) {
+    notes.push(
+      `${counted(missing, "decision")} ${isOrAre(missing)} not drawn: without a known ` +
+        `size or height${rest.decisions ? ", or not on this page" : ""}.`,
+    );
+  }
+  return notes.join(" ");
+}
+
+// --- Points
+
+// Shapes that have room for a number.
+const roomy = ["circle", "rect", "rectRounded", "rectRot", "triangle"];
+const shapeOf = ({decisions, format}) =>
+  decisions === 1 || roomy.includes(shapes[format]) ? shapes[format] : "circle";
+
+function datasetOf(format, clusters) {
+  const own = clusters.filter((cluster) => cluster.format === format);
+  const radius = own.map(({decisions}) => (decisions === 1 ? 5.5 : 9));
+  return {
+    label: format,
+    data: own,
+    pointStyle: own.map(shapeOf),
+    backgroundColor: colour(format) + "c0",
+    borderColor: colour(format),
+    borderWidth: 1.2,
+    radius,
+    hoverRadius: radius.map((one) => one + 2),
+    clip: 10,
+  };
+}
+
+function drawNumber(context, point, decisions) {
+  const words = prefixed(decisions).replace(" ", "");
+  context.strokeStyle = colour("page");
+  context.fillStyle = colour("text");
+  context.strokeText(words, point.x, point.y + 0.5);
+  context.fillText(words, point.x, point.y + 0.5);
+}
+
+// Draws the number of decisions on points that stand for several.
+const clusterCounts = {
+  id: "counts",
+  afterDatasetsDraw(chart) {
+    const context = chart.ctx;
+    context.save();
+    context.font = `600 9.5px ${Chart.defaults.font.family}`;
+    context.textAlign = "center";
+    context.textBaseline = "middle";
+    context.lineWidth = 2.5;
+    context.lineJoin = "round";
+    for (const [i, dataset] of chart.data.datasets.entries()) {
+      if (!chart.isDatasetVisible(i)) continue;
+      const points = chart.getDatasetMeta(i).data;
+      for (const [k, {decisions}] of dataset.data.entries()) {
+        if (decisions > 1) drawNumber(context, points[k], decisions);
+      }
+    }
+    context.restore();
+  },
+};
+
+// --- Tips of points
+
+function labelOf({row}) {
+  const size = row.isGroup ? sizeClassText(row) : sizeText(row);
+  return `${functionText(row)} ${size}${row.batch > 1 ? ` batch ${row.batch}` : ""}`;
+}
+
+function tipTitle({raw: {decisions, format, points}}) {
+  return decisions === 1 ? labelOf(points[0]) : `${counted(decisions, "decision")}, ${format}`;
+}
+
+function singleLines({row}) {
+  const lines = row.scope ? [routeText(row), `in ${row.scope}`] : [routeText(row)];
+  const by = sourceText(row);
+  return [...lines, `${row.requested} by ${by}, ran at ${row.format} (${row.reason})`];
+}
+
+function tipLines({raw: {decisions, points}}) {
+  const lines = decisions > 1 ? points.slice(0, 6).map(labelOf) : singleLines(points[0]);
+  if (points.length > 6) lines.push(`and ${count(points.length - 6)} more`);
+  const calls = counted(
+    sumOf(points, (row) => row.calls),
+    "call",
+  );
+  const time = duration(sumOf(points, (row) => row.host_ns));
+  return [...lines, `${calls}, ${time}, ${flops(sumOf(points, work))}`];
+}
+
+// The legend has the shapes of single decisions.
+function legendLabels(chart) {
+  const labels = Chart.defaults.plugins.legend.labels.generateLabels(chart);
+  return labels.map((label) => ({...label, pointStyle: shapes[label.text]}));
+}
+
+// --- The map
+
+// Returns an axis with ticks at powers of ten, and at 2 and 5 where there is room.
+function logarithmicAxis(title, text, [min, max]) {
+  const callback = (value) => (/^[125]/.test(value.toExponential()) ? text(value) : "");
+  return {
+    type: "logarithmic",
+    title: {display: true, text: title},
+    grid: {color: colour("faint")},
+    ticks: {callback, autoSkip: true, maxRotation: 0},
+    min,
+    max,
+  };
+}
+
+export function drawMap() {
+  const height = heights[$("map-height").value];
+  const points = pointsOf(height);
+  $("map-note").textContent = pointsNote(points);
+  const ranges = {x: rangeOf(points.map(({x}) => x)), y: rangeOf(points.map(({y}) => y))};
+  const width = $("map-chart").parentElement.clientWidth - 90;
+  const clusters = clustersOf(points, ranges, width, 250);
+  const drawn = formats.filter((format) => clusters.some((cluster) => cluster.format === format));
+  const label =
+    `Size map: ${height.title} against size, by applied precision; ` +
+    "the table of decisions has the numbers.";
+  drawChart("map-chart", label, {
+    type: "scatter",
+    data: {datasets: drawn.map((format) => datasetOf(format, clusters))},
+    plugins: [clusterCounts],
+    options: {
+      scales: {
+        x: logarithmicAxis("size", prefixed, ranges.x),
+        y: logarithmicAxis(height.title, height.text, ranges.y),
+      },
+      layout: {padding: {right: 12, top: 10}},
+      plugins: {
+        legend: {labels: {generateLabels: legendLabels}},
+        tooltip: {callbacks: {title: (items) => items.map(tipTitle), label: tipLines}},
+      },
+    },
+  });
+}

@@ -1,0 +1,171 @@
+// The timeline: what ran at the same time, by applied precision, and changes of settings.
+
+import {drawChart} from "../shared/charts.js";
+import {$, colour} from "../shared/elements.js";
+import {formats} from "../shared/formats.js";
+import {data} from "../shared/page.js";
+import {duration, prefixed, three} from "../shared/text.js";
+
+const {timeline} = data;
+const binCount = () => timeline.bins.at(-1).number + 1;
+const timeText = (time_ns) => (time_ns === 0 ? "0" : duration(time_ns));
+
+// --- Lines at the times of changes, each with its words above the bars
+
+function drawLine(context, x, top, bottom) {
+  context.beginPath();
+  context.moveTo(x, top);
+  context.lineTo(x, bottom);
+  context.stroke();
+}
+
+function drawChanges({ctx: context, chartArea: {left, right, top, bottom}}) {
+  let written = -Infinity; // where the last words end
+  for (const {change, time_ns, done} of data.changes.list) {
+    const position = (time_ns - timeline.begin_ns) / timeline.bin_ns / binCount();
+    if (position < 0 || position > 1 || !done) continue;
+    const x = left + position * (right - left);
+    drawLine(context, x, top - 14, bottom);
+    const width = context.measureText(change).width;
+    const begin = x + 4 + width > right ? x - 4 - width : x + 4;
+    if (begin < written) continue;
+    context.fillText(change, begin, top - 5);
+    written = begin + width + 8;
+  }
+}
+
+const changeLines = {
+  id: "changes",
+  afterDatasetsDraw(chart) {
+    const context = chart.ctx;
+    context.save();
+    context.strokeStyle = context.fillStyle = colour("text");
+    context.font = `11px ${Chart.defaults.font.family}`;
+    context.setLineDash([4, 3]);
+    drawChanges(chart);
+    context.restore();
+  },
+};
+
+// --- The axis of time
+
+// Returns a round step for about so many ticks: whole minutes once duration() shows no seconds.
+function timeStep(total_ns, ticks) {
+  const least = Math.max(total_ns / ticks, 1);
+  const hour = 60;
+  const day = 24 * hour;
+  const isShort = total_ns < 119.5e9;
+  const unit = isShort ? 10 ** Math.floor(Math.log10(least)) : 60e9;
+  const minutes = [
+    1,
+    2,
+    5,
+    10,
+    30,
+    hour,
+    2 * hour,
+    6 * hour,
+    day,
+    2 * day,
+    7 * day,
+    28 * day,
+    364 * day,
+  ];
+  const steps = isShort ? [1, 2, 5, 10] : minutes;
+  return unit * (steps.find((step) => unit * step >= least) ?? steps.at(-1));
+}
+
+function addRoundTicks(axis) {
+  const step = timeStep(axis.max, axis.chart.width / 80);
+  const length = Math.floor(axis.max / step) + 1;
+  axis.ticks = Array.from({length}, (_, i) => ({value: i * step}));
+}
+
+function scales(title) {
+  return {
+    x: {stacked: true, display: false},
+    time: {
+      axis: "x",
+      type: "linear",
+      position: "bottom",
+      offset: false,
+      min: 0,
+      max: binCount() * timeline.bin_ns,
+      grid: {display: false},
+      title: {display: true, text: "since the first call"},
+      ticks: {autoSkip: false, maxRotation: 0, callback: timeText},
+      afterBuildTicks: addRoundTicks,
+    },
+    y: {
+      stacked: true,
+      beginAtZero: true,
+      title: {display: true, text: title},
+      grid: {color: colour("faint")},
+      ticks: {callback: (value) => (value < 1 ? three(value) : prefixed(value))},
+    },
+  };
+}
+
+// --- The bars
+
+// Returns the heights of a format's bars. `key`: the quantity; `index`: of the format in the data.
+function barHeights(key, index) {
+  const width = key === "calls" ? timeline.bin_ns / 1e9 : timeline.bin_ns;
+  const values = new Array(binCount()).fill(0);
+  for (const bin of timeline.bins) values[bin.number] = (bin[key][index] ?? 0) / width;
+  return values;
+}
+
+function datasets(key) {
+  return formats
+    .filter((format) => timeline.formats.includes(format))
+    .map((format) => ({
+      label: format,
+      backgroundColor: colour(format),
+      barPercentage: 1,
+      categoryPercentage: 1,
+      data: barHeights(key, timeline.formats.indexOf(format)),
+    }));
+}
+
+function drawBars(key) {
+  const title = key === "calls" ? "calls per second" : "threads in products";
+  const beginOf = (bin) => timeText(bin * timeline.bin_ns);
+  drawChart("timeline-chart", `Timeline: ${title}, by applied precision.`, {
+    type: "bar",
+    data: {
+      labels: Array.from({length: binCount()}, (_, i) => beginOf(i)),
+      datasets: datasets(key),
+    },
+    plugins: [changeLines],
+    options: {
+      interaction: {mode: "index", intersect: false},
+      layout: {padding: {top: data.changes.list.length ? 18 : 4}},
+      scales: scales(title),
+      plugins: {
+        tooltip: {
+          filter: (item) => item.parsed.y > 0,
+          callbacks: {
+            title: ([bar]) =>
+              bar ? `${beginOf(bar.dataIndex)} to ${beginOf(bar.dataIndex + 1)}` : "",
+            label: ({dataset, parsed}) => `${dataset.label}: ${prefixed(parsed.y)}`,
+          },
+        },
+      },
+    },
+  });
+}
+
+export function drawTimeline() {
+  if (!timeline) {
+    document.querySelector("#timeline .chart").hidden = true;
+    document.querySelector("#timeline label").hidden = true;
+    $("timeline-note").textContent =
+      "There is none: it needs recordings of the level calls (fp32shim run --level calls).";
+    return;
+  }
+  const begin = timeline.begin.slice(0, 23).replace("T", " ");
+  $("timeline-note").textContent =
+    `Each bar is ${duration(timeline.bin_ns)}; the first begins at ${begin} UTC.`;
+  drawBars($("timeline-height").value);
+}

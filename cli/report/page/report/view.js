@@ -1,0 +1,62 @@
+// The calls that the page shows: all, or those below a box of the flame graph.
+import {data} from "../shared/page.js";
+import {sum} from "../shared/text.js";
+import {groups, isEstimated, listed, routeText, sizeText} from "./decisions.js";
+
+const searchedKeys =
+  "function dtype device compute_capability trans_a trans_b caller where scope provider " +
+  "requested source rule applied actual how reason detail format";
+function searchedText(row) {
+  const texts = searchedKeys.split(" ").map((key) => row[key] ?? "");
+  if (!row.isGroup) texts.push(sizeText(row), routeText(row));
+  return texts.join("\n").toLowerCase();
+}
+
+// Rows of the table, each with the text that filters search, and its element once it was drawn.
+export const entries = [...listed, ...groups].map((row) => ({
+  row,
+  element: null,
+  text: searchedText(row),
+}));
+
+const allCalls = {name: "", entries, formats: data.formats, totals: data.totals};
+export let view = allCalls;
+
+export function forgetElements() {
+  for (const entry of entries) entry.element = null;
+}
+
+// Returns a decision with only some of its calls: the shortest, the longest and the median of them
+// are not known.
+function partOf(entry, {calls, host_ns}) {
+  if (calls === entry.row.calls) return entry;
+  const timed_calls = isEstimated(entry.row) ? 0 : calls;
+  const unknown = {host_ns_min: undefined, host_ns_max: undefined, host_ns_median: undefined};
+  return {...entry, row: {...entry.row, calls, host_ns, timed_calls, ...unknown}, element: null};
+}
+
+function viewOf(selection) {
+  const parts = [...selection.rows].map(([index, part]) => partOf(entries[index], part));
+  const formats = selection.formats.map((row) => {
+    const all = data.formats.find(({format}) => format === row.format);
+    return {...row, estimated: all?.estimated};
+  });
+  const total = (key) => sum(formats, (row) => row[key]);
+  return {
+    ...selection,
+    entries: parts,
+    formats,
+    totals: {
+      calls: total("calls"),
+      host_ns: total("host_ns"),
+      work: total("work"),
+      decisions: parts.length,
+    },
+  };
+}
+
+// Sets the view to a selection of calls; null: all.
+export function setView(selection) {
+  forgetElements(); // shares are of what is shown
+  view = selection === null ? allCalls : viewOf(selection);
+}

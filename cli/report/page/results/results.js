@@ -1,0 +1,126 @@
+// Draws the page of `fp32shim diff`.
+import {$, breakable, showNote} from "../shared/elements.js";
+import {data, redrawOnChange, setUpPage, showWarnings} from "../shared/page.js";
+import {fillTable, numberColumn, textColumn} from "../shared/tables.js";
+import {count, counted} from "../shared/text.js";
+import {differenceText, drawGrowth} from "./growth.js";
+
+const sides = ["a", "b"];
+
+// Returns a fact of both runs.
+function both(product, key) {
+  const [a, b] = sides.map((side) => product[side][key] ?? "–");
+  return a === b ? a : `${a} → ${b}`;
+}
+const location = (product) => breakable(both(product, "where"));
+
+function size({m, n, k, batch}) {
+  const lengths = [m, n, k].map((length) => length ?? "?").join("x");
+  return batch === 1 ? lengths : `${lengths} batch ${count(batch)}`;
+}
+
+function numberOf({a, thread}) {
+  return count(a.number) + (data.threads > 1 ? ` of thread ${thread}` : "");
+}
+
+function showSides() {
+  const fact = (title, key) => numberColumn(title, (side) => count(data[side][key]));
+  fillTable(
+    $("sides"),
+    [
+      textColumn("Run", (side) => side.toUpperCase()),
+      fact("Fingerprints", "fingerprints"),
+      fact("Lost", "lost"),
+      fact("Not aligned", "unaligned"),
+      fact("Calls without", "without_fingerprint"),
+      textColumn("Program", (side) => breakable(data[side].command ?? "–")),
+    ],
+    sides,
+  );
+  $("outcome").textContent =
+    `${counted(data.aligned, "product")} aligned: ` +
+    `${count(data.same_bits)} with the same bits, ${count(data.other_bits)} with other bits, ` +
+    `${count(data.beyond_bound)} beyond ${data.bound}.`;
+}
+
+// Columns of products, of which `productOf` finds one in a row.
+const factColumn = (title, key, productOf) => textColumn(title, (row) => both(productOf(row), key));
+const sizeColumn = (productOf) => textColumn("Size", (row) => size(productOf(row)));
+const whereColumn = (productOf) => textColumn("Where", (row) => location(productOf(row)));
+
+function showProducts() {
+  const products = [
+    {name: "first with other bits", product: data.first_other_bits},
+    {name: `first beyond ${data.bound}`, product: data.first_beyond_bound},
+    {name: "largest difference", product: data.largest},
+  ].filter(({product}) => product !== null);
+  const productOf = ({product}) => product;
+  fillTable(
+    $("products"),
+    [
+      textColumn("Product", ({name}) => name),
+      numberColumn("Number", ({product}) => numberOf(product)),
+      numberColumn("Difference", ({product}) => differenceText(product.difference)),
+      factColumn("Function", "function", productOf),
+      sizeColumn(productOf),
+      whereColumn(productOf),
+      factColumn("Ran at", "ran_at", productOf),
+      factColumn("Library", "provider", productOf),
+    ],
+    products,
+  );
+  document.querySelector("[aria-labelledby=products-title]").hidden = products.length === 0;
+}
+
+function showSteps() {
+  const unlessSame = ({largest}, cell) => (largest.same_bits ? "" : cell(largest));
+  fillTable(
+    $("steps"),
+    [
+      textColumn("Products", ({first, last}) => `${count(first)} – ${count(last)}`),
+      numberColumn("Same bits", ({same_bits}) => count(same_bits)),
+      numberColumn("Median difference", ({median}) => differenceText(median)),
+      numberColumn("Largest", ({largest}) => differenceText(largest.difference)),
+      numberColumn("At", (step) => unlessSame(step, numberOf)),
+      textColumn("Where", (step) => unlessSame(step, location)),
+    ],
+    data.growth,
+  );
+}
+
+function showGroups() {
+  const firstOf = ({first}) => first;
+  fillTable(
+    $("groups"),
+    [
+      numberColumn("Largest difference", ({largest}) => differenceText(largest.difference)),
+      numberColumn("Products", ({products}) => count(products)),
+      numberColumn("With other bits", ({other_bits}) => count(other_bits)),
+      numberColumn("First", ({first_other_bits: first}) => (first ? numberOf(first) : "–")),
+      factColumn("Function", "function", firstOf),
+      sizeColumn(firstOf),
+      factColumn("Ran at", "ran_at", firstOf),
+      whereColumn(firstOf),
+    ],
+    data.groups,
+  );
+  const groups = counted(data.more_groups, "further group");
+  showNote(
+    "more",
+    data.more_groups > 0 &&
+      `${groups} differ less and are not on this page; fp32shim diff --format json has all.`,
+  );
+}
+
+const commands = sides.map((side) => data[side].command ?? "unknown program");
+setUpPage([...new Set(commands)].join(" → "));
+showWarnings(data.warnings.map((text) => [text]));
+showSides();
+showProducts();
+showSteps();
+showGroups();
+$("growth").hidden = data.aligned === 0;
+if (data.aligned > 0) {
+  drawGrowth();
+  redrawOnChange(drawGrowth);
+}

@@ -1,0 +1,33 @@
+// Elements of pages. Names in the data of a page are anybody's: they become text, never markup.
+
+export const $ = (id) => document.getElementById(id);
+
+// Returns a new element. Children that are empty or false are left out.
+export function element(tag, properties = {}, ...children) {
+  const result = document.createElement(tag);
+  for (const [name, value] of Object.entries(properties)) {
+    if (name === "class") result.className = value;
+    else if (name in result) result[name] = value;
+    else result.setAttribute(name, value);
+  }
+  result.append(...children.filter(Boolean));
+  return result;
+}
+
+export const second = (text) => element("span", {class: "second"}, text);
+
+// Returns a long name with places where a line may end.
+export function breakable(name) {
+  const parts = name.split(/(?<=[_./-])/);
+  return element("span", {}, ...parts.flatMap((part) => [part, element("wbr")]).slice(0, -1));
+}
+
+// Shows a paragraph with this text; hides it if there is none.
+export function showNote(id, text) {
+  $(id).hidden = !text;
+  $(id).textContent = text || "";
+}
+
+// Returns a colour of the page's style by its name.
+export const colour = (name) =>
+  getComputedStyle(document.documentElement).getPropertyValue(`--${name}`).trim();

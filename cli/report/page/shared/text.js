@@ -1,0 +1,50 @@
+// Numbers and quantities as text.
+
+const number = new Intl.NumberFormat("en-US");
+export const three = (value) => String(Number(value.toPrecision(3)));
+export const count = (value) => number.format(value);
+export const counted = (value, noun) => `${count(value)} ${noun}${value === 1 ? "" : "s"}`;
+export const isOrAre = (value) => (value === 1 ? "is" : "are");
+
+export function duration(ns) {
+  if (ns < 999.5) return `${Math.round(ns)} ns`;
+  if (ns < 999.5e3) return `${three(ns / 1e3)} µs`;
+  if (ns < 999.5e6) return `${three(ns / 1e6)} ms`;
+  if (ns < 119.5e9) return `${three(ns / 1e9)} s`;
+  const minutes = Math.round(ns / 60e9);
+  if (minutes < 120) return `${minutes} min`;
+  return `${Math.floor(minutes / 60)} h ${String(minutes % 60).padStart(2, "0")} min`;
+}
+export const hostTime = (ns, isEstimate) => (isEstimate ? "≈ " : "") + duration(ns);
+
+// Returns 1.5e9 as 1.5 G.
+export function prefixed(value) {
+  const prefixes = ["", "k", "M", "G", "T", "P", "E"];
+  const power = Math.floor(Math.log10(value) / 3 + 1e-9);
+  const index = value < 1 ? 0 : Math.min(power, prefixes.length - 1);
+  return `${three(value / 1000 ** index)} ${prefixes[index]}`.trimEnd();
+}
+export function flops(value) {
+  if (!(value > 0)) return "–";
+  const text = prefixed(value);
+  return `${text}${/[A-Z]$/i.test(text) ? "" : " "}flop`;
+}
+
+// Returns a share. Rounding never turns a few into none, nor nearly all into all.
+export function percent(part, whole) {
+  const share = (100 * part) / whole;
+  if (!(whole > 0)) return "";
+  if (part > 0 && share < 0.05) return "<0.1 %";
+  if (part < whole && share >= 99.95) return ">99.9 %";
+  return `${share.toFixed(1)} %`;
+}
+
+// Quantities of calls as text, by their names in the data.
+export const quantities = {
+  host_ns: duration,
+  calls: (value) => counted(value, "call"),
+  work: flops,
+};
+
+export const sum = (list, value) => list.reduce((total, one) => total + value(one), 0);
+export const wordsOf = (text) => text.toLowerCase().split(/\s+/).filter(Boolean);
