@@ -138,7 +138,6 @@ std::string page_text(Page page, Json data) {
                           {"style", between(fp32shim_page_style, fp32shim_page_style_end)},
                           {"format_style", colours},
                           {"format_shapes", shapes},
-                          {"words", between(fp32shim_page_words, fp32shim_page_words_end)},
                           {"script", parts.script},
                           {"chart", between(fp32shim_page_chart, fp32shim_page_chart_end)},
                           {"data", json},
