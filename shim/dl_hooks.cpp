@@ -6,8 +6,6 @@
 // sanitizer runtimes look up their own strcmp through here before it works.
 #include <dlfcn.h>
 
-#include <atomic>
-
 #include "shim/loader/elf/objects.hpp"
 #include "shim/loader/elf/readers.hpp"
 #include "shim/loader/loaded_files.hpp"
@@ -156,14 +154,9 @@ void* fp32shim_answer_dlvsym(void* handle, const char* name, const char* version
 
 extern "C" __attribute__((visibility("default"))) int dlclose(void* handle) noexcept {
     using namespace fp32shim;
-    using DlcloseFunction = int (*)(void*);
-    static constinit std::atomic<DlcloseFunction> real{nullptr};
-    DlcloseFunction real_dlclose = real.load(std::memory_order_relaxed);
-    if (real_dlclose == nullptr) {
-        real_dlclose = reinterpret_cast<DlcloseFunction>(next_definition("dlclose"));
-        if (real_dlclose == nullptr) return -1;  // no C library: cannot be
-        real.store(real_dlclose, std::memory_order_relaxed);
-    }
+    static constinit Next<int(void*)> real{"dlclose"};
+    auto* const real_dlclose = real.get();
+    if (real_dlclose == nullptr) return -1;  // no C library: cannot be
     note_files_before_closing(own_objects(), handle);
     int result = 0;
     {
