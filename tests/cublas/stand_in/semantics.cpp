@@ -21,7 +21,7 @@ bool contains(std::string_view list, std::string_view word) {
     return false;
 }
 
-Answers read() {
+Answers read_answers() {
     Answers answers;
     std::size_t used = 0;
     for (std::size_t i = 0; i < answers.size(); ++i) {
@@ -44,7 +44,7 @@ Answers read() {
 }  // namespace
 
 std::string_view answer(Row row) {
-    static const Answers answers = read();
+    static const Answers answers = read_answers();
     return answers[static_cast<std::size_t>(row)];
 }
 

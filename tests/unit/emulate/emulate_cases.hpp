@@ -2,6 +2,7 @@
 #pragma once
 
 #include <array>
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <string>
@@ -14,6 +15,8 @@
 #include "shim/blas/emulate/emulate.hpp"
 
 namespace fp32shim::tests {
+
+inline constexpr std::size_t unlimited = std::size_t{1} << 40;
 
 /// One product: its arguments, and what its operands hold. Whatever the routine must not read is a signalling NaN:
 /// between columns, the triangle that is not stored, the imaginary diagonal of Hermitian operands.

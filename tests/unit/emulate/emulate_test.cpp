@@ -28,8 +28,6 @@ using blas::OperandRounding;
 using blas::Operation;
 using blas::Routine;
 
-constexpr std::size_t unlimited = std::size_t{1} << 40;
-
 /// The provider's routine: naive, and it looks at what it is given.
 struct Provider {
     const Level3* program = nullptr;  ///< the product that the program asked for

@@ -30,8 +30,6 @@ using blas::Operation;
 using blas::Preview;
 using blas::Routine;
 
-constexpr std::size_t unlimited = std::size_t{1} << 40;
-
 /// A format by its definition.
 struct Definition {
     const char* name;

@@ -30,12 +30,12 @@ Rule rule_when(const std::string& conditions) {
     return loaded.policy.rules.empty() ? Rule{} : loaded.policy.rules.front();
 }
 
-struct Case {
+struct ConditionCase {
     std::string condition;
     bool matches;
 };
 
-class When : public testing::TestWithParam<Case> {};
+class When : public testing::TestWithParam<ConditionCase> {};
 
 TEST_P(When, HoldsOrNot) {
     const auto& [condition, expected] = GetParam();
@@ -49,67 +49,67 @@ TEST_P(When, IsTurnedRoundByUnless) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Globs, When,
-                         testing::Values(Case{R"(function = "cublasSgemm*")", true},                    //
-                                         Case{R"(function = "sgemm_")", false},                         //
-                                         Case{R"(function = ["sgemm_", "cublasSgemm_v2"])", true},      //
-                                         Case{R"(function = ["sgemm_", "cublasSgemm"])", false},        //
-                                         Case{R"(caller = "libtorch_*")", true},                        //
-                                         Case{R"(caller = "libcusolver*")", false},                     //
-                                         Case{R"(executable = "trainer")", true},                       //
-                                         Case{R"(executable = "python3*")", false},                     //
-                                         Case{R"(command = "*--epochs 3*")", true},                     //
-                                         Case{R"(command = "trainer")", false},                         //
-                                         Case{R"(host = "node[0-9][0-9].*")", true},                    //
-                                         Case{R"(host = "login*")", false},                             //
-                                         Case{R"(scope = "train/inference.encoder/attention")", true},  //
-                                         Case{R"(scope = "train/*")", true},                            //
-                                         Case{R"(scope = "attention")", true},                          //
-                                         Case{R"(scope = "inference.*")", true},                        //
-                                         Case{R"(scope = "train")", true},                              //
-                                         Case{R"(scope = "inference")", false},                         //
-                                         Case{R"(scope = "")", false},                                  //
-                                         Case{R"(scope = ["nothing", "att*"])", true}));
+                         testing::Values(ConditionCase{R"(function = "cublasSgemm*")", true},                    //
+                                         ConditionCase{R"(function = "sgemm_")", false},                         //
+                                         ConditionCase{R"(function = ["sgemm_", "cublasSgemm_v2"])", true},      //
+                                         ConditionCase{R"(function = ["sgemm_", "cublasSgemm"])", false},        //
+                                         ConditionCase{R"(caller = "libtorch_*")", true},                        //
+                                         ConditionCase{R"(caller = "libcusolver*")", false},                     //
+                                         ConditionCase{R"(executable = "trainer")", true},                       //
+                                         ConditionCase{R"(executable = "python3*")", false},                     //
+                                         ConditionCase{R"(command = "*--epochs 3*")", true},                     //
+                                         ConditionCase{R"(command = "trainer")", false},                         //
+                                         ConditionCase{R"(host = "node[0-9][0-9].*")", true},                    //
+                                         ConditionCase{R"(host = "login*")", false},                             //
+                                         ConditionCase{R"(scope = "train/inference.encoder/attention")", true},  //
+                                         ConditionCase{R"(scope = "train/*")", true},                            //
+                                         ConditionCase{R"(scope = "attention")", true},                          //
+                                         ConditionCase{R"(scope = "inference.*")", true},                        //
+                                         ConditionCase{R"(scope = "train")", true},                              //
+                                         ConditionCase{R"(scope = "inference")", false},                         //
+                                         ConditionCase{R"(scope = "")", false},                                  //
+                                         ConditionCase{R"(scope = ["nothing", "att*"])", true}));
 
 INSTANTIATE_TEST_SUITE_P(Kinds, When,
-                         testing::Values(Case{R"(device = "cuda")", true},                   //
-                                         Case{R"(device = "cpu")", false},                   //
-                                         Case{R"(device = ["cpu", "cuda"])", true},          //
-                                         Case{R"(device = "CUDA")", true},                   //
-                                         Case{R"(dtype = "float32")", true},                 //
-                                         Case{R"(dtype = "complex64")", false},              //
-                                         Case{R"(dtype = ["complex64", "float32"])", true},  //
-                                         Case{R"(compute_capability = ">=8.0")", true},      //
-                                         Case{R"(compute_capability = "9.0")", true},        //
-                                         Case{R"(compute_capability = "9")", true},          //
-                                         Case{R"(compute_capability = "<9.0")", false},      //
-                                         Case{R"(compute_capability = ">9.0")", false},      //
-                                         Case{R"(compute_capability = ["8.0", ">=8.9 <=9.0"])", true}));
+                         testing::Values(ConditionCase{R"(device = "cuda")", true},                   //
+                                         ConditionCase{R"(device = "cpu")", false},                   //
+                                         ConditionCase{R"(device = ["cpu", "cuda"])", true},          //
+                                         ConditionCase{R"(device = "CUDA")", true},                   //
+                                         ConditionCase{R"(dtype = "float32")", true},                 //
+                                         ConditionCase{R"(dtype = "complex64")", false},              //
+                                         ConditionCase{R"(dtype = ["complex64", "float32"])", true},  //
+                                         ConditionCase{R"(compute_capability = ">=8.0")", true},      //
+                                         ConditionCase{R"(compute_capability = "9.0")", true},        //
+                                         ConditionCase{R"(compute_capability = "9")", true},          //
+                                         ConditionCase{R"(compute_capability = "<9.0")", false},      //
+                                         ConditionCase{R"(compute_capability = ">9.0")", false},      //
+                                         ConditionCase{R"(compute_capability = ["8.0", ">=8.9 <=9.0"])", true}));
 
 INSTANTIATE_TEST_SUITE_P(Sizes, When,
-                         testing::Values(Case{"m = 128", true},                   //
-                                         Case{"m = 127", false},                  //
-                                         Case{R"(m = "128")", true},              //
-                                         Case{R"(m = "<=128")", true},            //
-                                         Case{R"(m = "<128")", false},            //
-                                         Case{R"(m = ">127")", true},             //
-                                         Case{R"(m = ">=129")", false},           //
-                                         Case{R"(n = ">=64 <=256")", true},       //
-                                         Case{R"(n = ">=64 <256")", false},       //
-                                         Case{R"(n = [1, 2, ">=256"])", true},    //
-                                         Case{R"(n = [1, 2, ">=257"])", false},   //
-                                         Case{"k = 64", true},                    //
-                                         Case{"k = 0", false},                    //
-                                         Case{"batch = 3", true},                 //
-                                         Case{R"(batch = "<=2")", false},         //
-                                         Case{"min_dim = 64", true},              //
-                                         Case{R"(min_dim = ">=65")", false},      //
-                                         Case{"max_dim = 256", true},             //
-                                         Case{R"(max_dim = "<=255")", false},     //
-                                         Case{"flops = 12582912", true},          // 2·128·256·64·3
-                                         Case{R"(flops = ">=12M <=13M")", true},  //
-                                         Case{R"(flops = ">=1G")", false},        //
-                                         Case{R"(flops = ">=1k")", true},         //
-                                         Case{R"(flops = "<=1T")", true}));
+                         testing::Values(ConditionCase{"m = 128", true},                   //
+                                         ConditionCase{"m = 127", false},                  //
+                                         ConditionCase{R"(m = "128")", true},              //
+                                         ConditionCase{R"(m = "<=128")", true},            //
+                                         ConditionCase{R"(m = "<128")", false},            //
+                                         ConditionCase{R"(m = ">127")", true},             //
+                                         ConditionCase{R"(m = ">=129")", false},           //
+                                         ConditionCase{R"(n = ">=64 <=256")", true},       //
+                                         ConditionCase{R"(n = ">=64 <256")", false},       //
+                                         ConditionCase{R"(n = [1, 2, ">=256"])", true},    //
+                                         ConditionCase{R"(n = [1, 2, ">=257"])", false},   //
+                                         ConditionCase{"k = 64", true},                    //
+                                         ConditionCase{"k = 0", false},                    //
+                                         ConditionCase{"batch = 3", true},                 //
+                                         ConditionCase{R"(batch = "<=2")", false},         //
+                                         ConditionCase{"min_dim = 64", true},              //
+                                         ConditionCase{R"(min_dim = ">=65")", false},      //
+                                         ConditionCase{"max_dim = 256", true},             //
+                                         ConditionCase{R"(max_dim = "<=255")", false},     //
+                                         ConditionCase{"flops = 12582912", true},          // 2·128·256·64·3
+                                         ConditionCase{R"(flops = ">=12M <=13M")", true},  //
+                                         ConditionCase{R"(flops = ">=1G")", false},        //
+                                         ConditionCase{R"(flops = ">=1k")", true},         //
+                                         ConditionCase{R"(flops = "<=1T")", true}));
 
 TEST(Matches, NeedsEveryKeyOfWhen) {
     EXPECT_TRUE(matches(rule_when(R"(when = { device = "cuda", m = 128, caller = "lib*" })"), gemm(), process));

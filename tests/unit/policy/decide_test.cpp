@@ -16,7 +16,7 @@ namespace {
 
 using enum Precision;
 constexpr auto as_requested = Reason::as_requested;
-constexpr Process process = {"program", "program", "host"};
+constexpr Process program = {"program", "program", "host"};
 
 MatmulCall on_cpu() {
     MatmulCall call;
@@ -47,7 +47,7 @@ Rule rule_for(Precision precision) {
     return rule;
 }
 
-Decision decide(const MatmulCall& call, const Policy& policy) { return decide(call, process, policy, Overrides{}); }
+Decision decide(const MatmulCall& call, const Policy& policy) { return decide(call, program, policy, Overrides{}); }
 
 // ---- the vocabulary's table -------------------------------------------------------------------------------------
 
@@ -169,7 +169,7 @@ TEST(Decide, OnlyObservesNarrowerProducts) {
     for (const auto dtype : {Dtype::float16, Dtype::bfloat16, Dtype::float8}) {
         MatmulCall call = on_cuda(90);
         call.dtype = dtype;
-        EXPECT_EQ(decide(call, process, policy, overrides),
+        EXPECT_EQ(decide(call, program, policy, overrides),
                   (Decision{native, native, Source::native, -1, Reason::observed}));
     }
 }
@@ -189,7 +189,7 @@ struct Everything {
         policy.default_source = Source::environment;
     }
 
-    Decision decision() const { return decide(on_cuda(90), process, policy, overrides); }
+    Decision decision() const { return decide(on_cuda(90), program, policy, overrides); }
 };
 
 TEST(Decide, LetsTheGuardPinWinOverEverything) {
@@ -277,7 +277,7 @@ TEST(Decide, PinsOnTheCpuByLeavingTheCallAlone) {
     policy.cpu_mode = CpuMode::emulate;
     Overrides overrides;
     overrides.pinned = true;
-    EXPECT_EQ(decide(on_cpu(), process, policy, overrides),
+    EXPECT_EQ(decide(on_cpu(), program, policy, overrides),
               (Decision{highest, native, Source::guard_pin, -1, Reason::pinned}));
 }
 
@@ -343,7 +343,7 @@ TEST(Decide, HoldsTheStrictestOfBothFloors) {
             overrides.floor = of_overrides;
             Policy strictest = with_default(medium);
             strictest.floor = std::max(of_policy, of_overrides);
-            EXPECT_EQ(decide(on_cuda(90), process, policy, overrides), decide(on_cuda(90), strictest));
+            EXPECT_EQ(decide(on_cuda(90), program, policy, overrides), decide(on_cuda(90), strictest));
         }
     }
 }

@@ -9,9 +9,9 @@
 namespace fp32shim::policy {
 namespace {
 
-constexpr Process process = {"trainer", "trainer --epochs 3 data.h5", "node17.cluster"};
+constexpr Process trainer = {"trainer", "trainer --epochs 3 data.h5", "node17.cluster"};
 
-MatmulCall gemm() {
+MatmulCall call_of_trainer() {
     MatmulCall call;
     call.function = "cublasSgemm_v2";
     call.caller = "libtorch_cuda.so";
@@ -31,8 +31,9 @@ Rule rule_of(const std::string& tables) {
 }
 
 TEST(ExplainRule, JudgesEveryConditionAndNotOnlyTheFirstThatFails) {
-    const auto verdict = explain_rule(
-        rule_of(R"(when = { device = "cpu", max_dim = "<=128", caller = "libtorch_*" })"), gemm(), process);
+    const auto verdict =
+        explain_rule(rule_of(R"(when = { device = "cpu", max_dim = "<=128", caller = "libtorch_*" })"),
+                     call_of_trainer(), trainer);
     ASSERT_EQ(verdict.when.size(), 3U);
     EXPECT_EQ(verdict.when[0].key, "device");
     EXPECT_FALSE(verdict.when[0].holds);
@@ -50,7 +51,7 @@ struct Text {
 class ConditionText : public testing::TestWithParam<Text> {};
 
 TEST_P(ConditionText, SaysWhatIsAskedForAndWhatIsThere) {
-    const auto verdict = explain_rule(rule_of("when = { " + GetParam().condition + " }"), gemm(), process);
+    const auto verdict = explain_rule(rule_of("when = { " + GetParam().condition + " }"), call_of_trainer(), trainer);
     ASSERT_EQ(verdict.when.size(), 1U);
     EXPECT_EQ(verdict.when[0].asked, GetParam().asked);
     EXPECT_EQ(verdict.when[0].found, GetParam().found);
@@ -72,7 +73,7 @@ INSTANTIATE_TEST_SUITE_P(
 
 TEST(ExplainRule, ShowsTheCallSiteAndAllLinesOfTheStack) {
     const auto found_for = [](const MatmulCall& call, const std::string& condition) {
-        const auto verdict = explain_rule(rule_of("when = { " + condition + " }"), call, process);
+        const auto verdict = explain_rule(rule_of("when = { " + condition + " }"), call, trainer);
         return verdict.when.empty() ? std::string() : verdict.when.front().found;
     };
     struct TwoLines : CallLines {
@@ -84,7 +85,7 @@ TEST(ExplainRule, ShowsTheCallSiteAndAllLinesOfTheStack) {
     };
     const TwoLines lines;
     constexpr CallSite site{"libphysics.so!solve+0x1c4", "libphysics.so!solve"};
-    MatmulCall call = gemm();
+    MatmulCall call = call_of_trainer();
     EXPECT_EQ(found_for(call, R"(call_site = "*!f")"), "none");
     EXPECT_EQ(found_for(call, R"(stack = "*!f")"), "none");
     call.call_site = &site;
@@ -94,9 +95,9 @@ TEST(ExplainRule, ShowsTheCallSiteAndAllLinesOfTheStack) {
 }
 
 TEST(ExplainRule, CallsASizeUnknownThatTheFunctionDoesNotHave) {
-    MatmulCall call = gemm();
+    MatmulCall call = call_of_trainer();
     call.k = -1;
-    const auto verdict = explain_rule(rule_of("when = { k = \">=0\", flops = \">=0\" }"), call, process);
+    const auto verdict = explain_rule(rule_of("when = { k = \">=0\", flops = \">=0\" }"), call, trainer);
     ASSERT_EQ(verdict.when.size(), 2U);
     EXPECT_EQ(verdict.when[0].found, "unknown");
     EXPECT_EQ(verdict.when[1].found, "unknown");
@@ -104,7 +105,7 @@ TEST(ExplainRule, CallsASizeUnknownThatTheFunctionDoesNotHave) {
 }
 
 TEST(ExplainRule, CallsTheCallerAndTheProcessUnknownWhereTheyAreNotNamed) {
-    MatmulCall call = gemm();
+    MatmulCall call = call_of_trainer();
     call.caller = {};
     const auto verdict =
         explain_rule(rule_of(R"(when = { caller = "a", executable = "b", command = "c" })"), call, Process{});
@@ -113,12 +114,12 @@ TEST(ExplainRule, CallsTheCallerAndTheProcessUnknownWhereTheyAreNotNamed) {
 }
 
 TEST(ExplainRule, SaysThatThereIsNoneOfScopesAndOfGpusOnTheCpu) {
-    MatmulCall call = gemm();
+    MatmulCall call = call_of_trainer();
     call.scope = {};
     call.device = Device::cpu;
     call.compute_capability = 0;
     const auto verdict =
-        explain_rule(rule_of(R"(when = { scope = "a", compute_capability = ">=8.0" })"), call, process);
+        explain_rule(rule_of(R"(when = { scope = "a", compute_capability = ">=8.0" })"), call, trainer);
     ASSERT_EQ(verdict.when.size(), 2U);
     for (const auto& condition : verdict.when) EXPECT_EQ(condition.found, "none") << condition.key;
 }
@@ -138,7 +139,8 @@ unless = { executable = "train?r" })",
     };
     for (const std::string& table : tables) {
         const Rule rule = rule_of(table);
-        EXPECT_EQ(explain_rule(rule, gemm(), process).applies, matches(rule, gemm(), process)) << table;
+        EXPECT_EQ(explain_rule(rule, call_of_trainer(), trainer).applies, matches(rule, call_of_trainer(), trainer))
+            << table;
     }
 }
 

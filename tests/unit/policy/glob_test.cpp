@@ -12,14 +12,14 @@
 namespace fp32shim::policy {
 namespace {
 
-struct Case {
+struct GlobCase {
     std::string_view pattern;
     std::string_view text;
     bool matches;
 };
 
 TEST(Glob, MatchesTheWholeText) {
-    const Case cases[] = {
+    const GlobCase cases[] = {
         {"", "", true},
         {"", "a", false},
         {"a", "", false},
@@ -48,7 +48,7 @@ TEST(Glob, MatchesTheWholeText) {
 }
 
 TEST(Glob, KnowsSetsOfCharacters) {
-    const Case cases[] = {
+    const GlobCase cases[] = {
         {"[abc]", "b", true},
         {"[abc]", "d", false},
         {"[a-c]x", "bx", true},

@@ -19,17 +19,17 @@ std::vector<Rule> rules_of(std::string_view text) {
     return loaded.policy.rules;
 }
 
-std::string rule(std::string_view conditions) {
+std::string rule_text(std::string_view conditions) {
     return "[[rule]]\nprecision = \"high\"\n" + std::string(conditions) + "\n";
 }
 
-struct Case {
+struct ShadowCase {
     std::string_view earlier, later;
     bool shadows;
 };
 
 TEST(ShadowedRules, AreThoseWhoseCallsAllBelongToABroaderRule) {
-    const Case cases[] = {
+    const ShadowCase cases[] = {
         {R"(when = { caller = "lib*" })", R"(when = { caller = "libtorch_*" })", true},
         {R"(when = { caller = "libtorch_*" })", R"(when = { caller = "lib*" })", false},
         {R"(when = { caller = "lib*" })", R"(when = { caller = "lib*", m = 3 })", true},
@@ -68,7 +68,7 @@ TEST(ShadowedRules, AreThoseWhoseCallsAllBelongToABroaderRule) {
         {R"(when = { caller = "*" })", "", false},
     };
     for (const auto& [earlier, later, shadows] : cases) {
-        const std::vector<ShadowedRule> found = shadowed_rules(rules_of(rule(earlier) + rule(later)));
+        const std::vector<ShadowedRule> found = shadowed_rules(rules_of(rule_text(earlier) + rule_text(later)));
         EXPECT_EQ(found.size(), shadows ? 1u : 0u) << earlier << " before " << later;
         if (found.size() == 1) {
             EXPECT_EQ(found[0].rule, 1u);
@@ -79,8 +79,8 @@ TEST(ShadowedRules, AreThoseWhoseCallsAllBelongToABroaderRule) {
 
 TEST(ShadowedRules, NameTheFirstRuleThatHidesThem) {
     const auto found =
-        shadowed_rules(rules_of(rule(R"(when = { m = 3 })") + rule(R"(when = { caller = "a*" })") +
-                                rule(R"(when = { caller = "*" })") + rule(R"(when = { caller = "ab" })")));
+        shadowed_rules(rules_of(rule_text(R"(when = { m = 3 })") + rule_text(R"(when = { caller = "a*" })") +
+                                rule_text(R"(when = { caller = "*" })") + rule_text(R"(when = { caller = "ab" })")));
     ASSERT_EQ(found.size(), 1u);
     EXPECT_EQ(found[0].rule, 3u);
     EXPECT_EQ(found[0].by, 1u);
@@ -91,8 +91,9 @@ TEST(ShadowedRules, AreNotLookedForWithoutEndInAFileThatIsMadeForIt) {
     std::string globs;
     for (int i = 0; i < 90; ++i) globs += "\"*a" + std::to_string(i) + "*\", ";
     std::string text;
-    for (int i = 0; i < 900; ++i) text += rule("when = { caller = [" + globs + "\"" + std::to_string(i) + "\"] }");
-    const std::string shadowed = rule("when = { caller = \"b*\" }") + rule("when = { caller = \"bc\" }");
+    for (int i = 0; i < 900; ++i)
+        text += rule_text("when = { caller = [" + globs + "\"" + std::to_string(i) + "\"] }");
+    const std::string shadowed = rule_text("when = { caller = \"b*\" }") + rule_text("when = { caller = \"bc\" }");
     ASSERT_EQ(shadowed_rules(rules_of(shadowed)).size(), 1u);
     const std::vector<Rule> rules = rules_of(text + shadowed);
     ASSERT_EQ(rules.size(), 902u);
@@ -162,8 +163,8 @@ TEST(ShadowedRules, NeverDecideACall) {
         std::string text;
         for (int number = 0; number < 4; ++number) {
             const std::string when = conditions(), unless = conditions();
-            text += rule((when.empty() ? "" : "when = { " + when + " }\n") +
-                         (unless.empty() || random() % 2 == 0 ? "" : "unless = { " + unless + " }\n"));
+            text += rule_text((when.empty() ? "" : "when = { " + when + " }\n") +
+                              (unless.empty() || random() % 2 == 0 ? "" : "unless = { " + unless + " }\n"));
         }
         const Loaded loaded = read_policy("schema = 1\n" + text, "policy.toml");
         if (!loaded.errors.empty()) continue;  // such as one that can never apply

@@ -8,7 +8,7 @@
 namespace fp32shim::policy {
 namespace {
 
-constexpr Process process = {"python3", "python3 -m train", "node17"};
+constexpr Process python = {"python3", "python3 -m train", "node17"};
 constexpr std::string_view functions[] = {"sgemm_", "cgemm_", "cblas_sgemm", "cublasSgemm_v2"};
 constexpr std::string_view callers[] = {"", "libtorch_cpu.so", "_fblas.so"};
 constexpr std::string_view scopes[] = {"", "train", "train/attention"};
@@ -85,13 +85,13 @@ TEST(PolicySiteRules, JudgingOnlyWhatMayMatchIsJudgingAll) {
         }
         std::vector<std::uint16_t> may;
         for (std::size_t i = 0; i < policy.rules.size(); ++i)
-            if (may_match(policy.rules[i], site, process)) may.push_back(static_cast<std::uint16_t>(i));
+            if (may_match(policy.rules[i], site, python)) may.push_back(static_cast<std::uint16_t>(i));
         rules += policy.rules.size();
         kept += may.size();
         for (int i = 0; i < 50; ++i) {
             const MatmulCall call = random_call(chance, site);
-            const Decision all = decide(call, process, policy, Overrides{});
-            ASSERT_EQ(decide(call, process, policy, Overrides{}, may), all) << "seed " << seed;
+            const Decision all = decide(call, python, policy, Overrides{});
+            ASSERT_EQ(decide(call, python, policy, Overrides{}, may), all) << "seed " << seed;
             decided_by_rule += all.source == Source::rule ? 1 : 0;
         }
     }
@@ -104,21 +104,21 @@ TEST(PolicySiteRules, WhatTheSiteDoesNotSayMayBeAnything) {
     Rule rule;
     rule.when.m = {{8, 8}};
     rule.when.scope = {"train"};
-    EXPECT_TRUE(may_match(rule, site, process));
+    EXPECT_TRUE(may_match(rule, site, python));
     rule.unless.scope = {"*"};
-    EXPECT_TRUE(may_match(rule, site, process));
+    EXPECT_TRUE(may_match(rule, site, python));
     rule.unless = {};
     rule.unless.function = {"sgemm_"};
-    EXPECT_FALSE(may_match(rule, site, process)) << "every call is excepted";
+    EXPECT_FALSE(may_match(rule, site, python)) << "every call is excepted";
     rule.unless.n = {{1, 2}};
-    EXPECT_TRUE(may_match(rule, site, process));
+    EXPECT_TRUE(may_match(rule, site, python));
     rule.unless = {};
     rule.when.call_site = rule.when.stack = {"nobody"};
-    EXPECT_TRUE(may_match(rule, site, process));
+    EXPECT_TRUE(may_match(rule, site, python));
     rule.unless.call_site = {"*"};
-    EXPECT_TRUE(may_match(rule, site, process));
+    EXPECT_TRUE(may_match(rule, site, python));
     rule.when.caller = {"libbar.so"};
-    EXPECT_FALSE(may_match(rule, site, process));
+    EXPECT_FALSE(may_match(rule, site, python));
 }
 
 }  // namespace

@@ -7,7 +7,9 @@
 #include <cstdint>
 #include <cstdlib>
 #include <filesystem>
+#include <fstream>
 #include <memory>
+#include <sstream>
 #include <string>
 #include <utility>
 #include <vector>
@@ -36,6 +38,13 @@ inline constexpr bool sanitized = __has_feature(address_sanitizer) || thread_san
 #else
 inline constexpr bool sanitized = thread_sanitized;
 #endif
+
+inline std::string bytes_of(const std::string& path) {
+    std::ifstream file(path, std::ios::binary);
+    std::ostringstream bytes;
+    bytes << file.rdbuf();
+    return std::move(bytes).str();
+}
 
 /// A folder of its own, gone with the object.
 class TemporaryFolder {

@@ -20,13 +20,6 @@ namespace {
 
 const std::string golden_folder = FP32SHIM_GOLDEN_DIR;
 
-std::string bytes_of(const std::string& path) {
-    std::ifstream file(path, std::ios::binary);
-    std::ostringstream bytes;
-    bytes << file.rdbuf();
-    return std::move(bytes).str();
-}
-
 constexpr std::uint8_t build_id[] = {0xc0, 0xff, 0xee};
 
 struct Golden {
@@ -297,9 +290,9 @@ INSTANTIATE_TEST_SUITE_P(
     });
 
 /// A golden file with some of its bytes changed.
-class Changed {
+class ChangedGolden {
   public:
-    Changed() : bytes_(bytes_of(golden_folder + "/recording_version1_calls.fp32rec")) {}
+    ChangedGolden() : bytes_(bytes_of(golden_folder + "/recording_version1_calls.fp32rec")) {}
 
     format::Header& header() { return *reinterpret_cast<format::Header*>(bytes_.data()); }
     template <class Segment>
@@ -329,7 +322,7 @@ class Changed {
 };
 
 TEST(RecordingBadInput, ANewerVersionShowsTheFactsAndSaysWhatToDo) {
-    Changed file;
+    ChangedGolden file;
     file.header().version = 2;
     const RecordingReader::Opened opened = file.open();
     ASSERT_TRUE(opened.reader);
@@ -343,13 +336,13 @@ TEST(RecordingBadInput, ANewerVersionShowsTheFactsAndSaysWhatToDo) {
 }
 
 TEST(RecordingBadInput, ForeignFilesAreNamedAsSuch) {
-    Changed foreign;
+    ChangedGolden foreign;
     foreign.header().magic = 0x464c457f;
     EXPECT_NE(foreign.problem().find("offset 0: not a recording of fp32shim"), std::string::npos);
-    Changed swapped;
+    ChangedGolden swapped;
     swapped.header().magic = __builtin_bswap64(format::magic);
     EXPECT_NE(swapped.problem().find("another byte order"), std::string::npos);
-    Changed unfinished;
+    ChangedGolden unfinished;
     unfinished.header().magic = 0;
     EXPECT_NE(unfinished.problem().find("no recording yet"), std::string::npos);
     EXPECT_NE(RecordingReader::open("/nonexistent").error.find("no such file"), std::string::npos);
@@ -358,41 +351,41 @@ TEST(RecordingBadInput, ForeignFilesAreNamedAsSuch) {
 }
 
 TEST(RecordingBadInput, WhatIsWrongIsNamedAndTheRestIsStillThere) {
-    Changed text;
+    ChangedGolden text;
     text.header().texts[static_cast<std::size_t>(format::Text::host)] = {0xfffffff0, 0xfffffff0};
     EXPECT_NE(text.problem().find("a text of the header"), std::string::npos);
     EXPECT_EQ(text.open().reader->facts().process.executable, facts().executable);
 
-    Changed rate;
+    ChangedGolden rate;
     rate.header().ticks_per_second = 0;
     EXPECT_NE(rate.problem().find("the rate of the processor's counter is 0"), std::string::npos);
 
-    Changed row;
+    ChangedGolden row;
     row.first<format::RowSegment>(format::SegmentKind::rows).entries[1].content.function = 0xffffffff;
     EXPECT_NE(row.problem().find("a text 1048575:65520 that is not in the file"), std::string::npos);
     EXPECT_EQ(row.open().reader->row(1)->decision.call.caller, "libfoo.so");
 
-    Changed missing;
+    ChangedGolden missing;
     missing.first<format::RowSegment>(format::SegmentKind::rows).entries[2].published = 0;
     EXPECT_NE(missing.problem().find("counters name row 2, which is not in the file"), std::string::npos);
     EXPECT_EQ(missing.open().reader->total_calls(), format::EventSegment::capacity + 4);
 
-    Changed counters;
+    ChangedGolden counters;
     counters.first<format::CounterSegment>(format::SegmentKind::counters).entries[1].row_plus_one = 0xffffffff;
     EXPECT_NE(counters.problem().find("counters of row 4294967294"), std::string::npos);
 
-    Changed kind;
+    ChangedGolden kind;
     kind.first<format::EventSegment>(format::SegmentKind::events).header.kind = 99;
     EXPECT_FALSE(kind.open().reader->problems().empty());
     EXPECT_EQ(kind.open().reader->total_calls(), format::EventSegment::capacity + 4);
 
-    Changed times;
+    ChangedGolden times;
     auto& events = times.first<format::EventSegment>(format::SegmentKind::events);
     events.header.first_time = 5;
     events.header.last_time = 4;
     EXPECT_NE(times.open().reader->problems()[0].what.find("do not follow"), std::string::npos);
 
-    Changed sums;
+    ChangedGolden sums;
     sums.header().start_ticks = UINT64_MAX;
     sums.header().ticks_per_second = 1;
     sums.header().start_realtime_ns = INT64_MIN;

@@ -11,13 +11,6 @@ namespace {
 
 using format::SegmentKind;
 
-std::string bytes_of(const std::string& path) {
-    std::ifstream file(path, std::ios::binary);
-    std::ostringstream bytes;
-    bytes << file.rdbuf();
-    return std::move(bytes).str();
-}
-
 /// A recording of three calls and one object, changed afterwards.
 class Changed {
   public:

@@ -24,7 +24,7 @@ using stand_in::Row;
 
 namespace {
 
-stand_in::HandlePool<cublasXtContext>& pool() {
+stand_in::HandlePool<cublasXtContext>& xt_pool() {
     static auto* const instance = new stand_in::HandlePool<cublasXtContext>;
     return *instance;
 }
@@ -58,7 +58,7 @@ cublasStatus_t CUBLASWINAPI cublasXtCreate(cublasXtHandle_t* handle) {
     if (handle == nullptr) return CUBLAS_STATUS_INVALID_VALUE;
     cublasHandle_t inner = nullptr;
     if (create_on(0, &inner) != CUBLAS_STATUS_SUCCESS) return CUBLAS_STATUS_NOT_INITIALIZED;
-    cublasXtHandle_t fresh = pool().take();
+    cublasXtHandle_t fresh = xt_pool().take();
     std::lock_guard lock(fresh->mutex);
     fresh->handle = inner;
     *handle = fresh;
@@ -73,7 +73,7 @@ cublasStatus_t CUBLASWINAPI cublasXtDestroy(cublasXtHandle_t handle) {
         cublasDestroy(handle->handle);
         handle->handle = nullptr;
     }
-    pool().give_back(handle);
+    xt_pool().give_back(handle);
     return CUBLAS_STATUS_SUCCESS;
 }
 
