@@ -11,9 +11,9 @@
 
 #include "cli/command_line/commands.hpp"
 #include "cli/command_line/options.hpp"
-#include "cli/diff/formats.hpp"
-#include "cli/diff/page.hpp"
+#include "cli/diff/outcome.hpp"
 #include "cli/diff/results.hpp"
+#include "cli/diff/results_page.hpp"
 #include "cli/diff/summary.hpp"
 #include "cli/output/json.hpp"
 #include "cli/output/terminal.hpp"
@@ -106,7 +106,7 @@ int diff(const DiffOptions& options) {
     if (options.format == "json")
         output.put(json_text(diff_json(outcome)));
     else if (options.format == "html")
-        output.put(diff_page(outcome, problems));
+        output.put(results_page(outcome, problems));
     else
         output.put(
             diff_text(outcome, static_cast<std::size_t>(options.top), options.output.empty() ? STDOUT_FILENO : -1));

@@ -12,7 +12,7 @@
 #include <set>
 #include <sstream>
 
-#include "cli/doctor/isolated.hpp"
+#include "cli/doctor/ask_in_child.hpp"
 #include "cli/run/process_environment.hpp"
 #include "policy/words.hpp"
 

@@ -15,7 +15,7 @@
 #include <cstring>
 #include <fstream>
 
-#include "cli/doctor/isolated.hpp"
+#include "cli/doctor/ask_in_child.hpp"
 
 namespace fp32shim::cli {
 namespace {

@@ -5,7 +5,7 @@
 #include <string>
 
 #include "cli/binaries/shim_library.hpp"
-#include "cli/doctor/isolated.hpp"
+#include "cli/doctor/ask_in_child.hpp"
 
 namespace fp32shim::cli {
 

@@ -14,8 +14,8 @@
 
 #include "cli/command_line/commands.hpp"
 #include "cli/command_line/options.hpp"
-#include "cli/log/formats.hpp"
 #include "cli/log/source.hpp"
+#include "cli/log/writers.hpp"
 #include "cli/output/progress.hpp"
 #include "cli/output/terminal.hpp"
 #include "cli/recordings/filter.hpp"

@@ -8,7 +8,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "cli/log/formats.hpp"
+#include "cli/log/writers.hpp"
 #include "cli/recordings/filter.hpp"
 #include "record/read/reader.hpp"
 

@@ -21,7 +21,7 @@
 #include "cli/recordings/native_places.hpp"
 #include "cli/recordings/process_text.hpp"
 #include "cli/recordings/recordings.hpp"
-#include "cli/replay/formats.hpp"
+#include "cli/replay/measured_times.hpp"
 #include "policy/quantity.hpp"
 #include "system/inline_text.hpp"
 

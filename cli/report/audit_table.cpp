@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "cli/output/moment.hpp"
-#include "cli/report/formats.hpp"
+#include "cli/report/tables.hpp"
 #include "policy/policy.hpp"
 
 namespace fp32shim::cli {

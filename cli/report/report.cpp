@@ -19,16 +19,17 @@
 #include "cli/recordings/native_places.hpp"
 #include "cli/recordings/recordings.hpp"
 #include "cli/report/diff/comparison.hpp"
-#include "cli/report/diff/formats.hpp"
-#include "cli/report/diff/page.hpp"
+#include "cli/report/diff/comparison_page.hpp"
+#include "cli/report/diff/write_comparison.hpp"
 #include "cli/report/driver_formats.hpp"
-#include "cli/report/formats.hpp"
-#include "cli/report/html.hpp"
+#include "cli/report/json_and_csv.hpp"
 #include "cli/report/json_lines.hpp"
 #include "cli/report/output_file.hpp"
 #include "cli/report/path_formats.hpp"
 #include "cli/report/prometheus.hpp"
+#include "cli/report/report_page.hpp"
 #include "cli/report/single_calls.hpp"
+#include "cli/report/tables.hpp"
 #include "cli/report/timeline.hpp"
 
 namespace fp32shim::cli {
@@ -74,7 +75,7 @@ void write(const Contents& contents, const ReportOptions& options, ReportOutput&
     const RowOrder order = order_of(options.sort);
     const Grouping grouping = grouping_by(options.by);
     if (options.format == "html") {
-        output.put(report_html({contents.calls, contents.paths, contents.timeline, contents.problems, order, grouping,
+        output.put(report_page({contents.calls, contents.paths, contents.timeline, contents.problems, order, grouping,
                                 !options.filter.is_empty()}));
         return;
     }
@@ -209,7 +210,7 @@ std::uint64_t folded_calls(const MergedCalls& calls) {
 void write(const Comparison& comparison, const std::vector<ReadingProblem>& problems, const ReportOptions& options,
            ReportOutput& output) {
     if (options.format == "html")
-        output.put(diff_html(comparison, problems, !options.filter.is_empty()));
+        output.put(comparison_page(comparison, problems, !options.filter.is_empty()));
     else if (options.format == "json")
         write_diff_json(comparison, output);
     else if (options.format == "csv")

@@ -12,7 +12,7 @@
 #include "cli/output/moment.hpp"
 #include "cli/recordings/filter.hpp"
 #include "cli/recordings/process_text.hpp"
-#include "cli/report/formats.hpp"
+#include "cli/report/tables.hpp"
 #include "policy/words.hpp"
 
 namespace fp32shim::cli {

@@ -17,7 +17,7 @@
 #include "cli/output/terminal.hpp"
 #include "cli/recordings/merged_calls.hpp"
 #include "cli/recordings/recordings.hpp"
-#include "cli/report/formats.hpp"
+#include "cli/report/tables.hpp"
 #include "cli/run/log_destination.hpp"
 #include "cli/verify/bypasses.hpp"
 #include "system/inline_text.hpp"

@@ -7,7 +7,7 @@
 
 #include "cli/output/terminal.hpp"
 #include "cli/recordings/columns_json.hpp"
-#include "cli/report/formats.hpp"
+#include "cli/report/tables.hpp"
 
 namespace fp32shim::cli {
 namespace {

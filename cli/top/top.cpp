@@ -21,7 +21,7 @@
 #include "cli/recordings/row_groups.hpp"
 #include "cli/recordings/rule_use.hpp"
 #include "cli/recordings/settings_in_force.hpp"
-#include "cli/report/formats.hpp"
+#include "cli/report/tables.hpp"
 #include "cli/top/live_groups.hpp"
 #include "record/read/control.hpp"
 #include "record/read/processes.hpp"

@@ -17,7 +17,7 @@
 #include "cli/recordings/process_text.hpp"
 #include "cli/recordings/recordings.hpp"
 #include "cli/recordings/row_consistency.hpp"
-#include "cli/report/formats.hpp"
+#include "cli/report/tables.hpp"
 #include "cli/verify/bypasses.hpp"
 #include "cli/verify/evidence.hpp"
 #include "policy/messages.hpp"

@@ -1,10 +1,10 @@
-#include "cli/diff/page.hpp"
+#include "cli/diff/results_page.hpp"
 
 #include <algorithm>
 #include <cmath>
 
 #include "cli/output/json.hpp"
-#include "cli/report/page_text.hpp"
+#include "cli/report/html_page.hpp"
 
 namespace fp32shim::cli {
 namespace {
@@ -34,7 +34,7 @@ Json plot_json(const std::vector<ResultPair>& pairs) {
 
 }  // namespace
 
-std::string diff_page(const DiffOutcome& outcome, const std::vector<ReadingProblem>& problems) {
+std::string results_page(const DiffOutcome& outcome, const std::vector<ReadingProblem>& problems) {
     const std::vector<ResultPair>& pairs = outcome.aligned.pairs;
     Json json = diff_json(outcome, max_groups);
     json["more_groups"] = outcome.summary.groups.size() - json["groups"].size();
@@ -48,7 +48,7 @@ std::string diff_page(const DiffOutcome& outcome, const std::vector<ReadingProbl
     json["warnings"] = Json::array();
     for (const ReadingProblem& problem : problems) json["warnings"].push_back(problem.path + ": " + problem.text);
     cut_texts(json);
-    return page_text(Page::results, std::move(json));
+    return html_page(Page::results, std::move(json));
 }
 
 }  // namespace fp32shim::cli

@@ -1,4 +1,4 @@
-// Formats of `fp32shim report`, except the HTML page. Each depends on its arguments alone. Tables: see tables.cpp.
+// Tables of `fp32shim report`, which other commands print too.
 #pragma once
 
 #include <span>
@@ -7,9 +7,7 @@
 
 #include "cli/output/terminal.hpp"
 #include "cli/recordings/merged_calls.hpp"
-#include "cli/recordings/row_columns.hpp"
 #include "cli/recordings/row_groups.hpp"
-#include "cli/report/output_file.hpp"
 
 namespace fp32shim::cli {
 
@@ -43,14 +41,6 @@ std::string lost_audits_text(const MergedCalls& calls);
 std::string audits_text(const MergedCalls& calls, const TableLimits& limits, int stream);
 /// Returns nonfinite_table() as text; empty: there are none.
 std::string nonfinite_text(const MergedCalls& calls, const TableLimits& limits, int stream);
-
-/// Writes JSON (docs/cli/report-json.md), row by row: a document of a million rows would take gigabytes. `groups`
-/// replace the rows.
-void write_report_json(const MergedCalls& calls, const std::vector<RowGroup>* groups, const CallPaths& paths,
-                       ReportOutput& output);
-
-/// Writes CSV (RFC 4180): a line of column names, and a line for each distinct decision, or for each of `groups`.
-void write_report_csv(const MergedCalls& calls, const std::vector<RowGroup>* groups, ReportOutput& output);
 
 /// Column of a table of groups that shows a key of theirs. Left out if no group has a text in it.
 struct KeyColumn {

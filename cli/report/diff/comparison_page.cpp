@@ -1,4 +1,4 @@
-#include "cli/report/diff/page.hpp"
+#include "cli/report/diff/comparison_page.hpp"
 
 #include <algorithm>
 #include <string_view>
@@ -6,9 +6,9 @@
 #include "cli/output/json.hpp"
 #include "cli/output/moment.hpp"
 #include "cli/output/terminal.hpp"
-#include "cli/report/diff/formats.hpp"
+#include "cli/report/diff/write_comparison.hpp"
+#include "cli/report/html_page.hpp"
 #include "cli/report/page_paths.hpp"
-#include "cli/report/page_text.hpp"
 #include "cli/report/timeline.hpp"
 
 namespace fp32shim::cli {
@@ -67,7 +67,8 @@ Json tree_json(const Comparison& comparison) {
 
 }  // namespace
 
-std::string diff_html(const Comparison& comparison, const std::vector<ReadingProblem>& problems, bool is_filtered) {
+std::string comparison_page(const Comparison& comparison, const std::vector<ReadingProblem>& problems,
+                            bool is_filtered) {
     const std::vector<ComparedGroup>& groups = comparison.groups();
     Json json;
     json["version"] = FP32SHIM_VERSION;
@@ -87,7 +88,7 @@ std::string diff_html(const Comparison& comparison, const std::vector<ReadingPro
     json["more"] = groups.size() - std::min(groups.size(), max_compared_groups);
     json["paths"] = tree_json(comparison);
     json["sources"] = page_sources_json(comparison.paths(), comparison.after().calls.first_ns());
-    return page_text(Page::comparison, std::move(json));
+    return html_page(Page::comparison, std::move(json));
 }
 
 }  // namespace fp32shim::cli

@@ -11,6 +11,7 @@ namespace fp32shim::cli {
 
 /// Returns the page: UTF-8, bounded as that of a report. `problems` are shown as warnings. `is_filtered`: the page
 /// says that a filter left calls out.
-std::string diff_html(const Comparison& comparison, const std::vector<ReadingProblem>& problems, bool is_filtered);
+std::string comparison_page(const Comparison& comparison, const std::vector<ReadingProblem>& problems,
+                            bool is_filtered);
 
 }  // namespace fp32shim::cli

@@ -1,4 +1,4 @@
-#include "cli/log/formats.hpp"
+#include "cli/log/writers.hpp"
 
 #include <fmt/format.h>
 

@@ -1,4 +1,4 @@
-#include "cli/report/page_text.hpp"
+#include "cli/report/html_page.hpp"
 
 #include <fmt/format.h>
 
@@ -129,7 +129,7 @@ std::string cut(std::string_view text) {
     return std::string(system::limited(text, buffer));
 }
 
-std::string page_text(Page page, Json data) {
+std::string html_page(Page page, Json data) {
     const PageParts parts = parts_of(page);
     const std::string json = json_for_script(std::move(data)), once = nonce();
     const std::string colours = format_style(), shapes = json_for_script(format_shapes());

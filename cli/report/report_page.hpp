@@ -26,6 +26,6 @@ struct HtmlReport {
 
 /// Returns the page: UTF-8, some 250 KiB and 150 bytes for each listed decision (report/page_rows.hpp). It holds the
 /// names in recordings, which may be anything, as JSON without `<`, and runs no script but its own.
-std::string report_html(const HtmlReport& report);
+std::string report_page(const HtmlReport& report);
 
 }  // namespace fp32shim::cli

@@ -4,12 +4,12 @@
 #include <string>
 #include <vector>
 
-#include "cli/diff/formats.hpp"
+#include "cli/diff/outcome.hpp"
 #include "cli/recordings/recordings.hpp"
 
 namespace fp32shim::cli {
 
 /// Returns the page: UTF-8, of bounded size. `problems` are shown as warnings.
-std::string diff_page(const DiffOutcome& outcome, const std::vector<ReadingProblem>& problems);
+std::string results_page(const DiffOutcome& outcome, const std::vector<ReadingProblem>& problems);
 
 }  // namespace fp32shim::cli

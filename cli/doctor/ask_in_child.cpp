@@ -1,4 +1,4 @@
-#include "cli/doctor/isolated.hpp"
+#include "cli/doctor/ask_in_child.hpp"
 
 #include <fcntl.h>
 #include <fmt/format.h>

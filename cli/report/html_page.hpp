@@ -16,6 +16,6 @@ enum class Page : std::uint8_t { report, comparison, results };
 
 /// Returns a page with its data: UTF-8. `data` holds the names in recordings, which may be anything: it becomes JSON
 /// without `<`, and the page runs no script but its own.
-std::string page_text(Page page, Json data);
+std::string html_page(Page page, Json data);
 
 }  // namespace fp32shim::cli

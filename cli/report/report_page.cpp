@@ -1,4 +1,4 @@
-#include "cli/report/html.hpp"
+#include "cli/report/report_page.hpp"
 
 #include <fmt/format.h>
 
@@ -14,10 +14,10 @@
 #include "cli/output/moment.hpp"
 #include "cli/output/terminal.hpp"
 #include "cli/recordings/process_text.hpp"
-#include "cli/report/formats.hpp"
+#include "cli/report/html_page.hpp"
 #include "cli/report/page_paths.hpp"
 #include "cli/report/page_rows.hpp"
-#include "cli/report/page_text.hpp"
+#include "cli/report/tables.hpp"
 #include "system/inline_text.hpp"
 
 namespace fp32shim::cli {
@@ -403,6 +403,6 @@ Json page_data(const HtmlReport& report) {
 
 }  // namespace
 
-std::string report_html(const HtmlReport& report) { return page_text(Page::report, page_data(report)); }
+std::string report_page(const HtmlReport& report) { return html_page(Page::report, page_data(report)); }
 
 }  // namespace fp32shim::cli

@@ -1,4 +1,4 @@
-#include "cli/diff/formats.hpp"
+#include "cli/diff/outcome.hpp"
 
 #include <fmt/format.h>
 

@@ -1,4 +1,4 @@
-#include "cli/replay/formats.hpp"
+#include "cli/replay/measured_times.hpp"
 
 #include <fmt/format.h>
 

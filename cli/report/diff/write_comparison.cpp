@@ -1,4 +1,4 @@
-#include "cli/report/diff/formats.hpp"
+#include "cli/report/diff/write_comparison.hpp"
 
 #include <fmt/format.h>
 

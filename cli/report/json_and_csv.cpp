@@ -1,4 +1,4 @@
-#include "cli/report/formats.hpp"
+#include "cli/report/json_and_csv.hpp"
 
 #include <fmt/format.h>
 
