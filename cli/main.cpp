@@ -37,12 +37,9 @@ std::size_t where_program_begins(const CLI::App& app, const std::vector<std::str
     return std::min(i, words.size());
 }
 
-/// Inserts a `--` before PROGRAM, so that CLI11 parses no later word as an option.
-std::vector<std::string> with_program_marked(const CLI::App& app, std::vector<std::string> words) {
-    const std::size_t begin = where_program_begins(app, words);
-    if (begin < words.size() && words[begin] != "--") {
-        words.insert(words.begin() + static_cast<std::ptrdiff_t>(begin), "--");
-    }
+/// Inserts a `--` before PROGRAM, so that CLI11 parses no later word as an option. `begin`: its index.
+std::vector<std::string> with_program_marked(std::vector<std::string> words, std::size_t begin) {
+    if (words[begin] != "--") words.insert(words.begin() + static_cast<std::ptrdiff_t>(begin), "--");
     return words;
 }
 
@@ -62,11 +59,6 @@ std::vector<std::string> with_words_kept(const CLI::App& app, const std::vector<
     return kept;
 }
 
-/// Returns the option that an error names: `--precision` in `--precision: 1 required TEXT missing`.
-const CLI::Option* option_of(const CLI::App& app, const std::string& message) {
-    return app.get_option_no_throw(message.substr(0, message.find_first_of(": ")));
-}
-
 /// Returns the values that an option takes, from its type: a list of words for `native|high`, otherwise the type.
 std::string allowed_values(const CLI::Option& option) {
     std::string text = option.get_type_name();
@@ -74,34 +66,55 @@ std::string allowed_values(const CLI::Option& option) {
     return text;
 }
 
-/// Returns the message for an option with the wrong number of values: several, or none.
-std::string problem_of_number(const CLI::App& app, const std::string& message) {
-    const CLI::Option* option = option_of(app, message);
-    if (option == nullptr) return message;
-    const std::string name = option->get_name() + ": ";
-    if (option->results().size() < 2) return name + "found no value; allowed: " + allowed_values(*option);
+std::string several_values(const CLI::Option& option) {
     std::string found;
-    for (const std::string& value : option->results())
+    for (const std::string& value : option.results())
         (found += found.empty() ? "" : " and ") += policy::quoted(value);
-    return name + "found " + found + "; allowed: one value";
+    return option.get_name() + ": found " + found + "; allowed: one value";
 }
 
-/// Returns the message for two options that exclude each other.
-std::string problem_of_company(const CLI::App& app, const std::string& message) {
-    const CLI::Option* option = option_of(app, message);
-    const CLI::Option* other = app.get_option_no_throw(message.substr(message.rfind(' ') + 1));
-    if (option == nullptr || other == nullptr) return message;
-    return option->get_name() + ": found together with " + other->get_name() + "; allowed: one of the two";
+/// Returns the message for an option with the wrong number of values: none, as the last word, or several; empty if
+/// there is no such option.
+std::string problem_of_number(const CLI::App& app, const std::string& last_word) {
+    if (takes_value(app, last_word)) {
+        const CLI::Option& option = *app.get_option_no_throw(last_word);
+        return option.get_name() + ": found no value; allowed: " + allowed_values(option);
+    }
+    for (const CLI::Option* option : app.get_options()) {
+        const bool takes_one = option->get_items_expected_max() == 1 &&
+                               option->get_multi_option_policy() == CLI::MultiOptionPolicy::Throw;
+        if (takes_one && option->count() > 1) return several_values(*option);
+    }
+    return {};
 }
 
-/// Returns the message for a flag with a value, which CLI11 reports as `Could not convert: --pin = abc`. Options that
-/// take values never cause this error: their values are checked before.
-std::string problem_of_flag(const std::string& message) {
-    const std::size_t name = message.find("--");
-    const std::size_t equals = message.find(" = ");
-    if (name == std::string::npos || equals == std::string::npos) return message;
-    return message.substr(name, equals - name) + ": found " + policy::quoted(message.substr(equals + 3)) +
-           "; allowed: no value";
+/// Returns the message for two options that exclude each other; empty if there are none.
+std::string problem_of_company(const CLI::App& app) {
+    for (const CLI::Option* option : app.get_options()) {
+        if (option->count() == 0) continue;
+        for (const CLI::Option* other : option->get_excludes())
+            if (other->count() > 0)
+                return option->get_name() + ": found together with " + other->get_name() +
+                       "; allowed: one of the two";
+    }
+    return {};
+}
+
+bool is_truth_value(const CLI::Option& flag) {
+    try {
+        static_cast<void>(flag.as<bool>());
+        return true;
+    } catch (const CLI::ConversionError&) {
+        return false;
+    }
+}
+
+/// Returns the message for a flag with a value; empty if there is none. CLI11 takes truth values, as in `--pin=true`.
+std::string problem_of_flag(const CLI::App& app) {
+    for (const CLI::Option* option : app.get_options())
+        if (option->get_items_expected_max() == 0 && option->count() > 0 && !is_truth_value(*option))
+            return option->get_name() + ": found " + policy::quoted(option->results().back()) + "; allowed: no value";
+    return {};
 }
 
 /// Returns the message for the first word that no option took; empty if there is none.
@@ -118,14 +131,18 @@ std::string problem_of_extras(const CLI::App& app) {
            policy::did_you_mean(unexpected, {names.begin(), names.end()});
 }
 
-/// Returns the message for an error that CLI11 found: the option, the value found, the values allowed.
-std::string problem_of(const CLI::App& app, const CLI::ParseError& error) {
-    if (std::string problem = problem_of_extras(app); !problem.empty()) return problem;
-    std::string message = error.what();
-    if (dynamic_cast<const CLI::ArgumentMismatch*>(&error) != nullptr) return problem_of_number(app, message);
-    if (dynamic_cast<const CLI::ExcludesError*>(&error) != nullptr) return problem_of_company(app, message);
-    if (dynamic_cast<const CLI::ConversionError*>(&error) != nullptr) return problem_of_flag(message);
-    return message;
+/// Returns the message for an error that CLI11 found: the option, the value found, the values allowed. `last_word`:
+/// of the options; empty: a program follows them.
+std::string problem_of(const CLI::App& app, const CLI::ParseError& error, const std::string& last_word) {
+    std::string problem = problem_of_extras(app);
+    if (problem.empty() && dynamic_cast<const CLI::ArgumentMismatch*>(&error) != nullptr)
+        problem = problem_of_number(app, last_word);
+    if (problem.empty() && dynamic_cast<const CLI::ExcludesError*>(&error) != nullptr)
+        problem = problem_of_company(app);
+    // Options that take values never cause this error: their values are checked before.
+    if (problem.empty() && dynamic_cast<const CLI::ConversionError*>(&error) != nullptr)
+        problem = problem_of_flag(app);
+    return problem.empty() ? error.what() : problem;
 }
 
 int report_usage(const Command& command, const std::string& problem) {
@@ -155,7 +172,9 @@ int flushed(const Command& command, int status) { return flushed(command.name, s
 int run_command(const Command& command, std::vector<std::string> words) {
     const DefinedCommand defined = cli::defined(command);
     CLI::App& app = *defined.app;
-    if (command.takes_program) words = with_program_marked(app, std::move(words));
+    const std::size_t program = command.takes_program ? where_program_begins(app, words) : words.size();
+    const std::string last_word = words.empty() || program < words.size() ? "" : words.back();
+    if (program < words.size()) words = with_program_marked(std::move(words), program);
     words = with_words_kept(app, words);
     std::reverse(words.begin(), words.end());  // CLI11 takes them from the end
     try {
@@ -167,7 +186,7 @@ int run_command(const Command& command, std::vector<std::string> words) {
         print("fp32shim " FP32SHIM_VERSION "\n");
         return flushed(command, exit_code::ok);
     } catch (const CLI::ParseError& error) {
-        return report_usage(command, problem_of(app, error));
+        return report_usage(command, problem_of(app, error, last_word));
     }
     if (const std::string problem = problem_of_extras(app); !problem.empty()) return report_usage(command, problem);
     try {
