@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <bit>
 
+#include "system/hash.hpp"
+
 namespace fp32shim::cli {
 namespace {
 
@@ -27,29 +29,14 @@ std::uint64_t duration_of(std::uint64_t step) {
 }  // namespace
 
 void CallDurations::add(std::size_t row, std::uint64_t duration_ns) {
-    if (used_ >= slots_.size() / 2) grow();
     const std::uint64_t key = (std::uint64_t{row} + 1) << key_shift | step_of(duration_ns);
-    Slot& slot = slot_of(key);
-    if (slot.key == 0) {
-        slot.key = key;
-        ++used_;
-    }
-    ++slot.calls;
-}
-
-CallDurations::Slot& CallDurations::slot_of(std::uint64_t key) {
-    const std::size_t mask = slots_.size() - 1;
-    std::size_t place = (key * 0x9e3779b97f4a7c15U) >> 32 & mask;
-    while (slots_[place].key != 0 && slots_[place].key != key) place = (place + 1) & mask;
-    return slots_[place];
-}
-
-void CallDurations::grow() {
-    std::vector<Slot> old(std::max<std::size_t>(1024, slots_.size() * 2));
-    old.swap(slots_);
-    for (const Slot& slot : old) {
-        if (slot.key != 0) slot_of(slot.key) = slot;
-    }
+    const auto hash_of = [](const Step& step) { return system::Hash().add(step.key).value(); };
+    Step& step = steps_
+                     .find_or_add(
+                         hash_of({key}), [key](const Step& other) { return other.key == key; }, hash_of)
+                     .first;
+    step.key = key;
+    ++step.calls;
 }
 
 std::vector<std::optional<std::uint64_t>> CallDurations::medians(std::span<const std::size_t> group_of,
@@ -60,11 +47,11 @@ std::vector<std::optional<std::uint64_t>> CallDurations::medians(std::span<const
     };
     std::vector<Entry> entries;
     std::vector<std::uint64_t> calls(groups);
-    for (const Slot& slot : slots_) {
-        const std::uint64_t row = (slot.key >> key_shift) - 1;
-        if (slot.key == 0 || row >= group_of.size() || group_of[row] >= groups) continue;
-        entries.push_back({group_of[row], slot.key & ((1U << key_shift) - 1), slot.calls});
-        calls[group_of[row]] += slot.calls;
+    for (const Step& step : steps_.entries()) {
+        const std::uint64_t row = (step.key >> key_shift) - 1;
+        if (!step || row >= group_of.size() || group_of[row] >= groups) continue;
+        entries.push_back({group_of[row], step.key & ((1U << key_shift) - 1), step.calls});
+        calls[group_of[row]] += step.calls;
     }
     std::sort(entries.begin(), entries.end(), [](const Entry& a, const Entry& b) {
         return a.group != b.group ? a.group < b.group : a.step < b.step;

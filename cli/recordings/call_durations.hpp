@@ -7,6 +7,8 @@
 #include <span>
 #include <vector>
 
+#include "cli/recordings/hash_table.hpp"
+
 namespace fp32shim::cli {
 
 /// Counts calls by row and duration. Durations are rounded to 1/128 of a power of two, so that a median is right to
@@ -16,7 +18,7 @@ class CallDurations {
     /// Counts one call of a row, whose number is below 2^48.
     void add(std::size_t row, std::uint64_t duration_ns);
 
-    bool empty() const { return used_ == 0; }
+    bool empty() const { return steps_.empty(); }
 
     /// Returns the median duration of each of `groups` groups, in nanoseconds; nullopt for one without calls.
     /// `group_of[row]` is a row's group. Rows without an entry, or whose group is not below `groups`, do not count.
@@ -24,15 +26,14 @@ class CallDurations {
                                                       std::size_t groups) const;
 
   private:
-    struct Slot {
-        std::uint64_t key = 0;  ///< (row + 1) << 16 | rounded duration; 0: unused
+    /// Calls of one row with one rounded duration.
+    struct Step {
+        std::uint64_t key = 0;  ///< (row + 1) << 16 | number of the duration
         std::uint64_t calls = 0;
-    };
-    Slot& slot_of(std::uint64_t key);
-    void grow();
 
-    std::vector<Slot> slots_;  ///< hash table with open addressing; its size is a power of two
-    std::size_t used_ = 0;
+        explicit operator bool() const { return key != 0; }
+    };
+    HashTable<Step> steps_;
 };
 
 }  // namespace fp32shim::cli

@@ -23,6 +23,12 @@ PathFrame caller_frame(const record::RecordedRow& row) {
     return frame;
 }
 
+std::uint64_t hash_of(std::uint32_t parent, const PathFrame& frame) {
+    system::Hash hash;
+    hash.add(std::uint64_t{parent} << 32 | frame.line).add(std::uint64_t{frame.file.id()} << 32 | frame.offset);
+    return hash.add(std::uint64_t{frame.function.id()}).value();
+}
+
 /// Returns true for a frame of the start-up file, by which modules of PyTorch become scopes.
 bool is_own_frame(const record::RecordedFrame& frame) { return frame.file.ends_with("/fp32shim_torch.py"); }
 
@@ -130,31 +136,18 @@ std::uint32_t CallPaths::child_of_recorded(std::uint32_t parent, const record::R
     return child(parent, level);
 }
 
-std::size_t CallPaths::slot_of(std::uint32_t parent, const PathFrame& frame) const {
-    system::Hash hash;
-    hash.add(std::uint64_t{parent} << 32 | frame.line).add(std::uint64_t{frame.file.id()} << 32 | frame.offset);
-    hash.add(std::uint64_t{frame.function.id()});
-    const std::size_t mask = slots_.size() - 1;
-    std::size_t slot = hash.value() & mask;
-    const auto is_like = [&](const PathNode& node) { return node.parent == parent && node == frame; };
-    while (slots_[slot] != 0 && !is_like(nodes_[slots_[slot]])) slot = (slot + 1) & mask;
-    return slot;
-}
-
-void CallPaths::enlarge_slots() {
-    slots_.assign(slots_.empty() ? 256 : 2 * slots_.size(), 0);
-    for (std::size_t place = 1; place < nodes_.size(); ++place)
-        slots_[slot_of(nodes_[place].parent, nodes_[place])] = static_cast<std::uint32_t>(place);
-}
-
 std::uint32_t CallPaths::child(std::uint32_t parent, const PathFrame& frame) {
-    if (2 * nodes_.size() >= slots_.size()) enlarge_slots();
-    std::uint32_t& slot = slots_[slot_of(parent, frame)];
-    if (slot == 0) {
-        slot = static_cast<std::uint32_t>(nodes_.size());
+    const auto is_like = [&](std::uint32_t place) {
+        return nodes_[place].parent == parent && nodes_[place] == frame;
+    };
+    const auto [place, is_new] = places_of_nodes_.find_or_add(
+        hash_of(parent, frame), is_like,
+        [&](std::uint32_t other) { return hash_of(nodes_[other].parent, nodes_[other]); });
+    if (is_new) {
+        place = static_cast<std::uint32_t>(nodes_.size());
         nodes_.push_back({frame, parent});
     }
-    return slot;
+    return place;
 }
 
 void CallPaths::finish() {

@@ -6,6 +6,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "cli/recordings/hash_table.hpp"
 #include "cli/recordings/shared_text.hpp"
 #include "record/read/reader.hpp"
 
@@ -77,13 +78,11 @@ class CallPaths {
     std::uint32_t child_of_recorded(std::uint32_t parent, const record::RecordedFrame& frame,
                                     const record::RecordingReader& recording);
     std::uint32_t node_of(const record::RecordingReader& recording, record::format::StringId frame);
-    std::size_t slot_of(std::uint32_t parent, const PathFrame& frame) const;
-    void enlarge_slots();
     void sum_up();
 
     NativePlaces* places_;
     std::vector<PathNode> nodes_ = {{}};
-    std::vector<std::uint32_t> slots_;  ///< hash table of nodes_: place; 0: free
+    HashTable<std::uint32_t> places_of_nodes_;  ///< places in nodes_
     std::vector<PathCalls> calls_;
     std::uint64_t cut_calls_ = 0;
     std::size_t summed_up_ = 0;  ///< size of calls_ when its equal entries were last summed up

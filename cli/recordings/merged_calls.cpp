@@ -135,45 +135,25 @@ double weight(RowOrder order, std::uint64_t calls, std::uint64_t host_ns, double
     return static_cast<double>(order == RowOrder::calls ? calls : host_ns);
 }
 
-/// Returns the index in slots_ of an equal row's slot, or of a free one for it. Precondition: slots_ is not empty.
-std::size_t MergedCalls::slot_of(const MergedRow& row, std::uint32_t hash) const {
-    const std::size_t mask = slots_.size() - 1;
-    const auto is_like = [&](const MergedDecision& other) { return other == row; };
-    std::size_t slot = hash & mask;
-    while (slots_[slot].row != 0 && (slots_[slot].hash != hash || !is_like(rows_[slots_[slot].row - 1])))
-        slot = (slot + 1) & mask;
-    return slot;
-}
-
-void MergedCalls::enlarge_slots() {
-    const std::vector<Slot> old =
-        std::exchange(slots_, std::vector<Slot>(std::max<std::size_t>(256, 2 * slots_.size())));
-    const std::size_t mask = slots_.size() - 1;
-    for (const Slot& entry : old) {
-        if (entry.row == 0) continue;
-        std::size_t slot = entry.hash & mask;
-        while (slots_[slot].row != 0) slot = (slot + 1) & mask;
-        slots_[slot] = entry;
-    }
-}
-
 std::size_t MergedCalls::place_for(const record::RecordedRow* row) {
     const MergedRow merged = to_merged_row(row);
-    if (2 * rows_.size() >= slots_.size()) enlarge_slots();
     const std::uint32_t hash = hash_of(merged);
-    Slot& slot = slots_[slot_of(merged, hash)];
-    if (slot.row == 0) {
+    const auto [entry, is_new] = hashed_rows_.find_or_add(
+        hash, [&](const HashedRow& other) { return is_like(other, merged, hash); },
+        [](const HashedRow& other) { return other.hash; });
+    if (is_new) {
         rows_.push_back(merged);
-        slot = {static_cast<std::uint32_t>(rows_.size()), hash};
+        entry = {static_cast<std::uint32_t>(rows_.size()), hash};
     }
-    return slot.row - 1;
+    return entry.row - 1;
 }
 
 std::optional<std::size_t> MergedCalls::place_of(const record::RecordedRow* row) const {
-    if (slots_.empty()) return std::nullopt;
     const MergedRow merged = to_merged_row(row);
-    const Slot& slot = slots_[slot_of(merged, hash_of(merged))];
-    return slot.row == 0 ? std::nullopt : std::optional<std::size_t>(slot.row - 1);
+    const std::uint32_t hash = hash_of(merged);
+    const HashedRow* const found =
+        hashed_rows_.find(hash, [&](const HashedRow& other) { return is_like(other, merged, hash); });
+    return found == nullptr ? std::nullopt : std::optional<std::size_t>(found->row - 1);
 }
 
 void MergedCalls::set_medians(const CallDurations& durations) {

@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "cli/recordings/hash_table.hpp"
 #include "cli/recordings/row_audits.hpp"
 #include "cli/recordings/rule_use.hpp"
 #include "cli/recordings/shared_text.hpp"
@@ -184,19 +185,24 @@ class MergedCalls {
   private:
     /// Returns the index in rows_ of the row that calls of `row` are added to, and adds such a row if there is none.
     std::size_t place_for(const record::RecordedRow* row);
-    struct Slot {
-        std::uint32_t row = 0;   ///< index in rows_ plus one; 0: free
+    struct HashedRow {
+        std::uint32_t row = 0;   ///< index in rows_ plus one
         std::uint32_t hash = 0;  ///< of that row, so that most others are told apart without looking at it
+
+        explicit operator bool() const { return row != 0; }
     };
-    std::size_t slot_of(const MergedRow& row, std::uint32_t hash) const;
+    bool is_like(const HashedRow& row, const MergedDecision& decision, std::uint32_t hash) const {
+        if (row.hash != hash) return false;
+        const MergedDecision& known = rows_[row.row - 1];
+        return known == decision;
+    }
     void add_audits(const record::RecordingReader& recording, const std::map<std::uint32_t, std::uint32_t>& places);
-    void enlarge_slots();
     std::uint64_t sum_of(std::uint64_t MergedProcess::*count) const;
 
     const Filter* filter_;
     Objects objects_;
     std::vector<MergedRow> rows_;
-    std::vector<Slot> slots_;  ///< hash table
+    HashTable<HashedRow> hashed_rows_;
     std::vector<MergedProcess> processes_;
     RuleUse rules_;
     AuditSums audits_;

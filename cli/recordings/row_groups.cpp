@@ -12,6 +12,7 @@
 #include "cli/recordings/call_durations.hpp"
 #include "cli/recordings/call_paths.hpp"
 #include "cli/recordings/row_columns.hpp"
+#include "system/hash.hpp"
 
 namespace fp32shim::cli {
 namespace {
@@ -159,13 +160,23 @@ std::uint32_t PartGroups::key_number_of(std::uint32_t place, const MergedRow& ro
     return number;
 }
 
+/// Returns true if no calls of this row were added to this part before.
+bool PartGroups::is_first_of(std::uint32_t part, std::uint32_t place) {
+    const std::uint64_t pair = (std::uint64_t{part} + 1) << 32 | place;
+    const auto hash_of = [](std::uint64_t other) { return system::Hash().add(other).value(); };
+    const auto [entry, is_new] = known_.find_or_add(
+        hash_of(pair), [pair](std::uint64_t other) { return other == pair; }, hash_of);
+    entry = pair;
+    return is_new;
+}
+
 std::pair<RowGroup&, bool> PartGroups::add(std::uint32_t part, std::uint32_t place, const MergedRow& row,
                                            const record::RecordedCounters& counters) {
     const std::uint64_t key = std::uint64_t{part} << 32 | key_number_of(place, row);
     const auto [entry, is_new] = group_of_part_.try_emplace(key, static_cast<std::uint32_t>(groups_.size()));
     if (is_new) groups_.push_back(group_like(row, grouping_));
     RowGroup& group = groups_[entry->second];
-    if (known_.insert(part, place)) add_decision(group, row);
+    if (is_first_of(part, place)) add_decision(group, row);
     add_calls(group, row, counters);
     return {group, is_new};
 }

@@ -13,8 +13,8 @@
 #include <vector>
 
 #include "cli/recordings/field_value.hpp"
+#include "cli/recordings/hash_table.hpp"
 #include "cli/recordings/merged_calls.hpp"
-#include "cli/recordings/pair_set.hpp"
 
 namespace fp32shim::cli {
 
@@ -99,13 +99,14 @@ class PartGroups {
 
   private:
     std::uint32_t key_number_of(std::uint32_t place, const MergedRow& row);
+    bool is_first_of(std::uint32_t part, std::uint32_t place);
 
     Grouping grouping_;
     std::vector<RowGroup> groups_;
     std::unordered_map<std::string, std::uint32_t> key_numbers_;      ///< from 1, by the keys of rows
     std::vector<std::uint32_t> key_number_of_row_;                    ///< by place; 0: not known yet
     std::unordered_map<std::uint64_t, std::uint32_t> group_of_part_;  ///< by part and number of the row's keys
-    PairSet known_;                                                   ///< rows, with a part that they have calls of
+    HashTable<std::uint64_t> known_;  ///< rows, with a part that they have calls of: (part + 1) << 32 | row
 };
 
 /// Groups `rows` and sorts the groups.

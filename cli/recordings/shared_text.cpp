@@ -7,15 +7,18 @@
 #include <utility>
 #include <vector>
 
+#include "cli/recordings/hash_table.hpp"
+
 namespace fp32shim::cli {
 
 class SharedTexts {
   public:
     std::uint32_t id_of(std::string_view text) {
         if (text.empty()) return 0;
-        if (2 * texts_.size() >= ids_.size()) grow();
-        std::uint32_t& id = place_of(text);
-        if (id == 0) {
+        const auto is_like = [&](std::uint32_t id) { return texts_[id] == text; };
+        const auto hash_of = [&](std::uint32_t id) { return std::hash<std::string_view>()(texts_[id]); };
+        const auto [id, is_new] = ids_.find_or_add(std::hash<std::string_view>()(text), is_like, hash_of);
+        if (is_new) {
             id = static_cast<std::uint32_t>(texts_.size());
             texts_.push_back(copied(text));
         }
@@ -24,17 +27,6 @@ class SharedTexts {
     std::string_view operator[](std::uint32_t id) const { return texts_[id]; }
 
   private:
-    /// Returns the entry of the hash table `ids_` for a text; the entry is 0 if the text is new.
-    std::uint32_t& place_of(std::string_view text) {
-        const std::size_t mask = ids_.size() - 1;
-        std::size_t place = std::hash<std::string_view>()(text) & mask;
-        while (ids_[place] != 0 && texts_[ids_[place]] != text) place = (place + 1) & mask;
-        return ids_[place];
-    }
-    void grow() {
-        ids_.assign(ids_.empty() ? 1024 : 2 * ids_.size(), 0);
-        for (std::uint32_t id = 1; id < texts_.size(); ++id) place_of(texts_[id]) = id;
-    }
     /// Copies a text into a block that many texts share: a std::string for each would take twice the memory.
     std::string_view copied(std::string_view text) {
         constexpr std::size_t block_size = 65536;
@@ -51,7 +43,7 @@ class SharedTexts {
     }
 
     std::vector<std::string_view> texts_ = {{}};  // by id
-    std::vector<std::uint32_t> ids_;              // by hash
+    HashTable<std::uint32_t> ids_;
     std::vector<std::unique_ptr<char[]>> blocks_;
     char* free_ = nullptr;
     std::size_t left_ = 0;

@@ -1,0 +1,59 @@
+// The hash table of all that recordings have millions of: decisions, texts, levels of call paths, durations.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <utility>
+#include <vector>
+
+namespace fp32shim::cli {
+
+/// Hash table with open addressing, of which at least half is free. An entry is a few bytes, such as a key, or the
+/// index of something that lies elsewhere; one that converts to false is free. So an entry takes two to four times
+/// its size, where a node of std::unordered_set takes some 50 bytes.
+template <class Entry>
+class HashTable {
+  public:
+    /// Returns the entry with this hash that `is_like` accepts, and false. If there is none, returns a free one and
+    /// true: the caller sets it. `hash_of` returns the hash of an entry that is set.
+    template <class IsLike, class HashOf>
+    std::pair<Entry&, bool> find_or_add(std::uint64_t hash, const IsLike& is_like, const HashOf& hash_of) {
+        if (2 * used_ >= entries_.size()) enlarge(hash_of);
+        Entry& entry = entries_[index_of(hash, is_like)];
+        const bool is_new = !entry;
+        if (is_new) ++used_;
+        return {entry, is_new};
+    }
+    /// Returns the entry with this hash that `is_like` accepts; null: there is none.
+    template <class IsLike>
+    const Entry* find(std::uint64_t hash, const IsLike& is_like) const {
+        if (entries_.empty()) return nullptr;
+        const Entry& entry = entries_[index_of(hash, is_like)];
+        return entry ? &entry : nullptr;
+    }
+    bool empty() const { return used_ == 0; }
+    /// Returns all entries in no order, free ones too.
+    std::span<const Entry> entries() const { return entries_; }
+
+  private:
+    template <class IsLike>
+    std::size_t index_of(std::uint64_t hash, const IsLike& is_like) const {
+        const std::size_t mask = entries_.size() - 1;
+        std::size_t index = hash & mask;
+        while (entries_[index] && !is_like(entries_[index])) index = (index + 1) & mask;
+        return index;
+    }
+    template <class HashOf>
+    void enlarge(const HashOf& hash_of) {
+        const std::size_t size = entries_.empty() ? 256 : 2 * entries_.size();
+        const auto is_other = [](const Entry&) { return false; };
+        for (const Entry& entry : std::exchange(entries_, std::vector<Entry>(size)))
+            if (entry) entries_[index_of(hash_of(entry), is_other)] = entry;
+    }
+
+    std::vector<Entry> entries_;  ///< their number is a power of two
+    std::size_t used_ = 0;
+};
+
+}  // namespace fp32shim::cli
