@@ -43,13 +43,11 @@ struct Conditions {
     bool operator==(const Conditions&) const = default;
 };
 
-/// Measures of the difference between two results; docs/audit.md defines them.
+/// Measures of the difference between two results, as policy/metrics.def lists them.
 enum class Metric : std::uint8_t {
-    norm,       ///< Frobenius norm of the difference, relative to that of the reference
-    max,        ///< largest difference, relative to the largest element
-    mean,       ///< largest difference, relative to the mean size of an element
-    component,  ///< largest difference of an element, relative to the sum of the sizes of its terms
-    row,        ///< largest norm of the difference of a row or column, relative to that of the row or column
+#define METRIC(name) name,
+#define FURTHER_ERROR(name)
+#include "policy/metrics.def"
 };
 
 /// Fraction of calls to audit where a rule has a tolerance, or `[audit] action` is pin, and `sample` is not set.

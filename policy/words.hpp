@@ -105,11 +105,11 @@ inline constexpr auto audit_against_words = [] {
     return words;
 }();
 
-inline constexpr Word<Metric> metric_words[] = {{"norm", Metric::norm},
-                                                {"max", Metric::max},
-                                                {"mean", Metric::mean},
-                                                {"component", Metric::component},
-                                                {"row", Metric::row}};
+inline constexpr Word<Metric> metric_words[] = {
+#define METRIC(name) {#name, Metric::name},
+#define FURTHER_ERROR(name)
+#include "policy/metrics.def"
+};
 
 inline constexpr Word<AuditAction> audit_action_words[] = {{"log", AuditAction::log}, {"pin", AuditAction::pin}};
 

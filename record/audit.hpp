@@ -1,7 +1,9 @@
 // One audit: the product of a call, computed twice in different formats, and how far the results differ.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <string_view>
 
 #include "policy/policy.hpp"
 
@@ -26,33 +28,33 @@ struct Exponents {
     bool operator==(const Exponents&) const = default;
 };
 
-/// The errors of a tested result T against a reference R, with D = T - R. Of a batch, the largest of its products.
-/// Infinite where R is zero and D is not, and where T is not finite. Of complex elements, the modulus counts.
+/// The errors of a tested result T against a reference R, with D = T - R (policy/metrics.def). Of a batch, the
+/// largest of its products. Infinite where R is zero and D is not, and where T is not finite. Of complex elements,
+/// the modulus counts.
 struct AuditErrors {
-    double norm = 0;       ///< Frobenius norm of D, relative to that of R
-    double max = 0;        ///< largest |D|, relative to the largest |R|
-    double mean = 0;       ///< largest |D|, relative to the mean |R|
-    double component = 0;  ///< largest |D|, relative to |alpha| |A||B| + |beta| |C| at the same place
-    double row = 0;        ///< largest norm of a row of D, relative to that of R
-    double column = 0;     ///< largest norm of a column of D, relative to that of R
+#define METRIC(name) double name = 0;
+#define FURTHER_ERROR METRIC
+#include "policy/metrics.def"
 
     /// Returns the error by a metric of a policy.
-    double by(policy::Metric metric) const {
-        switch (metric) {
-            case policy::Metric::norm:
-                return norm;
-            case policy::Metric::max:
-                return max;
-            case policy::Metric::mean:
-                return mean;
-            case policy::Metric::component:
-                return component;
-            case policy::Metric::row:
-                break;
-        }
-        return row > column ? row : column;
-    }
+    double by(policy::Metric metric) const;
 };
+
+/// An error, by its name.
+struct AuditError {
+    std::string_view name;
+    double AuditErrors::*value;
+};
+inline constexpr AuditError audit_errors[] = {
+#define METRIC(name) {#name, &AuditErrors::name},
+#define FURTHER_ERROR METRIC
+#include "policy/metrics.def"
+};
+
+inline double AuditErrors::by(policy::Metric metric) const {
+    if (metric == policy::Metric::row) return row > column ? row : column;
+    return this->*audit_errors[static_cast<std::size_t>(metric)].value;
+}
 
 struct Audit {
     policy::AuditFormat tested = policy::AuditFormat::tf32;

@@ -6,11 +6,6 @@
 namespace fp32shim::cli {
 namespace {
 
-constexpr double record::AuditErrors::*errors[] = {
-    &record::AuditErrors::norm,      &record::AuditErrors::max, &record::AuditErrors::mean,
-    &record::AuditErrors::component, &record::AuditErrors::row, &record::AuditErrors::column,
-};
-
 void widen(record::Exponents& sum, const record::Exponents& more) {
     sum.lowest = std::min(sum.lowest, more.lowest);
     sum.highest = std::max(sum.highest, more.highest);
@@ -41,10 +36,10 @@ void AuditSums::add(std::uint32_t row, const record::Audit& audit) {
     ++sum.compared;
     if (audit.errors.row > sum.worst.row) sum.worst_row = audit.worst_row;
     if (audit.errors.column > sum.worst.column) sum.worst_column = audit.worst_column;
-    for (const auto error : errors) {
-        const double value = audit.errors.*error;
-        sum.worst.*error = std::max(sum.worst.*error, value);
-        if (std::isfinite(value)) sum.sum.*error += value;
+    for (const record::AuditError& error : record::audit_errors) {
+        const double value = audit.errors.*error.value;
+        sum.worst.*error.value = std::max(sum.worst.*error.value, value);
+        if (std::isfinite(value)) sum.sum.*error.value += value;
     }
 }
 

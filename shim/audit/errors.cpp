@@ -113,7 +113,8 @@ void ErrorSums::take_into(record::Audit& audit) const {
     raise(count_ == 0 ? 0 : ratio(largest_difference_, sum_ / count_), audit.errors.mean);
     raise(component_, audit.errors.component);
     if (has_bad_reference_ || has_bad_tested_) audit.flags |= record::audit_bad_result;
-    if (has_bad_tested_) audit.errors = {beyond, beyond, beyond, beyond, beyond, beyond};
+    if (!has_bad_tested_) return;
+    for (const record::AuditError& error : record::audit_errors) audit.errors.*error.value = beyond;
 }
 
 void compare(const Matrix& tested, const Matrix& reference, const Matrix& bound, Written written, ErrorSums& sums) {
