@@ -9,7 +9,6 @@
 #include "cli/binaries/program_file.hpp"
 #include "cli/command_line/commands.hpp"
 #include "cli/command_line/options.hpp"
-#include "cli/doctor/own_library.hpp"
 #include "cli/doctor/result.hpp"
 #include "cli/output/json.hpp"
 #include "cli/output/terminal.hpp"
@@ -45,7 +44,6 @@ int doctor(const DoctorOptions& options) {
     if (!options.words.empty()) {
         result.program = examine_program(program_path, options.words, options.with_bindings);
     }
-    if (auto finding = judge_own_library()) result.findings.push_back(std::move(*finding));
     judge(result);
     print(options.format == "json" ? json_text(doctor_json(result)) : doctor_text(result));
     return exit_code_of(result);

@@ -25,7 +25,7 @@ struct DoctorResult {
     std::vector<Finding> not_seen;  ///< products of the program that the shim will not see
 };
 
-/// Fills `findings`, `seen` and `not_seen` from the other members.
+/// Fills `findings`, `seen` and `not_seen` from the other members, and by loading the library that `run` preloads.
 void judge(DoctorResult& result);
 
 /// Returns exit_code::finding if there are findings or unseen products, inconclusive if the program was not observed.

@@ -1,12 +1,16 @@
 // Judges what `fp32shim doctor` examined: findings, products that are seen, products that are not.
+#include <dlfcn.h>
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <optional>
 #include <set>
 #include <tuple>
 
 #include "cli/binaries/function_kind.hpp"
+#include "cli/binaries/shim_library.hpp"
 #include "cli/command_line/commands.hpp"
+#include "cli/doctor/ask_in_child.hpp"
 #include "cli/doctor/result.hpp"
 #include "cli/output/terminal.hpp"
 #include "system/inline_text.hpp"
@@ -141,9 +145,25 @@ void judge_program(const ExaminedProgram& program, DoctorResult& result) {
 
 std::string key_of(const Finding& finding) { return finding.about + '\n' + finding.message; }
 
+/// Returns a finding if the library that `fp32shim run` preloads is not there, or if the loader of this machine
+/// refuses it.
+std::optional<Finding> judge_own_library() {
+    const ShimLibrary library = find_shim_library();
+    if (!library.problem.empty()) return Finding{"nothing can be preloaded", library.problem, ""};
+    const Answer answer = ask_in_child([&]() -> Json {
+        return dlopen(library.path.c_str(), RTLD_LAZY | RTLD_LOCAL) == nullptr ? std::string(dlerror()) : "";
+    });
+    const std::string problem = answer.problem.empty() ? answer.value.get<std::string>() : answer.problem;
+    if (problem.empty()) return std::nullopt;
+    return Finding{library.path, "this machine's loader refuses it, so nothing can be preloaded: " + problem,
+                   "install a build for this system (the wheel and the packages need glibc 2.17 or newer), or set "
+                   "FP32SHIM_LIBRARY to one"};
+}
+
 }  // namespace
 
 void judge(DoctorResult& result) {
+    if (auto finding = judge_own_library()) result.findings.push_back(std::move(*finding));
     for (const BlasLibrary& library : result.libraries) {
         if (auto finding = judge_kernels(library, result.processor)) result.findings.push_back(std::move(*finding));
     }

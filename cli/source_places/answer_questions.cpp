@@ -1,4 +1,3 @@
-#include "cli/source_places/answer_questions.hpp"
 
 #include <fcntl.h>
 #include <fmt/format.h>

@@ -1,4 +1,4 @@
-// The messages between the command and the child process that reads files of others.
+// The child process that reads files of others, and the messages between it and the command.
 #pragma once
 
 #include <cstdint>
@@ -36,5 +36,12 @@ bool send_message(int socket, std::string_view text);
 
 /// Waits for a message. Returns nullopt if the other side is gone.
 std::optional<std::string> receive_message(int socket);
+
+/// Seconds that the child takes for one question at most. It ends by SIGALRM then.
+inline constexpr unsigned question_seconds = 30;
+
+/// Answers the questions that come through the socket, until the other side closes it, and ends the process. For a
+/// process that was forked for this.
+[[noreturn]] void answer_questions(int socket);
 
 }  // namespace fp32shim::cli

@@ -13,7 +13,6 @@
 #include <unordered_map>
 #include <utility>
 
-#include "cli/source_places/answer_questions.hpp"
 #include "cli/source_places/messages.hpp"
 #include "system/inline_text.hpp"
 

@@ -1,9 +1,10 @@
 // Evidence in the output of `fp32shim verify`: identifies each recording, its process, times and loaded files, so
-// that a report can cite them.
+// that a report can cite them. And doubts about it: somebody may have changed a byte of the recording.
 #pragma once
 
 #include <cstdint>
 #include <functional>
+#include <string>
 
 #include "cli/output/json_fwd.hpp"
 #include "cli/recordings/merged_calls.hpp"
@@ -24,5 +25,9 @@ JudgedCalls judge_calls(const record::RecordingReader& recording,
 
 /// Returns facts that identify a recording and its process. Reads the whole file for the checksum.
 Json evidence_of(const MergedProcess& process, const JudgedCalls& calls);
+
+/// Describes fields of the row that contradict each other; empty if none do. Absence of contradictions proves
+/// nothing, since somebody may have changed all fields consistently.
+std::string contradiction_in(const MergedRow& row);
 
 }  // namespace fp32shim::cli

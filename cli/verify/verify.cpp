@@ -16,7 +16,6 @@
 #include "cli/recordings/merged_calls.hpp"
 #include "cli/recordings/process_text.hpp"
 #include "cli/recordings/recordings.hpp"
-#include "cli/recordings/row_consistency.hpp"
 #include "cli/report/tables.hpp"
 #include "cli/verify/bypasses.hpp"
 #include "cli/verify/evidence.hpp"

@@ -7,8 +7,7 @@
 #include <string_view>
 #include <utility>
 
-#include "record/format/audit_fields.hpp"
-#include "record/format/fingerprint_fields.hpp"
+#include "record/format/entry_fields.hpp"
 
 namespace fp32shim::record {
 

@@ -10,8 +10,7 @@
 #include <type_traits>
 #include <utility>
 
-#include "record/format/audit_fields.hpp"
-#include "record/format/fingerprint_fields.hpp"
+#include "record/format/entry_fields.hpp"
 #include "record/format/identity.hpp"
 #include "record/write/count_call.hpp"
 #include "record/write/memory.hpp"

@@ -1,7 +1,11 @@
-// An audit as a recording stores it, and back.
+// Audits and fingerprints as a recording stores them, and back.
 #pragma once
 
+#include <algorithm>
+#include <iterator>
+
 #include "record/audit.hpp"
+#include "record/fingerprint.hpp"
 #include "record/format/format.hpp"
 
 namespace fp32shim::record::format {
@@ -44,6 +48,23 @@ inline Audit load(const AuditRecord& entry) {
     Exponents* const operands[] = {&audit.a, &audit.b, &audit.c};
     for (int i = 0; i < 3; ++i) *operands[i] = {entry.exponents[2 * i], entry.exponents[2 * i + 1]};
     return audit;
+}
+
+/// Fills an entry from a fingerprint, but for its time, row and number.
+inline void store(const Fingerprint& fingerprint, FingerprintRecord& entry) {
+    entry.flags = fingerprint.flags;
+    entry.hash = fingerprint.hash;
+    entry.norm = fingerprint.norm;
+    std::copy(std::begin(fingerprint.sketch), std::end(fingerprint.sketch), entry.sketch);
+}
+
+inline Fingerprint load(const FingerprintRecord& entry) {
+    Fingerprint fingerprint;
+    fingerprint.flags = entry.flags;
+    fingerprint.hash = entry.hash;
+    fingerprint.norm = entry.norm;
+    std::copy(std::begin(entry.sketch), std::end(entry.sketch), fingerprint.sketch);
+    return fingerprint;
 }
 
 }  // namespace fp32shim::record::format

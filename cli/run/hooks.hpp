@@ -27,4 +27,9 @@ std::vector<RangeHook> wanted_range_hooks(const policy::Policy& policy);
 /// variable that names another library, a profiler's say, stays; returns a line about it if rules ask for scopes.
 std::string hook_ranges(const policy::Policy& policy, const std::string& library, ProcessEnvironment& environment);
 
+/// Puts the folder of the start-up file first on PYTHONPATH, if the policy asks for modules of PyTorch, by `where` or
+/// by rules. Sets FP32_MATMUL_WHERE, which is all that the file reads. Returns one line with the reason if that
+/// cannot be done; empty: none.
+std::string add_python_start_up(const policy::Policy& policy, ProcessEnvironment& environment);
+
 }  // namespace fp32shim::cli
