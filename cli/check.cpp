@@ -19,7 +19,7 @@ namespace {
 
 struct CheckOptions {
     std::vector<std::string> files;
-    std::string format;
+    bool is_json = false;
 };
 
 /// Returns the user who alone may write this file: root, for the site's policy; none: anybody may.
@@ -98,13 +98,13 @@ int check(const CheckOptions& options) {
         } else {
             loaded.warnings = without_effect(loaded.policy, file);
         }
-        if (options.format == "json") {
+        if (options.is_json) {
             files.push_back(json_of(file, loaded));
         } else {
             print_lines(file, loaded);
         }
     }
-    if (options.format == "json") print(json_text({{"schema", 1}, {"files", files}}));
+    if (options.is_json) print(json_text({{"schema", 1}, {"files", files}}));
     return status;
 }
 
@@ -113,7 +113,7 @@ int check(const CheckOptions& options) {
 Action define_check(CLI::App& app) {
     auto options = std::make_shared<CheckOptions>();
     app.add_option("FILE", options->files, "Policy files")->type_name("FILE")->required();
-    add_format(app, options->format, {"table", "json"});
+    add_table_or_json(app, options->is_json);
     return [options] { return check(*options); };
 }
 

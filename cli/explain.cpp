@@ -27,7 +27,7 @@ struct ExplainOptions {
     std::string executable, command, host;
     std::int64_t m = -1, n = -1, k = -1, batch = 1, call_number = -1;
     std::string policy, precision, floor, cpu;
-    std::string format;
+    bool is_json = false;
 };
 
 const Function* find_product(const std::string& name) {
@@ -361,7 +361,7 @@ int explain(const ExplainOptions& options) {
         explanation.planned.notes.emplace_back(
             "each call tells the types of its operands; assumed: float32 (--dtype)");
     }
-    print(options.format == "json" ? json_of(explanation) : text_of(explanation));
+    print(options.is_json ? json_of(explanation) : text_of(explanation));
     return exit_code::ok;
 }
 
@@ -406,7 +406,7 @@ Action define_explain(CLI::App& app) {
              "Precision; default: FP32_MATMUL_PRECISION");
     add_word(app, "--floor", options->floor, policy::floor_words, "Floor; default: FP32_MATMUL_FLOOR");
     add_word(app, "--cpu", options->cpu, policy::cpu_mode_words, "CPU mode; default: FP32_MATMUL_CPU");
-    add_format(app, options->format, {"table", "json"});
+    add_table_or_json(app, options->is_json);
     return [options] { return explain(*options); };
 }
 

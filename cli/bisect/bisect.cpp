@@ -32,7 +32,8 @@ namespace fp32shim::cli {
 namespace {
 
 struct BisectOptions {
-    std::string precision = "high", cpu, state = "bisect-state.jsonl", policy_out, runner, compare, format;
+    std::string precision = "high", cpu, state = "bisect-state.jsonl", policy_out, runner, compare;
+    bool is_json = false;
     std::int64_t jobs = 1, max_runs = 0, repeat = 1;
     double relative = 0, absolute = 0;
     bool narrows_calls = false;
@@ -221,7 +222,7 @@ int search(const BisectOptions& options, Runs& runs, Groups& groups, SearchState
         result.verified_by = search.test(Lowered::all_but, exact_groups(result.culprits)).last_run;
         if (const auto end = write_policy(options, result)) return fail(*end);
     }
-    print(options.format == "json" ? json_text(json_of(result)) : text_of(result));
+    print(options.is_json ? json_text(json_of(result)) : text_of(result));
     state.remove_file();
     return exit_code::ok;
 }
@@ -282,7 +283,7 @@ Action define_bisect(CLI::App& app) {
     add_number(app, "--atol", options->absolute, "Largest difference, added to that");
     app.add_flag("--calls", options->narrows_calls,
                  "Also find calls of a product, by their numbers, that are enough to make the command fail");
-    add_format(app, options->format, {"table", "json"});
+    add_table_or_json(app, options->is_json);
     app.add_option("PROGRAM", options->words, "The command to run and its arguments")->required();
     return [options] { return bisect(*options); };
 }

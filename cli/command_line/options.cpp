@@ -83,9 +83,14 @@ CLI::Option* add_choices(CLI::App& app, const std::string& name, std::vector<std
         ->transform(CLI::Validator(without_blanks, ""));
 }
 
-CLI::Option* add_format(CLI::App& app, std::string& value, const std::vector<std::string_view>& words) {
-    value = words.front();
-    return add_choice(app, "--format", value, words, "How to write the result; " + value + " where not given");
+CLI::Option* add_format(CLI::App& app, const std::vector<std::string_view>& words,
+                        const std::function<void(const std::string&)>& take) {
+    const std::string description = fmt::format("How to write the result; {} where not given", words.front());
+    return limit_to(app.add_option_function("--format", take, description), words);
+}
+
+CLI::Option* add_table_or_json(CLI::App& app, bool& is_json) {
+    return add_format(app, {"table", "json"}, [&is_json](const std::string& word) { is_json = word == "json"; });
 }
 
 namespace {

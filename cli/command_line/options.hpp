@@ -3,8 +3,11 @@
 #pragma once
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <cstdint>
+#include <functional>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -69,8 +72,24 @@ CLI::Option* add_seconds(CLI::App& app, const std::string& name, double& value, 
 /// Adds an option of type `NUMBER`, a finite number of at least 0.
 CLI::Option* add_number(CLI::App& app, const std::string& name, double& value, const std::string& description);
 
-/// Adds `--format` with these words; the first of them is the default.
-CLI::Option* add_format(CLI::App& app, std::string& value, const std::vector<std::string_view>& words);
+/// Adds `--format` with these words, of which the first is the default. `take` gets the word that was given.
+CLI::Option* add_format(CLI::App& app, const std::vector<std::string_view>& words,
+                        const std::function<void(const std::string&)>& take);
+
+/// Adds `--format` with a table of formats, which have a `name` each. `format` becomes the one that was named, else
+/// the first.
+template <class Format>
+CLI::Option* add_format(CLI::App& app, const Format*& format, std::span<const Format> formats) {
+    format = formats.data();
+    std::vector<std::string_view> names;
+    for (const Format& each : formats) names.push_back(each.name);
+    return add_format(app, names, [&format, formats](const std::string& name) {
+        format = &*std::ranges::find(formats, name, &Format::name);
+    });
+}
+
+/// Adds `--format table|json`.
+CLI::Option* add_table_or_json(CLI::App& app, bool& is_json);
 
 /// Parses a process id; nullopt if the word is none.
 std::optional<std::int32_t> process_id(const std::string& word);

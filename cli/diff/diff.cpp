@@ -13,7 +13,6 @@
 #include "cli/command_line/options.hpp"
 #include "cli/diff/outcome.hpp"
 #include "cli/diff/results.hpp"
-#include "cli/diff/results_page.hpp"
 #include "cli/diff/summary.hpp"
 #include "cli/output/json.hpp"
 #include "cli/output/terminal.hpp"
@@ -23,10 +22,31 @@
 namespace fp32shim::cli {
 namespace {
 
+struct DiffFormat;
+
 struct DiffOptions {
-    std::string a, b, format, output;
+    std::string a, b, output;
+    const DiffFormat* format = nullptr;
     double bound = 1e-3;
     std::int64_t top = 20;
+};
+
+/// A format of the outcome.
+struct DiffFormat {
+    std::string_view name;
+    std::string (*text)(const DiffOutcome&, const std::vector<ReadingProblem>&, const DiffOptions&);
+};
+using Problems = std::vector<ReadingProblem>;
+constexpr DiffFormat formats[] = {
+    {"text",
+     [](const DiffOutcome& outcome, const Problems&, const DiffOptions& options) {
+         return diff_text(outcome, static_cast<std::size_t>(options.top),
+                          options.output.empty() ? STDOUT_FILENO : -1);
+     }},
+    {"json",
+     [](const DiffOutcome& outcome, const Problems&, const DiffOptions&) { return json_text(diff_json(outcome)); }},
+    {"html", [](const DiffOutcome& outcome, const Problems& problems,
+                const DiffOptions&) { return results_page(outcome, problems); }},
 };
 
 /// Finds the recordings of an argument. Returns false if an error was said.
@@ -103,13 +123,7 @@ int diff(const DiffOptions& options) {
     const ResultSummary summary = summary_of(a, b, aligned.pairs, options.bound);
     const DiffOutcome outcome{a, b, aligned, summary, options.bound};
     ReportOutput output(options.output);
-    if (options.format == "json")
-        output.put(json_text(diff_json(outcome)));
-    else if (options.format == "html")
-        output.put(results_page(outcome, problems));
-    else
-        output.put(
-            diff_text(outcome, static_cast<std::size_t>(options.top), options.output.empty() ? STDOUT_FILENO : -1));
+    output.put(options.format->text(outcome, problems, options));
     if (const std::string problem = output.finish(); !problem.empty()) {
         say("diff", problem);
         return exit_code::usage;
@@ -131,7 +145,7 @@ Action define_diff(CLI::App& app) {
     app.add_option("B", options->b, "The same, of another run")->type_name("FILE")->required();
     add_number(app, "--bound", options->bound,
                "Find the first product with a relative difference beyond this; 0.001 if not given");
-    add_format(app, options->format, {"text", "json", "html"});
+    add_format(app, options->format, std::span<const DiffFormat>(formats));
     add_output(app, options->output);
     add_count(app, "--top", options->top, 0, "Rows of the table of places; 0: all");
     return [options] { return diff(*options); };

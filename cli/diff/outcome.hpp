@@ -1,4 +1,4 @@
-// The outcome of `fp32shim diff`, as text and JSON.
+// The outcome of `fp32shim diff`, as text, JSON and a page.
 #pragma once
 
 #include <cstddef>
@@ -8,6 +8,7 @@
 #include "cli/diff/results.hpp"
 #include "cli/diff/summary.hpp"
 #include "cli/output/json_fwd.hpp"
+#include "cli/recordings/recordings.hpp"
 
 namespace fp32shim::cli {
 
@@ -36,6 +37,10 @@ std::string diff_text(const DiffOutcome& outcome, std::size_t top, int stream);
 
 /// Returns the JSON that docs/cli/formats.md describes, with at most `most_groups` groups.
 Json diff_json(const DiffOutcome& outcome, std::size_t most_groups = SIZE_MAX);
+/// Returns the page, which loads nothing else: UTF-8, of bounded size. `problems` are shown as warnings.
+/// report/page/results.html has its frame.
+std::string results_page(const DiffOutcome& outcome, const std::vector<ReadingProblem>& problems);
+
 /// Returns a pair of products in JSON; null if there is none.
 Json product_json(const DiffOutcome& outcome, std::optional<std::size_t> pair);
 

@@ -1,4 +1,4 @@
-#include "cli/diff/results_page.hpp"
+#include "cli/diff/outcome.hpp"
 
 #include <algorithm>
 #include <cmath>

@@ -17,7 +17,7 @@ namespace fp32shim::cli {
 namespace {
 
 struct DoctorOptions {
-    std::string format;
+    bool is_json = false;
     bool with_bindings = false;
     std::vector<std::string> words;
 };
@@ -45,7 +45,7 @@ int doctor(const DoctorOptions& options) {
         result.program = examine_program(program_path, options.words, options.with_bindings);
     }
     judge(result);
-    print(options.format == "json" ? json_text(doctor_json(result)) : doctor_text(result));
+    print(options.is_json ? json_text(doctor_json(result)) : doctor_text(result));
     return exit_code_of(result);
 }
 
@@ -53,7 +53,7 @@ int doctor(const DoctorOptions& options) {
 
 Action define_doctor(CLI::App& app) {
     auto options = std::make_shared<DoctorOptions>();
-    add_format(app, options->format, {"table", "json"});
+    add_table_or_json(app, options->is_json);
     app.add_flag("--bindings", options->with_bindings,
                  "Also list every BLAS function that the loader bound while the program ran, with its library");
     app.add_option("PROGRAM", options->words,

@@ -58,12 +58,9 @@ constexpr Column<RecordedAudit> audit_columns[] = {
     {"reference", [](const RecordedAudit& audit) { return FieldValue(to_string(audit.audit.reference)); }},
     {"outcome", [](const RecordedAudit& audit) { return FieldValue(outcome_of(audit)); }},
     {"beyond", [](const RecordedAudit& audit) { return FieldValue(has(audit, record::audit_beyond)); }},
-    {"norm", error_of<&AuditErrors::norm>},
-    {"max", error_of<&AuditErrors::max>},
-    {"mean", error_of<&AuditErrors::mean>},
-    {"component", error_of<&AuditErrors::component>},
-    {"row", error_of<&AuditErrors::row>},
-    {"column", error_of<&AuditErrors::column>},
+#define METRIC(name) {#name, error_of<&AuditErrors::name>},
+#define FURTHER_ERROR METRIC
+#include "policy/metrics.def"
     {"worst_row", place_of<&Audit::worst_row>},
     {"worst_column", place_of<&Audit::worst_column>},
     {"a_lowest", exponent_of<&Audit::a, &Exponents::lowest>},

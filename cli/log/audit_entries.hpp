@@ -5,7 +5,7 @@
 #include <string>
 #include <string_view>
 
-#include "cli/recordings/field_value.hpp"
+#include "cli/output/field_value.hpp"
 #include "record/read/reader.hpp"
 
 namespace fp32shim::cli {

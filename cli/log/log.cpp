@@ -28,7 +28,7 @@ namespace {
 
 struct LogOptions {
     std::vector<std::string> recordings;
-    std::string format;
+    const LogFormat* format = nullptr;
     bool rows = false;
     bool follow = false;
     Filter filter;
@@ -134,7 +134,7 @@ int log(LogOptions& options) {
     say_where_calls_are_not_recorded(sources, options);
 
     enlarge_output_buffer();
-    const std::unique_ptr<LogWriter> writer = make_log_writer(options.format, native_places);
+    const std::unique_ptr<LogWriter> writer = options.format->make_writer(native_places);
     writer->begin(sources);
     if (!options.follow)
         write_merged(sources, *writer);
@@ -166,7 +166,7 @@ Action define_log(CLI::App& app) {
     app.add_option("RECORDING", options->recordings, "Recordings, folders with recordings, or globs")
         ->type_name("FILE")
         ->required();
-    add_format(app, options->format, {"table", "json", "jsonl", "csv", "chrome"});
+    add_format(app, options->format, log_formats());
     app.add_flag("--rows", options->rows, "Distinct decisions with their counts, also where calls were recorded");
     app.add_flag("--follow,-f", options->follow, "Go on with what is recorded from now on, until the process ends");
     options->filter.declare(app);

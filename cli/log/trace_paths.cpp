@@ -2,10 +2,9 @@
 
 #include <fmt/format.h>
 
+#include <string>
 #include <string_view>
 #include <utility>
-
-#include "cli/recordings/field_value.hpp"
 
 namespace fp32shim::cli {
 namespace {
@@ -26,31 +25,31 @@ std::uint32_t TracePaths::frame_of(const record::RecordingReader& recording, con
     return frame = paths_.nodes()[paths_.calls().back().node].parent;
 }
 
-void TracePaths::append_stack(std::string& text, std::uint32_t frame) const {
-    std::string_view separator = "[";
-    int count = 0;
-    for (; frame != 0 && count < most_frames; frame = paths_.nodes()[frame].parent, ++count)
-        append_json_text(text.append(std::exchange(separator, ",")), paths_.nodes()[frame].text());
+void TracePaths::write_stack(JsonText& json, std::uint32_t frame) const {
+    json.open('[');
+    for (int count = 0; frame != 0 && count < most_frames; frame = paths_.nodes()[frame].parent, ++count)
+        json.value(std::string_view(paths_.nodes()[frame].text()));
     int left_out = 0;
     for (; frame != 0; frame = paths_.nodes()[frame].parent) ++left_out;
-    if (left_out > 0) append_json_text(text += ',', fmt::format("({} frames further out)", left_out));
-    text += count == 0 ? "[]" : "]";
+    if (left_out > 0) json.value(std::string_view(fmt::format("({} frames further out)", left_out)));
+    json.close(']');
 }
 
-void TracePaths::write_frames(const TextSink& put) const {
+void TracePaths::write_frames(JsonText& json, const std::function<void()>& flush) const {
     std::vector<bool> is_product(paths_.nodes().size());  // levels of products, which are events
     for (const PathCalls& calls : paths_.calls()) is_product[calls.node] = true;
-    std::string_view separator = ",\"stackFrames\":{\n";
-    for (std::size_t place = 1; place < is_product.size(); ++place) {
-        if (is_product[place]) continue;
-        const PathNode& node = paths_.nodes()[place];
-        std::string line(std::exchange(separator, ",\n"));
-        append_json_text(line += fmt::format("\"{}\":{{\"name\":", place), node.text());
-        if (!node.file.empty()) append_json_text(line += ",\"category\":", node.file);
-        if (node.parent != 0) line += fmt::format(",\"parent\":{}", node.parent);
-        put(line += '}');
+    bool is_first = true;
+    for (std::size_t index = 1; index < is_product.size(); ++index) {
+        if (is_product[index]) continue;
+        if (std::exchange(is_first, false)) json.key("stackFrames").open('{');
+        const PathNode& node = paths_.nodes()[index];
+        json.key(std::to_string(index)).open('{').member("name", std::string_view(node.text()));
+        if (!node.file.empty()) json.member("category", std::string_view(node.file));
+        if (node.parent != 0) json.member("parent", node.parent);
+        json.close('}');
+        flush();
     }
-    if (separator.starts_with(",\n")) put("\n}");
+    if (!is_first) json.close('}');
 }
 
 }  // namespace fp32shim::cli

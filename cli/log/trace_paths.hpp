@@ -2,11 +2,11 @@
 #pragma once
 
 #include <cstdint>
-#include <string>
+#include <functional>
 #include <unordered_map>
 #include <vector>
 
-#include "cli/output/terminal.hpp"
+#include "cli/output/json_text.hpp"
 #include "cli/recordings/call_paths.hpp"
 #include "cli/recordings/native_places.hpp"
 #include "record/read/reader.hpp"
@@ -22,10 +22,10 @@ class TracePaths {
 
     /// Returns the number of the innermost frame of a row's call path; 0: it has none.
     std::uint32_t frame_of(const record::RecordingReader& recording, const record::RecordedRow& row);
-    /// Appends a JSON array of a path's frames in words, the innermost first; of a deep path, the innermost ones.
-    void append_stack(std::string& text, std::uint32_t frame) const;
-    /// Writes the member `stackFrames` of the trace, with a comma before it; nothing if there are none.
-    void write_frames(const TextSink& put) const;
+    /// Writes an array of a path's frames in words, the innermost first; of a deep path, the innermost ones.
+    void write_stack(JsonText& json, std::uint32_t frame) const;
+    /// Writes the member `stackFrames` of the trace; nothing if there are none. Calls `flush` after each frame.
+    void write_frames(JsonText& json, const std::function<void()>& flush) const;
 
   private:
     static constexpr std::uint32_t unread = ~std::uint32_t{0};

@@ -18,11 +18,12 @@
 #include "cli/log/audit_entries.hpp"
 #include "cli/log/source.hpp"
 #include "cli/log/trace_paths.hpp"
+#include "cli/output/field_value.hpp"
+#include "cli/output/json_text.hpp"
 #include "cli/output/moment.hpp"
 #include "cli/output/terminal.hpp"
-#include "cli/recordings/field_value.hpp"
+#include "cli/recordings/columns.hpp"
 #include "cli/recordings/merged_calls.hpp"
-#include "cli/recordings/row_columns.hpp"
 #include "record/lines/event_lines.hpp"
 #include "system/inline_text.hpp"
 
@@ -85,31 +86,27 @@ void visit_common_fields(std::string_view event, const RecordingFacts& facts, st
     write_common_fields(visitor, event, facts.process, {time_ns, facts.process.pid, thread});
 }
 
-/// Caches a text made from a row for the next calls of that row: calls are many, rows few.
+/// Caches what is made from a row for the next calls of that row: calls are many, rows few.
+template <class Made>
 class PerRow {
   public:
-    /// Returns the row's text. If it is not in the cache, `make` appends it to an empty text.
+    /// Returns what the row has in the cache. If there is nothing, `make` makes it.
     template <class Make>
-    const std::string& of(const RecordingFacts& facts, const RecordedRow& row, const Make& make) {
-        if (texts_.empty()) texts_.resize(4096);
+    const Made& of(const RecordingFacts& facts, const RecordedRow& row, const Make& make) {
+        if (kept_.empty()) kept_.resize(4096);
         const std::size_t recording = reinterpret_cast<std::uintptr_t>(&facts) / alignof(RecordingFacts);
-        Kept& kept = texts_[(row.id + recording * 31) % texts_.size()];
-        if (kept.facts != &facts || kept.row != row.id) {
-            kept.facts = &facts;
-            kept.row = row.id;
-            kept.text.clear();
-            make(kept.text);
-        }
-        return kept.text;
+        Kept& kept = kept_[(row.id + recording * 31) % kept_.size()];
+        if (kept.facts != &facts || kept.row != row.id) kept = {&facts, row.id, make()};
+        return kept.made;
     }
 
   private:
     struct Kept {
         const RecordingFacts* facts = nullptr;
         std::uint32_t row = 0;
-        std::string text;
+        Made made;
     };
-    std::vector<Kept> texts_;
+    std::vector<Kept> kept_;
 };
 
 /// Returns `what` with the process's host and rank: `python3 on node7, rank 3`.
@@ -178,53 +175,56 @@ class JsonWriter : public LogWriter {
         }
     }
     bool event(const RecordingFacts& facts, const RecordedRow& row, const RecordedEvent& event) override {
-        constexpr std::string_view untimed = "\"host_ns\":null";
-        const std::string_view decision = decisions_.of(facts, row, [&](std::string& text) {
-            record::JsonLine line(buffer_);
-            write_decision_fields(line, row.decision);
-            text = line.view();
-        });
+        const DecisionMembers& decision = decisions_.of(facts, row, [&] { return members_of(row); });
         record::JsonLine line(buffer_);
         write_common_fields(line, "decision", facts.process, {event.end_ns, facts.process.pid, event.thread});
-        if (event.is_timed) {
-            const std::size_t place = decision.rfind(untimed);
-            line.members(decision.substr(0, place - 1)).integer("host_ns", event.duration_ns);
-            line.members(decision.substr(place + untimed.size() + 1));
-        } else {
-            line.members(decision);
-        }
+        line.members(decision.before_time);
+        if (event.is_timed)
+            line.integer("host_ns", event.duration_ns);
+        else
+            line.integer("host_ns", std::nullopt);
+        line.members(decision.behind_time);
         return put_object(this->line(line.finish()));
     }
     bool row(const RecordingFacts& facts, const RecordedRow& row, const RecordedCounters& counters) override {
         std::string line;
-        append_json(line, row_with_counters(row, counters), -1, common_members("row", facts, counters.last_ns));
+        JsonText json(line);
+        append_common_members(json.open('{'), "row", facts, counters.last_ns);
+        json.members(row_columns(), row_with_counters(row, counters)).close('}');
         return put_object(line += '\n');
     }
     bool audit(const RecordingFacts& facts, const RecordedRow& row, const RecordedAudit& audit) override {
-        std::string line = "{" + common_members(event_of(audit), facts, audit.end_ns);
-        append_members(line, decision_columns(), to_merged_row(row));
-        append_members(line, columns_of(audit), audit);
-        return put_object(line += "}\n");
+        std::string line;
+        JsonText json(line);
+        append_common_members(json.open('{'), event_of(audit), facts, audit.end_ns);
+        json.members(decision_columns(), to_merged_row(row)).members(columns_of(audit), audit).close('}');
+        return put_object(line += '\n');
     }
     void end() override {
         if (is_array_) put(has_entries_ ? "\n]\n" : "[]\n");
     }
 
   private:
-    static void append_member(std::string& text, std::string_view key, const FieldValue& value) {
-        text += fmt::format("{}\"{}\":", text.empty() || text == "{" ? "" : ",", key);
-        value.append_json(text);
+    /// Members of a call's line that are those of its decision.
+    struct DecisionMembers {
+        std::string before_time, behind_time;
+    };
+
+    DecisionMembers members_of(const RecordedRow& row) {
+        DecisionMembers members;
+        record::JsonLine line(buffer_);
+        write_decision_fields(line, row.decision, [&](std::string_view, std::int64_t) {
+            members.before_time = line.view();
+            line = record::JsonLine(buffer_);
+        });
+        members.behind_time = line.view();
+        return members;
     }
-    template <class Row>
-    static void append_members(std::string& text, std::span<const Column<Row>> columns, const Row& row) {
-        for (const Column<Row>& column : columns) append_member(text, column.name, column.value(row));
-    }
-    /// Returns the keys and values that an entry about no single thread begins with.
-    static std::string common_members(std::string_view event, const RecordingFacts& facts, std::int64_t time_ns) {
-        std::string text;
+    /// Appends the keys and values that an entry about no single thread begins with.
+    static void append_common_members(JsonText& json, std::string_view event, const RecordingFacts& facts,
+                                      std::int64_t time_ns) {
         visit_common_fields(event, facts, time_ns, -1,
-                            [&](std::string_view key, const FieldValue& value) { append_member(text, key, value); });
-        return text;
+                            [&](std::string_view key, const FieldValue& value) { json.member(key, value); });
     }
     /// Writes an object that ends in a line feed.
     bool put_object(std::string_view object) {
@@ -235,7 +235,7 @@ class JsonWriter : public LogWriter {
     std::string_view line(std::size_t size) const { return {buffer_.data(), size}; }
 
     std::array<char, record::line_limit> buffer_{};
-    PerRow decisions_;
+    PerRow<DecisionMembers> decisions_;
     bool is_array_;
     bool has_entries_ = false;
 };
@@ -250,8 +250,11 @@ class CsvWriter : public LogWriter {
     }
     bool event(const RecordingFacts& facts, const RecordedRow& row, const RecordedEvent& event) override {
         begin_line("decision", facts, event.end_ns, event.thread);
-        line_ += decisions_.of(facts, row,
-                               [&](std::string& text) { append_csv(text, decision_columns(), to_merged_row(row)); });
+        line_ += decisions_.of(facts, row, [&] {
+            std::string text;
+            append_csv(text, decision_columns(), to_merged_row(row));
+            return text;
+        });
         for (const RowColumn& column : row_columns().subspan(decision_columns().size())) {
             line_ += ',';
             if (column.name == "host_ns" && event.is_timed) FieldValue(event.duration_ns).append_csv(line_);
@@ -274,7 +277,7 @@ class CsvWriter : public LogWriter {
         });
     }
 
-    PerRow decisions_;
+    PerRow<std::string> decisions_;
     std::string line_;
 };
 
@@ -286,16 +289,17 @@ class ChromeWriter : public LogWriter {
 
     void begin(std::span<const LogSource> recordings) override {
         number_processes(recordings);
+        json_.open('{').key("traceEvents").open('[');
         for (const LogSource& recording : recordings) {
             const RecordingFacts& facts = recording.facts();
             const std::int64_t number = tracks_[&facts].number;
             zero_ns_ = std::min(zero_ns_, facts.opened_ns);
             std::string name(system::base_name(facts.process.executable));
             if (number != facts.process.pid) name += fmt::format(", process {}", facts.process.pid);
-            begin_entry();
-            line_ += fmt::format(R"({{"name":"process_name","ph":"M","pid":{},"args":{{"name":)", number);
-            append_json_text(line_, with_place(name, facts.process));
-            put(line_ += "}}");
+            name = with_place(name, facts.process);
+            json_.open('{').member("name", text("process_name")).member("ph", text("M")).member("pid", number);
+            json_.key("args").open('{').member("name", text(name)).close('}').close('}');
+            flush();
         }
     }
     bool event(const RecordingFacts& facts, const RecordedRow& row, const RecordedEvent& event) override {
@@ -309,15 +313,20 @@ class ChromeWriter : public LogWriter {
         // The begin of the first call is not recorded, only its return.
         const auto mean_ns = counters.total_ns / std::max<std::uint64_t>(counters.calls, 1);
         const RecordedEvent first{.end_ns = counters.first_ns, .duration_ns = mean_ns};
-        const std::string counts = fmt::format(R"(,"calls":{},"host_ns":{},"timed_calls":{})", counters.calls,
-                                               counters.total_ns, counters.timed_calls);
+        std::string counts;
+        JsonText(counts)
+            .member("calls", counters.calls)
+            .member("host_ns", counters.total_ns)
+            .member("timed_calls", counters.timed_calls);
         return complete(facts, row, first.begin_ns(), counters.last_ns, row.id, counts,
                         "from the first such call to the last; single calls were not recorded");
     }
     void end() override {
-        put(has_entries_ ? "\n]" : "{\"traceEvents\": []");
-        paths_.write_frames(put);
-        put("}\n");
+        json_.close(']');
+        paths_.write_frames(json_, [this] { return flush(); });
+        json_.close('}');
+        line_ += '\n';
+        flush();
     }
 
   private:
@@ -345,64 +354,67 @@ class ChromeWriter : public LogWriter {
             processes.push_back(&facts);
         }
     }
-    void begin_entry() { line_ = std::exchange(has_entries_, true) ? ",\n" : "{\"traceEvents\": [\n"; }
-
-    void append_head(std::string& text, const RecordedRow& recorded, const RecordingReader& recording) {
-        const MergedRow row = to_merged_row(recorded);
-        text += "{\"name\":";
-        append_json_text(text, row.function + " " + row.size_text());
-        text += ",\"cat\":";
-        append_json_text(text, row.ran_at());
-        if (const std::uint32_t frame = paths_.frame_of(recording, recorded); frame != 0)
-            text += fmt::format(",\"sf\":{}", frame);
-        text += ",\"ph\":\"X\",\"ts\":";
+    static FieldValue text(std::string_view text) { return text; }
+    bool flush() {
+        const bool is_open = put(line_);
+        line_.clear();
+        return is_open;
     }
-    void append_arguments(std::string& text, const RecordedRow& recorded, const RecordingReader& recording) {
-        constexpr std::string_view arguments[] = {"caller", "provider", "scope",   "where", "requested",
-                                                  "source", "rule",     "applied", "reason"};
+
+    /// Returns the members that spans of a row begin with.
+    std::string head_of(const RecordedRow& recorded, const RecordingReader& recording) {
+        const MergedRow row = to_merged_row(recorded);
+        const std::string name = row.function + " " + row.size_text();
+        std::string head;
+        JsonText json(head);
+        json.member("name", text(name)).member("cat", text(row.ran_at()));
+        if (const std::uint32_t frame = paths_.frame_of(recording, recorded); frame != 0) json.member("sf", frame);
+        json.member("ph", text("X"));
+        return head;
+    }
+    /// Returns the arguments of spans of a row.
+    std::string arguments_of(const RecordedRow& recorded, const RecordingReader& recording) {
+        constexpr std::string_view names[] = {"caller", "provider", "scope",   "where", "requested",
+                                              "source", "rule",     "applied", "reason"};
         const MergedRow row = to_merged_row(recorded);
         const auto columns = decision_columns();
-        std::string_view separator = ",\"args\":{";
-        for (const std::string_view name : arguments) {
-            text += fmt::format("{}\"{}\":", std::exchange(separator, ","), name);
-            std::find_if(columns.begin(), columns.end(), [&](const RowColumn& column) { return column.name == name; })
-                ->value(row)
-                .append_json(text);
-        }
+        std::string arguments;
+        JsonText json(arguments);
+        for (const std::string_view name : names)
+            json.member(name, std::ranges::find(columns, name, &RowColumn::name)->value(row));
         // Perfetto shows arguments, and does not read `sf`.
-        paths_.append_stack(text += ",\"stack\":", paths_.frame_of(recording, recorded));
+        paths_.write_stack(json.key("stack"), paths_.frame_of(recording, recorded));
+        return arguments;
     }
-    /// Appends nanoseconds as microseconds, in the shortest JSON number with a point.
-    static void append_microseconds(std::string& text, std::int64_t nanoseconds) {
+    /// Returns nanoseconds as microseconds, in the shortest JSON number with a point.
+    static std::string microseconds(std::int64_t nanoseconds) {
         const fmt::format_int whole(nanoseconds / 1000), fraction(1000 + nanoseconds % 1000);
-        text.append(whole.data(), whole.size()).append(".").append(fraction.data() + 1, 3);
-        text.resize(text.find_last_not_of('0') + 1);
-        if (text.back() == '.') text += '0';
+        std::string number(whole.data(), whole.size());
+        number.append(".").append(fraction.data() + 1, 3);
+        number.resize(number.find_last_not_of('0') + 1);
+        if (number.back() == '.') number += '0';
+        return number;
     }
-    /// Writes a span in the viewer's line `thread`. `more`: JSON of further arguments; `about_duration`: remark on
+    /// Writes a span in the viewer's line `thread`. `more`: further arguments, in JSON; `about_duration`: remark on
     /// the duration, empty if there is none. Returns false once stdout cannot be written.
     bool complete(const RecordingFacts& facts, const RecordedRow& row, std::int64_t begin_ns, std::int64_t end_ns,
                   std::int64_t thread, std::string_view more, std::string_view about_duration) {
         const Track& track = tracks_.find(&facts)->second;
-        begin_entry();
-        line_ += heads_.of(facts, row, [&](std::string& text) { append_head(text, row, *track.recording); });
-        append_microseconds(line_, std::max(begin_ns, zero_ns_) - zero_ns_);
-        line_ += ",\"dur\":";
-        append_microseconds(line_, std::max<std::int64_t>(end_ns - begin_ns, 1));
-        fmt::format_to(std::back_inserter(line_), ",\"pid\":{},\"tid\":{}", track.number, thread);
-        line_ += arguments_.of(facts, row, [&](std::string& text) { append_arguments(text, row, *track.recording); });
-        line_ += more;
+        json_.open('{').raw(heads_.of(facts, row, [&] { return head_of(row, *track.recording); }));
+        json_.key("ts").raw(microseconds(std::max(begin_ns, zero_ns_) - zero_ns_));
+        json_.key("dur").raw(microseconds(std::max<std::int64_t>(end_ns - begin_ns, 1)));
+        json_.member("pid", track.number).member("tid", thread).key("args").open('{');
+        json_.raw(arguments_.of(facts, row, [&] { return arguments_of(row, *track.recording); }));
+        if (!more.empty()) json_.raw(more);
         if (end_ns - begin_ns < 1) about_duration = "not known: drawn as 1 ns, so that it is seen";
-        if (!about_duration.empty()) {
-            line_ += ",\"duration\":";
-            append_json_text(line_, about_duration);
-        }
-        return put(line_ += "}}");
+        if (!about_duration.empty()) json_.member("duration", about_duration);
+        json_.close('}').close('}');
+        return flush();
     }
 
-    PerRow heads_, arguments_;  ///< cached JSON of a row: beginning of a span, and its arguments
+    PerRow<std::string> heads_, arguments_;
     std::string line_;
-    bool has_entries_ = false;
+    JsonText json_{line_, {.levels = 2}};
     struct Track {
         std::int64_t number = 0;  ///< of the process
         const RecordingReader* recording = nullptr;
@@ -414,11 +426,16 @@ class ChromeWriter : public LogWriter {
 
 }  // namespace
 
-std::unique_ptr<LogWriter> make_log_writer(std::string_view format, NativePlaces& places) {
-    if (format == "json" || format == "jsonl") return std::make_unique<JsonWriter>(format == "json");
-    if (format == "csv") return std::make_unique<CsvWriter>();
-    if (format == "chrome") return std::make_unique<ChromeWriter>(places);
-    return std::make_unique<TableWriter>();
+std::span<const LogFormat> log_formats() {
+    using Writer = std::unique_ptr<LogWriter>;
+    static constexpr LogFormat formats[] = {
+        {"table", [](NativePlaces&) -> Writer { return std::make_unique<TableWriter>(); }},
+        {"json", [](NativePlaces&) -> Writer { return std::make_unique<JsonWriter>(true); }},
+        {"jsonl", [](NativePlaces&) -> Writer { return std::make_unique<JsonWriter>(false); }},
+        {"csv", [](NativePlaces&) -> Writer { return std::make_unique<CsvWriter>(); }},
+        {"chrome", [](NativePlaces& places) -> Writer { return std::make_unique<ChromeWriter>(places); }},
+    };
+    return formats;
 }
 
 }  // namespace fp32shim::cli

@@ -37,8 +37,15 @@ class LogWriter {
     virtual void end() {}
 };
 
-/// Returns the writer of `table`, `jsonl` (events of docs/log-format.md), `json` (one array of them), `csv`, or
-/// `chrome` (the trace format that Perfetto and chrome://tracing open). `places` must outlive the result.
-std::unique_ptr<LogWriter> make_log_writer(std::string_view format, NativePlaces& places);
+/// A format of the log.
+struct LogFormat {
+    std::string_view name;
+    /// Makes its writer, which `places` must outlive.
+    std::unique_ptr<LogWriter> (*make_writer)(NativePlaces& places);
+};
+
+/// Returns all formats: `table`, `json` (one array of the events of docs/log-format.md), `jsonl` (one event a line),
+/// `csv`, and `chrome` (the trace format that Perfetto and chrome://tracing open).
+std::span<const LogFormat> log_formats();
 
 }  // namespace fp32shim::cli

@@ -3,9 +3,11 @@
 
 #include <cmath>
 #include <nlohmann/json.hpp>
+#include <span>
 #include <string>
 #include <string_view>
 
+#include "cli/output/field_value.hpp"
 #include "cli/output/json_fwd.hpp"
 
 namespace fp32shim::cli {
@@ -22,6 +24,14 @@ inline std::string json_line(const Json& json) { return dumped(json, -1) + "\n";
 
 /// Replaces control and invisible characters in the texts of `json` by \xNN, for consumers that display the texts.
 void make_plain(Json& json);
+
+/// Returns a row as an object with a member for each column.
+template <class Row>
+Json json_of(std::span<const Column<Row>> columns, const Row& row) {
+    Json json;
+    for (const Column<Row>& column : columns) json[std::string(column.name)] = column.value(row).json();
+    return json;
+}
 
 /// Returns the number; null if it is infinite or NaN, for which JSON has no words.
 inline Json number_or_null(double value) { return std::isfinite(value) ? Json(value) : Json(); }

@@ -11,7 +11,7 @@
 
 #include "cli/recordings/call_durations.hpp"
 #include "cli/recordings/call_paths.hpp"
-#include "cli/recordings/row_columns.hpp"
+#include "cli/recordings/columns.hpp"
 #include "system/hash.hpp"
 
 namespace fp32shim::cli {

@@ -12,7 +12,7 @@
 #include <utility>
 #include <vector>
 
-#include "cli/recordings/field_value.hpp"
+#include "cli/output/field_value.hpp"
 #include "cli/recordings/hash_table.hpp"
 #include "cli/recordings/merged_calls.hpp"
 

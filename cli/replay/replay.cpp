@@ -30,7 +30,8 @@ namespace {
 
 struct ReplayOptions {
     std::vector<std::string> recordings;
-    std::string format, library;
+    std::string library;
+    bool is_json = false;
     std::int64_t top = 20;
     double max_time = 30;
     Filter filter;
@@ -184,7 +185,7 @@ int replay(ReplayOptions& options) {
     }
     Replay found = plan(options, kinds, calls, read_gpus());
     const bool is_sound = measure(found, options.max_time);
-    print(options.format == "json" ? replay_json(found) : replay_text(found, STDOUT_FILENO));
+    print(options.is_json ? replay_json(found) : replay_text(found, STDOUT_FILENO));
     if (is_damaged || !is_sound) return exit_code::finding;
     return has_measured(found) ? exit_code::ok : exit_code::inconclusive;
 }
@@ -196,7 +197,7 @@ Action define_replay(CLI::App& app) {
     app.add_option("RECORDING", options->recordings, "Recordings, folders with recordings, or globs")
         ->type_name("FILE")
         ->required();
-    add_format(app, options->format, {"table", "json"});
+    add_table_or_json(app, options->is_json);
     add_name(app, "--library", options->library, "FILE",
              "BLAS library for the CPU; where not given, the one that was recorded");
     add_count(app, "--top", options->top, 0, "Kinds of products to measure, those with most host time; 20; 0: all");

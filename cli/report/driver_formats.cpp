@@ -1,11 +1,11 @@
-#include "cli/report/driver_formats.hpp"
+#include "cli/report/writers.hpp"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 
+#include "cli/output/field_value.hpp"
 #include "cli/output/terminal.hpp"
-#include "cli/recordings/field_value.hpp"
 
 namespace fp32shim::cli {
 namespace {

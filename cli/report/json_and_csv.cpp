@@ -1,4 +1,4 @@
-#include "cli/report/json_and_csv.hpp"
+#include "cli/report/writers.hpp"
 
 #include <fmt/format.h>
 
@@ -6,10 +6,10 @@
 #include <span>
 #include <utility>
 
+#include "cli/output/json.hpp"
 #include "cli/output/moment.hpp"
-#include "cli/recordings/columns_json.hpp"
-#include "cli/recordings/process_columns.hpp"
-#include "cli/report/json_arrays.hpp"
+#include "cli/recordings/columns.hpp"
+#include "cli/report/json_document.hpp"
 #include "cli/report/path_formats.hpp"
 #include "policy/words.hpp"
 
@@ -103,15 +103,9 @@ Json audits_json(const MergedCalls& calls, const RowAudits& audits) {
                  {"skipped", audits.skipped},
                  {"bad_operands", audits.bad_operands},
                  {"bad_results", audits.bad_results}});
-    const struct {
-        const char* key;
-        double record::AuditErrors::*error;
-    } metrics[] = {{"norm", &record::AuditErrors::norm}, {"max", &record::AuditErrors::max},
-                   {"mean", &record::AuditErrors::mean}, {"component", &record::AuditErrors::component},
-                   {"row", &record::AuditErrors::row},   {"column", &record::AuditErrors::column}};
-    for (const auto& [key, error] : metrics) {
+    for (const auto& [key, error] : record::audit_errors) {
         const double mean = audits.compared == 0 ? 0 : audits.sum.*error / static_cast<double>(audits.compared);
-        json[key] = {{"worst", number_or_null(audits.worst.*error)}, {"mean", number_or_null(mean)}};
+        json[std::string(key)] = {{"worst", number_or_null(audits.worst.*error)}, {"mean", number_or_null(mean)}};
     }
     json["worst_row"] = audits.worst_row;
     json["worst_column"] = audits.worst_column;
@@ -119,8 +113,8 @@ Json audits_json(const MergedCalls& calls, const RowAudits& audits) {
     return json;
 }
 
-/// Returns the report's members before its rows. If `groups` is not null, the report has groups and no rows.
-Json head_json(const MergedCalls& calls, const std::vector<RowGroup>* groups) {
+/// Returns the report's members before its groups.
+Json head_json(const MergedCalls& calls) {
     Json json;
     json["schema"] = 1;
     json["totals"] = json_of(calls.total());
@@ -138,11 +132,6 @@ Json head_json(const MergedCalls& calls, const std::vector<RowGroup>* groups) {
         json["first_nonfinite"].push_back(nonfinite_json(calls, nonfinite));
     json["by_format"] = Json::object();
     for (const auto& [format, share] : calls.by_format()) json["by_format"][format] = json_of(share);
-    json["groups"] = nullptr;
-    if (groups == nullptr) return json;
-    json["groups"] = Json::array();
-    for (const RowGroup& group : *groups) json["groups"].push_back(json_of(group_columns(), group));
-    json["rows"] = nullptr;
     return json;
 }
 
@@ -150,27 +139,30 @@ Json head_json(const MergedCalls& calls, const std::vector<RowGroup>* groups) {
 
 void write_report_json(const MergedCalls& calls, const std::vector<RowGroup>* groups, const CallPaths& paths,
                        ReportOutput& output) {
-    std::string head = json_text(head_json(calls, groups));
-    head.resize(head.rfind("\n}"));
-    output.put(head);
-    const auto write_row = [](std::string& text, const MergedRow* row) { append_json(text, *row, 4); };
-    const auto write_process = [](std::string& text, const MergedProcess& process) {
-        append_indented(text, json_of(process));
+    JsonDocument document(output);
+    document.add_members(head_json(calls));
+    const auto write_row = [](JsonText& json, const MergedRow* row) {
+        json.open('{').members(row_columns(), *row).close('}');
     };
-    const auto write_audits = [&](std::string& text, const RowAudits& audits) {
-        append_indented(text, audits_json(calls, audits));
+    const auto write_group = [](JsonText& json, const RowGroup& group) {
+        json.open('{').members(group_columns(), group).close('}');
     };
-    const bool has_rows =
-        groups != nullptr || write_array("rows", sorted(calls.rows(), RowOrder::time), write_row, output);
-    const auto write_frame = [](std::string& text, const PathNode& node) { append_indented(text, frame_json(node)); };
-    const auto write_path = [](std::string& text, const PathShare& share) {
-        append_indented(text, path_json(share));
-    };
-    if (has_rows && write_array("processes", calls.processes(), write_process, output) &&
-        write_array("frames", std::span(paths.nodes()).subspan(1), write_frame, output) &&
-        write_array("stacks", path_shares(paths, calls), write_path, output) &&
-        write_array("audits", calls.audits().all(), write_audits, output))
-        output.put("\n}\n");
+    if (groups == nullptr) {
+        document.add_members({{"groups", nullptr}});
+        document.add_array("rows", sorted(calls.rows(), RowOrder::time), write_row);
+    } else {
+        document.add_array("groups", *groups, write_group);
+        document.add_members({{"rows", nullptr}});
+    }
+    const auto write_process = [](JsonText& json, const MergedProcess& process) { json.json(json_of(process)); };
+    const auto write_frame = [](JsonText& json, const PathNode& node) { json.json(frame_json(node)); };
+    const auto write_path = [](JsonText& json, const PathShare& share) { json.json(path_json(share)); };
+    const auto write_audits = [&](JsonText& json, const RowAudits& audits) { json.json(audits_json(calls, audits)); };
+    document.add_array("processes", calls.processes(), write_process);
+    document.add_array("frames", std::span(paths.nodes()).subspan(1), write_frame);
+    document.add_array("stacks", path_shares(paths, calls), write_path);
+    document.add_array("audits", calls.audits().all(), write_audits);
+    document.finish();
 }
 
 void write_report_csv(const MergedCalls& calls, const std::vector<RowGroup>* groups, ReportOutput& output) {

@@ -1,7 +1,5 @@
 #include "cli/report/json_lines.hpp"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <cstdint>
 #include <iterator>
@@ -9,17 +7,17 @@
 #include <span>
 #include <string_view>
 
+#include "cli/output/json_text.hpp"
 #include "cli/recordings/call_durations.hpp"
+#include "cli/recordings/columns.hpp"
 #include "cli/recordings/filter.hpp"
 #include "cli/recordings/merged_calls.hpp"
 #include "cli/recordings/native_places.hpp"
-#include "cli/recordings/process_columns.hpp"
 #include "cli/recordings/process_text.hpp"
 #include "cli/recordings/recordings.hpp"
-#include "cli/recordings/row_columns.hpp"
 #include "cli/recordings/shared_text.hpp"
 #include "cli/report/output_file.hpp"
-#include "cli/report/single_calls.hpp"
+#include "cli/report/timeline.hpp"
 #include "record/read/reader.hpp"
 
 namespace fp32shim::cli {
@@ -69,12 +67,14 @@ constexpr Column<ReadProcess> own_process_columns[] = {
 const auto row_line_columns = joined<MergedRow>({row_columns(), own_row_columns});
 
 /// Begins a line. `event`: its kind, `row` or `recording`.
-std::string begin_of(std::string_view event) { return fmt::format(R"({{"event":"{}","schema":1,)", event); }
+JsonText& begin_line(JsonText& json, std::string_view event) {
+    return json.open('{').member("event", FieldValue(event)).member("schema", FieldValue(std::int64_t{1}));
+}
 
-/// Appends members that are not known, as null.
+/// Appends members that are not known.
 template <class Row>
-void append_null_members(std::string& out, std::span<const Column<Row>> columns) {
-    for (const Column<Row>& column : columns) out.append(",\"").append(column.name).append("\":null");
+void append_null_members(JsonText& json, std::span<const Column<Row>> columns) {
+    for (const Column<Row>& column : columns) json.member(column.name, FieldValue());
 }
 
 MergedRow with_limited_counts(MergedRow row) {
@@ -106,33 +106,35 @@ void JsonLines::write(const std::string& path, record::RecordingReader& recordin
     if (calls.rows().empty() && !filter_.is_empty()) return;
 
     const MergedProcess process = with_limited_counts(calls.processes().front());
-    std::string begin = begin_of("row");
-    append_json_members(begin, process_columns(), process);
+    std::string begin;
+    JsonText begin_json(begin);
+    begin_line(begin_json, "row").members(process_columns(), process);
     for (const MergedRow& row : calls.rows()) {
-        (text_ += begin) += ',';
-        append_json_members<MergedRow>(text_, row_line_columns, with_limited_counts(row));
+        JsonText(text_).raw(begin).members<MergedRow>(row_line_columns, with_limited_counts(row));
         text_ += "}\n";
         put(false);
         if (row.is_folded) folded_calls_ += row.counters.calls;
     }
-    text_ += begin_of("recording");
-    append_json_members(text_, process_columns(), process);
-    append_json_members(text_ += ',', further_process_columns(), process);
-    append_json_members<ReadProcess>(text_ += ',', own_process_columns,
-                                     {process, recording.problems(), calls.audits().lost()});
-    text_ += "}\n";
+    JsonText json(text_);
+    begin_line(json, "recording").members(process_columns(), process);
+    json.members(further_process_columns(), process);
+    json.members<ReadProcess>(own_process_columns, {process, recording.problems(), calls.audits().lost()});
+    json.close('}');
+    text_ += '\n';
     put(false);
 }
 
 void JsonLines::write_unread(const std::vector<ReadingProblem>& problems) {
     for (const ReadingProblem& problem : problems) {
         if (!problem.is_unread) continue;
-        append_json_text(text_ += begin_of("recording") + "\"recording\":", problem.path);
-        append_null_members(text_, process_columns().subspan(1));
-        append_null_members(text_, further_process_columns());
-        append_null_members(text_, std::span(own_process_columns).first(std::size(own_process_columns) - 2));
-        append_json_text(text_ += R"(,"problems":1,"problem":)", problem.text);
-        text_ += "}\n";
+        JsonText json(text_);
+        begin_line(json, "recording").member("recording", FieldValue(std::string_view(problem.path)));
+        append_null_members(json, process_columns().subspan(1));
+        append_null_members(json, further_process_columns());
+        append_null_members(json, std::span(own_process_columns).first(std::size(own_process_columns) - 2));
+        json.member("problems", FieldValue(std::int64_t{1}));
+        json.member("problem", FieldValue(std::string_view(problem.text))).close('}');
+        text_ += '\n';
         put(false);
     }
     put(true);

@@ -6,7 +6,8 @@
 #include <unordered_map>
 #include <vector>
 
-#include "cli/recordings/columns_json.hpp"
+#include "cli/output/json.hpp"
+#include "cli/recordings/columns.hpp"
 #include "cli/report/timeline.hpp"
 #include "policy/words.hpp"
 

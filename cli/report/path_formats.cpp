@@ -4,14 +4,16 @@
 
 #include <algorithm>
 #include <array>
+#include <functional>
 #include <iterator>
 #include <map>
 #include <string_view>
 #include <utility>
 
 #include "cli/output/json.hpp"
-#include "cli/recordings/field_value.hpp"
+#include "cli/report/json_document.hpp"
 #include "cli/report/timeline.hpp"
+#include "cli/report/writers.hpp"
 #include "system/plain_text.hpp"
 
 namespace fp32shim::cli {
@@ -28,15 +30,15 @@ class Frames {
         if (is_new) frames_.emplace_back(frame, format);
         return place->second;
     }
-    bool write(ReportOutput& output) const {
-        std::string text;
-        std::string_view separator = "\n";
+    /// Writes the frames. Returns false once a write failed.
+    bool write(JsonDocument& document) const {
+        JsonText& json = document.json();
         for (const auto& [frame, format] : frames_) {
-            text.assign(std::exchange(separator, ",\n")).append("    {\"name\": ");
-            append_json_text(text, name_of(frame, format));
-            if (!frame.file.empty()) append_json_text(text += ", \"file\": ", frame.file);
-            if (frame.line != 0) text += fmt::format(", \"line\": {}", frame.line);
-            if (!output.put(text += "}")) return false;
+            json.open('{').member("name", std::string_view(name_of(frame, format)));
+            if (!frame.file.empty()) json.member("file", std::string_view(frame.file));
+            if (frame.line != 0) json.member("line", frame.line);
+            json.close('}');
+            if (!document.flush()) return false;
         }
         return true;
     }
@@ -59,30 +61,28 @@ constexpr Profile profiles[] = {{RowOrder::time, "host time", "nanoseconds"},
                                 {RowOrder::calls, "calls", "none"},
                                 {RowOrder::flops, "floating-point operations", "none"}};
 
-template <class Entry>
-bool put_list(ReportOutput& output, const std::vector<PathShare>& shares, const Entry& entry) {
-    std::string text;
-    std::string_view separator = "\n";
-    for (const PathShare& share : shares) {
-        text.assign(std::exchange(separator, ",\n"));
-        if (!output.put(text += entry(share))) return false;
-    }
-    return true;
-}
+std::string whole_number(double number) { return fmt::format("{:.0f}", number); }
 
-bool put_profile(const Profile& profile, const std::vector<PathShare>& shares, ReportOutput& output,
-                 const std::function<std::string(const PathShare&)>& sample) {
+/// Writes a profile. `sample` returns the path of a share, as an array. Returns false once a write failed.
+bool write_profile(const Profile& profile, const std::vector<PathShare>& shares, JsonDocument& document,
+                   const std::function<std::string(const PathShare&)>& sample) {
     double end = 0;
     for (const PathShare& share : shares) end += share.weight(profile.weight);
-    output.put(
-        fmt::format("    {{\"type\": \"sampled\", \"name\": \"{}\", \"unit\": \"{}\", \"startValue\": 0, "
-                    "\"endValue\": {:.0f}, \"samples\": [",
-                    profile.name, profile.unit, end));
-    put_list(output, shares, sample);
-    output.put("], \"weights\": [");
-    const bool is_written = put_list(
-        output, shares, [&](const PathShare& share) { return fmt::format("{:.0f}", share.weight(profile.weight)); });
-    return is_written && output.put("]}");
+    JsonText& json = document.json();
+    json.open('{').member("type", std::string_view("sampled")).member("name", profile.name);
+    json.member("unit", profile.unit).member("startValue", std::int64_t{0}).key("endValue").raw(whole_number(end));
+    json.key("samples").open('[');
+    for (const PathShare& share : shares) {
+        json.raw(sample(share));
+        if (!document.flush()) return false;
+    }
+    json.close(']').key("weights").open('[');
+    for (const PathShare& share : shares) {
+        json.raw(whole_number(share.weight(profile.weight)));
+        if (!document.flush()) return false;
+    }
+    json.close(']').close('}');
+    return true;
 }
 
 }  // namespace
@@ -138,27 +138,31 @@ void write_speedscope(const CallPaths& paths, const MergedCalls& calls, RowOrder
     const std::vector<PathShare> shares = path_shares(paths, calls);
     Frames frames;
     const auto sample = [&](const PathShare& share) {
-        std::string text = "[";
+        std::string text;
+        JsonText json(text);
+        json.open('[');
         for (const std::uint32_t node : paths.path_of(share.node)) {
-            if (text.size() > 1) text += ',';
-            text += std::to_string(
-                frames.place_of(paths.nodes()[node], node == share.node ? share.format : SharedText()));
+            const SharedText format = node == share.node ? share.format : SharedText();
+            json.value(std::uint64_t{frames.place_of(paths.nodes()[node], format)});
         }
-        return text + "]";
+        json.close(']');
+        return text;
     };
     for (const PathShare& share : shares) sample(share);  // numbers the frames, which stand first in the file
-    output.put(
-        "{\"$schema\": \"https://www.speedscope.app/file-format-schema.json\",\n \"exporter\": "
-        "\"fp32shim " FP32SHIM_VERSION "\",\n \"shared\": {\"frames\": [");
-    if (!frames.write(output)) return;
-    output.put("]},\n \"profiles\": [\n");
+    JsonDocument document(output, {.levels = 3});
+    JsonText& json = document.json();
+    json.member("$schema", std::string_view("https://www.speedscope.app/file-format-schema.json"));
+    json.member("exporter", std::string_view("fp32shim " FP32SHIM_VERSION));
+    json.key("shared").open('{').key("frames").open('[');
+    if (!frames.write(document)) return;
+    json.close(']').close('}').key("profiles").open('[');
     std::size_t active = 0;
     for (std::size_t i = 0; i < std::size(profiles); ++i) {
         if (profiles[i].weight == weight) active = i;
-        if (i > 0) output.put(",\n");
-        if (!put_profile(profiles[i], shares, output, sample)) return;
+        if (!write_profile(profiles[i], shares, document, sample)) return;
     }
-    output.put(fmt::format("],\n \"activeProfileIndex\": {}}}\n", active));
+    json.close(']').member("activeProfileIndex", std::uint64_t{active});
+    document.finish();
 }
 
 }  // namespace fp32shim::cli

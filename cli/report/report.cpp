@@ -13,23 +13,13 @@
 #include "cli/command_line/commands.hpp"
 #include "cli/command_line/options.hpp"
 #include "cli/output/terminal.hpp"
-#include "cli/recordings/call_durations.hpp"
-#include "cli/recordings/call_paths.hpp"
 #include "cli/recordings/filter.hpp"
 #include "cli/recordings/native_places.hpp"
 #include "cli/recordings/recordings.hpp"
 #include "cli/report/diff/comparison.hpp"
-#include "cli/report/diff/comparison_page.hpp"
-#include "cli/report/diff/write_comparison.hpp"
-#include "cli/report/driver_formats.hpp"
-#include "cli/report/json_and_csv.hpp"
 #include "cli/report/json_lines.hpp"
 #include "cli/report/output_file.hpp"
-#include "cli/report/path_formats.hpp"
-#include "cli/report/prometheus.hpp"
-#include "cli/report/report_page.hpp"
-#include "cli/report/single_calls.hpp"
-#include "cli/report/tables.hpp"
+#include "cli/report/report_formats.hpp"
 #include "cli/report/timeline.hpp"
 
 namespace fp32shim::cli {
@@ -37,7 +27,8 @@ namespace {
 
 struct ReportOptions {
     std::vector<std::string> recordings;
-    std::string format, output, sort = "time";
+    const ReportFormat* format = nullptr;
+    std::string output, sort = "time";
     std::vector<std::string> by;
     std::int64_t top = 10;
     bool diff = false;  ///< compares two recordings, or two sets of them
@@ -49,106 +40,35 @@ RowOrder order_of(const std::string& word) {
     return word == "flops" ? RowOrder::flops : RowOrder::time;
 }
 
-struct Contents {
-    MergedCalls calls;
-    CallPaths paths;       ///< empty if the format does not show them
-    ProcessGroups groups;  ///< empty if no key of processes tells groups apart
-    CallDurations durations;
-    Timeline timeline;
-    PrometheusMetrics metrics;  ///< empty if the format does not show them
-    std::vector<ReadingProblem> problems;
-};
-
-/// A format for programs that measure products.
-struct DriverWriter {
-    std::string_view format;
-    void (*write)(const std::vector<ProductKind>&, ReportOutput&);
-};
-constexpr DriverWriter driver_writers[] = {
-    {"benchdnn", write_benchdnn}, {"rocblas-bench", write_rocblas_bench}, {"shapes", write_shapes}};
-
-bool is_for_drivers(std::string_view format) {
-    return std::ranges::find(driver_writers, format, &DriverWriter::format) != std::end(driver_writers);
+ReportView view_of(const ReportOptions& options) {
+    return {.order = order_of(options.sort),
+            .grouping = grouping_by(options.by),
+            .top = static_cast<std::size_t>(options.top),
+            .stream = options.output.empty() ? STDOUT_FILENO : -1,
+            .is_filtered = !options.filter.is_empty()};
 }
 
-void write(const Contents& contents, const ReportOptions& options, ReportOutput& output) {
-    const RowOrder order = order_of(options.sort);
+ReportContents read(const std::vector<std::string>& paths, const ReportOptions& options) {
+    const ReportFormat& format = *options.format;
     const Grouping grouping = grouping_by(options.by);
-    if (options.format == "html") {
-        output.put(report_page({contents.calls, contents.paths, contents.timeline, contents.problems, order, grouping,
-                                !options.filter.is_empty()}));
-        return;
-    }
-    if (const auto writer = std::ranges::find(driver_writers, options.format, &DriverWriter::format);
-        writer != std::end(driver_writers)) {
-        writer->write(product_kinds(contents.calls, order), output);
-        return;
-    }
-    std::optional<std::vector<RowGroup>> groups;
-    if (!grouping.is_empty()) {
-        const RowOrder group_order = options.format == "table" ? order : RowOrder::time;
-        groups = grouping.has_process_keys()
-                     ? contents.groups.sorted(group_order)
-                     : grouped(contents.calls, contents.durations, contents.paths, grouping, group_order);
-    }
-    const std::vector<RowGroup>* shown = groups ? &*groups : nullptr;
-    if (options.format == "json") {
-        write_report_json(contents.calls, shown, contents.paths, output);
-    } else if (options.format == "folded") {
-        write_folded(contents.paths, contents.calls, order, output);
-    } else if (options.format == "speedscope") {
-        write_speedscope(contents.paths, contents.calls, order, output);
-    } else if (options.format == "csv") {
-        write_report_csv(contents.calls, shown, output);
-    } else if (options.format == "prometheus") {
-        output.put(contents.metrics.text(contents.calls, recordings_with(contents.problems)));
-    } else {
-        write_report_table(
-            contents.calls, {.sites = static_cast<std::size_t>(options.top), .order = order},
-            options.output.empty() ? STDOUT_FILENO : -1, [&](std::string_view text) { output.put(text); }, shown);
-    }
-}
-
-bool needs_paths(const ReportOptions& options) {
-    if (options.diff) return true;
-    constexpr std::string_view formats[] = {"json", "html", "folded", "speedscope"};
-    return grouping_by(options.by).by_call_site || std::ranges::find(formats, options.format) != std::end(formats);
-}
-
-Contents read(const std::vector<std::string>& paths, const ReportOptions& options) {
     NativePlaces native_places;
-    const Grouping grouping = grouping_by(options.by);
-    Contents contents{MergedCalls(&options.filter, MergedCalls::Objects::left_out),
-                      CallPaths(&native_places),
-                      ProcessGroups(grouping),
-                      {},
-                      {},
-                      {},
-                      {}};
-    constexpr std::string_view without_events[] = {"prometheus", "folded", "speedscope"};
-    const bool needs_events = !options.diff && !is_for_drivers(options.format) &&
-                              std::ranges::find(without_events, options.format) == std::end(without_events);
-    CallPaths* const call_paths = needs_paths(options) ? &contents.paths : nullptr;
+    ReportContents contents{.calls = MergedCalls(&options.filter, MergedCalls::Objects::left_out),
+                            .paths = CallPaths(&native_places),
+                            .groups = ProcessGroups(grouping)};
+    const bool needs_paths = options.diff || grouping.by_call_site || format.needs_paths;
+    CallPaths* const call_paths = needs_paths ? &contents.paths : nullptr;
     ProcessGroups* const groups = grouping.has_process_keys() ? &contents.groups : nullptr;
     contents.problems = visit_recordings(paths, [&](const std::string& path, record::RecordingReader& recording) {
         native_places.name_rows_of(recording, options.filter.looks_at_call_sites());
         contents.calls.add(path, recording, call_paths, groups);
-        if (options.format == "prometheus") contents.metrics.add(recording, options.filter);
-        if (!needs_events) return;
+        if (format.needs_metrics) contents.metrics.add(recording, options.filter);
+        if (options.diff || !format.needs_single_calls) return;
         add_single_calls(recording, options.filter, contents.calls, contents.durations,
-                         options.format == "html" ? &contents.timeline : nullptr);
+                         format.needs_timeline ? &contents.timeline : nullptr);
     });
     contents.paths.finish();
     contents.calls.set_medians(contents.durations);
     return contents;
-}
-
-/// Returns the reason why a format has no groups; empty: it has.
-std::string_view why_not_grouped(std::string_view format) {
-    if (format == "prometheus") return "whose labels are fixed";
-    if (is_for_drivers(format)) return "which has a line for each kind of product";
-    if (format == "jsonl") return "which has a line for each row of each recording";
-    return format == "folded" || format == "speedscope" ? "which has call paths" : "";
 }
 
 /// Returns an error message if groups by keys of processes do not go with other options; empty if they do.
@@ -159,10 +79,10 @@ std::string problem_of_process_keys(const ReportOptions& options) {
         return std::ranges::find(process_grouping_words, given, &GroupingWord::word) !=
                std::end(process_grouping_words);
     });
-    const std::string other = options.diff               ? "--diff"
-                              : options.format == "html" ? "--format html"
-                              : grouping.by_call_site    ? "call_site"
-                                                         : "";
+    const std::string other = options.diff                       ? "--diff"
+                              : !options.format->knows_processes ? fmt::format("--format {}", options.format->name)
+                              : grouping.by_call_site            ? "call_site"
+                                                                 : "";
     if (other.empty()) return {};
     return fmt::format("--by: found {} together with {}, which merges all processes; leave one of them out", *word,
                        other);
@@ -171,21 +91,23 @@ std::string problem_of_process_keys(const ReportOptions& options) {
 /// Returns an error message if options do not go together; empty if they do.
 std::string problem_of(const ReportOptions& options) {
     if (std::string problem = problem_of_process_keys(options); !problem.empty()) return problem;
-    if (const std::string_view why = why_not_grouped(options.format); !why.empty() && !options.by.empty())
-        return fmt::format("--by: found together with --format {}, {}; leave one of them out", options.format, why);
+    const ReportFormat& format = *options.format;
+    if (!format.why_no_groups.empty() && !options.by.empty())
+        return fmt::format("--by: found together with --format {}, {}; leave one of them out", format.name,
+                           format.why_no_groups);
     if (!options.diff) return {};
     if (options.recordings.size() != 2)
         return fmt::format(
             "--diff: found {}; it takes two, before and after: files, folders with recordings, or globs "
             "in quotes",
             counted(options.recordings.size(), "recording"));
-    constexpr std::string_view of_one_side[] = {"prometheus", "speedscope", "jsonl"};
-    if (std::ranges::find(of_one_side, options.format) != std::end(of_one_side) || is_for_drivers(options.format))
-        return fmt::format(
-            "--diff: found together with --format {}, which has no place for a second recording; allowed: "
-            "table, json, csv, html, folded",
-            options.format);
-    return {};
+    if (format.write_comparison != nullptr) return {};
+    std::vector<std::string_view> allowed;
+    for (const ReportFormat& other : report_formats())
+        if (other.write_comparison != nullptr) allowed.push_back(other.name);
+    return fmt::format(
+        "--diff: found together with --format {}, which has no place for a second recording; allowed: {}",
+        format.name, fmt::join(allowed, ", "));
 }
 
 /// `folded`: number of calls of which sizes are rounded up.
@@ -207,22 +129,6 @@ std::uint64_t folded_calls(const MergedCalls& calls) {
     return folded;
 }
 
-void write(const Comparison& comparison, const std::vector<ReadingProblem>& problems, const ReportOptions& options,
-           ReportOutput& output) {
-    if (options.format == "html")
-        output.put(comparison_page(comparison, problems, !options.filter.is_empty()));
-    else if (options.format == "json")
-        write_diff_json(comparison, output);
-    else if (options.format == "csv")
-        write_diff_csv(comparison, output);
-    else if (options.format == "folded")
-        write_diff_folded(comparison, output);
-    else
-        write_diff_table(comparison, static_cast<std::size_t>(options.top),
-                         options.output.empty() ? STDOUT_FILENO : -1,
-                         [&](std::string_view text) { output.put(text); });
-}
-
 /// Finds the recordings of each argument, or of all together; nullopt: an error was said.
 std::optional<std::vector<RecordingPaths>> find_sides(const ReportOptions& options) {
     std::vector<RecordingPaths> sides;
@@ -233,7 +139,7 @@ std::optional<std::vector<RecordingPaths>> find_sides(const ReportOptions& optio
     bool is_wrong = false;
     for (RecordingPaths& side : sides) {
         // Metrics say that there are none, so that those of recordings that were removed do not stay.
-        if (options.format == "prometheus" && side.errors.size() == side.empty_folders) side.errors.clear();
+        if (options.format->allows_empty && side.errors.size() == side.empty_folders) side.errors.clear();
         if (side.errors.empty()) mention_rest_of_runs(side);
         is_wrong = say_errors("report", side) || is_wrong;
     }
@@ -267,7 +173,7 @@ int report_lines(const std::vector<std::string>& paths, const ReportOptions& opt
 }
 
 int report_merged(const std::vector<RecordingPaths>& sides, const ReportOptions& options) {
-    std::vector<Contents> contents;
+    std::vector<ReportContents> contents;
     std::vector<ReadingProblem> problems;
     for (const RecordingPaths& side : sides) {
         contents.push_back(read(side.paths, options));
@@ -276,16 +182,17 @@ int report_merged(const std::vector<RecordingPaths>& sides, const ReportOptions&
         say_cut(contents.back().paths.cut_calls());
     }
     const bool is_damaged = say_problems("report", problems);
-    const auto is_empty = [](const Contents& side) { return side.calls.processes().empty(); };
-    if (options.format != "prometheus" && std::ranges::any_of(contents, is_empty)) return exit_code::finding;
+    const auto is_empty = [](const ReportContents& side) { return side.calls.processes().empty(); };
+    if (!options.format->allows_empty && std::ranges::any_of(contents, is_empty)) return exit_code::finding;
 
+    const ReportView view = view_of(options);
     ReportOutput output(options.output);
     if (options.diff) {
         const Comparison comparison({contents[0].calls, contents[0].paths}, {contents[1].calls, contents[1].paths},
-                                    grouping_by(options.by), order_of(options.sort));
-        write(comparison, problems, options, output);
+                                    view.grouping, view.order);
+        options.format->write_comparison(comparison, problems, view, output);
     } else {
-        write(contents[0], options, output);
+        options.format->write(contents[0], view, output);
     }
     if (const std::string problem = output.finish(); !problem.empty()) {
         say("report", problem);
@@ -303,7 +210,7 @@ int report(ReportOptions& options) {
     }
     const auto sides = find_sides(options);
     if (!sides) return exit_code::usage;
-    if (options.format == "jsonl") return report_lines(sides->front().paths, options);
+    if (options.format->is_written_as_read) return report_lines(sides->front().paths, options);
 
     try {
         return report_merged(*sides, options);
@@ -321,9 +228,7 @@ Action define_report(CLI::App& app) {
     app.add_option("RECORDING", options->recordings, "Recordings, folders with recordings, or globs")
         ->type_name("FILE")
         ->required();
-    add_format(app, options->format,
-               {"table", "json", "jsonl", "csv", "prometheus", "html", "folded", "speedscope", "benchdnn",
-                "rocblas-bench", "shapes"});
+    add_format(app, options->format, report_formats());
     add_output(app, options->output);
     add_choice(app, "--sort", options->sort, {"time", "calls", "flops"},
                "Order of a table or page, and width of call paths; time where not given");

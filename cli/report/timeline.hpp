@@ -1,4 +1,4 @@
-// Timeline of the report's page: calls in, a bounded number of bins out.
+// Single calls of recordings: the source of medians, and of the timeline of the report's page.
 #pragma once
 
 #include <cstdint>
@@ -11,6 +11,9 @@
 #include "cli/recordings/merged_calls.hpp"
 
 namespace fp32shim::cli {
+
+class CallDurations;
+class Filter;
 
 /// Returns the format that a row's calls ran at; `unknown` for calls without a decision.
 std::string_view format_of(const MergedRow& row);
@@ -46,5 +49,11 @@ class Timeline {
     std::map<std::int64_t, Bin> bins_;
     std::vector<std::string> formats_;
 };
+
+/// Adds those calls of `recording` that pass the filter to `timeline`, unless `timeline` is null. Adds the timed ones
+/// of these calls to `durations`, by index in `calls.rows()`. Precondition: `calls` includes the recording. Reads ten
+/// million calls in a third of a second, with a timeline in half a second.
+void add_single_calls(record::RecordingReader& recording, const Filter& filter, const MergedCalls& calls,
+                      CallDurations& durations, Timeline* timeline);
 
 }  // namespace fp32shim::cli

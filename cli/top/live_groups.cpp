@@ -5,8 +5,8 @@
 #include <algorithm>
 #include <tuple>
 
+#include "cli/output/json.hpp"
 #include "cli/output/terminal.hpp"
-#include "cli/recordings/columns_json.hpp"
 #include "cli/report/tables.hpp"
 
 namespace fp32shim::cli {

@@ -15,7 +15,7 @@
 #include "cli/output/terminal.hpp"
 #include "cli/recordings/call_durations.hpp"
 #include "cli/recordings/call_paths.hpp"
-#include "cli/recordings/columns_json.hpp"
+#include "cli/recordings/columns.hpp"
 #include "cli/recordings/merged_calls.hpp"
 #include "cli/recordings/native_places.hpp"
 #include "cli/recordings/row_groups.hpp"
@@ -31,7 +31,8 @@ namespace {
 
 struct TopOptions {
     std::int32_t pid = 0;  ///< 0: all processes
-    std::string format, sort = "rate";
+    std::string sort = "rate";
+    bool is_json = false;
     std::vector<std::string> by;  ///< words of grouping_words
     double seconds = 2;
     std::int64_t rounds = 0;  ///< number of updates; 0: until interrupted
@@ -89,7 +90,7 @@ void count_calls(const record::RecordingReader& recording, Seen& seen) {
 /// Returns the grouping that was asked for. For people, one process is shown by place if it knows places.
 Grouping grouping_of(const MergedCalls& calls, const TopOptions& options) {
     Grouping grouping = grouping_by(options.by);
-    if (grouping.is_empty() && options.format != "json")
+    if (grouping.is_empty() && !options.is_json)
         grouping.by_where =
             std::ranges::any_of(calls.rows(), [](const MergedRow& row) { return !row.where.empty(); });
     return grouping;
@@ -211,7 +212,7 @@ Json json_of(const std::vector<Seen>& all, const RuleUse& rules) {
     Json processes = Json::array();
     for (const Seen& seen : all) {
         Json rows = Json::array();
-        for (const MergedRow& row : seen.rows) rows.push_back(cli::json_of(row));
+        for (const MergedRow& row : seen.rows) rows.push_back(cli::json_of(row_columns(), row));
         Json groups = seen.groups ? Json::array() : Json();
         if (seen.groups) {
             for (const LiveGroup& group : *seen.groups) groups.push_back(cli::json_of(group));
@@ -241,7 +242,7 @@ Json json_of(const std::vector<Seen>& all, const RuleUse& rules) {
 std::vector<Seen> look(const TopOptions& options, Memory& memory, std::string& error) {
     std::vector<Seen> all;
     memory.rules = {};
-    const bool with_calls = options.pid != 0 || options.format == "json" || !options.by.empty();
+    const bool with_calls = options.pid != 0 || options.is_json || !options.by.empty();
     const auto look_at_one = [&](const record::LiveRecording& recording) {
         if (auto seen = look_at(recording, options, with_calls, memory)) all.push_back(std::move(*seen));
     };
@@ -288,12 +289,12 @@ int ps(const TopOptions& options) {
         say("ps", error);
         return exit_code::usage;
     }
-    print(options.format == "json" ? json_text(json_of(all, memory.rules)) : text_of(all, memory.rules, options));
+    print(options.is_json ? json_text(json_of(all, memory.rules)) : text_of(all, memory.rules, options));
     return exit_code::ok;
 }
 
 int top(const TopOptions& options) {
-    const bool is_terminal = options.format != "json" && is_full_terminal(STDOUT_FILENO);
+    const bool is_terminal = !options.is_json && is_full_terminal(STDOUT_FILENO);
     Memory memory;
     for (std::int64_t round = 0; options.rounds == 0 || round < options.rounds; ++round) {
         if (round > 0 && waited_for_quit(options.seconds, is_terminal)) break;
@@ -303,7 +304,7 @@ int top(const TopOptions& options) {
             say("top", error);
             return round == 0 ? exit_code::usage : exit_code::ok;  // the process has ended since
         }
-        if (options.format == "json") {
+        if (options.is_json) {
             print(json_line(json_of(all, memory.rules)));
         } else if (is_terminal) {
             print("\033[H\033[2J" + fitting(fmt::format("fp32shim top, {} UTC, every {} s; q and Enter: quit\n\n{}",
@@ -322,7 +323,7 @@ void add_common(CLI::App& app, TopOptions& options) {
     add_choice(app, "--sort", options.sort, {"rate", "calls", "time", "pid"}, "Order of the processes; default rate");
     add_choices(app, "--by", options.by, all_grouping_words(false),
                 "Show where the time goes, of all processes or of PID; default for a PID: where");
-    add_format(app, options.format, {"table", "json"});
+    add_table_or_json(app, options.is_json);
 }
 
 }  // namespace

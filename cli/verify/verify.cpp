@@ -12,7 +12,7 @@
 #include "cli/command_line/options.hpp"
 #include "cli/output/json.hpp"
 #include "cli/output/terminal.hpp"
-#include "cli/recordings/columns_json.hpp"
+#include "cli/recordings/columns.hpp"
 #include "cli/recordings/merged_calls.hpp"
 #include "cli/recordings/process_text.hpp"
 #include "cli/recordings/recordings.hpp"
@@ -28,7 +28,8 @@ namespace {
 struct VerifyOptions {
     std::vector<std::string> recordings;
     std::vector<std::string> assumed_unused;  ///< names of bypasses, several separated by commas
-    std::string at_least, format;
+    std::string at_least;
+    bool is_json = false;
     bool allow_bf16x9 = false, requires_rules = false;
 };
 
@@ -230,7 +231,7 @@ Json json_of(const Verified& verified, const MergedCalls& calls, const VerifyOpt
                  {"scope", scope_note}};
     for (std::size_t i = 0; i < calls.processes().size(); ++i)
         json["processes"].push_back(evidence_of(calls.processes()[i], judged[i]));
-    for (const MergedRow* row : verified.violations) json["violations"].push_back(cli::json_of(*row));
+    for (const MergedRow* row : verified.violations) json["violations"].push_back(cli::json_of(row_columns(), *row));
     for (const Doubt& doubt : verified.doubts) {
         json["doubts"].push_back({{"recording", text_or_null(doubt.where)}, {"reason", doubt.reason}});
     }
@@ -369,8 +370,8 @@ int verify(const VerifyOptions& options) {
     });
     std::ranges::move(doubts_about_copies(found), std::back_inserter(problems));
     const Verified verified = verify_calls(calls, problems, options);
-    print(options.format == "json" ? json_text(json_of(verified, calls, options, judged))
-                                   : text_of(verified, calls, options, judged));
+    print(options.is_json ? json_text(json_of(verified, calls, options, judged))
+                          : text_of(verified, calls, options, judged));
     const int status = verified.verdict().exit_code;
     const bool lacks_rule = options.requires_rules && has_unused_rule(verified.rules);
     return status == exit_code::ok && lacks_rule ? exit_code::finding : status;
@@ -395,7 +396,7 @@ Action define_verify(CLI::App& app) {
         "that format; names separated by commas; the verdict lists them")
         ->type_name(alternatives(possible_bypass_names()))
         ->check(problem_of_bypasses);
-    add_format(app, options->format, {"table", "json"});
+    add_table_or_json(app, options->is_json);
     return [options] { return verify(*options); };
 }
 

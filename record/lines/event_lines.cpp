@@ -26,17 +26,11 @@ std::size_t format_start(const StartEvent& event, const ProcessFacts& facts, con
     return line.finish();
 }
 
-void write_decision_fields(JsonLine& line, const DecisionEvent& event) {
-#define DECISION_FIELD(key, member, kind, ...) line.kind(#key, event.member __VA_OPT__(, ) __VA_ARGS__);
-#define CALL_FIELD DECISION_FIELD
-#include "record/decision_fields.def"
-}
-
 std::size_t format_decision(const DecisionEvent& event, const ProcessFacts& facts, const Moment& moment,
                             std::span<char> out) {
     JsonLine line(out);
     write_common_fields(line, "decision", facts, moment);
-    write_decision_fields(line, event);
+    write_decision_fields(line, event, [&](std::string_view key, std::int64_t value) { line.size(key, value); });
     return line.finish();
 }
 

@@ -48,7 +48,13 @@ void write_common_fields(Line& line, std::string_view event, const ProcessFacts&
         .string("executable", facts.executable, 512);
 }
 
-/// Writes the keys of a decision, which follow those of write_common_fields().
-void write_decision_fields(JsonLine& line, const DecisionEvent& event);
+/// Writes the keys of a decision, which follow those of write_common_fields(). `write_call_field(key, value)` writes
+/// the one that differs from call to call.
+template <class WriteCallField>
+void write_decision_fields(JsonLine& line, const DecisionEvent& event, const WriteCallField& write_call_field) {
+#define DECISION_FIELD(key, member, kind, ...) line.kind(#key, event.member __VA_OPT__(, ) __VA_ARGS__);
+#define CALL_FIELD(key, member, kind) write_call_field(#key, event.member);
+#include "record/decision_fields.def"
+}
 
 }  // namespace fp32shim::record

@@ -10,8 +10,8 @@
 #include <utility>
 #include <vector>
 
+#include "cli/output/field_value.hpp"
 #include "cli/recordings/call_paths.hpp"
-#include "cli/recordings/field_value.hpp"
 #include "cli/recordings/merged_calls.hpp"
 #include "cli/recordings/row_groups.hpp"
 

@@ -1,4 +1,3 @@
-#include "cli/report/diff/comparison_page.hpp"
 
 #include <algorithm>
 #include <string_view>

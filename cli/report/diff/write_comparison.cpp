@@ -8,8 +8,8 @@
 #include <span>
 #include <vector>
 
-#include "cli/recordings/columns_json.hpp"
-#include "cli/report/json_arrays.hpp"
+#include "cli/output/json.hpp"
+#include "cli/report/json_document.hpp"
 #include "cli/report/path_formats.hpp"
 #include "cli/report/timeline.hpp"
 #include "system/inline_text.hpp"
@@ -171,28 +171,25 @@ void write_diff_table(const Comparison& comparison, std::size_t limit, int strea
 }
 
 void write_diff_json(const Comparison& comparison, ReportOutput& output) {
-    Json head = {{"schema", 1},
-                 {"before", side_json(comparison.before())},
-                 {"after", side_json(comparison.after())},
-                 {"changed_files", comparison.changed_files()}};
-    std::string text = json_text(head);
-    text.resize(text.rfind("\n}"));
-    output.put(text);
-    const auto write_group = [](std::string& out, const ComparedGroup& group) {
+    JsonDocument document(output);
+    document.add_members({{"schema", 1},
+                          {"before", side_json(comparison.before())},
+                          {"after", side_json(comparison.after())},
+                          {"changed_files", comparison.changed_files()}});
+    const auto write_group = [](JsonText& text, const ComparedGroup& group) {
         Json json = json_of(compared_columns(), group);
         json["applied_before"] = group.before.formats;
         json["applied_after"] = group.after.formats;
-        append_indented(out, json);
+        text.json(json);
     };
-    const auto write_frame = [](std::string& out, const PathNode& node) { append_indented(out, frame_json(node)); };
-    const auto write_path = [](std::string& out, const ComparedPath& path) {
-        append_indented(
-            out, {{"frame", path.node - 1}, {"before", calls_json(path.before)}, {"after", calls_json(path.after)}});
+    const auto write_frame = [](JsonText& text, const PathNode& node) { text.json(frame_json(node)); };
+    const auto write_path = [](JsonText& text, const ComparedPath& path) {
+        text.json({{"frame", path.node - 1}, {"before", calls_json(path.before)}, {"after", calls_json(path.after)}});
     };
-    if (write_array("groups", comparison.groups(), write_group, output) &&
-        write_array("frames", std::span(comparison.paths().nodes()).subspan(1), write_frame, output) &&
-        write_array("stacks", paths_of(comparison), write_path, output))
-        output.put("\n}\n");
+    document.add_array("groups", comparison.groups(), write_group);
+    document.add_array("frames", std::span(comparison.paths().nodes()).subspan(1), write_frame);
+    document.add_array("stacks", paths_of(comparison), write_path);
+    document.finish();
 }
 
 void write_diff_csv(const Comparison& comparison, ReportOutput& output) {

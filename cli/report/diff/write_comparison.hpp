@@ -1,10 +1,12 @@
-// Formats of `fp32shim report --diff`, except the HTML page.
+// Formats of `fp32shim report --diff`.
 #pragma once
 
 #include <cstddef>
 #include <string>
+#include <vector>
 
 #include "cli/output/terminal.hpp"
+#include "cli/recordings/recordings.hpp"
 #include "cli/report/diff/comparison.hpp"
 #include "cli/report/output_file.hpp"
 
@@ -27,5 +29,10 @@ void write_diff_csv(const Comparison& comparison, ReportOutput& output);
 /// Writes a line for each path: `outermost;…;cblas_sgemm 1234 2345`, the numbers before and after. It is what
 /// difffolded.pl writes and flamegraph.pl reads.
 void write_diff_folded(const Comparison& comparison, ReportOutput& output);
+
+/// Returns the page, which loads nothing else: UTF-8, bounded as that of a report. `problems` are shown as warnings.
+/// `is_filtered`: the page says that a filter left calls out.
+std::string comparison_page(const Comparison& comparison, const std::vector<ReadingProblem>& problems,
+                            bool is_filtered);
 
 }  // namespace fp32shim::cli

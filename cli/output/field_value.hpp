@@ -40,7 +40,7 @@ class FieldValue {
         return time_ns == 0 ? FieldValue() : FieldValue(Time{time_ns});
     }
 
-    /// Appends the value as JSON; a text as append_json_text() writes it.
+    /// Appends the value as JSON; a text as a string, like dumped().
     void append_json(std::string& out) const;
     /// Appends nothing for null, and a text as csv_text() writes it. Numbers stay numbers, even negative ones.
     void append_csv(std::string& out) const;
@@ -76,17 +76,6 @@ void append_csv(std::string& out, std::span<const Column<Row>> columns, const Ro
     out.pop_back();
 }
 
-/// Appends a member of a JSON object for each column, with commas between them.
-template <class Row>
-void append_json_members(std::string& out, std::span<const Column<Row>> columns, const Row& row) {
-    for (const Column<Row>& column : columns) {
-        out.append("\"").append(column.name).append("\":");
-        column.value(row).append_json(out);
-        out += ',';
-    }
-    out.pop_back();
-}
-
 /// Returns the names of columns, with commas between them.
 template <class Row>
 std::string csv_names(std::span<const Column<Row>> columns) {
@@ -100,8 +89,5 @@ std::string csv_names(std::span<const Column<Row>> columns) {
 /// (system/plain_text.hpp), but for tabs, become \xNN. A text that a spreadsheet would take
 /// for a formula gets a `'` before it.
 std::string csv_text(std::string_view text);
-
-/// Appends `text` as a string of JSON, with its quotes, like dumped().
-void append_json_text(std::string& out, std::string_view text);
 
 }  // namespace fp32shim::cli

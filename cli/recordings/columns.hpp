@@ -1,11 +1,11 @@
-// Columns of a row for every format: keys in JSON, columns in CSV.
+// Columns of a row and of a process, for every format: keys in JSON, columns in CSV.
 #pragma once
 
 #include <span>
 #include <string>
 #include <string_view>
 
-#include "cli/recordings/field_value.hpp"
+#include "cli/output/field_value.hpp"
 #include "cli/recordings/merged_calls.hpp"
 
 namespace fp32shim::cli {
@@ -31,8 +31,12 @@ std::span<const RowColumn> decision_columns();
 /// Returns decision_columns(), then the columns of counts and times (docs/cli/report-json.md).
 std::span<const RowColumn> row_columns();
 
-/// Appends a row as JSON, each line but the first behind `indentation` blanks; -1: on one line. `begin`: members to
-/// put before the columns.
-void append_json(std::string& out, const MergedRow& row, int indentation, std::string_view begin = {});
+using ProcessColumn = Column<MergedProcess>;
+
+/// Returns the columns that tell processes apart, and their settings: each line of JSON lines has them.
+std::span<const ProcessColumn> process_columns();
+
+/// Returns further columns, which only an entry about the process itself has.
+std::span<const ProcessColumn> further_process_columns();
 
 }  // namespace fp32shim::cli

@@ -1,4 +1,4 @@
-#include "cli/recordings/field_value.hpp"
+#include "cli/output/field_value.hpp"
 
 #include <fmt/format.h>
 
@@ -39,7 +39,12 @@ void as_json(std::string& out, std::integral auto value) {
     const fmt::format_int digits(value);
     out.append(digits.data(), digits.size());
 }
-void as_json(std::string& out, std::string_view text) { append_json_text(out, text); }
+void as_json(std::string& out, std::string_view text) {
+    if (is_plain(text))
+        ((out += '"') += text) += '"';
+    else
+        out += dumped(Json(text), -1);
+}
 void as_json(std::string& out, FieldValue::Capability value) { out += '"' + text_of(value) + '"'; }
 void as_json(std::string& out, FieldValue::Time time) {
     out += '"';
@@ -83,13 +88,6 @@ std::string csv_text(std::string_view any_text) {
     std::string quoted = "\"";
     for (const char c : text) quoted.append(c == '"' ? 2 : 1, c);
     return quoted + '"';
-}
-
-void append_json_text(std::string& out, std::string_view text) {
-    if (is_plain(text))
-        ((out += '"') += text) += '"';
-    else
-        out += dumped(Json(text), -1);
 }
 
 void FieldValue::append_json(std::string& out) const {

@@ -1,9 +1,34 @@
-#include "cli/recordings/process_columns.hpp"
+#include "cli/recordings/columns.hpp"
 
 #include "policy/words.hpp"
 
 namespace fp32shim::cli {
 namespace {
+
+// Kinds of record/decision_fields.def. A negative size, an argument that a library refused, is null.
+FieldValue string(SharedText text, int = 0) { return FieldValue::text_or_null(text); }
+FieldValue code(SharedText text) { return FieldValue::text_or_null(text); }
+FieldValue letter(const char& c) { return c == 0 ? FieldValue() : FieldValue(std::string_view(&c, 1)); }
+FieldValue compute_capability(std::int32_t value) {
+    return value <= 0 ? FieldValue() : FieldValue(FieldValue::Capability{value});
+}
+FieldValue size(std::int64_t value) { return FieldValue::size_or_null(value); }
+FieldValue integer(std::optional<std::int64_t> value) { return value ? FieldValue(*value) : FieldValue(); }
+
+constexpr RowColumn decisions[] = {
+#define DECISION_FIELD(key, member, kind, ...) \
+    {#key, [](const MergedRow& row) { return row.is_overflow ? FieldValue() : kind(row.key); }},
+#define CALL_FIELD(...)
+#include "record/decision_fields.def"
+};
+
+constexpr RowColumn counts[] = {
+    {"sizes_folded", [](const MergedRow& row) { return FieldValue(row.is_folded); }},
+    {"flops", [](const MergedRow& row) { return row.flops < 0 ? FieldValue() : FieldValue(row.flops); }},
+    {"processes", [](const MergedRow& row) { return FieldValue(row.processes); }},
+};
+
+const auto of_rows = joined<MergedRow>({decisions, counts, counter_columns<MergedRow>});
 
 const record::ProcessFacts& facts_of(const MergedProcess& process) { return process.facts.process; }
 const record::StartEvent& start_of(const MergedProcess& process) { return process.facts.start; }
@@ -11,7 +36,7 @@ const record::StartEvent& start_of(const MergedProcess& process) { return proces
 /// Returns the word of an enumeration's value; null for a value of a newer version.
 FieldValue word(auto value) { return FieldValue::text_or_null(policy::to_string(value)); }
 
-constexpr ProcessColumn columns_of_processes[] = {
+constexpr ProcessColumn of_processes[] = {
     {"recording", [](const MergedProcess& process) { return FieldValue(std::string_view(process.path)); }},
     {"host", [](const MergedProcess& process) { return FieldValue::text_or_null(facts_of(process).host); }},
     {"job_id", [](const MergedProcess& process) { return FieldValue::text_or_null(facts_of(process).job_id); }},
@@ -31,7 +56,7 @@ constexpr ProcessColumn columns_of_processes[] = {
     {"cpu_mode", [](const MergedProcess& process) { return word(start_of(process).cpu_mode); }},
 };
 
-constexpr ProcessColumn further_columns[] = {
+constexpr ProcessColumn further_of_processes[] = {
     {"state", [](const MergedProcess& process) { return FieldValue(record::to_string(process.state)); }},
     {"forked_from",
      [](const MergedProcess& process) {
@@ -49,7 +74,9 @@ constexpr ProcessColumn further_columns[] = {
 
 }  // namespace
 
-std::span<const ProcessColumn> process_columns() { return columns_of_processes; }
-std::span<const ProcessColumn> further_process_columns() { return further_columns; }
+std::span<const RowColumn> decision_columns() { return decisions; }
+std::span<const RowColumn> row_columns() { return of_rows; }
+std::span<const ProcessColumn> process_columns() { return of_processes; }
+std::span<const ProcessColumn> further_process_columns() { return further_of_processes; }
 
 }  // namespace fp32shim::cli
