@@ -11,8 +11,8 @@
 #include "cli/binaries/recorded_file.hpp"
 #include "cli/output/json.hpp"
 #include "cli/output/moment.hpp"
-#include "policy/words.hpp"
 #include "policy/sha256.hpp"
+#include "policy/words.hpp"
 
 namespace fp32shim::cli {
 namespace {
