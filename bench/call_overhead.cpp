@@ -111,7 +111,7 @@ void compare(const char* name, int n, int rounds, Time time, Function direct_fun
                 n, n, median(direct_times), median(through_times), median(differences), rounds);
 }
 
-/// A call site: each number has a copy of this function, all at the same place of a page of their own.
+/// A call site: each number has a copy of this function, all at the same offset of a page of their own.
 template <int number>
 [[gnu::noinline, gnu::aligned(4096)]] void call_from(Fortran function, const Product& p) {
     __asm__ volatile("# call site %c0" : : "i"(number));  // so that the compiler keeps the copies apart
@@ -121,30 +121,30 @@ template <int number>
              const_cast<float*>(p.c.data()), &ld);
 }
 
-constexpr std::size_t place_count = 10;
-using Places = std::array<void (*)(Fortran, const Product&), place_count>;
+constexpr std::size_t site_count = 10;
+using Sites = std::array<void (*)(Fortran, const Product&), site_count>;
 template <int... numbers>
-constexpr Places places_of(std::integer_sequence<int, numbers...>) {
+constexpr Sites sites_of(std::integer_sequence<int, numbers...>) {
     return {&call_from<numbers>...};
 }
 
-double places_ns(const Places& places, Fortran function, const Product& product) {
+double sites_ns(const Sites& sites, Fortran function, const Product& product) {
     constexpr int rounds = 100'000;
     const double begin = thread_ns();
     for (int i = 0; i < rounds; ++i)
-        for (const auto place : places) place(function, product);
-    return (thread_ns() - begin) / (rounds * static_cast<double>(place_count));
+        for (const auto site : sites) site(function, product);
+    return (thread_ns() - begin) / (rounds * static_cast<double>(site_count));
 }
 
-void compare_places(int rounds, Fortran direct_function, Fortran through) {
+void compare_sites(int rounds, Fortran direct_function, Fortran through) {
     const Product product(0);
-    const Places ten = places_of(std::make_integer_sequence<int, place_count>{});
-    Places one;
+    const Sites ten = sites_of(std::make_integer_sequence<int, site_count>{});
+    Sites one;
     one.fill(ten[0]);
     std::vector<double> of_one, of_ten;
     for (int round = 0; round < rounds; ++round) {
-        of_one.push_back(places_ns(one, through, product) - places_ns(one, direct_function, product));
-        of_ten.push_back(places_ns(ten, through, product) - places_ns(ten, direct_function, product));
+        of_one.push_back(sites_ns(one, through, product) - sites_ns(one, direct_function, product));
+        of_ten.push_back(sites_ns(ten, through, product) - sites_ns(ten, direct_function, product));
     }
     std::printf("sgemm_       0x0x0  difference from one call site %+6.2f ns, from ten %+6.2f ns (medians of %d)\n",
                 median(of_one), median(of_ten), rounds);
@@ -229,7 +229,7 @@ int main(int count, char** arguments) {
         compare("sgemm_", n, rounds, fortran_ns, direct_fortran, &sgemm_);
         compare("cblas_sgemm", n, rounds, cblas_ns, direct_cblas, &cblas_sgemm);
     }
-    compare_places(rounds, direct_fortran, &sgemm_);
+    compare_sites(rounds, direct_fortran, &sgemm_);
     compare_threads("sgemm_", rounds, fortran_ns, direct_fortran, &sgemm_);
     compare_threads("cblas_sgemm", rounds, cblas_ns, direct_cblas, &cblas_sgemm);
     compare_scopes(rounds, &sgemm_);

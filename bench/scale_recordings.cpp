@@ -107,10 +107,10 @@ void make_some_of_many(const std::string& folder, long begin, long end, RowsOfEa
         for (long row = first; row < first + rows.count; ++row) call(*recording, *writer, row, false);
         for (int object = 0; object < 40; ++object) {
             const std::string path = "/usr/lib/x86_64-linux-gnu/libobject" + std::to_string(object) + ".so.1";
-            recording->objects()->note({path, {}, false});
+            recording->objects()->add({path, {}, false});
         }
-        recording->objects()->note_complete(1);
-        recording->note_exit();
+        recording->objects()->mark_complete(1);
+        recording->record_exit();
     }
 }
 

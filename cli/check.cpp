@@ -31,7 +31,7 @@ std::optional<uid_t> required_owner(const std::string& file) {
 }
 
 /// Returns warnings about a valid policy: rules that never decide, and settings that have no effect.
-std::vector<policy::Diagnostic> without_effect(const policy::Policy& policy, const std::string& file) {
+std::vector<policy::Diagnostic> warnings_about(const policy::Policy& policy, const std::string& file) {
     std::vector<policy::Diagnostic> warnings;
     for (const policy::ShadowedRule& shadowed : policy::shadowed_rules(policy.rules)) {
         const policy::Rule &rule = policy.rules[shadowed.rule], &by = policy.rules[shadowed.by];
@@ -47,7 +47,7 @@ std::vector<policy::Diagnostic> without_effect(const policy::Policy& policy, con
     return warnings;
 }
 
-Json json_of(const std::vector<policy::Diagnostic>& diagnostics) {
+Json to_json(const std::vector<policy::Diagnostic>& diagnostics) {
     Json list = Json::array();
     for (const auto& diagnostic : diagnostics) {
         list.push_back({{"where", diagnostic.where}, {"message", diagnostic.message}});
@@ -55,7 +55,7 @@ Json json_of(const std::vector<policy::Diagnostic>& diagnostics) {
     return list;
 }
 
-Json json_of(const std::string& file, const policy::Loaded& loaded) {
+Json to_json(const std::string& file, const policy::Loaded& loaded) {
     const bool is_valid = loaded.errors.empty();
     return {{"file", file},
             {"valid", is_valid},
@@ -64,8 +64,8 @@ Json json_of(const std::string& file, const policy::Loaded& loaded) {
             {"sha256", text_or_null(loaded.policy.sha256)},
             {"rules", is_valid ? Json(loaded.policy.rules.size()) : Json()},
             {"needs_scopes", is_valid ? Json(loaded.policy.looks_at_scopes()) : Json()},
-            {"errors", json_of(loaded.errors)},
-            {"warnings", json_of(loaded.warnings)}};
+            {"errors", to_json(loaded.errors)},
+            {"warnings", to_json(loaded.warnings)}};
 }
 
 void print_lines(const std::string& file, const policy::Loaded& loaded) {
@@ -96,10 +96,10 @@ int check(const CheckOptions& options) {
         } else if (!loaded.errors.empty()) {
             status = status == exit_code::usage ? status : exit_code::finding;
         } else {
-            loaded.warnings = without_effect(loaded.policy, file);
+            loaded.warnings = warnings_about(loaded.policy, file);
         }
         if (options.is_json) {
-            files.push_back(json_of(file, loaded));
+            files.push_back(to_json(file, loaded));
         } else {
             print_lines(file, loaded);
         }

@@ -35,7 +35,7 @@ const Function* find_product(const std::string& name) {
     return row >= 0 && functions[row].multiplies() ? &functions[row] : nullptr;
 }
 
-std::string problem_of_function(const std::string& name) {
+std::string problem_with_function(const std::string& name) {
     if (find_product(name) != nullptr) return {};
     std::string problem = "found " + policy::quoted(name);
     if (find_function(name.c_str()) >= 0) {
@@ -54,18 +54,18 @@ policy::Device device_of(const Function& function) {
 }
 
 /// Returns true if the arguments of a call tell the types of its operands, false if the function's name does.
-bool takes_any_dtype(const Function& function) {
+bool has_dtype_argument(const Function& function) {
     return function.product().road == Road::lt_matmul || function.positions().of(Role::a_type) >= 0;
 }
 
 /// Returns an error for a device or type that the function does not have; empty if there is no such error.
-std::string problem_of_call(const Function& function, const ExplainOptions& options) {
+std::string problem_with_call(const Function& function, const ExplainOptions& options) {
     const auto problem = [&](std::string_view option, const std::string& found, std::string_view allowed) {
         if (found.empty() || policy::equal_ignoring_case(found, allowed)) return std::string();
         return fmt::format("{}: found {}; allowed for {}: {}", option, policy::quoted(found), function.name, allowed);
     };
     std::string wrong = problem("--device", options.device, policy::to_string(device_of(function)));
-    if (!wrong.empty() || takes_any_dtype(function)) return wrong;
+    if (!wrong.empty() || has_dtype_argument(function)) return wrong;
     return problem("--dtype", options.dtype, policy::to_string(function.product().dtype));
 }
 
@@ -90,7 +90,7 @@ struct GivenText : policy::LineText {
     std::string_view text;
 };
 
-/// Returns a calling place as the shim would know it from its text.
+/// Returns a call site as the shim would know it from its text.
 policy::CallSite call_site_in(std::string_view text) {
     const std::size_t name = text.find('!');
     std::size_t end = std::min(text.rfind("+0x"), text.size());
@@ -127,7 +127,7 @@ std::string meaning_of(policy::Reason reason, const policy::MatmulCall& call) {
     if (reason == policy::Reason::compute_capability && call.compute_capability <= 0)
         return "no GPU was named, which counts as too old: --compute-capability";
     const std::string_view remedy = policy::remedy_of(reason);
-    return fmt::format("{}{}{}", policy::because(reason), remedy.empty() ? "" : "; ", remedy);
+    return fmt::format("{}{}{}", policy::reason_clause(reason), remedy.empty() ? "" : "; ", remedy);
 }
 
 std::string capability_text(const policy::MatmulCall& call) {
@@ -181,7 +181,7 @@ std::string verdict_text(const policy::RuleVerdict& verdict) {
 
 Json size_or_null(std::int64_t size) { return size < 0 ? Json() : Json(size); }
 
-Json json_of(const policy::MatmulCall& call) {
+Json to_json(const policy::MatmulCall& call) {
     Json lines = Json::array();
     const auto append = [](void* list, std::string_view line) {
         static_cast<Json*>(list)->push_back(text_or_null(line));
@@ -205,7 +205,7 @@ Json json_of(const policy::MatmulCall& call) {
             {"stack", lines}};
 }
 
-Json json_of(const std::vector<policy::ConditionVerdict>& conditions) {
+Json to_json(const std::vector<policy::ConditionVerdict>& conditions) {
     Json list = Json::array();
     for (const auto& condition : conditions) {
         list.push_back({{"key", condition.key},
@@ -225,7 +225,7 @@ struct Explanation {
     PlannedCall planned;
 };
 
-std::string json_of(const Explanation& e) {
+std::string to_json(const Explanation& e) {
     Json rules = Json::array();
     for (std::size_t i = 0; i < e.tried.size(); ++i) {
         const policy::Rule& rule = e.policy.rules[i];
@@ -233,8 +233,8 @@ std::string json_of(const Explanation& e) {
                          {"file", rule.file},
                          {"line", rule.line},
                          {"applies", e.tried[i].applies},
-                         {"when", json_of(e.tried[i].when)},
-                         {"unless", json_of(e.tried[i].unless)}});
+                         {"when", to_json(e.tried[i].when)},
+                         {"unless", to_json(e.tried[i].unless)}});
     }
     Json others = Json::array();
     for (const PlannedCall::Other& other : e.planned.others) {
@@ -244,7 +244,7 @@ std::string json_of(const Explanation& e) {
     }
     const std::int32_t rule = e.decision.rule;
     return json_text({{"schema", 1},
-                      {"call", json_of(e.call)},
+                      {"call", to_json(e.call)},
                       {"rules", rules},
                       {"requested", policy::to_string(e.decision.requested)},
                       {"source", policy::to_string(e.decision.source)},
@@ -314,7 +314,7 @@ std::string text_of(const Explanation& e) {
 
 int explain(const ExplainOptions& options) {
     const Function& function = *find_product(options.function);
-    if (const std::string problem = problem_of_call(function, options); !problem.empty()) {
+    if (const std::string problem = problem_with_call(function, options); !problem.empty()) {
         say("explain", problem);
         return exit_code::usage;
     }
@@ -357,11 +357,11 @@ int explain(const ExplainOptions& options) {
     }
     explanation.planned =
         plan_described_call(function, explanation.call, explanation.decision, explanation.policy, environment);
-    if (takes_any_dtype(function) && options.dtype.empty()) {
+    if (has_dtype_argument(function) && options.dtype.empty()) {
         explanation.planned.notes.emplace_back(
             "each call tells the types of its operands; assumed: float32 (--dtype)");
     }
-    print(options.is_json ? json_of(explanation) : text_of(explanation));
+    print(options.is_json ? to_json(explanation) : text_of(explanation));
     return exit_code::ok;
 }
 
@@ -375,7 +375,7 @@ Action define_explain(CLI::App& app) {
     };
     text("--function", options->function, "NAME", "Function that the program calls: cblas_sgemm, cublasSgemm_v2, ...")
         ->required()
-        ->check(problem_of_function);
+        ->check(problem_with_function);
     add_size(app, "--m", options->m, "Rows of C, as the library receives them");
     add_size(app, "--n", options->n, "Columns of C");
     add_size(app, "--k", options->k, "The summed dimension");

@@ -7,7 +7,7 @@
 
 #include "shim/blas/treat.hpp"
 #include "shim/cublas/api.hpp"
-#include "shim/cublas/make_plan.hpp"
+#include "shim/cublas/plan_request.hpp"
 
 namespace fp32shim::cli {
 namespace {
@@ -143,8 +143,8 @@ PlannedCall plan_on_cuda(const Function& function, const policy::MatmulCall& cal
     const std::vector<Unknown> unknowns = unknowns_of(function);
     const cublas::Request supposed = request_of(function, call, unknowns);
     const auto plan_of = [&](const cublas::Request& request) {
-        const cublas::Plan plan = make_plan(request, decision, policy.floor, environment, policy);
-        return multiplies(call) ? plan : plan_for_nothing(plan);
+        const cublas::Plan plan = plan_request(request, decision, policy.floor, environment, policy);
+        return multiplies(call) ? plan : plan_without_product(plan);
     };
     const cublas::Plan plan = plan_of(supposed);
     PlannedCall planned{.outcome = {plan.applied, plan.reason}, .words = words_of(plan)};

@@ -45,7 +45,7 @@ std::vector<std::string> with_program_marked(std::vector<std::string> words, std
 
 /// Corrects two readings of CLI11: it would split `[a,b]` into two words, and give an empty `--output=` the next word
 /// as its value.
-std::vector<std::string> with_words_kept(const CLI::App& app, const std::vector<std::string>& words) {
+std::vector<std::string> with_whole_words(const CLI::App& app, const std::vector<std::string>& words) {
     std::vector<std::string> kept;
     bool is_behind_options = false;
     for (const std::string& word : words) {
@@ -54,7 +54,7 @@ std::vector<std::string> with_words_kept(const CLI::App& app, const std::vector<
         if (!is_behind_options && word.starts_with("--") && word == name + '=' && takes_value(app, name))
             kept.insert(kept.end(), {name, ""});
         else
-            kept.push_back(as_whole(word));
+            kept.push_back(with_whole_mark(word));
     }
     return kept;
 }
@@ -75,7 +75,7 @@ std::string several_values(const CLI::Option& option) {
 
 /// Returns the message for an option with the wrong number of values: none, as the last word, or several; empty if
 /// there is no such option.
-std::string problem_of_number(const CLI::App& app, const std::string& last_word) {
+std::string message_for_value_count(const CLI::App& app, const std::string& last_word) {
     if (takes_value(app, last_word)) {
         const CLI::Option& option = *app.get_option_no_throw(last_word);
         return option.get_name() + ": found no value; allowed: " + allowed_values(option);
@@ -89,7 +89,7 @@ std::string problem_of_number(const CLI::App& app, const std::string& last_word)
 }
 
 /// Returns the message for two options that exclude each other; empty if there are none.
-std::string problem_of_company(const CLI::App& app) {
+std::string message_for_exclusion(const CLI::App& app) {
     for (const CLI::Option* option : app.get_options()) {
         if (option->count() == 0) continue;
         for (const CLI::Option* other : option->get_excludes())
@@ -110,7 +110,7 @@ bool is_truth_value(const CLI::Option& flag) {
 }
 
 /// Returns the message for a flag with a value; empty if there is none. CLI11 takes truth values, as in `--pin=true`.
-std::string problem_of_flag(const CLI::App& app) {
+std::string message_for_flag_value(const CLI::App& app) {
     for (const CLI::Option* option : app.get_options())
         if (option->get_items_expected_max() == 0 && option->count() > 0 && !is_truth_value(*option))
             return option->get_name() + ": found " + policy::quoted(option->results().back()) + "; allowed: no value";
@@ -118,10 +118,10 @@ std::string problem_of_flag(const CLI::App& app) {
 }
 
 /// Returns the message for the first word that no option took; empty if there is none.
-std::string problem_of_extras(const CLI::App& app) {
+std::string message_for_extra_word(const CLI::App& app) {
     std::vector<std::string> words = app.remaining();
     std::erase(words, "--");
-    const std::string unexpected = words.empty() ? "" : without_mark(words.front());
+    const std::string unexpected = words.empty() ? "" : without_whole_mark(words.front());
     if (unexpected.empty()) return {};
     if (!unexpected.starts_with('-')) return "did not expect the argument " + policy::quoted(unexpected);
     std::vector<std::string> names;
@@ -133,15 +133,15 @@ std::string problem_of_extras(const CLI::App& app) {
 
 /// Returns the message for an error that CLI11 found: the option, the value found, the values allowed. `last_word`:
 /// of the options; empty: a program follows them.
-std::string problem_of(const CLI::App& app, const CLI::ParseError& error, const std::string& last_word) {
-    std::string problem = problem_of_extras(app);
+std::string message_for_error(const CLI::App& app, const CLI::ParseError& error, const std::string& last_word) {
+    std::string problem = message_for_extra_word(app);
     if (problem.empty() && dynamic_cast<const CLI::ArgumentMismatch*>(&error) != nullptr)
-        problem = problem_of_number(app, last_word);
+        problem = message_for_value_count(app, last_word);
     if (problem.empty() && dynamic_cast<const CLI::ExcludesError*>(&error) != nullptr)
-        problem = problem_of_company(app);
+        problem = message_for_exclusion(app);
     // Options that take values never cause this error: their values are checked before.
     if (problem.empty() && dynamic_cast<const CLI::ConversionError*>(&error) != nullptr)
-        problem = problem_of_flag(app);
+        problem = message_for_flag_value(app);
     return problem.empty() ? error.what() : problem;
 }
 
@@ -175,7 +175,7 @@ int run_command(const Command& command, std::vector<std::string> words) {
     const std::size_t program = command.takes_program ? where_program_begins(app, words) : words.size();
     const std::string last_word = words.empty() || program < words.size() ? "" : words.back();
     if (program < words.size()) words = with_program_marked(std::move(words), program);
-    words = with_words_kept(app, words);
+    words = with_whole_words(app, words);
     std::reverse(words.begin(), words.end());  // CLI11 takes them from the end
     try {
         app.parse(words);
@@ -186,9 +186,10 @@ int run_command(const Command& command, std::vector<std::string> words) {
         print("fp32shim " FP32SHIM_VERSION "\n");
         return flushed(command, exit_code::ok);
     } catch (const CLI::ParseError& error) {
-        return report_usage(command, problem_of(app, error, last_word));
+        return report_usage(command, message_for_error(app, error, last_word));
     }
-    if (const std::string problem = problem_of_extras(app); !problem.empty()) return report_usage(command, problem);
+    if (const std::string problem = message_for_extra_word(app); !problem.empty())
+        return report_usage(command, problem);
     try {
         return flushed(command, defined.action());
     } catch (const std::exception& error) {

@@ -37,10 +37,10 @@ struct LiveOptions {
 constexpr std::string_view back_to_settings = "default";
 
 /// Prints a process's answer to a command, and returns the exit code. `done`: text for a change that succeeded.
-int told(std::string_view command, const record::CommandAnswer& answer, const std::string& process,
-         const std::string& done) {
+int print_answer(std::string_view command, const record::CommandAnswer& answer, const std::string& process,
+                 const std::string& done) {
     // Errors of the command itself name the process already.
-    const auto say_of_process = [&](const std::string& message) {
+    const auto print_for_process = [&](const std::string& message) {
         say(command, message.starts_with(process) ? message : fmt::format("{}: {}", process, message));
     };
     switch (answer.outcome) {
@@ -50,20 +50,20 @@ int told(std::string_view command, const record::CommandAnswer& answer, const st
                   "\n");
             return exit_code::ok;
         case record::CommandOutcome::refused:
-            say_of_process("refused: " + answer.message);
+            print_for_process("refused: " + answer.message);
             return exit_code::finding;
         case record::CommandOutcome::not_answered:
-            say_of_process(answer.message);
+            print_for_process(answer.message);
             return exit_code::inconclusive;
         case record::CommandOutcome::failed:
             break;
     }
-    say_of_process(answer.message);
+    print_for_process(answer.message);
     return exit_code::usage;
 }
 
 /// Returns the worse of two exit codes. From the worst: process not reached, refused, not answered yet, done.
-int worse(int one, int other) {
+int worse_exit_code(int one, int other) {
     for (const int code : {exit_code::usage, exit_code::finding, exit_code::inconclusive})
         if (one == code || other == code) return code;
     return exit_code::ok;
@@ -78,7 +78,7 @@ std::optional<uid_t> owner_of(std::int32_t pid) {
 bool is_own_process(std::int32_t pid) { return owner_of(pid) == geteuid(); }
 
 /// Returns a line such as `  process 4711 of alice: /usr/bin/python3.11`.
-std::string line_about(std::int32_t pid) {
+std::string process_line(std::int32_t pid) {
     const std::optional<uid_t> owner = owner_of(pid);
     const passwd* const user = owner ? getpwuid(*owner) : nullptr;
     const std::string name = user != nullptr ? user->pw_name : owner ? fmt::format("user {}", *owner) : "no user";
@@ -92,7 +92,7 @@ bool may_reach(std::string_view command, const std::vector<record::LiveRecording
     const auto others = std::ranges::count_if(recordings, std::not_fn(is_own));
     if (yes || others == 0) return true;
     std::string lines;
-    for (const record::LiveRecording& recording : recordings) lines += line_about(recording.pid);
+    for (const record::LiveRecording& recording : recordings) lines += process_line(recording.pid);
     std::cerr << lines;
     const std::string found = fmt::format("--all is {} here, {} of other users", recordings.size(), others);
     if (isatty(STDIN_FILENO) != 1 || isatty(STDERR_FILENO) != 1) {
@@ -149,8 +149,9 @@ int command_all(std::string_view command, const LiveOptions& options, const Send
     for (std::size_t i = 0; i < recordings.size(); ++i) {
         const bool is_done = answers[i].outcome == record::CommandOutcome::done;
         done += is_done ? 1 : 0;
-        status = worse(status, told(command, answers[i], fmt::format("process {}", recordings[i].pid),
-                                    is_done ? done_by(recordings[i]) : std::string()));
+        status =
+            worse_exit_code(status, print_answer(command, answers[i], fmt::format("process {}", recordings[i].pid),
+                                                 is_done ? done_by(recordings[i]) : std::string()));
     }
     const std::size_t named = options.all ? recordings.size() : options.pids.size();
     if (named > 1 || (options.all && named > 0))

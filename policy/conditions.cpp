@@ -10,7 +10,7 @@
 namespace fp32shim::policy {
 namespace {
 
-bool hold(const Conditions& conditions, const MatmulCall& call, const Process& process) {
+bool conditions_hold(const Conditions& conditions, const MatmulCall& call, const Process& process) {
     return judge_conditions(conditions, call, process,
                             [](std::string_view, const auto&, const auto&, bool holds) { return holds; });
 }
@@ -41,25 +41,25 @@ bool may_match(const Rule& rule, const SiteFacts& site, const Process& process) 
     return !always_excepted;
 }
 
-bool any_scope(const std::vector<std::string>& globs, std::string_view path) {
-    if (any_glob(globs, path)) return true;
+bool matches_scope(const std::vector<std::string>& globs, std::string_view path) {
+    if (matches_any_glob(globs, path)) return true;
     while (!path.empty()) {
         const std::size_t end = std::min(path.find('/'), path.size());
-        if (any_glob(globs, path.substr(0, end))) return true;
+        if (matches_any_glob(globs, path.substr(0, end))) return true;
         path.remove_prefix(std::min(end + 1, path.size()));
     }
     return false;
 }
 
-bool any_call_site(const std::vector<std::string>& globs, const CallSite* site) {
-    if (site == nullptr) return any_glob(globs, {});
-    return any_glob(globs, site->text) || any_glob(globs, site->function);
+bool matches_call_site(const std::vector<std::string>& globs, const CallSite* site) {
+    if (site == nullptr) return matches_any_glob(globs, {});
+    return matches_any_glob(globs, site->text) || matches_any_glob(globs, site->function);
 }
 
-bool any_line(const std::vector<std::string>& globs, const CallLines* lines) {
-    if (globs.empty() || lines == nullptr) return any_glob(globs, {});
+bool matches_line(const std::vector<std::string>& globs, const CallLines* lines) {
+    if (globs.empty() || lines == nullptr) return matches_any_glob(globs, {});
     const auto judge = [](void* context, std::string_view line) {
-        return any_glob(*static_cast<const std::vector<std::string>*>(context), line);
+        return matches_any_glob(*static_cast<const std::vector<std::string>*>(context), line);
     };
     return lines->any(*lines, judge, const_cast<std::vector<std::string>*>(&globs));
 }
@@ -73,11 +73,11 @@ std::string of_any_line(std::string_view where) {
     return std::string(where);
 }
 
-bool any_text(const Conditions& conditions, const MatmulCall& call) {
+bool matches_text(const Conditions& conditions, const MatmulCall& call) {
     if (conditions.text.empty()) return true;
     const auto text = call.text == nullptr ? std::nullopt : call.text->read_text(*call.text);
-    if (text) return any_glob(conditions.text, *text);
-    return conditions.where != conditions.where_of_any_line && any_glob(conditions.where, call.where);
+    if (text) return matches_any_glob(conditions.text, *text);
+    return conditions.where != conditions.where_of_any_line && matches_any_glob(conditions.where, call.where);
 }
 
 double smallest_dim(const MatmulCall& call) {
@@ -146,7 +146,8 @@ bool Policy::wants(Where source) const {
 }
 
 bool matches(const Rule& rule, const MatmulCall& call, const Process& process) {
-    return hold(rule.when, call, process) && (rule.unless.empty() || !hold(rule.unless, call, process));
+    return conditions_hold(rule.when, call, process) &&
+           (rule.unless.empty() || !conditions_hold(rule.unless, call, process));
 }
 
 }  // namespace fp32shim::policy

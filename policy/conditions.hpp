@@ -13,7 +13,7 @@ namespace fp32shim::policy {
 
 // An empty list asks for nothing and so matches everything.
 
-inline bool any_glob(const std::vector<std::string>& globs, std::string_view text) {
+inline bool matches_any_glob(const std::vector<std::string>& globs, std::string_view text) {
     return globs.empty() ||
            std::any_of(globs.begin(), globs.end(), [&](const auto& glob) { return glob_matches(glob, text); });
 }
@@ -24,7 +24,7 @@ bool any_of(const std::vector<T>& values, T value) {
 }
 
 /// Returns true if `ranges` is empty or one contains `size`. A negative size is unknown, and in no range.
-inline bool any_range(const std::vector<Range>& ranges, double size) {
+inline bool lies_in_any_range(const std::vector<Range>& ranges, double size) {
     return ranges.empty() || (size >= 0 && std::any_of(ranges.begin(), ranges.end(), [&](const Range& range) {
                                   return range.lowest <= size && size <= range.highest;
                               }));
@@ -32,22 +32,22 @@ inline bool any_range(const std::vector<Range>& ranges, double size) {
 
 /// Returns true if `globs` is empty, or one of them matches the whole `path` (`outer/inner`) or a label in it: so a
 /// condition on the scope `outer` also holds in scopes opened inside it.
-bool any_scope(const std::vector<std::string>& globs, std::string_view path);
+bool matches_scope(const std::vector<std::string>& globs, std::string_view path);
 
-/// Returns true if `globs` is empty, or one of them matches the calling place with its offset
-/// (`libphysics.so!solve+0x1c4`) or without (`libphysics.so!solve`). A place that is not known is an empty text.
-bool any_call_site(const std::vector<std::string>& globs, const CallSite* site);
+/// Returns true if `globs` is empty, or one of them matches the call site with its offset
+/// (`libphysics.so!solve+0x1c4`) or without (`libphysics.so!solve`). A call site that is not known is an empty text.
+bool matches_call_site(const std::vector<std::string>& globs, const CallSite* site);
 
 /// Returns true if `globs` is empty, or one of them matches one of the lines. Lines that are not known are an empty
 /// text.
-bool any_line(const std::vector<std::string>& globs, const CallLines* lines);
+bool matches_line(const std::vector<std::string>& globs, const CallLines* lines);
 
 /// Returns a glob of a line of Python without the line's number: `train.py:41 forward` becomes `train.py:* forward`.
 std::string of_any_line(std::string_view where);
 
 /// Returns true if `text` is not asked for, or the line's text matches one of its globs. Where the text cannot be
 /// read, the number of the line in `where` decides, if it is there.
-bool any_text(const Conditions& conditions, const MatmulCall& call);
+bool matches_text(const Conditions& conditions, const MatmulCall& call);
 
 /// smallest_dim() and largest_dim() return the smallest and the largest of m, n and k; -1: all are unknown.
 double smallest_dim(const MatmulCall& call);
@@ -65,12 +65,12 @@ inline double capability_of(const MatmulCall& call) {
 template <class Judge>
 bool judge_conditions(const Conditions& c, const MatmulCall& call, const Process& process, const Judge& judge) {
     const auto glob = [&](std::string_view key, const std::vector<std::string>& globs, std::string_view text) {
-        return judge(key, globs, text, any_glob(globs, text));
+        return judge(key, globs, text, matches_any_glob(globs, text));
     };
     const auto size = [&](std::string_view key, const std::vector<Range>& ranges, auto size_of) {
         if (ranges.empty()) return true;
         const double found = size_of();
-        return judge(key, ranges, found, any_range(ranges, found));
+        return judge(key, ranges, found, lies_in_any_range(ranges, found));
     };
     const auto dim = [&](std::string_view key, const std::vector<Range>& ranges, std::int64_t found) {
         return size(key, ranges, [found] { return static_cast<double>(found); });
@@ -84,11 +84,11 @@ bool judge_conditions(const Conditions& c, const MatmulCall& call, const Process
            size("flops", c.flops, [&] { return flops_of(call); }) &&
            dim("call_number", c.call_number, call.call_number) && glob("function", c.function, call.function) &&
            glob("caller", c.caller, call.caller) &&
-           judge("scope", c.scope, call.scope, any_scope(c.scope, call.scope)) &&
-           judge("where", c.where, call.where, any_glob(c.where_to_match(), call.where)) &&
-           judge("text", c.text, call.text, any_text(c, call)) &&
-           judge("call_site", c.call_site, call.call_site, any_call_site(c.call_site, call.call_site)) &&
-           judge("stack", c.stack, call.stack, any_line(c.stack, call.stack)) &&
+           judge("scope", c.scope, call.scope, matches_scope(c.scope, call.scope)) &&
+           judge("where", c.where, call.where, matches_any_glob(c.where_to_match(), call.where)) &&
+           judge("text", c.text, call.text, matches_text(c, call)) &&
+           judge("call_site", c.call_site, call.call_site, matches_call_site(c.call_site, call.call_site)) &&
+           judge("stack", c.stack, call.stack, matches_line(c.stack, call.stack)) &&
            glob("executable", c.executable, process.executable) && glob("host", c.host, process.host) &&
            glob("command", c.command, process.command);
 }

@@ -1,4 +1,5 @@
-// Three steps: who decides (choose), what the floor allows (clamp), what the device can do (on_cpu, on_cuda).
+// Three steps: who decides (choose), what the floor allows (clamp), what the device can do (decide_on_cpu,
+// decide_on_cuda).
 #include "policy/decide.hpp"
 
 #include <algorithm>
@@ -41,7 +42,7 @@ Precision resolve_automatic(const MatmulCall& call, const Policy& policy) {
 
 /// Returns the strictest floor that allows a precision. `native` passes every floor: on the CPU it is FP32; on CUDA
 /// it is the program's own request, which is not known here: a later step (the plan) compares it with the floor.
-Floor strictness_of(Precision precision, bool allow_bf16x9) {
+Floor floor_met_by_precision(Precision precision, bool allow_bf16x9) {
     const std::optional<Applied> format = format_of(precision);
     if (!format || (allow_bf16x9 && format == Applied::bf16x9)) return Floor::fp32;
     return floor_met_by(*format).value_or(Floor::fp32);
@@ -49,7 +50,7 @@ Floor strictness_of(Precision precision, bool allow_bf16x9) {
 
 /// Returns `wanted` if the floor allows it, else the least exact precision that the floor allows.
 Precision clamp(Precision wanted, Floor floor, bool allow_bf16x9) {
-    if (strictness_of(wanted, allow_bf16x9) >= floor) return wanted;
+    if (floor_met_by_precision(wanted, allow_bf16x9) >= floor) return wanted;
     if (floor <= Floor::bf16) return Precision::medium;
     if (floor == Floor::tf32) return Precision::high;
     return floor == Floor::bf16x9 && allow_bf16x9 ? Precision::bf16x9 : Precision::highest;
@@ -68,7 +69,7 @@ Precision precision_for(Applied format) {
     }
 }
 
-DeviceDecision on_cuda(Precision wanted, const MatmulCall& call, const Policy& policy) {
+DeviceDecision decide_on_cuda(Precision wanted, const MatmulCall& call, const Policy& policy) {
     const std::optional<Applied> format = format_of(wanted);
     if (!format) return {wanted, Reason::as_requested};
     const Applied nearest = nearest_on_gpu(*format);
@@ -83,15 +84,15 @@ DeviceDecision on_cuda(Precision wanted, const MatmulCall& call, const Policy& p
 }
 
 /// Returns what the CPU can run: `native`, which is FP32 there, for `highest` and every unavailable precision.
-DeviceDecision on_cpu(Precision wanted, CpuMode mode) {
+DeviceDecision decide_on_cpu(Precision wanted, CpuMode mode) {
     if (format_of(wanted).value_or(Applied::fp32) == Applied::fp32) return {Precision::native, Reason::as_requested};
     if (mode == CpuMode::emulate) return {wanted, Reason::as_requested};
     return {Precision::native, mode == CpuMode::off ? Reason::cpu_mode_off : Reason::cpu_accelerate_not_built};
 }
 
 template <class RuleAt>
-Decision decide_by(const MatmulCall& call, const Process& process, const Policy& policy, const Overrides& overrides,
-                   std::size_t rule_count, const RuleAt& rule_at) {
+Decision decide_by_rules(const MatmulCall& call, const Process& process, const Policy& policy,
+                         const Overrides& overrides, std::size_t rule_count, const RuleAt& rule_at) {
     // Settings are about float32 products. Narrower ones are counted and left as they are.
     if (call.dtype != Dtype::float32 && call.dtype != Dtype::complex64) return {.reason = Reason::observed};
 
@@ -100,7 +101,7 @@ Decision decide_by(const MatmulCall& call, const Process& process, const Policy&
         decision.requested == Precision::automatic ? resolve_automatic(call, policy) : decision.requested;
     const Precision allowed = clamp(wanted, std::max(policy.floor, overrides.floor), policy.allow_bf16x9);
     const DeviceDecision outcome =
-        call.device == Device::cuda ? on_cuda(allowed, call, policy) : on_cpu(allowed, policy.cpu_mode);
+        call.device == Device::cuda ? decide_on_cuda(allowed, call, policy) : decide_on_cpu(allowed, policy.cpu_mode);
 
     decision.precision = outcome.precision;
     if (decision.source == Source::guard_pin) {
@@ -125,12 +126,13 @@ Decision without_audits(Decision decision, const Policy& policy) {
 }
 
 Decision decide(const MatmulCall& call, const Process& process, const Policy& policy, const Overrides& overrides) {
-    return decide_by(call, process, policy, overrides, policy.rules.size(), [](std::size_t i) { return i; });
+    return decide_by_rules(call, process, policy, overrides, policy.rules.size(), [](std::size_t i) { return i; });
 }
 
 Decision decide(const MatmulCall& call, const Process& process, const Policy& policy, const Overrides& overrides,
                 std::span<const std::uint16_t> rules) {
-    return decide_by(call, process, policy, overrides, rules.size(), [rules](std::size_t i) { return rules[i]; });
+    return decide_by_rules(call, process, policy, overrides, rules.size(),
+                           [rules](std::size_t i) { return rules[i]; });
 }
 
 }  // namespace fp32shim::policy

@@ -23,11 +23,11 @@ std::string_view without_blanks(std::string_view text) {
 }
 
 /// Gives each word of a list to `take`, a function that returns a problem. Returns the first one.
-template <class Take>
-Problem for_each_word(std::string_view list, Take take) {
+template <class Handle>
+Problem for_each_word(std::string_view list, Handle handle) {
     for (std::string_view rest = list; !rest.empty();) {
         const std::size_t end = std::min(rest.find(','), rest.size());
-        if (Problem problem = take(without_blanks(rest.substr(0, end))); !problem.empty()) return problem;
+        if (Problem problem = handle(without_blanks(rest.substr(0, end))); !problem.empty()) return problem;
         rest.remove_prefix(std::min(end + 1, rest.size()));
     }
     return {};
@@ -35,43 +35,43 @@ Problem for_each_word(std::string_view list, Take take) {
 
 /// Sets `target` to the value that `text` names in the table `words`. Returns an error if it names none.
 template <class T>
-Problem take_word(std::string_view text, const auto& words, T& target) {
+Problem read_word(std::string_view text, const auto& words, T& target) {
     const auto value = parse_word(words, text);
     if (!value) return not_one_of(text, texts_of(words));
     target = *value;
     return {};
 }
 
-Problem take_precision(std::string_view text, FromEnvironment& result) {
+Problem read_precision(std::string_view text, FromEnvironment& result) {
     result.settings.default_precision = parse_word(default_precision_words, text);
     return result.settings.default_precision ? Problem() : not_a_default_precision(text);
 }
 
-Problem take_floor(std::string_view text, FromEnvironment& result) {
-    Problem problem = take_word(text, floor_words, result.settings.floor);
+Problem read_floor(std::string_view text, FromEnvironment& result) {
+    Problem problem = read_word(text, floor_words, result.settings.floor);
     result.floor_is_broken = !problem.empty();
     return problem;
 }
 
-Problem take_policy(std::string_view text, FromEnvironment& result) {
+Problem read_policy(std::string_view text, FromEnvironment& result) {
     result.policy_path = text;
     return {};
 }
 
-Problem take_log(std::string_view text, FromEnvironment& result) {
-    if (auto problem = problem_of_log_path(text)) return *std::move(problem);
+Problem read_log(std::string_view text, FromEnvironment& result) {
+    if (auto problem = problem_with_log_path(text)) return *std::move(problem);
     result.settings.log_path = text;
     return {};
 }
 
-Problem take_where(std::string_view text, FromEnvironment& result) {
+Problem read_where(std::string_view text, FromEnvironment& result) {
     WhereSet where;
-    Problem problem = problem_of_where(text, where);
+    Problem problem = parse_where(text, where);
     if (problem.empty()) result.settings.log_where = where;
     return problem;
 }
 
-Problem take_audit_word(std::string_view word, SettingsLayer& settings) {
+Problem read_audit_word(std::string_view word, SettingsLayer& settings) {
     if (const auto fraction = parse_fraction(word)) {
         settings.audit_sample = fraction;
     } else if (equal_ignoring_case(word, "fingerprint")) {
@@ -86,14 +86,14 @@ Problem take_audit_word(std::string_view word, SettingsLayer& settings) {
     return {};
 }
 
-Problem take_audit(std::string_view text, FromEnvironment& result) {
+Problem read_audit(std::string_view text, FromEnvironment& result) {
     SettingsLayer settings = result.settings;
-    Problem problem = for_each_word(text, [&](std::string_view word) { return take_audit_word(word, settings); });
+    Problem problem = for_each_word(text, [&](std::string_view word) { return read_audit_word(word, settings); });
     if (problem.empty()) result.settings = std::move(settings);
     return problem;
 }
 
-Problem take_disable(std::string_view text, FromEnvironment& result) {
+Problem read_disable(std::string_view text, FromEnvironment& result) {
     if (text != "0" && text != "1") return not_one_of(text, {"0", "1"});
     result.disabled = text == "1";
     return {};
@@ -101,23 +101,23 @@ Problem take_disable(std::string_view text, FromEnvironment& result) {
 
 struct Variable {
     std::string_view name;  ///< name without the prefix FP32_MATMUL_
-    Problem (*take)(std::string_view text, FromEnvironment& result);
+    Problem (*read)(std::string_view text, FromEnvironment& result);
 };
 
 constexpr Variable variables[] = {
-    {"PRECISION", take_precision},
-    {"FLOOR", take_floor},
-    {"POLICY", take_policy},
+    {"PRECISION", read_precision},
+    {"FLOOR", read_floor},
+    {"POLICY", read_policy},
     {"CPU",
-     [](std::string_view text, FromEnvironment& r) { return take_word(text, cpu_mode_words, r.settings.cpu_mode); }},
-    {"LOG", take_log},
+     [](std::string_view text, FromEnvironment& r) { return read_word(text, cpu_mode_words, r.settings.cpu_mode); }},
+    {"LOG", read_log},
     {"LOG_LEVEL", [](std::string_view text,
-                     FromEnvironment& r) { return take_word(text, log_level_words, r.settings.log_level); }},
-    {"WHERE", take_where},
-    {"AUDIT", take_audit},
+                     FromEnvironment& r) { return read_word(text, log_level_words, r.settings.log_level); }},
+    {"WHERE", read_where},
+    {"AUDIT", read_audit},
     {"ON_ERROR",
-     [](std::string_view text, FromEnvironment& r) { return take_word(text, on_error_words, r.on_error); }},
-    {"DISABLE", take_disable},
+     [](std::string_view text, FromEnvironment& r) { return read_word(text, on_error_words, r.on_error); }},
+    {"DISABLE", read_disable},
 };
 
 Diagnostic unknown_variable(std::string_view name) {
@@ -158,7 +158,7 @@ std::string add_where(std::string_view word, WhereSet& where) {
     return {};
 }
 
-std::string problem_of_where(std::string_view list, WhereSet& where) {
+std::string parse_where(std::string_view list, WhereSet& where) {
     return for_each_word(list, [&](std::string_view word) { return add_where(word, where); });
 }
 
@@ -180,7 +180,7 @@ FromEnvironment read_environment(const Environment& environment, std::vector<Dia
                                             [&](const Variable& candidate) { return candidate.name == name; });
         if (variable == std::end(variables)) {
             warnings.push_back(unknown_variable(name));
-        } else if (Problem problem = variable->take(value, result); !problem.empty()) {
+        } else if (Problem problem = variable->read(value, result); !problem.empty()) {
             errors.push_back({std::string(prefix) + std::string(name), std::move(problem)});
         }
     }

@@ -19,7 +19,7 @@ std::string number_text(double number, bool is_capability) {
     return text;
 }
 
-std::string asked_text(const Range& range, bool is_capability) {
+std::string condition_text(const Range& range, bool is_capability) {
     if (range.lowest == range.highest) return number_text(range.lowest, is_capability);
     std::string text;
     if (range.lowest > 0) text = ">=" + number_text(range.lowest, is_capability);
@@ -28,24 +28,24 @@ std::string asked_text(const Range& range, bool is_capability) {
     }
     return text.empty() ? ">=0" : text;
 }
-std::string asked_text(const std::string& glob, bool) { return quoted(glob); }
-std::string asked_text(Device device, bool) { return std::string(to_string(device)); }
-std::string asked_text(Dtype dtype, bool) { return std::string(to_string(dtype)); }
+std::string condition_text(const std::string& glob, bool) { return quoted(glob); }
+std::string condition_text(Device device, bool) { return std::string(to_string(device)); }
+std::string condition_text(Dtype dtype, bool) { return std::string(to_string(dtype)); }
 
-std::string found_text(double size, bool is_capability) {
+std::string call_text(double size, bool is_capability) {
     return size < 0 ? std::string(unknown_value) : number_text(size, is_capability);
 }
-std::string found_text(std::string_view text, bool) {
+std::string call_text(std::string_view text, bool) {
     return text.empty() ? std::string(unknown_value) : quoted(text);
 }
-std::string found_text(const CallSite* site, bool) {
+std::string call_text(const CallSite* site, bool) {
     return site == nullptr ? std::string(unknown_value) : quoted(site->text);
 }
-std::string found_text(const LineText* line, bool) {
+std::string call_text(const LineText* line, bool) {
     const auto text = line == nullptr ? std::nullopt : line->read_text(*line);
     return text ? quoted(*text) : std::string(unknown_value);
 }
-std::string found_text(const CallLines* lines, bool) {
+std::string call_text(const CallLines* lines, bool) {
     std::string text;
     const auto append = [](void* context, std::string_view line) {
         auto& all = *static_cast<std::string*>(context);
@@ -55,8 +55,8 @@ std::string found_text(const CallLines* lines, bool) {
     if (lines != nullptr) lines->any(*lines, append, &text);
     return text.empty() ? std::string(unknown_value) : text;
 }
-std::string found_text(Device device, bool) { return std::string(to_string(device)); }
-std::string found_text(Dtype dtype, bool) { return std::string(to_string(dtype)); }
+std::string call_text(Device device, bool) { return std::string(to_string(device)); }
+std::string call_text(Dtype dtype, bool) { return std::string(to_string(dtype)); }
 
 std::vector<ConditionVerdict> explain(const Conditions& conditions, const MatmulCall& call, const Process& process) {
     std::vector<ConditionVerdict> verdicts;
@@ -66,9 +66,9 @@ std::vector<ConditionVerdict> explain(const Conditions& conditions, const Matmul
             const bool is_capability = key == "compute_capability";
             std::string asked;
             for (const auto& value : list) {
-                (asked += asked.empty() ? "" : " or ") += asked_text(value, is_capability);
+                (asked += asked.empty() ? "" : " or ") += condition_text(value, is_capability);
             }
-            std::string present = found_text(found, is_capability);
+            std::string present = call_text(found, is_capability);
             const bool has_none = (key == "scope" && call.scope.empty()) || (key == "where" && call.where.empty()) ||
                                   (key == "call_site" && call.call_site == nullptr) ||
                                   (key == "stack" && call.stack == nullptr) ||

@@ -47,7 +47,7 @@ bool begins_with(std::string_view text, const Piece& piece) {
 }
 
 /// Returns a mask: bit i, i < 8, is set if text[i] is `c`. `eight_times_c` has `c` in each of its 8 bytes.
-std::uint64_t places_of_8(const char* text, std::uint64_t eight_times_c) {
+std::uint64_t matches_in_8_bytes(const char* text, std::uint64_t eight_times_c) {
     constexpr std::uint64_t low_bits = 0x7f7f'7f7f'7f7f'7f7f;
     std::uint64_t bytes = 0;
     std::memcpy(&bytes, text, sizeof bytes);
@@ -58,20 +58,20 @@ std::uint64_t places_of_8(const char* text, std::uint64_t eight_times_c) {
 static_assert(std::endian::native == std::endian::little);
 
 /// Returns a mask: bit i, i < 64, is set if it is set in `asked` and `element` matches text[i].
-std::uint64_t places_of(const GlobElement& element, std::string_view text, std::uint64_t asked) {
-    std::uint64_t places = 0;
+std::uint64_t matches_of(const GlobElement& element, std::string_view text, std::uint64_t asked) {
+    std::uint64_t matches = 0;
     if (element.kind == GlobElement::Kind::any) return asked;
     if (element.kind == GlobElement::Kind::literal && text.size() >= 64) {
         const std::uint64_t eight_times = 0x0101'0101'0101'0101 * static_cast<unsigned char>(element.text[0]);
-        for (std::size_t i = 0; i < 64; i += 8) places |= places_of_8(text.data() + i, eight_times) << i;
-        return places & asked;
+        for (std::size_t i = 0; i < 64; i += 8) matches |= matches_in_8_bytes(text.data() + i, eight_times) << i;
+        return matches & asked;
     }
     const GlobElement::Members members(element);
     for (std::uint64_t left = asked; left != 0; left &= left - 1) {
-        const int place = std::countr_zero(left);
-        if (members.contain(text[static_cast<std::size_t>(place)])) places |= std::uint64_t{1} << place;
+        const int index = std::countr_zero(left);
+        if (members.contain(text[static_cast<std::size_t>(index)])) matches |= std::uint64_t{1} << index;
     }
-    return places;
+    return matches;
 }
 
 /// Returns the first offset in `text` at which `piece` matches; `none` if there is none.
@@ -81,13 +81,13 @@ std::size_t find(std::string_view text, const Piece& piece) {
         const void* found = memmem(text.data(), text.size(), piece.pattern.data(), piece.pattern.size());
         return found == nullptr ? none : static_cast<std::size_t>(static_cast<const char*>(found) - text.data());
     }
-    const std::size_t places = text.size() - piece.length + 1;
-    for (std::size_t begin = 0; begin < places; begin += 64) {
-        std::uint64_t alive = ~std::uint64_t{0} >> (64 - std::min<std::size_t>(64, places - begin));
+    const std::size_t candidates = text.size() - piece.length + 1;
+    for (std::size_t begin = 0; begin < candidates; begin += 64) {
+        std::uint64_t alive = ~std::uint64_t{0} >> (64 - std::min<std::size_t>(64, candidates - begin));
         std::size_t at = 0;
         for (std::size_t i = begin; at < piece.pattern.size() && alive != 0; ++i) {
             const GlobElement element = glob_element(piece.pattern, at);
-            alive &= places_of(element, text.substr(i), alive);
+            alive &= matches_of(element, text.substr(i), alive);
             at += element.text.size();
         }
         if (alive != 0) return begin + static_cast<std::size_t>(std::countr_zero(alive));

@@ -14,7 +14,7 @@ enum class Dtype : std::uint8_t { float32, complex64, float16, bfloat16, float8 
 std::string_view to_string(Device device);
 std::string_view to_string(Dtype dtype);
 
-/// Calling place of a product in a program or library, in words.
+/// Call site of a product in a program or library, in words.
 struct CallSite {
     std::string_view text;      ///< `libphysics.so!solve+0x1c4`; without a known function `libphysics.so+0x31c4`
     std::string_view function;  ///< begin of `text` that names object and function: `libphysics.so!solve`
@@ -49,8 +49,8 @@ struct MatmulCall {
     std::int64_t n = -1;
     std::int64_t k = -1;
     std::int64_t batch = 1;  ///< batch_count; 1 for a single product
-    /// Number of the call, from 1, among those of the process with the same function, sizes, scope and place; -1: not
-    /// known, or no rule asks for it.
+    /// Number of the call, from 1, among those of the process with the same function, sizes, scope and location; -1:
+    /// not known, or no rule asks for it.
     std::int64_t call_number = -1;
     /// Line of the program that asked for the product: `train.py:41 Model.forward`; empty if it is not known.
     std::string_view where = {};

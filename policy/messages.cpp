@@ -110,7 +110,7 @@ std::string not_a_default_precision(std::string_view found) {
     return "found " + quoted(found) + "; allowed: " + joined(allowed) + "; " + name + " is for rules only";
 }
 
-std::optional<std::string> problem_of_log_path(std::string_view path) {
+std::optional<std::string> problem_with_log_path(std::string_view path) {
     for (std::size_t i = path.find('%'); i != std::string_view::npos; i = path.find('%', i + 2)) {
         const std::string_view placeholder = path.substr(i, 2);
         if (placeholder.size() == 2 && std::string_view("phrjt%").find(placeholder[1]) != std::string_view::npos)

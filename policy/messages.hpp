@@ -70,6 +70,6 @@ std::string not_a_default_precision(std::string_view found);
 
 /// Returns the error in the name of a log, if any. Valid are `stderr`, and names that end in `.jsonl` or `.fp32rec`,
 /// with the placeholders %p %h %r %j %t.
-std::optional<std::string> problem_of_log_path(std::string_view path);
+std::optional<std::string> problem_with_log_path(std::string_view path);
 
 }  // namespace fp32shim::policy

@@ -79,14 +79,14 @@ struct Rule {
 enum class OnError : std::uint8_t { continue_untouched, highest, abort };
 enum class LogLevel : std::uint8_t { unset, summary, calls };
 enum class OnFull : std::uint8_t { drop, overwrite };
-/// Sources from which the place of a call in its program is told; bits of a WhereSet.
+/// Sources from which the location of a call in its program is told; bits of a WhereSet.
 enum class Where : std::uint8_t {
     none = 0,
     python = 1,     ///< the thread's stack of Python functions
     nvtx = 2,       ///< ranges that the program marks for NVIDIA's profilers, as scopes
     itt = 4,        ///< tasks that the program marks for Intel's profilers, as scopes
     torch = 8,      ///< modules of PyTorch, as scopes
-    native = 16,    ///< the calling place in a compiled program or library
+    native = 16,    ///< the call site in a compiled program or library
     automatic = 31  ///< `auto`: all that the program has
 };
 
@@ -96,7 +96,7 @@ inline constexpr std::uint8_t most_native_frames = 64;
 /// A set of sources: the sum of their bits.
 struct WhereSet {
     std::uint8_t bits = 0;
-    std::uint8_t native_frames = 0;  ///< number of native callers to read, from 2 on; 0: the calling place only
+    std::uint8_t native_frames = 0;  ///< number of native callers to read, from 2 on; 0: the call site only
 
     bool has(Where source) const { return (bits & static_cast<std::uint8_t>(source)) != 0; }
     bool operator==(const WhereSet&) const = default;
@@ -145,7 +145,7 @@ struct Policy {
     std::uint64_t log_max_size = 1ULL << 30;  ///< largest size of a recording, in bytes
     OnFull log_on_full = OnFull::drop;
     std::uint32_t log_mode = 0600;  ///< permission bits of the log; only its owner may write
-    WhereSet log_where;             ///< sources of a call's place in its program
+    WhereSet log_where;             ///< sources of a call's location in its program
     std::string log_group;          ///< group of the log; empty: the process's own
 
     double audit_sample = 0;       ///< fraction of calls to audit, 0 to 1
@@ -176,7 +176,7 @@ struct Policy {
     bool looks_at_text() const;
     /// Returns true if a rule depends on the number of a call.
     bool looks_at_call_numbers() const;
-    /// Returns true if a rule depends on the calling place in a program or library.
+    /// Returns true if a rule depends on the call site in a program or library.
     bool looks_at_call_sites() const;
     /// Returns true if a rule has a tolerance, which only audits can judge.
     bool has_tolerances() const;

@@ -86,7 +86,7 @@ std::string_view to_string(CpuMode mode) { return name_of(cpu_mode_words, mode);
 std::string_view to_string(Tf32Rounding rounding) { return name_of(tf32_rounding_words, rounding); }
 std::string_view to_string(Source source) { return name_of(source_words, source); }
 std::string_view to_string(Reason reason) { return words_of(reason).code; }
-std::string_view because(Reason reason) { return words_of(reason).because; }
+std::string_view reason_clause(Reason reason) { return words_of(reason).because; }
 std::string_view remedy_of(Reason reason) { return words_of(reason).remedy; }
 
 bool is_reason_of_cpu(std::string_view code) {

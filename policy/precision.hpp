@@ -116,7 +116,7 @@ std::string_view to_string(Tf32Rounding rounding);
 std::string_view to_string(Source source);
 std::string_view to_string(Reason reason);
 /// Returns the reason as a clause that follows "because"; empty for a reason that only a newer version has.
-std::string_view because(Reason reason);
+std::string_view reason_clause(Reason reason);
 /// Returns advice to a user whose call did not run as asked, for this reason; empty if there is none to give.
 std::string_view remedy_of(Reason reason);
 /// Returns true if `code` is the text of a reason that only products on a CPU can have.

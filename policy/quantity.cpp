@@ -66,17 +66,17 @@ struct Term {
 };
 
 /// Removes the first term from `text`. Spaces separate terms, and may follow an operator.
-Term take_term(std::string_view& text) {
-    const auto take = [&](std::size_t length) {
+Term parse_term(std::string_view& text) {
+    const auto remove_prefix = [&](std::size_t length) {
         const std::string_view taken = text.substr(0, length);
         text.remove_prefix(taken.size());
         return taken;
     };
-    const auto skip_spaces = [&] { take(std::min(text.find_first_not_of(' '), text.size())); };
+    const auto skip_spaces = [&] { remove_prefix(std::min(text.find_first_not_of(' '), text.size())); };
     skip_spaces();
-    const auto operation = take(std::min(text.find_first_not_of(operator_characters), text.size()));
+    const auto operation = remove_prefix(std::min(text.find_first_not_of(operator_characters), text.size()));
     skip_spaces();
-    const auto operand = take(std::min(text.find_first_of(" <>="), text.size()));
+    const auto operand = remove_prefix(std::min(text.find_first_of(" <>="), text.size()));
     skip_spaces();
     return {operation, operand};
 }
@@ -106,7 +106,7 @@ std::optional<Version> parse_version(std::string_view text) {
 std::optional<Range> parse_range(std::string_view text, Quantity quantity) {
     Range range = {0, std::numeric_limits<double>::infinity()};
     do {
-        const auto [operation, operand] = take_term(text);
+        const auto [operation, operand] = parse_term(text);
         const auto comparison = parse_word(comparisons, operation);
         const auto number = parse_operand(operand, quantity);
         if (!number || !comparison) return std::nullopt;
@@ -147,7 +147,7 @@ std::optional<bool> version_satisfies(std::string_view version, std::string_view
     if (!present) return std::nullopt;
     bool satisfied = true;
     do {
-        const auto [operation, operand] = take_term(constraint);
+        const auto [operation, operand] = parse_term(constraint);
         const auto comparison = parse_word(comparisons, operation);
         const auto bound = parse_version(operand);
         if (!bound || !comparison || operation.empty()) return std::nullopt;

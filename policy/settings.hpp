@@ -59,7 +59,7 @@ std::string add_where(std::string_view word, WhereSet& where);
 
 /// Reads a list such as `python,nvtx` into `where`. Returns an error message for an unknown word; empty: there is
 /// none.
-std::string problem_of_where(std::string_view list, WhereSet& where);
+std::string parse_where(std::string_view list, WhereSet& where);
 
 /// Joins up to three sources; nullptr for one that is absent or broken. The environment's settings override the
 /// user's, which override the site's. The user's rules come before the site's. The strictest floor holds.

@@ -12,7 +12,7 @@ namespace {
 /// further rule is found to be shadowed.
 class Budget {
   public:
-    bool spend(std::size_t count) {
+    bool spend_steps(std::size_t count) {
         const bool is_enough = count <= left_;
         left_ -= is_enough ? count : left_;
         return is_enough;
@@ -26,7 +26,7 @@ class Budget {
 template <class T, class Covers>
 bool covers_list(const std::vector<T>& broad, const std::vector<T>& narrow, Budget& budget, const Covers& covers) {
     if (broad.empty()) return true;
-    if (narrow.empty() || !budget.spend(broad.size() * narrow.size())) return false;
+    if (narrow.empty() || !budget.spend_steps(broad.size() * narrow.size())) return false;
     return std::all_of(narrow.begin(), narrow.end(), [&](const T& one) {
         return std::any_of(broad.begin(), broad.end(), [&](const T& other) { return covers(other, one); });
     });
@@ -34,7 +34,7 @@ bool covers_list(const std::vector<T>& broad, const std::vector<T>& narrow, Budg
 
 bool covers_globs(const std::vector<std::string>& broad, const std::vector<std::string>& narrow, Budget& budget) {
     return covers_list(broad, narrow, budget, [&](const std::string& one, const std::string& other) {
-        return one == other || (budget.spend(one.size() * other.size() / 64) && glob_covers(one, other));
+        return one == other || (budget.spend_steps(one.size() * other.size() / 64) && glob_covers(one, other));
     });
 }
 
@@ -70,8 +70,8 @@ bool covers(const Conditions& broad, const Conditions& narrow, Budget& budget) {
 
 /// Returns true if no value satisfies both lists. An empty list allows all values.
 template <class T, class Meets>
-bool exclude(const std::vector<T>& one, const std::vector<T>& other, Budget& budget, const Meets& meets) {
-    if (one.empty() || other.empty() || !budget.spend(one.size() * other.size())) return false;
+bool are_disjoint(const std::vector<T>& one, const std::vector<T>& other, Budget& budget, const Meets& meets) {
+    if (one.empty() || other.empty() || !budget.spend_steps(one.size() * other.size())) return false;
     return std::none_of(one.begin(), one.end(), [&](const T& value) {
         return std::any_of(other.begin(), other.end(), [&](const T& another) { return meets(value, another); });
     });
@@ -86,8 +86,9 @@ bool exclude_each_other(const Conditions& one, const Conditions& other, Budget& 
     for (const auto key :
          {&Conditions::compute_capability, &Conditions::m, &Conditions::n, &Conditions::k, &Conditions::batch,
           &Conditions::min_dim, &Conditions::max_dim, &Conditions::flops, &Conditions::call_number})
-        if (exclude(one.*key, other.*key, budget, overlap)) return true;
-    return exclude(devices_of(one), devices_of(other), budget, same) || exclude(one.dtype, other.dtype, budget, same);
+        if (are_disjoint(one.*key, other.*key, budget, overlap)) return true;
+    return are_disjoint(devices_of(one), devices_of(other), budget, same) ||
+           are_disjoint(one.dtype, other.dtype, budget, same);
 }
 
 /// Returns true if `earlier` applies to every call to which `later` applies.

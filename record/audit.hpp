@@ -15,7 +15,7 @@ inline constexpr std::uint8_t audit_bad_result = 2;   ///< a result got NaN or i
 inline constexpr std::uint8_t audit_skipped = 4;      ///< it could not be made: no memory, or no such format
 inline constexpr std::uint8_t audit_beyond = 8;       ///< the error is beyond the tolerance
 /// No audit, but the first product of its process that made NaN or infinity of finite operands. Has the formats that
-/// ran, the place of such an element, and the exponents of A and B; no errors.
+/// ran, the row and column of such an element, and the exponents of A and B; no errors.
 inline constexpr std::uint8_t audit_nonfinite = 16;
 inline constexpr std::uint8_t audit_nan = 32;  ///< with audit_nonfinite: the element is NaN, else infinite
 

@@ -54,12 +54,12 @@ struct StartEvent {
     policy::CpuMode cpu_mode = policy::CpuMode::off;
     policy::Tf32Rounding tf32_rounding = policy::Tf32Rounding::away;
     policy::LogLevel log_level = policy::LogLevel::calls;
-    policy::WhereSet where;               ///< sources of a call's place in its program
+    policy::WhereSet where;               ///< sources of a call's location in its program
     std::span<const policy::Rule> rules;  ///< the rules in force; never destroyed
 };
 StartEvent make_start_event(std::string_view version, const policy::Policy& policy);
 
-/// One level of the call path of a product: a line of a Python function, or a place in a program or library.
+/// One level of the call path of a product: a line of a Python function, or a location in a program or library.
 struct StackFrame {
     std::string_view file;      ///< path of the source file, or of the loaded program or library
     std::string_view function;  ///< Python: qualified name, before 3.11 the bare name; else empty
@@ -68,7 +68,7 @@ struct StackFrame {
 };
 
 /// Returns a line of Python in words, `train.py:41 Model.forward`; of a remark on a path, the remark. Long names
-/// are cut and end in `…`. A place in compiled code has no such words: the result is empty. The result lies in
+/// are cut and end in `…`. A location in compiled code has no such words: the result is empty. The result lies in
 /// `buffer`.
 std::string_view line_in_words(const StackFrame& frame, std::span<char, 512> buffer);
 
@@ -76,8 +76,8 @@ std::string_view line_in_words(const StackFrame& frame, std::span<char, 512> buf
 /// their texts are valid until the next is asked for.
 struct Stack {
     std::size_t size = 0;
-    /// Reads the frame at a place below `size`. Returns false for a frame that is to be left out.
-    bool (*read)(const Stack& stack, std::size_t place, StackFrame& frame) = nullptr;
+    /// Reads the frame with an index below `size`. Returns false for a frame that is to be left out.
+    bool (*read)(const Stack& stack, std::size_t index, StackFrame& frame) = nullptr;
 };
 
 /// One call and the decision on it (decision_fields.def lists the fields). Does not own its texts.

@@ -40,7 +40,7 @@ bool may_gain_rights(const char* path) {
 }
 
 /// Returns the reason why the loader would ignore LD_PRELOAD for the file (AT_SECURE); `seen` if there is none.
-WhyUnseen rights_of(const char* path, const struct stat& status) {
+WhyUnseen judge_privileges(const char* path, const struct stat& status) {
     const auto user = static_cast<uid_t>(raw::syscall6(SYS_geteuid));
     const auto group = static_cast<gid_t>(raw::syscall6(SYS_getegid));
     const bool changes_user = (status.st_mode & S_ISUID) != 0 && status.st_uid != user;
@@ -58,7 +58,7 @@ bool is_loader(const char* path) {
     return name.starts_with("ld") && name.find(".so") != std::string_view::npos;
 }
 
-WhyUnseen look_at_elf(const system::RawFile& file, const char* path, const char* head, std::size_t size) {
+WhyUnseen inspect_elf(const system::RawFile& file, const char* path, const char* head, std::size_t size) {
     Elf64_Ehdr header;
     if (size < sizeof header) return WhyUnseen::seen;  // cannot be started
     std::memcpy(&header, head, sizeof header);
@@ -101,11 +101,11 @@ InspectedProgram inspect_program(const char* path, std::span<char, program_head_
             continue;
         }
         look.can_start = true;
-        look.why = rights_of(path, status);
+        look.why = judge_privileges(path, status);
         if (look.why != WhyUnseen::seen) return look;
         if (!file.is_open()) look.why = WhyUnseen::not_readable;
         if (size >= SELFMAG && std::memcmp(head, ELFMAG, SELFMAG) == 0)
-            look.why = look_at_elf(file, path, head, size);
+            look.why = inspect_elf(file, path, head, size);
         return look;
     }
     return look;

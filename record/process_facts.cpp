@@ -33,7 +33,7 @@ std::string read_command() {
     char chunk[512];
     for (;;) {
         const long size =
-            system::raw::uninterrupted([&] { return system::raw::read(descriptor, chunk, sizeof chunk); });
+            system::raw::retry_if_interrupted([&] { return system::raw::read(descriptor, chunk, sizeof chunk); });
         if (size <= 0) break;
         command.append(chunk, static_cast<std::size_t>(size));
     }

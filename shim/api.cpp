@@ -8,7 +8,7 @@
 #include "fp32shim/fp32shim.h"
 #include "policy/decide.hpp"
 #include "policy/words.hpp"
-#include "shim/decision/decide.hpp"
+#include "shim/decision/decide_call.hpp"
 #include "shim/settings/settings.hpp"
 #include "shim/thread/thread_context.hpp"
 
@@ -47,7 +47,7 @@ std::optional<Precision> precision_of(const char* text) {
 }
 
 /// Copies `text` and a '\0'. Returns false if they do not fit; true for a null `buffer` of size 0: no copy is wanted.
-bool give(std::string_view text, char* buffer, std::size_t size) {
+bool copy_out(std::string_view text, char* buffer, std::size_t size) {
     if (buffer == nullptr) return size == 0;
     if (text.size() >= size) return false;
     std::memcpy(buffer, text.data(), text.size());
@@ -85,7 +85,7 @@ int push(const char* label, const char* precision, const char* floor) {
     if (label != nullptr) wanted.label = label;
     ThreadContext* context = thread_context();
     if (context == nullptr || !context->scopes.push(wanted)) return FP32SHIM_SCOPE_DEPTH;
-    note_scope(precision == nullptr && floor == nullptr ? ScopesSeen::labels : ScopesSeen::precisions);
+    on_scope_opened(precision == nullptr && floor == nullptr ? ScopesSeen::labels : ScopesSeen::precisions);
     return FP32SHIM_OK;
 }
 
@@ -115,7 +115,7 @@ int fp32shim_set_precision(const char* precision) {
     std::optional<Precision> wanted;
     if (precision != nullptr && !(wanted = precision_of(precision))) return FP32SHIM_INVALID_ARGUMENT;
     if (!set_process_precision(wanted)) return FP32SHIM_OK;
-    if (record::RecordingChanges* changes = recorded_changes()) changes->note_precision(wanted);
+    if (record::RecordingChanges* changes = recorded_changes()) changes->record_precision_change(wanted);
     return FP32SHIM_OK;
 }
 
@@ -125,8 +125,8 @@ int fp32shim_get_precision(char* precision, size_t precision_size, char* source,
     clear(source, source_size);
     if (!is_active()) return FP32SHIM_NOT_ACTIVE;
     const Setting setting = setting_in_force();
-    if (give(policy::to_string(setting.precision), precision, precision_size) &&
-        give(policy::to_string(setting.source), source, source_size))
+    if (copy_out(policy::to_string(setting.precision), precision, precision_size) &&
+        copy_out(policy::to_string(setting.source), source, source_size))
         return FP32SHIM_OK;
     clear(precision, precision_size);
     clear(source, source_size);
@@ -139,7 +139,7 @@ int fp32shim_set_floor(const char* floor) {
     const std::optional<Floor> wanted = floor == nullptr ? std::nullopt : policy::parse_floor(floor);
     if (!wanted) return FP32SHIM_INVALID_ARGUMENT;
     if (!raise_process_floor(*wanted)) return FP32SHIM_OK;
-    if (record::RecordingChanges* changes = recorded_changes()) changes->note_floor(*wanted);
+    if (record::RecordingChanges* changes = recorded_changes()) changes->record_floor_change(*wanted);
     return FP32SHIM_OK;
 }
 
@@ -148,7 +148,8 @@ int fp32shim_get_floor(char* floor, size_t size) {
     clear(floor, size);
     if (!is_active()) return FP32SHIM_NOT_ACTIVE;
     if (floor == nullptr) return FP32SHIM_INVALID_ARGUMENT;
-    return give(policy::to_string(floor_in_force(settings())), floor, size) ? FP32SHIM_OK : FP32SHIM_INVALID_ARGUMENT;
+    return copy_out(policy::to_string(floor_in_force(settings())), floor, size) ? FP32SHIM_OK
+                                                                                : FP32SHIM_INVALID_ARGUMENT;
 }
 
 int fp32shim_push_scope(const char* label, const char* precision, const char* floor) {
@@ -175,6 +176,7 @@ int fp32shim_reload_policy(void) {
     const ErrnoKeeper keep;
     if (!is_active()) return FP32SHIM_NOT_ACTIVE;
     if (!reload_settings()) return FP32SHIM_POLICY_ERROR;
-    if (record::RecordingChanges* changes = recorded_changes()) changes->note_reload(policy_facts(settings().policy));
+    if (record::RecordingChanges* changes = recorded_changes())
+        changes->record_reload(policy_facts(settings().policy));
     return FP32SHIM_OK;
 }

@@ -12,7 +12,7 @@ extern "C" fp32shim::CallOutcome fp32shim_govern(fp32shim::Site* site, const fp3
         return outcome;
     site = rebound_site(site);
     const CallOutcome untouched{0, site->real};
-    obey_waiting_command();
+    carry_out_waiting_command();
     const std::uint32_t change_count = settings_change_count();  // counted before the settings are looked at
     const Settings& in_force = settings();
     // A stand-in has another signature than the function that was called, so it is never jumped to.

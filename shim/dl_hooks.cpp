@@ -50,12 +50,12 @@ void find_real_lookups() {
 }
 
 /// Returns the list of objects of this process's recording; nullptr: there is no recording.
-record::RecordingObjects* own_objects() {
+record::RecordingObjects* recorded_objects() {
     record::Recording* const recording = own_recording();
     return recording != nullptr ? recording->objects() : nullptr;
 }
 
-void say_no_entry_left(const char* name) {
+void warn_no_entry_left(const char* name) {
     static constinit system::OncePerProcess said;
     if (!said.first()) return;
     char buffer[256];
@@ -72,25 +72,25 @@ void* entry_point_for(const char* name, void* found) {
     if (void* known = known_dlsym_entry(find_function(name), found)) return known;
     const elf::Reading reading;
     if (elf::object_with_code_at(reinterpret_cast<ElfW(Addr)>(found)) == nullptr) {
-        note_lookup_past(own_objects());
+        mark_lookup_past(recorded_objects());
         return found;
     }
     if (void* entry = dlsym_entry_for(find_function(name), found)) return entry;
-    say_no_entry_left(name);
-    note_lookup_past(own_objects());
+    warn_no_entry_left(name);
+    mark_lookup_past(recorded_objects());
     return found;
 }
 
 /// Returns true if a lookup with RTLD_NEXT from this caller finds an entry point of the shim. Such a caller is
 /// another preloaded library, which wraps a product. That entry point would find the wrapper again as the provider,
 /// so the caller has to get an entry point for the next definition after the shim's instead.
-bool next_is_ours(const char* name, std::uintptr_t return_address) {
+bool next_is_entry_point(const char* name, std::uintptr_t return_address) {
     const elf::Reading reading;
     return find_next(object_containing(return_address - 1), system::view(name), {}).is_ours;
 }
 
 /// Returns the address that a lookup from `return_address` would find if the shim were not loaded; nullptr: none.
-void* found_behind_us(void* handle, const char* name, std::string_view version, std::uintptr_t return_address) {
+void* find_past_shim(void* handle, const char* name, std::string_view version, std::uintptr_t return_address) {
     const elf::Reading reading;
     const LoadedObject* caller = object_containing(return_address - 1);
     if (handle == RTLD_NEXT) return find_next(caller, system::view(name), version).address;
@@ -102,7 +102,7 @@ void* found_behind_us(void* handle, const char* name, std::string_view version, 
 bool is_import_by_python(const char* name) {
     if (!system::view(name).starts_with("PyInit_")) return false;
     const Settings* const in_force = known_settings();
-    if (in_force != nullptr) return in_force->asks_python;
+    if (in_force != nullptr) return in_force->reads_python_lines;
     const std::string_view where = start_variable("FP32_MATMUL_WHERE");
     const auto has = [&](std::string_view word) { return where.find(word) != std::string_view::npos; };
     return (has("python") || has("auto")) && start_variable("FP32_MATMUL_DISABLE").empty();
@@ -123,7 +123,7 @@ void* answer_lookup(void* handle, const char* name, const char* version, std::ui
     // RTLD_NEXT and RTLD_DEFAULT depend on the caller of the real function, which here would be the shim.
     if (found == nullptr || elf::is_own_code(reinterpret_cast<ElfW(Addr)>(found))) {
         const std::string_view wanted = version == nullptr ? std::string_view{} : system::view(version);
-        found = found_behind_us(handle, name, wanted, return_address);
+        found = find_past_shim(handle, name, wanted, return_address);
     }
     if (found != nullptr) return entry_point_for(name, found);
     // No other object has it: fail as the loader does, with its message in dlerror (which names this library as the
@@ -141,7 +141,7 @@ int fp32shim_wants_lookup(void* handle, const char* name, std::uintptr_t return_
     find_real_lookups();
     if (name != nullptr && is_import_by_python(name)) where::compare_with_python();
     if (name == nullptr || find_function(name) < 0) return 0;
-    return handle != RTLD_NEXT || next_is_ours(name, return_address) ? 1 : 0;
+    return handle != RTLD_NEXT || next_is_entry_point(name, return_address) ? 1 : 0;
 }
 
 void* fp32shim_answer_dlsym(void* handle, const char* name, void*, std::uintptr_t return_address) {
@@ -157,7 +157,7 @@ extern "C" __attribute__((visibility("default"))) int dlclose(void* handle) noex
     static constinit Next<int(void*)> real{"dlclose"};
     auto* const real_dlclose = real.get();
     if (real_dlclose == nullptr) return -1;  // no C library: cannot be
-    note_files_before_closing(own_objects(), handle);
+    record_files_before_closing(recorded_objects(), handle);
     int result = 0;
     {
         const elf::Closing closing;

@@ -15,24 +15,24 @@ namespace {
 
 /// Notes the loaded objects in the recording, or in a mark. Changes nothing that products need: the program may still
 /// call products after this function. Needs nothing that is destroyed before the process is gone. Async-signal-safe.
-void note_what_is_loaded() {
+void record_loaded_files_at_exit() {
     record::Recording* recording = own_recording();
-    if (recording == nullptr) return leave_mark();
-    note_files_at_exit(*recording->objects());
-    recording->note_exit();
+    if (recording == nullptr) return write_mark();
+    record_files_at_exit(*recording->objects());
+    recording->record_exit();
 }
 
-__attribute__((destructor)) void note_exit() {
+__attribute__((destructor)) void record_exit() {
     if (has_to_leave_a_recording()) settings();
-    if (watches_children()) note_what_is_loaded();
+    if (watches_children()) record_loaded_files_at_exit();
 }
 
 /// Takes the last look before `_exit`, once in a process: a fault in it may lead back here by the program's handler.
-void look_before_end() {
+void record_files_before_end() {
     static constinit std::atomic<std::int32_t> looked{0};
     if (!watches_children() || shares_parents_memory() || may_have_crashed()) return;
     const std::int32_t self = system::raw::getpid();
-    if (looked.exchange(self, std::memory_order_relaxed) != self) note_what_is_loaded();
+    if (looked.exchange(self, std::memory_order_relaxed) != self) record_loaded_files_at_exit();
 }
 
 using End = void(int);
@@ -43,8 +43,8 @@ __attribute__((constructor)) void find_real_exits() {
     for (auto* real : {&real_posix_exit, &real_c_exit, &real_quick_exit}) real->get();
 }
 
-[[noreturn]] void end_by(Next<End>& real, int status) {
-    look_before_end();
+[[noreturn]] void end_process(Next<End>& real, int status) {
+    record_files_before_end();
     if (End* const function = real.get()) function(status);
     for (;;) system::raw::syscall6(SYS_exit_group, status);
 }
@@ -56,6 +56,6 @@ __attribute__((constructor)) void find_real_exits() {
 
 using namespace fp32shim;
 
-FP32SHIM_HOOK void _exit(int status) { end_by(real_posix_exit, status); }
-FP32SHIM_HOOK void _Exit(int status) noexcept { end_by(real_c_exit, status); }
-FP32SHIM_HOOK void quick_exit(int status) noexcept { end_by(real_quick_exit, status); }
+FP32SHIM_HOOK void _exit(int status) { end_process(real_posix_exit, status); }
+FP32SHIM_HOOK void _Exit(int status) noexcept { end_process(real_c_exit, status); }
+FP32SHIM_HOOK void quick_exit(int status) noexcept { end_process(real_quick_exit, status); }

@@ -21,7 +21,7 @@ class InUse {
   public:
     /// Begins a use. Returns false if the thing is in use. A system call only if it is, or was left in use.
     [[gnu::always_inline]] bool begin() {
-        if (!is_free() && !was_left(user_, stack_pointer())) [[unlikely]]
+        if (!is_free() && !was_left_by_jump(user_, stack_pointer())) [[unlikely]]
             return false;
         begin_free();
         return true;
@@ -53,7 +53,7 @@ class InUse {
 #endif
         return value;
     }
-    [[gnu::noinline, gnu::cold]] static bool was_left(std::uintptr_t user, std::uintptr_t self) {
+    [[gnu::noinline, gnu::cold]] static bool was_left_by_jump(std::uintptr_t user, std::uintptr_t self) {
         stack_t alternate{};
         if (raw::syscall6(SYS_sigaltstack, 0, &alternate) == 0 && (alternate.ss_flags & SS_ONSTACK) != 0 &&
             user - reinterpret_cast<std::uintptr_t>(alternate.ss_sp) >= alternate.ss_size)

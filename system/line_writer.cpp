@@ -39,7 +39,7 @@ std::string_view unicode_escape(char32_t code, char (&escape)[12]) {
 Shown next_character(std::string_view rest, char (&escape)[12]) {
     constexpr std::string_view named = "\"\\\n\r\t";
     constexpr std::string_view names[] = {"\\\"", "\\\\", "\\n", "\\r", "\\t"};
-    if (const std::size_t place = named.find(rest[0]); place != std::string_view::npos) return {1, names[place]};
+    if (const std::size_t index = named.find(rest[0]); index != std::string_view::npos) return {1, names[index]};
     const Character character = first_character(rest);
     if (!character.is_utf8) return {1, utf8_replacement};
     // Of those that are not plain, JSON asks for an escape of some only; but these lines are also read on terminals.
@@ -52,7 +52,7 @@ struct CivilTime {
     std::int64_t hours, minutes, seconds, nanoseconds;
 };
 
-CivilTime civil(std::int64_t time_ns) {
+CivilTime civil_time(std::int64_t time_ns) {
     using namespace std::chrono;
     const sys_time<nanoseconds> time{nanoseconds{time_ns}};
     const sys_days day = floor<days>(time);
@@ -95,7 +95,7 @@ LineWriter& LineWriter::padded(std::int64_t value, int digits) {
 }
 
 LineWriter& LineWriter::utc_time(std::int64_t time_ns) {
-    const CivilTime time = civil(time_ns);
+    const CivilTime time = civil_time(time_ns);
     padded(int{time.date.year()}, 4).text("-");
     padded(unsigned{time.date.month()}, 2).text("-");
     padded(unsigned{time.date.day()}, 2).text("T");
@@ -106,7 +106,7 @@ LineWriter& LineWriter::utc_time(std::int64_t time_ns) {
 }
 
 LineWriter& LineWriter::compact_utc_time(std::int64_t time_ns) {
-    const CivilTime time = civil(time_ns);
+    const CivilTime time = civil_time(time_ns);
     padded(int{time.date.year()}, 4).padded(unsigned{time.date.month()}, 2).padded(unsigned{time.date.day()}, 2);
     return text("T").padded(time.hours, 2).padded(time.minutes, 2).padded(time.seconds, 2).text("Z");
 }

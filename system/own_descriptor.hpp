@@ -17,7 +17,7 @@ class OwnDescriptor {
 
     int number() const { return number_.load(std::memory_order_relaxed); }
     /// Gives up ownership: returns the descriptor's number, and stores -1 instead.
-    int take() { return number_.exchange(-1, std::memory_order_relaxed); }
+    int release() { return number_.exchange(-1, std::memory_order_relaxed); }
     /// Returns true if `descriptor` is open, and is of the file that was kept.
     bool is_ours(int descriptor) const;
     bool is_ours() const { return is_ours(number()); }

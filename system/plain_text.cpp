@@ -57,7 +57,7 @@ Character first_character(std::string_view text) {
     return {length, code, true, is_plain_code(code)};
 }
 
-std::size_t plain_length(std::string_view text) {
+std::size_t plain_prefix_length(std::string_view text) {
     std::size_t length = 0;
     while (length < text.size()) {
         if (text[length] >= 0x20 && text[length] < 0x7f) {  // nearly all
@@ -90,7 +90,7 @@ char* write_escaped_byte(unsigned char byte, char* out) {
 std::string plain_text(std::string_view text, std::string_view kept) {
     std::string result;
     for (;;) {
-        const std::size_t plain = plain_length(text);
+        const std::size_t plain = plain_prefix_length(text);
         result += text.substr(0, plain);
         text.remove_prefix(plain);
         if (text.empty()) return result;

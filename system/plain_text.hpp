@@ -20,7 +20,7 @@ struct Character {
 Character first_character(std::string_view text);
 
 /// Returns the number of bytes that the plain characters at the begin of `text` have.
-std::size_t plain_length(std::string_view text);
+std::size_t plain_prefix_length(std::string_view text);
 
 /// Returns `text`, with \xNN for each byte of a character that is not plain (first_character()). Characters of
 /// `kept`, which are ASCII, stay.

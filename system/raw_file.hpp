@@ -35,7 +35,7 @@ class RawFile {
     std::size_t read(std::uint64_t offset, void* to, std::size_t size) const {
         std::size_t done = 0;
         while (done < size) {
-            const long got = raw::uninterrupted([&] {
+            const long got = raw::retry_if_interrupted([&] {
                 return raw::syscall6(SYS_pread64, descriptor_, static_cast<char*>(to) + done, size - done,
                                      offset + done);
             });

@@ -61,7 +61,7 @@ long syscall6(long number, Arguments... arguments) {
 
 /// Repeats a call while signals interrupt it, up to 1000 times: a sandbox may answer EINTR for ever.
 template <class Call>
-auto uninterrupted(Call call) {
+auto retry_if_interrupted(Call call) {
     auto result = call();
     for (int attempt = 1; result == -EINTR && attempt < 1000; ++attempt) result = call();
     return result;

@@ -53,11 +53,11 @@ class WriteHold {
     WriteHold() { raw::syscall6(SYS_rt_sigpending, &pending_before_, sizeof(SignalSet)); }
 
     /// Consumes a pending signal that the write has caused. A signal that was pending before stays pending.
-    void take_back(int number) const {
+    void consume_pending(int number) const {
         const SignalSet wanted = signal_bit(number);
         if (pending_before_ & wanted) return;
         const timespec at_once{};
-        raw::uninterrupted(
+        raw::retry_if_interrupted(
             [&] { return raw::syscall6(SYS_rt_sigtimedwait, &wanted, 0, &at_once, sizeof(SignalSet)); });
     }
 

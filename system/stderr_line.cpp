@@ -28,7 +28,7 @@ class Pieces {
     /// Adds `text`, with \xNN for bytes of characters that are not plain. After too many escapes, `…` ends the line.
     void add_escaped(std::string_view text) {
         for (std::size_t escapes = 0; !text.empty(); ++escapes) {
-            const std::size_t plain = plain_length(text);
+            const std::size_t plain = plain_prefix_length(text);
             add(text.substr(0, plain));
             text.remove_prefix(plain);
             if (text.empty()) return;
@@ -55,7 +55,7 @@ class Pieces {
 /// Waits until standard error takes a line, however long a full pipe does not. Signals come through meanwhile.
 void wait_for_room() {
     pollfd descriptor = {STDERR_FILENO, POLLOUT, 0};
-    raw::uninterrupted([&] { return raw::syscall6(SYS_ppoll, &descriptor, 1, 0, 0, 0, 0); });
+    raw::retry_if_interrupted([&] { return raw::syscall6(SYS_ppoll, &descriptor, 1, 0, 0, 0, 0); });
 }
 
 }  // namespace
@@ -67,12 +67,13 @@ void stderr_line(std::string_view text) {
     line.add("\n");
     wait_for_room();
     const WriteHold hold;
-    const long result = raw::uninterrupted([&] { return raw::writev(STDERR_FILENO, line.parts(), line.count()); });
-    if (result == -EPIPE) hold.take_back(SIGPIPE);
-    if (result == -EFBIG) hold.take_back(SIGXFSZ);
+    const long result =
+        raw::retry_if_interrupted([&] { return raw::writev(STDERR_FILENO, line.parts(), line.count()); });
+    if (result == -EPIPE) hold.consume_pending(SIGPIPE);
+    if (result == -EFBIG) hold.consume_pending(SIGXFSZ);
 }
 
-bool stderr_takes_a_line() {
+bool can_write_to_stderr() {
     pollfd descriptor = {STDERR_FILENO, POLLOUT, 0};
     const timespec no_time = {};
     return raw::syscall6(SYS_ppoll, &descriptor, 1, &no_time, 0, 0, 0) == 1 && (descriptor.revents & POLLOUT) != 0;

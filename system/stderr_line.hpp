@@ -14,7 +14,7 @@ namespace fp32shim::system {
 void stderr_line(std::string_view text);
 
 /// Returns true if stderr_line() would not wait now. Async-signal-safe.
-bool stderr_takes_a_line();
+bool can_write_to_stderr();
 
 /// Lets each process, forked children too, say a line once: `static constinit OncePerProcess said; if (said.first())
 /// …`.

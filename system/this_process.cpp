@@ -28,7 +28,7 @@ constinit std::atomic<std::uint32_t> last_process{0};
 constinit std::atomic<std::int32_t> first_pid{0};
 
 // Asks the kernel once: a sandbox that the process enters later may not allow it, and children inherit it.
-bool empty_by_fork() {
+bool page_emptied_by_fork() {
     if (is_emptied_by_fork.load(std::memory_order_acquire)) return true;
     if (raw::syscall6(SYS_madvise, &page, sizeof page, MADV_WIPEONFORK) < 0) return false;
     is_emptied_by_fork.store(true, std::memory_order_release);
@@ -36,13 +36,13 @@ bool empty_by_fork() {
 }
 
 std::uint32_t begin_process() {
-    if (!empty_by_fork()) return static_cast<std::uint32_t>(raw::getpid());
+    if (!page_emptied_by_fork()) return static_cast<std::uint32_t>(raw::getpid());
     const std::uint32_t fresh = last_process.fetch_add(1, std::memory_order_relaxed) + 1;
     std::uint32_t known = 0;
     return page.process.compare_exchange_strong(known, fresh, std::memory_order_acq_rel) ? fresh : known;
 }
 
-__attribute__((constructor)) void note_first_process() {
+__attribute__((constructor)) void remember_first_process() {
     if (this_process() != 1) first_pid.store(raw::getpid(), std::memory_order_relaxed);
 }
 
@@ -53,10 +53,10 @@ std::uint32_t this_process() {
     return known != 0 ? known : begin_process();
 }
 
-bool knows_forked_children() { return empty_by_fork(); }
+bool can_detect_forks() { return page_emptied_by_fork(); }
 
 bool is_forked_child() {
-    if (empty_by_fork()) return this_process() != 1;
+    if (page_emptied_by_fork()) return this_process() != 1;
     return raw::getpid() != first_pid.load(std::memory_order_relaxed);
 }
 

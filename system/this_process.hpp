@@ -17,7 +17,7 @@ std::uint32_t this_process();
 
 /// Returns true if the kernel has pages that it empties in a forked child. Otherwise a child with the process id of
 /// its parent is taken for the parent.
-bool knows_forked_children();
+bool can_detect_forks();
 
 /// Returns true if this process was forked since it executed its program.
 bool is_forked_child();

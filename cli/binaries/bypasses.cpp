@@ -119,7 +119,7 @@ std::vector<std::string_view> bypass_names() {
     return names;
 }
 
-bool looks_cublas_up(const std::string& path, const ElfFile& elf) {
+bool looks_up_cublas(const std::string& path, const ElfFile& elf) {
     if (has_kind(elf.imports, FunctionKind::cublas) || has_kind(elf.exports, FunctionKind::cublas)) return false;
     return !system::base_name(path).starts_with("libcublas") && !find_markers(path, lookup_markers).empty();
 }

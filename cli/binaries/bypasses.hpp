@@ -32,7 +32,7 @@ std::vector<std::string_view> bypass_names();
 
 /// Returns true if the file looks cuBLAS functions up by dlsym, as XLA does: it has their names as text, and neither
 /// imports nor exports them.
-bool looks_cublas_up(const std::string& path, const ElfFile& elf);
+bool looks_up_cublas(const std::string& path, const ElfFile& elf);
 
 /// Returns true if MKL is in the file.
 bool contains_mkl(const std::string& path);

@@ -145,11 +145,11 @@ std::map<std::uint16_t, std::string> read_versions(const DynamicFile& dynamic) {
     std::map<std::uint16_t, std::string> versions;
     const FileBytes& file = dynamic.file();
     // Tables of versions are lists of lists, linked by relative offsets. Their counts bound the walk, right or wrong.
-    auto place = dynamic.offset_of(dynamic.value(DT_VERNEED));
-    for (std::uint64_t i = 0; place && i < std::min<std::uint64_t>(dynamic.value(DT_VERNEEDNUM), 4096); ++i) {
-        const auto need = file.one<Elf64_Verneed>(*place);
+    auto offset = dynamic.offset_of(dynamic.value(DT_VERNEED));
+    for (std::uint64_t i = 0; offset && i < std::min<std::uint64_t>(dynamic.value(DT_VERNEEDNUM), 4096); ++i) {
+        const auto need = file.one<Elf64_Verneed>(*offset);
         if (!need) break;
-        std::uint64_t inner = *place + need->vn_aux;
+        std::uint64_t inner = *offset + need->vn_aux;
         for (int j = 0; j < need->vn_cnt; ++j) {
             const auto version = file.one<Elf64_Vernaux>(inner);
             if (!version) break;
@@ -158,19 +158,19 @@ std::map<std::uint16_t, std::string> read_versions(const DynamicFile& dynamic) {
             inner += version->vna_next;
         }
         if (need->vn_next == 0) break;
-        place = *place + need->vn_next;
+        offset = *offset + need->vn_next;
     }
-    place = dynamic.offset_of(dynamic.value(DT_VERDEF));
-    for (std::uint64_t i = 0; place && i < std::min<std::uint64_t>(dynamic.value(DT_VERDEFNUM), 32768); ++i) {
-        const auto definition = file.one<Elf64_Verdef>(*place);
+    offset = dynamic.offset_of(dynamic.value(DT_VERDEF));
+    for (std::uint64_t i = 0; offset && i < std::min<std::uint64_t>(dynamic.value(DT_VERDEFNUM), 32768); ++i) {
+        const auto definition = file.one<Elf64_Verdef>(*offset);
         if (!definition) break;
-        const auto name = file.one<Elf64_Verdaux>(*place + definition->vd_aux);
+        const auto name = file.one<Elf64_Verdaux>(*offset + definition->vd_aux);
         // The base version is the file's own name, and means no version.
         if (name && (definition->vd_flags & VER_FLG_BASE) == 0) {
             versions[definition->vd_ndx & 0x7fff] = dynamic.names().at(name->vda_name);
         }
         if (definition->vd_next == 0) break;
-        place = *place + definition->vd_next;
+        offset = *offset + definition->vd_next;
     }
     return versions;
 }

@@ -20,7 +20,7 @@
 namespace fp32shim::cli {
 namespace {
 
-ProgramFile look_at(const std::string& path) {
+ProgramFile read_program_file(const std::string& path) {
     struct stat status {};
     if (stat(path.c_str(), &status) != 0) {
         const bool is_absent = errno == ENOENT || errno == ENOTDIR;
@@ -50,13 +50,13 @@ std::string started_by_env(const std::string& script) {
 
 ProgramFile find_program(const std::string& name, const char* path_variable) {
     if (name.empty()) return {Lookup::not_found, name, std::strerror(ENOENT)};
-    if (name.find('/') != std::string::npos) return look_at(name);
+    if (name.find('/') != std::string::npos) return read_program_file(name);
     std::optional<ProgramFile> refused;
     std::string_view folders = path_variable != nullptr ? path_variable : "/bin:/usr/bin";
     for (;;) {
         const std::size_t colon = folders.find(':');
         const std::string folder(colon == 0 || folders.empty() ? "." : folders.substr(0, colon));
-        ProgramFile candidate = look_at(folder + '/' + name);
+        ProgramFile candidate = read_program_file(folder + '/' + name);
         if (candidate.lookup == Lookup::found) return candidate;
         // The program is unlikely to be in a folder that this user may not search.
         const bool is_there = candidate.lookup == Lookup::not_executable && access(folder.c_str(), X_OK) == 0;

@@ -11,7 +11,7 @@
 namespace fp32shim::cli {
 namespace {
 
-ShimLibrary judged(std::filesystem::path path) {
+ShimLibrary checked(std::filesystem::path path) {
     std::error_code error;
     path = std::filesystem::absolute(path, error);
     if (error || !std::filesystem::is_regular_file(path, error)) {
@@ -35,12 +35,12 @@ ShimLibrary judged(std::filesystem::path path) {
 
 ShimLibrary find_shim_library() {
     const char* chosen = std::getenv("FP32SHIM_LIBRARY");
-    if (chosen != nullptr && *chosen != '\0') return judged(chosen);
+    if (chosen != nullptr && *chosen != '\0') return checked(chosen);
     std::error_code error;
     const std::filesystem::path here = std::filesystem::path(own_program()).parent_path();
     for (const char* folder : {".", FP32SHIM_INSTALL_LIBDIR, "../lib"}) {
         const std::filesystem::path candidate = here / folder / "libfp32shim.so";
-        if (std::filesystem::is_regular_file(candidate, error)) return judged(candidate);
+        if (std::filesystem::is_regular_file(candidate, error)) return checked(candidate);
     }
     return {{},
             "libfp32shim.so is neither beside this program nor in " +

@@ -46,10 +46,10 @@ struct End {
     int exit_code;
 };
 
-void say_bisect(const std::string& message) { say("bisect", message); }
+void print_message(const std::string& message) { say("bisect", message); }
 
 /// Returns what is wrong with the options and the settings, other than a single value; empty: nothing.
-std::string problem_of(const BisectOptions& options) {
+std::string problem_in_options(const BisectOptions& options) {
     if (!options.compare.empty() && options.relative == 0 && options.absolute == 0)
         return "--compare: needs --rtol NUMBER or --atol NUMBER, the difference that is acceptable";
     if (options.compare.empty() && (options.relative != 0 || options.absolute != 0))
@@ -68,7 +68,7 @@ std::string problem_of(const BisectOptions& options) {
     if (const ShimLibrary library = find_shim_library(); !library.problem.empty()) return library.problem;
     ProcessEnvironment environment = ProcessEnvironment::of_this_process();
     if (!environment.get("FP32_MATMUL_POLICY").empty())
-        say_bisect("FP32_MATMUL_POLICY has no effect: each run has a policy of its own");
+        print_message("FP32_MATMUL_POLICY has no effect: each run has a policy of its own");
     environment.set("FP32_MATMUL_POLICY", "");  // counts as unset
     const policy::Loaded loaded = policy::load(environment.views(), {});
     if (!loaded.errors.empty()) return loaded.errors.front().text();
@@ -77,7 +77,7 @@ std::string problem_of(const BisectOptions& options) {
 }
 
 /// Returns the end if the command cannot start. Behind a runner, only a run can tell.
-std::optional<End> problem_of_command(const BisectOptions& options) {
+std::optional<End> problem_with_command(const BisectOptions& options) {
     if (!options.runner.empty()) return std::nullopt;
     const char* path = std::getenv("PATH");
     const ProgramFile program =
@@ -86,7 +86,7 @@ std::optional<End> problem_of_command(const BisectOptions& options) {
         return End{fmt::format("{}: {}", program.path, program.cause),
                    program.lookup == Lookup::not_found ? exit_code::not_found : exit_code::not_executable};
     if (const Unseen unseen = why_unseen(program.path); !unseen.text.empty())
-        say_bisect(fmt::format("{} {}: its products are neither seen nor governed", program.path, unseen.text));
+        print_message(fmt::format("{} {}: its products are neither seen nor governed", program.path, unseen.text));
     return std::nullopt;
 }
 
@@ -120,7 +120,7 @@ std::string output_of(const FinishedRun& run) {
 }
 
 /// Returns the end if the command is not acceptable with everything exact, or has no products.
-std::optional<End> problem_of_exact(const Outcome& exact, const FinishedRun& run, const Groups& groups) {
+std::optional<End> problem_with_exact_run(const Outcome& exact, const FinishedRun& run, const Groups& groups) {
     const std::string with = "with everything exact, the command ";
     if (exact.verdict != Verdict::acceptable) {
         print(output_of(run), STDERR_FILENO);
@@ -144,7 +144,8 @@ std::optional<End> problem_of_exact(const Outcome& exact, const FinishedRun& run
 }
 
 /// Returns the end if nothing ran at the lower precision, with the most frequent reason.
-std::optional<End> problem_of_lowered(const Outcome& all, const FinishedRun& run, const BisectOptions& options) {
+std::optional<End> problem_with_lowered_run(const Outcome& all, const FinishedRun& run,
+                                            const BisectOptions& options) {
     if (!all.lowered.empty()) return std::nullopt;
     std::string reason;
     std::uint64_t most = 0;
@@ -200,7 +201,7 @@ SearchSettings settings_of(const BisectOptions& options) {
 }
 
 int fail(const End& end) {
-    say_bisect(end.message);
+    print_message(end.message);
     return end.exit_code;
 }
 
@@ -213,29 +214,30 @@ int search(const BisectOptions& options, Runs& runs, Groups& groups, SearchState
         return fail(end);
     };
     const Outcome exact = search.test_exact();
-    if (const auto end = problem_of_exact(exact, search.last_run(), groups)) return ends(*end);
+    if (const auto end = problem_with_exact_run(exact, search.last_run(), groups)) return ends(*end);
     const Outcome all = search.test(Lowered::all_but, {});
-    if (const auto end = problem_of_lowered(all, search.last_run(), options)) return ends(*end);
+    if (const auto end = problem_with_lowered_run(all, search.last_run(), options)) return ends(*end);
     SearchResult result{groups, state, settings, options.words, {}, all.last_run, {}};
     if (all.verdict != Verdict::acceptable) {
         result.culprits = search.find_culprits();
         result.verified_by = search.test(Lowered::all_but, exact_groups(result.culprits)).last_run;
         if (const auto end = write_policy(options, result)) return fail(*end);
     }
-    print(options.is_json ? json_text(json_of(result)) : text_of(result));
+    print(options.is_json ? json_text(to_json(result)) : text_of(result));
     state.remove_file();
     return exit_code::ok;
 }
 
 int bisect(const BisectOptions& options) {
-    if (const std::string problem = problem_of(options); !problem.empty()) return fail({problem, exit_code::usage});
-    if (const auto end = problem_of_command(options)) return fail(*end);
+    if (const std::string problem = problem_in_options(options); !problem.empty())
+        return fail({problem, exit_code::usage});
+    if (const auto end = problem_with_command(options)) return fail(*end);
     Groups groups;
     SearchState state(options.state, identity_of(options), groups);
     if (!state.problem().empty()) return fail({state.problem(), exit_code::usage});
     if (state.runs() > 0)
-        say_bisect(fmt::format("goes on from {} with the answers of {}; remove it to begin anew",
-                               policy::quoted_path(options.state), counted(state.runs(), "run")));
+        print_message(fmt::format("goes on from {} with the answers of {}; remove it to begin anew",
+                                  policy::quoted_path(options.state), counted(state.runs(), "run")));
     int signal = 0;
     try {
         Runs runs({options.words, list_entries(options.runner, " "), options.cpu});
@@ -253,8 +255,8 @@ int bisect(const BisectOptions& options) {
         state.remove_file();
         return fail({failure.why, exit_code::inconclusive});
     }
-    say_bisect(fmt::format("interrupted after {}; the same command goes on from {}", counted(state.runs(), "run"),
-                           policy::quoted_path(options.state)));
+    print_message(fmt::format("interrupted after {}; the same command goes on from {}", counted(state.runs(), "run"),
+                              policy::quoted_path(options.state)));
     end_by_signal(signal);
 }
 

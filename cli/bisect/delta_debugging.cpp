@@ -6,7 +6,7 @@ namespace fp32shim::cli {
 namespace {
 
 /// Cuts `parts` into `count` runs of neighbours whose lengths differ by one at most.
-std::vector<Parts> cut(const Parts& parts, std::size_t count) {
+std::vector<Parts> split_evenly(const Parts& parts, std::size_t count) {
     std::vector<Parts> pieces;
     for (std::size_t i = 0; i < count; ++i) {
         const auto at = [&](std::size_t piece) {
@@ -18,7 +18,7 @@ std::vector<Parts> cut(const Parts& parts, std::size_t count) {
 }
 
 /// Returns, for each piece, all others.
-std::vector<Parts> complements(const std::vector<Parts>& pieces) {
+std::vector<Parts> complements_of(const std::vector<Parts>& pieces) {
     std::vector<Parts> result(pieces.size());
     for (std::size_t i = 0; i < pieces.size(); ++i) {
         for (std::size_t j = 0; j < pieces.size(); ++j)
@@ -33,7 +33,7 @@ Parts minimal_failing(Parts parts, const FirstFailing& first_failing) {
     std::size_t count = 2;
     while (parts.size() > 1) {
         count = std::min(count, parts.size());
-        const std::vector<Parts> pieces = cut(parts, count);
+        const std::vector<Parts> pieces = split_evenly(parts, count);
         if (const auto piece = first_failing(pieces)) {
             parts = pieces[*piece];
             count = 2;
@@ -41,7 +41,7 @@ Parts minimal_failing(Parts parts, const FirstFailing& first_failing) {
         }
         // Of two pieces, each is the other's complement.
         if (count > 2) {
-            const std::vector<Parts> rests = complements(pieces);
+            const std::vector<Parts> rests = complements_of(pieces);
             if (const auto rest = first_failing(rests)) {
                 parts = rests[*rest];
                 --count;

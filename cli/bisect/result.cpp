@@ -14,7 +14,7 @@
 namespace fp32shim::cli {
 namespace {
 
-std::string share_of(const Subset& set, const Groups& groups) {
+std::string work_share_text(const Subset& set, const Groups& groups) {
     double all = 0;
     for (const Group& group : groups.all()) all += group.work;
     if (all == 0) return "?";
@@ -35,18 +35,18 @@ std::string product_text(const Subset& set, const Groups& groups) {
     return sizes.size() == 1 ? names + ' ' + *sizes.begin() : fmt::format("{}: {} sizes", names, sizes.size());
 }
 
-std::vector<std::string> places_of(const std::vector<Subset>& sets, const Groups& groups) {
-    std::vector<std::string> places;
-    places.reserve(sets.size());
-    for (const Subset& set : sets) places.push_back(groups[set.front()].place_text());
-    return places;
+std::vector<std::string> locations_of(const std::vector<Subset>& sets, const Groups& groups) {
+    std::vector<std::string> locations;
+    locations.reserve(sets.size());
+    for (const Subset& set : sets) locations.push_back(groups[set.front()].location_text());
+    return locations;
 }
 
 std::string reason_text(const Culprit& culprit, const Groups& groups) {
     const std::string effect = culprit.tells_nothing ? "tells nothing (status 125)" : "fails";
     std::string text = culprit.partners.empty()
                            ? effect + " alone"
-                           : effect + " together with " + listed(places_of(culprit.partners, groups), 5);
+                           : effect + " together with " + listed(locations_of(culprit.partners, groups), 5);
     if (culprit.calls.last != 0)
         text += fmt::format(", already by {} of {}", calls_text(culprit.calls), groups[culprit.calls.group].calls);
     return text;
@@ -100,9 +100,9 @@ std::string policy_of(const SearchResult& result) {
         const Culprit& culprit = culprit_of(set.front(), result.culprits);
         const Group& group = groups[set.front()];
         const std::string text = lines.of(group);
-        std::vector<std::string> comment = {group.place_text() + (text.empty() ? "" : ": " + text)};
-        comment.push_back(fmt::format("{}, {} of the work; {}", product_text(set, groups), share_of(set, groups),
-                                      reason_text(culprit, groups)));
+        std::vector<std::string> comment = {group.location_text() + (text.empty() ? "" : ": " + text)};
+        comment.push_back(fmt::format("{}, {} of the work; {}", product_text(set, groups),
+                                      work_share_text(set, groups), reason_text(culprit, groups)));
         return comment;
     };
     return fmt::format(
@@ -122,7 +122,8 @@ std::string text_of(const SearchResult& result) {
     std::string text = fmt::format(
         "{} of {} must stay exact, {} of the work. All others may run at {}: run {} was "
         "acceptable.\n\n",
-        exact.size(), counted(groups.all().size(), "group"), share_of(exact, groups), precision, result.verified_by);
+        exact.size(), counted(groups.all().size(), "group"), work_share_text(exact, groups), precision,
+        result.verified_by);
     const LineTexts lines(groups, now_ns());
     Table table({{.title = "where", .shrinks_to = 24},
                  {.title = "product", .shrinks_to = 20},
@@ -131,15 +132,15 @@ std::string text_of(const SearchResult& result) {
                  {.title = "line", .shrinks_to = 24}});
     for (const Culprit& culprit : result.culprits) {
         const Group& group = groups[culprit.groups.front()];
-        table.add({group.place_text(), product_text(culprit.groups, groups), share_of(culprit.groups, groups),
-                   reason_text(culprit, groups), lines.of(group)});
+        table.add({group.location_text(), product_text(culprit.groups, groups),
+                   work_share_text(culprit.groups, groups), reason_text(culprit, groups), lines.of(group)});
     }
     text += table.text() + '\n' + tried_text(result);
     return text + fmt::format("Policy: {}, for fp32shim run --policy {} -- {}\n", printable(result.policy_path),
                               printable(result.policy_path), command_text(result.command));
 }
 
-Json json_of(const SearchResult& result) {
+Json to_json(const SearchResult& result) {
     const Groups& groups = result.groups;
     const LineTexts lines(groups, now_ns());
     double work = 0;
@@ -161,7 +162,7 @@ Json json_of(const SearchResult& result) {
         const GroupKey& key = group.key;
         const auto size = [](std::int64_t value) { return value < 0 ? Json() : Json(value); };
         json["groups"].push_back({{"where", group.where},
-                                  {"call_site", key.place.is_call_site ? text_or_null(key.place.text) : Json()},
+                                  {"call_site", key.location.is_call_site ? text_or_null(key.location.text) : Json()},
                                   {"scope", text_or_null(key.scope)},
                                   {"function", key.function},
                                   {"m", size(key.m)},

@@ -25,6 +25,6 @@ struct SearchResult {
 std::string policy_of(const SearchResult& result);
 
 std::string text_of(const SearchResult& result);
-Json json_of(const SearchResult& result);
+Json to_json(const SearchResult& result);
 
 }  // namespace fp32shim::cli

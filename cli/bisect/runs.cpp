@@ -25,7 +25,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// Sources of places that rules can name: all but those in compiled code, which every recording has.
+/// Sources of locations that rules can name: all but those in compiled code, which every recording has.
 constexpr const char* where_list = "python,nvtx,itt,torch";
 
 /// Returns the end of a file: at most 4 KiB, from the begin of a line.

@@ -35,7 +35,7 @@ FileStamp stamp_of(const std::string& path) {
 }
 
 /// Key of the line, in its scope, that a group belongs to.
-std::pair<std::string, GroupPlace> line_of(const Group& group) { return {group.key.scope, group.key.place}; }
+std::pair<std::string, GroupLocation> line_key(const Group& group) { return {group.key.scope, group.key.location}; }
 
 }  // namespace
 
@@ -46,7 +46,7 @@ std::string calls_text(const CallRange& calls) {
 
 Subset exact_groups(const std::vector<Culprit>& culprits) {
     Subset all;
-    for (const Culprit& culprit : culprits) all = united(all, culprit.groups);
+    for (const Culprit& culprit : culprits) all = union_of(all, culprit.groups);
     return all;
 }
 
@@ -58,7 +58,7 @@ RunRequest Search::request_for(const TestedSet& tested) const {
 }
 
 /// Returns what is wrong with the numbers that the run has written; empty: nothing. The first ones are the reference.
-std::string Search::problem_of_numbers() {
+std::string Search::problem_with_numbers() {
     Numbers numbers = read_numbers(settings_.compared_file);
     const std::string name = policy::quoted_path(settings_.compared_file);
     if (!numbers.problem.empty()) return name + ' ' + numbers.problem;
@@ -83,14 +83,14 @@ void Search::judge(const FinishedRun& run, Outcome& outcome) {
 
 void Search::judge_numbers(bool were_written, Outcome& outcome) {
     const std::string problem =
-        were_written ? problem_of_numbers() : policy::quoted_path(settings_.compared_file) + " was not written";
+        were_written ? problem_with_numbers() : policy::quoted_path(settings_.compared_file) + " was not written";
     if (problem.empty()) return;
     outcome.verdict = Verdict::not_acceptable;
     outcome.how = problem;
 }
 
 /// Adds the groups that a run has met.
-void Search::take_in(const FinishedRun& run, TestedSet& tested) {
+void Search::add_met_groups(const FinishedRun& run, TestedSet& tested) {
     const bool is_whole = tested.lowered == Lowered::all_but || tested.set.empty();
     std::set<GroupKey> known;
     for (const Group& group : groups_.all()) known.insert(group.key);
@@ -103,7 +103,7 @@ void Search::take_in(const FinishedRun& run, TestedSet& tested) {
         if (met.was_lowered) lowered.push_back(number);
     }
     std::ranges::sort(lowered);
-    if (tested.lowered == Lowered::all_but) tested.outcome.lowered = united(tested.outcome.lowered, lowered);
+    if (tested.lowered == Lowered::all_but) tested.outcome.lowered = union_of(tested.outcome.lowered, lowered);
 }
 
 /// Runs the command once for each set, all at once.
@@ -129,7 +129,7 @@ void Search::run_once(const std::vector<TestedSet*>& sets) {
             judge_numbers(stamp_of(settings_.compared_file) != before, tested.outcome);
         tested.outcome.is_flaky = !is_first && had_passed != (tested.outcome.verdict == Verdict::acceptable);
         tested.outcome.last_run = run_count_;
-        take_in(runs[i], tested);
+        add_met_groups(runs[i], tested);
         last_run_ = std::move(runs[i]);
     }
 }
@@ -152,8 +152,8 @@ void Search::run_tests(std::vector<TestedSet> tests) {
     }
     for (const TestedSet& one : tests) {
         if (!state_.add(one)) throw SearchFailed{policy::quoted_path(state_.path()) + ": cannot be written"};
-        ever_lowered_ = united(ever_lowered_, one.outcome.lowered);
-        say_outcome(one);
+        ever_lowered_ = union_of(ever_lowered_, one.outcome.lowered);
+        print_outcome(one);
     }
 }
 
@@ -162,18 +162,19 @@ std::uint64_t Search::estimated_runs_left() const {
     return settings_.max_runs == 0 ? left : std::min(left, settings_.max_runs - run_count_);
 }
 
-void Search::say_outcome(const TestedSet& tested) const {
+void Search::print_outcome(const TestedSet& tested) const {
     const std::size_t all = groups_.all().size();
     const std::string& precision = settings_.policy.precision;
     std::string what = fmt::format("{} of {} at {}", tested.set.size(), counted(all, "group"), precision);
-    if (tested.set.size() == 1) what = fmt::format("only {} at {}", groups_[tested.set[0]].place_text(), precision);
+    if (tested.set.size() == 1)
+        what = fmt::format("only {} at {}", groups_[tested.set[0]].location_text(), precision);
     if (tested.lowered == Lowered::all_but)
         what = tested.set.empty()
                    ? fmt::format("everything at {}", precision)
                    : fmt::format("all but {} of {} at {}", tested.set.size(), counted(all, "group"), precision);
     if (tested.lowered == Lowered::only && tested.set.empty()) what = "everything exact";
     if (const CallRange& calls = tested.calls; calls.last != 0)
-        what = fmt::format("{}, {}, at {}", groups_[calls.group].place_text(), calls_text(calls), precision);
+        what = fmt::format("{}, {}, at {}", groups_[calls.group].location_text(), calls_text(calls), precision);
     const std::uint64_t left = estimated_runs_left();
     say("bisect",
         fmt::format("run {}: {}: {} ({}{}){}", tested.outcome.last_run, what, to_string(tested.outcome.verdict),
@@ -194,7 +195,7 @@ Outcome Search::test(Lowered lowered, const Subset& set) {
     const Outcome* known = state_.find(lowered, set);
     if (known == nullptr) run_sets(lowered, {set});
     Outcome outcome = *state_.find(lowered, set);
-    ever_lowered_ = united(ever_lowered_, outcome.lowered);
+    ever_lowered_ = union_of(ever_lowered_, outcome.lowered);
     return outcome;
 }
 
@@ -204,8 +205,8 @@ std::optional<std::size_t> Search::first_failing(const std::vector<Parts>& candi
     std::vector<Subset> sets;
     Subset all;
     for (const Parts& parts : candidates) {
-        sets.push_back(united(groups_of(parts), fixed));
-        all = united(all, sets.back());
+        sets.push_back(union_of(groups_of(parts), fixed));
+        all = union_of(all, sets.back());
     }
     suspects_ = all.size();
     for (std::size_t i = 0; i < sets.size(); ++i) {
@@ -235,18 +236,18 @@ Parts Search::minimal(const Parts& parts, const Subset& fixed) {
 
 /// Returns all groups of the lines that some groups belong to.
 Subset Search::whole_lines(const Subset& set) const {
-    std::set<std::pair<std::string, GroupPlace>> lines;
-    for (const std::size_t member : set) lines.insert(line_of(groups_[member]));
+    std::set<std::pair<std::string, GroupLocation>> lines;
+    for (const std::size_t member : set) lines.insert(line_key(groups_[member]));
     Subset result;
     for (std::size_t i = 0; i < groups_.all().size(); ++i)
-        if (lines.contains(line_of(groups_[i]))) result.push_back(i);
+        if (lines.contains(line_key(groups_[i]))) result.push_back(i);
     return result;
 }
 
 /// Finds, in groups that fail together, first the scopes and then in these the lines that must be lowered for it.
 Culprit Search::culprit_in(const Subset& suspects) {
     const Parts scopes = minimal(groups_.split(suspects, [](const Group& group) { return group.key.scope; }), {});
-    Parts lines = minimal(groups_.split(groups_of(scopes), line_of), {});
+    Parts lines = minimal(groups_.split(groups_of(scopes), line_key), {});
     const auto least =
         std::ranges::min_element(lines, {}, [this](const Subset& line) { return groups_.work_of(line); });
     Culprit culprit{*least, {}, seeks_unresolved_};
@@ -256,7 +257,7 @@ Culprit Search::culprit_in(const Subset& suspects) {
 }
 
 /// Drops the culprits whose partners have become exact for another reason.
-void Search::drop_superfluous(std::vector<Culprit>& culprits) {
+void Search::drop_superfluous_culprits(std::vector<Culprit>& culprits) {
     for (std::size_t i = 0; i < culprits.size() && culprits.size() > 1;) {
         std::vector<Culprit> others = culprits;
         others.erase(others.begin() + static_cast<std::ptrdiff_t>(i));
@@ -300,7 +301,7 @@ void Search::narrow_down_calls(Culprit& culprit) {
     const std::uint64_t all = groups_[culprit.groups.front()].calls;
     if (culprit.groups.size() != 1 || all < 2) return;
     seeks_unresolved_ = culprit.tells_nothing;
-    const Subset set = united(culprit.groups, groups_of(culprit.partners));
+    const Subset set = union_of(culprit.groups, groups_of(culprit.partners));
     CallRange found{culprit.groups.front(), 1, all};
     if (!calls_fail(set, found)) return;  // runs differ in the number of calls, or in their order
     for (std::uint64_t passes = 0; found.last - passes > 1;) {
@@ -339,7 +340,7 @@ std::vector<Culprit> Search::find_culprits() {
                             settings_.policy.precision)};
         culprits.push_back(culprit_in(suspects));
     }
-    drop_superfluous(culprits);
+    drop_superfluous_culprits(culprits);
     narrow_down_sizes(culprits);
     if (settings_.narrows_calls)
         for (Culprit& culprit : culprits) narrow_down_calls(culprit);

@@ -68,9 +68,9 @@ class Search {
     RunRequest request_for(const TestedSet& tested) const;
     static void judge(const FinishedRun& run, Outcome& outcome);
     void judge_numbers(bool were_written, Outcome& outcome);
-    std::string problem_of_numbers();
-    void take_in(const FinishedRun& run, TestedSet& tested);
-    void say_outcome(const TestedSet& tested) const;
+    std::string problem_with_numbers();
+    void add_met_groups(const FinishedRun& run, TestedSet& tested);
+    void print_outcome(const TestedSet& tested) const;
     std::uint64_t estimated_runs_left() const;
 
     Subset whole_lines(const Subset& set) const;
@@ -78,7 +78,7 @@ class Search {
         return verdict == (seeks_unresolved_ ? Verdict::unresolved : Verdict::not_acceptable);
     }
     Culprit culprit_in(const Subset& suspects);
-    void drop_superfluous(std::vector<Culprit>& culprits);
+    void drop_superfluous_culprits(std::vector<Culprit>& culprits);
     void narrow_down_sizes(std::vector<Culprit>& culprits);
     void narrow_down_calls(Culprit& culprit);
 

@@ -21,11 +21,11 @@ namespace {
 
 constexpr Verdict all_verdicts[] = {Verdict::acceptable, Verdict::not_acceptable, Verdict::unresolved};
 
-Json json_of(const Group& group) {
+Json to_json(const Group& group) {
     const GroupKey& key = group.key;
     return {{"scope", key.scope},
-            {"place", key.place.text},
-            {"is_call_site", key.place.is_call_site},
+            {"place", key.location.text},
+            {"is_call_site", key.location.is_call_site},
             {"function", key.function},
             {"m", key.m},
             {"n", key.n},
@@ -42,7 +42,7 @@ Json json_of(const Group& group) {
 Group group_of(const Json& json) {
     Group group;
     group.key = {.scope = json.at("scope"),
-                 .place = {json.at("place"), json.at("is_call_site")},
+                 .location = {json.at("place"), json.at("is_call_site")},
                  .function = json.at("function"),
                  .m = json.at("m"),
                  .n = json.at("n"),
@@ -57,7 +57,7 @@ Group group_of(const Json& json) {
     return group;
 }
 
-Json json_of(const TestedSet& tested) {
+Json to_json(const TestedSet& tested) {
     const Outcome& outcome = tested.outcome;
     return {{"lowered", to_string(tested.lowered)},  {"groups", tested.set},
             {"verdict", to_string(outcome.verdict)}, {"how", outcome.how},
@@ -116,7 +116,7 @@ SearchState::SearchState(std::string path, const Json& search, Groups& groups)
 }
 
 /// Returns what is wrong with the first line of a state; empty: nothing.
-std::string SearchState::problem_of_first_line(const std::string& line) const {
+std::string SearchState::problem_with_first_line(const std::string& line) const {
     if (line == first_line_) return {};
     const Json search = Json::parse(line, nullptr, false);
     if (!search.is_object() || !search.contains("search")) return no_state_text(path_);
@@ -130,7 +130,7 @@ std::string SearchState::problem_of_first_line(const std::string& line) const {
 void SearchState::read(const std::string& text) {
     const std::size_t whole = text.rfind('\n') == std::string::npos ? 0 : text.rfind('\n') + 1;
     std::size_t end = text.find('\n') + 1;
-    problem_ = problem_of_first_line(text.substr(0, whole == 0 ? 0 : end));
+    problem_ = problem_with_first_line(text.substr(0, whole == 0 ? 0 : end));
     while (problem_.empty() && end < whole) {
         const std::size_t begin = std::exchange(end, text.find('\n', end) + 1);
         if (!read_line(Json::parse(text.substr(begin, end - begin), nullptr, false))) problem_ = no_state_text(path_);
@@ -155,7 +155,7 @@ bool SearchState::read_line(const Json& line) {
                 std::ranges::adjacent_find(set, std::greater_equal()) != set.end())
                 return false;
         if (tested.calls.last != 0 && !contains(tested.set, tested.calls.group)) return false;
-        keep(tested);
+        add_tested(tested);
         return true;
     } catch (const Json::exception&) {
         return false;
@@ -163,12 +163,12 @@ bool SearchState::read_line(const Json& line) {
 }
 
 const Outcome* SearchState::find(Lowered lowered, const Subset& set, const CallRange& calls) const {
-    const auto place = places_.find({lowered, set, calls});
-    return place == places_.end() ? nullptr : &tested_[place->second].outcome;
+    const auto found = indices_.find({lowered, set, calls});
+    return found == indices_.end() ? nullptr : &tested_[found->second].outcome;
 }
 
-void SearchState::keep(const TestedSet& tested) {
-    places_.try_emplace({tested.lowered, tested.set, tested.calls}, tested_.size());
+void SearchState::add_tested(const TestedSet& tested) {
+    indices_.try_emplace({tested.lowered, tested.set, tested.calls}, tested_.size());
     tested_.push_back(tested);
     runs_ = std::max(runs_, tested.outcome.last_run);
 }
@@ -176,9 +176,9 @@ void SearchState::keep(const TestedSet& tested) {
 bool SearchState::add(const TestedSet& tested) {
     std::string lines;
     for (; written_groups_ < groups_.all().size(); ++written_groups_)
-        lines += json_line(json_of(groups_[written_groups_]));
-    keep(tested);
-    return append(lines + json_line(json_of(tested)));
+        lines += json_line(to_json(groups_[written_groups_]));
+    add_tested(tested);
+    return append(lines + json_line(to_json(tested)));
 }
 
 bool SearchState::append(const std::string& lines) const {

@@ -57,10 +57,10 @@ class SearchState {
     void remove_file() const;
 
   private:
-    std::string problem_of_first_line(const std::string& line) const;
+    std::string problem_with_first_line(const std::string& line) const;
     void read(const std::string& text);
     bool read_line(const Json& line);
-    void keep(const TestedSet& tested);
+    void add_tested(const TestedSet& tested);
     bool append(const std::string& lines) const;
 
     std::string path_, first_line_;
@@ -69,7 +69,7 @@ class SearchState {
     std::string problem_;
     std::vector<TestedSet> tested_;
     std::uint64_t runs_ = 0;
-    std::map<std::tuple<Lowered, Subset, CallRange>, std::size_t> places_;  ///< in tested_
+    std::map<std::tuple<Lowered, Subset, CallRange>, std::size_t> indices_;  ///< in tested_
 };
 
 }  // namespace fp32shim::cli

@@ -95,7 +95,7 @@ DefinedCommand defined(const Command& command) {
     app->set_version_flag("-V,--version", "", "Print the version and exit");
     Action action = command.define(*app);
     for (CLI::Option* option : app->get_options()) {
-        if (option->get_items_expected_max() > 0) take_whole_words(*option);
+        if (option->get_items_expected_max() > 0) remove_whole_marks(*option);
     }
     return {std::move(app), std::move(action)};
 }

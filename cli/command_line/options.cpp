@@ -40,18 +40,18 @@ constexpr char whole_mark = '\0';  // no argument contains it
 
 }  // namespace
 
-std::string as_whole(const std::string& word) {
+std::string with_whole_mark(const std::string& word) {
     return word.starts_with('[') && word.ends_with(']') ? word + whole_mark : word;
 }
 
-std::string without_mark(const std::string& word) { return word.substr(0, word.find(whole_mark)); }
+std::string without_whole_mark(const std::string& word) { return word.substr(0, word.find(whole_mark)); }
 
-void take_whole_words(CLI::Option& option) {
-    const auto take_off = [](std::string& word) {
-        word = without_mark(word);
+void remove_whole_marks(CLI::Option& option) {
+    const auto remove_mark = [](std::string& word) {
+        word = without_whole_mark(word);
         return std::string();
     };
-    option.transform(CLI::Validator(take_off, ""));
+    option.transform(CLI::Validator(remove_mark, ""));
 }
 
 std::string alternatives(const std::vector<std::string_view>& words) {

@@ -17,11 +17,11 @@
 
 namespace fp32shim::cli {
 
-/// Appends a mark to a word `[a,b]`, so that CLI11 does not split it. without_mark() removes the mark, as does an
-/// option that was given to take_whole_words().
-std::string as_whole(const std::string& word);
-std::string without_mark(const std::string& word);
-void take_whole_words(CLI::Option& option);
+/// Appends a mark to a word `[a,b]`, so that CLI11 does not split it. without_whole_mark() removes the mark, as does
+/// an option that was given to remove_whole_marks().
+std::string with_whole_mark(const std::string& word);
+std::string without_whole_mark(const std::string& word);
+void remove_whole_marks(CLI::Option& option);
 
 /// Adds an option with a closed list of words, in upper or lower case. The error for another word names the nearest
 /// one. The words must be constants that outlive the app.

@@ -8,10 +8,10 @@ namespace {
 
 using Entries = std::span<const std::uint64_t>;
 
-/// Entries of a sequence that the other one has too, with their places.
+/// Entries of a sequence that the other one has too, with their indices.
 struct Common {
     std::vector<std::uint64_t> entries;
-    std::vector<std::size_t> places;
+    std::vector<std::size_t> indices;
 };
 
 Common common_with(Entries sequence, Entries other) {
@@ -20,7 +20,7 @@ Common common_with(Entries sequence, Entries other) {
     for (std::size_t i = 0; i < sequence.size(); ++i) {
         if (!known.contains(sequence[i])) continue;
         common.entries.push_back(sequence[i]);
-        common.places.push_back(i);
+        common.indices.push_back(i);
     }
     return common;
 }
@@ -123,8 +123,8 @@ class ForwardSearch {
 std::vector<AlignedRun> align(Entries a, Entries b) {
     const Common common_a = common_with(a, b), common_b = common_with(b, a);
     std::vector<AlignedRun> runs;
-    const auto add = [&](std::size_t place_a, std::size_t place_b) {
-        const std::size_t at_a = common_a.places[place_a], at_b = common_b.places[place_b];
+    const auto add = [&](std::size_t common_index_a, std::size_t common_index_b) {
+        const std::size_t at_a = common_a.indices[common_index_a], at_b = common_b.indices[common_index_b];
         if (!runs.empty() && runs.back().a + runs.back().count == at_a && runs.back().b + runs.back().count == at_b)
             ++runs.back().count;
         else
@@ -175,7 +175,7 @@ std::vector<AlignedRun> align_products(const ProductSequence& a, const ProductSe
     const bool is_whole = by_kind.size() == 1 && by_kind[0].count == std::max(a.kinds.size(), b.kinds.size());
     if (is_whole) return by_kind;
     std::vector<AlignedRun> by_result = align_between(align(a.results, b.results), a.kinds, b.kinds);
-    // Results that are equal by chance, as zeros are, may stand at other places in the other run.
+    // Results that are equal by chance, as zeros are, may stand elsewhere in the other run.
     return length_of(by_result) >= length_of(by_kind) ? by_result : by_kind;
 }
 

@@ -52,14 +52,14 @@ constexpr DiffFormat formats[] = {
 /// Finds the recordings of an argument. Returns false if an error was said.
 bool find_side(const std::string& argument, const std::string& output, RecordingPaths& found) {
     found = find_recordings({argument});
-    if (say_errors("diff", found)) return false;
+    if (print_errors("diff", found)) return false;
     const std::string problem = output_problem(output, found.paths);
     if (!problem.empty()) say("diff", problem);
     return problem.empty();
 }
 
 /// Says that one side has no fingerprints, if so, and why that may be.
-bool say_no_fingerprints(const std::string& argument, const ResultsOfSide& side) {
+bool warn_no_fingerprints(const std::string& argument, const ResultsOfSide& side) {
     if (side.fingerprints > 0) return false;
     const std::string why =
         side.lost > 0
@@ -72,8 +72,8 @@ bool say_no_fingerprints(const std::string& argument, const ResultsOfSide& side)
 
 /// Says that aligned products of one side asked for a lower format, and ran at FP32 all the same. `row_of`: the
 /// side's row of a pair.
-void say_not_lowered(const std::string& argument, const ResultsOfSide& side, std::uint32_t ResultPair::*row_of,
-                     const std::vector<ResultPair>& pairs) {
+void warn_not_lowered(const std::string& argument, const ResultsOfSide& side, std::uint32_t ResultPair::*row_of,
+                      const std::vector<ResultPair>& pairs) {
     std::map<std::pair<std::string_view, std::string_view>, std::uint64_t> products;  // by request and reason
     for (const ResultPair& pair : pairs) {
         const MergedRow& row = side.rows[pair.*row_of];
@@ -89,7 +89,7 @@ void say_not_lowered(const std::string& argument, const ResultsOfSide& side, std
 }
 
 /// Says why no products were aligned, as far as the recordings tell.
-void say_nothing_aligned(const ResultsOfSide& a, const ResultsOfSide& b) {
+void warn_nothing_aligned(const ResultsOfSide& a, const ResultsOfSide& b) {
     const auto has_lines = [](const ResultsOfSide& side) {
         return std::ranges::any_of(side.rows, [](const MergedRow& row) { return !row.where.empty(); });
     };
@@ -105,21 +105,21 @@ int diff(const DiffOptions& options) {
     if (!find_side(options.a, options.output, paths_a) || !find_side(options.b, options.output, paths_b))
         return exit_code::usage;
     ProductKinds kinds;
-    NativePlaces places;
+    NativeLocations locations;
     std::vector<ReadingProblem> problems;
-    const ResultsOfSide a = read_results(paths_a.paths, kinds, places, problems);
-    const ResultsOfSide b = read_results(paths_b.paths, kinds, places, problems);
+    const ResultsOfSide a = read_results(paths_a.paths, kinds, locations, problems);
+    const ResultsOfSide b = read_results(paths_b.paths, kinds, locations, problems);
     if (a.recordings == 0 || b.recordings == 0) {
-        say_problems("diff", problems);
+        print_problems("diff", problems);
         return exit_code::usage;
     }
-    const bool lacks_a = say_no_fingerprints(options.a, a), lacks_b = say_no_fingerprints(options.b, b);
+    const bool lacks_a = warn_no_fingerprints(options.a, a), lacks_b = warn_no_fingerprints(options.b, b);
     if (lacks_a || lacks_b) {
-        say_problems("diff", problems);
+        print_problems("diff", problems);
         return exit_code::inconclusive;
     }
     const AlignedResults aligned = align_results(a, b, problems);
-    const bool is_damaged = say_problems("diff", problems);
+    const bool is_damaged = print_problems("diff", problems);
     const ResultSummary summary = summary_of(a, b, aligned.pairs, options.bound);
     const DiffOutcome outcome{a, b, aligned, summary, options.bound};
     ReportOutput output(options.output);
@@ -128,10 +128,10 @@ int diff(const DiffOptions& options) {
         say("diff", problem);
         return exit_code::usage;
     }
-    say_not_lowered(options.a, a, &ResultPair::row_a, aligned.pairs);
-    say_not_lowered(options.b, b, &ResultPair::row_b, aligned.pairs);
+    warn_not_lowered(options.a, a, &ResultPair::row_a, aligned.pairs);
+    warn_not_lowered(options.b, b, &ResultPair::row_b, aligned.pairs);
     if (aligned.pairs.empty()) {
-        say_nothing_aligned(a, b);
+        warn_nothing_aligned(a, b);
         return exit_code::inconclusive;
     }
     return outcome.is_equal() && !is_damaged ? exit_code::ok : exit_code::finding;

@@ -32,7 +32,7 @@ std::string number_text(const ResultsOfSide& side, const ResultPair& pair) {
     return text;
 }
 
-std::string both(std::string_view a, std::string_view b) {
+std::string before_and_after(std::string_view a, std::string_view b) {
     return a == b ? std::string(a) : fmt::format("{} -> {}", a, b);
 }
 
@@ -42,8 +42,9 @@ std::string product_text(const DiffOutcome& outcome, std::size_t index) {
     const MergedRow &a = outcome.a.rows[pair.row_a], &b = outcome.b.rows[pair.row_b];
     std::string text = number_text(outcome.a, pair);
     if (pair.number_b != pair.number_a) text += fmt::format(" in A, {} in B", count_text(pair.number_b));
-    text += "\n  " + printable(fmt::format("{} {}", both(or_dash(a.function), or_dash(b.function)), a.size_text()));
-    if (!a.where.empty()) text += printable(fmt::format(" at {}", both(a.where, b.where)));
+    text += "\n  " + printable(fmt::format("{} {}", before_and_after(or_dash(a.function), or_dash(b.function)),
+                                           a.size_text()));
+    if (!a.where.empty()) text += printable(fmt::format(" at {}", before_and_after(a.where, b.where)));
     if (!a.scope.empty()) text += printable(fmt::format(" in {}", a.scope));
     text += "\n  " + printable(fmt::format("A: {} by {}; B: {} by {}", or_dash(a.ran_at()), or_dash(a.provider),
                                            or_dash(b.ran_at()), or_dash(b.provider)));
@@ -103,7 +104,7 @@ std::string groups_text(const DiffOutcome& outcome, std::size_t top, int stream)
         const MergedRow &a = outcome.a.rows[first.row_a], &b = outcome.b.rows[first.row_b];
         table.add({difference_text(outcome.aligned.pairs[group.largest].difference), count_text(group.products),
                    count_text(group.other_bits), number_text(outcome.a, first), std::string(a.function),
-                   a.size_text(), both(a.ran_at(), b.ran_at()), or_dash(a.where)});
+                   a.size_text(), before_and_after(a.ran_at(), b.ran_at()), or_dash(a.where)});
     }
     std::string text = table.text(stream);
     if (shown < groups.size())

@@ -9,7 +9,7 @@
 #include <numeric>
 #include <utility>
 
-#include "cli/recordings/place_text.hpp"
+#include "cli/recordings/location_text.hpp"
 #include "record/fingerprint.hpp"
 #include "record/read/reader.hpp"
 #include "shim/table/functions.hpp"
@@ -46,16 +46,16 @@ class RecordingResults {
         for (const ThreadResults& thread : process_.threads) side.fingerprints += thread.kinds.size();
     }
 
-    ProcessResults&& take() { return std::move(process_); }
+    ProcessResults&& release() { return std::move(process_); }
 
   private:
     void add_slot(std::uint32_t slot) {
         record::RecordedFingerprints all = recording_.fingerprints(slot);
-        std::map<std::int32_t, std::size_t> places;  // in process_.threads, by id
+        std::map<std::int32_t, std::size_t> indices;  // in process_.threads, by id
         while (const auto entry = all.next()) {
-            const auto [place, is_new] = places.try_emplace(entry->thread, process_.threads.size());
+            const auto [known, is_new] = indices.try_emplace(entry->thread, process_.threads.size());
             if (is_new) process_.threads.push_back({slot, entry->thread, entry->end_ns, {}, {}});
-            ThreadResults& thread = process_.threads[place->second];
+            ThreadResults& thread = process_.threads[known->second];
             const std::uint32_t kind = side_.kinds[row_of(entry->row)];
             thread.kinds.push_back(kind);
             thread.results.push_back(system::Hash().add(kind).add(entry->fingerprint.hash).value());
@@ -63,13 +63,13 @@ class RecordingResults {
     }
 
     std::uint32_t row_of(std::uint32_t id) {
-        const auto [place, is_new] = process_.rows.try_emplace(id, static_cast<std::uint32_t>(side_.rows.size()));
-        if (!is_new) return place->second;
+        const auto [entry, is_new] = process_.rows.try_emplace(id, static_cast<std::uint32_t>(side_.rows.size()));
+        if (!is_new) return entry->second;
         MergedRow row;
         if (const record::RecordedRow* const recorded = recording_.row(id)) row = to_merged_row(*recorded);
         side_.kinds.push_back(kinds_.number_of(row));
         side_.rows.push_back(row);
-        return place->second;
+        return entry->second;
     }
 
     const record::RecordingReader& recording_;
@@ -112,7 +112,7 @@ Counts counts_of(const ThreadResults& thread) {
     return counts;
 }
 
-std::uint64_t in_common(const Counts& a, const Counts& b) {
+std::uint64_t count_in_common(const Counts& a, const Counts& b) {
     std::uint64_t sum = 0;
     for (const auto& [kind, count] : a)
         if (const auto other = b.find(kind); other != b.end()) sum += std::min(count, other->second);
@@ -150,8 +150,8 @@ std::vector<Match> matched_threads(const std::vector<ThreadResults>& a, const st
     std::ranges::stable_sort(rest, {}, [&](const auto& thread) { return b[thread.first].first_ns; });
     for (const std::size_t i : others) {
         const Counts own = counts_of(a[i]);
-        const auto best =
-            std::ranges::max_element(rest, {}, [&](const auto& thread) { return in_common(own, *thread.second); });
+        const auto best = std::ranges::max_element(
+            rest, {}, [&](const auto& thread) { return count_in_common(own, *thread.second); });
         if (best == rest.end()) break;
         matches.emplace_back(i, best->first);
         rest.erase(best);
@@ -168,15 +168,15 @@ double difference_of(const record::Fingerprint& a, const record::Fingerprint& b)
     return relative >= 0 ? relative : std::numeric_limits<double>::infinity();
 }
 
-/// Fingerprints of a thread by their places, which rise.
-class FingerprintsByPlace {
+/// Fingerprints of a thread by their indices, which rise.
+class FingerprintsByIndex {
   public:
-    FingerprintsByPlace(const record::RecordingReader& recording, const ThreadResults& thread)
+    FingerprintsByIndex(const record::RecordingReader& recording, const ThreadResults& thread)
         : all_(recording.fingerprints(thread.slot)), thread_(thread.thread) {}
 
-    std::optional<record::RecordedFingerprint> at(std::size_t place) {
+    std::optional<record::RecordedFingerprint> at(std::size_t index) {
         while (const auto entry = all_.next())
-            if (entry->thread == thread_ && next_++ == place) return entry;
+            if (entry->thread == thread_ && next_++ == index) return entry;
         return std::nullopt;
     }
 
@@ -196,8 +196,8 @@ std::unique_ptr<record::RecordingReader> open_again(const std::string& path, std
 void compare(const ProcessResults& a, std::size_t thread_a, const record::RecordingReader& recording_a,
              const ProcessResults& b, std::size_t thread_b, const record::RecordingReader& recording_b,
              const std::vector<AlignedRun>& runs, ResultPair pair, AlignedResults& results) {
-    FingerprintsByPlace all_a(recording_a, a.threads[thread_a]);
-    FingerprintsByPlace all_b(recording_b, b.threads[thread_b]);
+    FingerprintsByIndex all_a(recording_a, a.threads[thread_a]);
+    FingerprintsByIndex all_b(recording_b, b.threads[thread_b]);
     for (const AlignedRun& run : runs) {
         for (std::size_t i = 0; i < run.count; ++i) {
             const auto one = all_a.at(run.a + i), other = all_b.at(run.b + i);
@@ -231,12 +231,12 @@ std::uint32_t ProductKinds::number_of(const MergedRow& row) {
     return numbers_.try_emplace(key, static_cast<std::uint32_t>(numbers_.size())).first->second;
 }
 
-ResultsOfSide read_results(const std::vector<std::string>& paths, ProductKinds& kinds, NativePlaces& places,
+ResultsOfSide read_results(const std::vector<std::string>& paths, ProductKinds& kinds, NativeLocations& locations,
                            std::vector<ReadingProblem>& problems) {
     ResultsOfSide side;
     std::int64_t first_ns = std::numeric_limits<std::int64_t>::max();
     auto found = visit_recordings(paths, [&](const std::string& path, record::RecordingReader& recording) {
-        places.name_rows_of(recording, false);
+        locations.name_rows_of(recording, false);
         ++side.recordings;
         side.calls += recording.total_calls();
         side.lost += recording.lost_fingerprints();
@@ -244,7 +244,7 @@ ResultsOfSide read_results(const std::vector<std::string>& paths, ProductKinds& 
             first_ns = recording.facts().opened_ns;
             side.command = recording.facts().process.command;
         }
-        ProcessResults process = RecordingResults(path, recording, kinds, side).take();
+        ProcessResults process = RecordingResults(path, recording, kinds, side).release();
         if (!process.threads.empty()) side.processes.push_back(std::move(process));
     });
     problems.insert(problems.end(), std::make_move_iterator(found.begin()), std::make_move_iterator(found.end()));

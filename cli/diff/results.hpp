@@ -11,13 +11,13 @@
 
 #include "cli/diff/align.hpp"
 #include "cli/recordings/merged_calls.hpp"
-#include "cli/recordings/native_places.hpp"
+#include "cli/recordings/native_locations.hpp"
 #include "cli/recordings/recordings.hpp"
 
 namespace fp32shim::cli {
 
-/// Numbers for the kinds of products that are aligned with each other: by place without its line, scope, function and
-/// sizes.
+/// Numbers for the kinds of products that are aligned with each other: by location without its line, scope, function
+/// and sizes.
 class ProductKinds {
   public:
     std::uint32_t number_of(const MergedRow& row);
@@ -65,7 +65,7 @@ struct ResultsOfSide {
 };
 
 /// Reads one side. Adds what cannot be read to `problems`.
-ResultsOfSide read_results(const std::vector<std::string>& paths, ProductKinds& kinds, NativePlaces& places,
+ResultsOfSide read_results(const std::vector<std::string>& paths, ProductKinds& kinds, NativeLocations& locations,
                            std::vector<ReadingProblem>& problems);
 
 /// A product of A and the one of B that is aligned with it.

@@ -14,11 +14,11 @@ constexpr std::size_t max_groups = 500;
 constexpr std::size_t max_points = 1000;
 
 /// Truncates the texts of `json`, which are names in recordings.
-void cut_texts(Json& json) {
+void truncate_texts(Json& json) {
     if (json.is_string()) {
-        json = cut(json.get_ref<const std::string&>());
+        json = truncated(json.get_ref<const std::string&>());
     } else if (json.is_structured()) {
-        for (Json& value : json) cut_texts(value);
+        for (Json& value : json) truncate_texts(value);
     }
 }
 
@@ -47,7 +47,7 @@ std::string results_page(const DiffOutcome& outcome, const std::vector<ReadingPr
         json["threads"] = json["threads"].get<std::size_t>() + process.threads.size();
     json["warnings"] = Json::array();
     for (const ReadingProblem& problem : problems) json["warnings"].push_back(problem.path + ": " + problem.text);
-    cut_texts(json);
+    truncate_texts(json);
     return html_page(Page::results, std::move(json));
 }
 

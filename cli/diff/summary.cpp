@@ -20,7 +20,7 @@ std::size_t largest_of(const std::vector<ResultPair>& pairs, std::size_t first, 
     return static_cast<std::size_t>(found - begin);
 }
 
-GrowthStep step_of(const std::vector<ResultPair>& pairs, std::size_t first, std::size_t end) {
+GrowthStep growth_step(const std::vector<ResultPair>& pairs, std::size_t first, std::size_t end) {
     GrowthStep step{first, end - 1, 0, 0, largest_of(pairs, first, end)};
     std::vector<double> differences;
     differences.reserve(end - first);
@@ -40,21 +40,21 @@ std::vector<GrowthStep> growth_of(const std::vector<ResultPair>& pairs, std::siz
     const std::size_t length = (pairs.size() + most - 1) / most;
     std::vector<GrowthStep> steps;
     for (std::size_t first = 0; first < pairs.size(); first += length)
-        steps.push_back(step_of(pairs, first, std::min(first + length, pairs.size())));
+        steps.push_back(growth_step(pairs, first, std::min(first + length, pairs.size())));
     return steps;
 }
 
 ResultSummary summary_of(const ResultsOfSide& a, const ResultsOfSide& b, const std::vector<ResultPair>& pairs,
                          double bound) {
     ResultSummary summary;
-    std::map<std::tuple<std::uint32_t, std::uint32_t, std::uint32_t>, std::size_t> places;
+    std::map<std::tuple<std::uint32_t, std::uint32_t, std::uint32_t>, std::size_t> indices;
     for (std::size_t i = 0; i < pairs.size(); ++i) {
         const ResultPair& pair = pairs[i];
         const auto key =
             std::tuple(a.kinds[pair.row_a], a.rows[pair.row_a].ran_at().id(), b.rows[pair.row_b].ran_at().id());
-        const auto [place, is_new] = places.try_emplace(key, summary.groups.size());
+        const auto [entry, is_new] = indices.try_emplace(key, summary.groups.size());
         if (is_new) summary.groups.push_back({.first = i, .first_other = i, .largest = i});
-        ResultGroup& group = summary.groups[place->second];
+        ResultGroup& group = summary.groups[entry->second];
         ++group.products;
         if (is_smaller(pairs[group.largest], pair)) group.largest = i;
         if (pair.same_bits) {

@@ -20,7 +20,7 @@ struct GrowthStep {
     std::uint64_t products() const { return last - first + 1; }
 };
 
-/// Aligned products of one place, function and sizes, at the same precision on each side.
+/// Aligned products of one location, function and sizes, at the same precision on each side.
 struct ResultGroup {
     std::uint64_t products = 0;
     std::uint64_t other_bits = 0;

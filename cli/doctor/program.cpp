@@ -71,7 +71,7 @@ Resolution resolve(const Object& caller, const ElfSymbol& import, const std::vec
 class Objects {
   public:
     Objects(const LoggedProcess& process, ExaminedProcess& result) {
-        std::map<std::pair<std::string, int>, std::size_t> places;
+        std::map<std::pair<std::string, int>, std::size_t> indices;
         for (const LoggedObject& loaded : process.objects) {
             Object object;
             object.name = loaded.name;
@@ -85,12 +85,12 @@ class Objects {
                 result.unreadable.push_back(object.path);
             }
             object.is_shim = std::ranges::count(object.elf.exports, shim_mark, &ElfSymbol::name) > 0;
-            places.emplace(std::pair{loaded.name, loaded.link_namespace}, objects_.size());
+            indices.emplace(std::pair{loaded.name, loaded.link_namespace}, objects_.size());
             objects_.push_back(std::move(object));
         }
         const auto find = [&](const std::string& name, int link_namespace) -> const Object* {
-            const auto place = places.find({name, link_namespace});
-            return place == places.end() ? nullptr : &objects_[place->second];
+            const auto found = indices.find({name, link_namespace});
+            return found == indices.end() ? nullptr : &objects_[found->second];
         };
         for (std::size_t i = 0; i < objects_.size(); ++i) {
             const int link_namespace = objects_[i].link_namespace;
@@ -289,7 +289,7 @@ void add_bypasses(const Objects& objects, ExaminedProcess& result) {
         progress.show(++done, objects.all().size());
         if (object.is_shim || !looked_at.insert(object.path).second) continue;
         for (Bypass& bypass : find_bypasses(object.path, object.elf)) result.bypasses.push_back(std::move(bypass));
-        if (looks_cublas_up(object.path, object.elf)) {
+        if (looks_up_cublas(object.path, object.elf)) {
             result.notes.push_back({object.path, "looks cuBLAS functions up when it runs (dlsym): seen"});
         }
     }

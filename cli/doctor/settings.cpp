@@ -73,7 +73,7 @@ void judge_default_precision(const policy::Policy& policy, const Gpus& gpus, std
 void judge_log(const policy::Policy& policy, const ProcessEnvironment& environment, std::vector<Finding>& findings) {
     if (policy.log_path.empty()) return;
     const std::string problem =
-        problem_of_destination(policy.log_path, record::gather_process_facts(environment.views()));
+        problem_with_log_folder(policy.log_path, record::gather_process_facts(environment.views()));
     if (problem.empty()) return;
     const bool is_from_policy = environment.get("FP32_MATMUL_LOG").empty();
     findings.push_back({is_from_policy ? "[log] path of the policy" : "FP32_MATMUL_LOG=" + policy.log_path,

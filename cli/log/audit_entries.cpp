@@ -38,9 +38,9 @@ FieldValue exponent_of(const RecordedAudit& audit) {
     return exponents.lowest > exponents.highest ? FieldValue() : FieldValue(std::int64_t{exponents.*bound});
 }
 
-template <std::uint32_t record::Audit::*place>
-FieldValue place_of(const RecordedAudit& audit) {
-    return is_nonfinite(audit) || is_compared(audit) ? FieldValue(audit.audit.*place) : FieldValue();
+template <std::uint32_t record::Audit::*index>
+FieldValue element_index(const RecordedAudit& audit) {
+    return is_nonfinite(audit) || is_compared(audit) ? FieldValue(audit.audit.*index) : FieldValue();
 }
 
 template <float record::Audit::*factor>
@@ -61,8 +61,8 @@ constexpr Column<RecordedAudit> audit_columns[] = {
 #define METRIC(name) {#name, error_of<&AuditErrors::name>},
 #define FURTHER_ERROR METRIC
 #include "policy/metrics.def"
-    {"worst_row", place_of<&Audit::worst_row>},
-    {"worst_column", place_of<&Audit::worst_column>},
+    {"worst_row", element_index<&Audit::worst_row>},
+    {"worst_column", element_index<&Audit::worst_column>},
     {"a_lowest", exponent_of<&Audit::a, &Exponents::lowest>},
     {"a_highest", exponent_of<&Audit::a, &Exponents::highest>},
     {"b_lowest", exponent_of<&Audit::b, &Exponents::lowest>},
@@ -72,10 +72,10 @@ constexpr Column<RecordedAudit> audit_columns[] = {
 };
 
 constexpr Column<RecordedAudit> nonfinite_columns[] = {
-    {"found", [](const RecordedAudit& audit) { return FieldValue(found_text(audit.audit, "nan")); }},
-    {"result_row", place_of<&Audit::worst_row>},
-    {"result_column", place_of<&Audit::worst_column>},
-    {"product", place_of<&Audit::product>},
+    {"found", [](const RecordedAudit& audit) { return FieldValue(nonfinite_text(audit.audit, "nan")); }},
+    {"result_row", element_index<&Audit::worst_row>},
+    {"result_column", element_index<&Audit::worst_column>},
+    {"product", element_index<&Audit::product>},
     {"alpha", factor_of<&Audit::alpha>},
     {"beta", factor_of<&Audit::beta>},
     {"a_lowest", exponent_of<&Audit::a, &Exponents::lowest>},
@@ -97,7 +97,7 @@ std::string words_of(const record::RecordedRow& row, const RecordedAudit& entry)
     const record::Audit& audit = entry.audit;
     if (is_nonfinite(entry))
         return fmt::format("first NaN or infinity from finite operands: {} in row {}, column {}{}",
-                           found_text(audit, "NaN"), audit.worst_row, audit.worst_column,
+                           nonfinite_text(audit, "NaN"), audit.worst_row, audit.worst_column,
                            row.decision.call.batch == 1 ? "" : fmt::format(" of product {}", audit.product));
     const std::string formats = fmt::format("{} with {}: ", to_string(audit.tested), to_string(audit.reference));
     if (has(entry, record::audit_skipped)) return formats + "skipped";

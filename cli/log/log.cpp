@@ -19,7 +19,7 @@
 #include "cli/output/progress.hpp"
 #include "cli/output/terminal.hpp"
 #include "cli/recordings/filter.hpp"
-#include "cli/recordings/native_places.hpp"
+#include "cli/recordings/native_locations.hpp"
 #include "cli/recordings/process_text.hpp"
 #include "cli/recordings/recordings.hpp"
 
@@ -48,7 +48,7 @@ void enlarge_output_buffer() {
 bool output_is_open() { return std::fflush(stdout) == 0 && std::ferror(stdout) == 0; }
 
 /// Prints a note if recordings have decisions only, without calls, and how to record calls.
-void say_where_calls_are_not_recorded(const std::vector<LogSource>& sources, const LogOptions& options) {
+void warn_calls_not_recorded(const std::vector<LogSource>& sources, const LogOptions& options) {
     if (options.rows) return;
     const auto is_summary = [](const LogSource& source) { return !source.has_calls(); };
     const auto count = std::count_if(sources.begin(), sources.end(), is_summary);
@@ -65,18 +65,18 @@ void write_merged(std::vector<LogSource>& sources, LogWriter& writer) {
     std::optional<Progress> progress;
     if (isatty(STDOUT_FILENO) != 1) progress.emplace("writing entries");  // on a terminal the entries show progress
     std::size_t written = 0;
-    using Next = std::pair<std::int64_t, std::size_t>;  // time, and place in `sources`
+    using Next = std::pair<std::int64_t, std::size_t>;  // time, and index in `sources`
     std::priority_queue<Next, std::vector<Next>, std::greater<>> next;
-    const auto look_into = [&](std::size_t place) {
-        if (const auto time = sources[place].next_time()) next.emplace(*time, place);
+    const auto look_into = [&](std::size_t index) {
+        if (const auto time = sources[index].next_time()) next.emplace(*time, index);
     };
-    for (std::size_t place = 0; place < sources.size(); ++place) look_into(place);
+    for (std::size_t index = 0; index < sources.size(); ++index) look_into(index);
     while (!next.empty()) {
-        const std::size_t place = next.top().second;
+        const std::size_t index = next.top().second;
         next.pop();
-        if (!sources[place].write_next(writer)) return;
+        if (!sources[index].write_next(writer)) return;
         if (progress) progress->show(++written, 0);
-        look_into(place);
+        look_into(index);
     }
 }
 
@@ -84,7 +84,7 @@ void write_merged(std::vector<LogSource>& sources, LogWriter& writer) {
 constexpr std::size_t open_at_a_time = 32;
 
 std::vector<LogSource> open_sources(const std::vector<std::string>& paths, const LogOptions& options,
-                                    NativePlaces& native_places, std::vector<ReadingProblem>& problems) {
+                                    NativeLocations& native_locations, std::vector<ReadingProblem>& problems) {
     std::vector<LogSource> sources;
     sources.reserve(paths.size());
     Progress progress("reading recordings");
@@ -95,7 +95,7 @@ std::vector<LogSource> open_sources(const std::vector<std::string>& paths, const
             problems.push_back({paths[i], opened.error, true});
             continue;
         }
-        native_places.name_rows_of(*opened.reader, options.filter.looks_at_call_sites());
+        native_locations.name_rows_of(*opened.reader, options.filter.looks_at_call_sites());
         sources.emplace_back(paths[i], std::move(opened.reader), options.filter, options.rows,
                              paths.size() > open_at_a_time);
     }
@@ -107,7 +107,7 @@ void follow(LogSource& source, LogWriter& writer) {
         // Asked before reading, so that the reading has everything up to the process's end.
         const bool has_ended = source.recording().state() != record::RecordingState::live;
         const bool is_last = !source.refresh() || has_ended;
-        if (source.has_calls() || writer.takes_decisions_again() || is_last) {
+        if (source.has_calls() || writer.accepts_repeated_rows() || is_last) {
             while (source.next_time()) {
                 if (!source.write_next(writer)) break;
             }
@@ -123,18 +123,18 @@ int log(LogOptions& options) {
         return exit_code::usage;
     }
     const RecordingPaths found = find_recordings(options.recordings);
-    if (say_errors("log", found)) return exit_code::usage;
+    if (print_errors("log", found)) return exit_code::usage;
     if (options.follow && found.paths.size() != 1) {
         say("log", fmt::format("--follow takes one recording, found {}; name one of them", found.paths.size()));
         return exit_code::usage;
     }
     std::vector<ReadingProblem> problems;
-    NativePlaces native_places;
-    std::vector<LogSource> sources = open_sources(found.paths, options, native_places, problems);
-    say_where_calls_are_not_recorded(sources, options);
+    NativeLocations native_locations;
+    std::vector<LogSource> sources = open_sources(found.paths, options, native_locations, problems);
+    warn_calls_not_recorded(sources, options);
 
     enlarge_output_buffer();
-    const std::unique_ptr<LogWriter> writer = options.format->make_writer(native_places);
+    const std::unique_ptr<LogWriter> writer = options.format->make_writer(native_locations);
     writer->begin(sources);
     if (!options.follow)
         write_merged(sources, *writer);
@@ -153,10 +153,10 @@ int log(LogOptions& options) {
     }
     if (options.filter.looks_at_sizes()) {
         std::uint64_t folded = 0;
-        for (LogSource& source : sources) folded += source.folded_calls();
+        for (LogSource& source : sources) folded += source.calls_with_rounded_sizes();
         if (folded > 0) say("log", folded_text(folded));
     }
-    return say_problems("log", problems) ? exit_code::finding : exit_code::ok;
+    return print_problems("log", problems) ? exit_code::finding : exit_code::ok;
 }
 
 }  // namespace

@@ -18,7 +18,7 @@ LogSource::LogSource(std::string path, std::unique_ptr<record::RecordingReader> 
       has_calls_(!with_rows && facts_.start.log_level == policy::LogLevel::calls),
       has_audits_(!with_rows),
       is_one_of_many_(is_one_of_many) {
-    if (is_one_of_many_) recording_->rest();
+    if (is_one_of_many_) recording_->release_memory();
 }
 
 std::optional<std::int64_t> LogSource::next_time() {
@@ -51,7 +51,7 @@ void LogSource::load_event() {
         else if (filter_.passes(*row))
             break;
     }
-    if (is_one_of_many_) recording_->rest();
+    if (is_one_of_many_) recording_->release_memory();
 }
 
 void LogSource::load_rows() {
@@ -66,7 +66,7 @@ void LogSource::load_rows() {
     }
     std::stable_sort(rows_.begin(), rows_.end(),
                      [](const auto& a, const auto& b) { return a.counters.last_ns < b.counters.last_ns; });
-    if (is_one_of_many_) recording_->rest();
+    if (is_one_of_many_) recording_->release_memory();
 }
 
 /// Loads the audits that were not yet read.
@@ -75,16 +75,16 @@ void LogSource::load_audits() {
     audits_.erase(audits_.begin(), audits_.begin() + static_cast<std::ptrdiff_t>(std::exchange(next_audit_, 0)));
     if (!has_audits_) return;
     std::unordered_map<std::uint32_t, std::size_t> number;
-    const auto take = [&](const record::RecordedAudit& audit) {
+    const auto add_audit = [&](const record::RecordedAudit& audit) {
         if (number[audit.slot]++ < audits_read_[audit.slot]) return true;
         const record::RecordedRow* const row = recording_->row(audit.row);
         if (row != nullptr && filter_.passes(*row)) audits_.push_back(audit);
         return true;
     };
-    recording_->visit_all_audits(take);
+    recording_->visit_all_audits(add_audit);
     audits_read_ = std::move(number);
     std::ranges::stable_sort(audits_, {}, &record::RecordedAudit::end_ns);
-    if (is_one_of_many_) recording_->rest();
+    if (is_one_of_many_) recording_->release_memory();
 }
 
 bool LogSource::write_next(LogWriter& writer) {
@@ -112,7 +112,7 @@ bool LogSource::refresh() {
     return recording_->refresh();
 }
 
-std::uint64_t LogSource::folded_calls() {
+std::uint64_t LogSource::calls_with_rounded_sizes() {
     std::uint64_t calls = 0;
     for (const auto& entry : recording_->counters()) {
         const record::RecordedRow* row = recording_->row(entry.row);

@@ -42,7 +42,7 @@ class LogSource {
     bool refresh();
 
     /// Counts the calls that pass the filter and have sizes that are rounded up.
-    std::uint64_t folded_calls();
+    std::uint64_t calls_with_rounded_sizes();
     /// Returns one line about calls that the log lacks; empty if there are none.
     std::string missing_text() const;
 

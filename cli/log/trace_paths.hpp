@@ -8,7 +8,7 @@
 
 #include "cli/output/json_text.hpp"
 #include "cli/recordings/call_paths.hpp"
-#include "cli/recordings/native_places.hpp"
+#include "cli/recordings/native_locations.hpp"
 #include "record/read/reader.hpp"
 
 namespace fp32shim::cli {
@@ -17,8 +17,8 @@ namespace fp32shim::cli {
 /// for each distinct frame, however many calls there are.
 class TracePaths {
   public:
-    /// `places` must outlive this object.
-    explicit TracePaths(NativePlaces& places) : paths_(&places) {}
+    /// `locations` must outlive this object.
+    explicit TracePaths(NativeLocations& locations) : paths_(&locations) {}
 
     /// Returns the number of the innermost frame of a row's call path; 0: it has none.
     std::uint32_t frame_of(const record::RecordingReader& recording, const record::RecordedRow& row);

@@ -56,13 +56,13 @@ std::string decision_words(const RecordedRow& row) {
     return row.is_overflow ? "(found no room)" : printable(record::format_decision_text(row.decision, buffer));
 }
 
-/// Offers the functions of record::JsonLine, but hands each key and its value to `take` instead of writing JSON.
-template <class Take>
+/// Offers the functions of record::JsonLine, but hands each key and its value to `handle` instead of writing JSON.
+template <class Handle>
 struct FieldVisitor {
-    Take take;
+    Handle handle;
 
     FieldVisitor& visit(std::string_view key, const FieldValue& value) {
-        take(key, value);
+        handle(key, value);
         return *this;
     }
     FieldVisitor& code(std::string_view key, std::string_view value) { return string(key, value, 0); }
@@ -78,11 +78,11 @@ struct FieldVisitor {
     }
 };
 
-/// Hands `take` the keys and values that every event begins with. `thread`: -1 for calls of several threads.
-template <class Take>
+/// Hands `handle` the keys and values that every event begins with. `thread`: -1 for calls of several threads.
+template <class Handle>
 void visit_common_fields(std::string_view event, const RecordingFacts& facts, std::int64_t time_ns,
-                         std::int32_t thread, const Take& take) {
-    FieldVisitor<const Take&> visitor{take};
+                         std::int32_t thread, const Handle& handle) {
+    FieldVisitor<const Handle&> visitor{handle};
     write_common_fields(visitor, event, facts.process, {time_ns, facts.process.pid, thread});
 }
 
@@ -110,7 +110,7 @@ class PerRow {
 };
 
 /// Returns `what` with the process's host and rank: `python3 on node7, rank 3`.
-std::string with_place(std::string_view what, const record::ProcessFacts& process) {
+std::string with_host_and_rank(std::string_view what, const record::ProcessFacts& process) {
     std::string text = fmt::format("{} on {}", what, process.host);
     if (process.rank >= 0) text += fmt::format(", rank {}", process.rank);
     return text;
@@ -123,7 +123,7 @@ class TableWriter : public LogWriter {
         for (const LogSource& recording : recordings) {
             const record::ProcessFacts& process = recording.facts().process;
             hosts.insert(process.host);
-            const std::string name = with_place(fmt::format("process {}", process.pid), process);
+            const std::string name = with_host_and_rank(fmt::format("process {}", process.pid), process);
             put(coloured(fmt::format("{}: {}", printable(name), printable(process.command)), Colour::bold) + "\n");
         }
         names_processes_ = recordings.size() > 1;
@@ -148,7 +148,7 @@ class TableWriter : public LogWriter {
         return put(fmt::format("{} {:>{}}{:>19}  {}; {}\n", time_of_day(audit.end_ns), process_text(facts),
                                process_width_, event_of(audit), words_of(row, audit), decision_words(row)));
     }
-    bool takes_decisions_again() const override { return true; }
+    bool accepts_repeated_rows() const override { return true; }
 
   private:
     /// Names the process of an entry, with a blank behind the name; empty if there is only one recording.
@@ -285,7 +285,7 @@ class CsvWriter : public LogWriter {
 /// complete events, in microseconds from the first recording on, since a double cannot hold nanoseconds since 1970.
 class ChromeWriter : public LogWriter {
   public:
-    explicit ChromeWriter(NativePlaces& places) : paths_(places) {}
+    explicit ChromeWriter(NativeLocations& locations) : paths_(locations) {}
 
     void begin(std::span<const LogSource> recordings) override {
         number_processes(recordings);
@@ -296,7 +296,7 @@ class ChromeWriter : public LogWriter {
             zero_ns_ = std::min(zero_ns_, facts.opened_ns);
             std::string name(system::base_name(facts.process.executable));
             if (number != facts.process.pid) name += fmt::format(", process {}", facts.process.pid);
-            name = with_place(name, facts.process);
+            name = with_host_and_rank(name, facts.process);
             json_.open('{').member("name", text("process_name")).member("ph", text("M")).member("pid", number);
             json_.key("args").open('{').member("name", text(name)).close('}').close('}');
             flush();
@@ -304,9 +304,9 @@ class ChromeWriter : public LogWriter {
     }
     bool event(const RecordingFacts& facts, const RecordedRow& row, const RecordedEvent& event) override {
         constexpr std::string_view mean = "the mean of such calls: this one was not timed";
-        return complete(facts, row, event.begin_ns(), event.end_ns,
-                        event.thread != 0 ? std::int64_t{event.thread} : event.slot, "",
-                        event.is_timed ? std::string_view() : mean);
+        return write_complete_event(facts, row, event.begin_ns(), event.end_ns,
+                                    event.thread != 0 ? std::int64_t{event.thread} : event.slot, "",
+                                    event.is_timed ? std::string_view() : mean);
     }
     /// Writes a decision without its calls, as one span from the begin of its first call to the end of its last.
     bool row(const RecordingFacts& facts, const RecordedRow& row, const RecordedCounters& counters) override {
@@ -318,8 +318,8 @@ class ChromeWriter : public LogWriter {
             .member("calls", counters.calls)
             .member("host_ns", counters.total_ns)
             .member("timed_calls", counters.timed_calls);
-        return complete(facts, row, first.begin_ns(), counters.last_ns, row.id, counts,
-                        "from the first such call to the last; single calls were not recorded");
+        return write_complete_event(facts, row, first.begin_ns(), counters.last_ns, row.id, counts,
+                                    "from the first such call to the last; single calls were not recorded");
     }
     void end() override {
         json_.close(']');
@@ -397,8 +397,9 @@ class ChromeWriter : public LogWriter {
     }
     /// Writes a span in the viewer's line `thread`. `more`: further arguments, in JSON; `about_duration`: remark on
     /// the duration, empty if there is none. Returns false once stdout cannot be written.
-    bool complete(const RecordingFacts& facts, const RecordedRow& row, std::int64_t begin_ns, std::int64_t end_ns,
-                  std::int64_t thread, std::string_view more, std::string_view about_duration) {
+    bool write_complete_event(const RecordingFacts& facts, const RecordedRow& row, std::int64_t begin_ns,
+                              std::int64_t end_ns, std::int64_t thread, std::string_view more,
+                              std::string_view about_duration) {
         const Track& track = tracks_.find(&facts)->second;
         json_.open('{').raw(heads_.of(facts, row, [&] { return head_of(row, *track.recording); }));
         json_.key("ts").raw(microseconds(std::max(begin_ns, zero_ns_) - zero_ns_));
@@ -429,11 +430,11 @@ class ChromeWriter : public LogWriter {
 std::span<const LogFormat> log_formats() {
     using Writer = std::unique_ptr<LogWriter>;
     static constexpr LogFormat formats[] = {
-        {"table", [](NativePlaces&) -> Writer { return std::make_unique<TableWriter>(); }},
-        {"json", [](NativePlaces&) -> Writer { return std::make_unique<JsonWriter>(true); }},
-        {"jsonl", [](NativePlaces&) -> Writer { return std::make_unique<JsonWriter>(false); }},
-        {"csv", [](NativePlaces&) -> Writer { return std::make_unique<CsvWriter>(); }},
-        {"chrome", [](NativePlaces& places) -> Writer { return std::make_unique<ChromeWriter>(places); }},
+        {"table", [](NativeLocations&) -> Writer { return std::make_unique<TableWriter>(); }},
+        {"json", [](NativeLocations&) -> Writer { return std::make_unique<JsonWriter>(true); }},
+        {"jsonl", [](NativeLocations&) -> Writer { return std::make_unique<JsonWriter>(false); }},
+        {"csv", [](NativeLocations&) -> Writer { return std::make_unique<CsvWriter>(); }},
+        {"chrome", [](NativeLocations& locations) -> Writer { return std::make_unique<ChromeWriter>(locations); }},
     };
     return formats;
 }

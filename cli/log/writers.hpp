@@ -10,7 +10,7 @@
 namespace fp32shim::cli {
 
 class LogSource;
-class NativePlaces;
+class NativeLocations;
 
 /// Writes a log to stdout in one format. event() and row() return false once stdout cannot be written. Their `facts`
 /// must be those of a recording that begin() was given.
@@ -26,13 +26,13 @@ class LogWriter {
     virtual bool row(const record::RecordingFacts& facts, const record::RecordedRow& row,
                      const record::RecordedCounters& counters) = 0;
     /// Writes what an audit found in a call, or the first NaN or infinity. Returns false once stdout cannot be
-    /// written. A format without a place for it leaves it out.
+    /// written. A format that cannot say it leaves it out.
     virtual bool audit(const record::RecordingFacts&, const record::RecordedRow&, const record::RecordedAudit&) {
         return true;
     }
     /// Returns true if row() may be called again for a decision that has got more calls since it was written. People
     /// read the last counts of a decision, but programs would add up all its counts.
-    virtual bool takes_decisions_again() const { return false; }
+    virtual bool accepts_repeated_rows() const { return false; }
     /// Ends the output, after the last entry.
     virtual void end() {}
 };
@@ -40,8 +40,8 @@ class LogWriter {
 /// A format of the log.
 struct LogFormat {
     std::string_view name;
-    /// Makes its writer, which `places` must outlive.
-    std::unique_ptr<LogWriter> (*make_writer)(NativePlaces& places);
+    /// Makes its writer, which `locations` must outlive.
+    std::unique_ptr<LogWriter> (*make_writer)(NativeLocations& locations);
 };
 
 /// Returns all formats: `table`, `json` (one array of the events of docs/log-format.md), `jsonl` (one event a line),

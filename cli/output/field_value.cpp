@@ -74,9 +74,9 @@ void as_csv(std::string& out, std::string_view text) {
         out += csv_text(text);
 }
 
-Json json_of(auto value) { return value; }
-Json json_of(FieldValue::Time time) { return timestamp(time.ns); }
-Json json_of(FieldValue::Capability value) { return text_of(value); }
+Json to_json(auto value) { return value; }
+Json to_json(FieldValue::Time time) { return timestamp(time.ns); }
+Json to_json(FieldValue::Capability value) { return text_of(value); }
 
 }  // namespace
 
@@ -99,7 +99,7 @@ void FieldValue::append_csv(std::string& out) const {
 }
 
 Json FieldValue::json() const {
-    return std::visit([](auto value) { return json_of(value); }, value_);
+    return std::visit([](auto value) { return to_json(value); }, value_);
 }
 
 }  // namespace fp32shim::cli

@@ -11,7 +11,7 @@ std::string dumped(const Json& json, int indent) {
     std::string_view rest = text;
     std::string result;
     for (;;) {
-        const std::size_t plain = system::plain_length(rest);
+        const std::size_t plain = system::plain_prefix_length(rest);
         if (plain == text.size()) return text;
         result += rest.substr(0, plain);
         rest.remove_prefix(plain);
@@ -32,7 +32,7 @@ std::string dumped(const Json& json, int indent) {
 void make_plain(Json& json) {
     if (json.is_string()) {
         auto& text = json.get_ref<std::string&>();
-        if (system::plain_length(text) < text.size()) text = system::plain_text(text, "\n\t");
+        if (system::plain_prefix_length(text) < text.size()) text = system::plain_text(text, "\n\t");
     } else if (json.is_structured()) {
         for (Json& value : json) make_plain(value);
     }

@@ -27,7 +27,7 @@ void make_plain(Json& json);
 
 /// Returns a row as an object with a member for each column.
 template <class Row>
-Json json_of(std::span<const Column<Row>> columns, const Row& row) {
+Json to_json(std::span<const Column<Row>> columns, const Row& row) {
     Json json;
     for (const Column<Row>& column : columns) json[std::string(column.name)] = column.value(row).json();
     return json;

@@ -36,7 +36,7 @@ std::size_t own_code_length(std::string_view text) {
 
 /// Returns a text as a terminal may have it: only lines, tabs and, if `takes_codes`, codes of the command's own steer
 /// it. This is the last look. A text of others went through printable() before: only there is a line feed foreign.
-std::string shown_text(std::string_view text, bool takes_codes) {
+std::string terminal_text(std::string_view text, bool takes_codes) {
     std::string shown;
     while (!text.empty()) {
         constexpr std::string_view end_of_csv_line = "\r\n";
@@ -81,9 +81,9 @@ std::string without_middle(std::string_view text, std::size_t width) {
 /// Shortens `text` to `width` characters. Of two names with an arrow between them the longer one loses more.
 std::string shortened(std::string_view text, std::size_t width) {
     constexpr std::string_view arrow = " -> ";
-    const std::size_t place = text.find(arrow);
-    if (place == std::string_view::npos || width < arrow.size() + 2) return without_middle(text, width);
-    const std::string_view from = text.substr(0, place), to = text.substr(place + arrow.size());
+    const std::size_t arrow_begin = text.find(arrow);
+    if (arrow_begin == std::string_view::npos || width < arrow.size() + 2) return without_middle(text, width);
+    const std::string_view from = text.substr(0, arrow_begin), to = text.substr(arrow_begin + arrow.size());
     const std::size_t room = width - arrow.size();
     const std::size_t for_to = std::max(room / 2, room - std::min(room, width_of(from)));
     const std::string second = without_middle(to, for_to);
@@ -102,7 +102,7 @@ bool is_full_terminal(int stream) {
     return terminal != nullptr && std::strcmp(terminal, "dumb") != 0 && isatty(stream) == 1;
 }
 
-bool takes_colours(int stream) {
+bool shows_colours(int stream) {
     const char* no_color = std::getenv("NO_COLOR");
     return (no_color == nullptr || *no_color == '\0') && is_full_terminal(stream);
 }
@@ -113,7 +113,7 @@ std::size_t terminal_width(int stream) {
 }
 
 std::string coloured(std::string_view text, Colour colour, int stream) {
-    if (text.empty() || colour == Colour::none || !takes_colours(stream)) return std::string(text);
+    if (text.empty() || colour == Colour::none || !shows_colours(stream)) return std::string(text);
     return fmt::format("{}{}\033[0m", codes[static_cast<std::size_t>(colour)], text);
 }
 
@@ -137,8 +137,8 @@ void Table::add(std::vector<std::string> cells) {
 }
 
 std::string Table::cell(std::size_t row, std::size_t column) const {
-    const std::size_t place = cell_of_column_[column];
-    return cell_ ? printable(cell_(row, place)) : rows_[row][place];
+    const std::size_t index = cell_of_column_[column];
+    return cell_ ? printable(cell_(row, index)) : rows_[row][index];
 }
 
 std::vector<std::size_t> Table::natural_widths() const {
@@ -159,10 +159,10 @@ Table Table::fitted(std::size_t limit, std::vector<std::string>& left_out) const
     const auto without = [](Table table, std::uint8_t rank, std::vector<std::string>& titles) {
         for (std::size_t i = table.columns_.size(); i-- > 0;) {
             if (table.columns_[i].rank != rank) continue;
-            const auto place = static_cast<std::ptrdiff_t>(i);
+            const auto offset = static_cast<std::ptrdiff_t>(i);
             titles.insert(titles.begin(), table.columns_[i].title);
-            table.columns_.erase(table.columns_.begin() + place);
-            table.cell_of_column_.erase(table.cell_of_column_.begin() + place);
+            table.columns_.erase(table.columns_.begin() + offset);
+            table.cell_of_column_.erase(table.cell_of_column_.begin() + offset);
         }
         return table;
     };
@@ -297,7 +297,7 @@ std::string listed(const std::vector<std::string>& names, std::size_t most) {
 }
 
 void print(std::string_view text, int stream) {
-    const std::string shown = shown_text(text, is_full_terminal(stream));
+    const std::string shown = terminal_text(text, is_full_terminal(stream));
     std::fwrite(shown.data(), 1, shown.size(), stream == STDERR_FILENO ? stderr : stdout);
 }
 

@@ -15,7 +15,7 @@ enum class Colour : std::uint8_t { none, bold, faint, red, green, yellow };
 bool is_full_terminal(int stream);
 
 /// Returns true if `stream` is a full terminal and NO_COLOR is not set.
-bool takes_colours(int stream);
+bool shows_colours(int stream);
 
 /// Returns the columns of the terminal on `stream` (1 or 2); 0 if it is no terminal or its width is unknown.
 std::size_t terminal_width(int stream);

@@ -54,9 +54,9 @@ std::string GroupKey::size_text() const {
     return text;
 }
 
-std::string Group::place_text() const { return key.scope.empty() ? where : where + " in " + key.scope; }
+std::string Group::location_text() const { return key.scope.empty() ? where : where + " in " + key.scope; }
 
-Subset united(const Subset& a, const Subset& b) {
+Subset union_of(const Subset& a, const Subset& b) {
     Subset result;
     std::ranges::set_union(a, b, std::back_inserter(result));
     return result;
@@ -85,15 +85,15 @@ void Groups::sort_by_work(std::vector<Subset>& parts) const {
     std::ranges::stable_sort(parts, [this](const Subset& a, const Subset& b) { return work_of(a) > work_of(b); });
 }
 
-void RecordedProductsReader::name_native_place(const record::RecordedRow& row,
-                                               const record::RecordingReader& recording, Group& group) {
-    group.key.place.is_call_site = true;
+void RecordedProductsReader::name_native_location(const record::RecordedRow& row,
+                                                  const record::RecordingReader& recording, Group& group) {
+    group.key.location.is_call_site = true;
     group.where = "(code made at run time)";
     const auto frame = recording.frame(row.stack);
     if (!frame || frame->file.empty() || !frame->function.empty()) return;
-    const SourcePlace& place = places_.at(*frame, recording);
-    group.where = group.key.place.text = call_site_text(frame->file, frame->offset, place);
-    for (const SourceFrame& source : place.frames) {
+    const SourceLocation& location = locations_.at(*frame, recording);
+    group.where = group.key.location.text = call_site_text(frame->file, frame->offset, location);
+    for (const SourceFrame& source : location.frames) {
         if (source.file.empty() || source.line <= 0) continue;
         group.file = source.file;
         group.line = static_cast<std::uint32_t>(source.line);
@@ -106,7 +106,7 @@ Group RecordedProductsReader::group_of(const record::RecordedRow& row, const rec
     const policy::MatmulCall& call = row.decision.call;
     Group group;
     group.key = {.scope = std::string(call.scope),
-                 .place = {},
+                 .location = {},
                  .function = std::string(call.function),
                  .m = call.m,
                  .n = call.n,
@@ -114,9 +114,9 @@ Group RecordedProductsReader::group_of(const record::RecordedRow& row, const rec
                  .batch = call.batch,
                  .is_folded = row.is_folded};
     if (call.where.empty()) {
-        name_native_place(row, recording, group);
+        name_native_location(row, recording, group);
     } else {
-        group.where = group.key.place.text = call.where;
+        group.where = group.key.location.text = call.where;
         find_source_file(row, recording, group);
     }
     return group;
@@ -132,9 +132,9 @@ RecordedProducts RecordedProductsReader::read(const std::string& folder) {
         for (const auto& [id, counters] : recording.counters()) {
             products.calls += counters.calls;
             const record::RecordedRow* row = recording.row(id);
-            const bool has_place = row != nullptr && !row->is_overflow &&
-                                   (!row->decision.call.where.empty() || (row->stack != 0 && !row->stack_is_cut));
-            if (!has_place) {
+            const bool has_location = row != nullptr && !row->is_overflow &&
+                                      (!row->decision.call.where.empty() || (row->stack != 0 && !row->stack_is_cut));
+            if (!has_location) {
                 products.calls_without_group += counters.calls;
                 continue;
             }

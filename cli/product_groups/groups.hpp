@@ -1,4 +1,4 @@
-// Groups of products that a policy can tell apart: one function at one size, at one place of the program.
+// Groups of products that a policy can tell apart: one function at one size, at one location of the program.
 #pragma once
 
 #include <compare>
@@ -9,29 +9,29 @@
 #include <tuple>
 #include <vector>
 
-#include "cli/recordings/native_places.hpp"
+#include "cli/recordings/native_locations.hpp"
 #include "record/read/reader.hpp"
 
 namespace fp32shim::cli {
 
-/// Place of a product in the program, as a rule names it.
-struct GroupPlace {
-    std::string text;           ///< `train.py:41 Model.forward`, or a calling place `libphysics.so!solve+0x1c4`
-    bool is_call_site = false;  ///< `text` is a calling place in compiled code; empty: code made at run time
+/// Location of a product in the program, as a rule names it.
+struct GroupLocation {
+    std::string text;           ///< `train.py:41 Model.forward`, or a call site `libphysics.so!solve+0x1c4`
+    bool is_call_site = false;  ///< `text` is a call site in compiled code; empty: code made at run time
 
-    bool operator<(const GroupPlace& other) const { return members() < other.members(); }
+    bool operator<(const GroupLocation& other) const { return members() < other.members(); }
     std::tuple<const std::string&, bool> members() const { return {text, is_call_site}; }
 };
 
 /// Key of a group.
 struct GroupKey {
     std::string scope;  ///< labels joined by `/`; empty: outside of all scopes
-    GroupPlace place;
+    GroupLocation location;
     std::string function;
     std::int64_t m = -1, n = -1, k = -1, batch = 1;  ///< -1: the function has no such size, or it is not known
     bool is_folded = false;                          ///< sizes are upper bounds: they were rounded to powers of two
 
-    auto members() const { return std::tie(scope, place, function, m, n, k, batch, is_folded); }
+    auto members() const { return std::tie(scope, location, function, m, n, k, batch, is_folded); }
     bool operator<(const GroupKey& other) const { return members() < other.members(); }
     /// Returns `64x64x32 batch 8`.
     std::string size_text() const;
@@ -39,29 +39,29 @@ struct GroupKey {
 
 struct Group {
     GroupKey key;
-    std::string where;       ///< place in words: the line, in compiled code too, if it is known
+    std::string where;       ///< location in words: the line, in compiled code too, if it is known
     std::string file;        ///< source file of the line; empty: not known
     std::uint32_t line = 0;  ///< line in the file; 0: not known
     std::uint64_t calls = 0;
     double work = 0;  ///< floating-point operations of all calls
 
     /// Returns `train.py:41 Model.forward`, with the scope if there is one.
-    std::string place_text() const;
+    std::string location_text() const;
 };
 
 /// Calls of one group, by their numbers in a process.
 struct CallRange {
-    std::size_t group = 0;  ///< place in Groups::all()
+    std::size_t group = 0;  ///< index in Groups::all()
     std::uint64_t first = 0;
     std::uint64_t last = 0;  ///< 0: there is no range; all calls are meant
 
     auto operator<=>(const CallRange&) const = default;
 };
 
-/// Groups by their place in Groups::all(), rising.
+/// Groups by their index in Groups::all(), rising.
 using Subset = std::vector<std::size_t>;
 
-Subset united(const Subset& a, const Subset& b);
+Subset union_of(const Subset& a, const Subset& b);
 /// Returns the members of `a` that are not in `b`.
 Subset without(const Subset& a, const Subset& b);
 bool contains(const Subset& set, std::size_t member);
@@ -115,9 +115,9 @@ class RecordedProductsReader {
     Group group_of(const record::RecordedRow& row, const record::RecordingReader& recording);
 
   private:
-    void name_native_place(const record::RecordedRow& row, const record::RecordingReader& recording, Group& group);
+    void name_native_location(const record::RecordedRow& row, const record::RecordingReader& recording, Group& group);
 
-    NativePlaces places_;
+    NativeLocations locations_;
 };
 
 }  // namespace fp32shim::cli

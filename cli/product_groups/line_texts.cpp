@@ -20,7 +20,7 @@ std::string LineTexts::of(const Group& group) const {
 
 std::string LineTexts::glob_of(const Group& group) const {
     const auto file = files_.find(group.file);
-    if (group.key.place.is_call_site || file == files_.end() || file->contains("changed")) return {};
+    if (group.key.location.is_call_site || file == files_.end() || file->contains("changed")) return {};
     std::string text = of(group);
     constexpr std::string_view cut = "…";  // a long line's end is not known
     const bool is_cut = text.ends_with(cut);

@@ -12,7 +12,7 @@
 
 #include "cli/output/terminal.hpp"
 #include "cli/product_groups/line_texts.hpp"
-#include "cli/recordings/place_text.hpp"
+#include "cli/recordings/location_text.hpp"
 #include "policy/conditions.hpp"
 #include "system/plain_text.hpp"
 
@@ -22,9 +22,9 @@ namespace {
 /// A rule of a policy to write.
 struct Rule {
     std::vector<std::string> scopes;         ///< empty: any
-    std::vector<std::string> places;         ///< globs; empty: any
-    std::string text;                        ///< glob of the text of the line in `places`; empty: any
-    bool are_call_sites = false;             ///< `places` are calling places
+    std::vector<std::string> locations;      ///< globs; empty: any
+    std::string text;                        ///< glob of the text of the line in `locations`; empty: any
+    bool are_call_sites = false;             ///< `locations` are call sites
     std::vector<std::string> unless_scopes;  ///< scopes within one of `scopes` that the rule is not about
     const GroupKey* product = nullptr;       ///< function and sizes; nullptr: any
     Subset groups;                           ///< known groups that the rule is about
@@ -63,7 +63,7 @@ std::string conditions_text(const Rule& rule) {
     std::string text;
     const auto add = [&text](const std::string& entry) { text += (text.empty() ? "" : ", ") + entry; };
     if (!rule.scopes.empty()) add(texts_entry("scope", rule.scopes));
-    if (!rule.places.empty()) add(globs_entry(rule.are_call_sites ? "call_site" : "where", rule.places));
+    if (!rule.locations.empty()) add(globs_entry(rule.are_call_sites ? "call_site" : "where", rule.locations));
     if (!rule.text.empty()) add(globs_entry("text", {rule.text}));
     if (const GroupKey* product = rule.product) {
         add(texts_entry("function", {product->function}));
@@ -83,20 +83,20 @@ std::string rule_text(const Rule& rule, std::string_view name, std::string_view 
     return text;
 }
 
-/// Ways to name the place of a product: the broader one first. `exact`: as it was recorded. The others hold after an
-/// edit too.
-enum class PlaceForm : std::uint8_t { function, text, exact };
+/// Ways to name the location of a product: the broader one first. `exact`: as it was recorded. The others hold after
+/// an edit too.
+enum class LocationForm : std::uint8_t { function, text, exact };
 
-/// Returns the part of a place that names its function: `train.py:* forward`, `libphysics.so!solve`; empty: no
+/// Returns the part of a location that names its function: `train.py:* forward`, `libphysics.so!solve`; empty: no
 /// function is known.
-std::string function_glob(const GroupPlace& place) {
-    if (!place.is_call_site) {
-        const CutPlace cut = cut_line(place.text);
+std::string function_glob(const GroupLocation& location) {
+    if (!location.is_call_site) {
+        const CutLocation cut = split_location(location.text);
         return cut.file.empty() ? std::string() : fmt::format("{}:*{}", glob_for(cut.file), glob_for(cut.rest));
     }
-    const std::size_t name = place.text.find('!');
+    const std::size_t name = location.text.find('!');
     if (name == std::string::npos) return {};
-    std::string function(without_offset(place.text));
+    std::string function(without_offset(location.text));
     // A part that the compiler split off has the name of its function for rules, and an addition behind a dot.
     return glob_for(function.substr(0, function.find('.', name + 2)));
 }
@@ -109,17 +109,17 @@ class RuleFinder {
         : groups_(groups), chosen_(chosen) {
         for (std::size_t i = 0; i < groups.all().size(); ++i) {
             of_scope_[groups[i].key.scope].push_back(i);
-            const GroupPlace& place = groups[i].key.place;
-            globs_.push_back({survives_edits ? function_glob(place) : "",
+            const GroupLocation& location = groups[i].key.location;
+            globs_.push_back({survives_edits ? function_glob(location) : "",
                               survives_edits && texts != nullptr ? texts->glob_of(groups[i]) : "",
-                              glob_for(place.text)});
-            for (const PlaceForm form : forms)
-                if (const PlaceKey key = key_of(i, form); !std::get<2>(key).empty() || form == PlaceForm::exact)
-                    of_place_[key].push_back(i);
+                              glob_for(location.text)});
+            for (const LocationForm form : forms)
+                if (const LocationKey key = key_of(i, form); !std::get<2>(key).empty() || form == LocationForm::exact)
+                    by_location_[key].push_back(i);
         }
     }
 
-    /// Returns rules by place where they do, else by scope, else by both, else also by function and sizes.
+    /// Returns rules by location where they do, else by scope, else by both, else also by function and sizes.
     std::vector<Rule> rules() {
         std::vector<Rule> rules;
         Subset rest = chosen_;
@@ -132,19 +132,19 @@ class RuleFinder {
     }
 
   private:
-    static constexpr PlaceForm forms[] = {PlaceForm::function, PlaceForm::text, PlaceForm::exact};
-    /// Form, kind of the place, glob, and of a text the glob of the function.
-    using PlaceKey = std::tuple<PlaceForm, bool, std::string, std::string>;
+    static constexpr LocationForm forms[] = {LocationForm::function, LocationForm::text, LocationForm::exact};
+    /// Form, kind of the location, glob, and of a text the glob of the function.
+    using LocationKey = std::tuple<LocationForm, bool, std::string, std::string>;
     struct Globs {
         std::string function, text, exact;
     };
 
     /// Returns the key that groups share which a rule of this form cannot tell apart.
-    PlaceKey key_of(std::size_t group, PlaceForm form) const {
+    LocationKey key_of(std::size_t group, LocationForm form) const {
         const Globs& globs = globs_[group];
-        const bool is_call_site = groups_[group].key.place.is_call_site;
-        if (form == PlaceForm::function) return {form, is_call_site, globs.function, {}};
-        if (form == PlaceForm::text) return {form, is_call_site, globs.text, globs.function};
+        const bool is_call_site = groups_[group].key.location.is_call_site;
+        if (form == LocationForm::function) return {form, is_call_site, globs.function, {}};
+        if (form == LocationForm::text) return {form, is_call_site, globs.text, globs.function};
         return {form, is_call_site, globs.exact, {}};
     }
 
@@ -168,17 +168,17 @@ class RuleFinder {
         return result;
     }
 
-    /// Has a rule name a place, in the broadest form in which it names no group that is not chosen. Returns false if
-    /// there is none.
-    bool name_place(std::size_t group, bool with_scope, bool with_product, Rule& rule) const {
-        for (const PlaceForm form : forms) {
-            const auto found = of_place_.find(key_of(group, form));
-            if (found == of_place_.end()) continue;
+    /// Has a rule name a location, in the broadest form in which it names no group that is not chosen. Returns false
+    /// if there is none.
+    bool name_location(std::size_t group, bool with_scope, bool with_product, Rule& rule) const {
+        for (const LocationForm form : forms) {
+            const auto found = by_location_.find(key_of(group, form));
+            if (found == by_location_.end()) continue;
             Subset members = alike(found->second, group, with_scope, with_product);
             if (!are_chosen(members)) continue;
             const Globs& globs = globs_[group];
-            rule.places = {form == PlaceForm::function ? globs.function : globs.exact};
-            if (form == PlaceForm::text) rule.text = globs.text;
+            rule.locations = {form == LocationForm::function ? globs.function : globs.exact};
+            if (form == LocationForm::text) rule.text = globs.text;
             rule.groups = std::move(members);
             return true;
         }
@@ -188,18 +188,18 @@ class RuleFinder {
     Rule broadest_rule(std::size_t group) {
         const GroupKey& key = groups_[group].key;
         Rule rule;
-        rule.are_call_sites = key.place.is_call_site;
-        if (name_place(group, false, false, rule)) return rule;
-        const Subset& at_place = of_place_.at(key_of(group, PlaceForm::exact));
-        const bool names_scope = alike(at_place, group, true, false).size() < at_place.size();
+        rule.are_call_sites = key.location.is_call_site;
+        if (name_location(group, false, false, rule)) return rule;
+        const Subset& at_location = by_location_.at(key_of(group, LocationForm::exact));
+        const bool names_scope = alike(at_location, group, true, false).size() < at_location.size();
         if (names_scope) name_scope(key.scope, rule);
         if (names_scope && are_chosen(of_scope_[key.scope])) {
             rule.groups = of_scope_[key.scope];
             return rule;
         }
-        if (name_place(group, names_scope, false, rule)) return rule;
+        if (name_location(group, names_scope, false, rule)) return rule;
         rule.product = &key;
-        name_place(group, names_scope, true, rule);
+        name_location(group, names_scope, true, rule);
         return rule;
     }
 
@@ -208,7 +208,7 @@ class RuleFinder {
     void name_scope(const std::string& scope, Rule& rule) const {
         rule.scopes = {scope};
         for (const auto& [other, members] : of_scope_) {
-            if (other != scope && policy::any_scope({glob_for(scope)}, other) && !are_chosen(members))
+            if (other != scope && policy::matches_scope({glob_for(scope)}, other) && !are_chosen(members))
                 rule.unless_scopes.push_back(other);
         }
     }
@@ -216,27 +216,27 @@ class RuleFinder {
     const Groups& groups_;
     const Subset& chosen_;
     std::vector<Globs> globs_;  ///< by number of the group
-    std::map<PlaceKey, Subset> of_place_;
+    std::map<LocationKey, Subset> by_location_;
     std::map<std::string, Subset> of_scope_;
 };
 
-/// Merges rules that differ in their places or in their scopes only: a policy has at most 1000.
+/// Merges rules that differ in their locations or in their scopes only: a policy has at most 1000.
 std::vector<Rule> merged(const std::vector<Rule>& rules) {
     using Key = std::tuple<std::vector<std::string>, bool, bool, std::vector<std::string>, const GroupKey*>;
     std::map<Key, std::size_t> known;
     std::vector<Rule> result;
     for (const Rule& rule : rules) {
-        const bool has_places = !rule.places.empty();
-        const bool is_scope_only = !has_places && rule.unless_scopes.empty();
-        const Key key = {is_scope_only ? std::vector<std::string>() : rule.scopes, has_places,
-                         rule.are_call_sites && has_places, rule.unless_scopes, rule.product};
+        const bool has_locations = !rule.locations.empty();
+        const bool is_scope_only = !has_locations && rule.unless_scopes.empty();
+        const Key key = {is_scope_only ? std::vector<std::string>() : rule.scopes, has_locations,
+                         rule.are_call_sites && has_locations, rule.unless_scopes, rule.product};
         const auto [entry, is_new] = known.try_emplace(key, result.size());
         if (is_new) {
             result.push_back(rule);
             continue;
         }
         Rule& earlier = result[entry->second];
-        earlier.places.insert(earlier.places.end(), rule.places.begin(), rule.places.end());
+        earlier.locations.insert(earlier.locations.end(), rule.locations.begin(), rule.locations.end());
         if (is_scope_only) earlier.scopes.insert(earlier.scopes.end(), rule.scopes.begin(), rule.scopes.end());
     }
     return result;

@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "cli/recordings/merged_calls.hpp"
-#include "cli/recordings/native_places.hpp"
+#include "cli/recordings/native_locations.hpp"
 #include "system/hash.hpp"
 #include "system/inline_text.hpp"
 #include "system/plain_text.hpp"
@@ -32,10 +32,10 @@ std::uint64_t hash_of(std::uint32_t parent, const PathFrame& frame) {
 /// Returns true for a frame of the start-up file, by which modules of PyTorch become scopes.
 bool is_own_frame(const record::RecordedFrame& frame) { return frame.file.ends_with("/fp32shim_torch.py"); }
 
-/// Returns the functions of a place of which a line is known, innermost first.
-std::vector<PathFrame> lines_of(const SourcePlace& place) {
+/// Returns the functions of a location of which a line is known, innermost first.
+std::vector<PathFrame> frames_with_lines(const SourceLocation& location) {
     std::vector<PathFrame> levels;
-    for (const SourceFrame& source : place.frames) {
+    for (const SourceFrame& source : location.frames) {
         if (source.file.empty() || source.line <= 0) continue;
         PathFrame& level = levels.emplace_back();
         level.file = system::with_valid_utf8(source.file);
@@ -65,7 +65,7 @@ void CallPaths::start() {
     if (calls_.size() > 2 * summed_up_ + 4096) sum_up();
 }
 
-void CallPaths::add(const record::RecordingReader& recording, const record::RecordedRow* row, std::uint32_t place,
+void CallPaths::add(const record::RecordingReader& recording, const record::RecordedRow* row, std::uint32_t row_index,
                     const record::RecordedCounters& counters) {
     if (calls_.empty()) calls_.reserve(recording.counters().size());  // a growing one would take twice the memory
     std::uint32_t node = 0;
@@ -84,7 +84,7 @@ void CallPaths::add(const record::RecordingReader& recording, const record::Reco
         } else if (!row->decision.call.caller.empty())
             node = child(0, caller_frame(*row));
     }
-    add(child(node, product), place, counters);
+    add(child(node, product), row_index, counters);
 }
 
 void CallPaths::add(std::uint32_t node, std::uint32_t row, const record::RecordedCounters& counters) {
@@ -111,7 +111,7 @@ std::uint32_t CallPaths::node_of(const record::RecordingReader& recording, recor
     return node;
 }
 
-/// Adds a recorded frame, and returns its node. A place in compiled code has a level for each function that runs
+/// Adds a recorded frame, and returns its node. A location in compiled code has a level for each function that runs
 /// there.
 std::uint32_t CallPaths::child_of_recorded(std::uint32_t parent, const record::RecordedFrame& frame,
                                            const record::RecordingReader& recording) {
@@ -122,11 +122,11 @@ std::uint32_t CallPaths::child_of_recorded(std::uint32_t parent, const record::R
     level.offset = frame.offset;
     const bool is_native = frame.function.empty() && frame.offset != 0;
     if (!is_native) return is_own_frame(frame) ? parent : child(parent, level);
-    static const SourcePlace unknown;
-    const SourcePlace& place = places_ == nullptr ? unknown : places_->at(frame, recording);
-    level.function = system::with_valid_utf8(place.symbol);
-    level.call_site = system::with_valid_utf8(call_site_text(frame.file, frame.offset, place));
-    const std::vector<PathFrame> lines = lines_of(place);  // innermost first
+    static const SourceLocation unknown;
+    const SourceLocation& location = locations_ == nullptr ? unknown : locations_->at(frame, recording);
+    level.function = system::with_valid_utf8(location.symbol);
+    level.call_site = system::with_valid_utf8(call_site_text(frame.file, frame.offset, location));
+    const std::vector<PathFrame> lines = frames_with_lines(location);  // innermost first
     for (std::size_t i = lines.size(); i-- > 1;) parent = child(parent, lines[i]);
     if (!lines.empty()) {
         level.file = lines[0].file;
@@ -137,17 +137,17 @@ std::uint32_t CallPaths::child_of_recorded(std::uint32_t parent, const record::R
 }
 
 std::uint32_t CallPaths::child(std::uint32_t parent, const PathFrame& frame) {
-    const auto is_like = [&](std::uint32_t place) {
-        return nodes_[place].parent == parent && nodes_[place] == frame;
+    const auto is_like = [&](std::uint32_t index) {
+        return nodes_[index].parent == parent && nodes_[index] == frame;
     };
-    const auto [place, is_new] = places_of_nodes_.find_or_add(
-        hash_of(parent, frame), is_like,
-        [&](std::uint32_t other) { return hash_of(nodes_[other].parent, nodes_[other]); });
+    const auto [index, is_new] = node_indices_.find_or_add(hash_of(parent, frame), is_like, [&](std::uint32_t other) {
+        return hash_of(nodes_[other].parent, nodes_[other]);
+    });
     if (is_new) {
-        place = static_cast<std::uint32_t>(nodes_.size());
+        index = static_cast<std::uint32_t>(nodes_.size());
         nodes_.push_back({frame, parent});
     }
-    return place;
+    return index;
 }
 
 void CallPaths::finish() {

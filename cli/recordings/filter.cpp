@@ -77,7 +77,7 @@ struct JudgedLines : policy::CallLines {
 };
 
 /// Returns the floor that a row's calls meet; nullopt for calls that were only forwarded: their format is not known.
-std::optional<policy::Floor> met_by(const record::RecordedRow& row) {
+std::optional<policy::Floor> floor_met(const record::RecordedRow& row) {
     return policy::floor_met_by(row.decision.actual.value_or(row.decision.applied));
 }
 
@@ -129,7 +129,7 @@ bool RowFilter::passes(const record::RecordedRow& row) {
     if (filter_->is_empty()) return true;
     if (row.is_overflow) return false;
     if (filter_->ran_below_) {
-        const std::optional<policy::Floor> met = met_by(row);
+        const std::optional<policy::Floor> met = floor_met(row);
         if (!met || *met >= *filter_->ran_below_) return false;
     }
     return meets_conditions(row);
@@ -137,11 +137,12 @@ bool RowFilter::passes(const record::RecordedRow& row) {
 
 bool RowFilter::leaves_open(const record::RecordedRow* row) {
     if (!filter_->ran_below_) return false;
-    if (row != nullptr && !row->is_overflow) return !met_by(*row) && meets_conditions(*row);
+    if (row != nullptr && !row->is_overflow) return !floor_met(*row) && meets_conditions(*row);
     const policy::Conditions& when = filter_->rule_.when;
     const record::ProcessFacts& process = recording_->facts().process;
-    return policy::any_glob(when.executable, system::base_name(process.executable)) &&
-           policy::any_glob(when.command, process.command) && policy::any_glob(when.host, process.host);
+    return policy::matches_any_glob(when.executable, system::base_name(process.executable)) &&
+           policy::matches_any_glob(when.command, process.command) &&
+           policy::matches_any_glob(when.host, process.host);
 }
 
 /// Judges all options but `--ran-below`.
@@ -151,7 +152,7 @@ bool RowFilter::meets_conditions(const record::RecordedRow& row) {
     policy::MatmulCall call = row.decision.call;
     JudgedLines lines;
     if (!rule.when.stack.empty()) {
-        const Lines found = lines_of(row.stack);
+        const Lines found = judge_path(row.stack);
         lines.holds = found == Lines::match;
         if (found != Lines::none) call.stack = &lines;
     }
@@ -159,7 +160,7 @@ bool RowFilter::meets_conditions(const record::RecordedRow& row) {
 }
 
 /// Judges a call path. Each frame is read once, since paths share their outer ones.
-RowFilter::Lines RowFilter::lines_of(record::format::StringId frame) {
+RowFilter::Lines RowFilter::judge_path(record::format::StringId frame) {
     std::vector<std::pair<record::format::StringId, std::string>> unknown;  // lines, innermost first
     Lines found = Lines::none;
     while (frame != 0) {
@@ -177,7 +178,7 @@ RowFilter::Lines RowFilter::lines_of(record::format::StringId frame) {
     for (auto next = unknown.rbegin(); next != unknown.rend(); ++next) {
         const std::string& line = next->second;
         if (found != Lines::match && !line.empty())
-            found = policy::any_glob(globs, line) ? Lines::match : Lines::no_match;
+            found = policy::matches_any_glob(globs, line) ? Lines::match : Lines::no_match;
         known_[next->first] = found;
     }
     return found;

@@ -33,7 +33,7 @@ class Filter {
     /// Returns true if the filter has options besides `--ran-below`.
     bool has_conditions() const { return !rule_.when.empty(); }
     bool looks_at_sizes() const { return rule_.when.looks_at_sizes(); }
-    /// Returns true if rows need their `call_site` (NativePlaces::name_rows_of).
+    /// Returns true if rows need their `call_site` (NativeLocations::name_rows_of).
     bool looks_at_call_sites() const { return !rule_.when.call_site.empty(); }
 
   private:
@@ -62,7 +62,7 @@ class RowFilter {
   private:
     /// Lines of Python on a call path, as the filter sees them.
     enum class Lines : std::uint8_t { none, no_match, match };
-    Lines lines_of(record::format::StringId frame);
+    Lines judge_path(record::format::StringId frame);
     bool meets_conditions(const record::RecordedRow& row);
 
     const Filter* filter_;

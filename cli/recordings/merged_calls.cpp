@@ -56,7 +56,7 @@ MergedRow to_merged_row(const record::RecordedRow* row) {
     return merged;
 }
 
-constexpr std::uint32_t no_place = UINT32_MAX;
+constexpr std::uint32_t no_row = UINT32_MAX;
 
 std::string one_size(std::int64_t size) { return size < 0 ? "?" : fmt::format("{}", size); }
 
@@ -74,7 +74,7 @@ void add_counters(record::RecordedCounters& sum, const record::RecordedCounters&
     sum.last_ns = std::max(sum.last_ns, counters.last_ns);
 }
 
-std::uint64_t within(std::uint64_t median_ns, const record::RecordedCounters& counters) {
+std::uint64_t clamped_median(std::uint64_t median_ns, const record::RecordedCounters& counters) {
     return std::max(std::min(median_ns, counters.longest_ns), counters.shortest_ns);
 }
 
@@ -135,7 +135,7 @@ double weight(RowOrder order, std::uint64_t calls, std::uint64_t host_ns, double
     return static_cast<double>(order == RowOrder::calls ? calls : host_ns);
 }
 
-std::size_t MergedCalls::place_for(const record::RecordedRow* row) {
+std::size_t MergedCalls::find_or_add(const record::RecordedRow* row) {
     const MergedRow merged = to_merged_row(row);
     const std::uint32_t hash = hash_of(merged);
     const auto [entry, is_new] = hashed_rows_.find_or_add(
@@ -148,7 +148,7 @@ std::size_t MergedCalls::place_for(const record::RecordedRow* row) {
     return entry.row - 1;
 }
 
-std::optional<std::size_t> MergedCalls::place_of(const record::RecordedRow* row) const {
+std::optional<std::size_t> MergedCalls::index_of(const record::RecordedRow* row) const {
     const MergedRow merged = to_merged_row(row);
     const std::uint32_t hash = hash_of(merged);
     const HashedRow* const found =
@@ -162,7 +162,7 @@ void MergedCalls::set_medians(const CallDurations& durations) {
     std::iota(each.begin(), each.end(), std::size_t{0});
     const auto medians = durations.medians(each, rows_.size());
     for (std::size_t i = 0; i < rows_.size(); ++i) {
-        if (medians[i]) rows_[i].median_ns = within(*medians[i], rows_[i].counters);
+        if (medians[i]) rows_[i].median_ns = clamped_median(*medians[i], rows_[i].counters);
     }
 }
 
@@ -192,11 +192,11 @@ void MergedCalls::add(const std::string& path, record::RecordingReader& recordin
     if (paths != nullptr) paths->start();
     if (groups != nullptr) groups->start(recording.facts());
     std::map<std::uint32_t, std::uint32_t> audited;  // index in rows_, by the id of a row in this recording
-    const auto note_row = [&](const record::RecordedAudit& audit) {
-        return audited.emplace(audit.row, no_place), true;
+    const auto add_audited_row = [&](const record::RecordedAudit& audit) {
+        return audited.emplace(audit.row, no_row), true;
     };
-    recording.visit_audits(note_row);
-    recording.visit_nonfinite(note_row);
+    recording.visit_audits(add_audited_row);
+    recording.visit_nonfinite(add_audited_row);
     for (const auto& [id, counters] : recording.counters()) {
         const record::RecordedRow* row = recording.row(id);
         calls_before_filter_ += counters.calls;
@@ -204,13 +204,13 @@ void MergedCalls::add(const std::string& path, record::RecordingReader& recordin
             if (rows->leaves_open(row)) calls_left_open_ += counters.calls;
             continue;
         }
-        const std::size_t place = place_for(row);
-        add_counters(rows_[place].counters, counters);
-        if (paths != nullptr) paths->add(recording, row, static_cast<std::uint32_t>(place), counters);
-        if (groups != nullptr) groups->add(static_cast<std::uint32_t>(place), rows_[place], counters);
+        const std::size_t index = find_or_add(row);
+        add_counters(rows_[index].counters, counters);
+        if (paths != nullptr) paths->add(recording, row, static_cast<std::uint32_t>(index), counters);
+        if (groups != nullptr) groups->add(static_cast<std::uint32_t>(index), rows_[index], counters);
         if (const auto found = audited.find(id); found != audited.end())
-            found->second = static_cast<std::uint32_t>(place);
-        counted.push_back(static_cast<std::uint32_t>(place));
+            found->second = static_cast<std::uint32_t>(index);
+        counted.push_back(static_cast<std::uint32_t>(index));
         process.calls += counters.calls;
         total_.add(counters);
         if (first_ns_ == 0 || counters.first_ns < first_ns_) first_ns_ = counters.first_ns;
@@ -219,7 +219,7 @@ void MergedCalls::add(const std::string& path, record::RecordingReader& recordin
     add_audits(recording, audited);
     std::sort(counted.begin(), counted.end());
     counted.erase(std::unique(counted.begin(), counted.end()), counted.end());
-    for (const std::uint32_t place : counted) ++rows_[place].processes;
+    for (const std::uint32_t index : counted) ++rows_[index].processes;
     calls_before_filter_ += process.uncounted_calls;
     if (takes_all) {
         process.calls += process.uncounted_calls;
@@ -230,19 +230,19 @@ void MergedCalls::add(const std::string& path, record::RecordingReader& recordin
     processes_.push_back(std::move(process));
 }
 
-/// Adds the audits of a recording. `places`: index in rows_ of the rows that have some; no_place: the row is filtered
-/// out.
+/// Adds the audits of a recording. `merged_rows`: index in rows_ of the rows that have some; no_row: the row is
+/// filtered out.
 void MergedCalls::add_audits(const record::RecordingReader& recording,
-                             const std::map<std::uint32_t, std::uint32_t>& places) {
+                             const std::map<std::uint32_t, std::uint32_t>& merged_rows) {
     recording.visit_audits([&](const record::RecordedAudit& audit) {
-        const auto found = places.find(audit.row);
-        if (found != places.end() && found->second != no_place) audits_.add(found->second, audit.audit);
+        const auto found = merged_rows.find(audit.row);
+        if (found != merged_rows.end() && found->second != no_row) audits_.add(found->second, audit.audit);
         return true;
     });
     audits_.add_lost(recording.lost_audits());
     recording.visit_nonfinite([&](const record::RecordedAudit& audit) {
-        const auto found = places.find(audit.row);
-        if (found == places.end() || found->second == no_place) return true;
+        const auto found = merged_rows.find(audit.row);
+        if (found == merged_rows.end() || found->second == no_row) return true;
         const auto later = std::ranges::upper_bound(nonfinite_, audit.end_ns, {},
                                                     [](const MergedNonfinite& other) { return other.found.end_ns; });
         nonfinite_.insert(later, {found->second, processes_.size(), audit});
@@ -259,9 +259,9 @@ std::vector<std::pair<std::string, Share>> MergedCalls::by_format() const {
     for (const auto& [format, applied] : policy::applied_words) result.emplace_back(format, Share());
     result.emplace_back("unknown", Share());
     for (const MergedRow& row : rows_) {
-        const auto place = std::find_if(result.begin(), result.end() - 1,
+        const auto range = std::find_if(result.begin(), result.end() - 1,
                                         [&](const auto& entry) { return entry.first == row.ran_at(); });
-        place->second.add(row.counters);
+        range->second.add(row.counters);
     }
     result.back().second.calls += calls_without_row();
     std::erase_if(result, [](const auto& entry) { return entry.second.calls == 0; });

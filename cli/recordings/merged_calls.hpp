@@ -74,7 +74,7 @@ struct MergedRow : MergedDecision {
 void add_counters(record::RecordedCounters& sum, const record::RecordedCounters& counters);
 
 /// Limits a median of rounded durations to the range from the shortest to the longest call.
-std::uint64_t within(std::uint64_t median_ns, const record::RecordedCounters& counters);
+std::uint64_t clamped_median(std::uint64_t median_ns, const record::RecordedCounters& counters);
 
 /// Converts a row of one recording into the form in which rows of several are compared and summed. Sets the decision
 /// and `flops`; counters, median and `processes` stay unset. A row with `is_overflow` gets its flags only.
@@ -145,7 +145,7 @@ class MergedCalls {
     void add(const std::string& path, record::RecordingReader& recording, CallPaths* paths = nullptr,
              ProcessGroups* groups = nullptr);
     /// Returns the index in rows() for the calls of `row` (null: calls without a row); nullopt if none were added.
-    std::optional<std::size_t> place_of(const record::RecordedRow* row) const;
+    std::optional<std::size_t> index_of(const record::RecordedRow* row) const;
     /// Gives each row its median. `durations` have the calls of each row by its index in rows().
     void set_medians(const CallDurations& durations);
 
@@ -184,7 +184,7 @@ class MergedCalls {
 
   private:
     /// Returns the index in rows_ of the row that calls of `row` are added to, and adds such a row if there is none.
-    std::size_t place_for(const record::RecordedRow* row);
+    std::size_t find_or_add(const record::RecordedRow* row);
     struct HashedRow {
         std::uint32_t row = 0;   ///< index in rows_ plus one
         std::uint32_t hash = 0;  ///< of that row, so that most others are told apart without looking at it
@@ -196,7 +196,8 @@ class MergedCalls {
         const MergedDecision& known = rows_[row.row - 1];
         return known == decision;
     }
-    void add_audits(const record::RecordingReader& recording, const std::map<std::uint32_t, std::uint32_t>& places);
+    void add_audits(const record::RecordingReader& recording,
+                    const std::map<std::uint32_t, std::uint32_t>& merged_rows);
     std::uint64_t sum_of(std::uint64_t MergedProcess::*count) const;
 
     const Filter* filter_;

@@ -89,10 +89,10 @@ std::string ProductKind::why_no_gemm() const {
 
 std::vector<ProductKind> product_kinds(const MergedCalls& calls, RowOrder order) {
     std::vector<ProductKind> kinds;
-    std::map<decltype(key_of(std::declval<ProductKind>(), std::declval<MergedRow>())), std::size_t> places;
+    std::map<decltype(key_of(std::declval<ProductKind>(), std::declval<MergedRow>())), std::size_t> indices;
     for (const MergedRow& row : calls.rows()) {
         ProductKind kind = kind_of(row);
-        const auto [found, is_new] = places.try_emplace(key_of(kind, row), kinds.size());
+        const auto [found, is_new] = indices.try_emplace(key_of(kind, row), kinds.size());
         if (is_new) kinds.push_back(std::move(kind));
         ProductKind& merged = kinds[found->second];
         add_name(merged.functions, row.function);

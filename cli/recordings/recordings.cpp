@@ -76,7 +76,7 @@ std::string identity_in(const std::string& path) {
 
 /// Returns a tuple that is greater, the more of a recording a file holds: copies may be old or truncated. Times are
 /// not compared, since each reader estimates them.
-auto content_of(const std::string& path) {
+auto amount_recorded(const std::string& path) {
     const auto opened = record::RecordingReader::open(path);
     const auto* reader = opened.reader.get();
     using Content = std::tuple<bool, std::uint64_t, bool, std::uint64_t, bool, std::size_t, std::size_t>;
@@ -92,7 +92,7 @@ auto content_of(const std::string& path) {
 }
 
 /// Keeps one file of each recording, the fullest copy, so that no call counts twice.
-void leave_copies_out(RecordingPaths& result) {
+void drop_copies(RecordingPaths& result) {
     std::map<std::string, std::vector<std::string>> files;
     for (const std::string& path : result.paths) {
         if (std::string identity = identity_in(path); !identity.empty()) files[std::move(identity)].push_back(path);
@@ -100,8 +100,8 @@ void leave_copies_out(RecordingPaths& result) {
     std::vector<std::string> notes;
     for (const auto& [identity, paths] : files) {
         if (paths.size() == 1) continue;
-        std::vector<std::pair<decltype(content_of({})), std::string>> contents;
-        for (const std::string& path : paths) contents.emplace_back(content_of(path), path);
+        std::vector<std::pair<decltype(amount_recorded({})), std::string>> contents;
+        for (const std::string& path : paths) contents.emplace_back(amount_recorded(path), path);
         const auto fullest = std::max_element(contents.begin(), contents.end(),
                                               [](const auto& a, const auto& b) { return a.first < b.first; });
         for (const auto& [content, path] : contents) {
@@ -125,17 +125,17 @@ void leave_copies_out(RecordingPaths& result) {
 RecordingPaths find_recordings(const std::vector<std::string>& arguments) {
     RecordingPaths result;
     std::set<std::pair<dev_t, ino_t>> seen;
-    const auto take = [&](const std::string& path) {
+    const auto add_path = [&](const std::string& path) {
         struct stat status {};
         const bool is_known = stat(path.c_str(), &status) == 0;
         if (!is_known || seen.emplace(status.st_dev, status.st_ino).second) result.paths.push_back(path);
     };
-    const auto take_file_or_folder = [&](const std::string& path) {
+    const auto add_file_or_folder = [&](const std::string& path) {
         std::error_code error;
-        if (!fs::is_directory(path, error)) return take(path);
+        if (!fs::is_directory(path, error)) return add_path(path);
         std::string problem;
         const std::vector<std::string> files = recordings_below(path, problem);
-        std::ranges::for_each(files, take);
+        std::ranges::for_each(files, add_path);
         if (problem.empty() && files.empty()) {
             problem = fmt::format("{}: no *.fp32rec in this folder", path);
             ++result.empty_folders;
@@ -146,16 +146,16 @@ RecordingPaths find_recordings(const std::vector<std::string>& arguments) {
         std::error_code error;
         const fs::file_status status = fs::status(argument, error);
         if (fs::exists(status)) {
-            take_file_or_folder(argument);
+            add_file_or_folder(argument);
         } else if (const auto found = matches_of(argument); !found.empty()) {
-            std::ranges::for_each(found, take_file_or_folder);
+            std::ranges::for_each(found, add_file_or_folder);
         } else {
             const bool is_absent = status.type() == fs::file_type::not_found;
             result.errors.push_back(
                 fmt::format("{}: {}", argument, is_absent ? "no such file or folder" : error.message()));
         }
     }
-    leave_copies_out(result);
+    drop_copies(result);
     return result;
 }
 
@@ -223,7 +223,7 @@ bool is_beginning(const OpenedCopy& a, const OpenedCopy& b) {
 }
 
 /// Returns the reason why a copy may tell of other calls than the one that counts; empty if it cannot.
-std::string doubt_about(const RecordingCopy& copy) {
+std::string reason_to_doubt(const RecordingCopy& copy) {
     constexpr off_t most_compared = off_t{1} << 31;  // more would take minutes
     const OpenedCopy left_out(copy.path), fullest(copy.fullest);
     if (!left_out.is_file() || !fullest.is_file()) return "can no longer be compared with";
@@ -234,10 +234,10 @@ std::string doubt_about(const RecordingCopy& copy) {
 
 }  // namespace
 
-std::vector<ReadingProblem> doubts_about_copies(const RecordingPaths& found) {
+std::vector<ReadingProblem> problems_of_copies(const RecordingPaths& found) {
     std::vector<ReadingProblem> doubts;
     for (const RecordingCopy& copy : found.copies) {
-        const std::string doubt = doubt_about(copy);
+        const std::string doubt = reason_to_doubt(copy);
         if (doubt.empty()) continue;
         doubts.push_back(
             {copy.path,
@@ -257,7 +257,7 @@ namespace {
 constexpr std::string_view extension = ".fp32rec";
 
 /// Returns the number of the `fp32shim run` that made a recording (ProcessFacts::run); 0: none, or no recording.
-std::uint64_t run_of(const std::string& path) {
+std::uint64_t run_number_of(const std::string& path) {
     const std::string begin = identity_in(path);
     std::uint64_t run = 0;
     if (!begin.empty()) std::memcpy(&run, begin.data() + offsetof(record::format::Header, run), sizeof run);
@@ -286,7 +286,7 @@ namespace {
 
 /// Returns the files that belong to the runs of recordings, in the same folders, and are not among them, sorted by
 /// name: other recordings, and files of uncovered children. Of a recording that no run made, only the latter.
-std::vector<std::string> rest_of_runs(const RecordingPaths& found) {
+std::vector<std::string> other_files_of_runs(const RecordingPaths& found) {
     std::set<std::pair<dev_t, ino_t>> known;
     const auto is_new = [&](const std::string& path) {
         struct stat status {};
@@ -298,7 +298,7 @@ std::vector<std::string> rest_of_runs(const RecordingPaths& found) {
     std::vector<std::string> added;
     std::map<std::string, std::set<std::uint64_t>> runs;  // by folder
     for (const std::string& path : found.paths) {
-        if (const std::uint64_t run = run_of(path); run != 0)
+        if (const std::uint64_t run = run_number_of(path); run != 0)
             runs[folder_of(path)].insert(run);
         else if (const std::string children = children_file_of(path); is_new(children))
             added.push_back(children);
@@ -309,7 +309,7 @@ std::vector<std::string> rest_of_runs(const RecordingPaths& found) {
              entry.increment(error)) {
             if (entry->path().extension() != extension) continue;
             const std::string path = folder == "." ? entry->path().filename().string() : entry->path().string();
-            if (is_new(path) && numbers.contains(run_of(path))) added.push_back(path);
+            if (is_new(path) && numbers.contains(run_number_of(path))) added.push_back(path);
         }
     }
     std::sort(added.begin(), added.end());
@@ -324,14 +324,14 @@ bool names_children_only(const std::string& path) {
 }  // namespace
 
 void add_rest_of_runs(RecordingPaths& found) {
-    for (const std::string& path : rest_of_runs(found)) {
+    for (const std::string& path : other_files_of_runs(found)) {
         found.paths.push_back(path);
         found.notes.push_back(path + ": of the same run, and so judged too");
     }
 }
 
-void mention_rest_of_runs(RecordingPaths& found) {
-    std::vector<std::string> others = rest_of_runs(found);
+void mention_other_files_of_runs(RecordingPaths& found) {
+    std::vector<std::string> others = other_files_of_runs(found);
     std::erase_if(others, names_children_only);
     constexpr std::size_t most = 5;
     if (!others.empty())
@@ -342,7 +342,7 @@ void mention_rest_of_runs(RecordingPaths& found) {
 namespace {
 
 /// Prints the first lines, and the number of those that it leaves out. `more`: what these are about.
-void say_first(std::string_view command, const std::vector<std::string>& lines, std::string_view more) {
+void print_first_lines(std::string_view command, const std::vector<std::string>& lines, std::string_view more) {
     const std::size_t shown = std::min(lines.size(), most_lines_said);
     for (std::size_t i = 0; i < shown; ++i) say(command, lines[i]);
     if (shown < lines.size()) say(command, fmt::format("and {} more {}", lines.size() - shown, more));
@@ -350,10 +350,10 @@ void say_first(std::string_view command, const std::vector<std::string>& lines, 
 
 }  // namespace
 
-bool say_errors(std::string_view command, const RecordingPaths& found) {
-    say_first(command, found.errors, "arguments without a recording");
+bool print_errors(std::string_view command, const RecordingPaths& found) {
+    print_first_lines(command, found.errors, "arguments without a recording");
     if (!found.errors.empty()) return true;
-    say_first(command, found.notes, "such lines");
+    print_first_lines(command, found.notes, "such lines");
     return false;
 }
 
@@ -363,13 +363,14 @@ std::size_t recordings_with(const std::vector<ReadingProblem>& problems) {
     return recordings.size();
 }
 
-bool say_problems(std::string_view command, const std::vector<ReadingProblem>& problems) {
+bool print_problems(std::string_view command, const std::vector<ReadingProblem>& problems) {
     std::vector<std::string> lines;
     lines.reserve(problems.size());
     for (const ReadingProblem& problem : problems) lines.push_back(problem.path + ": " + problem.text);
-    say_first(command, lines,
-              fmt::format("problems: {} cannot be read, or not in full; fp32shim report --format jsonl tells of each",
-                          counted(recordings_with(problems), "recording")));
+    print_first_lines(
+        command, lines,
+        fmt::format("problems: {} cannot be read, or not in full; fp32shim report --format jsonl tells of each",
+                    counted(recordings_with(problems), "recording")));
     return !problems.empty();
 }
 

@@ -36,25 +36,25 @@ RecordingPaths find_recordings(const std::vector<std::string>& arguments);
 void add_rest_of_runs(RecordingPaths& found);
 
 /// Adds a note that names the other recordings of each `fp32shim run` in the same folders, without adding them.
-void mention_rest_of_runs(RecordingPaths& found);
+void mention_other_files_of_runs(RecordingPaths& found);
 
 /// Number of lines on stderr about problems of one kind, before their number stands for the rest. Those of one
 /// recording are at most as many.
 inline constexpr std::size_t most_lines_said = 100;
 
 /// Prints the errors, or the notes if there are no errors, each in one line. Returns true if there are errors.
-bool say_errors(std::string_view command, const RecordingPaths& found);
+bool print_errors(std::string_view command, const RecordingPaths& found);
 
 /// A file, or a part of one, that could not be read.
 struct ReadingProblem {
     std::string path;
-    std::string text;        ///< one line: the damage, its place, and what is left out because of it
+    std::string text;        ///< one line: the damage, its offset, and what is left out because of it
     bool is_unread = false;  ///< nothing of the recording could be read
 };
 
 /// Returns a line for each copy that was left out and that may tell of other calls than the one that counts: it has
 /// another owner, or is not the same bytes as far as it goes. Whoever can write a file can give it another's header.
-std::vector<ReadingProblem> doubts_about_copies(const RecordingPaths& found);
+std::vector<ReadingProblem> problems_of_copies(const RecordingPaths& found);
 
 /// Opens each recording in turn and hands it to `visit`. Small ones are opened ahead, on a second thread. Shows
 /// progress on a terminal after a second. Returns the parts that could not be read; `visit` sees the rest.
@@ -69,6 +69,6 @@ std::string text_of(const record::Problem& problem);
 std::size_t recordings_with(const std::vector<ReadingProblem>& problems);
 
 /// Prints the first problems, each in one line, and the number of the others. Returns true if there are any.
-bool say_problems(std::string_view command, const std::vector<ReadingProblem>& problems);
+bool print_problems(std::string_view command, const std::vector<ReadingProblem>& problems);
 
 }  // namespace fp32shim::cli

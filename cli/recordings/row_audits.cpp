@@ -14,7 +14,7 @@ void widen(record::Exponents& sum, const record::Exponents& more) {
 }  // namespace
 
 void AuditSums::add(std::uint32_t row, const record::Audit& audit) {
-    const auto [found, is_new] = places_.try_emplace({row, audit.tested, audit.reference}, audits_.size());
+    const auto [found, is_new] = indices_.try_emplace({row, audit.tested, audit.reference}, audits_.size());
     if (is_new) audits_.emplace_back();
     RowAudits& sum = audits_[found->second];
     sum.row = row;

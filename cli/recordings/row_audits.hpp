@@ -13,7 +13,7 @@
 namespace fp32shim::cli {
 
 /// Returns the finding of an audit with the flag audit_nonfinite: `infinity`, or this word for NaN.
-inline std::string_view found_text(const record::Audit& audit, std::string_view nan) {
+inline std::string_view nonfinite_text(const record::Audit& audit, std::string_view nan) {
     return (audit.flags & record::audit_nan) != 0 ? nan : "infinity";
 }
 
@@ -51,7 +51,7 @@ class AuditSums {
 
   private:
     using Key = std::tuple<std::uint32_t, policy::AuditFormat, policy::AuditFormat>;
-    std::map<Key, std::size_t> places_;
+    std::map<Key, std::size_t> indices_;
     std::vector<RowAudits> audits_;
     std::uint64_t lost_ = 0;
 };

@@ -77,14 +77,14 @@ template <class Rows, class ToRow>
 Grouped group_rows(const Rows& rows, const Grouping& grouping, const ToRow& to_row) {
     Grouped result;
     result.group_of.reserve(rows.size());
-    std::unordered_map<std::string, std::size_t> places;
+    std::unordered_map<std::string, std::size_t> indices;
     for (const auto& entry : rows) {
         const MergedRow& row = to_row(entry);
-        const auto [place, is_new] = places.emplace(key_of(row, grouping), result.groups.size());
+        const auto [known, is_new] = indices.emplace(key_of(row, grouping), result.groups.size());
         if (is_new) result.groups.push_back(group_like(row, grouping));
-        add_decision(result.groups[place->second], row);
-        add_calls(result.groups[place->second], row, row.counters);
-        result.group_of.push_back(place->second);
+        add_decision(result.groups[known->second], row);
+        add_calls(result.groups[known->second], row, row.counters);
+        result.group_of.push_back(known->second);
     }
     return result;
 }
@@ -142,7 +142,7 @@ std::vector<std::string_view> all_grouping_words(bool with_process_keys) {
     return words;
 }
 
-Grouping grouping_by(const std::vector<std::string>& words) {
+Grouping parse_grouping(const std::vector<std::string>& words) {
     Grouping grouping;
     for (const std::string& word : words) {
         for (const GroupingWord& known : grouping_words) grouping.*known.key |= word == known.word;
@@ -151,9 +151,9 @@ Grouping grouping_by(const std::vector<std::string>& words) {
     return grouping;
 }
 
-std::uint32_t PartGroups::key_number_of(std::uint32_t place, const MergedRow& row) {
-    if (place >= key_number_of_row_.size()) key_number_of_row_.resize(place + std::size_t{1});
-    std::uint32_t& number = key_number_of_row_[place];
+std::uint32_t PartGroups::key_number_of(std::uint32_t row_index, const MergedRow& row) {
+    if (row_index >= key_number_of_row_.size()) key_number_of_row_.resize(row_index + std::size_t{1});
+    std::uint32_t& number = key_number_of_row_[row_index];
     if (number == 0)
         number = key_numbers_.try_emplace(key_of(row, grouping_), static_cast<std::uint32_t>(key_numbers_.size() + 1))
                      .first->second;
@@ -161,8 +161,8 @@ std::uint32_t PartGroups::key_number_of(std::uint32_t place, const MergedRow& ro
 }
 
 /// Returns true if no calls of this row were added to this part before.
-bool PartGroups::is_first_of(std::uint32_t part, std::uint32_t place) {
-    const std::uint64_t pair = (std::uint64_t{part} + 1) << 32 | place;
+bool PartGroups::is_first_of(std::uint32_t part, std::uint32_t row_index) {
+    const std::uint64_t pair = (std::uint64_t{part} + 1) << 32 | row_index;
     const auto hash_of = [](std::uint64_t other) { return system::Hash().add(other).value(); };
     const auto [entry, is_new] = known_.find_or_add(
         hash_of(pair), [pair](std::uint64_t other) { return other == pair; }, hash_of);
@@ -170,13 +170,13 @@ bool PartGroups::is_first_of(std::uint32_t part, std::uint32_t place) {
     return is_new;
 }
 
-std::pair<RowGroup&, bool> PartGroups::add(std::uint32_t part, std::uint32_t place, const MergedRow& row,
+std::pair<RowGroup&, bool> PartGroups::add(std::uint32_t part, std::uint32_t row_index, const MergedRow& row,
                                            const record::RecordedCounters& counters) {
-    const std::uint64_t key = std::uint64_t{part} << 32 | key_number_of(place, row);
+    const std::uint64_t key = std::uint64_t{part} << 32 | key_number_of(row_index, row);
     const auto [entry, is_new] = group_of_part_.try_emplace(key, static_cast<std::uint32_t>(groups_.size()));
     if (is_new) groups_.push_back(group_like(row, grouping_));
     RowGroup& group = groups_[entry->second];
-    if (is_first_of(part, place)) add_decision(group, row);
+    if (is_first_of(part, row_index)) add_decision(group, row);
     add_calls(group, row, counters);
     return {group, is_new};
 }
@@ -196,8 +196,8 @@ void ProcessGroups::start(const record::RecordingFacts& facts) {
     part_ = part_of_.try_emplace(std::to_array(ids), static_cast<std::uint32_t>(part_of_.size())).first->second;
 }
 
-void ProcessGroups::add(std::uint32_t place, const MergedRow& row, const record::RecordedCounters& counters) {
-    const auto [group, is_new] = parts_.add(part_, place, row, counters);
+void ProcessGroups::add(std::uint32_t row_index, const MergedRow& row, const record::RecordedCounters& counters) {
+    const auto [group, is_new] = parts_.add(part_, row_index, row, counters);
     if (is_new) group.process = keys_;
 }
 
@@ -239,7 +239,7 @@ std::vector<RowGroup> grouped(const MergedCalls& calls, const CallDurations& dur
     const auto medians = durations.medians(result.group_of, result.groups.size());
     for (std::size_t i = 0; i < medians.size(); ++i) {
         RowGroup& group = result.groups[i];
-        if (medians[i]) group.median_ns = within(*medians[i], group.counters);
+        if (medians[i]) group.median_ns = clamped_median(*medians[i], group.counters);
     }
     sort_groups(result.groups, order);
     return std::move(result.groups);

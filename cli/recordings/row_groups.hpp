@@ -54,7 +54,7 @@ inline constexpr GroupingWord process_grouping_words[] = {
 /// Returns the words of groupings of one process's rows; with `with_process_keys`, of all groupings.
 std::vector<std::string_view> all_grouping_words(bool with_process_keys);
 /// Returns the grouping by all keys that some words name.
-Grouping grouping_by(const std::vector<std::string>& words);
+Grouping parse_grouping(const std::vector<std::string>& words);
 
 /// Class of sizes by the largest of m, n and k: above one power of two, up to the next.
 struct SizeClass {
@@ -92,19 +92,19 @@ class PartGroups {
   public:
     explicit PartGroups(const Grouping& grouping) : grouping_(grouping) {}
 
-    /// Adds calls of the row `row`, whose number is `place`. Returns their group, and true if the group is new.
-    std::pair<RowGroup&, bool> add(std::uint32_t part, std::uint32_t place, const MergedRow& row,
+    /// Adds calls of the row `row`, whose number is `row_index`. Returns their group, and true if the group is new.
+    std::pair<RowGroup&, bool> add(std::uint32_t part, std::uint32_t row_index, const MergedRow& row,
                                    const record::RecordedCounters& counters);
     const std::vector<RowGroup>& groups() const { return groups_; }
 
   private:
-    std::uint32_t key_number_of(std::uint32_t place, const MergedRow& row);
-    bool is_first_of(std::uint32_t part, std::uint32_t place);
+    std::uint32_t key_number_of(std::uint32_t row_index, const MergedRow& row);
+    bool is_first_of(std::uint32_t part, std::uint32_t row_index);
 
     Grouping grouping_;
     std::vector<RowGroup> groups_;
     std::unordered_map<std::string, std::uint32_t> key_numbers_;      ///< from 1, by the keys of rows
-    std::vector<std::uint32_t> key_number_of_row_;                    ///< by place; 0: not known yet
+    std::vector<std::uint32_t> key_number_of_row_;                    ///< by row; 0: not known yet
     std::unordered_map<std::uint64_t, std::uint32_t> group_of_part_;  ///< by part and number of the row's keys
     HashTable<std::uint64_t> known_;  ///< rows, with a part that they have calls of: (part + 1) << 32 | row
 };
@@ -125,8 +125,8 @@ class ProcessGroups {
 
     /// Begins a recording, whose calls add() then takes.
     void start(const record::RecordingFacts& facts);
-    /// Adds calls of the row `row`, which is at `place` in MergedCalls::rows().
-    void add(std::uint32_t place, const MergedRow& row, const record::RecordedCounters& counters);
+    /// Adds calls of the row `row`, which is at `row_index` in MergedCalls::rows().
+    void add(std::uint32_t row_index, const MergedRow& row, const record::RecordedCounters& counters);
     /// Returns the groups, sorted. They have no medians.
     std::vector<RowGroup> sorted(RowOrder order) const;
 

@@ -61,7 +61,7 @@ std::string unused_rules_text(const std::vector<RuleCount>& rules, std::size_t m
     return text;
 }
 
-Json json_of(const RuleCount& rule) {
+Json to_json(const RuleCount& rule) {
     return {{"name", rule.name},
             {"file", text_or_null(rule.file)},
             {"line", rule.line},
@@ -69,9 +69,9 @@ Json json_of(const RuleCount& rule) {
             {"without_use", rule.without_use}};
 }
 
-Json json_of(const std::vector<RuleCount>& rules) {
+Json to_json(const std::vector<RuleCount>& rules) {
     Json list = Json::array();
-    for (const RuleCount& rule : rules) list.push_back(json_of(rule));
+    for (const RuleCount& rule : rules) list.push_back(to_json(rule));
     return list;
 }
 

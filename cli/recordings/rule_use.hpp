@@ -50,8 +50,8 @@ bool has_unused_rule(const std::vector<RuleCount>& rules);
 /// Returns a line for each rule that decided no call. After `most` lines, the number of the others; 0: all.
 std::string unused_rules_text(const std::vector<RuleCount>& rules, std::size_t most);
 
-Json json_of(const RuleCount& rule);
+Json to_json(const RuleCount& rule);
 /// Returns a list of them.
-Json json_of(const std::vector<RuleCount>& rules);
+Json to_json(const std::vector<RuleCount>& rules);
 
 }  // namespace fp32shim::cli

@@ -13,17 +13,17 @@ namespace fp32shim::cli {
 namespace {
 
 /// A device and a format: a column of the table.
-using Place = std::pair<bool, policy::Applied>;
+using DeviceFormat = std::pair<bool, policy::Applied>;
 
-Place place_of(const MeasuringTask& task) { return {task.on_gpu, task.format}; }
+DeviceFormat device_format(const MeasuringTask& task) { return {task.on_gpu, task.format}; }
 
-std::string_view device_of(const Place& place) { return place.first ? "cuda" : "cpu"; }
+std::string_view device_of(const DeviceFormat& column) { return column.first ? "cuda" : "cpu"; }
 
-std::string title_of(const Place& place) {
-    return fmt::format("{} {}", place.first ? "GPU" : "CPU", to_string(place.second));
+std::string title_of(const DeviceFormat& column) {
+    return fmt::format("{} {}", column.first ? "GPU" : "CPU", to_string(column.second));
 }
 
-/// The measured products at one place, summed over all calls of the recordings.
+/// The measured products of one column, summed over all calls of the recordings.
 struct Total {
     std::uint64_t kinds = 0;
     std::uint64_t calls = 0;
@@ -32,13 +32,13 @@ struct Total {
     std::uint64_t recorded_calls = 0;
 };
 
-/// Returns the total of each place that has measured anything, in the order of the columns.
-std::map<Place, Total> totals_of(const Replay& replay) {
-    std::map<Place, Total> totals;
+/// Returns the total of each column that has measured anything, in the order of the columns.
+std::map<DeviceFormat, Total> totals_of(const Replay& replay) {
+    std::map<DeviceFormat, Total> totals;
     for (const ReplayedKind& replayed : replay.kinds)
         for (const MeasuringTask& task : replayed.tasks) {
             if (!task.problem.empty()) continue;
-            Total& total = totals[place_of(task)];
+            Total& total = totals[device_format(task)];
             ++total.kinds;
             total.calls += replayed.kind->calls.calls;
             total.ns += task.ns * static_cast<double>(replayed.kind->calls.calls);
@@ -68,15 +68,15 @@ std::vector<std::pair<std::string, Share>> left_out_of(const Replay& replay) {
         if (!replayed.why_not.empty()) add(replayed.why_not, *replayed.kind);
         for (const MeasuringTask& task : replayed.tasks)
             if (!task.problem.empty())
-                add(fmt::format("{}: {}", title_of(place_of(task)), task.problem), *replayed.kind);
+                add(fmt::format("{}: {}", title_of(device_format(task)), task.problem), *replayed.kind);
     }
     return reasons;
 }
 
-Table table_of(const Replay& replay, const std::map<Place, Total>& totals) {
+Table table_of(const Replay& replay, const std::map<DeviceFormat, Total>& totals) {
     std::vector<Table::Column> columns = {{"calls", true}, {"share", true}, {"product"},
                                           {"dtype"},       {"ran at"},      {"recorded", true}};
-    for (const auto& [place, total] : totals) columns.push_back({title_of(place), true});
+    for (const auto& [column, total] : totals) columns.push_back({title_of(column), true});
     Table table(std::move(columns));
     std::uint64_t all_ns = 0;
     for (const ReplayedKind& replayed : replay.kinds) all_ns += replayed.kind->calls.host_ns;
@@ -91,10 +91,11 @@ Table table_of(const Replay& replay, const std::map<Place, Total>& totals) {
             std::string(kind.dtype),
             std::string(kind.ran_at),
             kind.device == "cpu" ? duration_text(recorded_each(kind), kind.calls.is_estimate) : "(launch)"};
-        for (const auto& [place, total] : totals) {
-            const auto task = std::ranges::find_if(replayed.tasks, [&place = place](const MeasuringTask& candidate) {
-                return place_of(candidate) == place && candidate.problem.empty();
-            });
+        for (const auto& [column, total] : totals) {
+            const auto task =
+                std::ranges::find_if(replayed.tasks, [&column = column](const MeasuringTask& candidate) {
+                    return device_format(candidate) == column && candidate.problem.empty();
+                });
             cells.push_back(task == replayed.tasks.end() ? "" : duration_text(task->ns));
         }
         table.add(std::move(cells));
@@ -106,7 +107,7 @@ std::string letter_text(char letter) { return letter == 0 ? std::string() : std:
 
 Json size_or_null(std::int64_t size) { return size < 0 ? Json() : Json(size); }
 
-Json json_of(const ReplayedKind& replayed) {
+Json to_json(const ReplayedKind& replayed) {
     const ProductKind& kind = *replayed.kind;
     Json json = {{"operation", text_or_null(kind.operation)},
                  {"dtype", text_or_null(kind.dtype)},
@@ -123,7 +124,7 @@ Json json_of(const ReplayedKind& replayed) {
                  {"left_out", text_or_null(replayed.why_not)}};
     json["measured"] = Json::array();
     for (const MeasuringTask& task : replayed.tasks)
-        json["measured"].push_back({{"device", device_of(place_of(task))},
+        json["measured"].push_back({{"device", device_of(device_format(task))},
                                     {"precision", to_string(task.format)},
                                     {"library", text_or_null(task.library)},
                                     {"ns", task.problem.empty() ? Json(task.ns) : Json()},
@@ -135,15 +136,15 @@ Json json_of(const ReplayedKind& replayed) {
 }  // namespace
 
 std::string replay_text(const Replay& replay, int stream) {
-    const std::map<Place, Total> totals = totals_of(replay);
+    const std::map<DeviceFormat, Total> totals = totals_of(replay);
     std::string text;
     if (!replay.libraries.empty()) text += fmt::format("CPU: {}\n", printable(listed(replay.libraries, 4)));
     if (!replay.gpu.empty()) text += fmt::format("GPU: {}\n", printable(replay.gpu));
     if (!totals.empty())
         text += "Time of one call, recorded and measured here\n\n" + table_of(replay, totals).text(stream) + "\n";
     if (!totals.empty()) text += "All these calls\n";
-    for (const auto& [place, total] : totals) {
-        text += fmt::format("{}: {} in {} of {}", title_of(place), duration_text(total.ns),
+    for (const auto& [column, total] : totals) {
+        text += fmt::format("{}: {} in {} of {}", title_of(column), duration_text(total.ns),
                             counted(total.calls, "call"), counted(total.kinds, "kind"));
         if (total.recorded_calls == total.calls)
             text += fmt::format("; recorded: {}", duration_text(static_cast<double>(total.recorded_ns)));
@@ -164,16 +165,16 @@ std::string replay_json(const Replay& replay) {
     json["libraries"] = replay.libraries;
     json["gpu"] = text_or_null(replay.gpu);
     json["totals"] = Json::array();
-    for (const auto& [place, total] : totals_of(replay))
-        json["totals"].push_back({{"device", device_of(place)},
-                                  {"precision", to_string(place.second)},
+    for (const auto& [column, total] : totals_of(replay))
+        json["totals"].push_back({{"device", device_of(column)},
+                                  {"precision", to_string(column.second)},
                                   {"kinds", total.kinds},
                                   {"calls", total.calls},
                                   {"ns", total.ns},
                                   {"recorded_calls", total.recorded_calls},
                                   {"recorded_ns", total.recorded_ns}});
     json["products"] = Json::array();
-    for (const ReplayedKind& kind : replay.kinds) json["products"].push_back(json_of(kind));
+    for (const ReplayedKind& kind : replay.kinds) json["products"].push_back(to_json(kind));
     return json_text(json);
 }
 

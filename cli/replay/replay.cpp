@@ -18,7 +18,7 @@
 #include "cli/output/progress.hpp"
 #include "cli/output/terminal.hpp"
 #include "cli/recordings/filter.hpp"
-#include "cli/recordings/native_places.hpp"
+#include "cli/recordings/native_locations.hpp"
 #include "cli/recordings/process_text.hpp"
 #include "cli/recordings/recordings.hpp"
 #include "cli/replay/measured_times.hpp"
@@ -116,8 +116,8 @@ void plan_kind(const ReplayOptions& options, const Libraries& libraries, const G
             recorded != nullptr ? recorded->why_not : "its library is not here; --library names another one";
 }
 
-Replay plan(const ReplayOptions& options, const std::vector<ProductKind>& kinds, const MergedCalls& calls,
-            const Gpus& gpus) {
+Replay plan_replay(const ReplayOptions& options, const std::vector<ProductKind>& kinds, const MergedCalls& calls,
+                   const Gpus& gpus) {
     const Libraries libraries = recorded_libraries(calls);
     Replay replay;
     std::int64_t planned = 0;
@@ -168,22 +168,22 @@ int replay(ReplayOptions& options) {
         return exit_code::usage;
     }
     const RecordingPaths paths = find_recordings(options.recordings);
-    if (say_errors("replay", paths)) return exit_code::usage;
+    if (print_errors("replay", paths)) return exit_code::usage;
     MergedCalls calls(&options.filter);
-    NativePlaces native_places;
+    NativeLocations native_locations;
     const auto problems =
         visit_recordings(paths.paths, [&](const std::string& path, record::RecordingReader& recording) {
-            native_places.name_rows_of(recording, options.filter.looks_at_call_sites());
+            native_locations.name_rows_of(recording, options.filter.looks_at_call_sites());
             calls.add(path, recording);
         });
-    const bool is_damaged = say_problems("replay", problems);
+    const bool is_damaged = print_problems("replay", problems);
     const std::vector<ProductKind> kinds = product_kinds(calls, RowOrder::time);
     if (kinds.empty()) {
         say("replay", options.filter.is_empty() ? "found no products in these recordings"
                                                 : "found no products that match in these recordings");
         return is_damaged ? exit_code::finding : exit_code::inconclusive;
     }
-    Replay found = plan(options, kinds, calls, read_gpus());
+    Replay found = plan_replay(options, kinds, calls, read_gpus());
     const bool is_sound = measure(found, options.max_time);
     print(options.is_json ? replay_json(found) : replay_text(found, STDOUT_FILENO));
     if (is_damaged || !is_sound) return exit_code::finding;

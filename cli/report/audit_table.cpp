@@ -102,7 +102,7 @@ std::vector<std::string> cells_of(const MergedCalls& calls, const MergedNonfinit
             std::string(row.where),
             std::string(row.scope),
             std::string(row.ran_at()),
-            std::string(found_text(found, "NaN")),
+            std::string(nonfinite_text(found, "NaN")),
             fmt::format("{}", found.worst_row),
             fmt::format("{}", found.worst_column),
             row.batch == 1 ? "" : fmt::format("{}", found.product),
@@ -115,7 +115,7 @@ std::vector<std::string> cells_of(const MergedCalls& calls, const MergedNonfinit
 double order_of(const RowAudits* audits) { return audits->worst.by(policy::Metric::row); }
 
 /// Returns the number of rows to show. `limit`: most of them; 0: all.
-std::size_t shown_of(std::size_t count, std::size_t limit) { return limit == 0 ? count : std::min(limit, count); }
+std::size_t rows_shown(std::size_t count, std::size_t limit) { return limit == 0 ? count : std::min(limit, count); }
 
 std::string text_of(const AuditTable& cells, const TableLimits& limits, int stream) {
     if (cells.rows.empty()) return {};
@@ -131,7 +131,7 @@ std::string text_of(const AuditTable& cells, const TableLimits& limits, int stre
 AuditTable nonfinite_table(const MergedCalls& calls, std::size_t limit) {
     const std::vector<MergedNonfinite>& all = calls.nonfinite();
     std::vector<std::vector<std::string>> rows;
-    for (std::size_t i = 0; i < shown_of(all.size(), limit); ++i) rows.push_back(cells_of(calls, all[i]));
+    for (std::size_t i = 0; i < rows_shown(all.size(), limit); ++i) rows.push_back(cells_of(calls, all[i]));
     return without_empty_columns(nonfinite_columns, rows, all.size() - rows.size());
 }
 
@@ -140,7 +140,7 @@ AuditTable audit_table(const MergedCalls& calls, std::size_t limit) {
     for (const RowAudits& row : calls.audits().all()) sorted.push_back(&row);
     std::ranges::stable_sort(sorted, std::greater<>(), order_of);
     std::vector<std::vector<std::string>> rows;
-    for (std::size_t i = 0; i < shown_of(sorted.size(), limit); ++i)
+    for (std::size_t i = 0; i < rows_shown(sorted.size(), limit); ++i)
         rows.push_back(cells_of(calls.rows()[sorted[i]->row], *sorted[i]));
     return without_empty_columns(columns_of_audits, rows, sorted.size() - rows.size());
 }

@@ -21,7 +21,7 @@ std::string comment_on(const ProductKind& kind) {
                        printable(functions_of(kind)), kind.device, kind.ran_at);
 }
 
-std::string left_out(const ProductKind& kind, std::string_view why) {
+std::string left_out_comment(const ProductKind& kind, std::string_view why) {
     return fmt::format("# left out: {} of {}{}{}: {}\n", counted(kind.calls.calls, "call"), kind.dtype,
                        kind.dtype.empty() ? "" : " ", printable(kind.text()), why);
 }
@@ -105,7 +105,8 @@ void write_lines(const std::vector<ProductKind>& kinds, ReportOutput& output, co
                  const Line& line) {
     for (const ProductKind& kind : kinds) {
         const std::string why = why_not(kind);
-        if (!output.put(why.empty() ? comment_on(kind) + remarks_on(kind) + line(kind) : left_out(kind, why))) return;
+        if (!output.put(why.empty() ? comment_on(kind) + remarks_on(kind) + line(kind) : left_out_comment(kind, why)))
+            return;
     }
 }
 

@@ -55,7 +55,7 @@ std::string nonce() {
 }
 
 /// Replaces every `{{name}}` of `page` by its value. Nothing inside a value is replaced.
-std::string filled(std::string_view page, const std::map<std::string_view, std::string_view>& values) {
+std::string fill_template(std::string_view page, const std::map<std::string_view, std::string_view>& values) {
     std::string text;
     while (true) {
         const std::size_t begin = page.find("{{"), end = page.find("}}", begin);
@@ -124,7 +124,7 @@ PageParts parts_of(Page page) {
 
 }  // namespace
 
-std::string cut(std::string_view text) {
+std::string truncated(std::string_view text) {
     char buffer[400];  // bounds the page's size
     return std::string(system::limited(text, buffer));
 }
@@ -134,14 +134,14 @@ std::string html_page(Page page, Json data) {
     const std::string json = json_for_script(std::move(data)), once = nonce();
     const std::string colours = format_style(), shapes = json_for_script(format_shapes());
     const std::string whole = std::string(between(fp32shim_page_head, fp32shim_page_head_end)).append(parts.html);
-    return filled(whole, {{"title", parts.title},
-                          {"style", between(fp32shim_page_style, fp32shim_page_style_end)},
-                          {"format_style", colours},
-                          {"format_shapes", shapes},
-                          {"script", parts.script},
-                          {"chart", between(fp32shim_page_chart, fp32shim_page_chart_end)},
-                          {"data", json},
-                          {"nonce", once}});
+    return fill_template(whole, {{"title", parts.title},
+                                 {"style", between(fp32shim_page_style, fp32shim_page_style_end)},
+                                 {"format_style", colours},
+                                 {"format_shapes", shapes},
+                                 {"script", parts.script},
+                                 {"chart", between(fp32shim_page_chart, fp32shim_page_chart_end)},
+                                 {"data", json},
+                                 {"nonce", once}});
 }
 
 }  // namespace fp32shim::cli

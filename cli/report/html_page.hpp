@@ -10,7 +10,7 @@
 namespace fp32shim::cli {
 
 /// Truncates a text longer than 400 bytes at the end of a character, and appends `…`.
-std::string cut(std::string_view text);
+std::string truncated(std::string_view text);
 
 enum class Page : std::uint8_t { report, comparison, results };
 

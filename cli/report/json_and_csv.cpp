@@ -16,7 +16,7 @@
 namespace fp32shim::cli {
 namespace {
 
-Json json_of(const Share& share) {
+Json to_json(const Share& share) {
     return {{"calls", share.calls}, {"host_ns", share.host_ns}, {"timed_calls", share.timed_calls}};
 }
 
@@ -25,7 +25,7 @@ constexpr policy::Word<record::format::ChangeOrigin> origin_words[] = {
     {"program", record::format::ChangeOrigin::program},
     {"carried_over", record::format::ChangeOrigin::carried_over},
 };
-Json json_of(const record::RecordedChange& change) {
+Json to_json(const record::RecordedChange& change) {
     using record::format::ChangeKind;
     return {{"time", timestamp(change.time_ns)},
             {"kind", change.kind == ChangeKind::set_precision ? "set_precision"
@@ -41,19 +41,19 @@ Json json_of(const record::RecordedChange& change) {
             {"message", text_or_null(change.message)}};
 }
 
-Json json_of(const MergedProcess& process) {
-    Json json = cli::json_of(process_columns(), process);
-    json.update(cli::json_of(further_process_columns(), process));
+Json to_json(const MergedProcess& process) {
+    Json json = cli::to_json(process_columns(), process);
+    json.update(cli::to_json(further_process_columns(), process));
     const std::uint16_t pins = process.facts.process.pins;
     json["where"] = text_or_null(policy::to_string(process.facts.start.where));
     json["pinned_by"] = pins == 0 ? Json() : Json(record::entries_of(pins));
     json["calls"] = process.calls;
     json["changes"] = Json::array();
-    for (const record::RecordedChange& change : process.changes) json["changes"].push_back(json_of(change));
+    for (const record::RecordedChange& change : process.changes) json["changes"].push_back(to_json(change));
     return json;
 }
 
-Json json_of(const record::Exponents& exponents) {
+Json to_json(const record::Exponents& exponents) {
     return exponents.lowest > exponents.highest ? Json() : Json({exponents.lowest, exponents.highest});
 }
 
@@ -80,13 +80,13 @@ Json nonfinite_json(const MergedCalls& calls, const MergedNonfinite& nonfinite) 
                  {"pid", process.facts.process.pid},
                  {"host", text_or_null(process.facts.process.host)}};
     json.update(product_json(calls.rows()[nonfinite.row]));
-    json.update({{"found", found_text(found, "nan")},
+    json.update({{"found", nonfinite_text(found, "nan")},
                  {"row", found.worst_row},
                  {"column", found.worst_column},
                  {"product", found.product},
                  {"alpha", number_or_null(static_cast<double>(found.alpha))},
                  {"beta", number_or_null(static_cast<double>(found.beta))},
-                 {"exponents", {{"a", json_of(found.a)}, {"b", json_of(found.b)}}}});
+                 {"exponents", {{"a", to_json(found.a)}, {"b", to_json(found.b)}}}});
     return json;
 }
 
@@ -109,7 +109,7 @@ Json audits_json(const MergedCalls& calls, const RowAudits& audits) {
     }
     json["worst_row"] = audits.worst_row;
     json["worst_column"] = audits.worst_column;
-    json["exponents"] = {{"a", json_of(audits.a)}, {"b", json_of(audits.b)}, {"c", json_of(audits.c)}};
+    json["exponents"] = {{"a", to_json(audits.a)}, {"b", to_json(audits.b)}, {"c", to_json(audits.c)}};
     return json;
 }
 
@@ -117,7 +117,7 @@ Json audits_json(const MergedCalls& calls, const RowAudits& audits) {
 Json head_json(const MergedCalls& calls) {
     Json json;
     json["schema"] = 1;
-    json["totals"] = json_of(calls.total());
+    json["totals"] = to_json(calls.total());
     json["totals"]["recordings"] = calls.recording_count();
     json["totals"]["hosts"] = calls.host_count();
     json["totals"]["first"] = FieldValue::time_or_null(calls.first_ns()).json();
@@ -126,12 +126,12 @@ Json head_json(const MergedCalls& calls) {
     json["totals"]["dropped_events"] = calls.dropped_events();
     json["totals"]["overwritten_events"] = calls.overwritten_events();
     json["totals"]["lost_changes"] = calls.lost_changes();
-    json["rules"] = json_of(calls.rules());
+    json["rules"] = to_json(calls.rules());
     json["first_nonfinite"] = Json::array();
     for (const MergedNonfinite& nonfinite : calls.nonfinite())
         json["first_nonfinite"].push_back(nonfinite_json(calls, nonfinite));
     json["by_format"] = Json::object();
-    for (const auto& [format, share] : calls.by_format()) json["by_format"][format] = json_of(share);
+    for (const auto& [format, share] : calls.by_format()) json["by_format"][format] = to_json(share);
     return json;
 }
 
@@ -154,7 +154,7 @@ void write_report_json(const MergedCalls& calls, const std::vector<RowGroup>* gr
         document.add_array("groups", *groups, write_group);
         document.add_members({{"rows", nullptr}});
     }
-    const auto write_process = [](JsonText& json, const MergedProcess& process) { json.json(json_of(process)); };
+    const auto write_process = [](JsonText& json, const MergedProcess& process) { json.json(to_json(process)); };
     const auto write_frame = [](JsonText& json, const PathNode& node) { json.json(frame_json(node)); };
     const auto write_path = [](JsonText& json, const PathShare& share) { json.json(path_json(share)); };
     const auto write_audits = [&](JsonText& json, const RowAudits& audits) { json.json(audits_json(calls, audits)); };

@@ -12,7 +12,7 @@
 #include "cli/recordings/columns.hpp"
 #include "cli/recordings/filter.hpp"
 #include "cli/recordings/merged_calls.hpp"
-#include "cli/recordings/native_places.hpp"
+#include "cli/recordings/native_locations.hpp"
 #include "cli/recordings/process_text.hpp"
 #include "cli/recordings/recordings.hpp"
 #include "cli/recordings/shared_text.hpp"
@@ -97,7 +97,7 @@ void JsonLines::write(const std::string& path, record::RecordingReader& recordin
     ++recordings_;
     if (!is_open_) return;
     const TextsForAWhile texts;
-    places_.name_rows_of(recording, filter_.looks_at_call_sites());
+    locations_.name_rows_of(recording, filter_.looks_at_call_sites());
     MergedCalls calls(&filter_, MergedCalls::Objects::left_out);
     calls.add(path, recording);
     CallDurations durations;
@@ -113,7 +113,7 @@ void JsonLines::write(const std::string& path, record::RecordingReader& recordin
         JsonText(text_).raw(begin).members<MergedRow>(row_line_columns, with_limited_counts(row));
         text_ += "}\n";
         put(false);
-        if (row.is_folded) folded_calls_ += row.counters.calls;
+        if (row.is_folded) calls_with_rounded_sizes_ += row.counters.calls;
     }
     JsonText json(text_);
     begin_line(json, "recording").members(process_columns(), process);

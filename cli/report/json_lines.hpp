@@ -11,7 +11,7 @@ class RecordingReader;
 namespace fp32shim::cli {
 
 class Filter;
-class NativePlaces;
+class NativeLocations;
 class ReportOutput;
 struct ReadingProblem;
 
@@ -20,8 +20,8 @@ struct ReadingProblem;
 class JsonLines {
   public:
     /// The arguments must outlive this object.
-    JsonLines(const Filter& filter, NativePlaces& places, ReportOutput& output)
-        : filter_(filter), places_(places), output_(output) {}
+    JsonLines(const Filter& filter, NativeLocations& locations, ReportOutput& output)
+        : filter_(filter), locations_(locations), output_(output) {}
 
     /// Writes the lines of a recording. With a filter, one without calls that pass it has no line.
     void write(const std::string& path, record::RecordingReader& recording);
@@ -30,18 +30,18 @@ class JsonLines {
     /// Returns the number of recordings that could be read.
     std::size_t recordings() const { return recordings_; }
     /// Returns the number of calls that passed a filter by size although their sizes are rounded up.
-    std::uint64_t folded_calls() const { return folded_calls_; }
+    std::uint64_t calls_with_rounded_sizes() const { return calls_with_rounded_sizes_; }
 
   private:
     void put(bool is_last);
 
     const Filter& filter_;
-    NativePlaces& places_;
+    NativeLocations& locations_;
     ReportOutput& output_;
     std::string text_;  ///< lines that are still to be written
     bool is_open_ = true;
     std::size_t recordings_ = 0;
-    std::uint64_t folded_calls_ = 0;
+    std::uint64_t calls_with_rounded_sizes_ = 0;
 };
 
 }  // namespace fp32shim::cli

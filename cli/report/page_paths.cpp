@@ -82,38 +82,38 @@ std::size_t fold(std::vector<Sum>& sums, const CallPaths& paths, RowOrder order)
 class ShortenedTexts {
   public:
     explicit ShortenedTexts(std::string (*shorten)(std::string_view)) : shorten_(shorten) {}
-    std::size_t place_of(SharedText text) {
-        const auto [place, is_new] = places_.emplace(text.id(), texts_.size());
+    std::size_t index_of(SharedText text) {
+        const auto [entry, is_new] = indices_.emplace(text.id(), texts_.size());
         if (is_new) texts_.push_back(shorten_(text));
-        return place->second;
+        return entry->second;
     }
-    Json take() { return std::move(texts_); }
+    Json release() { return std::move(texts_); }
 
   private:
     std::string (*shorten_)(std::string_view);
-    std::unordered_map<std::uint32_t, std::size_t> places_;
+    std::unordered_map<std::uint32_t, std::size_t> indices_;
     Json texts_ = Json::array();
 };
 
 /// Adds the columns of the nodes that the sums need, and renumbers those of the sums.
 void add_nodes(Json& json, std::vector<Sum>& sums, const CallPaths& paths, ShortenedTexts& texts) {
-    std::vector<std::uint32_t> places(paths.nodes().size());
+    std::vector<std::uint32_t> new_nodes(paths.nodes().size());
     std::vector<bool> is_needed(paths.nodes().size());
     for (const Sum& sum : sums)
         for (std::uint32_t node = sum.node; node != 0 && !is_needed[node]; node = paths.nodes()[node].parent)
             is_needed[node] = true;
-    Json parents = Json::array({0}), names = Json::array({texts.place_of(SharedText())}), files = names,
+    Json parents = Json::array({0}), names = Json::array({texts.index_of(SharedText())}), files = names,
          lines = Json::array({0});
-    for (std::size_t i = 1; i < places.size(); ++i) {
+    for (std::size_t i = 1; i < new_nodes.size(); ++i) {
         if (!is_needed[i]) continue;
         const PathNode& node = paths.nodes()[i];
-        places[i] = static_cast<std::uint32_t>(parents.size());
-        parents.push_back(places[node.parent]);
-        names.push_back(texts.place_of(SharedText(node.name())));
-        files.push_back(texts.place_of(node.file));
+        new_nodes[i] = static_cast<std::uint32_t>(parents.size());
+        parents.push_back(new_nodes[node.parent]);
+        names.push_back(texts.index_of(SharedText(node.name())));
+        files.push_back(texts.index_of(node.file));
         lines.push_back(node.line);
     }
-    for (Sum& sum : sums) sum.node = places[sum.node];
+    for (Sum& sum : sums) sum.node = new_nodes[sum.node];
     json["parent"] = std::move(parents);
     json["name"] = std::move(names);
     json["file"] = std::move(files);
@@ -139,13 +139,13 @@ Json page_paths_json(const CallPaths& paths, const PartOf& part_of, RowOrder ord
     add_nodes(json, sums, paths, texts);
     json["node"] = column(sums, [](const Sum& sum) { return sum.node; });
     json["row"] = column(sums, [](const Sum& sum) { return sum.part.row; });
-    json["format"] = column(sums, [&](const Sum& sum) { return texts.place_of(sum.part.format); });
+    json["format"] = column(sums, [&](const Sum& sum) { return texts.index_of(sum.part.format); });
     if (std::ranges::any_of(sums, [](const Sum& sum) { return sum.part.side != 0; }))
         json["side"] = column(sums, [](const Sum& sum) { return sum.part.side; });
     json["calls"] = column(sums, [](const Sum& sum) { return sum.calls; });
     json["host_ns"] = column(sums, [](const Sum& sum) { return sum.host_ns; });
     json["work"] = column(sums, [](const Sum& sum) { return sum.work; });
-    json["texts"] = texts.take();
+    json["texts"] = texts.release();
     return json;
 }
 

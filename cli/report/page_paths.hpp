@@ -20,11 +20,11 @@ std::string_view page_name(RowOrder order);
 struct PagePart {
     SharedText format;      ///< format that they ran at
     double flops = 0;       ///< floating-point operations of one call; negative: not known
-    std::int32_t row = -1;  ///< place in the page's list of decisions or groups; -1: not listed
+    std::int32_t row = -1;  ///< index in the page's list of decisions or groups; -1: not listed
     int side = 0;           ///< of a comparison: 0 before, 1 after
 };
-/// Returns the part for an entry of CallPaths::calls(), by its place.
-using PartOf = std::function<PagePart(std::size_t place)>;
+/// Returns the part for an entry of CallPaths::calls(), by its index.
+using PartOf = std::function<PagePart(std::size_t index)>;
 
 /// Returns the data of a tree for page/flame_graph/path_tree.js. `texts`: names, to which the others refer by index.
 /// `parent`, `name`, `file` and `line`: of each node, the root first; a parent stands before its children. `node`,

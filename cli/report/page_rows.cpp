@@ -28,15 +28,15 @@ bool is_listed_anyway(const MergedRow& row) {
 /// List of distinct texts, to which rows refer by index.
 class Texts {
   public:
-    std::size_t place_of(const std::string& text) {
-        const auto [place, is_new] = places_.emplace(text, texts_.size());
+    std::size_t index_of(const std::string& text) {
+        const auto [entry, is_new] = indices_.emplace(text, texts_.size());
         if (is_new) texts_.push_back(text);
-        return place->second;
+        return entry->second;
     }
     Json json() const { return texts_; }
 
   private:
-    std::unordered_map<std::string, std::size_t> places_;
+    std::unordered_map<std::string, std::size_t> indices_;
     std::vector<std::string> texts_;
 };
 
@@ -61,7 +61,7 @@ Json listed_json(const std::vector<const MergedRow*>& rows, std::string (*shorte
             const Json value = columns[i].value(*row).json();
             is_text[i] = is_text[i] || value.is_string();
             if (value.is_string())
-                values.push_back(texts.place_of(shorten(value.get_ref<const std::string&>())));
+                values.push_back(texts.index_of(shorten(value.get_ref<const std::string&>())));
             else if (value.is_boolean())
                 values.push_back(value.get<bool>() ? 1 : 0);
             else
@@ -74,7 +74,7 @@ Json listed_json(const std::vector<const MergedRow*>& rows, std::string (*shorte
 }
 
 Json group_json(const RowGroup& group, std::string (*shorten)(std::string_view)) {
-    const Json all = json_of(group_columns(), group);
+    const Json all = to_json(group_columns(), group);
     Json json;
     for (const auto& [name, value] : all.items()) {
         if (name == "first" || name == "last" || value.is_null()) continue;
@@ -111,13 +111,13 @@ PageRows page_rows(const MergedCalls& calls, RowOrder order, std::string (*short
         left_out_calls += group.counters.calls;
         host_ns += group.counters.total_ns;
     }
-    std::vector<std::int32_t> places(calls.rows().size(), -1);
+    std::vector<std::int32_t> list_indices(calls.rows().size(), -1);
     for (std::size_t i = 0; i < listed.size(); ++i)
-        places[static_cast<std::size_t>(listed[i] - calls.rows().data())] = static_cast<std::int32_t>(i);
+        list_indices[static_cast<std::size_t>(listed[i] - calls.rows().data())] = static_cast<std::int32_t>(i);
     return {{{"listed", listed_json(listed, shorten)},
              {"groups", std::move(groups)},
              {"rest", {{"decisions", decisions}, {"calls", left_out_calls}, {"host_ns", host_ns}}}},
-            std::move(places)};
+            std::move(list_indices)};
 }
 
 }  // namespace fp32shim::cli

@@ -15,7 +15,7 @@ namespace fp32shim::cli {
 /// Decisions of the page.
 struct PageRows {
     Json json;
-    std::vector<std::int32_t> places;  ///< place in the list, by place in MergedCalls::rows(); -1: not listed
+    std::vector<std::int32_t> list_indices;  ///< index in the list, by index in MergedCalls::rows(); -1: not listed
 };
 
 /// Returns the data for page/report/decisions.js; its parts account for every call. `listed`: the first decisions in

@@ -23,12 +23,12 @@ namespace {
 /// function that multiplies has a frame for each format.
 class Frames {
   public:
-    std::size_t place_of(const PathFrame& frame, SharedText format = {}) {
+    std::size_t index_of(const PathFrame& frame, SharedText format = {}) {
         const std::array<std::uint32_t, 5> key = {frame.file.id(), frame.function.id(), frame.line, frame.offset,
                                                   format.id()};
-        const auto [place, is_new] = places_.emplace(key, frames_.size());
+        const auto [entry, is_new] = indices_.emplace(key, frames_.size());
         if (is_new) frames_.emplace_back(frame, format);
-        return place->second;
+        return entry->second;
     }
     /// Writes the frames. Returns false once a write failed.
     bool write(JsonDocument& document) const {
@@ -49,7 +49,7 @@ class Frames {
         return frame.name();
     }
 
-    std::map<std::array<std::uint32_t, 5>, std::size_t> places_;
+    std::map<std::array<std::uint32_t, 5>, std::size_t> indices_;
     std::vector<std::pair<PathFrame, SharedText>> frames_;
 };
 
@@ -143,7 +143,7 @@ void write_speedscope(const CallPaths& paths, const MergedCalls& calls, RowOrder
         json.open('[');
         for (const std::uint32_t node : paths.path_of(share.node)) {
             const SharedText format = node == share.node ? share.format : SharedText();
-            json.value(std::uint64_t{frames.place_of(paths.nodes()[node], format)});
+            json.value(std::uint64_t{frames.index_of(paths.nodes()[node], format)});
         }
         json.close(']');
         return text;

@@ -12,7 +12,7 @@ namespace fp32shim::cli {
 
 /// Calls by one path that ran at one format.
 struct PathShare : ShareWithWork {
-    std::uint32_t node = 0;  ///< innermost level: place in CallPaths::nodes()
+    std::uint32_t node = 0;  ///< innermost level: index in CallPaths::nodes()
     SharedText format;       ///< format that the calls ran at; `unknown` for calls without a decision
 };
 

@@ -14,7 +14,7 @@
 #include "cli/command_line/options.hpp"
 #include "cli/output/terminal.hpp"
 #include "cli/recordings/filter.hpp"
-#include "cli/recordings/native_places.hpp"
+#include "cli/recordings/native_locations.hpp"
 #include "cli/recordings/recordings.hpp"
 #include "cli/report/diff/comparison.hpp"
 #include "cli/report/json_lines.hpp"
@@ -42,7 +42,7 @@ RowOrder order_of(const std::string& word) {
 
 ReportView view_of(const ReportOptions& options) {
     return {.order = order_of(options.sort),
-            .grouping = grouping_by(options.by),
+            .grouping = parse_grouping(options.by),
             .top = static_cast<std::size_t>(options.top),
             .stream = options.output.empty() ? STDOUT_FILENO : -1,
             .is_filtered = !options.filter.is_empty()};
@@ -50,16 +50,16 @@ ReportView view_of(const ReportOptions& options) {
 
 ReportContents read(const std::vector<std::string>& paths, const ReportOptions& options) {
     const ReportFormat& format = *options.format;
-    const Grouping grouping = grouping_by(options.by);
-    NativePlaces native_places;
+    const Grouping grouping = parse_grouping(options.by);
+    NativeLocations native_locations;
     ReportContents contents{.calls = MergedCalls(&options.filter, MergedCalls::Objects::left_out),
-                            .paths = CallPaths(&native_places),
+                            .paths = CallPaths(&native_locations),
                             .groups = ProcessGroups(grouping)};
     const bool needs_paths = options.diff || grouping.by_call_site || format.needs_paths;
     CallPaths* const call_paths = needs_paths ? &contents.paths : nullptr;
     ProcessGroups* const groups = grouping.has_process_keys() ? &contents.groups : nullptr;
     contents.problems = visit_recordings(paths, [&](const std::string& path, record::RecordingReader& recording) {
-        native_places.name_rows_of(recording, options.filter.looks_at_call_sites());
+        native_locations.name_rows_of(recording, options.filter.looks_at_call_sites());
         contents.calls.add(path, recording, call_paths, groups);
         if (format.needs_metrics) contents.metrics.add(recording, options.filter);
         if (options.diff || !format.needs_single_calls) return;
@@ -72,8 +72,8 @@ ReportContents read(const std::vector<std::string>& paths, const ReportOptions& 
 }
 
 /// Returns an error message if groups by keys of processes do not go with other options; empty if they do.
-std::string problem_of_process_keys(const ReportOptions& options) {
-    const Grouping grouping = grouping_by(options.by);
+std::string problem_with_process_keys(const ReportOptions& options) {
+    const Grouping grouping = parse_grouping(options.by);
     if (!grouping.has_process_keys()) return {};
     const auto word = std::ranges::find_if(options.by, [](const std::string& given) {
         return std::ranges::find(process_grouping_words, given, &GroupingWord::word) !=
@@ -89,8 +89,8 @@ std::string problem_of_process_keys(const ReportOptions& options) {
 }
 
 /// Returns an error message if options do not go together; empty if they do.
-std::string problem_of(const ReportOptions& options) {
-    if (std::string problem = problem_of_process_keys(options); !problem.empty()) return problem;
+std::string problem_in_options(const ReportOptions& options) {
+    if (std::string problem = problem_with_process_keys(options); !problem.empty()) return problem;
     const ReportFormat& format = *options.format;
     if (!format.why_no_groups.empty() && !options.by.empty())
         return fmt::format("--by: found together with --format {}, {}; leave one of them out", format.name,
@@ -111,11 +111,11 @@ std::string problem_of(const ReportOptions& options) {
 }
 
 /// `folded`: number of calls of which sizes are rounded up.
-void say_folded(std::uint64_t folded, const Filter& filter) {
+void warn_sizes_rounded(std::uint64_t folded, const Filter& filter) {
     if (folded > 0 && filter.looks_at_sizes()) say("report", folded_text(folded));
 }
 
-void say_cut(std::uint64_t calls) {
+void warn_paths_cut(std::uint64_t calls) {
     if (calls == 0) return;
     say("report",
         fmt::format("the call paths of {} lack their innermost functions: a recording has room for half a million "
@@ -123,7 +123,7 @@ void say_cut(std::uint64_t calls) {
                     counted(calls, "call")));
 }
 
-std::uint64_t folded_calls(const MergedCalls& calls) {
+std::uint64_t calls_with_rounded_sizes(const MergedCalls& calls) {
     std::uint64_t folded = 0;
     for (const MergedRow& row : calls.rows()) folded += row.is_folded ? row.counters.calls : 0;
     return folded;
@@ -140,8 +140,8 @@ std::optional<std::vector<RecordingPaths>> find_sides(const ReportOptions& optio
     for (RecordingPaths& side : sides) {
         // Metrics say that there are none, so that those of recordings that were removed do not stay.
         if (options.format->allows_empty && side.errors.size() == side.empty_folders) side.errors.clear();
-        if (side.errors.empty()) mention_rest_of_runs(side);
-        is_wrong = say_errors("report", side) || is_wrong;
+        if (side.errors.empty()) mention_other_files_of_runs(side);
+        is_wrong = print_errors("report", side) || is_wrong;
     }
     if (is_wrong) return std::nullopt;
     for (const RecordingPaths& side : sides) {
@@ -157,14 +157,14 @@ std::optional<std::vector<RecordingPaths>> find_sides(const ReportOptions& optio
 
 /// Writes each recording as it is read.
 int report_lines(const std::vector<std::string>& paths, const ReportOptions& options) {
-    NativePlaces places;
+    NativeLocations locations;
     ReportOutput output(options.output);
-    JsonLines lines(options.filter, places, output);
+    JsonLines lines(options.filter, locations, output);
     const auto problems = visit_recordings(
         paths, [&](const std::string& path, record::RecordingReader& recording) { lines.write(path, recording); });
     lines.write_unread(problems);
-    say_folded(lines.folded_calls(), options.filter);
-    say_problems("report", problems);
+    warn_sizes_rounded(lines.calls_with_rounded_sizes(), options.filter);
+    print_problems("report", problems);
     if (const std::string problem = output.finish(); !problem.empty()) {
         say("report", problem);
         return exit_code::usage;
@@ -178,10 +178,10 @@ int report_merged(const std::vector<RecordingPaths>& sides, const ReportOptions&
     for (const RecordingPaths& side : sides) {
         contents.push_back(read(side.paths, options));
         problems.insert(problems.end(), contents.back().problems.begin(), contents.back().problems.end());
-        say_folded(folded_calls(contents.back().calls), options.filter);
-        say_cut(contents.back().paths.cut_calls());
+        warn_sizes_rounded(calls_with_rounded_sizes(contents.back().calls), options.filter);
+        warn_paths_cut(contents.back().paths.calls_with_cut_paths());
     }
-    const bool is_damaged = say_problems("report", problems);
+    const bool is_damaged = print_problems("report", problems);
     const auto is_empty = [](const ReportContents& side) { return side.calls.processes().empty(); };
     if (!options.format->allows_empty && std::ranges::any_of(contents, is_empty)) return exit_code::finding;
 
@@ -202,7 +202,7 @@ int report_merged(const std::vector<RecordingPaths>& sides, const ReportOptions&
 }
 
 int report(ReportOptions& options) {
-    std::string problem = problem_of(options);
+    std::string problem = problem_in_options(options);
     if (problem.empty()) problem = options.filter.read();
     if (!problem.empty()) {
         say("report", problem);

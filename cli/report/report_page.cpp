@@ -70,8 +70,8 @@ Json formats_json(const MergedCalls& calls) {
 // --- Facts about the processes
 
 /// Returns the distinct, not empty texts that `text_of` gives for the processes, each with its number of processes.
-Json fact(const std::string& name, const MergedCalls& calls,
-          const std::function<std::string(const MergedProcess&)>& text_of) {
+Json distinct_texts(const std::string& name, const MergedCalls& calls,
+                    const std::function<std::string(const MergedProcess&)>& text_of) {
     std::map<std::string, std::size_t> counts;
     for (const MergedProcess& process : calls.processes()) {
         if (const std::string text = text_of(process); !text.empty()) ++counts[text];
@@ -80,7 +80,7 @@ Json fact(const std::string& name, const MergedCalls& calls,
     std::stable_sort(values.begin(), values.end(), [](const auto& a, const auto& b) { return a.second > b.second; });
     Json json = {{"name", name}, {"values", Json::array()}, {"more", 0}};
     for (std::size_t i = 0; i < values.size() && i < max_values; ++i) {
-        json["values"].push_back({{"text", cut(values[i].first)}, {"recordings", values[i].second}});
+        json["values"].push_back({{"text", truncated(values[i].first)}, {"recordings", values[i].second}});
     }
     if (values.size() > max_values) json["more"] = values.size() - max_values;
     return json;
@@ -100,7 +100,8 @@ Json facts_json(const MergedCalls& calls) {
     };
     Json facts = Json::array();
     const auto add = [&](const std::string& name, const std::function<std::string(const MergedProcess&)>& text_of) {
-        if (Json json = fact(name, calls, text_of); !json["values"].empty()) facts.push_back(std::move(json));
+        if (Json json = distinct_texts(name, calls, text_of); !json["values"].empty())
+            facts.push_back(std::move(json));
     };
     add("Program", [](const MergedProcess& process) { return process.facts.process.executable; });
     add("Command", [](const MergedProcess& process) { return process.facts.process.command; });
@@ -132,11 +133,11 @@ Json processes_json(const MergedCalls& calls) {
         if (json.size() == max_processes) break;
         if (process.is_children_only()) continue;
         const record::ProcessFacts& facts = process.facts.process;
-        json.push_back({{"recording", cut(process.path)},
-                        {"host", cut(facts.host)},
+        json.push_back({{"recording", truncated(process.path)},
+                        {"host", truncated(facts.host)},
                         {"pid", facts.pid},
                         {"rank", facts.rank < 0 ? Json() : Json(facts.rank)},
-                        {"program", cut(system::base_name(facts.executable))},
+                        {"program", truncated(system::base_name(facts.executable))},
                         {"opened", moment_text(process.facts.opened_ns)},
                         {"state", record::to_string(process.state)},
                         {"calls", process.calls}});
@@ -173,10 +174,10 @@ Json changes_json(const MergedCalls& calls) {
              {"process",
               fmt::format("{} on {}", process->facts.process.pid,
                           process->facts.process.host.empty() ? "an unknown host" : process->facts.process.host)},
-             {"change", cut(change_text(*change))},
+             {"change", truncated(change_text(*change))},
              {"by", origin_text(change->origin)},
              {"done", change->was_done},
-             {"message", cut(change->message)}});
+             {"message", truncated(change->message)}});
     }
     if (changes.size() > max_lines) json["more"] = changes.size() - max_lines;
     return json;
@@ -191,7 +192,7 @@ Json table_json(const AuditTable& table) {
     Json rows = Json::array();
     for (const std::vector<std::string>& row : table.rows) {
         rows.push_back(Json::array());
-        for (const std::string& cell : row) rows.back().push_back(cut(cell));
+        for (const std::string& cell : row) rows.back().push_back(truncated(cell));
     }
     return {{"heads", std::move(heads)}, {"rows", std::move(rows)}, {"more", table.left_out}};
 }
@@ -204,34 +205,34 @@ void add_warning(Json& warnings, const std::string& title, const std::vector<std
                  bool is_about_refused = false) {
     if (lines.empty()) return;
     Json shown = Json::array();
-    for (std::size_t i = 0; i < lines.size() && i < max_lines; ++i) shown.push_back(cut(lines[i]));
+    for (std::size_t i = 0; i < lines.size() && i < max_lines; ++i) shown.push_back(truncated(lines[i]));
     if (lines.size() > max_lines) shown.push_back(fmt::format("and {} more", lines.size() - max_lines));
     warnings.push_back({{"title", title}, {"lines", std::move(shown)}, {"refused", is_about_refused}});
 }
 
 /// Adds a warning about the rows for which `is_meant` returns true: their number of calls before `title`, and a line
-/// for each distinct text that `line_of` returns. `is_about_refused`: see add_warning().
+/// for each distinct text that `describe` returns. `is_about_refused`: see add_warning().
 void warn_about_rows(Json& warnings, const MergedCalls& calls, const std::string& title,
                      const std::function<bool(const MergedRow&)>& is_meant,
-                     const std::function<std::string(const MergedRow&)>& line_of, bool is_about_refused = false) {
+                     const std::function<std::string(const MergedRow&)>& describe, bool is_about_refused = false) {
     std::uint64_t total = 0;
     std::map<std::string, std::uint64_t> counts;
     for (const MergedRow& row : calls.rows()) {
         if (!is_meant(row) || row.counters.calls == 0) continue;
         total += row.counters.calls;
-        counts[line_of(row)] += row.counters.calls;
+        counts[describe(row)] += row.counters.calls;
     }
     std::vector<std::string> lines;
     for (const auto& [line, count] : counts) lines.push_back(fmt::format("{}: {}", counted(count, "call"), line));
     add_warning(warnings, counted(total, "call") + " " + title, lines, is_about_refused);
 }
 
-/// Adds a warning about processes: `title`, and a line for each process for which `line_of` returns a text.
+/// Adds a warning about processes: `title`, and a line for each process for which `describe` returns a text.
 void warn_about_processes(Json& warnings, const MergedCalls& calls, const std::string& title,
-                          const std::function<std::string(const MergedProcess&)>& line_of) {
+                          const std::function<std::string(const MergedProcess&)>& describe) {
     std::vector<std::string> lines;
     for (const MergedProcess& process : calls.processes())
-        if (const std::string line = line_of(process); !line.empty())
+        if (const std::string line = describe(process); !line.empty())
             lines.push_back(fmt::format("{}: {}", process.path, line));
     add_warning(warnings, title, lines);
 }
@@ -271,8 +272,9 @@ std::string missing_events_text(const MergedProcess& process) {
 }
 
 void warn_about_recordings(Json& warnings, const MergedCalls& calls) {
-    const auto warn = [&](const std::string& title, const std::function<std::string(const MergedProcess&)>& line_of) {
-        warn_about_processes(warnings, calls, title, line_of);
+    const auto warn = [&](const std::string& title,
+                          const std::function<std::string(const MergedProcess&)>& describe) {
+        warn_about_processes(warnings, calls, title, describe);
     };
     warn("Calls were not counted by decision", [](const MergedProcess& process) {
         return process.uncounted_calls == 0
@@ -340,8 +342,8 @@ Json timeline_json(const Timeline& timeline) {
 /// Returns the tree of scopes: labels are split at `/` and `.`, as module paths are.
 CallPaths scope_paths(const MergedCalls& calls) {
     CallPaths paths;
-    for (std::size_t place = 0; place < calls.rows().size(); ++place) {
-        const MergedRow& row = calls.rows()[place];
+    for (std::size_t index = 0; index < calls.rows().size(); ++index) {
+        const MergedRow& row = calls.rows()[index];
         std::string_view rest = row.scope;
         PathFrame frame;
         frame.function = rest.empty() ? "(no scope)" : "";
@@ -353,19 +355,19 @@ CallPaths scope_paths(const MergedCalls& calls) {
             if (size > 0) node = paths.child(node, frame);
         }
         frame.function = row.is_overflow ? "(found no room)" : std::string_view(row.function);
-        paths.add(paths.child(node, frame), static_cast<std::uint32_t>(place), row.counters);
+        paths.add(paths.child(node, frame), static_cast<std::uint32_t>(index), row.counters);
     }
     paths.finish();
     return paths;
 }
 
-Json tree_json(const CallPaths& paths, const HtmlReport& report, const std::vector<std::int32_t>& places) {
-    const auto part_of = [&](std::size_t place) {
-        const std::uint32_t row = paths.calls()[place].row;
+Json tree_json(const CallPaths& paths, const HtmlReport& report, const std::vector<std::int32_t>& list_indices) {
+    const auto part_of = [&](std::size_t index) {
+        const std::uint32_t row = paths.calls()[index].row;
         const MergedRow& decision = report.calls.rows()[row];
-        return PagePart{SharedText(format_of(decision)), decision.flops, places[row], 0};
+        return PagePart{SharedText(format_of(decision)), decision.flops, list_indices[row], 0};
     };
-    return page_paths_json(paths, part_of, report.order, cut);
+    return page_paths_json(paths, part_of, report.order, truncated);
 }
 
 Json page_data(const HtmlReport& report) {
@@ -382,8 +384,8 @@ Json page_data(const HtmlReport& report) {
     json["formats"] = formats_json(calls);
     json["warnings"] = warnings_json(calls, report.problems);
     json["facts"] = facts_json(calls);
-    json["commands"] = fact("Command", calls, short_command);
-    json["programs"] = fact("Program", calls, [](const MergedProcess& process) {
+    json["commands"] = distinct_texts("Command", calls, short_command);
+    json["programs"] = distinct_texts("Program", calls, [](const MergedProcess& process) {
         return std::string(system::base_name(process.facts.process.executable));
     });
     json["processes"] = processes_json(calls);
@@ -391,13 +393,13 @@ Json page_data(const HtmlReport& report) {
     json["nonfinite"] = table_json(nonfinite_table(calls, max_lines));
     json["audits"] = table_json(audit_table(calls, max_audits));
     json["timeline"] = timeline_json(report.timeline);
-    PageRows rows = page_rows(calls, report.order, cut);
+    PageRows rows = page_rows(calls, report.order, truncated);
     json["decisions"] = std::move(rows.json);
-    json["paths"] = tree_json(report.paths, report, rows.places);
+    json["paths"] = tree_json(report.paths, report, rows.list_indices);
     json["sources"] = page_sources_json(report.paths, calls.first_ns());
     const bool has_scopes =
         std::ranges::any_of(calls.rows(), [](const MergedRow& row) { return !row.scope.empty(); });
-    json["scopes"] = has_scopes ? tree_json(scope_paths(calls), report, rows.places) : Json();
+    json["scopes"] = has_scopes ? tree_json(scope_paths(calls), report, rows.list_indices) : Json();
     return json;
 }
 

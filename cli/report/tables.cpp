@@ -166,7 +166,7 @@ struct TextColumn {
 };
 
 /// Ranks of columns. A narrow terminal loses the highest first, and keeps counts, call sites and precisions.
-constexpr std::uint8_t spread_rank = Table::one_line_rank, place_rank = 2, detail_rank = 1;
+constexpr std::uint8_t spread_rank = Table::one_line_rank, route_rank = 2, detail_rank = 1;
 
 /// Returns a row's shortest, median or longest time as text; empty if it is unknown or under two calls are timed.
 template <class Row>
@@ -176,7 +176,7 @@ std::string spread_text(const Row& row, std::optional<std::uint64_t> time_ns) {
 
 /// Returns the columns that all tables begin with, then `more`.
 template <class Row>
-std::vector<TextColumn<Row>> amounts_and(std::initializer_list<TextColumn<Row>> more) {
+std::vector<TextColumn<Row>> with_amount_columns(std::initializer_list<TextColumn<Row>> more) {
     std::vector<TextColumn<Row>> columns = {
         {{"calls", true}, [](const Row& row) { return count_text(row.counters.calls); }},
         {{"host time", true},
@@ -202,13 +202,13 @@ std::vector<TextColumn<Row>> amounts_and(std::initializer_list<TextColumn<Row>> 
     return columns;
 }
 
-std::string asked_text(const MergedRow& row) {
+std::string requested_text(const MergedRow& row) {
     if (row.is_overflow) return row.requested;
     return fmt::format("{} ({})", row.requested,
                        row.rule.empty() ? row.source : fmt::format("rule \"{}\"", row.rule));
 }
 
-const auto call_site_columns = amounts_and<MergedRow>({
+const auto call_site_columns = with_amount_columns<MergedRow>({
     {{"function"},
      [](const MergedRow& row) { return row.is_overflow ? "(found no room)" : std::string(row.function); }},
     {{"size"}, [](const MergedRow& row) { return row.size_text(); }},
@@ -224,8 +224,8 @@ const auto call_site_columns = amounts_and<MergedRow>({
      Shown::where_they_differ},
     {{"scope", false, 12}, [](const MergedRow& row) { return std::string(row.scope); }, Shown::where_one_has_it},
     {{"where", false, 16}, [](const MergedRow& row) { return std::string(row.where); }, Shown::where_one_has_it},
-    {{"caller -> provider", false, 26, place_rank}, [](const MergedRow& row) { return row.route_text(); }},
-    {{"asked for", false, 22}, asked_text},
+    {{"caller -> provider", false, 26, route_rank}, [](const MergedRow& row) { return row.route_text(); }},
+    {{"asked for", false, 22}, requested_text},
     {{"ran at"}, [](const MergedRow& row) { return row.is_overflow ? "unknown" : std::string(row.ran_at()); }},
     {{"reason"}, [](const MergedRow& row) { return std::string(row.reason); }},
 });
@@ -253,7 +253,7 @@ const KeyColumn group_keys[] = {
 };
 
 std::vector<TextColumn<RowGroup>> columns_of_groups() {
-    std::vector<TextColumn<RowGroup>> columns = amounts_and<RowGroup>({});
+    std::vector<TextColumn<RowGroup>> columns = with_amount_columns<RowGroup>({});
     for (const KeyColumn& key : group_keys) columns.push_back({key.head, key.text, Shown::where_one_has_it});
     columns.insert(
         columns.end(),

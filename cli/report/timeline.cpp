@@ -25,26 +25,26 @@ std::string_view format_of(const MergedRow& row) {
     return row.is_overflow || row.ran_at().empty() ? "unknown" : std::string_view(row.ran_at());
 }
 
-std::size_t Timeline::place_of(std::string_view format) {
+std::size_t Timeline::index_of(std::string_view format) {
     const auto found = std::find(formats_.begin(), formats_.end(), format);
     if (found != formats_.end()) return static_cast<std::size_t>(found - formats_.begin());
     formats_.emplace_back(format);
     return formats_.size() - 1;
 }
 
-void Timeline::add(std::int64_t begin_ns, std::int64_t end_ns, std::size_t place) {
+void Timeline::add(std::int64_t begin_ns, std::int64_t end_ns, std::size_t format_index) {
     end_ns = std::max<std::int64_t>(end_ns, 0);
     begin_ns = std::clamp<std::int64_t>(begin_ns, 0, end_ns);
-    cover(begin_ns, end_ns);
-    ++share_at(end_ns / width_, place).calls;
+    extend_to(begin_ns, end_ns);
+    ++share_at(end_ns / width_, format_index).calls;
     for (std::int64_t bin = begin_ns / width_; bin <= end_ns / width_; ++bin) {
         const std::int64_t from = std::max(begin_ns - bin * width_, std::int64_t{0});
         const std::int64_t to = std::min(end_ns - bin * width_, width_);
-        share_at(bin, place).host_ns += static_cast<std::uint64_t>(to - from);
+        share_at(bin, format_index).host_ns += static_cast<std::uint64_t>(to - from);
     }
 }
 
-void Timeline::cover(std::int64_t begin_ns, std::int64_t end_ns) {
+void Timeline::extend_to(std::int64_t begin_ns, std::int64_t end_ns) {
     first_ns_ = std::min(first_ns_, begin_ns);
     last_ns_ = std::max(last_ns_, end_ns);
     while (last_ns_ / width_ - first_ns_ / width_ >= max_bins) {
@@ -62,10 +62,10 @@ void Timeline::cover(std::int64_t begin_ns, std::int64_t end_ns) {
     }
 }
 
-Share& Timeline::share_at(std::int64_t bin, std::size_t place) {
+Share& Timeline::share_at(std::int64_t bin, std::size_t format_index) {
     Bin& shares = bins_[bin];
-    if (shares.size() <= place) shares.resize(place + 1);
-    return shares[place];
+    if (shares.size() <= format_index) shares.resize(format_index + 1);
+    return shares[format_index];
 }
 
 void add_single_calls(record::RecordingReader& recording, const Filter& filter, const MergedCalls& calls,
@@ -78,9 +78,9 @@ void add_single_calls(record::RecordingReader& recording, const Filter& filter, 
         target.is_known = true;
         target.passes = filter.is_empty() || (row != nullptr && rows.passes(*row));
         if (!target.passes) return target;
-        target.row = calls.place_of(row);
+        target.row = calls.index_of(row);
         if (timeline != nullptr)
-            target.format = timeline->place_of(row == nullptr ? "unknown" : format_of(to_merged_row(*row)));
+            target.format = timeline->index_of(row == nullptr ? "unknown" : format_of(to_merged_row(*row)));
         return target;
     };
     recording.visit_events([&](const record::RecordedEvent& event) {

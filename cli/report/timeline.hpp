@@ -28,10 +28,10 @@ class Timeline {
     using Bin = std::vector<Share>;
 
     /// Adds one call: counts it in the bin of its return, and spreads its time over the bins in which it ran. Times
-    /// are nanoseconds since 1970; `place` is the format's index in formats().
-    void add(std::int64_t begin_ns, std::int64_t end_ns, std::size_t place);
+    /// are nanoseconds since 1970; `format_index` is the format's index in formats().
+    void add(std::int64_t begin_ns, std::int64_t end_ns, std::size_t format_index);
     /// Returns the format's index in formats(), adding the format if it is new.
-    std::size_t place_of(std::string_view format);
+    std::size_t index_of(std::string_view format);
 
     bool empty() const { return bins_.empty(); }
     /// Width of each bin, in nanoseconds.
@@ -41,8 +41,8 @@ class Timeline {
     const std::vector<std::string>& formats() const { return formats_; }
 
   private:
-    void cover(std::int64_t begin_ns, std::int64_t end_ns);
-    Share& share_at(std::int64_t bin, std::size_t place);
+    void extend_to(std::int64_t begin_ns, std::int64_t end_ns);
+    Share& share_at(std::int64_t bin, std::size_t format_index);
 
     std::int64_t width_ = 1;
     std::int64_t first_ns_ = std::numeric_limits<std::int64_t>::max(), last_ns_ = 0;

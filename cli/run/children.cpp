@@ -66,9 +66,9 @@ RunChildren::RunChildren(const std::string& log_path, bool is_own, ProgramProces
     environment.set(record::run_variable, fmt::format("{:016x} {}", run_, path_));
 }
 
-void RunChildren::note(const std::string& program, record::WhyUnseen why) const {
+void RunChildren::record_unseen(const std::string& program, record::WhyUnseen why) const {
     if (path_.empty()) return;
-    record::note_child({path_.c_str(), -1, run_}, {program, {}, why}, record::ChildEvent::starts);
+    record::record_child({path_.c_str(), -1, run_}, {program, {}, why}, record::ChildEvent::starts);
 }
 
 std::vector<record::RecordedChild> RunChildren::all() const {

@@ -28,7 +28,7 @@ class RunChildren {
     const std::string& path() const { return path_; }
 
     /// Notes in the file for uncovered children that the shim does not cover `program`, and why.
-    void note(const std::string& program, record::WhyUnseen why) const;
+    void record_unseen(const std::string& program, record::WhyUnseen why) const;
 
     /// Returns the children that the file for uncovered children lists.
     std::vector<record::RecordedChild> all() const;

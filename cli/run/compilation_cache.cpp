@@ -52,7 +52,7 @@ json conditions(const policy::Conditions& all) {
 
 /// Returns, as text, the settings that can change a product on a GPU: those of `policy`, and `pins`, the bits of the
 /// variables that `run --pin` sets (record::all_pins). Equal texts share a cache folder.
-std::string essence(const policy::Policy& policy, std::uint16_t pins) {
+std::string gpu_settings_text(const policy::Policy& policy, std::uint16_t pins) {
     json rules = json::array();
     for (const policy::Rule& rule : policy.rules)
         rules.push_back(json::array({rule.precision, rule.assume_aligned, rule.lower_guarded, conditions(rule.when),
@@ -64,9 +64,10 @@ std::string essence(const policy::Policy& policy, std::uint16_t pins) {
 
 /// Removes the part that an earlier call of cache_folder_for() added to the path of a folder.
 void remove_own_part(std::string& folder) {
-    const std::size_t place = folder.rfind(mark);
-    if (place == std::string::npos || folder.size() != place + mark.size() + digits) return;
-    if (folder.find_first_not_of("0123456789abcdef", place + mark.size()) == std::string::npos) folder.resize(place);
+    const std::size_t mark_begin = folder.rfind(mark);
+    if (mark_begin == std::string::npos || folder.size() != mark_begin + mark.size() + digits) return;
+    if (folder.find_first_not_of("0123456789abcdef", mark_begin + mark.size()) == std::string::npos)
+        folder.resize(mark_begin);
 }
 
 }  // namespace
@@ -75,7 +76,7 @@ std::string cache_folder_for(const policy::Policy& policy, std::uint16_t pins, s
     remove_own_part(folder);
     if (!changes_products(policy)) return folder;
     while (folder.ends_with('/')) folder.pop_back();
-    return folder + std::string(mark) + policy::sha256(essence(policy, pins)).substr(0, digits);
+    return folder + std::string(mark) + policy::sha256(gpu_settings_text(policy, pins)).substr(0, digits);
 }
 
 }  // namespace fp32shim::cli

@@ -1,5 +1,5 @@
 // JAX's compilation cache, by policy. Compiled programs contain choices that depend on our settings: which kernel was
-// the fastest, and the place of its algorithm in cublasLt's list. JAX's key of the cache does not contain these
+// the fastest, and the index of its algorithm in cublasLt's list. JAX's key of the cache does not contain these
 // settings.
 #pragma once
 

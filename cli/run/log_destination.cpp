@@ -58,7 +58,7 @@ std::string why_not_appended_to(const std::string& file, const struct stat& stat
     return {};
 }
 
-std::string literally(std::string_view text) {
+std::string as_literal_path(std::string_view text) {
     std::string pattern;
     for (const char letter : text) {
         if (std::string_view("*?[\\").find(letter) != std::string_view::npos) pattern += '\\';
@@ -74,13 +74,13 @@ std::string as_glob(std::string_view name, std::string_view end, const record::P
     std::string pattern;
     for (std::size_t i = 0; i < name.size(); ++i) {
         if (name[i] != '%') {
-            pattern += literally(name.substr(i, 1));
+            pattern += as_literal_path(name.substr(i, 1));
             continue;
         }
         const std::string_view placeholder = name.substr(i++, 2);
         const bool is_known = placeholder == "%%" || (placeholder == "%j" && !facts.job_id.empty()) ||
                               (placeholder == "%r" && facts.rank >= 0);
-        pattern += is_known ? literally(expanded(placeholder, facts)) : "*";
+        pattern += is_known ? as_literal_path(expanded(placeholder, facts)) : "*";
     }
     return pattern.append(end).append(extension);
 }
@@ -107,7 +107,7 @@ std::string with_percents_doubled(const std::string& path) {
 
 bool is_recording_name(const std::string& log_path) { return log_path.ends_with(extension); }
 
-std::string problem_of_destination(const std::string& log_path, const record::ProcessFacts& facts) {
+std::string problem_with_log_folder(const std::string& log_path, const record::ProcessFacts& facts) {
     const std::string folder = folder_of(log_path);
     if (log_path == "stderr" || is_open_folder(folder, facts)) return {};
     std::array<char, record::path_capacity> buffer;
@@ -123,24 +123,24 @@ std::string problem_of_destination(const std::string& log_path, const record::Pr
             return {};
         }
     }
-    const std::string place = expanded(folder, facts);
+    const std::string target = expanded(folder, facts);
     struct stat status {};
-    if (stat(place.c_str(), &status) != 0)
+    if (stat(target.c_str(), &status) != 0)
         return fmt::format("the folder {} of {} cannot be used ({}); make it, or name another",
-                           policy::quoted_path(place), policy::quoted_path(log_path), std::strerror(errno));
+                           policy::quoted_path(target), policy::quoted_path(log_path), std::strerror(errno));
     if (!S_ISDIR(status.st_mode))
-        return fmt::format("{} of {} is no folder; name another", policy::quoted_path(place),
+        return fmt::format("{} of {} is no folder; name another", policy::quoted_path(target),
                            policy::quoted_path(log_path));
     if (lstat(expanded(log_path, facts).c_str(), &status) != 0 && errno == ENAMETOOLONG)
         return fmt::format("{} cannot be made ({}); name a shorter one", policy::quoted_path(log_path),
                            std::strerror(errno));
-    if (!may_write(place, W_OK | X_OK))
+    if (!may_write(target, W_OK | X_OK))
         return fmt::format("nothing can be written to the folder {} of {} ({}); name another",
-                           policy::quoted_path(place), policy::quoted_path(log_path), std::strerror(errno));
+                           policy::quoted_path(target), policy::quoted_path(log_path), std::strerror(errno));
     return {};
 }
 
-std::string taken_by(const std::string& log_path, const record::ProcessFacts& facts) {
+std::string process_writing_to(const std::string& log_path, const record::ProcessFacts& facts) {
     if (!is_recording_name(log_path) || is_open(log_path, facts)) return {};
     if (facts.rank >= 0 && !record::has_placeholder(log_path, 'r')) return {};
     const std::string path = expanded(log_path, facts);

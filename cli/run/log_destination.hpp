@@ -16,12 +16,12 @@ bool is_recording_name(const std::string& log_path);
 
 /// Returns one line that says why the log cannot be written: its folder is missing, or not writable. Empty if nothing
 /// is wrong, or if the folder's name is not known yet. `log_path` is valid and may have placeholders.
-std::string problem_of_destination(const std::string& log_path, const record::ProcessFacts& facts);
+std::string problem_with_log_folder(const std::string& log_path, const record::ProcessFacts& facts);
 
 /// Returns the path of the log if a file is there already: the shim will put a number into the new recording's name.
 /// Returns an empty text if no file is there, if the log is no recording, if only the program can fill in the name,
 /// or if this is one of several ranks (MPI) and the name lacks `%r`: the file may then be another rank's.
-std::string taken_by(const std::string& log_path, const record::ProcessFacts& facts);
+std::string process_writing_to(const std::string& log_path, const record::ProcessFacts& facts);
 
 /// Returns true if the log's folder is known. A relative folder is not, since the program may change its working
 /// folder; nor is a folder with a placeholder that only the program can fill in.

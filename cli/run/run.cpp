@@ -43,10 +43,10 @@ struct RunOptions {
     std::vector<std::string> words;  ///< the program and its arguments
 };
 
-void say_run(const std::string& message) { say("run", message); }
+void print_run_message(const std::string& message) { say("run", message); }
 
 int fail(const std::string& message) {
-    say_run(message);
+    print_run_message(message);
     return exit_code::own_failure;
 }
 
@@ -72,7 +72,7 @@ void preload(ProcessEnvironment& environment, const std::string& library) {
 /// Returns the value of FP32_MATMUL_LOG for --log: an absolute name, since the program may change its folder before
 /// its first product. An invalid name is returned unchanged; its error is reported later.
 std::string log_variable(const std::string& name) {
-    if (name.empty() || name == "stderr" || policy::problem_of_log_path(name)) return name;
+    if (name.empty() || name == "stderr" || policy::problem_with_log_path(name)) return name;
     std::array<char, record::path_capacity> absolute;
     std::array<char, record::path_capacity> scratch;
     const std::string_view made = record::make_absolute(name, absolute, scratch);
@@ -121,8 +121,8 @@ std::string log_path_here(const RunOptions& options, const policy::Policy& polic
 
 /// Returns an error for --pin if the recording's name is taken: `verify` would read the earlier run's recording.
 /// Without --pin the program starts, with a note, since a taken name must not keep a service from restarting.
-std::string problem_of_taken_log(const RunOptions& options, const record::ProcessFacts& facts) {
-    const std::string taken = taken_by(options.log, facts);
+std::string problem_with_existing_log(const RunOptions& options, const record::ProcessFacts& facts) {
+    const std::string taken = process_writing_to(options.log, facts);
     if (taken.empty()) return {};
     if (options.pin) {
         return fmt::format(
@@ -130,7 +130,7 @@ std::string problem_of_taken_log(const RunOptions& options, const record::Proces
             "with %p (process id) or %t (start time) in it each run has its own",
             policy::quoted_path(taken));
     }
-    say_run(fmt::format(
+    print_run_message(fmt::format(
         "--log: {} is there already and is kept; this run records under the next free number, {} or higher",
         policy::quoted_path(taken), policy::quoted_path(numbered(taken, 1))));
     return {};
@@ -139,23 +139,23 @@ std::string problem_of_taken_log(const RunOptions& options, const record::Proces
 /// Returns an error that keeps the program from starting, or an empty text. A log that cannot be written is an error
 /// if --log names it. If FP32_MATMUL_LOG names it, --pin makes this an error; without --pin, there is a warning. A
 /// log that a policy names, perhaps for a whole fleet, is left to the shim's own warning.
-std::string problem_of_log(const RunOptions& options, const policy::Policy& policy,
-                           const ProcessEnvironment& environment, const record::ProcessFacts& facts) {
+std::string problem_with_log(const RunOptions& options, const policy::Policy& policy,
+                             const ProcessEnvironment& environment, const record::ProcessFacts& facts) {
     if (policy.log_path == "stderr" && options.level == "calls")
         return "--level calls has no effect on the log stderr, which has each distinct decision once; leave it out, "
                "or name a file: --log NAME.jsonl";
     if (environment.get("FP32_MATMUL_LOG").empty()) return {};
-    if (std::string problem = problem_of_destination(log_path_here(options, policy), facts); !problem.empty()) {
+    if (std::string problem = problem_with_log_folder(log_path_here(options, policy), facts); !problem.empty()) {
         problem = name_of_log(options) + ": " + problem;
         if (!options.log.empty() || options.pin) return problem;
-        say_run(problem);
+        print_run_message(problem);
     }
-    return problem_of_taken_log(options, facts);
+    return problem_with_existing_log(options, facts);
 }
 
 /// Returns the first error and the number of others; empty if there are none. The shim prints warnings itself.
-std::string problem_of_settings(const policy::Loaded& loaded, const RunOptions& options,
-                                const ProcessEnvironment& environment, const record::ProcessFacts& facts) {
+std::string problem_with_settings(const policy::Loaded& loaded, const RunOptions& options,
+                                  const ProcessEnvironment& environment, const record::ProcessFacts& facts) {
     if (!loaded.errors.empty()) {
         policy::Diagnostic first = loaded.errors.front();
         if (first.where == "FP32_MATMUL_LOG") first.where = name_of_log(options);
@@ -166,10 +166,10 @@ std::string problem_of_settings(const policy::Loaded& loaded, const RunOptions& 
     if (loaded.policy.disabled) {
         if (options.pin || !options.floor.empty())
             return "FP32_MATMUL_DISABLE=1 switches off what --pin and --floor ask for; unset it";
-        say_run("FP32_MATMUL_DISABLE=1 is set: the shim is switched off");
+        print_run_message("FP32_MATMUL_DISABLE=1 is set: the shim is switched off");
         return {};
     }
-    return problem_of_log(options, loaded.policy, environment, facts);
+    return problem_with_log(options, loaded.policy, environment, facts);
 }
 
 /// Changes JAX_COMPILATION_CACHE_DIR, if it is set, to a folder for these settings. `says_so`: prints a note.
@@ -181,8 +181,8 @@ void choose_compilation_cache(const policy::Policy& policy, const record::Proces
     if (chosen == folder) return;
     environment.set(cache_variable, chosen);
     if (says_so)
-        say_run(fmt::format("{} is {} for the program: code that JAX compiles depends on these settings",
-                            cache_variable, policy::quoted_path(chosen)));
+        print_run_message(fmt::format("{} is {} for the program: code that JAX compiles depends on these settings",
+                                      cache_variable, policy::quoted_path(chosen)));
 }
 
 /// Returns `recorded in run.fp32rec`, or a list: each process has a file of its own.
@@ -202,7 +202,7 @@ std::string unseen_program(const ProgramFile& program, const Unseen& unseen) {
 }
 
 /// Returns the line for a run without calls. `bypasses`: RunSummary::bypasses().
-std::string nothing_seen(const std::string& bypasses) {
+std::string no_calls_line(const std::string& bypasses) {
     const std::string why = bypasses.empty() ? "float64 ones, numpy's default, do not count"
                                              : "the program had loaded bypasses: " + bypasses;
     return fmt::format(
@@ -211,7 +211,7 @@ std::string nothing_seen(const std::string& bypasses) {
         why);
 }
 
-std::string nothing_found(const std::string& log_path) {
+std::string no_recording_line(const std::string& log_path) {
     return fmt::format(
         "no recording was found under {}: the program may have made one in another folder, could not make one, or "
         "had no "
@@ -238,14 +238,14 @@ struct Launch {
     /// Makes the RunChildren. A program that the shim does not cover is noted in the file for uncovered children.
     RunChildren children(const std::string& log_path, bool is_own_log, ProgramProcess process) const {
         RunChildren children(log_path, is_own_log, process, environment, facts);
-        if (!unseen.text.empty()) children.note(program.path, unseen.why);
+        if (!unseen.text.empty()) children.record_unseen(program.path, unseen.why);
         return children;
     }
 };
 
 int failed_to_start(const ProgramFile& program, int error) {
     // The file itself was found.
-    say_run(fmt::format(
+    print_run_message(fmt::format(
         "{}: {}", program.path,
         error == ENOENT ? "the interpreter or loader that it asks for is not there" : std::strerror(error)));
     return exit_code::not_executable;
@@ -261,21 +261,21 @@ int become_program(const Launch& launch) {
 std::string no_recording_text(const Launch& launch, const RunSummary& summary) {
     const std::string& path = launch.policy.log_path;
     const bool is_certain = summary.is_temporary() || (is_folder_known(path, launch.facts) &&
-                                                       problem_of_destination(path, launch.facts).empty());
+                                                       problem_with_log_folder(path, launch.facts).empty());
     if (is_certain && !launch.options.log.empty()) leave_empty_recording(path, launch.policy, launch.facts);
-    return is_certain ? nothing_seen(summary.bypasses()) : nothing_found(path);
+    return is_certain ? no_calls_line(summary.bypasses()) : no_recording_line(path);
 }
 
 /// Prints the summary of a program that has ended.
-void say_summary(const Launch& launch, RunSummary& summary, const RunChildren& children) {
+void print_summary(const Launch& launch, RunSummary& summary, const RunChildren& children) {
     const std::vector<std::string> recordings = summary.recordings(children, launch.facts);
     const std::string text = summary.read(recordings, children);
     print(text, STDERR_FILENO);
-    if (!recordings.empty() && !summary.is_temporary()) say_run(recorded_text(recordings));
-    if (!recordings.empty() && !summary.has_calls()) say_run(nothing_seen(summary.bypasses()));
+    if (!recordings.empty() && !summary.is_temporary()) print_run_message(recorded_text(recordings));
+    if (!recordings.empty() && !summary.has_calls()) print_run_message(no_calls_line(summary.bypasses()));
     if (!launch.unseen.text.empty()) return;  // a line before the start has said that nothing would be seen
-    if (recordings.empty()) say_run(no_recording_text(launch, summary));
-    if (const std::string line = children_line(children.all()); !line.empty()) say_run(line);
+    if (recordings.empty()) print_run_message(no_recording_text(launch, summary));
+    if (const std::string line = children_line(children.all()); !line.empty()) print_run_message(line);
 }
 
 int run_with_summary(const Launch& launch, const std::string& log) {
@@ -284,13 +284,13 @@ int run_with_summary(const Launch& launch, const std::string& log) {
     const ProgramProcess process = summary.problem().empty() ? ProgramProcess::child : ProgramProcess::own;
     const RunChildren children = launch.children(summary.log_path(), is_own_log, process);
     if (!summary.problem().empty()) {
-        say_run(summary.problem());
+        print_run_message(summary.problem());
         return become_program(launch);
     }
     const Ended ended = run_program(launch.program.path, launch.options.words, launch.environment.entries());
     if (ended.exec_error != 0) return failed_to_start(launch.program, ended.exec_error);
     std::signal(SIGPIPE, SIG_IGN);  // the program's exit status counts, whether or not anybody reads the summary
-    say_summary(launch, summary, children);
+    print_summary(launch, summary, children);
     summary.remove_temporary_recordings();
     if (ended.signal != 0) end_by_signal(ended.signal);
     const bool lacks_rule = summary.has_unused_rule() || (!summary.has_calls() && !launch.policy.rules.empty());
@@ -316,14 +316,14 @@ int run(const RunOptions& options) {
     apply(options, environment);
     const policy::Loaded loaded = policy::load(environment.views(), {});
     const record::ProcessFacts facts = record::gather_process_facts(environment.views());
-    const std::string problem = problem_of_settings(loaded, options, environment, facts);
+    const std::string problem = problem_with_settings(loaded, options, environment, facts);
     if (!problem.empty()) return fail(problem);
 
     const std::string path_variable = environment.get("PATH");
     const ProgramFile program =
         find_program(options.words.front(), path_variable.empty() ? nullptr : path_variable.c_str());
     if (program.lookup != Lookup::found) {
-        say_run(fmt::format("{}: {}", program.path, program.cause));
+        print_run_message(fmt::format("{}: {}", program.path, program.cause));
         return program.lookup == Lookup::not_found ? exit_code::not_found : exit_code::not_executable;
     }
     const Unseen unseen = why_unseen(program.path);
@@ -331,16 +331,17 @@ int run(const RunOptions& options) {
         if (options.pin)
             return fail(fmt::format("--pin: {} {}; start a program that the shim can be preloaded into", program.path,
                                     unseen.text));
-        say_run(unseen_program(program, unseen));
+        print_run_message(unseen_program(program, unseen));
     }
     if (!ends_under_preload(unseen)) {
         preload(environment, library.path);
         if (const std::string lack = hook_ranges(loaded.policy, library.path, environment); !lack.empty())
-            say_run(lack);
+            print_run_message(lack);
     }
-    if (const std::string lack = add_python_start_up(loaded.policy, environment); !lack.empty()) say_run(lack);
+    if (const std::string lack = add_python_start_up(loaded.policy, environment); !lack.empty())
+        print_run_message(lack);
     if (loaded.policy.audit_fingerprint && !loaded.policy.disabled && log_path_here(options, loaded.policy).empty())
-        say_run(
+        print_run_message(
             "audit: there will be no fingerprints, since they are kept in recordings only; give --log NAME.fp32rec");
     return start({options, loaded.policy, facts, program, unseen, environment});
 }
@@ -373,7 +374,7 @@ Action define_run(CLI::App& app) {
              "Note for each call where it came from, by a list such as python,nvtx, or auto (FP32_MATMUL_WHERE)")
         ->check([](const std::string& list) {
             policy::WhereSet where;
-            return policy::problem_of_where(list, where);
+            return policy::parse_where(list, where);
         });
     auto* quiet = app.add_flag("--quiet,-q", options->quiet, "No summary at the end");
     app.add_flag("--require-rules", options->requires_rules,

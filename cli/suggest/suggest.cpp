@@ -86,8 +86,8 @@ class Choice {
         exact_ = beyond_;
         if (!options.conservative) return;
         for (std::size_t i = 0; i < found.groups.all().size(); ++i)
-            if (!contains(exact_, i) && (contains(unaudited_, i) || shares_a_place(i))) widened_.push_back(i);
-        exact_ = united(exact_, widened_);
+            if (!contains(exact_, i) && (contains(unaudited_, i) || shares_a_location(i))) widened_.push_back(i);
+        exact_ = union_of(exact_, widened_);
     }
 
     const Subset& exact() const { return exact_; }
@@ -101,13 +101,13 @@ class Choice {
             const RowAudits* const audits = audits_of(i);
             return audits == nullptr ? -1.0 : audits->worst.by(metric_);
         });
-        std::vector<std::string> lines = {found_.groups[sorted.front()].place_text()};
+        std::vector<std::string> lines = {found_.groups[sorted.front()].location_text()};
         for (const std::size_t i : sorted) {
             if (lines.size() > most_lines_of_a_rule) {
                 lines.push_back(fmt::format("and {} more", sorted.size() - most_lines_of_a_rule));
                 break;
             }
-            lines.push_back(line_about(i));
+            lines.push_back(group_line(i));
         }
         return lines;
     }
@@ -118,14 +118,14 @@ class Choice {
         return found == by_group_.end() ? nullptr : found->second;
     }
 
-    bool shares_a_place(std::size_t group) const {
+    bool shares_a_location(std::size_t group) const {
         return std::ranges::any_of(beyond_, [&](std::size_t bad) {
             const GroupKey &a = found_.groups[bad].key, &b = found_.groups[group].key;
-            return a.place.members() == b.place.members() && a.scope == b.scope;
+            return a.location.members() == b.location.members() && a.scope == b.scope;
         });
     }
 
-    std::string line_about(std::size_t group) const {
+    std::string group_line(std::size_t group) const {
         const Group& about = found_.groups[group];
         const auto host_ns = found_.host_ns.find(group);
         const std::string share = share_text(host_ns == found_.host_ns.end() ? 0 : host_ns->second, found_.total_ns);
@@ -152,15 +152,15 @@ std::uint64_t sum_of(const std::map<std::size_t, std::uint64_t>& values, const S
     return sum;
 }
 
-/// Returns true if a rule names a calling place by its offset.
+/// Returns true if a rule names a call site by its offset.
 bool names_offset(const std::string& policy) {
     for (std::size_t at = policy.find("\nwhen = "); at != std::string::npos; at = policy.find("\nwhen = ", at + 1))
         if (policy.substr(at, policy.find('\n', at + 1) - at).find("+0x") != std::string::npos) return true;
     return false;
 }
 
-std::string head_of(const AuditedGroups& found, const Choice& choice, const SuggestOptions& options,
-                    const std::string& policy) {
+std::string policy_header(const AuditedGroups& found, const Choice& choice, const SuggestOptions& options,
+                          const std::string& policy) {
     std::uint64_t audits = 0;
     for (const RowAudits& row : found.audits.all()) audits += row.compared;
     std::string text = fmt::format(
@@ -203,7 +203,7 @@ std::string why_nothing(const AuditedGroups& found, const SuggestOptions& option
 
 int suggest(SuggestOptions& options) {
     const RecordingPaths paths = find_recordings(options.recordings);
-    if (say_errors("suggest", paths)) return exit_code::usage;
+    if (print_errors("suggest", paths)) return exit_code::usage;
     if (const std::string problem = output_problem(options.output, paths.paths); !problem.empty()) {
         say("suggest", problem);
         return exit_code::usage;
@@ -213,7 +213,7 @@ int suggest(SuggestOptions& options) {
     const auto problems = visit_recordings(paths.paths, [&](const std::string&, record::RecordingReader& recording) {
         add_recording(recording, format_of(options), reader, found);
     });
-    const bool is_damaged = say_problems("suggest", problems);
+    const bool is_damaged = print_problems("suggest", problems);
     if (found.recordings == 0) return exit_code::usage;
     if (const std::string why = why_nothing(found, options); !why.empty()) {
         say("suggest", why);
@@ -225,7 +225,7 @@ int suggest(SuggestOptions& options) {
     const std::string policy = policy_lowering_all_but(
         found.groups, choice.exact(), {options.precision, "", "suggest"},
         [&](const Subset& groups) { return choice.evidence(groups); }, &lines);
-    output.put(head_of(found, choice, options, policy) + policy);
+    output.put(policy_header(found, choice, options, policy) + policy);
     if (const std::string problem = output.finish(); !problem.empty()) {
         say("suggest", problem);
         return exit_code::usage;

@@ -27,7 +27,7 @@ std::string now_text(double share) {
 
 }  // namespace
 
-std::vector<LiveGroup> GroupRates::look(const std::vector<RowGroup>& groups, double seconds) {
+std::vector<LiveGroup> GroupRates::update(const std::vector<RowGroup>& groups, double seconds) {
     std::map<LiveGroupKey, Counts> now;
     std::vector<LiveGroup> live;
     live.reserve(groups.size());
@@ -52,17 +52,17 @@ std::vector<LiveGroup> GroupRates::look(const std::vector<RowGroup>& groups, dou
     return live;
 }
 
-std::vector<LiveGroup> summed_up(const std::vector<const std::vector<LiveGroup>*>& processes) {
+std::vector<LiveGroup> sum_up(const std::vector<const std::vector<LiveGroup>*>& processes) {
     std::vector<LiveGroup> sums;
-    std::map<LiveGroupKey, std::size_t> places;
+    std::map<LiveGroupKey, std::size_t> indices;
     for (const std::vector<LiveGroup>* groups : processes) {
         for (const LiveGroup& group : *groups) {
-            const auto [place, is_new] = places.emplace(key_of(group), sums.size());
+            const auto [entry, is_new] = indices.emplace(key_of(group), sums.size());
             if (is_new) {
                 sums.push_back(group);
                 continue;
             }
-            LiveGroup& sum = sums[place->second];
+            LiveGroup& sum = sums[entry->second];
             add_counters(sum.counters, group.counters);
             sum.calls_per_second += group.calls_per_second;
             sum.host_share += group.host_share;
@@ -84,8 +84,8 @@ std::string live_table(const std::vector<LiveGroup>& groups, std::size_t limit) 
     }
     heads.insert(heads.end(), {{"asked for"}, {"ran at"}, {"reason"}});
     Table table(heads);
-    for (std::size_t place = 0; place < std::min(limit, groups.size()); ++place) {
-        const LiveGroup& group = groups[place];
+    for (std::size_t index = 0; index < std::min(limit, groups.size()); ++index) {
+        const LiveGroup& group = groups[index];
         std::vector<std::string> cells = {
             now_text(group.host_share), count_text(static_cast<std::uint64_t>(group.calls_per_second)),
             count_text(group.counters.calls),
@@ -99,8 +99,8 @@ std::string live_table(const std::vector<LiveGroup>& groups, std::size_t limit) 
     return table.text() + counted(groups.size() - limit, "group") + " more\n";
 }
 
-Json json_of(const LiveGroup& group) {
-    Json json = json_of(group_columns(), static_cast<const RowGroup&>(group));
+Json to_json(const LiveGroup& group) {
+    Json json = to_json(group_columns(), static_cast<const RowGroup&>(group));
     json["calls_per_second"] = group.calls_per_second;
     json["host_share"] = group.host_share;
     return json;

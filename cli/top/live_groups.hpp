@@ -27,7 +27,7 @@ class GroupRates {
   public:
     /// Returns the groups with their rates. `seconds`: time since the look before; at the first look, since the
     /// recording began.
-    std::vector<LiveGroup> look(const std::vector<RowGroup>& groups, double seconds);
+    std::vector<LiveGroup> update(const std::vector<RowGroup>& groups, double seconds);
     /// Returns true until the first look.
     bool is_new() const { return !has_looked_; }
 
@@ -40,12 +40,12 @@ class GroupRates {
 };
 
 /// Returns the groups of several processes, equal ones summed up, those with most time now first.
-std::vector<LiveGroup> summed_up(const std::vector<const std::vector<LiveGroup>*>& processes);
+std::vector<LiveGroup> sum_up(const std::vector<const std::vector<LiveGroup>*>& processes);
 
 /// Returns a table of the first `limit` groups, and a line that counts the others.
 std::string live_table(const std::vector<LiveGroup>& groups, std::size_t limit);
 
 /// Returns a group as JSON (docs/cli/formats.md).
-Json json_of(const LiveGroup& group);
+Json to_json(const LiveGroup& group);
 
 }  // namespace fp32shim::cli

@@ -17,7 +17,7 @@
 #include "cli/recordings/call_paths.hpp"
 #include "cli/recordings/columns.hpp"
 #include "cli/recordings/merged_calls.hpp"
-#include "cli/recordings/native_places.hpp"
+#include "cli/recordings/native_locations.hpp"
 #include "cli/recordings/row_groups.hpp"
 #include "cli/recordings/rule_use.hpp"
 #include "cli/recordings/settings_in_force.hpp"
@@ -65,7 +65,7 @@ struct Before {
 struct Memory {
     std::map<std::int32_t, Before> before;  ///< by process id
     RuleUse rules;                          ///< of all processes, at this update
-    NativePlaces places;
+    NativeLocations locations;
 };
 
 /// Rows of the longest table of one process.
@@ -87,9 +87,9 @@ void count_calls(const record::RecordingReader& recording, Seen& seen) {
     seen.is_estimate = total.is_estimate;
 }
 
-/// Returns the grouping that was asked for. For people, one process is shown by place if it knows places.
+/// Returns the grouping that was asked for. For people, one process is shown by location if it knows locations.
 Grouping grouping_of(const MergedCalls& calls, const TopOptions& options) {
-    Grouping grouping = grouping_by(options.by);
+    Grouping grouping = parse_grouping(options.by);
     if (grouping.is_empty() && !options.is_json)
         grouping.by_where =
             std::ranges::any_of(calls.rows(), [](const MergedRow& row) { return !row.where.empty(); });
@@ -98,24 +98,24 @@ Grouping grouping_of(const MergedCalls& calls, const TopOptions& options) {
 
 /// Reads the decisions of a process, as rows or in groups. `seconds`: time since the look before.
 void read_calls(record::RecordingReader& recording, const TopOptions& options, double seconds, GroupRates& rates,
-                NativePlaces& places, Seen& seen) {
-    places.name_rows_of(recording, false);
+                NativeLocations& locations, Seen& seen) {
+    locations.name_rows_of(recording, false);
     MergedCalls calls(nullptr, MergedCalls::Objects::left_out);
-    CallPaths paths(&places);
-    calls.add(seen.recording, recording, grouping_by(options.by).by_call_site ? &paths : nullptr);
+    CallPaths paths(&locations);
+    calls.add(seen.recording, recording, parse_grouping(options.by).by_call_site ? &paths : nullptr);
     paths.finish();
     if (const Grouping grouping = grouping_of(calls, options); !grouping.is_empty()) {
-        // A process may be grouped only once it has places: groups then begin with all its calls.
+        // A process may be grouped only once it has locations: groups then begin with all its calls.
         if (rates.is_new()) seconds = static_cast<double>(now_ns() - recording.facts().opened_ns) / 1e9;
-        seen.groups = rates.look(grouped(calls, CallDurations(), paths, grouping, RowOrder::time), seconds);
+        seen.groups = rates.update(grouped(calls, CallDurations(), paths, grouping, RowOrder::time), seconds);
     } else {
         for (const MergedRow* row : sorted(calls.rows(), RowOrder::time)) seen.rows.push_back(*row);
     }
 }
 
 /// Reads a process's state, with its decisions if `with_calls`; nullopt if it has ended.
-std::optional<Seen> look_at(const record::LiveRecording& live, const TopOptions& options, bool with_calls,
-                            Memory& memory) {
+std::optional<Seen> read_process(const record::LiveRecording& live, const TopOptions& options, bool with_calls,
+                                 Memory& memory) {
     const auto opened = record::RecordingReader::open(live.open_path);
     if (!opened.reader) return std::nullopt;  // the process has ended meanwhile
     Seen seen;
@@ -136,7 +136,7 @@ std::optional<Seen> look_at(const record::LiveRecording& live, const TopOptions&
         seen.calls_per_second = static_cast<double>(seen.calls - since.calls) / seconds;
     since.calls = seen.calls;
     since.time_ns = now;
-    if (with_calls) read_calls(*opened.reader, options, seconds, since.groups, memory.places, seen);
+    if (with_calls) read_calls(*opened.reader, options, seconds, since.groups, memory.locations, seen);
     return seen;
 }
 
@@ -160,7 +160,7 @@ std::string word_or(const std::optional<Word>& word, std::string_view unknown) {
 }
 
 /// Returns a share as a whole number. 0% is none and 100% is all, so that one call below FP32 in a million shows.
-std::string whole_share_text(std::uint64_t count, std::uint64_t calls) {
+std::string share_text_in_percent(std::uint64_t count, std::uint64_t calls) {
     if (calls == 0) return "-";
     const double percent = 100.0 * static_cast<double>(count) / static_cast<double>(calls);
     if (count > 0 && percent < 1) return "<1%";
@@ -180,7 +180,7 @@ std::string process_table(const std::vector<Seen>& all) {
                  {"policy"},
                  {"command", false, 20}});
     for (const Seen& seen : all) {
-        const auto share = [&](std::uint64_t count) { return whole_share_text(count, seen.calls); };
+        const auto share = [&](std::uint64_t count) { return share_text_in_percent(count, seen.calls); };
         table.add({fmt::format("{}", seen.pid), count_text(static_cast<std::uint64_t>(seen.calls_per_second)),
                    count_text(seen.calls), duration_text(static_cast<double>(seen.host_ns), seen.is_estimate),
                    share(seen.fp32_calls), share(seen.lower_calls), word_or(seen.settings.precision, "?"),
@@ -196,7 +196,7 @@ std::string tables_of(const std::vector<Seen>& all, const TopOptions& options) {
     for (const Seen& seen : all) {
         if (seen.groups) groups.push_back(&*seen.groups);
     }
-    if (!groups.empty()) return processes + live_table(summed_up(groups), most_rows);
+    if (!groups.empty()) return processes + live_table(sum_up(groups), most_rows);
     if (options.pid == 0) return process_table(all);
     std::vector<const MergedRow*> rows;
     for (const MergedRow& row : all.front().rows) rows.push_back(&row);
@@ -208,14 +208,14 @@ std::string text_of(const std::vector<Seen>& all, const RuleUse& rules, const To
     return tables_of(all, options) + (unused.empty() ? "" : "\n" + unused);
 }
 
-Json json_of(const std::vector<Seen>& all, const RuleUse& rules) {
+Json to_json(const std::vector<Seen>& all, const RuleUse& rules) {
     Json processes = Json::array();
     for (const Seen& seen : all) {
         Json rows = Json::array();
-        for (const MergedRow& row : seen.rows) rows.push_back(cli::json_of(row_columns(), row));
+        for (const MergedRow& row : seen.rows) rows.push_back(cli::to_json(row_columns(), row));
         Json groups = seen.groups ? Json::array() : Json();
         if (seen.groups) {
-            for (const LiveGroup& group : *seen.groups) groups.push_back(cli::json_of(group));
+            for (const LiveGroup& group : *seen.groups) groups.push_back(cli::to_json(group));
         }
         processes.push_back({{"pid", seen.pid},
                              {"recording", seen.recording},
@@ -235,16 +235,16 @@ Json json_of(const std::vector<Seen>& all, const RuleUse& rules) {
                              {"groups", groups}});
     }
     return {
-        {"schema", 1}, {"time", timestamp(now_ns())}, {"processes", processes}, {"rules", cli::json_of(rules.all())}};
+        {"schema", 1}, {"time", timestamp(now_ns())}, {"processes", processes}, {"rules", cli::to_json(rules.all())}};
 }
 
 /// Reads the state of all processes that record, or of `options.pid`; sets `error` if that one has no recording.
-std::vector<Seen> look(const TopOptions& options, Memory& memory, std::string& error) {
+std::vector<Seen> read_processes(const TopOptions& options, Memory& memory, std::string& error) {
     std::vector<Seen> all;
     memory.rules = {};
     const bool with_calls = options.pid != 0 || options.is_json || !options.by.empty();
     const auto look_at_one = [&](const record::LiveRecording& recording) {
-        if (auto seen = look_at(recording, options, with_calls, memory)) all.push_back(std::move(*seen));
+        if (auto seen = read_process(recording, options, with_calls, memory)) all.push_back(std::move(*seen));
     };
     if (options.pid == 0) {
         record::visit_live_recordings(look_at_one);
@@ -260,7 +260,7 @@ std::vector<Seen> look(const TopOptions& options, Memory& memory, std::string& e
 }
 
 /// Truncates the text to the lines that fit on the terminal, so that its head stays visible.
-std::string fitting(const std::string& text) {
+std::string truncated_to_terminal(const std::string& text) {
     winsize size{};
     if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) != 0 || size.ws_row < 3) return text;
     std::size_t end = 0;
@@ -284,12 +284,12 @@ bool waited_for_quit(double seconds, bool is_terminal) {
 int ps(const TopOptions& options) {
     Memory memory;
     std::string error;
-    const std::vector<Seen> all = look(options, memory, error);
+    const std::vector<Seen> all = read_processes(options, memory, error);
     if (!error.empty()) {
         say("ps", error);
         return exit_code::usage;
     }
-    print(options.is_json ? json_text(json_of(all, memory.rules)) : text_of(all, memory.rules, options));
+    print(options.is_json ? json_text(to_json(all, memory.rules)) : text_of(all, memory.rules, options));
     return exit_code::ok;
 }
 
@@ -299,17 +299,18 @@ int top(const TopOptions& options) {
     for (std::int64_t round = 0; options.rounds == 0 || round < options.rounds; ++round) {
         if (round > 0 && waited_for_quit(options.seconds, is_terminal)) break;
         std::string error;
-        const std::vector<Seen> all = look(options, memory, error);
+        const std::vector<Seen> all = read_processes(options, memory, error);
         if (!error.empty()) {
             say("top", error);
             return round == 0 ? exit_code::usage : exit_code::ok;  // the process has ended since
         }
         if (options.is_json) {
-            print(json_line(json_of(all, memory.rules)));
+            print(json_line(to_json(all, memory.rules)));
         } else if (is_terminal) {
-            print("\033[H\033[2J" + fitting(fmt::format("fp32shim top, {} UTC, every {} s; q and Enter: quit\n\n{}",
-                                                        time_of_day(now_ns()).substr(0, 8), options.seconds,
-                                                        text_of(all, memory.rules, options))));
+            print("\033[H\033[2J" +
+                  truncated_to_terminal(fmt::format("fp32shim top, {} UTC, every {} s; q and Enter: quit\n\n{}",
+                                                    time_of_day(now_ns()).substr(0, 8), options.seconds,
+                                                    text_of(all, memory.rules, options))));
         } else {
             print(fmt::format("{}\n{}\n", timestamp(now_ns()), text_of(all, memory.rules, options)));
         }

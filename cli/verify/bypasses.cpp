@@ -40,7 +40,7 @@ JudgedFile judge(const record::RecordedObject& object) {
 /// Cache of the bypasses in each file, so that a file is read once however many processes loaded it.
 class JudgedFiles {
   public:
-    const JudgedFile& of(const record::RecordedObject& object) {
+    const JudgedFile& judged_file(const record::RecordedObject& object) {
         const auto key = std::pair(object.path, object.build_id);
         const auto known = files_.find(key);
         return known != files_.end() ? known->second : files_.emplace(key, judge(object)).first->second;
@@ -69,9 +69,9 @@ class PossibleBypasses {
   public:
     PossibleBypass& add(std::string_view name, std::string reason, std::string remedy, const std::string& recording,
                         std::uint16_t pins = 0) {
-        const auto [place, is_new] = places_.emplace(std::tuple(std::string(name), reason, pins), all_.size());
+        const auto [entry, is_new] = indices_.emplace(std::tuple(std::string(name), reason, pins), all_.size());
         if (is_new) all_.push_back({std::string(name), std::move(reason), std::move(remedy), pins, {}});
-        PossibleBypass& bypass = all_[place->second];
+        PossibleBypass& bypass = all_[entry->second];
         if (bypass.recordings.empty() || bypass.recordings.back() != recording)
             bypass.recordings.push_back(recording);
         return bypass;
@@ -85,7 +85,7 @@ class PossibleBypasses {
         possible.is_float32 = bypass.is_float32;
         if (std::ranges::count(possible.files, path) == 0) possible.files.push_back(std::move(path));
     }
-    std::vector<PossibleBypass> take() {
+    std::vector<PossibleBypass> release() {
         constexpr std::string_view gap = "{}";
         for (PossibleBypass& bypass : all_) {
             if (!bypass.files.empty())
@@ -96,7 +96,7 @@ class PossibleBypasses {
 
   private:
     std::vector<PossibleBypass> all_;
-    std::map<std::tuple<std::string, std::string, std::uint16_t>, std::size_t> places_;
+    std::map<std::tuple<std::string, std::string, std::uint16_t>, std::size_t> indices_;
 };
 
 void add_unread(const std::map<std::string, std::vector<std::string>>& unread, const std::string& recording,
@@ -182,7 +182,7 @@ void add_files(const record::RecordedObjects& objects, std::uint16_t pins, const
     std::map<std::string, std::vector<std::string>> unread;
     const bool has_gpu = may_have_a_gpu(objects);
     for (const record::RecordedObject& object : objects.all) {
-        const JudgedFile& judged = files.of(object);
+        const JudgedFile& judged = files.judged_file(object);
         for (const Bypass& bypass : judged.bypasses) {
             if (bypass.device == "gpu" && !has_gpu) continue;
             const bool is_pinned = (pins & bypass.pins) == bypass.pins;
@@ -245,7 +245,7 @@ bool is_continued(const MergedProcess& process, const std::vector<MergedProcess>
     // If the program closed the descriptor, calls from before the reload may be missing.
     if ((process.facts.flags & (flag_closed | flag_left)) != flag_left) return false;
     return std::ranges::any_of(processes,
-                               [&](const MergedProcess& next) { return process.facts.goes_on_in(next.facts); });
+                               [&](const MergedProcess& next) { return process.facts.continues_in(next.facts); });
 }
 
 std::vector<PossibleBypass> find_possible_bypasses(const std::vector<MergedProcess>& processes) {
@@ -256,7 +256,7 @@ std::vector<PossibleBypass> find_possible_bypasses(const std::vector<MergedProce
         progress.show(i, processes.size());
         add_process(processes[i], processes, files, bypasses);
     }
-    return bypasses.take();
+    return bypasses.release();
 }
 
 bool is_child_name(std::string_view name) {

@@ -66,19 +66,19 @@ struct Verified {
 };
 
 /// Returns the floor that a format meets, fp32 for bf16x9 if `allow_bf16x9`; nullopt if the format is not known.
-std::optional<policy::Floor> strictness_of(policy::Applied format, bool allow_bf16x9) {
+std::optional<policy::Floor> floor_met_by_format(policy::Applied format, bool allow_bf16x9) {
     if (format == policy::Applied::bf16x9 && allow_bf16x9) return policy::Floor::fp32;
     return policy::floor_met_by(format);
 }
-std::optional<policy::Floor> strictness_of(const std::string& format, bool allow_bf16x9) {
+std::optional<policy::Floor> floor_met_by_format(const std::string& format, bool allow_bf16x9) {
     const auto applied = policy::parse_word(policy::applied_words, format);
-    return applied ? strictness_of(*applied, allow_bf16x9) : std::nullopt;
+    return applied ? floor_met_by_format(*applied, allow_bf16x9) : std::nullopt;
 }
 
 /// Returns true if calls of the row ran below the floor, or were allowed to. Null: calls without a row.
 bool is_below(const record::RecordedRow* row, policy::Floor at_least, bool allow_bf16x9) {
     if (row == nullptr || row->is_overflow) return false;
-    const auto strictness = strictness_of(row->decision.actual.value_or(row->decision.applied), allow_bf16x9);
+    const auto strictness = floor_met_by_format(row->decision.actual.value_or(row->decision.applied), allow_bf16x9);
     return strictness && *strictness < at_least;
 }
 
@@ -90,7 +90,7 @@ void judge_row(const MergedRow& row, policy::Floor at_least, bool allow_bf16x9, 
                              count == 1 ? "is" : "are", count == 1 ? "it" : "them")});
         return;
     }
-    const auto strictness = strictness_of(row.ran_at(), allow_bf16x9);
+    const auto strictness = floor_met_by_format(row.ran_at(), allow_bf16x9);
     const std::string what =
         fmt::format("{} of {} {} ({})", counted(count, "call"), row.function, row.size_text(), row.route_text());
     const std::string contradiction = contradiction_in(row);
@@ -129,7 +129,7 @@ void judge_process(const MergedProcess& process, bool is_continued, Verified& ve
 }
 
 /// Returns a bypass's name in its usual spelling; `child:NAME` unchanged. Empty if there is no such bypass.
-std::string known_bypass(const std::string& word) {
+std::string canonical_bypass_name(const std::string& word) {
     if (is_child_name(word)) return word;
     for (const std::string_view known : possible_bypass_names()) {
         if (policy::equal_ignoring_case(known, word)) return std::string(known);
@@ -147,9 +147,9 @@ std::vector<std::string> split_at_commas(const std::string& list) {
     return words;
 }
 
-std::string problem_of_bypasses(const std::string& list) {
+std::string problem_with_bypass_names(const std::string& list) {
     for (const std::string& word : split_at_commas(list)) {
-        if (!known_bypass(word).empty()) continue;
+        if (!canonical_bypass_name(word).empty()) continue;
         std::vector<std::string_view> words = possible_bypass_names();
         words.push_back("child:NAME");
         return policy::not_one_of(word, words);
@@ -160,7 +160,7 @@ std::string problem_of_bypasses(const std::string& list) {
 /// Returns true if a list of --assume-unused names the bypass. A child's name may have commas in it.
 bool is_among(const std::vector<std::string>& lists, const std::string& word) {
     return std::ranges::any_of(lists, [&](const std::string& list) {
-        return list == word || std::ranges::count(split_at_commas(list), word, known_bypass) > 0;
+        return list == word || std::ranges::count(split_at_commas(list), word, canonical_bypass_name) > 0;
     });
 }
 
@@ -195,7 +195,7 @@ constexpr std::string_view scope_note =
     "before their first product, and programs started by system calls past the C library or elsewhere (by ssh, srun "
     "or a container service). A recording is no seal: anyone who can write to it can change it.";
 
-Json json_of(const PossibleBypass& bypass) {
+Json to_json(const PossibleBypass& bypass) {
     return {{"bypass", bypass.name},
             {"reason", bypass.reason},
             {"remedy", text_or_null(bypass.remedy)},
@@ -205,13 +205,13 @@ Json json_of(const PossibleBypass& bypass) {
 }
 
 /// Returns an entry for each of the bypasses.
-Json json_of(const std::vector<PossibleBypass>& bypasses) {
+Json to_json(const std::vector<PossibleBypass>& bypasses) {
     Json entries = Json::array();
-    for (const PossibleBypass& bypass : bypasses) entries.push_back(json_of(bypass));
+    for (const PossibleBypass& bypass : bypasses) entries.push_back(to_json(bypass));
     return entries;
 }
 
-Json json_of(const Verified& verified, const MergedCalls& calls, const VerifyOptions& options,
+Json to_json(const Verified& verified, const MergedCalls& calls, const VerifyOptions& options,
              const std::vector<JudgedCalls>& judged) {
     Json json = {{"schema", 1},
                  {"verdict", verified.verdict().word},
@@ -224,14 +224,14 @@ Json json_of(const Verified& verified, const MergedCalls& calls, const VerifyOpt
                  {"processes", Json::array()},
                  {"violations", Json::array()},
                  {"doubts", Json::array()},
-                 {"bypasses", json_of(verified.bypasses)},
-                 {"assumed_unused", json_of(verified.assumed)},
-                 {"always_float32", json_of(verified.float32)},
-                 {"rules", cli::json_of(verified.rules)},
+                 {"bypasses", to_json(verified.bypasses)},
+                 {"assumed_unused", to_json(verified.assumed)},
+                 {"always_float32", to_json(verified.float32)},
+                 {"rules", cli::to_json(verified.rules)},
                  {"scope", scope_note}};
     for (std::size_t i = 0; i < calls.processes().size(); ++i)
         json["processes"].push_back(evidence_of(calls.processes()[i], judged[i]));
-    for (const MergedRow* row : verified.violations) json["violations"].push_back(cli::json_of(row_columns(), *row));
+    for (const MergedRow* row : verified.violations) json["violations"].push_back(cli::to_json(row_columns(), *row));
     for (const Doubt& doubt : verified.doubts) {
         json["doubts"].push_back({{"recording", text_or_null(doubt.where)}, {"reason", doubt.reason}});
     }
@@ -239,7 +239,7 @@ Json json_of(const Verified& verified, const MergedCalls& calls, const VerifyOpt
 }
 
 /// Returns a line for each environment variable in `pins`: what it keeps at float32, and what not.
-std::string reach_of_pins(std::uint16_t pins) {
+std::string pins_reach_text(std::uint16_t pins) {
     std::string text;
     for (const record::Pin& pin : record::all_pins) {
         if ((pins & pin.bit) != 0) text += fmt::format("     {} {}\n", pin.entry, pin.reach);
@@ -248,14 +248,14 @@ std::string reach_of_pins(std::uint16_t pins) {
 }
 
 /// Returns `a.fp32rec: ` or `a.fp32rec and 3 more: `; empty if all recordings are meant.
-std::string place_text(const std::vector<std::string>& recordings, const MergedCalls& calls) {
+std::string recordings_prefix(const std::vector<std::string>& recordings, const MergedCalls& calls) {
     if (recordings.size() == calls.processes().size()) return {};
     const std::size_t others = recordings.size() - 1;
     return recordings.front() + (others == 0 ? "" : fmt::format(" and {} more", others)) + ": ";
 }
 
 /// Number of recordings with violations in words, before their number stands for the rest.
-constexpr std::size_t most_places = 20;
+constexpr std::size_t most_violators = 20;
 
 /// Returns a line for each of the first recordings with calls below the floor: which process of which program made
 /// them, on which machine and in which job. `judged`: the calls of each recording, in the order of the recordings.
@@ -263,7 +263,7 @@ std::string violators_text(const MergedCalls& calls, const std::vector<JudgedCal
     std::string text;
     std::size_t said = 0, found = 0;
     for (std::size_t i = 0; i < judged.size(); ++i) {
-        if (judged[i].below == 0 || ++found > most_places) continue;
+        if (judged[i].below == 0 || ++found > most_violators) continue;
         ++said;
         const MergedProcess& process = calls.processes()[i];
         text += fmt::format("- {}: {} of {}\n", printable(process.path), counted(judged[i].below, "call"),
@@ -328,26 +328,26 @@ std::string text_of(const Verified& verified, const MergedCalls& calls, const Ve
                             options.at_least);
     }
     for (const PossibleBypass& bypass : verified.bypasses) {
-        text += fmt::format("- {}: {}{}\n", printable(bypass.name), printable(place_text(bypass.recordings, calls)),
-                            printable(bypass.reason));
+        text += fmt::format("- {}: {}{}\n", printable(bypass.name),
+                            printable(recordings_prefix(bypass.recordings, calls)), printable(bypass.reason));
         const std::string pinned = pins_text(bypass.pins);
         if (!pinned.empty() || !bypass.remedy.empty())
             text += fmt::format("  -> {}\n{}", pinned.empty() ? printable(bypass.remedy) : pinned,
-                                reach_of_pins(bypass.pins));
+                                pins_reach_text(bypass.pins));
     }
     if (!verified.assumed.empty()) {
         text += fmt::format("\nAssumed not to have multiplied below {} (--assume-unused):\n", options.at_least);
     }
     for (const PossibleBypass& bypass : verified.assumed) {
         const std::string pinned = pins_text(bypass.pins);
-        text +=
-            fmt::format("- {}: {}{}{}{}\n", printable(bypass.name), printable(place_text(bypass.recordings, calls)),
-                        printable(bypass.reason), pinned.empty() ? "" : "; ", pinned);
+        text += fmt::format("- {}: {}{}{}{}\n", printable(bypass.name),
+                            printable(recordings_prefix(bypass.recordings, calls)), printable(bypass.reason),
+                            pinned.empty() ? "" : "; ", pinned);
     }
     if (!verified.float32.empty()) text += "\nNot counted, if it multiplied, but always at float32:\n";
     for (const PossibleBypass& bypass : verified.float32) {
-        text += fmt::format("- {}: {}{}\n", printable(bypass.name), printable(place_text(bypass.recordings, calls)),
-                            printable(bypass.reason));
+        text += fmt::format("- {}: {}{}\n", printable(bypass.name),
+                            printable(recordings_prefix(bypass.recordings, calls)), printable(bypass.reason));
     }
     if (const auto count = calls.lost_changes(); count > 0) text += fmt::format("\n{}\n", lost_changes_text(count));
     return text + fmt::format("\n{}\n", scope_note);
@@ -356,7 +356,7 @@ std::string text_of(const Verified& verified, const MergedCalls& calls, const Ve
 int verify(const VerifyOptions& options) {
     RecordingPaths found = find_recordings(options.recordings);
     if (found.errors.empty()) add_rest_of_runs(found);
-    if (say_errors("verify", found)) return exit_code::usage;
+    if (print_errors("verify", found)) return exit_code::usage;
 
     MergedCalls calls;
     std::vector<JudgedCalls> judged;
@@ -368,9 +368,9 @@ int verify(const VerifyOptions& options) {
         calls.add(path, recording);
         judged.push_back(judge_calls(recording, is_violation));
     });
-    std::ranges::move(doubts_about_copies(found), std::back_inserter(problems));
+    std::ranges::move(problems_of_copies(found), std::back_inserter(problems));
     const Verified verified = verify_calls(calls, problems, options);
-    print(options.is_json ? json_text(json_of(verified, calls, options, judged))
+    print(options.is_json ? json_text(to_json(verified, calls, options, judged))
                           : text_of(verified, calls, options, judged));
     const int status = verified.verdict().exit_code;
     const bool lacks_rule = options.requires_rules && has_unused_rule(verified.rules);
@@ -395,7 +395,7 @@ Action define_verify(CLI::App& app) {
         "You state that these bypasses, or children that were not covered (child:NAME), multiplied nothing below "
         "that format; names separated by commas; the verdict lists them")
         ->type_name(alternatives(possible_bypass_names()))
-        ->check(problem_of_bypasses);
+        ->check(problem_with_bypass_names);
     add_table_or_json(app, options->is_json);
     return [options] { return verify(*options); };
 }

@@ -54,7 +54,7 @@ Folders split(const std::string& list) {
     return result;
 }
 
-/// Toolkits that nobody names: in their usual places, and around `nvcc` on the path.
+/// Toolkits that nobody names: in their usual folders, and around `nvcc` on the path.
 Folders toolkits(const Environment& environment) {
     Folders roots = {"/usr/local/cuda"};
     for (const std::string& root : matching("/usr/local/cuda-*")) roots.push_back(root);
@@ -85,13 +85,13 @@ bool loader_finds(const std::string& name) {
 }
 
 /// Where to look, the first first.
-struct Places {
+struct SearchFolders {
     std::string only;  ///< empty: everywhere
     Folders of_loader, named, others;
 };
 
 /// Returns the folder that has the file, or by_loader; empty: it is nowhere.
-std::string where_is(const std::string& name, const Places& places) {
+std::string find_library(const std::string& name, const SearchFolders& search) {
     std::error_code ignored;
     const auto has_it = [&](const std::string& folder) {
         return std::filesystem::exists(folder + "/" + name, ignored);
@@ -100,10 +100,10 @@ std::string where_is(const std::string& name, const Places& places) {
         const auto found = std::ranges::find_if(folders, has_it);
         return found == folders.end() ? std::string() : *found;
     };
-    if (!places.only.empty()) return has_it(places.only) ? places.only : "";
-    if (!first_of(places.of_loader).empty()) return by_loader;
-    if (const std::string folder = first_of(places.named); !folder.empty()) return folder;
-    return loader_finds(name) ? by_loader : first_of(places.others);
+    if (!search.only.empty()) return has_it(search.only) ? search.only : "";
+    if (!first_of(search.of_loader).empty()) return by_loader;
+    if (const std::string folder = first_of(search.named); !folder.empty()) return folder;
+    return loader_finds(name) ? by_loader : first_of(search.others);
 }
 
 std::string search_path(const CudaFolders& found, const Environment& environment) {
@@ -130,21 +130,21 @@ std::string try_cublas(const CudaFolders& found, Asking& asking, Findings& findi
 
 CudaFolders find_cuda(const std::string& libraries, const std::string& python, Asking& asking, Findings& findings) {
     const Environment& environment = asking.environment;
-    Places places{libraries, split(value_of(environment, "LD_LIBRARY_PATH")), {}, driver_folders()};
+    SearchFolders search{libraries, split(value_of(environment, "LD_LIBRARY_PATH")), {}, driver_folders()};
     CudaFolders found;
-    found.driver = where_is("libcuda.so.1", places);
+    found.driver = find_library("libcuda.so.1", search);
     if (found.driver.empty()) throw NoDevice("no CUDA device: there is no libcuda.so.1, the NVIDIA driver's library");
-    places.named = libraries_of({value_of(environment, "CUDA_PATH"), value_of(environment, "CUDA_HOME")});
-    places.others = libraries_of(toolkits(environment));
+    search.named = libraries_of({value_of(environment, "CUDA_PATH"), value_of(environment, "CUDA_HOME")});
+    search.others = libraries_of(toolkits(environment));
     if (libraries.empty())
-        for (const std::string& folder : python_folders(python, asking)) places.others.push_back(folder);
+        for (const std::string& folder : python_folders(python, asking)) search.others.push_back(folder);
     std::string problem;
     bool has_device = false;
     for (const int major : {13, 12}) {
         const std::string end = ".so." + std::to_string(major);
         found.major = major;
-        found.cublas = where_is("libcublas" + end, places);
-        found.cublas_lt = where_is("libcublasLt" + end, places);
+        found.cublas = find_library("libcublas" + end, search);
+        found.cublas_lt = find_library("libcublasLt" + end, search);
         if (found.cublas.empty() || found.cublas_lt.empty()) continue;
         found.search = search_path(found, asking.environment);
         try {

@@ -81,7 +81,7 @@ int order_of_products(const Context& context) {
 
 using Judge = std::vector<Line> (*)(const Findings&, const Judging&);
 
-Section some_variants(const char* name, std::size_t count) {
+Section first_variants(const char* name, std::size_t count) {
     Section section = section_called(name);
     if (section.variants.size() > count) section.variants.resize(count);
     return section;
@@ -124,7 +124,7 @@ void check_times(Context& context, Clock::time_point until) {
         std::snprintf(text, sizeof text, "it would take some %.0f s here", seconds);
         left_out.push_back({"time at " + std::to_string(n), Verdict::not_tried, text});
     }
-    if (!sizes.empty()) check_section(context, some_variants("times", 4), sizes, until, judge_times);
+    if (!sizes.empty()) check_section(context, first_variants("times", 4), sizes, until, judge_times);
     for (Line& line : left_out) context.lines.push_back(std::move(line));
 }
 void check_cost(Context& context, Clock::time_point until) {
@@ -175,7 +175,7 @@ constexpr Step steps[] = {
 
 // ---- the whole
 
-bool says_no_answer(const Line& line) {
+bool has_no_answer(const Line& line) {
     return line.verdict == Verdict::failed && line.text.find("no answer in") != std::string::npos;
 }
 
@@ -192,17 +192,17 @@ bool still_answers(Context& context) {
     return findings.all("failure").empty();
 }
 
-bool takes_colours() { return isatty(STDOUT_FILENO) == 1 && std::getenv("NO_COLOR") == nullptr; }
+bool shows_colours() { return isatty(STDOUT_FILENO) == 1 && std::getenv("NO_COLOR") == nullptr; }
 
 const char* colour_of(Verdict verdict) {
-    if (!takes_colours()) return "";
+    if (!shows_colours()) return "";
     if (verdict == Verdict::shown) return "\033[32m";
     return verdict == Verdict::wrong || verdict == Verdict::failed ? "\033[1;31m" : "\033[2m";
 }
 
 void print_line(const Line& line) {
     std::printf("%s%-9s%s  %-20s %s\n", colour_of(line.verdict), to_string(line.verdict),
-                takes_colours() ? "\033[0m" : "", line.name.c_str(), line.text.c_str());
+                shows_colours() ? "\033[0m" : "", line.name.c_str(), line.text.c_str());
     std::fflush(stdout);
 }
 
@@ -234,7 +234,7 @@ void measure(Context& context, const Step& step) {
     try {
         step.check(context, context.moment_of(step.ends_at));
         if (std::any_of(context.lines.begin() + static_cast<std::ptrdiff_t>(before), context.lines.end(),
-                        says_no_answer))
+                        has_no_answer))
             context.device_is_gone = !still_answers(context);
     } catch (const std::exception& error) {
         context.lines.push_back({step.name, Verdict::failed, error.what()});

@@ -27,7 +27,7 @@ std::string in_hex(std::span<const std::uint8_t> id) {
     return result;
 }
 
-int look_at(dl_phdr_info* object, std::size_t, void* data) {
+int visit_object(dl_phdr_info* object, std::size_t, void* data) {
     auto& wanted = *static_cast<Wanted*>(data);
     const std::string_view path = object->dlpi_name;
     if (!path.substr(path.rfind('/') + 1).starts_with(wanted.name)) return 0;
@@ -45,7 +45,7 @@ int look_at(dl_phdr_info* object, std::size_t, void* data) {
 
 std::string build_id_of(std::string_view name) {
     Wanted wanted{name, {}};
-    dl_iterate_phdr(look_at, &wanted);
+    dl_iterate_phdr(visit_object, &wanted);
     return wanted.id.empty() ? "unknown" : wanted.id;
 }
 

@@ -44,7 +44,7 @@ Conclusion same_product(const Findings& findings, const char* experiment, const 
     return {experiment, expected, seen + "; " + times(ratios), all_same && as_fast ? nothing : otherwise};
 }
 
-std::vector<Conclusion> from_shapes(const Findings& findings) {
+std::vector<Conclusion> conclude_from_shapes(const Findings& findings) {
     const auto pedantic = findings.numbers("time_pedantic");
     return {
         same_product(findings, "Sgemm and GemmEx 32F in DEFAULT mode", "same bits, at most 1.02 times as long",
@@ -60,7 +60,7 @@ std::vector<Conclusion> from_shapes(const Findings& findings) {
     };
 }
 
-std::vector<Conclusion> from_override(const Findings& findings) {
+std::vector<Conclusion> conclude_from_override(const Findings& findings) {
     const std::string pedantic = findings.lowest("NVIDIA_TF32_OVERRIDE=1/32f_pedantic");
     const std::string mode = findings.lowest("NVIDIA_TF32_OVERRIDE=1/sgemm_pedantic");
     const bool measured = pedantic != not_measured && mode != not_measured;
@@ -73,7 +73,7 @@ std::vector<Conclusion> from_override(const Findings& findings) {
                                                     : "refuse pins and floors under this variable"}};
 }
 
-std::vector<Conclusion> from_ties(const Findings& findings) {
+std::vector<Conclusion> conclude_from_ties(const Findings& findings) {
     const std::string rules = findings.distinct("tf32_ties");
     return {{"How TF32 rounds", "one rule, whatever the size, transposition and alignment", rules,
              rules == not_measured                  ? ask_again
@@ -82,7 +82,7 @@ std::vector<Conclusion> from_ties(const Findings& findings) {
                                                       "a product that was not lowered"}};
 }
 
-std::vector<Conclusion> from_lt_alignment(const Findings& findings) {
+std::vector<Conclusion> conclude_from_lt_alignment(const Findings& findings) {
     const std::string seen = findings.distinct("lt_misaligned_fast_tf32_null");
     return {{"cublasLtMatmul with algorithm NULL, FAST_TF32, operands at 4 bytes", "a format or a status, no fault",
              seen == not_measured ? "a fault, or not measured: see the table" : seen,
@@ -91,7 +91,7 @@ std::vector<Conclusion> from_lt_alignment(const Findings& findings) {
                                     : "the call is retried as called: nothing"}};
 }
 
-std::vector<Conclusion> from_workspace(const Findings& findings) {
+std::vector<Conclusion> conclude_from_workspace(const Findings& findings) {
     const std::string plain = findings.distinct("workspace_32f");
     const std::string fast = findings.distinct("workspace_fast");
     return {{"Workspaces of 0, 16 KiB and 32 MiB", "FAST runs wherever 32F does", "32F " + plain + "; FAST " + fast,
@@ -100,7 +100,7 @@ std::vector<Conclusion> from_workspace(const Findings& findings) {
                              : "retry as called (status 3 is), and a row of semantics.def for the status"}};
 }
 
-std::vector<Conclusion> from_capability(const Findings& findings) {
+std::vector<Conclusion> conclude_from_capability(const Findings& findings) {
     const std::string first = findings.distinct("high/first");
     return {{"cublasLtCreate before any context", "the first product under `high` runs in TF32",
              "native " + findings.distinct("native/first") + ", high " + first + ", second product " +
@@ -111,7 +111,7 @@ std::vector<Conclusion> from_capability(const Findings& findings) {
                                                           : "the capability is to be asked again at the product"}};
 }
 
-std::vector<Conclusion> from_gains(const Findings& findings) {
+std::vector<Conclusion> conclude_from_gains(const Findings& findings) {
     std::string seen, useless;
     for (const char* name : {"sgemm", "strsm", "ssyrk", "ssymm", "strmm", "ssyr2k"}) {
         const auto gains = findings.numbers(std::string("gain_") + name);
@@ -125,7 +125,7 @@ std::vector<Conclusion> from_gains(const Findings& findings) {
                                : "`high` leaves these alone: " + useless}};
 }
 
-std::vector<Conclusion> from_times(const Findings& findings) {
+std::vector<Conclusion> conclude_from_times(const Findings& findings) {
     std::string seen;
     double worst = 0;
     for (const auto& [name, values] : findings.values()) {
@@ -145,7 +145,7 @@ std::vector<Conclusion> from_times(const Findings& findings) {
                              : "forcing costs: compare the kernels of both"}};
 }
 
-std::vector<Conclusion> from_audits(const Findings& findings) {
+std::vector<Conclusion> conclude_from_audits(const Findings& findings) {
     const std::string audits = findings.distinct("high/audit");
     const std::string captured = findings.distinct("high/captured");
     const bool is_right = audits.find("WRONG") == std::string::npos && captured.find("WRONG") == std::string::npos;
@@ -155,7 +155,7 @@ std::vector<Conclusion> from_audits(const Findings& findings) {
                                     : "audits must not be believed on a GPU"}};
 }
 
-std::vector<Conclusion> from_graph(const Findings& findings) {
+std::vector<Conclusion> conclude_from_graph(const Findings& findings) {
     std::string seen;
     bool same = true;
     bool measured = true;
@@ -172,7 +172,7 @@ std::vector<Conclusion> from_graph(const Findings& findings) {
                        : "compare the nodes: where only the bits differ, another kernel was chosen"}};
 }
 
-std::vector<Conclusion> from_threads(const Findings& findings) {
+std::vector<Conclusion> conclude_from_threads(const Findings& findings) {
     const std::string native = findings.distinct("native/different");
     const std::string pinned = findings.distinct("highest/different");
     return {{"HGEMM beside a pinned SSYRK on one handle", "HGEMM's bits do not change",
@@ -184,7 +184,7 @@ std::vector<Conclusion> from_threads(const Findings& findings) {
                                     : "a pin must not set the mode of a handle that another thread uses"}};
 }
 
-std::vector<Conclusion> from_latency(const Findings& findings) {
+std::vector<Conclusion> conclude_from_latency(const Findings& findings) {
     const auto of = [&](const std::string& name) {
         const auto all = findings.numbers(name);
         return all.empty() ? 0 : all.front();
@@ -215,12 +215,13 @@ struct FromSection {
     const char* section;
     std::vector<Conclusion> (*draw)(const Findings& findings);
 };
-constexpr FromSection conclusions_of_sections[] = {{"shapes", from_shapes},       {"override", from_override},
-                                                   {"ties", from_ties},           {"lt_alignment", from_lt_alignment},
-                                                   {"workspace", from_workspace}, {"capability", from_capability},
-                                                   {"gains", from_gains},         {"graph", from_graph},
-                                                   {"threads", from_threads},     {"latency", from_latency},
-                                                   {"times", from_times},         {"audits", from_audits}};
+constexpr FromSection conclusions_of_sections[] = {
+    {"shapes", conclude_from_shapes},       {"override", conclude_from_override},
+    {"ties", conclude_from_ties},           {"lt_alignment", conclude_from_lt_alignment},
+    {"workspace", conclude_from_workspace}, {"capability", conclude_from_capability},
+    {"gains", conclude_from_gains},         {"graph", conclude_from_graph},
+    {"threads", conclude_from_threads},     {"latency", conclude_from_latency},
+    {"times", conclude_from_times},         {"audits", conclude_from_audits}};
 
 }  // namespace
 

@@ -53,10 +53,10 @@ bool is_format(const std::string& answer) {
 }
 
 std::string lower_format(const std::string& left, const std::string& right) {
-    const auto place = [](const std::string& answer) {
+    const auto rank = [](const std::string& answer) {
         return std::find(format_names.begin(), format_names.end(), answer);
     };
-    return place(left) < place(right) ? right : left;
+    return rank(left) < rank(right) ? right : left;
 }
 
 double median(const std::vector<double>& ascending) {

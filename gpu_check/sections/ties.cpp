@@ -15,7 +15,7 @@ namespace {
 constexpr double lasts[] = {0.5, 1.5, 0.75, -0.5};
 constexpr int count = std::size(lasts);
 
-/// The place of the matrices: kernels for TF32 want an alignment of 16 bytes.
+/// The layout of the matrices in memory: kernels for TF32 want an alignment of 16 bytes.
 struct Layout {
     const char* name;
     int ld_more;         // the leading dimension beyond n

@@ -49,7 +49,7 @@ class VariantFolder {
 
     const std::string& path() const { return path_; }
     /// Adds the recorded decisions to the findings. Returns false if decisions were to be recorded and none was.
-    bool note_decisions(const std::string& prefix, Findings& findings) const {
+    bool add_decisions(const std::string& prefix, Findings& findings) const {
         if (!keeps_recordings_) return true;
         bool any = false;
         for (const auto& file : std::filesystem::directory_iterator(path_)) {
@@ -98,7 +98,7 @@ class Reader {
         if (!section.variants.empty()) variant_ = {variant.name};
     }
 
-    void take(const std::string& text) {
+    void handle_line(const std::string& text) {
         std::vector<std::string> fields = split(text, '\t');
         if (fields.empty()) return;
         const std::string word = fields.front();
@@ -156,7 +156,7 @@ bool ask_variant(const Section& section, const Variant& variant, const Asking& a
     Reader reader(section, variant, findings, sink);
     const VariantFolder folder(variant);
     const Environment environment = environment_of(variant, asking, folder);
-    const auto take = [&](const std::string& text) { reader.take(text); };
+    const auto handle_line = [&](const std::string& text) { reader.handle_line(text); };
     for (;;) {
         const int before = reader.rows;
         const auto begun = Clock::now();
@@ -165,9 +165,9 @@ bool ask_variant(const Section& section, const Variant& variant, const Asking& a
             return true;
         }
         const Ended ended =
-            run_process(worker_words(section, variant, asking, before), environment, asking.until, take);
+            run_process(worker_words(section, variant, asking, before), environment, asking.until, handle_line);
         if (ended.succeeded()) {
-            if (!folder.note_decisions(reader.prefix, findings)) reader.fail(nothing_recorded);
+            if (!folder.add_decisions(reader.prefix, findings)) reader.fail(nothing_recorded);
             return true;
         }
         if (reader.has_no_device) throw NoDevice(reader.reason);

@@ -53,8 +53,8 @@ struct Pipe {
 };
 
 /// In the child: nothing but system calls between fork and exec.
-[[noreturn]] void become(const std::vector<char*>& words, const std::vector<char*>& variables, int output,
-                         int errors) {
+[[noreturn]] void exec_child(const std::vector<char*>& words, const std::vector<char*>& variables, int output,
+                             int errors) {
     setpgid(0, 0);
     prctl(PR_SET_PDEATHSIG, SIGKILL);  // a group of its own does not hear of Ctrl-C
     const int nothing = open("/dev/null", O_RDONLY);
@@ -81,7 +81,7 @@ pid_t start(std::vector<std::string> words, const Environment& environment, int 
     const auto variable_list = pointers_to(variables);
     const pid_t child = fork();
     if (child < 0) throw std::runtime_error(std::string("no process can be started: ") + std::strerror(errno));
-    if (child == 0) become(argument_list, variable_list, output, errors);
+    if (child == 0) exec_child(argument_list, variable_list, output, errors);
     setpgid(child, child);  // the child does so too: whoever comes first
     return child;
 }
@@ -100,15 +100,15 @@ bool read_some(int descriptor, std::string& text) {
     return count > 0;
 }
 
-void take_whole_lines(std::string& text, const std::function<void(const std::string&)>& take) {
+void pass_whole_lines(std::string& text, const std::function<void(const std::string&)>& handle_line) {
     std::size_t begin = 0;
     for (std::size_t end; (end = text.find('\n', begin)) != std::string::npos; begin = end + 1)
-        take(text.substr(begin, end - begin));
+        handle_line(text.substr(begin, end - begin));
     text.erase(0, begin);
 }
 
 /// Waits until `until` for the child to end. Returns false if it does not.
-bool await(pid_t child, Clock::time_point until, int& status) {
+bool wait_until_ended(pid_t child, Clock::time_point until, int& status) {
     for (;;) {
         const pid_t ended = waitpid(child, &status, WNOHANG);
         if (ended == child || (ended < 0 && errno != EINTR)) return true;
@@ -146,7 +146,7 @@ bool Ended::hung() const { return timed_out || (WIFSIGNALED(status) && WTERMSIG(
 int Ended::exit_status() const { return !timed_out && WIFEXITED(status) ? WEXITSTATUS(status) : -1; }
 
 Ended run_process(const std::vector<std::string>& words, const Environment& environment, Clock::time_point until,
-                  const std::function<void(const std::string&)>& take) {
+                  const std::function<void(const std::string&)>& handle_line) {
     Pipe output;
     Pipe errors;
     const pid_t child = start(words, environment, output.ends[1], errors.ends[1]);
@@ -161,13 +161,13 @@ Ended run_process(const std::vector<std::string>& words, const Environment& envi
         if (waiting[0].revents != 0 && !read_some(output.ends[0], text)) output.close_end(0);
         if (waiting[1].revents != 0 && !read_some(errors.ends[0], ended.errors)) errors.close_end(0);
         if (ended.errors.size() > 2 * most_errors) ended.errors.erase(0, ended.errors.size() - most_errors);
-        take_whole_lines(text, take);
+        pass_whole_lines(text, handle_line);
     }
-    ended.timed_out = !await(child, until, ended.status);
+    ended.timed_out = !wait_until_ended(child, until, ended.status);
     // What it started itself ends with it, in either case.
     kill(-child, SIGKILL);
-    if (ended.timed_out) await(child, Clock::now() + std::chrono::seconds(2), ended.status);
-    if (!text.empty()) take(text);
+    if (ended.timed_out) wait_until_ended(child, Clock::now() + std::chrono::seconds(2), ended.status);
+    if (!text.empty()) handle_line(text);
     return ended;
 }
 

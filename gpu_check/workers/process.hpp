@@ -35,7 +35,7 @@ struct Ended {
 /// Runs a program until it ends, at most until `until`; its children too are killed then. take: gets each line of its
 /// stdout. Throws std::runtime_error if no process can be started.
 Ended run_process(const std::vector<std::string>& words, const Environment& environment, Clock::time_point until,
-                  const std::function<void(const std::string&)>& take);
+                  const std::function<void(const std::string&)>& handle_line);
 
 /// Returns why a process did not succeed: `status 3`, `signal 11`, `no answer in 20 s`.
 std::string how_it_ended(const Ended& ended, Clock::duration limit);

@@ -14,8 +14,8 @@ void report_not_allowed(const Entry& entry, std::string_view allowed, Report& re
 
 void report_unknown_key(const Entry& entry, std::string_view section, const std::vector<std::string_view>& known,
                         Report& report) {
-    const std::string place = section.empty() ? "" : " in " + std::string(section);
-    report.error(entry.at, "unknown key " + quoted(entry.key) + place + "; allowed: " + joined(known) +
+    const std::string in_section = section.empty() ? "" : " in " + std::string(section);
+    report.error(entry.at, "unknown key " + quoted(entry.key) + in_section + "; allowed: " + joined(known) +
                                did_you_mean(entry.key, known));
 }
 
@@ -43,7 +43,7 @@ std::optional<double> read_number(const Entry& entry, Range range, std::string_v
     return std::nullopt;
 }
 
-std::vector<const Value*> one_or_more(const Entry& entry, Report& report) {
+std::vector<const Value*> read_one_or_more(const Entry& entry, Report& report) {
     const auto* array = entry.value.as<Value::Array>();
     if (!array) return {&entry.value};
     std::vector<const Value*> items;

@@ -34,7 +34,7 @@ std::optional<bool> read_boolean(const Entry& entry, Report& report);
 std::optional<double> read_number(const Entry& entry, Range range, std::string_view allowed, Report& report);
 
 /// Returns the items of a list, or a single value as a list of one. Reports an empty list and returns no items.
-std::vector<const Value*> one_or_more(const Entry& entry, Report& report);
+std::vector<const Value*> read_one_or_more(const Entry& entry, Report& report);
 
 /// Returns the value that `element` names in `words`, a table of words.hpp; reports an element that names none.
 auto read_word(const Entry& entry, const Value& element, const auto& words, Report& report)
@@ -56,22 +56,22 @@ auto read_word(const Entry& entry, const auto& words, Report& report) {
 
 /// Assigns a value that was read. If reading failed (nullopt), `target` keeps its value.
 template <class Target, class T>
-void take(Target& target, std::optional<T> value) {
+void assign_if_read(Target& target, std::optional<T> value) {
     if (value) target = *std::move(value);
 }
 
 // Readers for rows of Key: each reads one field of its target.
 template <auto field, class Target>
-void string_into(const Entry& entry, Target& target, Report& report) {
-    take(target.*field, read_string(entry, report));
+void read_string_into(const Entry& entry, Target& target, Report& report) {
+    assign_if_read(target.*field, read_string(entry, report));
 }
 template <auto field, class Target>
-void boolean_into(const Entry& entry, Target& target, Report& report) {
-    take(target.*field, read_boolean(entry, report));
+void read_boolean_into(const Entry& entry, Target& target, Report& report) {
+    assign_if_read(target.*field, read_boolean(entry, report));
 }
 template <auto field, const auto& words, class Target>
-void word_into(const Entry& entry, Target& target, Report& report) {
-    take(target.*field, read_word(entry, words, report));
+void read_word_into(const Entry& entry, Target& target, Report& report) {
+    assign_if_read(target.*field, read_word(entry, words, report));
 }
 
 /// Reads into `target` those entries of a table that `keys` lists, and reports others as unknown.
@@ -103,7 +103,7 @@ void read_table(const Entry& entry, const Key<Target> (&keys)[count], Target& ta
 }
 
 template <const auto& keys, class Target>
-void table_into(const Entry& entry, Target& target, Report& report) {
+void read_table_into(const Entry& entry, Target& target, Report& report) {
     read_table(entry, keys, target, report);
 }
 

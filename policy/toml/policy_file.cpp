@@ -27,10 +27,10 @@ constexpr std::uint32_t kernel_file_systems[] = {
     BINFMTFS_MAGIC,      DEVPTS_SUPER_MAGIC, 0x62656570,     0x65735543,
 };
 
-PolicyFile with_problem(std::string problem) { return {{}, std::move(problem)}; }
+PolicyFile file_with_problem(std::string problem) { return {{}, std::move(problem)}; }
 
-PolicyFile unreadable(int error) {
-    return with_problem("cannot be read: " + std::error_code(error, std::generic_category()).message());
+PolicyFile unreadable_file(int error) {
+    return file_with_problem("cannot be read: " + std::error_code(error, std::generic_category()).message());
 }
 
 /// Appends at most `most` bytes to `bytes`. Returns 0 or an errno.
@@ -63,15 +63,15 @@ bool has_number_here(uid_t user) {
 
 /// Returns true if the file counts as `owner`'s. In a sandbox that maps no root, root's files belong to user 65534,
 /// which is accepted: whoever made the sandbox also chose its /etc.
-bool belongs_to(const struct stat& status, uid_t owner) {
+bool is_owned_by(const struct stat& status, uid_t owner) {
     constexpr uid_t overflow_user = 65534;
     return status.st_uid == owner || (status.st_uid == overflow_user && !has_number_here(overflow_user));
 }
 
 /// Returns the reason to refuse the file; empty if only `owner` can write it.
-std::string why_not_only_of(const struct stat& status, uid_t owner) {
+std::string why_others_may_write(const struct stat& status, uid_t owner) {
     const std::string user = owner == 0 ? "root" : "user " + std::to_string(owner);
-    if (!belongs_to(status, owner))
+    if (!is_owned_by(status, owner))
         return "belongs to user " + std::to_string(status.st_uid) + "; allowed: a file of " + user + "'s; chown it";
     if ((status.st_mode & (S_IWGRP | S_IWOTH)) != 0)
         return "may be written by its group or by others; allowed: by " + user + " only; chmod go-w it";
@@ -91,25 +91,26 @@ PolicyFile read_policy_bytes(const std::string& path, std::optional<uid_t> owner
     struct stat found {};
     if (stat(path.c_str(), &found) != 0) {
         const int error = errno;  // the text's allocations may change it
-        PolicyFile file = unreadable(error);
+        PolicyFile file = unreadable_file(error);
         file.is_absent = error == ENOENT || error == ENOTDIR;
         return file;
     }
-    if (!S_ISREG(found.st_mode)) return with_problem("is not a regular file");
-    if (is_kernels(path)) return with_problem("is a file of the kernel's own, not one on a disk");
+    if (!S_ISREG(found.st_mode)) return file_with_problem("is not a regular file");
+    if (is_kernels(path)) return file_with_problem("is a file of the kernel's own, not one on a disk");
 
     // Does not block, even if another file has taken its place.
     const Descriptor file(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
     struct stat opened {};
-    if (file.number() < 0 || fstat(file.number(), &opened) != 0) return unreadable(errno);
+    if (file.number() < 0 || fstat(file.number(), &opened) != 0) return unreadable_file(errno);
     if (opened.st_dev != found.st_dev || opened.st_ino != found.st_ino)
-        return with_problem("was replaced while it was opened");
+        return file_with_problem("was replaced while it was opened");
     if (owner) {
-        if (std::string problem = why_not_only_of(opened, *owner); !problem.empty())
-            return with_problem(std::move(problem));
+        if (std::string problem = why_others_may_write(opened, *owner); !problem.empty())
+            return file_with_problem(std::move(problem));
     }
     PolicyFile result;
-    if (const int error = read_bytes(file.number(), most_bytes, result.bytes); error != 0) return unreadable(error);
+    if (const int error = read_bytes(file.number(), most_bytes, result.bytes); error != 0)
+        return unreadable_file(error);
     return result;
 }
 

@@ -18,8 +18,8 @@ namespace {
 constexpr std::size_t most_rules = 1000;
 
 template <std::vector<std::string> Conditions::*field>
-void globs_into(const Entry& entry, Conditions& conditions, Report& report) {
-    for (const Value* item : one_or_more(entry, report)) {
+void read_globs_into(const Entry& entry, Conditions& conditions, Report& report) {
+    for (const Value* item : read_one_or_more(entry, report)) {
         const auto* glob = item->as<std::string>();
         if (!glob) {
             report_not_allowed(entry, *item, "a glob such as \"libtorch_*\", or a list of them", report);
@@ -32,13 +32,13 @@ void globs_into(const Entry& entry, Conditions& conditions, Report& report) {
 }
 
 void read_devices(const Entry& entry, Conditions& conditions, Report& report) {
-    for (const Value* item : one_or_more(entry, report)) {
+    for (const Value* item : read_one_or_more(entry, report)) {
         if (const auto device = read_word(entry, *item, device_words, report)) conditions.device.push_back(*device);
     }
 }
 
 void read_dtypes(const Entry& entry, Conditions& conditions, Report& report) {
-    for (const Value* item : one_or_more(entry, report)) {
+    for (const Value* item : read_one_or_more(entry, report)) {
         const auto* text = item->as<std::string>();
         const auto known = text ? parse_word(dtype_words, *text) : std::nullopt;
         if (known && !parse_word(governed_dtype_words, *text)) {
@@ -58,12 +58,12 @@ std::optional<Range> range_of(const Value& item, Quantity quantity) {
 }
 
 template <std::vector<Range> Conditions::*field, Quantity quantity = Quantity::size>
-void ranges_into(const Entry& entry, Conditions& conditions, Report& report) {
+void read_ranges_into(const Entry& entry, Conditions& conditions, Report& report) {
     const std::string_view allowed =
         quantity == Quantity::size
             ? "a whole number, a string such as \"<=128\", \">=64 <=256\", \"2G\", or a list of these"
             : "a string such as \">=8.0\", \"9.0\", or a list of these";
-    for (const Value* item : one_or_more(entry, report)) {
+    for (const Value* item : read_one_or_more(entry, report)) {
         const auto range = range_of(*item, quantity);
         if (!range) {
             report_not_allowed(entry, *item, allowed, report);
@@ -76,42 +76,42 @@ void ranges_into(const Entry& entry, Conditions& conditions, Report& report) {
 }
 
 constexpr Key<Conditions> condition_keys[] = {
-    {"function", globs_into<&Conditions::function>},
-    {"caller", globs_into<&Conditions::caller>},
-    {"executable", globs_into<&Conditions::executable>},
-    {"command", globs_into<&Conditions::command>},
-    {"host", globs_into<&Conditions::host>},
-    {"scope", globs_into<&Conditions::scope>},
-    {"where", globs_into<&Conditions::where>},
-    {"text", globs_into<&Conditions::text>},
-    {"call_site", globs_into<&Conditions::call_site>},
-    {"stack", globs_into<&Conditions::stack>},
+    {"function", read_globs_into<&Conditions::function>},
+    {"caller", read_globs_into<&Conditions::caller>},
+    {"executable", read_globs_into<&Conditions::executable>},
+    {"command", read_globs_into<&Conditions::command>},
+    {"host", read_globs_into<&Conditions::host>},
+    {"scope", read_globs_into<&Conditions::scope>},
+    {"where", read_globs_into<&Conditions::where>},
+    {"text", read_globs_into<&Conditions::text>},
+    {"call_site", read_globs_into<&Conditions::call_site>},
+    {"stack", read_globs_into<&Conditions::stack>},
     {"device", read_devices},
     {"dtype", read_dtypes},
-    {"compute_capability", ranges_into<&Conditions::compute_capability, Quantity::compute_capability>},
-    {"m", ranges_into<&Conditions::m>},
-    {"n", ranges_into<&Conditions::n>},
-    {"k", ranges_into<&Conditions::k>},
-    {"batch", ranges_into<&Conditions::batch>},
-    {"min_dim", ranges_into<&Conditions::min_dim>},
-    {"max_dim", ranges_into<&Conditions::max_dim>},
-    {"flops", ranges_into<&Conditions::flops>},
-    {"call_number", ranges_into<&Conditions::call_number>},
+    {"compute_capability", read_ranges_into<&Conditions::compute_capability, Quantity::compute_capability>},
+    {"m", read_ranges_into<&Conditions::m>},
+    {"n", read_ranges_into<&Conditions::n>},
+    {"k", read_ranges_into<&Conditions::k>},
+    {"batch", read_ranges_into<&Conditions::batch>},
+    {"min_dim", read_ranges_into<&Conditions::min_dim>},
+    {"max_dim", read_ranges_into<&Conditions::max_dim>},
+    {"flops", read_ranges_into<&Conditions::flops>},
+    {"call_number", read_ranges_into<&Conditions::call_number>},
 };
 constexpr Key<Tolerance> tolerance_keys[] = {
     {"tolerance",
      [](const Entry& entry, Tolerance& tolerance, Report& report) {
          constexpr Range positive = {std::numeric_limits<double>::min(), std::numeric_limits<double>::max()};
-         take(tolerance.error, read_number(entry, positive, "a number greater than 0", report));
+         assign_if_read(tolerance.error, read_number(entry, positive, "a number greater than 0", report));
      }},
-    {"metric", word_into<&Tolerance::metric, metric_words>},
+    {"metric", read_word_into<&Tolerance::metric, metric_words>},
 };
 
 /// Reads a precision, or the tolerance that decides on it: then the rule's precision is the cheapest that may be
 /// chosen.
 void read_precision(const Entry& entry, Rule& rule, Report& report) {
     const auto* table = entry.value.as<Value::Table>();
-    if (table == nullptr) return take(rule.precision, read_word(entry, precision_words, report));
+    if (table == nullptr) return assign_if_read(rule.precision, read_word(entry, precision_words, report));
     rule.tolerance.emplace();
     rule.precision = Precision::medium;
     read_entries(*table, entry.key, tolerance_keys, *rule.tolerance, report);
@@ -130,15 +130,15 @@ void read_conditions(const Entry& entry, Conditions& conditions, Report& report)
 }
 
 constexpr Key<Rule> rule_keys[] = {
-    {"name", string_into<&Rule::name>},
+    {"name", read_string_into<&Rule::name>},
     {"precision", read_precision},
-    {"assume_aligned", boolean_into<&Rule::assume_aligned>},
-    {"lower_guarded", boolean_into<&Rule::lower_guarded>},
+    {"assume_aligned", read_boolean_into<&Rule::assume_aligned>},
+    {"lower_guarded", read_boolean_into<&Rule::lower_guarded>},
     {"when", [](const Entry& entry, Rule& rule, Report& r) { read_conditions(entry, rule.when, r); }},
     {"unless", [](const Entry& entry, Rule& rule, Report& r) { read_conditions(entry, rule.unless, r); }},
 };
 
-double lowest(const std::vector<Range>& ranges) {
+double lowest_lower_bound(const std::vector<Range>& ranges) {
     double result = ranges.empty() ? 0 : ranges.front().lowest;
     for (const Range& range : ranges) result = std::min(result, range.lowest);
     return result;
@@ -156,13 +156,15 @@ std::string why_never(const Rule& rule) {
     if (!rule.unless.empty() && when == rule.unless) return "unless says the same as when";
     const bool on_cpu_only = when.device == std::vector{Device::cpu};
     if (on_cpu_only && !when.compute_capability.empty()) return "device is cpu, which has no compute_capability";
-    if (lowest(when.min_dim) > highest(when.max_dim)) return "min_dim and max_dim exclude each other";
+    if (lowest_lower_bound(when.min_dim) > highest(when.max_dim)) return "min_dim and max_dim exclude each other";
     const std::pair<std::string_view, const std::vector<Range>*> sizes[] = {
         {"m", &when.m}, {"n", &when.n}, {"k", &when.k}};
     for (const auto& [name, ranges] : sizes) {
         if (ranges->empty()) continue;
-        if (lowest(*ranges) > highest(when.max_dim)) return std::string(name) + " and max_dim exclude each other";
-        if (highest(*ranges) < lowest(when.min_dim)) return std::string(name) + " and min_dim exclude each other";
+        if (lowest_lower_bound(*ranges) > highest(when.max_dim))
+            return std::string(name) + " and max_dim exclude each other";
+        if (highest(*ranges) < lowest_lower_bound(when.min_dim))
+            return std::string(name) + " and min_dim exclude each other";
     }
     return {};
 }
@@ -198,7 +200,7 @@ void add_to(system::Hash& hash, const Value& value) {
     }
 }
 
-std::uint64_t content_of(const Rule& rule, const Value& table) {
+std::uint64_t content_hash(const Rule& rule, const Value& table) {
     system::Hash hash;
     add_to(hash.add(rule.file).add(rule.name), table);
     return hash.value();
@@ -213,7 +215,7 @@ Draft read_rule(const Value& value, std::size_t number, Report& report) {
     draft.rule.file = report.file();
     draft.rule.line = value.at.line;
     read_entries(table, "rule", rule_keys, draft.rule, report);
-    draft.rule.content = content_of(draft.rule, value);
+    draft.rule.content = content_hash(draft.rule, value);
     if (const Entry* name = find(table, "name")) draft.name_at = name->value.at;
     if (!find(table, "precision")) {
         report.error(value.at,

@@ -23,7 +23,7 @@ void read_default(const Entry& entry, SettingsLayer& settings, Report& report) {
         report.error(entry.value.at, entry.key + ": " + not_a_default_precision(*text));
         return;
     }
-    take(settings.default_precision, read_word(entry, default_precision_words, report));
+    assign_if_read(settings.default_precision, read_word(entry, default_precision_words, report));
 }
 
 void read_min_compute_capability(const Entry& entry, SettingsLayer& settings, Report& report) {
@@ -39,7 +39,7 @@ void read_min_compute_capability(const Entry& entry, SettingsLayer& settings, Re
 void read_log_path(const Entry& entry, SettingsLayer& settings, Report& report) {
     const auto path = read_string(entry, report);
     if (!path) return;
-    if (const auto problem = problem_of_log_path(*path)) {
+    if (const auto problem = problem_with_log_path(*path)) {
         report.error(entry.value.at, entry.key + ": " + *problem);
     } else {
         settings.log_path = path;
@@ -71,7 +71,7 @@ void read_log_mode(const Entry& entry, SettingsLayer& settings, Report& report) 
 
 void read_log_where(const Entry& entry, SettingsLayer& settings, Report& report) {
     WhereSet where;
-    for (const Value* item : one_or_more(entry, report)) {
+    for (const Value* item : read_one_or_more(entry, report)) {
         const auto* word = item->as<std::string>();
         if (word == nullptr) {
             report_not_allowed(entry, *item, joined(texts_of(where_words)) + ", native:N", report);
@@ -83,7 +83,7 @@ void read_log_where(const Entry& entry, SettingsLayer& settings, Report& report)
 }
 
 void read_audit_sample(const Entry& entry, SettingsLayer& settings, Report& report) {
-    take(settings.audit_sample, read_number(entry, {0, 1}, "a fraction from 0 to 1", report));
+    assign_if_read(settings.audit_sample, read_number(entry, {0, 1}, "a fraction from 0 to 1", report));
 }
 
 void read_audit_seed(const Entry& entry, SettingsLayer& settings, Report& report) {
@@ -97,49 +97,49 @@ void read_audit_seed(const Entry& entry, SettingsLayer& settings, Report& report
 
 void read_audit_tolerance(const Entry& entry, SettingsLayer& settings, Report& report) {
     constexpr Range positive = {std::numeric_limits<double>::min(), std::numeric_limits<double>::max()};
-    take(settings.audit_tolerance, read_number(entry, positive, "a number greater than 0", report));
+    assign_if_read(settings.audit_tolerance, read_number(entry, positive, "a number greater than 0", report));
 }
 
 using Layer = SettingsLayer;
 constexpr Key<Layer> limits_keys[] = {
-    {"floor", word_into<&Layer::floor, floor_words>},
-    {"allow_bf16x9", boolean_into<&Layer::allow_bf16x9>},
+    {"floor", read_word_into<&Layer::floor, floor_words>},
+    {"allow_bf16x9", read_boolean_into<&Layer::allow_bf16x9>},
 };
 constexpr Key<Layer> cpu_keys[] = {
-    {"mode", word_into<&Layer::cpu_mode, cpu_mode_words>},
-    {"tf32_rounding", word_into<&Layer::tf32_rounding, tf32_rounding_words>},
+    {"mode", read_word_into<&Layer::cpu_mode, cpu_mode_words>},
+    {"tf32_rounding", read_word_into<&Layer::tf32_rounding, tf32_rounding_words>},
 };
 constexpr Key<Layer> cuda_keys[] = {
     {"min_compute_capability", read_min_compute_capability},
-    {"pedantic", boolean_into<&Layer::pedantic>},
+    {"pedantic", read_boolean_into<&Layer::pedantic>},
 };
 constexpr Key<Layer> log_keys[] = {
-    {"path", read_log_path},         {"level", word_into<&Layer::log_level, log_level_words>},
-    {"max_size", read_log_max_size}, {"on_full", word_into<&Layer::log_on_full, on_full_words>},
-    {"mode", read_log_mode},         {"group", string_into<&Layer::log_group>},
+    {"path", read_log_path},         {"level", read_word_into<&Layer::log_level, log_level_words>},
+    {"max_size", read_log_max_size}, {"on_full", read_word_into<&Layer::log_on_full, on_full_words>},
+    {"mode", read_log_mode},         {"group", read_string_into<&Layer::log_group>},
     {"where", read_log_where},
 };
 constexpr Key<Layer> audit_keys[] = {
     {"sample", read_audit_sample},
     {"seed", read_audit_seed},
-    {"against", word_into<&Layer::audit_against, audit_against_words>},
-    {"metric", word_into<&Layer::audit_metric, metric_words>},
+    {"against", read_word_into<&Layer::audit_against, audit_against_words>},
+    {"metric", read_word_into<&Layer::audit_metric, metric_words>},
     {"tolerance", read_audit_tolerance},
-    {"action", word_into<&Layer::audit_action, audit_action_words>},
-    {"fingerprint", boolean_into<&Layer::audit_fingerprint>},
-    {"nonfinite", boolean_into<&Layer::audit_nonfinite>},
+    {"action", read_word_into<&Layer::audit_action, audit_action_words>},
+    {"fingerprint", read_boolean_into<&Layer::audit_fingerprint>},
+    {"nonfinite", read_boolean_into<&Layer::audit_nonfinite>},
 };
 constexpr Key<Layer> root_keys[] = {
     {"schema", [](const Entry&, Layer&, Report&) { /* judged before all others */ }},
     {"requires", [](const Entry&, Layer&, Report&) { /* judged before all others */ }},
-    {"name", string_into<&Layer::name>},
-    {"revision", string_into<&Layer::revision>},
+    {"name", read_string_into<&Layer::name>},
+    {"revision", read_string_into<&Layer::revision>},
     {"default", read_default},
-    {"limits", table_into<limits_keys>},
-    {"cpu", table_into<cpu_keys>},
-    {"cuda", table_into<cuda_keys>},
-    {"log", table_into<log_keys>},
-    {"audit", table_into<audit_keys>},
+    {"limits", read_table_into<limits_keys>},
+    {"cpu", read_table_into<cpu_keys>},
+    {"cuda", read_table_into<cuda_keys>},
+    {"log", read_table_into<log_keys>},
+    {"audit", read_table_into<audit_keys>},
     {"rule", [](const Entry& entry, Layer& layer, Report& report) { read_rules(entry, layer.rules, report); }},
 };
 

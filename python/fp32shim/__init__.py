@@ -178,12 +178,12 @@ def _installed(*names: str) -> pathlib.Path | None:
         files = importlib.metadata.files("fp32shim") or []
     except importlib.metadata.PackageNotFoundError:
         files = []
-    places = [pathlib.Path(os.path.normpath(file.locate())) for name in names for file in files
+    paths = [pathlib.Path(os.path.normpath(file.locate())) for name in names for file in files
               if file.as_posix().endswith("/" + name)]
     # cmake --install: <prefix>/share/fp32shim/python/fp32shim/__init__.py
     above = pathlib.Path(__file__).resolve().parents
-    places += [above[4] / name for name in names if len(above) > 4]
-    return next((place for place in places if place.is_file()), None)
+    paths += [above[4] / name for name in names if len(above) > 4]
+    return next((path for path in paths if path.is_file()), None)
 
 
 def library_path() -> str:

@@ -162,7 +162,7 @@ static_assert(sizeof(RowRecord) == 96);
 struct FrameRecord {
     StringId parent;       ///< FrameRecord of the calling frame; 0: this is the outermost
     StringId file;         ///< path of the source file, or of the loaded program or library
-    StringId function;     ///< name of the function; 0: a place in a program or library
+    StringId function;     ///< name of the function; 0: a location in a program or library
     std::uint32_t line;    ///< line in the source file, from 1; 0: unknown
     std::uint32_t offset;  ///< return address in a program or library, in bytes from its load address
 };
@@ -298,10 +298,10 @@ struct Segment {
     SegmentHeader header;
     Entry entries[capacity];
 };
-/// Returns the offset of entry number `place` from the begin of its segment, in bytes.
+/// Returns the offset of entry number `index` from the begin of its segment, in bytes.
 template <class Entry>
-constexpr std::uint32_t offset_of_entry(std::uint32_t place) {
-    return static_cast<std::uint32_t>(sizeof(SegmentHeader) + place * sizeof(Entry));
+constexpr std::uint32_t offset_of_entry(std::uint32_t index) {
+    return static_cast<std::uint32_t>(sizeof(SegmentHeader) + index * sizeof(Entry));
 }
 using RowSegment = Segment<RowRecord>;
 using CounterSegment = Segment<CounterRecord>;
@@ -496,8 +496,8 @@ struct Header {
     std::uint8_t pins;               ///< low 8 bits of ProcessFacts::pins (set by `run --pin`); 0: not noted
     std::int64_t facts_ns;           ///< ProcessFacts::start_ns: the time that replaces %t in a log's name
     std::uint8_t more_pins;          ///< high 8 bits of ProcessFacts::pins
-    std::uint8_t where;              ///< sources of a call's place in its program: a policy::WhereSet
-    std::uint8_t native_frames;      ///< most native callers of a call path; 0: the calling place only
+    std::uint8_t where;              ///< sources of a call's location in its program: a policy::WhereSet
+    std::uint8_t native_frames;      ///< most native callers of a call path; 0: the call site only
     std::uint8_t reserved_line1[5];
     // 128
     TextRange texts[text_count];

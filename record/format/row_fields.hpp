@@ -14,8 +14,8 @@
 
 namespace fp32shim::record::format {
 
-constexpr std::uint8_t absent(const std::optional<policy::Applied>&) { return no_actual; }
-constexpr std::int32_t absent(const std::optional<int>&) { return no_status; }
+constexpr std::uint8_t absent_value(const std::optional<policy::Applied>&) { return no_actual; }
+constexpr std::int32_t absent_value(const std::optional<int>&) { return no_status; }
 
 template <class Value, class Stored>
 constexpr void store(const Value& value, Stored& stored) {
@@ -23,7 +23,7 @@ constexpr void store(const Value& value, Stored& stored) {
 }
 template <class Value, class Stored>
 constexpr void store(const std::optional<Value>& value, Stored& stored) {
-    stored = value ? static_cast<Stored>(*value) : absent(value);
+    stored = value ? static_cast<Stored>(*value) : absent_value(value);
 }
 template <class Value, class Stored>
 constexpr void load(const Stored& stored, Value& value) {
@@ -31,7 +31,7 @@ constexpr void load(const Stored& stored, Value& value) {
 }
 template <class Value, class Stored>
 constexpr void load(const Stored& stored, std::optional<Value>& value) {
-    if (stored != absent(value)) value = static_cast<Value>(stored);
+    if (stored != absent_value(value)) value = static_cast<Value>(stored);
 }
 
 /// Tells for each field of a row whether it is a text.
@@ -70,13 +70,13 @@ bool to_content(const DecisionEvent& decision, RowContent& content, const Intern
 template <class TextOf>
 DecisionEvent to_decision(const RowContent& content, const TextOf& text_of) {
     DecisionEvent decision;
-    const auto take = [&](const auto& stored, auto& value) {
+    const auto load_field = [&](const auto& stored, auto& value) {
         if constexpr (std::is_same_v<decltype(value), std::string_view&>)
             value = text_of(stored);
         else
             load(stored, value);
     };
-#define DECISION_FIELD(key, member, ...) take(content.key, decision.member);
+#define DECISION_FIELD(key, member, ...) load_field(content.key, decision.member);
 #define CALL_FIELD(...)
 #include "record/decision_fields.def"
     return decision;

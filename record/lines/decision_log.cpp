@@ -16,11 +16,11 @@ namespace fp32shim::record {
 namespace {
 
 // A line is formatted behind one spare byte, where put() sets a line feed if a torn line has to be ended first.
-std::span<char> line_of(LogBuffer buffer) { return buffer.subspan<1>(); }
+std::span<char> line_in(LogBuffer buffer) { return buffer.subspan<1>(); }
 static_assert(log_buffer_size == 1 + line_limit);
 
 int open_uninterrupted(const char* path, int flags, std::uint32_t mode) {
-    return system::raw::uninterrupted([&] { return system::raw::open(path, flags, mode); });
+    return system::raw::retry_if_interrupted([&] { return system::raw::open(path, flags, mode); });
 }
 
 /// Returns true if the file belongs to this user or root. In a folder like /tmp, somebody else may have made the file
@@ -54,16 +54,16 @@ std::string DecisionLog::open(std::string_view name, const ProcessFacts& facts, 
                "; nothing is logged; " + std::string(description.remedy);
     }
     owner_.store(system::this_process(), std::memory_order_release);
-    settle(put(buffer, format_start(start_, facts_, this_moment(), line_of(buffer))), buffer);
+    handle_result(put(buffer, format_start(start_, facts_, this_moment(), line_in(buffer))), buffer);
     return {};
 }
 
 void DecisionLog::write(const DecisionEvent& event, LogBuffer buffer) {
-    write_line([&] { return format_decision(event, facts_, this_moment(), line_of(buffer)); }, buffer);
+    write_line([&] { return format_decision(event, facts_, this_moment(), line_in(buffer)); }, buffer);
 }
 
 void DecisionLog::write(const ErrorEvent& event, LogBuffer buffer) {
-    write_line([&] { return format_error(event, facts_, this_moment(), line_of(buffer)); }, buffer);
+    write_line([&] { return format_error(event, facts_, this_moment(), line_in(buffer)); }, buffer);
 }
 
 template <class Format>
@@ -78,7 +78,7 @@ void DecisionLog::write_line(Format format, LogBuffer buffer) {
     int error = put(buffer, format());
     // recover() has used the buffer, so the line is formatted again.
     if (error == EBADF && recover(buffer)) error = put(buffer, format());
-    settle(error, buffer);
+    handle_result(error, buffer);
 }
 
 /// Makes the log usable in a forked child, or after the program closed its descriptor. Returns false on failure.
@@ -89,7 +89,7 @@ bool DecisionLog::recover(LogBuffer buffer) {
     if (gave_up_.load(std::memory_order_relaxed)) return false;
     if (descriptor_.is_ours()) return true;  // another thread has recovered it
     const int error = reopened_.exchange(true, std::memory_order_relaxed) ? EBADF : open_file();
-    if (error != 0) give_up(error, buffer);
+    if (error != 0) stop_logging(error, buffer);
     return error == 0;
 }
 
@@ -110,10 +110,10 @@ bool DecisionLog::enter_child(LogBuffer buffer) {
         error = open_file();
     }
     if (error != 0) {
-        give_up(error, buffer);
+        stop_logging(error, buffer);
     } else {
         const StartEvent& start = in_force_ != nullptr ? in_force_() : start_;
-        settle(put(buffer, format_start(start, facts_, this_moment(), line_of(buffer))), buffer);
+        handle_result(put(buffer, format_start(start, facts_, this_moment(), line_in(buffer))), buffer);
     }
     owner_.store(system::this_process(), std::memory_order_release);
     return error == 0;
@@ -151,14 +151,14 @@ int DecisionLog::put(LogBuffer buffer, std::size_t size) {
     const system::WriteHold hold;
     std::size_t position = begin;
     while (position < end) {
-        const long result = system::raw::uninterrupted(
+        const long result = system::raw::retry_if_interrupted(
             [&] { return system::raw::write(descriptor, buffer.data() + position, end - position); });
         if (result > 0) {
             position += static_cast<std::size_t>(result);  // after a short write, the next one shows why
             continue;
         }
-        if (result == -EPIPE) hold.take_back(SIGPIPE);
-        if (result == -EFBIG) hold.take_back(SIGXFSZ);
+        if (result == -EPIPE) hold.consume_pending(SIGPIPE);
+        if (result == -EFBIG) hold.consume_pending(SIGXFSZ);
         const bool nothing_written = position == begin;
         torn_.store(nothing_written ? after_torn : position > 1, std::memory_order_relaxed);
         return result == 0 ? EIO : static_cast<int>(-result);
@@ -167,10 +167,10 @@ int DecisionLog::put(LogBuffer buffer, std::size_t size) {
 }
 
 /// Acts on a result of put(): counts a lost line if `error` is an errno; if it is 0, reports the lines lost before.
-void DecisionLog::settle(int error, LogBuffer buffer) {
+void DecisionLog::handle_result(int error, LogBuffer buffer) {
     if (error != 0) {
         dropped_.fetch_add(1, std::memory_order_relaxed);
-        complain(error, "lines are lost until it can be written again", buffer);
+        warn_once(error, "lines are lost until it can be written again", buffer);
         return;
     }
     if (dropped_.load(std::memory_order_relaxed) == 0) return;
@@ -180,16 +180,16 @@ void DecisionLog::settle(int error, LogBuffer buffer) {
     event.code = ErrorCode::lines_dropped;
     event.detail = "this many lines before this one could not be written";
     event.dropped = dropped;
-    if (put(buffer, format_error(event, facts_, this_moment(), line_of(buffer))) != 0)
+    if (put(buffer, format_error(event, facts_, this_moment(), line_in(buffer))) != 0)
         dropped_.fetch_add(dropped, std::memory_order_relaxed);
 }
 
-void DecisionLog::give_up(int error, LogBuffer buffer) {
+void DecisionLog::stop_logging(int error, LogBuffer buffer) {
     gave_up_.store(true, std::memory_order_relaxed);
-    complain(error, "this process logs nothing more", buffer);
+    warn_once(error, "this process logs nothing more", buffer);
 }
 
-void DecisionLog::complain(int error, std::string_view consequence, LogBuffer buffer) {
+void DecisionLog::warn_once(int error, std::string_view consequence, LogBuffer buffer) {
     if (!complained_.first()) return;
     const system::IoError description = system::describe_io_error(error);
     system::LineWriter out(buffer);

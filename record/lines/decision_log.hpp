@@ -65,9 +65,9 @@ class DecisionLog {
     bool enter_child(LogBuffer buffer);
     int open_file();
     int put(LogBuffer buffer, std::size_t size);
-    void settle(int error, LogBuffer buffer);
-    void give_up(int error, LogBuffer buffer);
-    void complain(int error, std::string_view consequence, LogBuffer buffer);
+    void handle_result(int error, LogBuffer buffer);
+    void stop_logging(int error, LogBuffer buffer);
+    void warn_once(int error, std::string_view consequence, LogBuffer buffer);
 
     // this_process() of the owner of the state below; 0 until open() succeeds. A child that takes over stores it
     // last.

@@ -59,7 +59,7 @@ std::string_view format_decision_text(const DecisionEvent& event, std::span<char
     out.text(") -> ").text(to_string(event.applied)).text(policy::name_of(ways, event.how));
     if (event.actual && *event.actual != event.applied) out.text(", really ").text(to_string(*event.actual));
     if (event.reason != policy::Reason::as_requested) {
-        out.text(", because ").text(because(event.reason)).text(" [").text(to_string(event.reason)).text("]");
+        out.text(", because ").text(reason_clause(event.reason)).text(" [").text(to_string(event.reason)).text("]");
     }
     if (!event.detail.empty()) out.text(": ").escaped(event.detail, 512);
     return out.view();

@@ -16,7 +16,7 @@ template <class Entry>
 class CallRecordCursor {
   public:
     /// `segments`: those with the records, in the order to read them; all objects must outlive the cursor.
-    CallRecordCursor(const RecordingBytes& bytes, std::span<const SegmentPlace> segments)
+    CallRecordCursor(const RecordingBytes& bytes, std::span<const IndexedSegment> segments)
         : bytes_(&bytes), segments_(segments) {}
 
     /// Returns the next record, valid until the next call; nullptr after the last.
@@ -57,10 +57,10 @@ class CallRecordCursor {
     }
 
     const RecordingBytes* bytes_;
-    std::span<const SegmentPlace> segments_;  ///< those not begun
-    std::uint64_t offset_ = 0;                ///< of the segment at hand
-    std::uint32_t slot_ = 0;                  ///< that of the segment at hand
-    std::uint32_t first_ = capacity;          ///< its first entry that is still to be read
+    std::span<const IndexedSegment> segments_;  ///< those not begun
+    std::uint64_t offset_ = 0;                  ///< of the segment at hand
+    std::uint32_t slot_ = 0;                    ///< that of the segment at hand
+    std::uint32_t first_ = capacity;            ///< its first entry that is still to be read
     std::vector<Entry> piece_;
     std::size_t position_ = 0;
 };

@@ -64,20 +64,20 @@ std::size_t count_whole_events(const EventSegment& segment) {
     const std::size_t limit = std::min<std::size_t>(segment.header.count, EventSegment::capacity);
     std::uint64_t last = 0;
     std::size_t count = 0;
-    while (count < limit && goes_on(last, segment.entries[count])) last = segment.entries[count++].time;
+    while (count < limit && is_event_after(last, segment.entries[count])) last = segment.entries[count++].time;
     return count;
 }
 
 /// Finds the complete entries of a ring that a process may be writing. Reads each piece twice: an entry that was
 /// there at the first reading is complete at the second. If the process overwrites the ring later, its `count` rises.
-void look_at_ring(const RecordingBytes& bytes, SlotEvents& events) {
+void find_complete_events(const RecordingBytes& bytes, SlotEvents& events) {
     std::vector<EventRecord> before, now;
     while (events.ring_end < EventSegment::capacity) {
         read_events(bytes, events.ring->offset, events.ring_end, EventSegment::capacity, before);
         const std::size_t read =
             read_events(bytes, events.ring->offset, events.ring_end, EventSegment::capacity, now);
         std::size_t whole = 0;
-        while (whole < std::min(before.size(), read) && goes_on(events.ring_last, now[whole]) &&
+        while (whole < std::min(before.size(), read) && is_event_after(events.ring_last, now[whole]) &&
                now[whole].time == before[whole].time)
             events.ring_last = now[whole++].time;
         events.ring_end += static_cast<std::uint32_t>(whole);
@@ -87,7 +87,7 @@ void look_at_ring(const RecordingBytes& bytes, SlotEvents& events) {
 
 /// Excludes from a ring the events up to `last_appended`, of which segments of the file have copies. If no event came
 /// after the ring was copied, these are all its events. If the copying was interrupted, these are its first events.
-void leave_appended_out(const RecordingBytes& bytes, SlotEvents& events) {
+void exclude_appended_events(const RecordingBytes& bytes, SlotEvents& events) {
     if (events.ring_last <= events.last_appended) events.ring_end = 0;
     std::vector<EventRecord> piece;
     while (events.ring_begin < events.ring_end) {
@@ -99,9 +99,9 @@ void leave_appended_out(const RecordingBytes& bytes, SlotEvents& events) {
     }
 }
 
-std::vector<SegmentPlace> by_slot(std::vector<SegmentPlace> segments) {
+std::vector<IndexedSegment> by_slot(std::vector<IndexedSegment> segments) {
     std::ranges::stable_sort(segments, {},
-                             [](const SegmentPlace& place) { return std::pair(place.slot, place.sequence); });
+                             [](const IndexedSegment& segment) { return std::pair(segment.slot, segment.sequence); });
     return segments;
 }
 
@@ -129,7 +129,7 @@ void RecordingReader::read_segments(const format::Header& header) {
     lost_audits_ = header.lost_audits;
     fingerprint_segments_ = by_slot(std::move(index[SegmentKind::fingerprints]));
     lost_fingerprints_ = header.lost_fingerprints;
-    std::vector<SegmentPlace> rows = std::move(index[SegmentKind::rows]);
+    std::vector<IndexedSegment> rows = std::move(index[SegmentKind::rows]);
     index = index_segments(*bytes_, *problems_);
     decisions_->start(std::move(rows), std::move(index[SegmentKind::strings]), counters_.size());
     read_changes(header);
@@ -155,14 +155,14 @@ void RecordingReader::visit_all_audits(const AuditVisitor& visitor) const {
 
 std::vector<std::uint32_t> RecordingReader::slots_with_fingerprints() const {
     std::vector<std::uint32_t> slots;
-    for (const SegmentPlace& place : fingerprint_segments_)
-        if (slots.empty() || slots.back() != place.slot) slots.push_back(place.slot);
+    for (const IndexedSegment& segment : fingerprint_segments_)
+        if (slots.empty() || slots.back() != segment.slot) slots.push_back(segment.slot);
     return slots;
 }
 
 RecordedFingerprints RecordingReader::fingerprints(std::uint32_t slot) const {
-    const auto begin = std::ranges::lower_bound(fingerprint_segments_, slot, {}, &SegmentPlace::slot);
-    const auto end = std::ranges::upper_bound(fingerprint_segments_, slot, {}, &SegmentPlace::slot);
+    const auto begin = std::ranges::lower_bound(fingerprint_segments_, slot, {}, &IndexedSegment::slot);
+    const auto end = std::ranges::upper_bound(fingerprint_segments_, slot, {}, &IndexedSegment::slot);
     return {*this, {*bytes_, {begin, end}}};
 }
 
@@ -173,24 +173,25 @@ std::optional<RecordedFingerprint> RecordedFingerprints::next() {
                                format::load(*entry)};
 }
 
-void RecordingReader::read_counters(const std::vector<SegmentPlace>& segments) {
+void RecordingReader::read_counters(const std::vector<IndexedSegment>& segments) {
     counters_.reserve(std::min<std::size_t>(segments.size() * CounterSegment::capacity, format::row_limit));
-    std::vector<std::uint32_t> places;  // index in `counters_` plus 1, by row; 0: none yet
-    for (const SegmentPlace& segment : segments) {
+    std::vector<std::uint32_t> counters_by_row;  // index in `counters_` plus 1, by row; 0: none yet
+    for (const IndexedSegment& segment : segments) {
         RecordedSlot& slot = slots_by_number_[segment.slot];
         if (segment.sequence == 0) slot.thread = segment.thread;
         // A slot fills its entries one after the other.
         for (std::uint32_t first = 0; first < CounterSegment::capacity; first += counters_of_a_piece)
-            if (!add_counters(segment, first, places)) break;
+            if (!add_counters(segment, first, counters_by_row)) break;
     }
     std::ranges::sort(counters_, {}, &CounterRecord::row_plus_one);
     total_calls_ += uncounted_calls_;
 }
 
-/// Adds the counters in a segment's entries from `first` on, at most a piece of them, to `counters_`. `places[row]`:
-/// index of the row's counters in `counters_`, plus 1; 0: it has none yet. Returns false if no entry was in use.
-bool RecordingReader::add_counters(const SegmentPlace& segment, std::uint32_t first,
-                                   std::vector<std::uint32_t>& places) {
+/// Adds the counters in a segment's entries from `first` on, at most a piece of them, to `counters_`.
+/// `counters_by_row[row]`: index of the row's counters in `counters_`, plus 1; 0: it has none yet. Returns false if
+/// no entry was in use.
+bool RecordingReader::add_counters(const IndexedSegment& segment, std::uint32_t first,
+                                   std::vector<std::uint32_t>& counters_by_row) {
     CounterRecord piece[counters_of_a_piece];
     const std::size_t count = std::min<std::size_t>(counters_of_a_piece, CounterSegment::capacity - first);
     const std::uint64_t offset = segment.offset + format::offset_of_entry<CounterRecord>(first);
@@ -209,42 +210,44 @@ bool RecordingReader::add_counters(const SegmentPlace& segment, std::uint32_t fi
                                std::to_string(format::row_limit) + "; they are left out");
             continue;
         }
-        if (row >= places.size()) places.resize(std::max<std::size_t>(row + 1, places.size() * 2));
+        if (row >= counters_by_row.size())
+            counters_by_row.resize(std::max<std::size_t>(row + 1, counters_by_row.size() * 2));
         total_calls_ += record.calls;
-        if (places[row] == 0) {
+        if (counters_by_row[row] == 0) {
             counters_.push_back(record);
-            places[row] = static_cast<std::uint32_t>(counters_.size());
+            counters_by_row[row] = static_cast<std::uint32_t>(counters_.size());
         } else {
-            add(counters_[places[row] - 1], record);
+            add(counters_[counters_by_row[row] - 1], record);
         }
     }
     return is_in_use;
 }
 
-void RecordingReader::read_rings(const std::vector<SegmentPlace>& rings) {
-    for (const SegmentPlace& place : rings) {
+void RecordingReader::read_rings(const std::vector<IndexedSegment>& rings) {
+    for (const IndexedSegment& segment : rings) {
         format::SegmentHeader header;
-        bytes_->read_into(place.offset, header);
-        slots_by_number_[place.slot].dropped = header.dropped;
-        SlotEvents& events = events_[place.slot];
+        bytes_->read_into(segment.offset, header);
+        slots_by_number_[segment.slot].dropped = header.dropped;
+        SlotEvents& events = events_[segment.slot];
         if (events.ring) {
-            problems_->add(place.offset, "a second ring of slot " + std::to_string(place.slot) + "; it is left out");
+            problems_->add(segment.offset,
+                           "a second ring of slot " + std::to_string(segment.slot) + "; it is left out");
             continue;
         }
-        events.ring = place;
+        events.ring = segment;
         events.ring->count = header.count;
         events.ring->thread = header.thread;
-        look_at_ring(*bytes_, events);
+        find_complete_events(*bytes_, events);
     }
 }
 
 /// Sorts each slot's segments of events, and excludes from its ring the events that these segments also have.
-void RecordingReader::arrange_events(const std::vector<SegmentPlace>& full_rings) {
-    for (const SegmentPlace& place : full_rings) events_[place.slot].segments.push_back(place);
+void RecordingReader::arrange_events(const std::vector<IndexedSegment>& full_rings) {
+    for (const IndexedSegment& segment : full_rings) events_[segment.slot].segments.push_back(segment);
     for (auto& [number, events] : events_) {
         events.slot = number;
-        keep_rising_segments(events);
-        leave_appended_out(*bytes_, events);
+        drop_misordered_segments(events);
+        exclude_appended_events(*bytes_, events);
         count_missing(events);
     }
     for (auto& [number, slot] : slots_by_number_) {
@@ -254,19 +257,19 @@ void RecordingReader::arrange_events(const std::vector<SegmentPlace>& full_rings
     slots_by_number_.clear();
 }
 
-void RecordingReader::keep_rising_segments(SlotEvents& events) {
-    std::vector<SegmentPlace>& segments = events.segments;
+void RecordingReader::drop_misordered_segments(SlotEvents& events) {
+    std::vector<IndexedSegment>& segments = events.segments;
     std::ranges::sort(segments, {},
-                      [](const SegmentPlace& place) { return std::pair(place.sequence, place.offset); });
+                      [](const IndexedSegment& segment) { return std::pair(segment.sequence, segment.offset); });
     std::uint64_t before_last = 0;
-    const auto does_not_follow = [&](const SegmentPlace& place) {
-        const bool rises = place.first_time > events.last_appended && place.last_time >= place.first_time;
-        if (place.count > EventSegment::capacity || !rises) {
-            problems_->add(place.offset, "events of slot " + std::to_string(events.slot) +
-                                             " that do not follow those before them; the segment is left out");
+    const auto does_not_follow = [&](const IndexedSegment& segment) {
+        const bool rises = segment.first_time > events.last_appended && segment.last_time >= segment.first_time;
+        if (segment.count > EventSegment::capacity || !rises) {
+            problems_->add(segment.offset, "events of slot " + std::to_string(events.slot) +
+                                               " that do not follow those before them; the segment is left out");
             return true;
         }
-        before_last = std::exchange(events.last_appended, place.last_time);
+        before_last = std::exchange(events.last_appended, segment.last_time);
         return false;
     };
     std::erase_if(segments, does_not_follow);
@@ -302,7 +305,7 @@ void RecordingReader::check_completeness(std::uint32_t whole, std::uint32_t in_u
 
 const RecordedObjects& RecordingReader::objects() const {
     if (object_segments_.empty()) return objects_;
-    std::vector<SegmentPlace> unread = std::exchange(object_segments_, {});
+    std::vector<IndexedSegment> unread = std::exchange(object_segments_, {});
     const auto segment = std::make_unique<ObjectSegment>();
     if (unread.size() > format::object_segment_limit) {
         problems_->add(unread[format::object_segment_limit].offset,
@@ -310,12 +313,12 @@ const RecordedObjects& RecordingReader::objects() const {
                            std::to_string(format::object_segment_limit) + "; those from here on are left out");
         unread.resize(format::object_segment_limit);
     }
-    for (const SegmentPlace& place : unread) {
-        bytes_->read_into(place.offset, *segment);
+    for (const IndexedSegment& indexed : unread) {
+        bytes_->read_into(indexed.offset, *segment);
         for (std::uint32_t i = 0; i < ObjectSegment::capacity; ++i) {
             const format::ObjectRecord& record = segment->entries[i];
             if (record.published != 1) continue;
-            const std::uint64_t offset = place.offset + format::offset_of_entry<format::ObjectRecord>(i);
+            const std::uint64_t offset = indexed.offset + format::offset_of_entry<format::ObjectRecord>(i);
             const auto size = std::min<std::size_t>(record.build_id_size, format::build_id_limit);
             objects_.all.push_back({decisions_->text(record.path, offset),
                                     {record.build_id, record.build_id + size},
@@ -329,13 +332,13 @@ const RecordedObjects& RecordingReader::objects() const {
 std::vector<RecordedRule> RecordingReader::rules() const {
     std::vector<RecordedRule> rules;
     const auto segment = std::make_unique<format::RuleSegment>();
-    for (const SegmentPlace& place : rule_segments_) {
-        if (place.sequence >= format::rule_segment_limit) break;
-        bytes_->read_into(place.offset, *segment);
+    for (const IndexedSegment& indexed : rule_segments_) {
+        if (indexed.sequence >= format::rule_segment_limit) break;
+        bytes_->read_into(indexed.offset, *segment);
         for (std::uint32_t i = 0; i < format::RuleSegment::capacity; ++i) {
             const format::RuleRecord& record = segment->entries[i];
             if (record.published != 1 || (record.flags & format::rule_is_withdrawn) != 0) continue;
-            const std::uint64_t offset = place.offset + format::offset_of_entry<format::RuleRecord>(i);
+            const std::uint64_t offset = indexed.offset + format::offset_of_entry<format::RuleRecord>(i);
             rules.push_back({decisions_->text(record.name, offset), decisions_->text(record.file, offset),
                              record.line, (record.flags & format::rule_is_used) != 0});
         }
@@ -348,10 +351,10 @@ void RecordingReader::read_changes(const format::Header& header) {
     const std::uint32_t count = header.change_count;
     const std::uint32_t kept = std::min<std::uint32_t>(count, format::change_limit);
     for (std::uint32_t number = count - kept; number != count; ++number) {
-        const std::size_t place = number % format::change_limit;
-        if (header.changes[place].time != 0)
-            changes_.push_back(make_change(header.changes[place],
-                                           offsetof(format::Header, changes) + place * sizeof(format::ChangeRecord)));
+        const std::size_t index = number % format::change_limit;
+        if (header.changes[index].time != 0)
+            changes_.push_back(make_change(header.changes[index],
+                                           offsetof(format::Header, changes) + index * sizeof(format::ChangeRecord)));
     }
     // A change whose writer is at work, or was killed, counts as lost too.
     lost_changes_ = count - static_cast<std::uint32_t>(changes_.size());
@@ -384,7 +387,7 @@ namespace {
 bool read_files(const format::MarkSegment& segment, RecordedMark& mark) {
     if (segment.size > sizeof segment.files) return false;
     std::string_view left(segment.files, segment.size);
-    const auto take = [&](std::size_t size) {
+    const auto next_bytes = [&](std::size_t size) {
         const std::string_view taken = left.substr(0, size);
         left.remove_prefix(taken.size());
         return taken;
@@ -392,12 +395,12 @@ bool read_files(const format::MarkSegment& segment, RecordedMark& mark) {
     for (std::uint32_t i = 0; i < segment.count; ++i) {
         format::MarkedFile file;
         if (left.size() < sizeof file) return false;
-        std::memcpy(&file, take(sizeof file).data(), sizeof file);
+        std::memcpy(&file, next_bytes(sizeof file).data(), sizeof file);
         if (left.size() < std::size_t{file.path_size} + file.build_id_size) return false;
         RecordedObject object;
-        object.path = take(file.path_size);
+        object.path = next_bytes(file.path_size);
         object.first_seen_ns = mark.noted_ns;
-        const std::string_view id = take(file.build_id_size);
+        const std::string_view id = next_bytes(file.build_id_size);
         object.build_id.assign(id.begin(), id.end());
         object.is_bound_past = (file.flags & format::object_is_bound_past) != 0;
         mark.objects.all.push_back(std::move(object));

@@ -32,7 +32,7 @@ constexpr std::string_view left =
     "is not recorded into any more since a reload; [log] path has to name a .fp32rec file";
 
 /// Returns the reason why `process` does not record into the file behind `descriptor`; empty if it does.
-std::string why_not_of(int descriptor, const ProcessIdentity& process) {
+std::string why_not_recording_into(int descriptor, const ProcessIdentity& process) {
     Header header;
     if (pread(descriptor, &header, sizeof header, 0) != static_cast<ssize_t>(sizeof header) ||
         header.magic != format::magic)
@@ -60,7 +60,8 @@ std::optional<LiveRecording> recording_of(std::int32_t pid, std::string& why) {
             continue;
         }
         const Descriptor descriptor(open(found.file->path().c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
-        why = descriptor.number() < 0 ? "cannot be read by this user" : why_not_of(descriptor.number(), process);
+        why = descriptor.number() < 0 ? "cannot be read by this user"
+                                      : why_not_recording_into(descriptor.number(), process);
         if (why.empty()) return LiveRecording{pid, std::move(found.name), found.file->path(), found.file};
         why.insert(0, mapped.name + " ");
     }
@@ -79,7 +80,7 @@ class SentCommand {
 
     /// Returns true if the answer is there, or cannot come any more.
     bool is_over() {
-        if (!answer_) answer_ = look();
+        if (!answer_) answer_ = read_answer();
         return answer_.has_value();
     }
 
@@ -110,7 +111,8 @@ class SentCommand {
             return errno == EACCES || errno == EPERM
                        ? ": this user may not write to it; commands are for the user whose process it is"
                        : ": cannot be opened any more; look whether the process still runs";
-        if (const std::string why = why_not_of(file_.number(), identify(pid_)); !why.empty()) return " " + why;
+        if (const std::string why = why_not_recording_into(file_.number(), identify(pid_)); !why.empty())
+            return " " + why;
         // Two commands at the same time differ in their senders; the later one stands.
         const format::CommandWord before{read<std::uint64_t>(offsetof(Header, command))};
         std::uint32_t sequence = (before.sequence() + 1) & 0xffffff;
@@ -123,7 +125,7 @@ class SentCommand {
         return ": cannot be written, or was truncated";
     }
 
-    std::optional<CommandAnswer> look() const {
+    std::optional<CommandAnswer> read_answer() const {
         // The process stores `answered` last, so the fields read after it belong to that answer.
         if (read<std::uint64_t>(offsetof(Header, answered)) == sent_) {
             const auto text = read<std::array<char, format::answer_limit>>(offsetof(Header, answer_text));

@@ -17,7 +17,7 @@ constexpr std::size_t cached_texts = 64;
 
 }  // namespace
 
-void RecordingDecisions::start(std::vector<SegmentPlace> rows, std::vector<SegmentPlace> strings,
+void RecordingDecisions::start(std::vector<IndexedSegment> rows, std::vector<IndexedSegment> strings,
                                std::size_t rows_in_use) {
     rows_ = std::move(rows);
     strings_ = std::move(strings);
@@ -26,7 +26,7 @@ void RecordingDecisions::start(std::vector<SegmentPlace> rows, std::vector<Segme
     cache_size_ = std::bit_ceil(std::clamp<std::size_t>(rows_in_use, 4, most_cached_rows));
 }
 
-void RecordingDecisions::rest() {
+void RecordingDecisions::release_memory() {
     row_window_.forget();
     text_window_.forget();
     texts_ = {};
@@ -36,7 +36,7 @@ void RecordingDecisions::rest() {
 /// row_window_, reads its bytes again from the file, since it may have been published after row_window_ was read.
 std::optional<RecordingDecisions::Published> RecordingDecisions::find(std::uint32_t id, bool is_new) {
     if (id >= format::row_limit) return std::nullopt;
-    const SegmentPlace* segment = find_sequence(rows_, static_cast<std::uint32_t>(id / RowSegment::capacity));
+    const IndexedSegment* segment = find_sequence(rows_, static_cast<std::uint32_t>(id / RowSegment::capacity));
     if (segment == nullptr) return std::nullopt;
     const std::uint64_t offset =
         segment->offset + sizeof(format::SegmentHeader) + id % RowSegment::capacity * sizeof(RowRecord);
@@ -57,7 +57,7 @@ const RecordedRow* RecordingDecisions::row(std::uint32_t id) {
     if (cached.is_used && cached.row.id == id) return &cached.row;
     const auto published = find(id);
     if (!published) return nullptr;
-    put_into_words(id, *published, cached);
+    read_texts(id, *published, cached);
     return &cached.row;
 }
 
@@ -71,18 +71,18 @@ std::optional<policy::Applied> RecordingDecisions::format_of(std::uint32_t id) {
 void RecordingDecisions::visit(const std::function<bool(const RecordedRow&)>& visitor) {
     CachedRow words;
     row_window_.forget();
-    for (const SegmentPlace& segment : rows_) {
+    for (const IndexedSegment& segment : rows_) {
         const std::uint64_t first = std::uint64_t{segment.sequence} * RowSegment::capacity;
         for (std::uint64_t id = first; id < first + RowSegment::capacity && id < format::row_limit; ++id) {
             const auto published = find(static_cast<std::uint32_t>(id), false);
             if (!published) continue;
-            put_into_words(static_cast<std::uint32_t>(id), *published, words);
+            read_texts(static_cast<std::uint32_t>(id), *published, words);
             if (!visitor(words.row)) return;
         }
     }
 }
 
-void RecordingDecisions::put_into_words(std::uint32_t id, const Published& published, CachedRow& words) {
+void RecordingDecisions::read_texts(std::uint32_t id, const Published& published, CachedRow& words) {
     const format::RowContent& content = published.content;
     RecordedRow& row = words.row;
     row.id = id;
@@ -90,16 +90,16 @@ void RecordingDecisions::put_into_words(std::uint32_t id, const Published& publi
     row.is_overflow = (content.flags & format::row_is_overflow) != 0;
     row.stack = published.stack;
     row.stack_is_cut = (content.flags & format::row_stack_is_cut) != 0;
-    std::size_t place = 0;
+    std::size_t index = 0;
     row.decision = format::to_decision(content, [&](format::StringId text) {
-        return std::string_view(words.texts[place++] = known_text(text, published.offset));
+        return std::string_view(words.texts[index++] = cached_text(text, published.offset));
     });
-    if (name_place_ && row.stack != 0) name_place_(row);
+    if (name_location_ && row.stack != 0) name_location_(row);
     words.is_used = true;
 }
 
 /// Returns a text from the cache, so that a text which many rows name is read once.
-const std::string& RecordingDecisions::known_text(format::StringId id, std::uint64_t referred_from) {
+const std::string& RecordingDecisions::cached_text(format::StringId id, std::uint64_t referred_from) {
     static const std::string none;
     if (id == 0) return none;
     if (texts_.empty()) texts_.resize(cached_texts);
@@ -124,13 +124,13 @@ std::optional<RecordedFrame> RecordingDecisions::frame(format::StringId id) {
         problems_.add(referred_from, "a frame of a call path comes before its caller; the path ends there");
         return std::nullopt;
     }
-    return RecordedFrame{record.parent, known_text(record.file, referred_from),
-                         known_text(record.function, referred_from), record.line, record.offset};
+    return RecordedFrame{record.parent, cached_text(record.file, referred_from),
+                         cached_text(record.function, referred_from), record.line, record.offset};
 }
 
 /// Finds a segment of texts; nullptr: there is none. The first miss indexes the file again: a segment may be new.
-const SegmentPlace* RecordingDecisions::find_text_segment(std::uint32_t sequence) {
-    const SegmentPlace* known = find_sequence(strings_, sequence);
+const IndexedSegment* RecordingDecisions::find_text_segment(std::uint32_t sequence) {
+    const IndexedSegment* known = find_sequence(strings_, sequence);
     if (known != nullptr || std::exchange(has_looked_again_, true)) return known;
     ProblemList ignored;
     strings_ = index_segments(bytes_, ignored)[format::SegmentKind::strings];
@@ -142,7 +142,7 @@ std::string RecordingDecisions::text(format::StringId id, std::uint64_t referred
     if (id == 0) return {};
     const std::uint32_t sequence = format::sequence_of(id);
     const std::size_t offset = format::offset_of(id);
-    const SegmentPlace* segment = find_text_segment(sequence);
+    const IndexedSegment* segment = find_text_segment(sequence);
     std::uint32_t size_plus_one = 0;
     const std::size_t begin = offset + sizeof size_plus_one;
     if (segment != nullptr && offset >= sizeof(format::SegmentHeader)) {

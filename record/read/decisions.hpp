@@ -31,7 +31,7 @@ struct RecordedRow {
 struct RecordedFrame {
     format::StringId parent = 0;  ///< the calling frame; 0: this is the outermost
     std::string file;             ///< path of the source file, or of the loaded program or library
-    std::string function;         ///< Python: name of the function; empty: a place in a program or library
+    std::string function;         ///< Python: name of the function; empty: a location in a program or library
     std::uint32_t line = 0;       ///< line in the source file, from 1; 0: unknown
     std::uint32_t offset = 0;     ///< return address in a program or library, in bytes from its load address
 };
@@ -43,7 +43,7 @@ class RecordingDecisions {
         : bytes_(bytes), problems_(problems), row_window_(bytes), text_window_(bytes) {}
 
     /// Sets the segments of rows and texts. `rows_in_use`: number of rows with calls, for the size of the cache.
-    void start(std::vector<SegmentPlace> rows, std::vector<SegmentPlace> strings, std::size_t rows_in_use);
+    void start(std::vector<IndexedSegment> rows, std::vector<IndexedSegment> strings, std::size_t rows_in_use);
 
     /// Returns a row; nullptr: it is missing. Valid until the next call of row().
     const RecordedRow* row(std::uint32_t id);
@@ -60,13 +60,13 @@ class RecordingDecisions {
 
     /// Calls `name` with each row that is read from now on, so that it can set members which need the call path,
     /// such as `where`. The texts that it sets must live as long as this object.
-    void name_places(std::function<void(RecordedRow&)> name) { name_place_ = std::move(name); }
+    void name_locations_by(std::function<void(RecordedRow&)> name) { name_location_ = std::move(name); }
 
-    /// Returns the function that name_places() was given, which is not called any more.
-    std::function<void(RecordedRow&)> take_namer() { return std::move(name_place_); }
+    /// Returns the function that name_locations_by() was given, which is not called any more.
+    std::function<void(RecordedRow&)> release_namer() { return std::move(name_location_); }
 
     /// Frees cached texts and bytes of the file, which are read again when they are needed.
-    void rest();
+    void release_memory();
 
   private:
     struct Published {
@@ -86,14 +86,14 @@ class RecordingDecisions {
     };
 
     std::optional<Published> find(std::uint32_t id, bool is_new = true);
-    const SegmentPlace* find_text_segment(std::uint32_t sequence);
-    void put_into_words(std::uint32_t id, const Published& published, CachedRow& words);
-    const std::string& known_text(format::StringId id, std::uint64_t referred_from);
+    const IndexedSegment* find_text_segment(std::uint32_t sequence);
+    void read_texts(std::uint32_t id, const Published& published, CachedRow& words);
+    const std::string& cached_text(format::StringId id, std::uint64_t referred_from);
 
     const RecordingBytes& bytes_;
     ProblemList& problems_;
-    std::function<void(RecordedRow&)> name_place_;
-    std::vector<SegmentPlace> rows_, strings_;  // by sequence
+    std::function<void(RecordedRow&)> name_location_;
+    std::vector<IndexedSegment> rows_, strings_;  // by sequence
     bool has_looked_again_ = false;
     RecordingWindow row_window_, text_window_;
     std::size_t cache_size_ = 1;

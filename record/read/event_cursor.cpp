@@ -18,7 +18,7 @@ constexpr std::size_t events_of_a_piece = 256;
 
 std::uint64_t SlotEvents::count() const {
     std::uint64_t sum = ring_end - ring_begin;
-    for (const SegmentPlace& place : segments) sum += place.count;
+    for (const IndexedSegment& segment : segments) sum += segment.count;
     return sum;
 }
 
@@ -44,7 +44,7 @@ std::optional<EventCursor::Event> EventCursor::next() {
         const EventRecord record = loaded_[position_++];
         if (format::row_of(record) == format::thread_change)
             thread_ = static_cast<std::int32_t>(format::duration_of(record));
-        if (!goes_on(last_time_, record)) continue;  // the caller has had this event
+        if (!is_event_after(last_time_, record)) continue;  // the caller has had this event
         last_time_ = record.time;
         if (format::row_of(record) != format::thread_change) return Event{record, thread_};
     }
@@ -56,13 +56,13 @@ bool EventCursor::load() {
     loaded_.clear();
     while (piece_begin_ == piece_end_)
         if (!begin_segment() && !begin_ring()) return false;
-    read_events(bytes_, place_.offset, piece_begin_, piece_end_, loaded_);
+    read_events(bytes_, segment_.offset, piece_begin_, piece_end_, loaded_);
     // Read after the entries: a writer that replaces them writes the header first.
     format::SegmentHeader header;
-    bytes_.read_into(place_.offset, header);
-    const bool is_ring = place_.kind == SegmentKind::ring;
-    if (place_.is_of(header) && (!is_ring || header.count == place_.count)) {
-        keep_rising();
+    bytes_.read_into(segment_.offset, header);
+    const bool is_ring = segment_.kind == SegmentKind::ring;
+    if (segment_.matches(header) && (!is_ring || header.count == segment_.count)) {
+        drop_misordered_events();
         return true;
     }
     loaded_.clear();
@@ -70,14 +70,14 @@ bool EventCursor::load() {
     if (is_ring)
         find_moved_ring();
     else
-        problems_.add(place_.offset, "these events were overwritten while they were read; they are left out");
+        problems_.add(segment_.offset, "these events were overwritten while they were read; they are left out");
     return true;
 }
 
 /// Drops the loaded events from the first one whose time does not rise: it is left from an earlier use of its entry.
-void EventCursor::keep_rising() {
+void EventCursor::drop_misordered_events() {
     std::size_t kept = 0;
-    while (kept < loaded_.size() && goes_on(last_in_segment_, loaded_[kept]) && loaded_[kept].time <= latest_)
+    while (kept < loaded_.size() && is_event_after(last_in_segment_, loaded_[kept]) && loaded_[kept].time <= latest_)
         last_in_segment_ = loaded_[kept++].time;
     const bool is_whole = kept > 0 && kept == loaded_.size();
     loaded_.resize(kept);
@@ -85,18 +85,18 @@ void EventCursor::keep_rising() {
     if (is_whole) return;
     const std::size_t left_out = piece_end_ - std::exchange(piece_begin_, piece_end_);
     // The ring still has the events that the newest segment lacks.
-    if (place_.kind != SegmentKind::events || next_segment_ >= events_.segments.size()) return;
-    problems_.add(place_.offset + sizeof(format::SegmentHeader) + (piece_end_ - left_out) * sizeof(EventRecord),
-                  "the times of the events of slot " + std::to_string(place_.slot) +
+    if (segment_.kind != SegmentKind::events || next_segment_ >= events_.segments.size()) return;
+    problems_.add(segment_.offset + sizeof(format::SegmentHeader) + (piece_end_ - left_out) * sizeof(EventRecord),
+                  "the times of the events of slot " + std::to_string(segment_.slot) +
                       " do not rise here; the rest of the segment, " + std::to_string(left_out) +
                       (left_out == 1 ? " event" : " events") + ", is left out");
 }
 
 bool EventCursor::begin_segment() {
     while (next_segment_ < events_.segments.size()) {
-        const SegmentPlace& place = events_.segments[next_segment_++];
-        if (place.last_time <= last_time_) continue;
-        begin(place, 0, place.count);
+        const IndexedSegment& segment = events_.segments[next_segment_++];
+        if (segment.last_time <= last_time_) continue;
+        begin(segment, 0, segment.count);
         return true;
     }
     return false;
@@ -110,12 +110,12 @@ bool EventCursor::begin_ring() {
     return true;
 }
 
-void EventCursor::begin(const SegmentPlace& place, std::size_t first, std::size_t end) {
-    place_ = place;
+void EventCursor::begin(const IndexedSegment& segment, std::size_t first, std::size_t end) {
+    segment_ = segment;
     piece_begin_ = first;
     piece_end_ = std::min(end, EventSegment::capacity);
     last_in_segment_ = 0;
-    thread_ = place.thread;
+    thread_ = segment.thread;
 }
 
 /// Goes on in the ring's copy, after the process overwrote the ring while this cursor read it. The copy is a segment:
@@ -123,10 +123,11 @@ void EventCursor::begin(const SegmentPlace& place, std::size_t first, std::size_
 void EventCursor::find_moved_ring() {
     ProblemList ignored;
     SegmentIndex index = index_segments(bytes_, ignored);
-    for (const SegmentPlace& place : index[SegmentKind::events])
-        if (place.slot == place_.slot && place.sequence == place_.count) return begin(place, 0, place.count);
-    problems_.add(place_.offset, "the newest events of slot " + std::to_string(place_.slot) +
-                                     " were overwritten while they were read; they are left out");
+    for (const IndexedSegment& segment : index[SegmentKind::events])
+        if (segment.slot == segment_.slot && segment.sequence == segment_.count)
+            return begin(segment, 0, segment.count);
+    problems_.add(segment_.offset, "the newest events of slot " + std::to_string(segment_.slot) +
+                                       " were overwritten while they were read; they are left out");
 }
 
 }  // namespace fp32shim::record

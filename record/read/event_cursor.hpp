@@ -13,18 +13,20 @@ namespace fp32shim::record {
 /// Locations of a slot's events: the segments with copies of full rings, by rising sequence, then the ring in use.
 struct SlotEvents {
     std::uint32_t slot = 0;
-    std::vector<SegmentPlace> segments;
-    std::optional<SegmentPlace> ring;  ///< the ring in use; its `count`: how often it was full before
-    std::uint32_t ring_begin = 0;      ///< index of the first entry of the ring that has no copy in `segments`
-    std::uint32_t ring_end = 0;        ///< index after the last whole entry of the ring
-    std::uint64_t ring_last = 0;       ///< time of the last whole entry of the ring
-    std::uint64_t last_appended = 0;   ///< time of the last event in `segments`
+    std::vector<IndexedSegment> segments;
+    std::optional<IndexedSegment> ring;  ///< the ring in use; its `count`: how often it was full before
+    std::uint32_t ring_begin = 0;        ///< index of the first entry of the ring that has no copy in `segments`
+    std::uint32_t ring_end = 0;          ///< index after the last whole entry of the ring
+    std::uint64_t ring_last = 0;         ///< time of the last whole entry of the ring
+    std::uint64_t last_appended = 0;     ///< time of the last event in `segments`
 
     std::uint64_t count() const;
 };
 
 /// Returns true if `event` is newer than the one before it, and not left from an earlier round of the ring.
-inline bool goes_on(std::uint64_t time_before, const format::EventRecord& event) { return event.time > time_before; }
+inline bool is_event_after(std::uint64_t time_before, const format::EventRecord& event) {
+    return event.time > time_before;
+}
 
 /// Reads entries `begin` to `end`, at most 256, of the segment at offset `segment`. Returns how many it has read.
 std::size_t read_events(const RecordingBytes& bytes, std::uint64_t segment, std::size_t begin, std::size_t end,
@@ -49,9 +51,9 @@ class EventCursor {
     bool load();
     bool begin_segment();
     bool begin_ring();
-    void begin(const SegmentPlace& place, std::size_t first, std::size_t end);
+    void begin(const IndexedSegment& segment, std::size_t first, std::size_t end);
     void find_moved_ring();
-    void keep_rising();
+    void drop_misordered_events();
 
     const RecordingBytes& bytes_;
     const SlotEvents& events_;
@@ -61,7 +63,7 @@ class EventCursor {
     bool has_begun_ring_ = false;
 
     // Segment that is being read, from `piece_begin_` on.
-    SegmentPlace place_;
+    IndexedSegment segment_;
     std::size_t piece_begin_ = 0, piece_end_ = 0;  ///< entries of the segment still to be read
     std::uint64_t last_in_segment_ = 0;
     std::uint64_t latest_ = UINT64_MAX;  ///< time of the newest event to be given; later ones are left out

@@ -51,19 +51,19 @@ bool is_same_file(const MappedRecording& a, const MappedRecording& b) {
 }
 
 /// Maps a regular file for a moment, and returns what /proc/self/maps says of it.
-std::optional<MappedRecording> as_mapped_here(const HeldFile& file) {
+std::optional<MappedRecording> mapping_of(const HeldFile& file) {
     const Descriptor readable(open(file.path().c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
     if (readable.number() < 0) return std::nullopt;
     const auto size = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
-    void* place = mmap(nullptr, size, PROT_READ, MAP_SHARED, readable.number(), 0);
-    if (place == MAP_FAILED) return std::nullopt;
+    void* mapping = mmap(nullptr, size, PROT_READ, MAP_SHARED, readable.number(), 0);
+    if (mapping == MAP_FAILED) return std::nullopt;
     std::optional<MappedRecording> found;
     std::ifstream maps("/proc/self/maps");
     for (std::string text; !found && std::getline(maps, text);) {
         const auto line = parse_maps_line(text);
-        if (line && line->begin == reinterpret_cast<unsigned long>(place)) found = line->file;
+        if (line && line->begin == reinterpret_cast<unsigned long>(mapping)) found = line->file;
     }
-    munmap(place, size);
+    munmap(mapping, size);
     return found;
 }
 
@@ -74,12 +74,12 @@ bool is_mapped_file(const HeldFile& file, const MappedRecording& mapped) {
     if (file.number() < 0 || fstat(file.number(), &status) != 0 || !S_ISREG(status.st_mode)) return false;
     if (major(status.st_dev) == mapped.major && minor(status.st_dev) == mapped.minor)
         return status.st_ino == mapped.inode;
-    const auto here = as_mapped_here(file);
+    const auto here = mapping_of(file);
     return here && is_same_file(*here, mapped);
 }
 
 /// Opens the file at `path` with O_PATH; nullptr: it is not the mapped one.
-std::shared_ptr<const HeldFile> hold_if_mapped(const std::string& path, int flags, const MappedRecording& mapped) {
+std::shared_ptr<const HeldFile> open_if_mapped(const std::string& path, int flags, const MappedRecording& mapped) {
     auto file = std::make_shared<const HeldFile>(open(path.c_str(), O_PATH | O_CLOEXEC | flags));
     return is_mapped_file(*file, mapped) ? file : nullptr;
 }
@@ -107,7 +107,7 @@ FoundFile find_among_descriptors(const std::string& process_folder, const Mapped
         const std::string_view name(target, static_cast<std::size_t>(size));
         if (!is_recording_name(name)) continue;
         // The link is the kernel's own, and leads to the open file itself.
-        if (auto file = hold_if_mapped(path, 0, mapped)) return {std::move(file), std::string(name)};
+        if (auto file = open_if_mapped(path, 0, mapped)) return {std::move(file), std::string(name)};
     }
     return {nullptr, mapped.name};
 }
@@ -132,7 +132,7 @@ FoundFile find_mapped_file(std::int32_t pid, const MappedRecording& mapped) {
     const std::string root = folder + "/root";
     // The kernel writes a line feed as \012, and a name that has a backslash and these digits as it is.
     for (const std::string& name : {with_line_feeds(mapped.name), mapped.name})
-        if (auto file = hold_if_mapped(root + name, O_NOFOLLOW, mapped)) return {std::move(file), name};
+        if (auto file = open_if_mapped(root + name, O_NOFOLLOW, mapped)) return {std::move(file), name};
     return find_among_descriptors(folder, mapped);
 }
 

@@ -125,15 +125,15 @@ RecordingReader::Opened RecordingReader::open_descriptor(int descriptor, const s
 bool RecordingReader::refresh() {
     RecordingReader fresh(bytes_);
     if (!fresh.read().empty()) return false;
-    fresh.decisions_->name_places(decisions_->take_namer());
+    fresh.decisions_->name_locations_by(decisions_->release_namer());
     *this = std::move(fresh);
     return true;
 }
 
-void RecordingReader::rest() {
+void RecordingReader::release_memory() {
     if (!bytes_->is_open()) return;
-    decisions_->rest();
-    bytes_->rest();
+    decisions_->release_memory();
+    bytes_->release_memory();
 }
 
 std::string RecordingReader::read() {
@@ -166,11 +166,11 @@ std::string RecordingReader::text(const format::Header& header, Text which, std:
     const format::TextRange& range = header.texts[static_cast<std::size_t>(which)];
     const std::uint64_t end = std::uint64_t{range.offset} + range.size;
     if (end <= header_bytes) return {reinterpret_cast<const char*>(&header) + range.offset, range.size};
-    const std::uint64_t place =
+    const std::uint64_t offset =
         offsetof(format::Header, texts) + sizeof(format::TextRange) * static_cast<std::size_t>(which);
-    problems_->add(place, "a text of the header is said to stand at " + std::to_string(range.offset) + " to " +
-                              std::to_string(end) + ", beyond the header's " + std::to_string(header_bytes) +
-                              " bytes; it is left out");
+    problems_->add(offset, "a text of the header is said to stand at " + std::to_string(range.offset) + " to " +
+                               std::to_string(end) + ", beyond the header's " + std::to_string(header_bytes) +
+                               " bytes; it is left out");
     return {};
 }
 
@@ -310,7 +310,7 @@ RecordedEvent RecordingReader::to_event(const EventCursor::Event& recorded, std:
 
 const CounterRecord* RecordingReader::counters_of(std::uint32_t row) const {
     if (counters_.empty() || row + 1 < counters_.front().row_plus_one) return nullptr;
-    // Most recordings have calls under every row, so the place is known.
+    // Most recordings have calls under every row, so the index is known.
     const std::size_t guess = row + 1 - counters_.front().row_plus_one;
     if (guess < counters_.size() && counters_[guess].row_plus_one == row + 1) return &counters_[guess];
     const auto found = std::ranges::lower_bound(counters_, row + 1, {}, &CounterRecord::row_plus_one);

@@ -59,7 +59,7 @@ struct RecordingFacts {
     std::uint64_t went_on_ticks = 0;  ///< `opened_ticks` of the recording that followed this one at a reload; 0: none
 
     /// Returns true if the process, at a reload, went on from this recording to `next`.
-    bool goes_on_in(const RecordingFacts& next) const {
+    bool continues_in(const RecordingFacts& next) const {
         return went_on_ticks != 0 && went_on_ticks == next.opened_ticks && identity.start != 0 &&
                identity == next.identity;
     }
@@ -232,14 +232,14 @@ class RecordingReader {
     /// problem. Of a corrupt or truncated file it reads all that is whole. Skips holes of the file.
     static Opened open(const std::string& path);
     /// Opens a recording by a descriptor that can be read from; takes over the descriptor, even on failure. `path`:
-    /// opens the file again after rest(); empty: rest() leaves it open.
+    /// opens the file again after release_memory(); empty: release_memory() leaves it open.
     static Opened open_descriptor(int descriptor, const std::string& path = {});
 
     /// Reads the file again, for live views. Views and references given before become invalid. Returns false, and
     /// changes nothing, if the file cannot be read any more.
     bool refresh();
     /// Frees caches, and closes the file until it is next read; a file that was opened without a path stays open.
-    void rest();
+    void release_memory();
 
     const RecordingFacts& facts() const { return facts_; }
     /// Returns the state of the recorded process, asking the kernel each time.
@@ -254,7 +254,7 @@ class RecordingReader {
     std::optional<RecordedFrame> frame(format::StringId id) const { return decisions_->frame(id); }
     /// Has `name` add to rows what their call paths tell. Its texts must outlive the reader. To be called before rows
     /// are read.
-    void name_places(std::function<void(RecordedRow&)> name) { decisions_->name_places(std::move(name)); }
+    void name_locations_by(std::function<void(RecordedRow&)> name) { decisions_->name_locations_by(std::move(name)); }
     /// Returns the format that a row's calls ran at, without reading texts; nullopt: missing row or overflow row.
     std::optional<policy::Applied> format_of_row(std::uint32_t id) const { return decisions_->format_of(id); }
     /// Visits published rows by rising id, until `visitor` returns false. Ids may be missing, two rows may be equal,
@@ -267,19 +267,19 @@ class RecordingReader {
     /// View of the counters of all rows with calls; an entry is computed when it is read.
     struct CountersView {
         struct Iterator {
-            RowCounters operator*() const { return (*view)[place]; }
+            RowCounters operator*() const { return (*view)[index]; }
             Iterator& operator++() {
-                ++place;
+                ++index;
                 return *this;
             }
             bool operator==(const Iterator&) const = default;
 
             const CountersView* view;
-            std::size_t place;
+            std::size_t index;
         };
         std::size_t size() const { return reader.counters_.size(); }
         bool empty() const { return size() == 0; }
-        RowCounters operator[](std::size_t place) const { return reader.to_counters(reader.counters_[place]); }
+        RowCounters operator[](std::size_t index) const { return reader.to_counters(reader.counters_[index]); }
         Iterator begin() const { return {this, 0}; }
         Iterator end() const { return {this, size()}; }
 
@@ -362,12 +362,13 @@ class RecordingReader {
     std::string variable_name(const format::Header& header, format::Text which, std::size_t header_bytes);
     void measure_ticks(const format::Header& header);
     void read_segments(const format::Header& header);
-    void read_counters(const std::vector<SegmentPlace>& segments);
-    bool add_counters(const SegmentPlace& segment, std::uint32_t first, std::vector<std::uint32_t>& places);
-    void read_rings(const std::vector<SegmentPlace>& rings);
+    void read_counters(const std::vector<IndexedSegment>& segments);
+    bool add_counters(const IndexedSegment& segment, std::uint32_t first,
+                      std::vector<std::uint32_t>& counters_by_row);
+    void read_rings(const std::vector<IndexedSegment>& rings);
     void check_completeness(std::uint32_t whole, std::uint32_t in_use);
-    void arrange_events(const std::vector<SegmentPlace>& full_rings);
-    void keep_rising_segments(SlotEvents& events);
+    void arrange_events(const std::vector<IndexedSegment>& full_rings);
+    void drop_misordered_segments(SlotEvents& events);
     void count_missing(const SlotEvents& events);
     void read_changes(const format::Header& header);
     RecordedChange make_change(const format::ChangeRecord& record, std::uint64_t offset);
@@ -393,10 +394,10 @@ class RecordingReader {
     std::vector<RecordedChange> changes_;
     std::vector<RecordedChild> children_;
     std::vector<RecordedMark> marks_;
-    std::vector<SegmentPlace> audit_segments_;        // by slot, then sequence
-    std::vector<SegmentPlace> fingerprint_segments_;  // likewise
-    std::vector<SegmentPlace> rule_segments_;
-    mutable std::vector<SegmentPlace> object_segments_;  // those that objects() has not yet read
+    std::vector<IndexedSegment> audit_segments_;        // by slot, then sequence
+    std::vector<IndexedSegment> fingerprint_segments_;  // likewise
+    std::vector<IndexedSegment> rule_segments_;
+    mutable std::vector<IndexedSegment> object_segments_;  // those that objects() has not yet read
     mutable RecordedObjects objects_;
     std::uint64_t total_calls_ = 0, uncounted_calls_ = 0, uncounted_events_ = 0, lost_audits_ = 0;
     std::uint64_t lost_fingerprints_ = 0;

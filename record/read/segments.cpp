@@ -28,7 +28,7 @@ RecordingBytes::~RecordingBytes() {
     if (descriptor_ >= 0) close(descriptor_);
 }
 
-void RecordingBytes::rest() {
+void RecordingBytes::release_memory() {
     if (path_.empty() || descriptor_ < 0) return;
     close(descriptor_);
     descriptor_ = -1;
@@ -125,35 +125,35 @@ SegmentIndex index_segments(const RecordingBytes& bytes, ProblemList& problems) 
         if (!bytes.read_into(offset, header)) break;
         if (header.kind == 0) continue;
         if (offset + segment_size <= file_size) ++index.whole_count;
-        const SegmentPlace place{
+        const IndexedSegment segment{
             offset,      header.first_time, header.last_time, static_cast<SegmentKind>(header.kind),
             header.slot, header.sequence,   header.count,     header.thread};
-        if (has_slot(place.kind) && place.slot >= format::segment_limit) {
-            problems.add(offset, "a segment of slot " + std::to_string(place.slot) + ", but slots are below " +
+        if (has_slot(segment.kind) && segment.slot >= format::segment_limit) {
+            problems.add(offset, "a segment of slot " + std::to_string(segment.slot) + ", but slots are below " +
                                      std::to_string(format::segment_limit) + "; it is left out");
         } else if (header.kind >= format::segment_kind_count) {
             problems.add(offset, "a segment of unknown kind " + std::to_string(header.kind) + "; it is left out");
         } else {
-            index[place.kind].push_back(place);
+            index[segment.kind].push_back(segment);
         }
     }
     return index;
 }
 
-void sort_by_sequence(std::vector<SegmentPlace>& places, const char* what, ProblemList& problems) {
-    std::ranges::stable_sort(places, {}, &SegmentPlace::sequence);
-    const auto is_second = [&](const SegmentPlace& a, const SegmentPlace& b) {
+void sort_by_sequence(std::vector<IndexedSegment>& segments, const char* what, ProblemList& problems) {
+    std::ranges::stable_sort(segments, {}, &IndexedSegment::sequence);
+    const auto is_second = [&](const IndexedSegment& a, const IndexedSegment& b) {
         if (a.sequence != b.sequence) return false;
         problems.add(b.offset, std::string("a second segment of ") + what + " with the number " +
                                    std::to_string(b.sequence) + "; it is left out");
         return true;
     };
-    places.erase(std::unique(places.begin(), places.end(), is_second), places.end());
+    segments.erase(std::unique(segments.begin(), segments.end(), is_second), segments.end());
 }
 
-const SegmentPlace* find_sequence(const std::vector<SegmentPlace>& places, std::uint32_t sequence) {
-    const auto place = std::ranges::lower_bound(places, sequence, {}, &SegmentPlace::sequence);
-    return place != places.end() && place->sequence == sequence ? &*place : nullptr;
+const IndexedSegment* find_sequence(const std::vector<IndexedSegment>& segments, std::uint32_t sequence) {
+    const auto found = std::ranges::lower_bound(segments, sequence, {}, &IndexedSegment::sequence);
+    return found != segments.end() && found->sequence == sequence ? &*found : nullptr;
 }
 
 }  // namespace fp32shim::record

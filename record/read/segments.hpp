@@ -21,7 +21,8 @@ struct Problem {
 /// Reads bytes of a file by pread: fewer than asked for if the file has shrunk. For one thread.
 class RecordingBytes {
   public:
-    /// Takes over the descriptor. `path`: opens the file again after rest(); empty: rest() leaves it open.
+    /// Takes over the descriptor. `path`: opens the file again after release_memory(); empty: release_memory() leaves
+    /// it open.
     RecordingBytes(int descriptor, std::string path);
     ~RecordingBytes();
     RecordingBytes(const RecordingBytes&) = delete;
@@ -43,7 +44,7 @@ class RecordingBytes {
     std::uint64_t next_data(std::uint64_t offset) const;
 
     /// Closes the file until the next read, which opens it again.
-    void rest();
+    void release_memory();
     bool is_open() const { return descriptor_ >= 0; }
     /// Returns true if the file could not be opened again, being deleted or replaced.
     bool is_lost() const { return is_lost_; }
@@ -90,7 +91,7 @@ class ProblemList {
 };
 
 /// Offset of a segment, and the parts of its header that readers need.
-struct SegmentPlace {
+struct IndexedSegment {
     std::uint64_t offset = 0;
     std::uint64_t first_time = 0, last_time = 0;
     format::SegmentKind kind = format::SegmentKind::unused;
@@ -98,17 +99,17 @@ struct SegmentPlace {
     std::int32_t thread = 0;
 
     /// Returns true if `header`, read again at `offset`, is still this segment's: newer events may have replaced it.
-    bool is_of(const format::SegmentHeader& header) const {
+    bool matches(const format::SegmentHeader& header) const {
         return header.kind == static_cast<std::uint32_t>(kind) && header.slot == slot && header.sequence == sequence;
     }
 };
 
 /// Segments of each kind, in the order of the file.
 struct SegmentIndex {
-    std::array<std::vector<SegmentPlace>, format::segment_kind_count> by_kind;
+    std::array<std::vector<IndexedSegment>, format::segment_kind_count> by_kind;
     std::uint32_t whole_count = 0;  ///< number of segments that lie wholly within the file
 
-    std::vector<SegmentPlace>& operator[](format::SegmentKind kind) {
+    std::vector<IndexedSegment>& operator[](format::SegmentKind kind) {
         return by_kind[static_cast<std::size_t>(kind)];
     }
 };
@@ -118,8 +119,8 @@ struct SegmentIndex {
 SegmentIndex index_segments(const RecordingBytes& bytes, ProblemList& problems);
 
 /// Sorts by rising sequence. Of equal sequences, keeps the first, and reports the others as problems, named `what`.
-void sort_by_sequence(std::vector<SegmentPlace>& places, const char* what, ProblemList& problems);
-/// Returns the segment with the number `sequence`; nullptr: there is none. Precondition: `places` are sorted.
-const SegmentPlace* find_sequence(const std::vector<SegmentPlace>& places, std::uint32_t sequence);
+void sort_by_sequence(std::vector<IndexedSegment>& segments, const char* what, ProblemList& problems);
+/// Returns the segment with the number `sequence`; nullptr: there is none. Precondition: `segments` are sorted.
+const IndexedSegment* find_sequence(const std::vector<IndexedSegment>& segments, std::uint32_t sequence);
 
 }  // namespace fp32shim::record

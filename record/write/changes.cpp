@@ -37,31 +37,31 @@ ChangeRecord make_floor_change(policy::Floor floor, ChangeOrigin origin) {
 }
 
 /// Appends a change to the header's list, with the present time. Precondition: no other thread appends.
-void put_change(format::Header& header, const ChangeRecord& change) {
+void append_change(format::Header& header, const ChangeRecord& change) {
     const std::atomic_ref count(header.change_count);
     const std::uint32_t number = count.load(std::memory_order_relaxed);
-    ChangeRecord& place = header.changes[number % format::change_limit];
-    std::atomic_ref(place.time).exchange(0, std::memory_order_acq_rel);
-    place = change;
-    std::atomic_ref(place.time).store(ticks(), std::memory_order_release);
+    ChangeRecord& entry = header.changes[number % format::change_limit];
+    std::atomic_ref(entry.time).exchange(0, std::memory_order_acq_rel);
+    entry = change;
+    std::atomic_ref(entry.time).store(ticks(), std::memory_order_release);
     count.store(number + 1, std::memory_order_release);
 }
 
 /// Appends a requested precision and floor as ChangeOrigin::carried_over. Precondition: no other thread appends.
-void put_carried_over(format::Header& header, std::optional<policy::Precision> precision, policy::Floor floor) {
-    if (precision) put_change(header, make_precision_change(precision, ChangeOrigin::carried_over));
-    if (floor != policy::Floor::none) put_change(header, make_floor_change(floor, ChangeOrigin::carried_over));
+void append_carried_over(format::Header& header, std::optional<policy::Precision> precision, policy::Floor floor) {
+    if (precision) append_change(header, make_precision_change(precision, ChangeOrigin::carried_over));
+    if (floor != policy::Floor::none) append_change(header, make_floor_change(floor, ChangeOrigin::carried_over));
 }
 
 }  // namespace
 
 void RecordingChanges::start(format::Header& header, std::optional<policy::Precision> precision,
                              policy::Floor floor) {
-    put_carried_over(header, precision, floor);
+    append_carried_over(header, precision, floor);
     forget();
 }
 
-std::optional<RecordingChanges::Command> RecordingChanges::take_command() {
+std::optional<RecordingChanges::Command> RecordingChanges::receive_command() {
     const format::CommandWord word{std::atomic_ref(file_.header()->command).load(std::memory_order_acquire)};
     std::uint64_t taken = taken_.load(std::memory_order_relaxed);
     if (word.value == taken || !taken_.compare_exchange_strong(taken, word.value)) return std::nullopt;
@@ -85,7 +85,7 @@ void RecordingChanges::answer(const Command& command, bool is_done, std::string_
                     ChangeOrigin::command, result);
     change.requester = word.requester();
     change.precision = word.precision();
-    note(change, policy, message);
+    append(change, policy, message);
 
     const system::HeldLock held(lock_);
     if (!held) return;
@@ -97,23 +97,23 @@ void RecordingChanges::answer(const Command& command, bool is_done, std::string_
     std::atomic_ref(header.answered).store(command.word, std::memory_order_release);
 }
 
-void RecordingChanges::note_precision(std::optional<policy::Precision> precision) {
-    note(make_precision_change(precision, ChangeOrigin::program), {}, {});
+void RecordingChanges::record_precision_change(std::optional<policy::Precision> precision) {
+    append(make_precision_change(precision, ChangeOrigin::program), {}, {});
 }
 
-void RecordingChanges::note_floor(policy::Floor floor) {
-    note(make_floor_change(floor, ChangeOrigin::program), {}, {});
+void RecordingChanges::record_floor_change(policy::Floor floor) {
+    append(make_floor_change(floor, ChangeOrigin::program), {}, {});
 }
 
-void RecordingChanges::note_reload(const PolicyFacts& policy) {
-    note(make_change(ChangeKind::reload, ChangeOrigin::program), policy, {});
+void RecordingChanges::record_reload(const PolicyFacts& policy) {
+    append(make_change(ChangeKind::reload, ChangeOrigin::program), policy, {});
 }
 
-void RecordingChanges::note_carried_over(std::optional<policy::Precision> precision, policy::Floor floor) {
-    if (const system::HeldLock held(lock_); held) put_carried_over(*file_.header(), precision, floor);
+void RecordingChanges::record_carried_over(std::optional<policy::Precision> precision, policy::Floor floor) {
+    if (const system::HeldLock held(lock_); held) append_carried_over(*file_.header(), precision, floor);
 }
 
-void RecordingChanges::note(ChangeRecord change, const PolicyFacts& policy, std::string_view message) {
+void RecordingChanges::append(ChangeRecord change, const PolicyFacts& policy, std::string_view message) {
     change.policy_name = rows_.string_id(policy.name);
     change.policy_revision = rows_.string_id(policy.revision);
     change.policy_sha256 = rows_.string_id(policy.sha256);
@@ -124,7 +124,7 @@ void RecordingChanges::note(ChangeRecord change, const PolicyFacts& policy, std:
         change.settings_floor = static_cast<std::uint8_t>(policy.settings->floor);
         change.cpu_mode = static_cast<std::uint8_t>(policy.settings->cpu_mode);
     }
-    if (const system::HeldLock held(lock_); held) put_change(*file_.header(), change);
+    if (const system::HeldLock held(lock_); held) append_change(*file_.header(), change);
 }
 
 }  // namespace fp32shim::record

@@ -42,17 +42,17 @@ class RecordingChanges {
     }
     /// Takes the waiting command, which only one thread gets; the others get nothing. A command that this version
     /// does not know is answered here, and not returned.
-    std::optional<Command> take_command();
+    std::optional<Command> receive_command();
     /// Tells `fp32shim set` or `reload` the result, and notes the change. `message`: one line for the user, empty if
     /// the command is done. `policy`: the policy in force after a reload.
     void answer(const Command& command, bool is_done, std::string_view message, const PolicyFacts& policy = {});
 
     /// Notes a change that the program made by the C API. No `precision`: environment and files decide again.
-    void note_precision(std::optional<policy::Precision> precision);
-    void note_floor(policy::Floor floor);
-    void note_reload(const PolicyFacts& policy);
+    void record_precision_change(std::optional<policy::Precision> precision);
+    void record_floor_change(policy::Floor floor);
+    void record_reload(const PolicyFacts& policy);
     /// Notes the precision and floor that were already in force when this recording began, if there were any.
-    void note_carried_over(std::optional<policy::Precision> precision, policy::Floor floor);
+    void record_carried_over(std::optional<policy::Precision> precision, policy::Floor floor);
 
     /// Begins a new file's list of changes with the settings already in force. No other thread may use the file yet.
     void start(format::Header& header, std::optional<policy::Precision> precision, policy::Floor floor);
@@ -60,7 +60,7 @@ class RecordingChanges {
     void forget() { taken_.store(0, std::memory_order_relaxed); }
 
   private:
-    void note(format::ChangeRecord change, const PolicyFacts& policy, std::string_view message);
+    void append(format::ChangeRecord change, const PolicyFacts& policy, std::string_view message);
 
     std::atomic<std::uint64_t> taken_{0};  // the CommandWord that was taken last
     RecordingFile& file_;

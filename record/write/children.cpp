@@ -26,7 +26,7 @@ using format::Header;
 namespace {
 
 /// Appends a path, or, if it is longer than `limit`, `…` and its end, which says more than the beginning.
-void put_end_of(system::LineWriter& out, std::string_view text, std::size_t limit) {
+void append_end_of(system::LineWriter& out, std::string_view text, std::size_t limit) {
     constexpr std::string_view cut = "…";
     if (text.size() > limit) {
         out.text(cut);
@@ -46,16 +46,16 @@ void describe(ChildRecord& record, const UnseenChild& child) {
         const long size = raw::readlink(path.data(), folder, sizeof folder);
         if (size > 0) path = {folder, static_cast<std::size_t>(size)};
     }
-    put_end_of(out, path, path_limit);
+    append_end_of(out, path, path_limit);
     record.path_size = static_cast<std::uint8_t>(out.size());
     const std::size_t left = format::child_text_limit - out.size();
     if (!child.interpreter.empty()) {
         record.detail_kind = static_cast<std::uint8_t>(ChildDetail::interpreter);
-        put_end_of(out, child.interpreter, left);
+        append_end_of(out, child.interpreter, left);
     } else if (!path.starts_with('/')) {
         if (const long size = raw::getcwd(folder, sizeof folder); size > 1) {
             record.detail_kind = static_cast<std::uint8_t>(ChildDetail::folder);
-            put_end_of(out, {folder, static_cast<std::size_t>(size) - 1}, left);
+            append_end_of(out, {folder, static_cast<std::size_t>(size) - 1}, left);
         }
     }
     record.detail_size = static_cast<std::uint8_t>(out.size() - record.path_size);
@@ -150,7 +150,7 @@ bool is_the_file(int descriptor, std::uint64_t run) {
 
 }  // namespace
 
-void note_child(Header& header, const UnseenChild& child, ChildEvent event) {
+void record_child(Header& header, const UnseenChild& child, ChildEvent event) {
     ChildRecord wanted{};
     describe(wanted, child);
     const std::int64_t now = raw::realtime_ns();
@@ -197,11 +197,11 @@ int open_children_file(const ChildrenFile& file) {
     return -EEXIST;
 }
 
-int note_child(const ChildrenFile& file, const UnseenChild& child, ChildEvent event) {
+int record_child(const ChildrenFile& file, const UnseenChild& child, ChildEvent event) {
     const system::SignalHold hold;
     const int descriptor = open_children_file(file);
     if (descriptor < 0) return -descriptor;
-    const int error = with_header(descriptor, [&](Header& header) { note_child(header, child, event); });
+    const int error = with_header(descriptor, [&](Header& header) { record_child(header, child, event); });
     raw::close(descriptor);
     return error;
 }

@@ -29,7 +29,7 @@ enum class ChildEvent : std::uint8_t {
 
 /// Notes a child's start in a mapped header, which may be another process's. The event `failed` takes 1 from the
 /// number of starts that `starts` has counted. Without space for the child, only counts the start (children_missed).
-void note_child(format::Header& header, const UnseenChild& child, ChildEvent event);
+void record_child(format::Header& header, const UnseenChild& child, ChildEvent event);
 
 /// The file that lists programs started without the shim by processes that have no recording. It has nothing but the
 /// header of a recording. All processes of a run share it.
@@ -53,7 +53,7 @@ int with_header(int descriptor, const Use& use) {
     return 0;
 }
 /// Notes a child in the file for children. Returns 0 or an errno.
-int note_child(const ChildrenFile& file, const UnseenChild& child, ChildEvent event);
+int record_child(const ChildrenFile& file, const UnseenChild& child, ChildEvent event);
 
 /// Returns `run.children.fp32rec` for `run.fp32rec`, in `out` with a NUL behind it; empty: it is too long.
 /// Precondition: `log` ends in `.fp32rec`.

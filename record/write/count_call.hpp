@@ -11,7 +11,7 @@ namespace fp32shim::record {
 
 /// Returns the longest duration, in ticks, to assume for the untimed calls before a timed one: outlier_factor times
 /// the mean of all calls without the longest, or jitter_part's limit if that is larger.
-inline std::uint64_t Recording::longest_for_others(const format::CounterRecord& counters) const {
+inline std::uint64_t Recording::longest_untimed_duration(const format::CounterRecord& counters) const {
     const std::uint64_t known = counters.calls - counters.untimed;
     const std::uint64_t others = counters.total - counters.longest;
     const std::uint64_t most = known > 1 ? format::outlier_factor * others / (known - 1) : 0;
@@ -29,7 +29,7 @@ inline void Recording::add_call(format::CounterRecord& counters, std::uint64_t b
         const std::uint64_t duration = end > begin ? end - begin : 0;
         std::uint64_t sum = total.load(relaxed) + duration;
         if (const std::uint64_t before = untimed.load(relaxed); before != 0) {
-            const std::uint64_t most = longest_for_others(counters);
+            const std::uint64_t most = longest_untimed_duration(counters);
             sum += before * (duration < most ? duration : most);
             untimed.store(0, relaxed);
         }
@@ -44,7 +44,7 @@ inline void Recording::add_call(format::CounterRecord& counters, std::uint64_t b
 
 inline void Recording::add_event(ThreadWriter& writer, const format::CounterRecord& counters, std::uint64_t begin,
                                  std::uint64_t end) {
-    if (!writer.has_place_for_event() && !make_room_for_events(writer)) return;
+    if (!writer.has_room_for_event() && !make_room_for_events(writer)) return;
     const std::uint64_t duration = begin == not_timed ? format::untimed : end > begin ? end - begin : 1;
     writer.put_event(end, format::make_duration_row(duration, counters.row_plus_one - 1));
 }
@@ -59,14 +59,14 @@ void Recording::count(ThreadWriter& writer, std::uint64_t key, std::uint64_t beg
         (this->*slowly)(writer, key, begin, end, with_event, decision);
     };
     if (!writer.use_.begin()) [[unlikely]]
-        return count_described(&Recording::count_beside);
+        return count_described(&Recording::count_with_spare_writer);
     if (format::CounterRecord* counters = writer.find_counters(key)) [[likely]] {
         add_call(*counters, begin, end);
         if (with_event) add_event(writer, *counters, begin, end);
         if (end >= refine_at_.load(std::memory_order_relaxed)) [[unlikely]]
             refine_ticks_per_second(end);
     } else {
-        count_described(&Recording::count_slowly);
+        count_described(&Recording::count_on_slow_path);
     }
     writer.use_.end();
 }
@@ -107,7 +107,7 @@ inline bool Recording::times_next(ThreadWriter& writer, std::uint64_t key) const
         format::CounterRecord& counters = *known;
         const std::atomic_ref calls(counters.calls);
         const std::atomic_ref untimed(counters.untimed);
-        const bool has_room = !with_event || writer.has_place_for_event();
+        const bool has_room = !with_event || writer.has_room_for_event();
         if (!has_to_be_timed(counters) && (has_room || writer.drops_events())) [[likely]] {
             untimed.store(untimed.load(relaxed) + 1, relaxed);
             calls.store(calls.load(relaxed) + 1, std::memory_order_release);

@@ -46,7 +46,7 @@ constexpr std::uint32_t limit_for_calls(std::uint32_t segments) {
 
 /// Writes `run.2.fp32rec` for `run.fp32rec` and 2. Without that extension the number goes to the end. The
 /// number 0 leaves `path` unchanged. Returns false if the result does not fit into `out`.
-bool with_number(std::string_view path, std::uint64_t number, std::span<char> out) {
+bool append_number(std::string_view path, std::uint64_t number, std::span<char> out) {
     constexpr std::string_view extension = ".fp32rec";
     system::LineWriter writer(out);
     const bool has_extension = path.ends_with(extension);
@@ -63,10 +63,10 @@ long map(void* at, std::size_t size, int flags, int descriptor, std::uint64_t of
 
 /// Runs a system call that writes, and keeps signals that it causes from the program. Returns its result.
 template <class Call>
-long without_signals(Call call) {
+long call_without_signals(Call call) {
     const system::WriteHold hold;
-    const long result = raw::uninterrupted(call);
-    if (result == -EFBIG) hold.take_back(SIGXFSZ);
+    const long result = raw::retry_if_interrupted(call);
+    if (result == -EFBIG) hold.consume_pending(SIGXFSZ);
     return result;
 }
 
@@ -74,7 +74,7 @@ long without_signals(Call call) {
 int write_zeros(int descriptor, std::uint64_t offset, std::uint64_t size) {
     static constexpr char zeros[4096] = {};
     while (size > 0) {
-        const long written = without_signals([&] {
+        const long written = call_without_signals([&] {
             return raw::syscall6(SYS_pwrite64, descriptor, zeros, std::min<std::uint64_t>(size, sizeof zeros),
                                  offset);
         });
@@ -99,7 +99,8 @@ void overwrite_in_place(int descriptor) {
 }  // namespace
 
 int allocate_space(int descriptor, std::uint64_t offset, std::uint64_t size) {
-    const long result = without_signals([&] { return raw::syscall6(SYS_fallocate, descriptor, 0, offset, size); });
+    const long result =
+        call_without_signals([&] { return raw::syscall6(SYS_fallocate, descriptor, 0, offset, size); });
     // File systems without it (NFS 3, some of FUSE) have to be written to.
     if (result == -EOPNOTSUPP || result == -ENOSYS) return write_zeros(descriptor, offset, size);
     return static_cast<int>(-result);
@@ -114,7 +115,7 @@ int RecordingFile::create(std::string_view path, const Limits& limits, std::size
                           format::Header*& header) {
     is_open_.store(false, std::memory_order_relaxed);
     is_lost_.store(false, std::memory_order_relaxed);
-    if (const int inherited = descriptor_.take(); descriptor_.is_ours(inherited)) raw::close(inherited);
+    if (const int inherited = descriptor_.release(); descriptor_.is_ours(inherited)) raw::close(inherited);
     limits_ = limits;
     reopened_.store(false, std::memory_order_relaxed);
     queue_begin_ = queue_end_ = 0;
@@ -147,7 +148,7 @@ int RecordingFile::create(std::string_view path, const Limits& limits, std::size
 int RecordingFile::make_space_for_header(std::size_t text_size) {
     const int descriptor = descriptor_.number();
     constexpr std::uint32_t size = (1 + sparse_segments) * segment_size;
-    const bool is_sparse = without_signals([&] { return raw::syscall6(SYS_ftruncate, descriptor, size); }) == 0;
+    const bool is_sparse = call_without_signals([&] { return raw::syscall6(SYS_ftruncate, descriptor, size); }) == 0;
     sparse_until_ = is_sparse ? 1 + sparse_segments : 0;
     if (!is_sparse) return allocate_space(descriptor, 0, segment_size);
     // The part before the texts is stored to at any time: changes, and children, which other processes note.
@@ -158,7 +159,7 @@ int RecordingFile::make_space_for_header(std::size_t text_size) {
 
 void RecordingFile::discard() {
     raw::syscall6(SYS_unlinkat, AT_FDCWD, path_, 0);  // made just now, with O_EXCL
-    raw::close(descriptor_.take());
+    raw::close(descriptor_.release());
 }
 
 void RecordingFile::install(format::Header* filled) {
@@ -172,7 +173,7 @@ void RecordingFile::install(format::Header* filled) {
         raw::syscall6(SYS_munmap, filled, segment_size);
         guard_pages(*this, before, AtFork::kept);
     }
-    handle_lost_pages();
+    install_lost_page_handler();
     is_open_.store(true, std::memory_order_release);
 }
 
@@ -182,9 +183,9 @@ void RecordingFile::abandon() {
     map(header(), segment_size, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
 }
 
-void RecordingFile::lose() {
+void RecordingFile::end_lost_recording() {
     is_open_.store(false, std::memory_order_relaxed);
-    if (is_lost_.exchange(true) || !system::stderr_takes_a_line()) return;
+    if (is_lost_.exchange(true) || !system::can_write_to_stderr()) return;
     char buffer[1024];
     system::LineWriter out(buffer);
     out.text("recording ").escaped(path_, 600).text(": the file was cut, or its disk has failed; nothing more is ");
@@ -239,9 +240,9 @@ RecordingFile::Segment RecordingFile::map_new_segment_below(std::uint32_t limit,
             if (void* address = map_segment(number)) return {address, number, room};
             error = ENOMEM;
         }
-        give_back(number);
+        return_segment(number);
     }
-    complain(error);
+    warn_no_space(error);
     return {};
 }
 
@@ -256,7 +257,7 @@ bool RecordingFile::grow(std::uint32_t number, std::uint32_t size, std::uint32_t
         room = larger;
         return true;
     }
-    complain(error);
+    warn_no_space(error);
     return false;
 }
 
@@ -267,7 +268,7 @@ RecordingFile::Appended RecordingFile::append_events(const format::SegmentHeader
     std::uint32_t number = reserve(limit_for_calls(limits_.segments), error);
     const bool is_new = number != 0;
     if (!is_new && limits_.overwrites) {
-        number = take_oldest();
+        number = next_unused_segment();
         if (number == 0) return Appended::superseded;  // other threads have all the others in hand
     }
     if (number != 0) {
@@ -277,13 +278,13 @@ RecordingFile::Appended RecordingFile::append_events(const format::SegmentHeader
             if (is_new) std::atomic_ref(header()->segments_in_use).fetch_add(1, std::memory_order_release);
             return Appended::yes;
         }
-        if (is_new) give_back(number);
+        if (is_new) return_segment(number);
     }
     // The ring, which is mapped too, cannot be read.
     if (error == EFAULT)
-        lose();
+        end_lost_recording();
     else
-        complain(error);
+        warn_no_space(error);
     return Appended::no_room;
 }
 
@@ -293,7 +294,9 @@ std::uint32_t RecordingFile::reserve(std::uint32_t limit, int& error) {
     const std::atomic_ref next(header()->next_segment);
     std::uint32_t number = next.load(std::memory_order_relaxed);
     do {
-        if (number == 0) lose();  // the file was cut, and is long enough again since another thread has written to it
+        if (number == 0)
+            end_lost_recording();  // the file was cut, and is long enough again since another thread has written to
+                                   // it
         if (number == 0 || number >= limit) {
             error = 0;
             return 0;
@@ -303,7 +306,7 @@ std::uint32_t RecordingFile::reserve(std::uint32_t limit, int& error) {
 }
 
 /// Gives back a number that reserve() returned. If a later number is reserved by now, the segment stays unused.
-void RecordingFile::give_back(std::uint32_t number) {
+void RecordingFile::return_segment(std::uint32_t number) {
     std::uint32_t expected = number + 1;
     std::atomic_ref(header()->next_segment).compare_exchange_strong(expected, number, std::memory_order_relaxed);
 }
@@ -319,7 +322,7 @@ int RecordingFile::write_events(std::uint32_t number, const format::SegmentHeade
     std::uint64_t offset = begin;
     while (parts[1].iov_len > 0) {
         const long written =
-            without_signals([&] { return raw::syscall6(SYS_pwritev, descriptor, parts, 2, offset, 0); });
+            call_without_signals([&] { return raw::syscall6(SYS_pwritev, descriptor, parts, 2, offset, 0); });
         if (written <= 0) {
             if (offset != begin) write_zeros(descriptor, begin, sizeof segment);
             return written == 0 ? EIO : static_cast<int>(-written);
@@ -336,7 +339,7 @@ int RecordingFile::write_events(std::uint32_t number, const format::SegmentHeade
     return 0;
 }
 
-std::uint32_t RecordingFile::take_oldest() {
+std::uint32_t RecordingFile::next_unused_segment() {
     const system::HeldLock held(queue_lock_);
     return !held || queue_begin_ == queue_end_ ? 0 : queue_[queue_begin_++ % limits_.segments];
 }
@@ -377,8 +380,8 @@ int RecordingFile::open_new(std::string_view path) {
     int descriptor = -EEXIST;
     const std::int32_t self = raw::getpid();
     for (int attempt = 0; descriptor == -EEXIST && attempt < attempt_limit; ++attempt) {
-        if (!with_number(path, number_of_attempt(attempt, self), path_)) return ENAMETOOLONG;
-        descriptor = raw::uninterrupted(
+        if (!append_number(path, number_of_attempt(attempt, self), path_)) return ENAMETOOLONG;
+        descriptor = raw::retry_if_interrupted(
             [&] { return raw::open(path_, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOCTTY, 0600); });
     }
     if (descriptor < 0) return -descriptor;
@@ -399,7 +402,7 @@ int RecordingFile::open_new(std::string_view path) {
 
 /// Notes that space was refused, and says so on stderr once per process. `error`: an errno; 0: the file has its full
 /// size.
-void RecordingFile::complain(int error) {
+void RecordingFile::warn_no_space(int error) {
     if (is_lost_.load(std::memory_order_relaxed)) return;
     set_flag(error == 0 ? format::flag_file_full : format::flag_io_error);
     if (error != 0) std::atomic_ref(header()->last_error).store(error, std::memory_order_relaxed);

@@ -57,7 +57,7 @@ class RecordingFile {
     void abandon();
     /// Ends the recording after a mapped part of its file could not be stored to, and says so once, unless standard
     /// error takes nothing now. Async-signal-safe; does not wait.
-    void lose();
+    void end_lost_recording();
 
     bool is_open() const { return is_open_.load(std::memory_order_acquire); }
     format::Header* header() const { return header_.load(std::memory_order_relaxed); }
@@ -65,7 +65,7 @@ class RecordingFile {
     /// Sets a bit of Header::flags.
     void set_flag(std::uint32_t flag) { std::atomic_ref(header()->flags).fetch_or(flag, std::memory_order_relaxed); }
     /// Returns the time a second from now, in ticks. After space was refused, no more is requested before that time.
-    std::uint64_t in_a_second() const {
+    std::uint64_t one_second_from_now() const {
         return ticks() + std::atomic_ref(header()->ticks_per_second).load(std::memory_order_relaxed);
     }
 
@@ -100,17 +100,17 @@ class RecordingFile {
   private:
     Segment map_new_segment_below(std::uint32_t limit, Space space);
     std::uint32_t reserve(std::uint32_t limit, int& error);
-    void give_back(std::uint32_t number);
+    void return_segment(std::uint32_t number);
     int make_space_for_header(std::size_t text_size);
     void* map_segment(std::uint32_t number);
     std::uint32_t space_of(std::uint32_t number, Space space) const;
     int write_events(std::uint32_t number, const format::SegmentHeader& segment,
                      std::span<const format::EventRecord> events) const;
-    std::uint32_t take_oldest();
+    std::uint32_t next_unused_segment();
     void remember(std::uint32_t number);
     bool has_descriptor();
     int open_new(std::string_view path);
-    void complain(int error);
+    void warn_no_space(int error);
 
     std::atomic<bool> is_open_{false};
     std::atomic<bool> is_lost_{false};  // a part of the file could not be stored to

@@ -14,7 +14,7 @@ void KnownKeys::add(std::uint64_t key, CountersNumber counters) {
     if (entries_ == nullptr) return;
     // Some entries stay free, since they end the search for a key that is not there.
     if (4 * (std::size_t{used_} + 1) > 3 * capacity()) forget_all();
-    free_place(key) = {key, counters};
+    free_entry(key) = {key, counters};
     ++used_;
     if (counters < capacity()) in_order_[counters] = key;
 }
@@ -24,10 +24,10 @@ void KnownKeys::forget_all() {
     used_ = 0;
 }
 
-KnownKeys::Entry& KnownKeys::free_place(std::uint64_t key) {
-    std::uint64_t place = first_place(key, bits_);
-    while (entries_[place].key != 0) place = (place + 1) & mask();
-    return entries_[place];
+KnownKeys::Entry& KnownKeys::free_entry(std::uint64_t key) {
+    std::uint64_t index = first_index(key, bits_);
+    while (entries_[index].key != 0) index = (index + 1) & mask();
+    return entries_[index];
 }
 
 /// Doubles the table, unless the kernel refuses memory or the table has its largest size.
@@ -48,8 +48,8 @@ void KnownKeys::grow() {
     in_order_ = reinterpret_cast<std::uint64_t*>(entries_ + (std::size_t{1} << bits));
     bits_ = bits;
     if (before == nullptr) return;
-    for (std::size_t place = 0; place < capacity_before; ++place)
-        if (before[place].key != 0) free_place(before[place].key) = before[place];
+    for (std::size_t index = 0; index < capacity_before; ++index)
+        if (before[index].key != 0) free_entry(before[index].key) = before[index];
     std::memcpy(in_order_, in_order_before, capacity_before * sizeof(std::uint64_t));
     unmap_pages(before, size_of(capacity_before));
 }

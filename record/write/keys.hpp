@@ -13,8 +13,8 @@ namespace fp32shim::record {
 /// Identifies one CounterRecord of a thread by its segment's number and its index there. Later records have higher
 /// numbers: by 1, or by more if they begin a segment.
 using CountersNumber = std::uint32_t;
-inline constexpr std::uint32_t counters_place_bits = 10;
-static_assert(format::CounterSegment::capacity < 1U << counters_place_bits);
+inline constexpr std::uint32_t counters_index_bits = 10;
+static_assert(format::CounterSegment::capacity < 1U << counters_index_bits);
 
 /// Maps keys to counters. Part of a ThreadWriter, whose use_ guards it. All zeros is an empty table: a forked
 /// child begins with one, since the kernel zeroes the ThreadWriter there, and does not map the table's entries.
@@ -36,8 +36,8 @@ class KnownKeys {
     std::size_t capacity() const { return entries_ == nullptr ? 0 : mask() + 1; }
 
     /// Returns the index at which a key's search begins in a table of `1 << bits` entries. Mixes all
-    /// bits: keys are sums of multiples of sizes, and evenly spaced sizes would make them fall on few places.
-    [[gnu::always_inline]] static std::uint64_t first_place(std::uint64_t key, std::uint32_t bits) {
+    /// bits: keys are sums of multiples of sizes, and evenly spaced sizes would make them fall on few entries.
+    [[gnu::always_inline]] static std::uint64_t first_index(std::uint64_t key, std::uint32_t bits) {
         return system::table_index(system::folded(key), bits);
     }
 
@@ -53,7 +53,7 @@ class KnownKeys {
     std::uint64_t mask() const { return (std::uint64_t{1} << bits_) - 1; }
     void grow();
     void forget_all();
-    Entry& free_place(std::uint64_t key);
+    Entry& free_entry(std::uint64_t key);
     /// Returns the size of a table in bytes: its entries, and behind them the keys in the order of their counters.
     static constexpr std::size_t size_of(std::size_t capacity) {
         return capacity * sizeof(Entry) + (capacity + 1) * sizeof(std::uint64_t);
@@ -72,12 +72,12 @@ class KnownKeys {
     const CountersNumber last = last_;
     if (in_order_[last] == key) return last;
     if (in_order_[last + 1] == key) return last_ = last + 1;
-    std::uint64_t place = first_place(key, bits_);
-    while (entries_[place].key != key) {
-        if (entries_[place].key == 0) return none;
-        place = (place + 1) & mask();
+    std::uint64_t index = first_index(key, bits_);
+    while (entries_[index].key != key) {
+        if (entries_[index].key == 0) return none;
+        index = (index + 1) & mask();
     }
-    const CountersNumber found = entries_[place].counters;
+    const CountersNumber found = entries_[index].counters;
     if (found <= mask()) last_ = found;
     return found;
 }

@@ -80,7 +80,7 @@ bool replace(std::uintptr_t address) {
     if (!put_zeros(pages)) return false;
     if (note->at_fork.load(std::memory_order_relaxed) == AtFork::unmapped)
         raw::syscall6(SYS_madvise, pages, format::segment_size, MADV_DONTFORK);
-    note->file.load(std::memory_order_relaxed)->lose();
+    note->file.load(std::memory_order_relaxed)->end_lost_recording();
     return true;
 }
 
@@ -129,7 +129,7 @@ void release_pages_of(const RecordingFile& file) {
         if (note->file.load(std::memory_order_relaxed) == &file) note->pages.store(0, std::memory_order_release);
 }
 
-void handle_lost_pages() {
+void install_lost_page_handler() {
     struct sigaction found {};
     if (sigaction(SIGBUS, nullptr, &found) != 0 || (found.sa_flags & SA_SIGINFO) != 0 || found.sa_handler != SIG_DFL)
         return;

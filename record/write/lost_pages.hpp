@@ -22,6 +22,6 @@ void release_pages_of(const RecordingFile& file);
 
 /// Handles SIGBUS, unless the program already does, or ignores it. A fault in guarded pages replaces the segment by
 /// zeros and calls RecordingFile::lose(); any other SIGBUS has the effect that it has without a handler.
-void handle_lost_pages();
+void install_lost_page_handler();
 
 }  // namespace fp32shim::record

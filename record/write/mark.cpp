@@ -27,7 +27,7 @@ std::uint64_t hash_of(const MarkSegment& mark) {
 
 bool write_all(int descriptor, const void* bytes, std::size_t size, std::uint64_t offset) {
     const long written =
-        raw::uninterrupted([&] { return raw::syscall6(SYS_pwrite64, descriptor, bytes, size, offset); });
+        raw::retry_if_interrupted([&] { return raw::syscall6(SYS_pwrite64, descriptor, bytes, size, offset); });
     return written == static_cast<long>(size);
 }
 
@@ -42,13 +42,13 @@ int write_segment(int descriptor, const MarkSegment& mark, std::size_t number) {
     return is_written ? 0 : EIO;
 }
 
-/// Finds a place for the mark in the file. Returns 0, also if the file has the mark already or is full, or an errno.
-int put(Header& header, int descriptor, const MarkSegment& mark) {
+/// Finds an entry for the mark in the file. Returns 0, also if the file has the mark already or is full, or an errno.
+int add_to_run(Header& header, int descriptor, const MarkSegment& mark) {
     const std::uint64_t hash = hash_of(mark);
     for (std::size_t i = 0; i < format::mark_limit; ++i) {
-        const std::atomic_ref place(header.marks[i]);
-        std::uint64_t found = place.load(std::memory_order_acquire);
-        if (found == 0 && place.compare_exchange_strong(found, hash, std::memory_order_acq_rel))
+        const std::atomic_ref entry(header.marks[i]);
+        std::uint64_t found = entry.load(std::memory_order_acquire);
+        if (found == 0 && entry.compare_exchange_strong(found, hash, std::memory_order_acq_rel))
             return write_segment(descriptor, mark, i + 1);
         if (found == hash) return 0;
     }
@@ -85,7 +85,7 @@ void Mark::add(const LoadedFile& file) {
     const std::size_t id_size = std::min(file.build_id.size(), format::build_id_limit);
     const format::MarkedFile entry{static_cast<std::uint16_t>(path.size()), static_cast<std::uint8_t>(id_size),
                                    static_cast<std::uint8_t>(file.is_bound_past ? format::object_is_bound_past : 0)};
-    if (sizeof entry + path.size() + id_size > sizeof segment.files - segment.size) return note_missed();
+    if (sizeof entry + path.size() + id_size > sizeof segment.files - segment.size) return mark_incomplete();
     const auto append = [&](const void* bytes, std::size_t size) {
         std::memcpy(segment.files + segment.size, bytes, size);
         segment.size += static_cast<std::uint32_t>(size);
@@ -105,7 +105,8 @@ int Mark::write(const ChildrenFile& file, std::uint16_t pins) const {
     const int descriptor = open_children_file(file);
     if (descriptor < 0) return -descriptor;
     int error = 0;
-    const int unmapped = with_header(descriptor, [&](Header& header) { error = put(header, descriptor, segment); });
+    const int unmapped =
+        with_header(descriptor, [&](Header& header) { error = add_to_run(header, descriptor, segment); });
     raw::close(descriptor);
     return unmapped != 0 ? unmapped : error;
 }

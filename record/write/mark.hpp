@@ -20,8 +20,8 @@ class Mark {
     /// Returns the path of the program; empty: it is not known.
     std::string_view program() const { return program_; }
     void add(const LoadedFile& file);
-    void note_missed() { set_flag(format::mark_lacks_files); }
-    void note_lookup_past() { set_flag(format::mark_has_lookup_past); }
+    void mark_incomplete() { set_flag(format::mark_lacks_files); }
+    void mark_lookup_past() { set_flag(format::mark_has_lookup_past); }
 
     /// Writes the mark, unless an earlier process has left the same. `pins`: ProcessFacts::pins. Returns 0 or an
     /// errno.

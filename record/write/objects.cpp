@@ -31,11 +31,11 @@ void RecordingObjects::Walk::add(const LoadedFile& file) {
 ObjectRecord* RecordingObjects::find(const LoadedFile& file, format::StringId path, std::uint32_t& next) const {
     const auto id = file.build_id.first(std::min(file.build_id.size(), format::build_id_limit));
     for (std::uint32_t i = 0; i < count_; ++i) {
-        const std::uint32_t place = (next + i) % count_;
-        ObjectRecord& known = segments_[place / ObjectSegment::capacity]->entries[place % ObjectSegment::capacity];
+        const std::uint32_t index = (next + i) % count_;
+        ObjectRecord& known = segments_[index / ObjectSegment::capacity]->entries[index % ObjectSegment::capacity];
         if (known.path == path && known.build_id_size == id.size() &&
             std::memcmp(known.build_id, id.data(), id.size()) == 0) {
-            next = place + 1;
+            next = index + 1;
             return &known;
         }
     }
@@ -47,8 +47,8 @@ ObjectRecord* RecordingObjects::find(const LoadedFile& file, format::StringId pa
 ObjectSegment* RecordingObjects::segment_for_one_more() {
     const std::uint32_t sequence = count_ / ObjectSegment::capacity;
     if (sequence >= format::object_segment_limit) return nullptr;
-    if (const std::uint32_t place = count_ % ObjectSegment::capacity; place != 0) {
-        const std::uint32_t end = format::offset_of_entry<ObjectRecord>(place + 1);
+    if (const std::uint32_t index = count_ % ObjectSegment::capacity; index != 0) {
+        const std::uint32_t end = format::offset_of_entry<ObjectRecord>(index + 1);
         return file_.grow(newest_.number, end, newest_.room) ? segments_[sequence] : nullptr;
     }
     newest_ = file_.map_new_segment(RecordingFile::Space::as_needed);
@@ -62,7 +62,7 @@ ObjectSegment* RecordingObjects::segment_for_one_more() {
 /// Adds a file that the list lacks. Precondition: lock_ is held.
 void RecordingObjects::add(const LoadedFile& file, format::StringId path) {
     ObjectSegment* segment = path != 0 ? segment_for_one_more() : nullptr;
-    if (segment == nullptr) return note_missed();
+    if (segment == nullptr) return mark_incomplete();
     ObjectRecord& record = segment->entries[count_ % ObjectSegment::capacity];
     record.first_seen = ticks();
     record.path = path;
@@ -73,7 +73,7 @@ void RecordingObjects::add(const LoadedFile& file, format::StringId path) {
     ++count_;
 }
 
-void RecordingObjects::note_complete(std::uint64_t stamp) {
+void RecordingObjects::mark_complete(std::uint64_t stamp) {
     std::atomic_ref(file_.header()->objects_looked_at).store(ticks(), std::memory_order_release);
     stamp_.store(stamp, std::memory_order_release);
 }

@@ -41,17 +41,17 @@ class RecordingObjects {
         const system::HeldLock held_;
         std::uint32_t next_ = 0;  // the likely index of the next file: files come in the order of the last walk
     };
-    void note(const LoadedFile& file) { Walk(*this).add(file); }
+    void add(const LoadedFile& file) { Walk(*this).add(file); }
 
     /// Notes that the list has every file that is loaded now. `stamp`: a number that changes when files are loaded;
     /// not 0.
-    void note_complete(std::uint64_t stamp);
-    /// Returns the stamp of the last note_complete(); 0: there was none.
+    void mark_complete(std::uint64_t stamp);
+    /// Returns the stamp of the last mark_complete(); 0: there was none.
     std::uint64_t stamp() const { return stamp_.load(std::memory_order_acquire); }
     /// Notes that some loaded object could not be noted.
-    void note_missed() { file_.set_flag(format::flag_objects_missed); }
+    void mark_incomplete() { file_.set_flag(format::flag_objects_missed); }
     /// Notes that the program got the address of a function past the shim, so that calls of it are not seen.
-    void note_lookup_past() { file_.set_flag(format::flag_lookup_past); }
+    void mark_lookup_past() { file_.set_flag(format::flag_lookup_past); }
 
     /// Begins an empty list, for a new file that no other thread knows yet.
     void start();

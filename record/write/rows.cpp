@@ -76,12 +76,12 @@ Node* find(const std::atomic<Node*>& root, std::uint64_t hash, const Key& key) {
 /// Inserts `fresh` into a trie, unless a node of the same key is there by now. Returns the node that is in the trie.
 template <class Node, class Key>
 Node* insert(std::atomic<Node*>& root, Node* fresh, const Key& key) {
-    std::atomic<Node*>* place = &root;
+    std::atomic<Node*>* link = &root;
     for (std::uint64_t bits = fresh->hash;; bits <<= 2) {
         Node* node = nullptr;
-        if (place->compare_exchange_strong(node, fresh, std::memory_order_acq_rel)) return fresh;
+        if (link->compare_exchange_strong(node, fresh, std::memory_order_acq_rel)) return fresh;
         if (node->hash == fresh->hash && node->is(key)) return node;
-        place = &node->children[bits >> 62];
+        link = &node->children[bits >> 62];
     }
 }
 
@@ -93,10 +93,10 @@ std::int64_t rounded_up(std::int64_t size) {
 
 /// Returns the number of rows after which no new frame is added to call paths: a program of many paths must not
 /// take all rows.
-std::uint32_t cut_from(std::uint32_t row_limit) { return row_limit / 2; }
+std::uint32_t row_limit_for_frames(std::uint32_t row_limit) { return row_limit / 2; }
 
 /// Returns the number of rows after which sizes of new rows are rounded up, so that the last quarter lasts longer.
-std::uint32_t fold_from(std::uint32_t row_limit) { return row_limit - row_limit / 4; }
+std::uint32_t row_limit_for_exact_sizes(std::uint32_t row_limit) { return row_limit - row_limit / 4; }
 
 }  // namespace
 
@@ -142,7 +142,7 @@ RecordingRows::Found RecordingRows::row_of(const DecisionEvent& decision) {
     if (decision.stack != nullptr && !intern_stack(*decision.stack, has_room_for_frames(count), key))
         return {format::overflow_row, false};
     if (const RowNode* known = find_row(key)) return {known->row, true};
-    if (count >= fold_from(row_limit_)) {
+    if (count >= row_limit_for_exact_sizes(row_limit_)) {
         for (std::int64_t* size : {&content.m, &content.n, &content.k, &content.batch}) *size = rounded_up(*size);
         content.flags |= format::row_is_folded;
         file_.set_flag(format::flag_rows_folded);
@@ -155,15 +155,16 @@ RecordingRows::Found RecordingRows::row_of(const DecisionEvent& decision) {
 
 /// Returns true if call paths may get new frames, in a file that has `rows` rows.
 bool RecordingRows::has_room_for_frames(std::uint32_t rows) const {
-    return rows < cut_from(row_limit_) && fill_.load(std::memory_order_acquire)->sequence < path_segment_limit;
+    return rows < row_limit_for_frames(row_limit_) &&
+           fill_.load(std::memory_order_acquire)->sequence < path_segment_limit;
 }
 
 /// Sets key.stack to the innermost frame of a call path. `adds`: adds frames that are new; else the path ends before
 /// the first of them, and the row says so. Returns false if there is no space for a frame.
 bool RecordingRows::intern_stack(const Stack& stack, bool adds, RowKey& key) {
-    for (std::size_t place = 0; place < stack.size; ++place) {
+    for (std::size_t index = 0; index < stack.size; ++index) {
         StackFrame frame;
-        if (!stack.read(stack, place, frame)) continue;
+        if (!stack.read(stack, index, frame)) continue;
         if (intern_frame(frame, adds, key.stack)) continue;
         if (adds) return false;
         key.content.flags |= format::row_stack_is_cut;
@@ -228,22 +229,22 @@ bool RecordingRows::get_room(const Get& get) {
     const system::HeldLock held(growth_);
     if (!held) return false;
     if (get()) return true;
-    retry_at_.store(file_.in_a_second(), std::memory_order_relaxed);
+    retry_at_.store(file_.one_second_from_now(), std::memory_order_relaxed);
     return false;
 }
 
 format::RowSegment* RecordingRows::add_row_segment(std::uint32_t sequence) {
-    std::atomic<format::RowSegment*>& place = segments_[sequence];
+    std::atomic<format::RowSegment*>& published = segments_[sequence];
     get_room([&] {
-        if (place.load(std::memory_order_acquire) != nullptr) return true;  // another thread has made it
+        if (published.load(std::memory_order_acquire) != nullptr) return true;  // another thread has made it
         auto* segment = static_cast<format::RowSegment*>(file_.map_new_segment(RecordingFile::Space::whole).address);
         if (segment == nullptr) return false;
         segment->header.sequence = sequence;
         file_.publish(segment->header, format::SegmentKind::rows);
-        place.store(segment, std::memory_order_release);
+        published.store(segment, std::memory_order_release);
         return true;
     });
-    return place.load(std::memory_order_acquire);
+    return published.load(std::memory_order_acquire);
 }
 
 /// Gets disk space for the first `size` bytes of a segment, and updates `room`. Returns false if there is none now.

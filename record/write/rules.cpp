@@ -7,47 +7,47 @@ namespace fp32shim::record {
 using format::RuleRecord;
 using format::RuleSegment;
 
-/// Returns the place of the newest entry of this content; the number of entries if there is none. The search begins
+/// Returns the index of the newest entry of this content; the number of entries if there is none. The search begins
 /// at `begin` and goes round.
 std::uint32_t RecordingRules::find(std::uint64_t content, std::uint32_t begin) const {
     const std::uint32_t count = count_.load(std::memory_order_acquire);
     for (std::uint32_t i = 0; i < count; ++i) {
-        const std::uint32_t place = (begin + i) % count;
+        const std::uint32_t index = (begin + i) % count;
         const bool is_withdrawn =
-            (std::atomic_ref(entry(place).flags).load(std::memory_order_relaxed) & format::rule_is_withdrawn) != 0;
-        if (entry(place).content == content && !is_withdrawn) return place;
+            (std::atomic_ref(entry(index).flags).load(std::memory_order_relaxed) & format::rule_is_withdrawn) != 0;
+        if (entry(index).content == content && !is_withdrawn) return index;
     }
     return count;
 }
 
-void RecordingRules::note_in_force(std::span<const policy::Rule> rules) {
+void RecordingRules::update_rules(std::span<const policy::Rule> rules) {
     const system::HeldLock held(lock_);
     if (!held) return;
     const std::uint32_t known = count_.load(std::memory_order_relaxed);
-    for (std::uint32_t place = 0; place < known; ++place) {
+    for (std::uint32_t index = 0; index < known; ++index) {
         const bool stays = std::ranges::any_of(
-            rules, [&](const policy::Rule& rule) { return rule.content == entry(place).content; });
-        if (!stays) std::atomic_ref(entry(place).flags).fetch_or(format::rule_is_withdrawn);
+            rules, [&](const policy::Rule& rule) { return rule.content == entry(index).content; });
+        if (!stays) std::atomic_ref(entry(index).flags).fetch_or(format::rule_is_withdrawn);
     }
     std::uint32_t next = 0;
     for (const policy::Rule& rule : rules) {
-        const std::uint32_t place = known == 0 ? count_.load(std::memory_order_relaxed) : find(rule.content, next);
-        if (place == count_.load(std::memory_order_relaxed)) {
+        const std::uint32_t index = known == 0 ? count_.load(std::memory_order_relaxed) : find(rule.content, next);
+        if (index == count_.load(std::memory_order_relaxed)) {
             add(rule, 0);
             continue;
         }
-        next = place + 1;
-        RuleRecord& entry_of_rule = entry(place);
+        next = index + 1;
+        RuleRecord& entry_of_rule = entry(index);
         if (entry_of_rule.line == static_cast<std::uint32_t>(rule.line)) continue;
         add(rule, std::atomic_ref(entry_of_rule.flags).load(std::memory_order_relaxed) & format::rule_is_used);
         std::atomic_ref(entry_of_rule.flags).fetch_or(format::rule_is_withdrawn);
     }
 }
 
-void RecordingRules::note_used(const policy::Rule& rule) {
-    const std::uint32_t place = find(rule.content, 0);
-    if (place == count_.load(std::memory_order_relaxed)) return;
-    const std::atomic_ref flags(entry(place).flags);
+void RecordingRules::mark_used(const policy::Rule& rule) {
+    const std::uint32_t index = find(rule.content, 0);
+    if (index == count_.load(std::memory_order_relaxed)) return;
+    const std::atomic_ref flags(entry(index).flags);
     if ((flags.load(std::memory_order_relaxed) & format::rule_is_used) == 0)
         flags.fetch_or(format::rule_is_used, std::memory_order_relaxed);
 }
@@ -58,8 +58,8 @@ RuleSegment* RecordingRules::segment_for_one_more() {
     const std::uint32_t count = count_.load(std::memory_order_relaxed);
     const std::uint32_t sequence = count / RuleSegment::capacity;
     if (sequence >= format::rule_segment_limit) return nullptr;
-    if (const std::uint32_t place = count % RuleSegment::capacity; place != 0) {
-        const std::uint32_t end = format::offset_of_entry<RuleRecord>(place + 1);
+    if (const std::uint32_t index = count % RuleSegment::capacity; index != 0) {
+        const std::uint32_t end = format::offset_of_entry<RuleRecord>(index + 1);
         return file_.grow(newest_.number, end, newest_.room) ? segments_[sequence] : nullptr;
     }
     newest_ = file_.map_new_segment(RecordingFile::Space::as_needed);

@@ -23,13 +23,13 @@ class RecordingRules {
     void start() { count_.store(0, std::memory_order_relaxed); }
     /// Notes that these rules are in force, and no others. A rule that is known by its content keeps its bit. To be
     /// called before a call is decided by them.
-    void note_in_force(std::span<const policy::Rule> rules);
+    void update_rules(std::span<const policy::Rule> rules);
     /// Notes that a rule has decided a call. Lock-free.
-    void note_used(const policy::Rule& rule);
+    void mark_used(const policy::Rule& rule);
 
   private:
-    format::RuleRecord& entry(std::uint32_t place) const {
-        return segments_[place / format::RuleSegment::capacity]->entries[place % format::RuleSegment::capacity];
+    format::RuleRecord& entry(std::uint32_t index) const {
+        return segments_[index / format::RuleSegment::capacity]->entries[index % format::RuleSegment::capacity];
     }
     std::uint32_t find(std::uint64_t content, std::uint32_t begin) const;
     format::RuleSegment* segment_for_one_more();

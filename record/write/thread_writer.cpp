@@ -29,7 +29,7 @@ void ThreadWriter::begin_slot(RecordingFile& file, std::uint32_t slot, const Rec
     thread_ = system::raw::gettid();
     slot_ = slot;
     begin_counters(file, first);
-    use_counters(format::overflow_row);
+    assign_counters(format::overflow_row);
 }
 
 // ---- counters ----------------------------------------------------------------------------------------------------
@@ -39,7 +39,7 @@ CountersNumber ThreadWriter::counters_of_row(RecordingFile& file, std::uint32_t 
     if (const CountersNumber known = find_by_row(row); known != overflow_counters) return known;
     if (2 * (by_row_used_ + 1) > by_row_capacity_ && !enlarge_by_row()) return overflow_counters;
     if (!has_room_for_counters(file)) return overflow_counters;
-    const CountersNumber made = use_counters(row);
+    const CountersNumber made = assign_counters(row);
     insert_by_row(made);
     return made;
 }
@@ -47,16 +47,16 @@ CountersNumber ThreadWriter::counters_of_row(RecordingFile& file, std::uint32_t 
 CountersNumber ThreadWriter::find_by_row(std::uint32_t row) const {
     if (by_row_capacity_ == 0) return overflow_counters;
     const std::size_t mask = by_row_capacity_ - 1;
-    for (std::size_t place = hash_of_row(row) & mask; by_row_[place] != 0; place = (place + 1) & mask)
-        if (counters(by_row_[place]).row_plus_one == row + 1) return by_row_[place];
+    for (std::size_t index = hash_of_row(row) & mask; by_row_[index] != 0; index = (index + 1) & mask)
+        if (counters(by_row_[index]).row_plus_one == row + 1) return by_row_[index];
     return overflow_counters;
 }
 
 void ThreadWriter::insert_by_row(CountersNumber counters) {
     const std::size_t mask = by_row_capacity_ - 1;
-    std::size_t place = hash_of_row(this->counters(counters).row_plus_one - 1) & mask;
-    while (by_row_[place] != 0) place = (place + 1) & mask;
-    by_row_[place] = counters;
+    std::size_t index = hash_of_row(this->counters(counters).row_plus_one - 1) & mask;
+    while (by_row_[index] != 0) index = (index + 1) & mask;
+    by_row_[index] = counters;
     ++by_row_used_;
 }
 
@@ -70,15 +70,15 @@ bool ThreadWriter::enlarge_by_row() {
     by_row_ = pages;
     by_row_capacity_ = capacity;
     by_row_used_ = 0;
-    for (std::size_t place = 0; place < capacity_before; ++place)
-        if (before[place] != 0) insert_by_row(before[place]);
+    for (std::size_t index = 0; index < capacity_before; ++index)
+        if (before[index] != 0) insert_by_row(before[index]);
     if (before != nullptr) unmap_pages(before, capacity_before * sizeof(CountersNumber));
     return true;
 }
 
 /// Assigns the next unused counters of the newest segment to `row`. Precondition: the segment has unused ones.
-CountersNumber ThreadWriter::use_counters(std::uint32_t row) {
-    const CountersNumber number = (counter_segment_count_ - 1) << counters_place_bits | counters_used_++;
+CountersNumber ThreadWriter::assign_counters(std::uint32_t row) {
+    const CountersNumber number = (counter_segment_count_ - 1) << counters_index_bits | counters_used_++;
     CounterRecord& made = counters(number);
     made.shortest = UINT64_MAX;
     std::atomic_ref(made.row_plus_one).store(row + 1, std::memory_order_release);
@@ -100,7 +100,7 @@ bool ThreadWriter::has_room_for_counters(RecordingFile& file) {
     } else {
         has_room = file.grow(newest_counters_, end, counters_room_);
     }
-    if (!has_room) counters_retry_at_ = file.in_a_second();
+    if (!has_room) counters_retry_at_ = file.one_second_from_now();
     return has_room;
 }
 
@@ -133,7 +133,7 @@ bool ThreadWriter::begin_records(RecordingFile& file, CallRecords<Entry>& record
     const system::SignalHold hold;
     auto* const segment = static_cast<format::Segment<Entry>*>(file.map_new_segment_for_calls().address);
     if (segment == nullptr) {
-        records.retry_at = file.in_a_second();
+        records.retry_at = file.one_second_from_now();
         return false;
     }
     // Full: nobody stores to it any more.

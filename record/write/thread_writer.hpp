@@ -35,7 +35,7 @@ class alignas(64) ThreadWriter {
     friend class Recording;
 
     format::CounterRecord& counters(CountersNumber number) const {
-        return counter_segments_[number >> counters_place_bits]->entries[number & ((1U << counters_place_bits) - 1)];
+        return counter_segments_[number >> counters_index_bits]->entries[number & ((1U << counters_index_bits) - 1)];
     }
     /// Returns the counters of a key; nullptr: it is not known. Precondition: the caller uses the writer.
     [[gnu::always_inline]] format::CounterRecord* find_counters(std::uint64_t key) {
@@ -45,7 +45,7 @@ class alignas(64) ThreadWriter {
     /// Returns a row's counters, assigning unused ones if need be; overflow_counters: there is no space for them.
     CountersNumber counters_of_row(RecordingFile& file, std::uint32_t row);
 
-    [[gnu::always_inline]] bool has_place_for_event() const { return next_event_ != events_end_; }
+    [[gnu::always_inline]] bool has_room_for_event() const { return next_event_ != events_end_; }
     /// Returns true if an event can be dropped at once: less than a second ago there was no space for events.
     /// Precondition: !counter_traps.
     [[gnu::always_inline]] bool drops_events() const { return ring_ != nullptr && counter() < retry_at_; }
@@ -53,7 +53,7 @@ class alignas(64) ThreadWriter {
         const std::atomic_ref dropped(ring_->header.dropped);
         dropped.store(dropped.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
     }
-    /// Adds an event to the ring. Precondition: has_place_for_event().
+    /// Adds an event to the ring. Precondition: has_room_for_event().
     [[gnu::always_inline]] void put_event(std::uint64_t time, std::uint64_t duration_row) {
         // Times rise even where the counter did not: by them a reader tells this round of the ring from the last.
         if (time <= last_time_) time = last_time_ + 1;
@@ -80,7 +80,7 @@ class alignas(64) ThreadWriter {
     CountersNumber find_by_row(std::uint32_t row) const;
     void insert_by_row(CountersNumber counters);
     bool enlarge_by_row();
-    CountersNumber use_counters(std::uint32_t row);
+    CountersNumber assign_counters(std::uint32_t row);
     void begin_counters(RecordingFile& file, const RecordingFile::Segment& got);
     bool has_room_for_counters(RecordingFile& file);
 
@@ -95,7 +95,7 @@ class alignas(64) ThreadWriter {
     std::int32_t thread_;
     std::uint32_t slot_;
     ThreadWriter* next_;                   // in Recording::writers_
-    ThreadWriter* beside_;                 // for calls that find this one in use; see Recording::writer_beside()
+    ThreadWriter* beside_;                 // for calls that find this one in use; see Recording::spare_writer()
     std::uint32_t counter_segment_count_;  // 0: the writer has no slot, as in a forked child
     std::uint32_t counters_used_;          // entries of the newest segment of counters
     std::uint32_t counters_room_;          // bytes of that segment that have disk space

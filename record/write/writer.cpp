@@ -111,7 +111,7 @@ Recording::Opened Recording::open(std::string_view name, const ProcessFacts& fac
     const std::string_view absolute = make_absolute(name, room.first(path_capacity), room.subspan(path_capacity));
     if (absolute.empty()) return refuse(describe_problem({{}, PathProblem::too_long, 0}));
     // Without this a forked child would go on in its parent's file.
-    if (!system::knows_forked_children())
+    if (!system::can_detect_forks())
         return refuse(
             "this kernel has no MADV_WIPEONFORK; nothing is recorded; use Linux 4.14 or newer, or a .jsonl log");
     auto* recording = new (std::nothrow) Recording(std::string(absolute), facts, start, settings, group);
@@ -133,7 +133,7 @@ Recording::Opened Recording::open(std::string_view name, const ProcessFacts& fac
         return {nullptr, error};
     }
     recording->owner_.store(system::this_process(), std::memory_order_release);
-    recording->look_at_objects();
+    recording->record_loaded_objects();
     recording->measure_rate();
     return {recording, {}};
 }
@@ -162,7 +162,7 @@ int Recording::start_file(std::int32_t self, std::int32_t forked_from, std::stri
     std::atomic_ref(fresh->magic).store(format::magic, std::memory_order_release);
     file_.install(fresh);
     if (!file_.is_open()) return ENOMEM;
-    rules_.note_in_force(settings.start->rules);
+    rules_.update_rules(settings.start->rules);
     return 0;
 }
 
@@ -263,7 +263,7 @@ void Recording::enter_child() {
     owner_.store(system::this_process(), std::memory_order_release);
 }
 
-void Recording::note_left(const Recording* next) {
+void Recording::mark_left(const Recording* next) {
     if (!is_of_this_process()) return;
     if (next != nullptr && next->is_of_this_process())
         std::atomic_ref(header()->went_on_at).store(next->header()->start_ticks, std::memory_order_relaxed);
@@ -318,7 +318,7 @@ void Recording::change_thread(ThreadWriter& writer) {
     writer.fingerprints_.wanted = 0;
     std::atomic_ref(writer.counter_segments_[0]->header.thread).store(thread, std::memory_order_relaxed);
     // Without room for events this marker is not needed.
-    if (writer.ring_ != nullptr && (writer.has_place_for_event() || find_room_for_events(writer)))
+    if (writer.ring_ != nullptr && (writer.has_room_for_event() || find_room_for_events(writer)))
         writer.put_event(ticks(),
                          format::make_duration_row(static_cast<std::uint64_t>(thread), format::thread_change));
 }
@@ -328,7 +328,7 @@ bool Recording::make_ready(ThreadWriter& writer) {
     if (!ensure_own_file() || ticks() < writer.retry_at_) return false;
     const RecordingFile::Segment got = file_.map_new_segment(RecordingFile::Space::as_needed);
     if (got.address == nullptr) {
-        writer.retry_at_ = file_.in_a_second();
+        writer.retry_at_ = file_.one_second_from_now();
         return false;
     }
     writer.begin_slot(file_, slot_count_.fetch_add(1, std::memory_order_relaxed), got);
@@ -342,21 +342,21 @@ bool Recording::make_ready(ThreadWriter& writer) {
 
 // ---- counting, the slow way --------------------------------------------------------------------------------------
 
-void Recording::note_uncounted(bool with_event) {
+void Recording::count_lost_call(bool with_event) {
     if (!ensure_own_file()) return;
     add_relaxed(header()->uncounted_calls, 1);
     if (with_event) add_relaxed(header()->uncounted_events, 1);
 }
 
-void Recording::count_slowly(ThreadWriter& writer, std::uint64_t key, std::uint64_t begin, std::uint64_t end,
-                             bool with_event, const DecisionEvent& decision) {
+void Recording::count_on_slow_path(ThreadWriter& writer, std::uint64_t key, std::uint64_t begin, std::uint64_t end,
+                                   bool with_event, const DecisionEvent& decision) {
     const system::SignalHold hold;
-    if (writer.counter_segment_count_ == 0 && !make_ready(writer)) return note_uncounted(with_event);
+    if (writer.counter_segment_count_ == 0 && !make_ready(writer)) return count_lost_call(with_event);
     if (!file_.is_open()) return;  // of a lost file no row can be found again: each look would add one
     refine_ticks_per_second(end);
-    if (decision.decided_by != nullptr) rules_.note_used(*decision.decided_by);
+    if (decision.decided_by != nullptr) rules_.mark_used(*decision.decided_by);
     RecordingRows::Found found = rows_.row_of(decision);
-    if (found.is_new) look_at_objects();
+    if (found.is_new) record_loaded_objects();
     const CountersNumber number = writer.counters_of_row(file_, found.row);
     if (number == overflow_counters && found.row != format::overflow_row) found = {format::overflow_row, false};
     if (found.row == format::overflow_row) file_.set_flag(format::flag_rows_overflowed);
@@ -368,17 +368,17 @@ void Recording::count_slowly(ThreadWriter& writer, std::uint64_t key, std::uint6
 }
 
 /// Counts a call that finds the thread's writer in use, by another one.
-void Recording::count_beside(ThreadWriter& used, std::uint64_t key, std::uint64_t begin, std::uint64_t end,
-                             bool with_event, const DecisionEvent& decision) {
-    ThreadWriter* const writer = writer_beside(used);
-    if (writer == nullptr) return note_uncounted(with_event);
+void Recording::count_with_spare_writer(ThreadWriter& used, std::uint64_t key, std::uint64_t begin, std::uint64_t end,
+                                        bool with_event, const DecisionEvent& decision) {
+    ThreadWriter* const writer = spare_writer(used);
+    if (writer == nullptr) return count_lost_call(with_event);
     count(*writer, key, begin, end, with_event, [&](DecisionEvent& described) { described = decision; });
 }
 
 /// Returns the writer that a thread uses for calls that find `writer` in use: those of a signal handler that
 /// interrupted count(), and those that are made deeper in the stack than one that a handler left by siglongjmp. It is
 /// kept, since a program may leave thousands of calls. nullptr: no memory.
-ThreadWriter* Recording::writer_beside(ThreadWriter& writer) {
+ThreadWriter* Recording::spare_writer(ThreadWriter& writer) {
     const system::SignalHold hold;
     if (writer.beside_ == nullptr) writer.beside_ = attach();
     return writer.beside_;
@@ -425,12 +425,12 @@ bool Recording::find_room_for_events(ThreadWriter& writer) {
     if (ticks() < writer.retry_at_) return false;
     const bool is_new = writer.ring_ == nullptr;
     if (is_new ? !writer.make_ring(file_) : !writer.append_ring(file_)) {
-        writer.retry_at_ = file_.in_a_second();
+        writer.retry_at_ = file_.one_second_from_now();
         return false;
     }
     if (!is_new) {
         refine_ticks_per_second(writer.last_time_);
-        look_at_objects();
+        record_loaded_objects();
     }
     return true;
 }
@@ -449,22 +449,22 @@ bool Recording::make_room_for_events(ThreadWriter& writer) {
 
 // ---- notes beside the calls --------------------------------------------------------------------------------------
 
-void Recording::look_at_objects() {
-    if (settings_.look_at_objects != nullptr) settings_.look_at_objects(*this);
+void Recording::record_loaded_objects() {
+    if (settings_.record_loaded_objects != nullptr) settings_.record_loaded_objects(*this);
 }
 
-bool Recording::note_child(const UnseenChild& child, ChildEvent event) const {
+bool Recording::record_child(const UnseenChild& child, ChildEvent event) const {
     if (!file_.is_open()) return false;
-    record::note_child(*header(), child, event);
+    record::record_child(*header(), child, event);
     return true;
 }
 
-void Recording::note_python(PythonState state) {
+void Recording::record_python_state(PythonState state) {
     if (is_of_this_process())
         std::atomic_ref(header()->python).store(static_cast<std::uint32_t>(state), std::memory_order_relaxed);
 }
 
-void Recording::note_exit() {
+void Recording::record_exit() {
     measure_rate();
     std::atomic_ref(header()->exited_at).store(ticks(), std::memory_order_release);
 }

@@ -4,7 +4,7 @@
 //     Recording* recording        one per process, kept for ever
 //     ThreadWriter* writer        one per thread: recording->attach(), and detach(writer) when the thread ends
 //
-//     if (recording->has_command()) …              changes()->take_command(), obey it, changes()->answer()
+//     if (recording->has_command()) …              changes()->receive_command(), obey it, changes()->answer()
 //     const std::uint64_t begin = ticks();
 //     …                                            the product
 //     recording->count(*writer, key, begin, ticks(), every_call, [&](DecisionEvent& decision) { … });
@@ -68,7 +68,7 @@ struct RecordingSettings {
     std::uint32_t row_limit = format::row_limit;  ///< largest number of rows in the file; smaller in tests only
     /// Notes the loaded files (Recording::objects). Called when the file is new, and with each new row and each full
     /// ring, on any thread, perhaps on several at once. Never called for a call whose row is known.
-    void (*look_at_objects)(Recording&) = nullptr;
+    void (*record_loaded_objects)(Recording&) = nullptr;
     /// Returns the settings in force now. Called when a forked child begins its own file, since settings may have
     /// changed after open(). Must not allocate. nullptr: settings never change.
     InForce (*settings_in_force)() = nullptr;
@@ -137,7 +137,7 @@ class Recording {
     /// Adds the fingerprint of a call's result, likewise.
     void add_fingerprint(ThreadWriter& writer, std::uint64_t key, std::uint64_t time, const Fingerprint& fingerprint);
     /// Counts a call of which no more can be noted, since there is no memory or disk space.
-    void note_uncounted(bool with_event);
+    void count_lost_call(bool with_event);
     /// Returns true if the thread knows the key, so that count() will not ask for the decision.
     static bool knows(ThreadWriter& writer, std::uint64_t key);
     /// Returns true if the next call of this key has to be timed.
@@ -153,29 +153,29 @@ class Recording {
 
     /// Notes that a reload has put these rules in force. To be called before they decide a call. Has no effect in a
     /// forked child without a file of its own, whose file will begin with those that are in force then.
-    void note_rules(std::span<const policy::Rule> rules) {
-        if (is_of_this_process()) rules_.note_in_force(rules);
+    void record_rules(std::span<const policy::Rule> rules) {
+        if (is_of_this_process()) rules_.update_rules(rules);
     }
 
     /// Notes a program that is about to be started without the shim. In a forked child without a file of its own,
     /// uses the parent's file. Returns false if there is no file. Async-signal-safe, also after vfork.
-    bool note_child(const UnseenChild& child, ChildEvent event) const;
+    bool record_child(const UnseenChild& child, ChildEvent event) const;
     /// Notes that the process has left this recording for `next` (nullptr: for none), so that no command is sent to
     /// the process through this recording. Has no effect in a forked child without a file of its own. Thread-safe.
-    void note_left(const Recording* next);
+    void mark_left(const Recording* next);
     /// Returns true if this process has a file already. A forked child has none before its first call.
     bool is_of_this_process() const;
     /// Returns true if the process that this file belongs to has the id `process`: false in its child of vfork.
     bool is_of_process(std::int32_t process) const { return is_of_this_process() && header()->pid == process; }
     /// Returns true if the last look at the loaded objects had this stamp (RecordingObjects::stamp), also if it was
     /// the parent's, before a fork.
-    bool saw_objects(std::uint64_t stamp) const { return objects_.stamp() == stamp; }
+    bool has_recorded_objects(std::uint64_t stamp) const { return objects_.stamp() == stamp; }
     /// Notes that the program called `exit` or `_exit`. Called after its objects are noted. Precondition:
     /// is_of_this_process().
-    void note_exit();
+    void record_exit();
 
     /// Notes the state of the reader of Python's stacks. Has no effect in a forked child without a file of its own.
-    void note_python(PythonState state);
+    void record_python_state(PythonState state);
 
     /// Returns the rate of ticks(), as measured so far.
     std::uint64_t ticks_rate() const { return ticks_per_second_.load(std::memory_order_relaxed); }
@@ -190,7 +190,7 @@ class Recording {
 
     static format::CounterRecord* counters_of(ThreadWriter& writer, std::uint64_t key);
     [[gnu::always_inline]] bool has_to_be_timed(format::CounterRecord& counters) const;
-    std::uint64_t longest_for_others(const format::CounterRecord& counters) const;
+    std::uint64_t longest_untimed_duration(const format::CounterRecord& counters) const;
     void add_call(format::CounterRecord& counters, std::uint64_t begin, std::uint64_t end) const;
     void add_event(ThreadWriter& writer, const format::CounterRecord& counters, std::uint64_t begin,
                    std::uint64_t end);
@@ -208,17 +208,17 @@ class Recording {
     bool make_ready(ThreadWriter& writer);
     void change_thread(ThreadWriter& writer);
     void detach_one(ThreadWriter* writer);
-    ThreadWriter* writer_beside(ThreadWriter& writer);
-    void count_slowly(ThreadWriter& writer, std::uint64_t key, std::uint64_t begin, std::uint64_t end,
-                      bool with_event, const DecisionEvent& decision);
-    void count_beside(ThreadWriter& interrupted, std::uint64_t key, std::uint64_t begin, std::uint64_t end,
-                      bool with_event, const DecisionEvent& decision);
+    ThreadWriter* spare_writer(ThreadWriter& writer);
+    void count_on_slow_path(ThreadWriter& writer, std::uint64_t key, std::uint64_t begin, std::uint64_t end,
+                            bool with_event, const DecisionEvent& decision);
+    void count_with_spare_writer(ThreadWriter& interrupted, std::uint64_t key, std::uint64_t begin, std::uint64_t end,
+                                 bool with_event, const DecisionEvent& decision);
     template <class Entry, class Fill>
     void add_record(ThreadWriter& writer, std::uint64_t key, std::uint64_t time, CallRecords<Entry>& records,
                     format::SegmentKind kind, std::uint64_t format::Header::*lost, const Fill& fill);
     bool find_room_for_events(ThreadWriter& writer);
     bool make_room_for_events(ThreadWriter& writer);
-    void look_at_objects();
+    void record_loaded_objects();
 
     RecordingFile file_;
     RecordingRows rows_{file_};

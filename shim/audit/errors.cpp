@@ -90,7 +90,7 @@ ErrorSums::ErrorSums(const Matrix& result, char* zeros)
       rows_(reinterpret_cast<Sums*>(zeros)),
       columns_(rows_ + result.rows) {}
 
-void ErrorSums::take_into(record::Audit& audit) const {
+void ErrorSums::store_in(record::Audit& audit) const {
     constexpr double beyond = std::numeric_limits<double>::infinity();
     const auto raise = [](double error, double& largest) {
         if (!(error > largest)) return false;
@@ -121,7 +121,7 @@ void compare(const Matrix& tested, const Matrix& reference, const Matrix& bound,
     compare_elements(tested, reference.data, reference.ld, bound, written, sums);
 }
 
-void compare(const Matrix& tested, const WideMatrix& reference, const Matrix& bound, Written written,
+void compare(const Matrix& tested, const Fp64Matrix& reference, const Matrix& bound, Written written,
              ErrorSums& sums) {
     compare_elements(tested, reference.data, reference.ld, bound, written, sums);
 }

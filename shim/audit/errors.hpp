@@ -39,7 +39,7 @@ class ErrorSums {
     void add_bad_tested() { has_bad_tested_ = true; }
 
     /// Raises the errors of `audit` to these, and sets its flag for results that are not finite.
-    void take_into(record::Audit& audit) const;
+    void store_in(record::Audit& audit) const;
 
   private:
     struct Sums {
@@ -67,7 +67,7 @@ class ErrorSums {
 };
 
 /// A result in double precision, in the layout of a Matrix.
-struct WideMatrix {
+struct Fp64Matrix {
     const double* data;
     std::int64_t ld;
 };
@@ -75,7 +75,7 @@ struct WideMatrix {
 /// Adds the differences of all elements that the routine writes. `tested`, `bound` and `reference` have the same size
 /// and layout, not the same leading dimension.
 void compare(const Matrix& tested, const Matrix& reference, const Matrix& bound, Written written, ErrorSums& sums);
-void compare(const Matrix& tested, const WideMatrix& reference, const Matrix& bound, Written written,
+void compare(const Matrix& tested, const Fp64Matrix& reference, const Matrix& bound, Written written,
              ErrorSums& sums);
 
 /// Widens `exponents` by those of a matrix. Returns false if an element is NaN or infinite. Elements outside `part`

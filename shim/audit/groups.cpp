@@ -4,7 +4,7 @@
 #include <sys/syscall.h>
 
 #include "shim/thread/thread_context.hpp"
-#include "shim/where/place.hpp"
+#include "shim/where/location.hpp"
 #include "system/hash.hpp"
 #include "system/raw_syscall.hpp"
 
@@ -64,7 +64,7 @@ void judge_by_tolerance(const policy::Tolerance& tolerance, Verdict& verdict) {
     for (const auto& [precision, format] : candidates) {
         is_allowed |= precision == verdict.decision.precision;
         if (!is_allowed || verdict.group == nullptr) continue;
-        const std::uint32_t audits = verdict.group->audits_of(format);  // first: see note()
+        const std::uint32_t audits = verdict.group->audits_of(format);  // first: see add_error()
         if (verdict.group->worst_of(format) > tolerance.error) {
             is_beyond = true;
             continue;
@@ -96,11 +96,11 @@ void judge_by_guard(double tolerance, Verdict& verdict) {
 
 }  // namespace
 
-bool Group::takes_early_audit(std::uint32_t most) {
+bool Group::claim_early_audit(std::uint32_t most) {
     return early_.load(std::memory_order_relaxed) < most && early_.fetch_add(1, std::memory_order_relaxed) < most;
 }
 
-void Group::note(AuditFormat tested, double error) {
+void Group::add_error(AuditFormat tested, double error) {
     Errors& errors = errors_[static_cast<std::size_t>(tested)];
     double worst = errors.worst.load(std::memory_order_relaxed);
     while (error > worst && !errors.worst.compare_exchange_weak(worst, error, std::memory_order_relaxed)) {
@@ -134,7 +134,7 @@ std::uint64_t group_key(const Site& site, const Settings& in_force, const policy
     hash.add(static_cast<std::uint64_t>(call.k)).add(static_cast<std::uint64_t>(call.batch)).add(scope_key());
     hash.add(in_force.generation);  // a reload begins anew
     const std::uint64_t group = hash.value();
-    return in_force.asks_paths() ? where::with_place(group, where::place_key(in_force)) : group;
+    return in_force.tells_paths_apart() ? where::with_location_key(group, where::location_key(in_force)) : group;
 }
 
 Verdict judge(const policy::Decision& decision, std::uint64_t group_key, const policy::Policy& policy) {
@@ -162,17 +162,17 @@ void set_formats(record::Audit& audit, const policy::Policy& policy, std::option
 bool is_due(const Verdict& verdict, const policy::Policy& policy) {
     // Audits without memory, or of NaN, tell nothing: a group that has only these must not audit every call.
     const std::uint32_t most = verdict.tested ? 4 * first_audits : first_audits;
-    if (verdict.group != nullptr && verdict.group->takes_early_audit(most)) return true;
+    if (verdict.group != nullptr && verdict.group->claim_early_audit(most)) return true;
     ThreadContext* const context = thread_context();
     return context != nullptr && fraction_of(policy.audit_seed, ++context->audit_calls) < policy.audit_sample;
 }
 
-void note(const Verdict& verdict, const policy::Policy& policy, record::Audit& audit) {
+void store_outcome(const Verdict& verdict, const policy::Policy& policy, record::Audit& audit) {
     if ((audit.flags & (record::audit_skipped | record::audit_bad_operand)) != 0) return;
     const policy::Tolerance tolerance = tolerance_of(verdict.decision, policy);
     const double error = audit.errors.by(tolerance.metric);
     if (error > tolerance.error) audit.flags |= record::audit_beyond;
-    if (verdict.group != nullptr) verdict.group->note(audit.tested, error);
+    if (verdict.group != nullptr) verdict.group->add_error(audit.tested, error);
 }
 
 }  // namespace fp32shim::audit

@@ -26,10 +26,10 @@ class Group {
     /// Counts a call, for rules that ask for its number; returns that number, from 1.
     std::int64_t next_call_number() { return 1 + calls_.fetch_add(1, std::memory_order_relaxed); }
     /// Counts an audit among the first calls of the group; returns false if there were `most` already.
-    bool takes_early_audit(std::uint32_t most);
+    bool claim_early_audit(std::uint32_t most);
 
     /// Notes an audit's error by the metric that the group is judged by.
-    void note(policy::AuditFormat tested, double error);
+    void add_error(policy::AuditFormat tested, double error);
     /// Returns the number of audits of a format.
     std::uint32_t audits_of(policy::AuditFormat tested) const;
     /// Returns the largest error of a format in any audit; 0: there were none.
@@ -82,6 +82,6 @@ void set_formats(record::Audit& audit, const policy::Policy& policy, std::option
 bool is_due(const Verdict& verdict, const policy::Policy& policy);
 
 /// Notes an audit in its group, and sets its flag if it goes beyond the tolerance.
-void note(const Verdict& verdict, const policy::Policy& policy, record::Audit& audit);
+void store_outcome(const Verdict& verdict, const policy::Policy& policy, record::Audit& audit);
 
 }  // namespace fp32shim::audit

@@ -6,7 +6,7 @@
 namespace fp32shim::blas {
 namespace {
 
-void absolute(const float* from, float* to, std::size_t count) {
+void store_absolute(const float* from, float* to, std::size_t count) {
     for (std::size_t i = 0; i < count; ++i) to[i] = std::abs(from[i]);
 }
 
@@ -42,9 +42,9 @@ void copy_elements(const Matrix& from, Part part, const Matrix& to) {
     }
 }
 
-RoundingKernel absolute_values(bool is_complex) { return is_complex ? absolute_complex : absolute; }
+RoundingKernel absolute_values(bool is_complex) { return is_complex ? absolute_complex : store_absolute; }
 
-void take_absolute_scalar(const void* from, bool is_pair, float (&to)[2]) {
+void store_absolute_scalar(const void* from, bool is_pair, float (&to)[2]) {
     const auto* value = static_cast<const float*>(from);
     to[0] = to[1] = 0;
     if (value != nullptr) absolute_values(is_pair)(value, to, is_pair ? 2 : 1);

@@ -26,6 +26,6 @@ void copy_elements(const Matrix& from, Part part, const Matrix& to);
 RoundingKernel absolute_values(bool is_complex);
 
 /// Stores the absolute value of a scalar, a complex one if `is_pair`, in `to`; 0 if there is none.
-void take_absolute_scalar(const void* from, bool is_pair, float (&to)[2]);
+void store_absolute_scalar(const void* from, bool is_pair, float (&to)[2]);
 
 }  // namespace fp32shim::blas

@@ -46,8 +46,8 @@ Preview preview_of(Applied format, policy::Tf32Rounding tf32_rounding) {
     }
 }
 
-Plan make_plan(const Site& site, const Frame& frame, const Product& product, const policy::Decision& decision,
-               policy::Tf32Rounding tf32_rounding) {
+Plan plan_cpu_call(const Site& site, const Frame& frame, const Product& product, const policy::Decision& decision,
+                   policy::Tf32Rounding tf32_rounding) {
     Plan plan;
     plan.detail = ambiguity_of(site);
     if (site.runs_one_by_one()) {

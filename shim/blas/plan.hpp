@@ -18,8 +18,8 @@ struct Plan : Done {
 Preview preview_of(policy::Applied format, policy::Tf32Rounding tf32_rounding);
 
 /// Plans how to honour the decision for this product. Pure, but for reading the product's scalars.
-Plan make_plan(const Site& site, const Frame& frame, const Product& product, const policy::Decision& decision,
-               policy::Tf32Rounding tf32_rounding);
+Plan plan_cpu_call(const Site& site, const Frame& frame, const Product& product, const policy::Decision& decision,
+                   policy::Tf32Rounding tf32_rounding);
 
 /// Returns true if a call that is planned so has a result to look at: its arguments are valid, and its result
 /// float32.

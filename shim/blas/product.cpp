@@ -79,8 +79,8 @@ class ArgumentReader {
     static char letter_of(std::int32_t value) {
         // From 111 on, ten values for each: transposition (R: OpenBLAS's conjugate), uplo, diag, side.
         constexpr std::string_view letters = "NTCR??????UL????????NU????????LR";
-        const auto place = static_cast<std::uint32_t>(value - 111);
-        return place < letters.size() ? letters[place] : '?';
+        const auto index = static_cast<std::uint32_t>(value - 111);
+        return index < letters.size() ? letters[index] : '?';
     }
 
     const Positions& positions_;

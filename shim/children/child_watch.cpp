@@ -131,7 +131,7 @@ record::Recording* recording_in_force() {
 }
 
 /// Returns true if `list` (LD_PRELOAD or /etc/ld.so.preload) names this library, and puts its path into `entry`.
-bool names_us(std::string_view list, std::string_view& entry) {
+bool names_this_library(std::string_view list, std::string_view& entry) {
     const std::string_view own = system::base_name(elf::own_object()->l_name);
     while (!list.empty()) {
         const std::size_t end = list.find_first_of(" :\t\n");
@@ -149,12 +149,12 @@ bool is_preloaded_everywhere() {
     const long size = system::raw::read(descriptor, list.bytes().data(), list.bytes().size());
     system::raw::close(descriptor);
     std::string_view entry;
-    return size > 0 && names_us({list.bytes().data(), static_cast<std::size_t>(size)}, entry);
+    return size > 0 && names_this_library({list.bytes().data(), static_cast<std::size_t>(size)}, entry);
 }
 
 WhyUnseen judge_environment(char* const* environment) {
     std::string_view entry;
-    if (names_us(value_of(environment, preload_variable), entry)) {
+    if (names_this_library(value_of(environment, preload_variable), entry)) {
         if (entry.starts_with('/') && !is_in_reach(entry, R_OK)) return WhyUnseen::library_out_of_reach;
     } else if (!is_preloaded_everywhere()) {
         return WhyUnseen::no_preload;
@@ -177,7 +177,7 @@ record::ChildrenFile runs_file() {
 }
 
 /// Notes in a file beside this process's own recording that a child will not be seen. Returns 0 or an errno.
-int note_beside_the_log(const record::UnseenChild& child, record::ChildEvent event) {
+int record_beside_log(const record::UnseenChild& child, record::ChildEvent event) {
     constexpr std::size_t scratch_size = 2 * record::path_capacity;  // too much for the stack of a signal handler
     auto* const scratch = static_cast<char*>(record::map_private_pages(scratch_size, record::InChild::nothing));
     if (scratch == nullptr) return ENOMEM;
@@ -187,12 +187,12 @@ int note_beside_the_log(const record::UnseenChild& child, record::ChildEvent eve
     const record::ExpandedPath log = record::expand_path(start.log, facts, {scratch, record::path_capacity});
     const std::string_view path = record::children_path(log.path.empty() ? start.log : log.path,
                                                         {scratch + record::path_capacity, record::path_capacity});
-    const int error = path.empty() ? ENAMETOOLONG : record::note_child({path.data(), -1, 0}, child, event);
+    const int error = path.empty() ? ENAMETOOLONG : record::record_child({path.data(), -1, 0}, child, event);
     record::unmap_pages(scratch, scratch_size);
     return error;
 }
 
-[[gnu::noinline]] void say_not_noted(const record::UnseenChild& child, int error) {
+[[gnu::noinline]] void warn_child_not_recorded(const record::UnseenChild& child, int error) {
     static constinit system::OncePerProcess said;
     if (!said.first()) return;
     char line[1024];
@@ -231,7 +231,7 @@ bool is_tool(std::string_view program) {
     return std::ranges::find(tools, name) != std::end(tools);
 }
 
-std::uint16_t pins_in(char* const* environment) {
+std::uint16_t pins_set_in(char* const* environment) {
     std::uint16_t pins = record::pins_known;
     for (const record::Pin& pin : record::all_pins) {
         const std::size_t equals = pin.entry.find('=');
@@ -240,7 +240,7 @@ std::uint16_t pins_in(char* const* environment) {
     return pins;
 }
 
-[[gnu::noinline]] void say_not_marked(int error) {
+[[gnu::noinline]] void warn_mark_not_written(int error) {
     static constinit system::OncePerProcess said;
     // The run has ended, and removed its folder, unless this process is in another root.
     const bool is_run_over = error == ENOENT && !has_another_root.load(std::memory_order_relaxed);
@@ -253,13 +253,13 @@ std::uint16_t pins_in(char* const* environment) {
     system::stderr_line(out.view());
 }
 
-void note(const record::UnseenChild& child, record::ChildEvent event) {
+void record_unseen_child(const record::UnseenChild& child, record::ChildEvent event) {
     const record::Recording* recording = recording_in_force();
-    if (recording != nullptr && recording->note_child(child, event)) return;
+    if (recording != nullptr && recording->record_child(child, event)) return;
     if (start.run.number == 0 && start.log.empty()) return;
     const int error =
-        start.run.number != 0 ? record::note_child(runs_file(), child, event) : note_beside_the_log(child, event);
-    if (error != 0 && event == record::ChildEvent::starts) say_not_noted(child, error);
+        start.run.number != 0 ? record::record_child(runs_file(), child, event) : record_beside_log(child, event);
+    if (error != 0 && event == record::ChildEvent::starts) warn_child_not_recorded(child, error);
 }
 
 }  // namespace
@@ -273,16 +273,17 @@ StartedProgram::StartedProgram(const char* path, char* const* environment) : pat
     look_ = record::inspect_program(path, interpreter_);
     if (!look_.can_start) return;
     if (look_.why == WhyUnseen::seen) look_.why = judge_environment(environment);
-    if (look_.why != WhyUnseen::seen) note({path, look_.interpreter, look_.why}, record::ChildEvent::starts);
+    if (look_.why != WhyUnseen::seen)
+        record_unseen_child({path, look_.interpreter, look_.why}, record::ChildEvent::starts);
 }
 
 void StartedProgram::failed() const {
-    if (is_unseen()) note({path_, look_.interpreter, look_.why}, record::ChildEvent::failed);
+    if (is_unseen()) record_unseen_child({path_, look_.interpreter, look_.why}, record::ChildEvent::failed);
 }
 
 void StartedProgram::started_with_actions() const {
     if (!look_.can_start && path_ != nullptr && *path_ != '/')
-        note({path_, {}, WhyUnseen::not_readable}, record::ChildEvent::starts);
+        record_unseen_child({path_, {}, WhyUnseen::not_readable}, record::ChildEvent::starts);
 }
 
 bool has_to_leave_a_recording() {
@@ -295,14 +296,14 @@ bool has_to_leave_a_recording() {
     return slash != std::string_view::npos && is_in_reach(start.log.substr(0, slash + 1), W_OK | X_OK);
 }
 
-void leave_mark() {
+void write_mark() {
     if (start.run.number == 0 || start.run.children_path.empty()) return;
     const record::Recording* parents = recording_in_force();
     if (parents != nullptr && has_loaded_nothing_since(*parents)) return;
     record::Mark mark;
     if (is_tool(mark.program())) return;
-    note_files_at_exit(mark);
-    if (const int error = mark.write(runs_file(), pins_in(environ)); error != 0) say_not_marked(error);
+    record_files_at_exit(mark);
+    if (const int error = mark.write(runs_file(), pins_set_in(environ)); error != 0) warn_mark_not_written(error);
 }
 
 bool may_have_crashed() {
@@ -315,9 +316,9 @@ bool may_have_crashed() {
     return syscall6(SYS_sigaltstack, 0, &stack) < 0 || (stack.ss_flags & SS_ONSTACK) != 0;
 }
 
-void leave_mark_before_exec() {
+void write_mark_before_exec() {
     if (own_recording() != nullptr || system::is_forked_child()) return;
-    if (!shares_parents_memory() && !may_have_crashed()) leave_mark();
+    if (!shares_parents_memory() && !may_have_crashed()) write_mark();
 }
 
 bool shares_parents_memory() {
@@ -326,7 +327,7 @@ bool shares_parents_memory() {
     return system::this_process() == 1 && start.process != 0 && start.process != self;
 }
 
-void keep_children_file() {
+void keep_children_file_open() {
     if (!watches_children() || start.children_folder.empty() || has_another_root.load(std::memory_order_relaxed))
         return;
     const system::SignalHold hold;

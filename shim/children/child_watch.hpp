@@ -39,10 +39,10 @@ bool has_to_leave_a_recording();
 
 /// Leaves a mark in the run's file: the files that this process has loaded, for a process that has no recording. A
 /// process of no run leaves none, nor does a well-known tool without products, such as a shell. Async-signal-safe.
-void leave_mark();
+void write_mark();
 /// Leaves a mark before this process becomes another program, so that what it had loaded is known. A forked child
 /// leaves none: what it has loaded, its parent has too, but for what little it loaded in between.
-void leave_mark_before_exec();
+void write_mark_before_exec();
 
 /// Returns true in a handler of a crash, so far as that can be known. After a crash nothing in memory can be trusted,
 /// and the handler's stack may be small. Async-signal-safe.
@@ -53,6 +53,6 @@ bool shares_parents_memory();
 
 /// Opens the file that notes unseen children, so that it stays accessible. To be called before the process changes
 /// the meaning of paths (chroot, mount).
-void keep_children_file();
+void keep_children_file_open();
 
 }  // namespace fp32shim

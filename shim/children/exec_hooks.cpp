@@ -130,7 +130,7 @@ constinit Next<int(const char*, const char*, const char*, unsigned long, const v
 /// Calls `start` to become the program at `path`; notes a program that the shim will not see. Returns on failure.
 template <class Start>
 int replace(const char* path, Words environment, Start start) {
-    leave_mark_before_exec();
+    write_mark_before_exec();
     const StartedProgram program(path, environment);
     const int result = start();
     program.failed();
@@ -146,7 +146,7 @@ bool tries_next_folder(int error) {
 /// of the name in each folder of PATH, as execvp does, since only the kernel can tell which file it accepts. Returns
 /// if the shim will see the program, or if none could be started; the caller then calls execvp itself.
 [[gnu::noinline]] void start_unseen(const char* file, Words words, Words environment) {
-    leave_mark_before_exec();
+    write_mark_before_exec();
     PathSearch search(file);
     const std::size_t size = search.path_size();
     const std::span<char> buffer(static_cast<char*>(__builtin_alloca(size)), size);
@@ -193,7 +193,7 @@ int count_words(const char* first, va_list words) {
     return count;
 }
 
-void copy_words(char** to, const char* first, int count, va_list words) {
+void copy_arguments(char** to, const char* first, int count, va_list words) {
     to[0] = const_cast<char*>(first);
     for (int i = 1; i <= count; ++i) to[i] = va_arg(words, char*);
 }
@@ -201,7 +201,7 @@ void copy_words(char** to, const char* first, int count, va_list words) {
 /// Calls `start(words, count)` with an execl function's arguments as an array, and `extra` further ones behind them.
 /// The array is on the stack, as in the C library: after vfork or in a signal handler nothing may be allocated.
 template <class Start>
-[[gnu::noinline]] int with_words(const char* first, va_list words, int extra, Start start) {
+[[gnu::noinline]] int call_with_word_array(const char* first, va_list words, int extra, Start start) {
     first = perhaps_null(first);
     va_list counted;
     va_copy(counted, words);
@@ -211,9 +211,9 @@ template <class Start>
         errno = E2BIG;
         return -1;
     }
-    const auto places = static_cast<std::size_t>(count) + 1 + static_cast<std::size_t>(extra);
-    auto** const all = static_cast<char**>(__builtin_alloca(places * sizeof(char*)));
-    copy_words(all, first, count + extra, words);
+    const auto pointer_count = static_cast<std::size_t>(count) + 1 + static_cast<std::size_t>(extra);
+    auto** const all = static_cast<char**>(__builtin_alloca(pointer_count * sizeof(char*)));
+    copy_arguments(all, first, count + extra, words);
     return start(all, count);
 }
 
@@ -274,7 +274,7 @@ FP32SHIM_HOOK int execveat(int folder, const char* path, char* const* words, cha
 FP32SHIM_HOOK int execl(const char* path, const char* word, ...) noexcept {
     va_list words;
     va_start(words, word);
-    const int result = with_words(word, words, 0, [&](char** all, int) { return execv(path, all); });
+    const int result = call_with_word_array(word, words, 0, [&](char** all, int) { return execv(path, all); });
     va_end(words);
     return result;
 }
@@ -282,7 +282,7 @@ FP32SHIM_HOOK int execl(const char* path, const char* word, ...) noexcept {
 FP32SHIM_HOOK int execlp(const char* file, const char* word, ...) noexcept {
     va_list words;
     va_start(words, word);
-    const int result = with_words(word, words, 0, [&](char** all, int) { return execvp(file, all); });
+    const int result = call_with_word_array(word, words, 0, [&](char** all, int) { return execvp(file, all); });
     va_end(words);
     return result;
 }
@@ -291,7 +291,7 @@ FP32SHIM_HOOK int execle(const char* path, const char* word, ...) noexcept {
     va_list words;
     va_start(words, word);
     // The environment follows the nullptr behind the words.
-    const int result = with_words(word, words, 1, [&](char** all, int count) {
+    const int result = call_with_word_array(word, words, 1, [&](char** all, int count) {
         return execve(path, all, reinterpret_cast<char* const*>(all[count + 1]));
     });
     va_end(words);
@@ -332,25 +332,25 @@ FP32SHIM_HOOK FILE* popen(const char* command, const char* mode) {
 
 FP32SHIM_HOOK int chroot(const char* path) noexcept {
     auto* const real = real_chroot.get();
-    keep_children_file();
+    keep_children_file_open();
     return real(path);
 }
 
-FP32SHIM_HOOK int pivot_root(const char* root, const char* place_of_old) noexcept {
+FP32SHIM_HOOK int pivot_root(const char* root, const char* old_root) noexcept {
     auto* const real = real_pivot_root.get();
-    keep_children_file();
-    return real(root, place_of_old);
+    keep_children_file_open();
+    return real(root, old_root);
 }
 
 FP32SHIM_HOOK int setns(int descriptor, int kind) noexcept {
     auto* const real = real_setns.get();
-    keep_children_file();
+    keep_children_file_open();
     return real(descriptor, kind);
 }
 
 FP32SHIM_HOOK int mount(const char* source, const char* target, const char* type, unsigned long flags,
                         const void* data) noexcept {
     auto* const real = real_mount.get();
-    keep_children_file();
+    keep_children_file_open();
     return real(source, target, type, flags, data);
 }

@@ -20,7 +20,7 @@ __attribute__((constructor)) void read_at_start() { at_start = read_environment(
 
 Environment environment() { return in_force.load(std::memory_order_acquire); }
 
-void note_environment(bool makes_handle) {
+void update_environment(bool makes_handle) {
     if (has_been_read.exchange(true, std::memory_order_acq_rel)) return;
     Environment fresh = read_environment(environ);
     if (!makes_handle) {

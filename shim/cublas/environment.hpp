@@ -26,6 +26,6 @@ Environment environment();
 /// Reads the environment, unless cuBLAS has done so. To be called at each new call site of cuBLAS, before the call.
 /// `makes_handle`: the call makes a handle. If anything is new, counts a change of settings, so that calls are
 /// planned anew.
-void note_environment(bool makes_handle);
+void update_environment(bool makes_handle);
 
 }  // namespace fp32shim::cublas

@@ -60,7 +60,7 @@ std::int32_t math_mode_for(Format format, bool pedantic) {
 
 namespace {
 
-Format where_there_is(Format format, std::int32_t compute_capability) {
+Format nearest_available_format(Format format, std::int32_t compute_capability) {
     return has(format, compute_capability) ? format : Format::fp32;
 }
 
@@ -71,7 +71,7 @@ Format format_of_environment(const Asked& asked, const Environment& environment)
     return Format::fp32;
 }
 
-Format lower_of(Format a, Format b) { return a < b ? a : b; }
+Format less_precise_of(Format a, Format b) { return a < b ? a : b; }
 
 /// Returns the format that the handle's math mode allows; PEDANTIC is not considered here. A mode that the header
 /// does not list counts as the bits that it consists of. An unknown bit counts as one that allows anything.
@@ -79,14 +79,14 @@ Format format_of_mode_bits(const Asked& asked) {
     if (!has_known_mode(asked)) return Format::fp16;
     switch (asked.math_mode & math_choice) {
         case math_tf32_tensor_op:
-            return where_there_is(Format::tf32, asked.compute_capability);
+            return nearest_available_format(Format::tf32, asked.compute_capability);
         case math_tensor_op:
         case math_tensor_op | math_fp32_emulated_bf16x9:
         case math_tf32_tensor_op | math_fp32_emulated_bf16x9:
-            return where_there_is(Format::fp16, asked.compute_capability);
+            return nearest_available_format(Format::fp16, asked.compute_capability);
         case math_fp32_emulated_bf16x9:
         case math_pedantic | math_fp32_emulated_bf16x9:
-            return where_there_is(Format::bf16x9, asked.compute_capability);
+            return nearest_available_format(Format::bf16x9, asked.compute_capability);
         default:
             return Format::fp32;
     }
@@ -99,13 +99,14 @@ Format format_without_algorithm(const Asked& asked, const Environment& environme
     const Format of_environment = format_of_environment(asked, environment);
     switch (asked.compute_type) {
         case compute_32f_fast_16f:
-            return where_there_is(Format::fp16, asked.compute_capability);
+            return nearest_available_format(Format::fp16, asked.compute_capability);
         case compute_32f_fast_16bf:
-            return where_there_is(Format::bf16, asked.compute_capability);
+            return nearest_available_format(Format::bf16, asked.compute_capability);
         case compute_32f_fast_tf32:
-            return where_there_is(Format::tf32, asked.compute_capability);
+            return nearest_available_format(Format::tf32, asked.compute_capability);
         case compute_32f_emulated_16bfx9:
-            return lower_of(where_there_is(Format::bf16x9, asked.compute_capability), of_environment);
+            return less_precise_of(nearest_available_format(Format::bf16x9, asked.compute_capability),
+                                   of_environment);
         case compute_32f_pedantic:
             return Format::fp32;
         case 0:
@@ -114,14 +115,14 @@ Format format_without_algorithm(const Asked& asked, const Environment& environme
         default:  // PEDANTIC mode governs only functions without a compute type (cublas_api.h, cublasMath_t)
             break;
     }
-    return lower_of(format_of_mode_bits(asked), of_environment);
+    return less_precise_of(format_of_mode_bits(asked), of_environment);
 }
 
 /// Returns the format that the algorithm allows. From compute capability 8.0 on, cublasGemmAlgo_t has no effect
 /// (manual, section 2.2.9).
 Format format_of_algorithm(const Asked& asked) {
     if (!is_tensor_op(asked.algorithm) || asked.compute_capability >= 80) return asked.of_algorithm;
-    return lower_of(where_there_is(Format::fp16, asked.compute_capability), asked.of_algorithm);
+    return less_precise_of(nearest_available_format(Format::fp16, asked.compute_capability), asked.of_algorithm);
 }
 
 /// The format that a call should run in by the decision, and the reason for that format.
@@ -168,7 +169,7 @@ Wish wish_of(const Decision& decision, Format asked, Format without_algorithm, F
 }
 
 /// Replaces a format that the call cannot be changed to by the next stricter one that it can be changed to.
-Wish within_reach(const Asked& asked, const Environment& environment, Wish wish) {
+Wish nearest_reachable_wish(const Asked& asked, const Environment& environment, Wish wish) {
     const bool may_be_tf32 = format_of_environment(asked, environment) == Format::tf32;
     if (wish.format == Format::bf16x9 && (!asked.has_bf16x9 || asked.is_grouped || may_be_tf32))
         return {Format::fp32, Reason::bf16x9_unavailable};
@@ -228,7 +229,7 @@ bool is_known_algorithm(std::int32_t algorithm) {
 }
 
 Format asked_format(const Asked& asked, const Environment& environment) {
-    return lower_of(format_without_algorithm(asked, environment), format_of_algorithm(asked));
+    return less_precise_of(format_without_algorithm(asked, environment), format_of_algorithm(asked));
 }
 
 namespace {
@@ -250,7 +251,8 @@ Change plan_change(const Asked& asked, const Environment& environment, const Res
     const Format as_called = asked_format(asked, environment);
     Change change{.format = as_called, .reason = decision.reason};
     Wish wish = wish_of(decision, as_called, format_without_algorithm(asked, environment), floor, policy);
-    if (wish.format != as_called && !wish.only_without_algorithm) wish = within_reach(asked, environment, wish);
+    if (wish.format != as_called && !wish.only_without_algorithm)
+        wish = nearest_reachable_wish(asked, environment, wish);
     change.reason = wish.reason;
     if (wish.format < as_called && restraints.forbid_lowering != Reason::as_requested) {
         change.reason = restraints.forbid_lowering;

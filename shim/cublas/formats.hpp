@@ -94,7 +94,7 @@ Change plan_change(const Asked& asked, const Environment& environment, const Res
 Change by_math_mode(Change change);
 
 /// Returns FP32 in place of TF32 if NVIDIA_TF32_OVERRIDE=0 switches TF32 off; else `format` itself.
-inline Format in_effect(Format format, const Environment& environment) {
+inline Format with_override(Format format, const Environment& environment) {
     return format == Format::tf32 && environment.tf32_is_off ? Format::fp32 : format;
 }
 

@@ -10,7 +10,7 @@
 namespace fp32shim::cublas {
 namespace {
 
-void note_math_mode(HandleRecord& record, std::int32_t math_mode) {
+void update_key(HandleRecord& record, std::int32_t math_mode) {
     const bool is_alive = !record.destroyed.load(std::memory_order_acquire);
     const std::int32_t compute_capability = record.device.load(std::memory_order_relaxed).compute_capability;
     const std::uint64_t key = is_alive ? handle_key(compute_capability, math_mode) : key_unknown;
@@ -98,23 +98,23 @@ Device device_of(HandleRecord& record) {
     return device;
 }
 
-void note_handle_created(Handle handle) {
+void on_handle_created(Handle handle) {
     if (handle == nullptr) return;
     HandleRecord& record = *find_or_make_record(handle);
     record.device.store(current_device(), std::memory_order_relaxed);
     record.questions.store(0, std::memory_order_relaxed);
     record.destroyed.store(false, std::memory_order_release);
-    note_math_mode(record, math_default);
+    update_key(record, math_default);
 }
 
-void note_handle_destroyed(Handle handle) {
+void on_handle_destroyed(Handle handle) {
     HandleRecord* record = record_of(handle);
     if (record == nullptr) return;
     record->destroyed.store(true, std::memory_order_release);
     record->key.store(key_unknown, std::memory_order_release);
 }
 
-void note_handle_kept(Handle handle) {
+void on_destroy_failed(Handle handle) {
     if (HandleRecord* record = record_of(handle)) record->destroyed.store(false, std::memory_order_release);
 }
 
@@ -124,7 +124,7 @@ std::int32_t program_math_mode(HandleRecord& record, const Library& library) {
         (library.get_math_mode == nullptr ||
          library.get_math_mode(record.handle.load(std::memory_order_relaxed), &math_mode) != status_success))
         return math_unknown;
-    note_math_mode(record, math_mode);
+    update_key(record, math_mode);
     return math_mode;
 }
 
@@ -135,7 +135,7 @@ std::int32_t set_program_math_mode(HandleRecord& record, const Library& library,
     const std::int32_t status = library.set_math_mode(handle, math_mode);
     if (status != status_success) return status;
     record.program_mode = math_mode;
-    note_math_mode(record, math_mode);
+    update_key(record, math_mode);
     if (puts_back) library.set_math_mode(handle, in_force);
     return status;
 }

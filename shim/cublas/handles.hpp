@@ -67,14 +67,14 @@ HandleRecord* find_handle(Handle handle);
 Device device_of(HandleRecord& record);
 
 /// Notes a handle that the library has created. To be called on the thread that created it.
-void note_handle_created(Handle handle);
+void on_handle_created(Handle handle);
 
 /// Notes that a handle is about to be destroyed. To be called before the library's own function, since another
 /// handle may have the address afterwards.
-void note_handle_destroyed(Handle handle);
+void on_handle_destroyed(Handle handle);
 
 /// Notes that the library has not destroyed the handle after all.
-void note_handle_kept(Handle handle);
+void on_destroy_failed(Handle handle);
 
 /// Returns the math mode that the program has set, or math_unknown if the library does not take this for a handle.
 /// Asks the library each time, since libraries that the shim does not see can set it too. Precondition: the lock

@@ -4,7 +4,7 @@
 
 #include "policy/matmul_call.hpp"
 #include "shim/cublas/handles.hpp"
-#include "shim/cublas/make_plan.hpp"
+#include "shim/cublas/plan_request.hpp"
 #include "shim/entry/frame.hpp"
 #include "shim/entry/site.hpp"
 

@@ -36,18 +36,18 @@ constexpr Role role_at(const Positions& positions, int word) {
 template <const auto& called, const auto& form, int word>
 std::int64_t argument(const Frame& frame, const Substitution& substitution) {
     constexpr Role role = role_at(form.cblas, word);
-    constexpr int place = called.cblas.of(role);
+    constexpr int position = called.cblas.of(role);
     if constexpr (role == Role::compute_type) {
         return substitution.compute_type;
     } else if constexpr (role == Role::algorithm) {
-        if constexpr (place >= 0)
-            if (!substitution.replaces_algorithm) return frame.word(place);
+        if constexpr (position >= 0)
+            if (!substitution.replaces_algorithm) return frame.word(position);
         return gemm_default;
-    } else if constexpr (place < 0) {
+    } else if constexpr (position < 0) {
         static_assert(role == Role::a_type || role == Role::b_type || role == Role::c_type);
         return called.dtype == policy::Dtype::complex64 ? type_c_32f : type_r_32f;
     } else {
-        return frame.word(place);
+        return frame.word(position);
     }
 }
 
@@ -66,23 +66,23 @@ std::int64_t call_with_compute_type(void* address, const Frame& frame, const Sub
 
 template <const auto& called>
 std::uint64_t key(const Frame& frame) {
-    constexpr int type_place = called.cblas.of(Role::a_type);
-    constexpr int compute_type_place = called.cblas.of(Role::compute_type);
-    constexpr int algorithm_place = called.cblas.of(Role::algorithm);
+    constexpr int type_position = called.cblas.of(Role::a_type);
+    constexpr int compute_type_position = called.cblas.of(Role::compute_type);
+    constexpr int algorithm_position = called.cblas.of(Role::algorithm);
     policy::Dtype dtype = called.dtype;
     std::int32_t compute_type = 0;
     bool allows_fp16 = false;
-    if constexpr (type_place >= 0) {
-        const OperandType type = operand_type(static_cast<std::int32_t>(frame.word(type_place)));
+    if constexpr (type_position >= 0) {
+        const OperandType type = operand_type(static_cast<std::int32_t>(frame.word(type_position)));
         if (type.counted != Counted::governed) return key_unknown;
         dtype = type.dtype;
     }
-    if constexpr (compute_type_place >= 0) {
-        compute_type = static_cast<std::int32_t>(frame.word(compute_type_place));
+    if constexpr (compute_type_position >= 0) {
+        compute_type = static_cast<std::int32_t>(frame.word(compute_type_position));
         if (compute_type == 0) return key_unknown;
     }
-    if constexpr (algorithm_place >= 0) {
-        const auto algorithm = static_cast<std::int32_t>(frame.word(algorithm_place));
+    if constexpr (algorithm_position >= 0) {
+        const auto algorithm = static_cast<std::int32_t>(frame.word(algorithm_position));
         if (!is_known_algorithm(algorithm)) return key_unknown;
         allows_fp16 = is_tensor_op(algorithm);
     }
@@ -115,9 +115,9 @@ bool multiplies(const Frame& frame, bool is_ilp64) {
     if constexpr (called.batching == Batching::groups) return any_group_multiplies(called.cblas, frame, is_ilp64);
     bool result = true;
     const auto look_at = [&]<Role role>() {
-        constexpr int place = called.cblas.of(role);
-        if constexpr (place >= 0) {
-            const std::int64_t word = frame.word(place);
+        constexpr int position = called.cblas.of(role);
+        if constexpr (position >= 0) {
+            const std::int64_t word = frame.word(position);
             result = result && (is_ilp64 ? word : static_cast<std::int32_t>(word)) != 0;
         }
     };

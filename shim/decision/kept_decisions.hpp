@@ -22,7 +22,7 @@ struct DecisionKey {
     policy::Dtype dtype;
     std::uint32_t generation;    ///< Settings::generation
     std::uint32_t change_count;  ///< settings_change_count()
-    std::uint64_t place = 0;     ///< where::place_key(); 0: no rule looks at it
+    std::uint64_t location = 0;  ///< where::location_key(); 0: no rule looks at it
 
     bool operator==(const DecisionKey&) const = default;
 };
@@ -69,7 +69,7 @@ class KeptDecisions {
         };
         const std::uint64_t sum = key.site * 0x62bba1b9f2757641 + part(key.m, 0x7a6f56d50c7a670d) +
                                   part(key.n, 0xbc6aa802aafcc4e7) + part(key.k, 0x6a4a7def0860909f) +
-                                  part(key.batch, 0x66d6a2999d170b6b) + key.place;
+                                  part(key.batch, 0x66d6a2999d170b6b) + key.location;
         // Sums rise evenly if sizes do; their multiples are spread over the sets.
         return sets_[system::table_index(system::folded(sum), set_bits)];
     }

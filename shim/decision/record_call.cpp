@@ -31,7 +31,8 @@ std::uint64_t time_now(const Settings& in_force) {
 }
 
 record::DecisionEvent decision_event(const Site& site, const Settings& in_force, const policy::MatmulCall& call,
-                                     const policy::Decision& decision, const Done& done, where::CallPlace& place) {
+                                     const policy::Decision& decision, const Done& done,
+                                     where::CallLocation& location) {
     record::DecisionEvent event;
     event.call = call;
     event.provider = site.provider->name;
@@ -48,10 +49,11 @@ record::DecisionEvent decision_event(const Site& site, const Settings& in_force,
     event.detail = done.detail;
     event.status = done.status;
     if (const ThreadContext* context = existing_thread_context()) event.call.scope = context->scopes.label();
-    place.find(site, in_force);
-    if (in_force.asks_python && in_force.recording != nullptr) in_force.recording->note_python(where::python_state());
-    event.call.where = place.where();
-    event.stack = &place;
+    location.find(site, in_force);
+    if (in_force.reads_python_lines && in_force.recording != nullptr)
+        in_force.recording->record_python_state(where::python_state());
+    event.call.where = location.where();
+    event.stack = &location;
     return event;
 }
 
@@ -96,9 +98,9 @@ std::uint64_t key_of(const Site& site, const Settings& in_force, const policy::M
                                                       const FoundInResult* found) {
     record::Recording& recording = *in_force.recording;
     ThreadContext* context = thread_context();
-    if (context == nullptr) return recording.note_uncounted(in_force.log_every_call);
+    if (context == nullptr) return recording.count_lost_call(in_force.log_every_call);
     if (context->recording != &recording || context->writer == nullptr) change_writer(*context, recording);
-    if (context->writer == nullptr) return recording.note_uncounted(in_force.log_every_call);
+    if (context->writer == nullptr) return recording.count_lost_call(in_force.log_every_call);
     if (key.value == 0) {
         key.value = key_of(site, in_force, call, decision, done);
     } else {
@@ -107,11 +109,13 @@ std::uint64_t key_of(const Site& site, const Settings& in_force, const policy::M
         context->writer_change_count = may_pass ? key.change_count : 0;
         context->writes_every_call = in_force.log_every_call;
     }
-    if (in_force.asks_paths()) key.value = where::with_place(key.value, where::place_key(in_force));
-    where::CallPlace place(in_force.asks_paths() ? __builtin_alloca(sizeof(where::PlaceRoom)) : nullptr);
-    recording.count(
-        *context->writer, key.value, time.begin, time.end, in_force.log_every_call,
-        [&](record::DecisionEvent& event) { event = decision_event(site, in_force, call, decision, done, place); });
+    if (in_force.tells_paths_apart()) key.value = where::with_location_key(key.value, where::location_key(in_force));
+    where::CallLocation location(in_force.tells_paths_apart() ? __builtin_alloca(sizeof(where::LocationBuffer))
+                                                              : nullptr);
+    recording.count(*context->writer, key.value, time.begin, time.end, in_force.log_every_call,
+                    [&](record::DecisionEvent& event) {
+                        event = decision_event(site, in_force, call, decision, done, location);
+                    });
     if (found == nullptr) return;
     for (const record::Audit& audit : found->audits)
         recording.add_audit(*context->writer, key.value, time.end, audit);
@@ -145,8 +149,8 @@ std::uint64_t hash_of(const Site& site, const record::DecisionEvent& event) {
     return hash.value();
 }
 
-/// Returns true if note_decision() has had this decision.
-[[gnu::noinline]] bool is_noted(const Site& site, const record::DecisionEvent& event) {
+/// Returns true if is_new_decision() has had this decision.
+[[gnu::noinline]] bool was_seen(const Site& site, const record::DecisionEvent& event) {
     const std::uint64_t hash = hash_of(site, event);
     for (std::size_t probe = 0; probe < longest_probe; ++probe) {
         const std::uint64_t held = seen[(hash + probe) % table_size].load(std::memory_order_relaxed);
@@ -157,7 +161,7 @@ std::uint64_t hash_of(const Site& site, const record::DecisionEvent& event) {
 
 /// Returns true if this decision (function, caller, provider, operations, sizes, outcome) is seen for the first time.
 /// The table is bounded: once full, says so once and returns false for new decisions. Thread-safe, lock-free.
-[[gnu::noinline]] bool note_decision(const Site& site, const record::DecisionEvent& event) {
+[[gnu::noinline]] bool is_new_decision(const Site& site, const record::DecisionEvent& event) {
     const std::uint64_t hash = hash_of(site, event);
     for (std::size_t probe = 0; probe < longest_probe; ++probe) {
         std::atomic<std::uint64_t>& entry = seen[(hash + probe) % table_size];
@@ -180,18 +184,19 @@ void record_call(const Site& site, const Settings& in_force, const policy::Matmu
         count_in_recording(site, in_force, call, decision, done, time == nullptr ? untimed : *time, key, found);
         return;
     }
-    where::CallPlace place(in_force.asks_paths() ? __builtin_alloca(sizeof(where::PlaceRoom)) : nullptr);
-    record::DecisionEvent event = decision_event(site, in_force, call, decision, done, place);
+    where::CallLocation location(in_force.tells_paths_apart() ? __builtin_alloca(sizeof(where::LocationBuffer))
+                                                              : nullptr);
+    record::DecisionEvent event = decision_event(site, in_force, call, decision, done, location);
     if (time != nullptr) event.host_ns = static_cast<std::int64_t>(time->end - time->begin);
 
     const bool every_call = in_force.log != nullptr && in_force.log_every_call;
-    if (!every_call && is_noted(site, event)) return;
+    if (!every_call && was_seen(site, event)) return;
     ThreadContext* context = thread_context();
     if (context == nullptr) return;
     // A signal handler that multiplies must not write into the line that it interrupted, and one that leaves by
     // siglongjmp must not leave a decision noted and not written.
     const system::SignalHold hold;
-    if (!every_call && !note_decision(site, event)) return;
+    if (!every_call && !is_new_decision(site, event)) return;
     if (in_force.log != nullptr) in_force.log->write(event, record::LogBuffer(context->log_buffer));
     if (in_force.log_to_stderr) system::stderr_line(record::format_decision_text(event, context->log_buffer));
 }

@@ -10,7 +10,7 @@
 #include "record/events.hpp"
 #include "shim/entry/site.hpp"
 #include "shim/settings/settings.hpp"
-#include "shim/where/place.hpp"
+#include "shim/where/location.hpp"
 
 namespace fp32shim {
 
@@ -55,14 +55,15 @@ void record_call(const Site& site, const Settings& in_force, const policy::Matmu
                  const policy::Decision& decision, const Done& done, const CallTime* time, ExpressKey key = {},
                  const FoundInResult* found = nullptr);
 
-/// Returns the event that a log or recording has for a call, and finds the call's place in its program. The event's
-/// views are valid until the call returns, as long as `place` is.
+/// Returns the event that a log or recording has for a call, and finds the call's location in its program. The
+/// event's views are valid until the call returns, as long as `location` is.
 record::DecisionEvent decision_event(const Site& site, const Settings& in_force, const policy::MatmulCall& call,
-                                     const policy::Decision& decision, const Done& done, where::CallPlace& place);
+                                     const policy::Decision& decision, const Done& done,
+                                     where::CallLocation& location);
 
 /// Says which product made NaN or infinity of finite operands, where in its result, and where in the program: the
 /// line of Python also where the settings do not ask for it. `found`: has the flag audit_nonfinite.
-void say_nonfinite(const Site& site, const Settings& in_force, const policy::MatmulCall& call,
-                   const policy::Decision& decision, const Done& done, const record::Audit& found);
+void report_nonfinite(const Site& site, const Settings& in_force, const policy::MatmulCall& call,
+                      const policy::Decision& decision, const Done& done, const record::Audit& found);
 
 }  // namespace fp32shim

@@ -8,14 +8,14 @@ namespace {
 
 constinit std::atomic<const SiteRules*> known_rules{nullptr};
 
-bool are_for(const SiteRules& rules, const Settings& in_force, const policy::MatmulCall& call) {
+bool are_valid_for(const SiteRules& rules, const Settings& in_force, const policy::MatmulCall& call) {
     return rules.settings == &in_force && rules.device == call.device && rules.function == call.function &&
            rules.caller == call.caller;
 }
 
 const SiteRules* find(const Settings& in_force, const policy::MatmulCall& call) {
     for (const SiteRules* rules = known_rules.load(std::memory_order_acquire); rules != nullptr; rules = rules->next)
-        if (are_for(*rules, in_force, call)) return rules;
+        if (are_valid_for(*rules, in_force, call)) return rules;
     return nullptr;
 }
 
@@ -40,7 +40,7 @@ const SiteRules& make(const Settings& in_force, const policy::MatmulCall& call) 
 
 const SiteRules& rules_of(Site& site, const Settings& in_force, const policy::MatmulCall& call) {
     const SiteRules* kept = site.rules.load(std::memory_order_acquire);
-    if (kept != nullptr && are_for(*kept, in_force, call)) return *kept;
+    if (kept != nullptr && are_valid_for(*kept, in_force, call)) return *kept;
     const SiteRules* known = find(in_force, call);
     if (known == nullptr) known = &make(in_force, call);
     site.rules.store(known, std::memory_order_release);

@@ -46,14 +46,14 @@ inline constexpr std::uint64_t factors[KeyedArguments::capacity] = {
 template <bool by_reference>
 inline constexpr const Positions& gemm_positions = by_reference ? families::sgemm.fortran : families::sgemm.cblas;
 
-/// Adds argument `number`, at `place`, times its factor to `sum`; false: it should be a pointer and is none.
+/// Adds argument `number`, at `argument`, times its factor to `sum`; false: it should be a pointer and is none.
 template <class Value, bool by_reference>
-[[gnu::always_inline]] inline bool add_word(const char* place, std::size_t number, std::uint64_t& sum) {
+[[gnu::always_inline]] inline bool add_word(const char* argument, std::size_t number, std::uint64_t& sum) {
     if constexpr (by_reference) {
-        place = *reinterpret_cast<const char* const*>(place);
-        if (reinterpret_cast<std::uint64_t>(place) < 4096) return false;
+        argument = *reinterpret_cast<const char* const*>(argument);
+        if (reinterpret_cast<std::uint64_t>(argument) < 4096) return false;
     }
-    sum += static_cast<std::uint64_t>(*reinterpret_cast<const Value*>(place)) * factors[number];
+    sum += static_cast<std::uint64_t>(*reinterpret_cast<const Value*>(argument)) * factors[number];
     return true;
 }
 

@@ -1,4 +1,4 @@
-// A call site: one place in the program that calls one entry point, and everything that need not be found out per
+// A call site: one location in the program that calls one entry point, and everything that need not be found out per
 // call. Data only: shim/sites/ makes sites and keeps them up to date. The entry points (entry/*.S) find the site by
 // return address and jump to its target.
 #pragma once

@@ -58,7 +58,7 @@ bool is_earlier_preload(const link_map* wanted) {
     return false;
 }
 
-bool leads_past(const elf::Object& object, const ElfW(Sym) & symbol, const ElfW(Rela) & relocation) {
+bool leads_past_shim(const elf::Object& object, const ElfW(Sym) & symbol, const ElfW(Rela) & relocation) {
     const auto bound = *reinterpret_cast<const ElfW(Addr)*>(object.base + relocation.r_offset);
     if (bound == 0 || elf::is_own_code(bound)) return false;
     // A reference that is bound lazily, and was not called yet, leads into the object's own stubs.
@@ -77,7 +77,7 @@ bool is_bound_past(const elf::Object& object) {
     for_each_product_relocation(object,
                                 [&](FunctionIndex function, std::uint32_t symbol, const ElfW(Rela) & relocation) {
                                     if (is_past || functions[function].convention == Convention::bare) return;
-                                    is_past = leads_past(object, object.symbols[symbol], relocation);
+                                    is_past = leads_past_shim(object, object.symbols[symbol], relocation);
                                 });
     return is_past;
 }
@@ -87,7 +87,7 @@ enum class Bindings : bool { leave, check };
 /// Notes an object's file; with Bindings::check, if it calls past the shim. `list` is a record::Mark or a walk of
 /// record::RecordingObjects. Precondition: an elf::Reading is held.
 template <class List>
-void note(List& list, const link_map* map, Bindings bindings) {
+void add_file(List& list, const link_map* map, Bindings bindings) {
     const std::string_view path = system::view(map->l_name);
     if (map == elf::own_object() || is_of_the_kernel(path) || !elf::is_mapped(map)) return;
     const bool is_past = bindings == Bindings::check && is_bound_past(elf::read_object(map));
@@ -102,74 +102,76 @@ bool is_loaded(const record::LoadedFile& file) {
     return false;
 }
 
-/// Notes the files of all loaded objects, and of closed ones, in `list`, like note(), and in `notes` all else.
+/// Notes the files of all loaded objects, and of closed ones, in `list`, like add_file(), and in `notes` all else.
 /// Precondition: an elf::Reading is held.
 template <class List, class Notes>
-void note_all(List& list, Notes& notes, Bindings bindings) {
-    for (const link_map* map = elf::first_object(); map != nullptr; map = map->l_next) note(list, map, bindings);
+void add_all_files(List& list, Notes& notes, Bindings bindings) {
+    for (const link_map* map = elf::first_object(); map != nullptr; map = map->l_next) add_file(list, map, bindings);
     for (const auto* closed = closed_files.newest(); closed != nullptr; closed = closed->next)
         if (closed->file.is_bound_past || !is_loaded(closed->file)) list.add(closed->file);
-    if (has_lookup_past.load(std::memory_order_relaxed)) notes.note_lookup_past();
+    if (has_lookup_past.load(std::memory_order_relaxed)) notes.mark_lookup_past();
     // Objects whose unloading was under way when this process was forked cannot be named any more.
-    if (!elf::list_is_whole() || closed_files.lacks_files()) notes.note_missed();
+    if (!elf::is_list_complete() || closed_files.lacks_files()) notes.mark_incomplete();
 }
 
-void note_all(record::RecordingObjects& objects, Bindings bindings) {
+void add_all_files(record::RecordingObjects& objects, Bindings bindings) {
     record::RecordingObjects::Walk walk(objects);
-    note_all(walk, objects, bindings);
+    add_all_files(walk, objects, bindings);
 }
 
 /// Notes in `list` the files that dlclose of this object may unload. Precondition: an elf::Reading is held.
 template <class List>
-void note_all_closed_by(const link_map* closed, List& list) {
+void add_files_closed_by(const link_map* closed, List& list) {
     const elf::Scope scope = elf::own_scope(closed);
-    for (std::size_t i = 0; i < scope.count(); ++i) note(list, scope.at(i), Bindings::check);
+    for (std::size_t i = 0; i < scope.count(); ++i) add_file(list, scope.at(i), Bindings::check);
     if (scope.count() > 0) return;
     for (const link_map* map = elf::first_object(); map != nullptr; map = map->l_next)
-        note(list, map, Bindings::check);
+        add_file(list, map, Bindings::check);
 }
 
 }  // namespace
 
-void note_loaded_files(record::Recording& recording) {
+void record_loaded_files(record::Recording& recording) {
     record::RecordingObjects* const objects = recording.objects();
     if (objects == nullptr) return;
     const elf::Reading reading;
     const std::uint64_t stamp = objects_stamp();
-    if (objects->stamp() != stamp) note_all(*objects, Bindings::leave);
-    objects->note_complete(stamp);
+    if (objects->stamp() != stamp) add_all_files(*objects, Bindings::leave);
+    objects->mark_complete(stamp);
 }
 
-void note_files_before_closing(record::RecordingObjects* objects, const void* handle) {
+void record_files_before_closing(record::RecordingObjects* objects, const void* handle) {
     if (objects == nullptr && !keeps_closed_files.load(std::memory_order_acquire)) return;
     const elf::Reading reading;
     // A handle of glibc's is the object's link_map. The program itself is never unloaded.
     const auto* closed = static_cast<const link_map*>(handle);
     if (closed == elf::first_object() || !elf::is_in_list(closed)) return;
-    if (objects == nullptr) return note_all_closed_by(closed, closed_files);
+    if (objects == nullptr) return add_files_closed_by(closed, closed_files);
     record::RecordingObjects::Walk walk(*objects);
-    note_all_closed_by(closed, walk);
+    add_files_closed_by(closed, walk);
 }
 
 void keep_closed_files() { keeps_closed_files.store(true, std::memory_order_release); }
 
-void note_files_at_exit(record::RecordingObjects& objects) {
+void record_files_at_exit(record::RecordingObjects& objects) {
     const elf::Reading reading;
     const std::uint64_t stamp = objects_stamp();
-    note_all(objects, Bindings::check);
-    objects.note_complete(stamp);
+    add_all_files(objects, Bindings::check);
+    objects.mark_complete(stamp);
 }
 
-void note_files_at_exit(record::Mark& mark) {
+void record_files_at_exit(record::Mark& mark) {
     const elf::Reading reading;
-    note_all(mark, mark, Bindings::check);
+    add_all_files(mark, mark, Bindings::check);
 }
 
-bool has_loaded_nothing_since(const record::Recording& recording) { return recording.saw_objects(objects_stamp()); }
+bool has_loaded_nothing_since(const record::Recording& recording) {
+    return recording.has_recorded_objects(objects_stamp());
+}
 
-void note_lookup_past(record::RecordingObjects* objects) {
+void mark_lookup_past(record::RecordingObjects* objects) {
     has_lookup_past.store(true, std::memory_order_relaxed);
-    if (objects != nullptr) objects->note_lookup_past();
+    if (objects != nullptr) objects->mark_lookup_past();
 }
 
 }  // namespace fp32shim

@@ -10,21 +10,22 @@
 
 namespace fp32shim {
 
-/// Notes in the recording every loaded file. For RecordingSettings::look_at_objects. Thread-safe, async-signal-safe.
-void note_loaded_files(record::Recording& recording);
+/// Notes in the recording every loaded file. For RecordingSettings::record_loaded_objects. Thread-safe,
+/// async-signal-safe.
+void record_loaded_files(record::Recording& recording);
 
 /// Notes the files that dlclose of this handle may unload, and if they call products past the shim: in the recording,
 /// or without one (nullptr) in memory, from keep_closed_files() on. Thread-safe.
-void note_files_before_closing(record::RecordingObjects* objects, const void* handle);
+void record_files_before_closing(record::RecordingObjects* objects, const void* handle);
 /// To be called once a recording or a mark is to be made of this process.
 void keep_closed_files();
 
 /// Notes every loaded file, and which of them call products past the shim. Changes nothing that others use: products
 /// may still be called afterwards.
-void note_files_at_exit(record::RecordingObjects& objects);
+void record_files_at_exit(record::RecordingObjects& objects);
 
 /// Does the same for the mark of a process that has no recording.
-void note_files_at_exit(record::Mark& mark);
+void record_files_at_exit(record::Mark& mark);
 
 /// Returns true if nothing was loaded since the recording's last look: by this process, or by its parent before a
 /// fork.
@@ -32,6 +33,6 @@ bool has_loaded_nothing_since(const record::Recording& recording);
 
 /// Notes that a program got a product's function from dlsym past the shim. Without a recording, keeps the note for
 /// a recording that may begin later.
-void note_lookup_past(record::RecordingObjects* objects);
+void mark_lookup_past(record::RecordingObjects* objects);
 
 }  // namespace fp32shim

@@ -34,7 +34,7 @@ std::size_t size_of(const Chunk* chunk) { return chunk == &first ? sizeof first 
 constinit ChunkOf<(1 << 18)> reserve{};
 
 /// Returns nullptr if the chunk is full.
-void* take_from(Chunk* chunk, std::size_t size, std::size_t capacity) {
+void* allocate_from_chunk(Chunk* chunk, std::size_t size, std::size_t capacity) {
     const std::size_t offset = alignment + chunk->used.fetch_add(size, std::memory_order_relaxed);
     return offset + size <= capacity ? reinterpret_cast<char*>(chunk) + offset : nullptr;
 }
@@ -50,11 +50,11 @@ void* map_pages(std::size_t size) {
 std::size_t rounded_up(std::size_t size) { return (size + alignment - 1) & ~(alignment - 1); }
 
 /// Returns nullptr if the kernel has no memory left.
-void* take(std::size_t size) {
+void* allocate_bytes(std::size_t size) {
     if (size > chunk_size / 4) return map_pages(size);
     for (;;) {
         Chunk* chunk = current.load(std::memory_order_acquire);
-        if (void* memory = take_from(chunk, size, size_of(chunk))) return memory;
+        if (void* memory = allocate_from_chunk(chunk, size, size_of(chunk))) return memory;
         auto* fresh = static_cast<Chunk*>(map_pages(chunk_size));
         if (fresh == nullptr) return nullptr;
         if (!current.compare_exchange_strong(chunk, fresh, std::memory_order_acq_rel))
@@ -71,7 +71,7 @@ std::string_view copy_into(void* memory, std::string_view text) {
 }  // namespace
 
 void* arena_try_allocate(std::size_t size) {
-    void* memory = take(rounded_up(size));
+    void* memory = allocate_bytes(rounded_up(size));
     static constinit system::OncePerProcess said;
     if (memory == nullptr && said.first())
         system::stderr_line(
@@ -83,8 +83,8 @@ void* arena_try_allocate(std::size_t size) {
 
 void* arena_allocate(std::size_t size) {
     size = rounded_up(size);
-    void* memory = take(size);
-    if (memory == nullptr) memory = take_from(&reserve, size, sizeof reserve);
+    void* memory = allocate_bytes(size);
+    if (memory == nullptr) memory = allocate_from_chunk(&reserve, size, sizeof reserve);
     if (memory != nullptr) return memory;
     system::stderr_line("out of memory (mmap failed); ending the process");
     _exit(127);

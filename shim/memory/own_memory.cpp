@@ -45,7 +45,7 @@ void* allocate(std::size_t size) {
 // The longjmp target of a thread that found no memory. An exception would need memory itself.
 __attribute__((tls_model("initial-exec"))) constinit thread_local jmp_buf* way_out = nullptr;
 
-[[noreturn]] void leave() {
+[[noreturn]] void jump_out() {
     if (way_out != nullptr) longjmp(*way_out, 1);
     system::stderr_line("out of memory; ending the process");
     _exit(127);
@@ -90,7 +90,7 @@ void run_on_own_stack(void (*function)(void*), void* argument) {
 
 void* operator new(std::size_t size) {
     void* memory = fp32shim::allocate(size);
-    if (memory == nullptr) fp32shim::leave();
+    if (memory == nullptr) fp32shim::jump_out();
     return memory;
 }
 

@@ -49,13 +49,13 @@ struct Callback {
 };
 
 template <class Function>
-FunctionPointer generic(Function* function) {
+FunctionPointer to_function_pointer(Function* function) {
     return reinterpret_cast<FunctionPointer>(function);
 }
 
 /// Makes a copy of NVTX call `callbacks`. Returns false, having changed nothing, if it does not know one of them.
 template <std::size_t count>
-bool take(const ExportedCallbacks& exported, Module module, const Callback (&callbacks)[count]) {
+bool install_callbacks(const ExportedCallbacks& exported, Module module, const Callback (&callbacks)[count]) {
     FunctionPointer** table = nullptr;
     unsigned size = 0;
     if (exported.module_functions(module, &table, &size) == 0 || table == nullptr) return false;
@@ -70,16 +70,18 @@ int initialize(GetExportTable get_export_table) {
     if (get_export_table == nullptr || !ranges_wanted(RangeSource::nvtx)) return 0;
     const auto* const exported = static_cast<const ExportedCallbacks*>(get_export_table(callbacks_table));
     if (exported == nullptr || exported->struct_size < sizeof(ExportedCallbacks)) return 0;
-    const Callback of_core[] = {{core::range_push_ex, generic(default_push_ex)},
-                                {core::range_push_a, generic(push_a)},
-                                {core::range_push_w, generic(push_w)},
-                                {core::range_pop, generic(pop)}};
-    const Callback of_core2[] = {
-        {core2::range_push_ex, generic(push_ex)},        {core2::range_pop, generic(domain_pop)},
-        {core2::register_string_a, generic(register_a)}, {core2::register_string_w, generic(register_w)},
-        {core2::domain_create_a, generic(create_a)},     {core2::domain_create_w, generic(create_w)}};
-    const bool has_core = take(*exported, Module::core, of_core);
-    return take(*exported, Module::core2, of_core2) || has_core ? 1 : 0;
+    const Callback of_core[] = {{core::range_push_ex, to_function_pointer(default_push_ex)},
+                                {core::range_push_a, to_function_pointer(push_a)},
+                                {core::range_push_w, to_function_pointer(push_w)},
+                                {core::range_pop, to_function_pointer(pop)}};
+    const Callback of_core2[] = {{core2::range_push_ex, to_function_pointer(push_ex)},
+                                 {core2::range_pop, to_function_pointer(domain_pop)},
+                                 {core2::register_string_a, to_function_pointer(register_a)},
+                                 {core2::register_string_w, to_function_pointer(register_w)},
+                                 {core2::domain_create_a, to_function_pointer(create_a)},
+                                 {core2::domain_create_w, to_function_pointer(create_w)}};
+    const bool has_core = install_callbacks(*exported, Module::core, of_core);
+    return install_callbacks(*exported, Module::core2, of_core2) || has_core ? 1 : 0;
 }
 
 }  // namespace

@@ -42,7 +42,7 @@ int close_range(const RangeDomain& domain);
 
 constexpr int no_tracking = -2;  ///< NVTX_NO_PUSH_POP_TRACKING
 
-/// Bytes that are read of a label; a longer one finds no place on any stack.
+/// Bytes that are read of a label; a longer one fits on no stack.
 constexpr std::size_t range_label_limit = scope_label_limit;
 
 }  // namespace fp32shim

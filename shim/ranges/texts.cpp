@@ -9,7 +9,7 @@
 namespace fp32shim {
 namespace {
 
-// Open addressing; entries are never removed. Entry 0 stands for texts that found no place.
+// Open addressing; entries are never removed. Entry 0 stands for texts for which there was no room.
 constexpr std::size_t table_size = 1 << 16;
 constexpr std::size_t longest_probe = 64;
 constinit std::array<TextEntry, table_size> texts{};

@@ -26,7 +26,7 @@ struct RegisteredText {
     itt::StringHandle handle{};  ///< the same text, as a handle of ITT
 };
 
-/// A place in the table of registered texts, whose address is a handle of NVTX.
+/// An entry of the table of registered texts, whose address is a handle of NVTX.
 using TextEntry = std::atomic<RegisteredText*>;
 
 /// Keeps a text, and returns the entry that has it: the same one for equal texts. Beyond some 60,000 texts returns

@@ -10,7 +10,7 @@ namespace fp32shim {
 namespace {
 
 /// Returns the key inside a scope, given the key around it. Equal keys have equal labels, precisions and floors.
-std::uint64_t key_inside(std::uint64_t outer, const WantedScope& wanted) {
+std::uint64_t key_in_scope(std::uint64_t outer, const WantedScope& wanted) {
     if (wanted.label.empty() && !wanted.precision && wanted.floor == policy::Floor::none) return outer;
     const int precision = wanted.precision ? static_cast<int>(*wanted.precision) + 1 : 0;
     system::Hash hash;
@@ -21,7 +21,7 @@ std::uint64_t key_inside(std::uint64_t outer, const WantedScope& wanted) {
 
 }  // namespace
 
-/// Puts a scope on top of the stack. Its label may lie in `labels_`, at or behind the place that it gets.
+/// Puts a scope on top of the stack. Its label may lie in `labels_`, at or behind the position that it gets.
 bool Scopes::append(const WantedScope& wanted, ScopeOwner owner) {
     Scope inner = innermost();
     inner.owner = owner;
@@ -36,7 +36,7 @@ bool Scopes::append(const WantedScope& wanted, ScopeOwner owner) {
     if (wanted.precision) inner.precision = inner.own_precision;
     inner.own_floor = wanted.floor;
     inner.floor = std::max(inner.floor, wanted.floor);
-    inner.key = key_inside(inner.key, wanted);
+    inner.key = key_in_scope(inner.key, wanted);
     scopes_[depth_ + 1] = inner;
     std::atomic_signal_fence(std::memory_order_release);  // a signal handler finds whole scopes only
     ++depth_;

@@ -41,7 +41,7 @@ DerivedSettings derive_settings(const policy::Policy& policy, const Circumstance
 
     const bool has_recording = circumstances.log == LogKind::recording;
     derived.log_every_call = wants_every_call(policy);
-    derived.asks_python =
+    derived.reads_python_lines =
         derived.looks_at_where || (circumstances.log != LogKind::none && policy.log_where.has(policy::Where::python));
     derived.native_frames = has_recording ? policy.log_where.native_frames : std::uint8_t{0};
 

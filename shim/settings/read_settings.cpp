@@ -36,7 +36,7 @@ std::string summary_of(const std::vector<policy::Diagnostic>& errors) {
     return text;
 }
 
-void obey_on_error(policy::Policy& policy) {
+void apply_on_error(policy::Policy& policy) {
     switch (policy.on_error) {
         case policy::OnError::abort:
             std::abort();
@@ -67,7 +67,7 @@ std::string_view consequence_of(policy::OnError on_error) {
 
 // Called when a forked child begins its own log or recording. Settings were read then, since an ancestor logged.
 const record::StartEvent& start_in_force() { return known_settings()->start; }
-record::InForce what_is_in_force() { return {&start_in_force(), process_precision(), process_floor()}; }
+record::InForce settings_to_record() { return {&start_in_force(), process_precision(), process_floor()}; }
 
 /// Opens the recording that the policy names; nullptr: it cannot be opened, and a line says why.
 record::Recording* opened_recording(const Settings& settings) {
@@ -76,8 +76,8 @@ record::Recording* opened_recording(const Settings& settings) {
                                            .on_full = policy.log_on_full,
                                            .mode = policy.log_mode,
                                            .group = policy.log_group,
-                                           .look_at_objects = note_loaded_files,
-                                           .settings_in_force = what_is_in_force};
+                                           .record_loaded_objects = record_loaded_files,
+                                           .settings_in_force = settings_to_record};
     const record::Recording::Opened opened =
         record::Recording::open(policy.log_path, settings.facts, settings.start, limits);
     if (opened.recording == nullptr) system::stderr_line(opened.error);
@@ -213,7 +213,7 @@ struct Reading {
 };
 
 /// Says what was asked for and is not done, since only recordings keep it.
-void say_what_lacks_a_recording(const Settings& settings) {
+void warn_needs_recording(const Settings& settings) {
     if (settings.policy.audit_sample > 0 && !settings.audits)
         system::stderr_line(
             "audit: nothing is audited, since errors are kept in recordings only; set FP32_MATMUL_LOG=NAME.fp32rec");
@@ -252,7 +252,7 @@ void read(Reading& reading) {
         }
         complaint += consequence_of(loaded.policy.on_error);
         system::stderr_line(complaint);
-        obey_on_error(loaded.policy);
+        apply_on_error(loaded.policy);
     }
     for (const policy::Diagnostic& warning : loaded.warnings) system::stderr_line(warning.text());
 
@@ -273,7 +273,7 @@ void read(Reading& reading) {
         derive_settings(settings->policy, {.has_elevated_rights = options.elevated,
                                            .has_module_paths = has_module_paths(environment),
                                            .log = open_kind(*settings)});
-    if (!settings->forward_everything && !reading.is_reload()) say_what_lacks_a_recording(*settings);
+    if (!settings->forward_everything && !reading.is_reload()) warn_needs_recording(*settings);
     if (!complaint.empty() && settings->log != nullptr) {
         auto buffer = std::make_unique<std::array<char, record::log_buffer_size>>();
         settings->log->write(record::ErrorEvent{record::ErrorCode::bad_setting, complaint},
@@ -282,7 +282,7 @@ void read(Reading& reading) {
     reading.settings = settings.release();
 }
 
-void say_unread(const Reading& reading, std::string_view why) {
+void warn_unread(const Reading& reading, std::string_view why) {
     char buffer[256];
     system::LineWriter line(buffer);
     line.text("the settings could not be read: ").escaped(why, 100);
@@ -295,15 +295,15 @@ void read_and_catch(void* argument) {
     try {
         read(reading);
     } catch (const std::exception& problem) {
-        say_unread(reading, problem.what());
+        warn_unread(reading, problem.what());
     } catch (...) {
-        say_unread(reading, "an exception of unknown kind");
+        warn_unread(reading, "an exception of unknown kind");
     }
 }
 
 void read_settings_or_forward(void* argument) {
     if (!run_while_memory_lasts(read_and_catch, argument))
-        say_unread(*static_cast<const Reading*>(argument), "out of memory");
+        warn_unread(*static_cast<const Reading*>(argument), "out of memory");
 }
 
 }  // namespace

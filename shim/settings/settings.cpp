@@ -41,7 +41,7 @@ constinit std::atomic<int> process_precision_value{-1};
 constinit std::atomic<policy::Floor> process_floor_value{policy::Floor::none};
 constinit std::atomic<void (*)()> renew_what_is_kept{nullptr};
 
-void put_in_force(const Settings* settings) {
+void publish_settings(const Settings* settings) {
     if (__tsan_release != nullptr) __tsan_release(&settings_in_force);
     settings_in_force.store(settings, std::memory_order_release);
 }
@@ -106,7 +106,7 @@ const Settings* read_first_settings() {
     const int saved_errno = errno;
     const Settings* settings = read_settings(nullptr);
     if (settings == nullptr) settings = untouched_settings();
-    put_in_force(settings);
+    publish_settings(settings);
     reader.store(0, std::memory_order_release);
     system::raw::syscall6(SYS_futex, system::raw::address(&reader), FUTEX_WAKE_PRIVATE, INT32_MAX);
     settings_changed();  // a signal handler may have been forwarded untouched meanwhile
@@ -159,11 +159,11 @@ bool read_settings_again() {
     if (fresh != nullptr) {
         record::Recording* before = previous->recording;
         record::Recording* now = fresh->recording;
-        if (now != nullptr && now == before) now->note_rules(fresh->policy.rules);
-        put_in_force(fresh);
-        if (before != nullptr && before != now) before->note_left(now);
+        if (now != nullptr && now == before) now->record_rules(fresh->policy.rules);
+        publish_settings(fresh);
+        if (before != nullptr && before != now) before->mark_left(now);
         if (record::RecordingChanges* changes = now != nullptr && now != before ? now->changes() : nullptr)
-            changes->note_carried_over(process_precision(), process_floor());
+            changes->record_carried_over(process_precision(), process_floor());
     }
     one_at_a_time.release();
     if (fresh == nullptr) return false;
@@ -180,8 +180,8 @@ bool reload_settings() {
 
 void forward_from_now_on() {
     const Settings* before = known_settings();
-    put_in_force(untouched_settings());
-    if (before != nullptr && before->recording != nullptr) before->recording->note_left(nullptr);
+    publish_settings(untouched_settings());
+    if (before != nullptr && before->recording != nullptr) before->recording->mark_left(nullptr);
     settings_changed();
 }
 
@@ -220,17 +220,17 @@ bool raise_process_floor(policy::Floor floor) {
 
 policy::Floor process_floor() { return process_floor_value.load(std::memory_order_acquire); }
 
-void note_scope(ScopesSeen kind) {
+void on_scope_opened(ScopesSeen kind) {
     ScopesSeen known = scopes_seen.load(std::memory_order_acquire);
     while (known < kind) {
         if (scopes_seen.compare_exchange_weak(known, kind, std::memory_order_acq_rel)) return settings_changed();
     }
 }
 
-void obey_command(record::Recording& recording) {
+void carry_out_command(record::Recording& recording) {
     record::RecordingChanges* const changes = recording.changes();
     if (changes == nullptr) return;
-    const auto command = changes->take_command();
+    const auto command = changes->receive_command();
     if (!command) return;
     if (command->kind != record::format::CommandKind::reload) {
         set_process_precision(command->precision);

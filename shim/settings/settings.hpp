@@ -33,7 +33,7 @@ struct Settings : DerivedSettings {
     /// Returns true if results are looked at after a product has run.
     bool looks_at_results() const { return audits || fingerprints || searches(); }
     /// Returns true if the rows of calls differ by the path that leads to them.
-    bool asks_paths() const { return asks_python || native_frames != 0; }
+    bool tells_paths_apart() const { return reads_python_lines || native_frames != 0; }
     bool logs() const { return log != nullptr || log_to_stderr || recording != nullptr; }
 };
 
@@ -91,7 +91,7 @@ enum class ScopesSeen : std::uint8_t { none, labels, precisions };
 extern constinit std::atomic<ScopesSeen> scopes_seen;
 
 /// Notes that a thread opens a scope; `precisions`: the scope names a precision or a floor.
-void note_scope(ScopesSeen kind);
+void on_scope_opened(ScopesSeen kind);
 inline bool scopes_in_use() { return scopes_seen.load(std::memory_order_acquire) != ScopesSeen::none; }
 inline bool scopes_set_precisions() { return scopes_seen.load(std::memory_order_acquire) == ScopesSeen::precisions; }
 
@@ -103,10 +103,10 @@ inline bool scopes_decide(const Settings& in_force) {
 
 /// Obeys a waiting command of `fp32shim set` or `reload`, which reach this process through its recording. To be
 /// called before the settings for a call are read.
-void obey_command(record::Recording& recording);
-inline void obey_waiting_command() {
+void carry_out_command(record::Recording& recording);
+inline void carry_out_waiting_command() {
     record::Recording* recording = settings().recording;
-    if (recording != nullptr && recording->has_command()) obey_command(*recording);
+    if (recording != nullptr && recording->has_command()) carry_out_command(*recording);
 }
 
 }  // namespace fp32shim

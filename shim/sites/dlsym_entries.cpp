@@ -26,7 +26,7 @@ void* code_of(int number) {
     return const_cast<char*>(fp32shim_dlsym_entries) + number * FP32SHIM_DLSYM_ENTRY_SPACING;
 }
 
-void* take_entry(FunctionIndex function, void* address) {
+void* claim_entry(FunctionIndex function, void* address) {
     int free = -1;
     for (int i = 0; i < FP32SHIM_DLSYM_ENTRY_COUNT; ++i) {
         DlsymEntry& entry = entries[i];
@@ -65,7 +65,7 @@ void* dlsym_entry_for(FunctionIndex function, void* address) {
     if (void* known = known_dlsym_entry(function, address)) return known;
     const system::SignalHold hold;
     if (!lock.acquire()) return nullptr;
-    void* code = take_entry(function, address);
+    void* code = claim_entry(function, address);
     lock.release();
     return code;
 }

@@ -14,7 +14,7 @@ Site* known_site(EntryIndex entry, std::uintptr_t return_address, const LoadedOb
 Site* allocate_site(EntryIndex entry, std::uintptr_t return_address, const LoadedObject* caller);
 
 /// Returns the site that all calls from an object share where memory is short, or memory for it, which is in no chain
-/// yet. They are governed like others, but no place in the object is known of them.
+/// yet. They are governed like others, but no location in the object is known of them.
 Site* shared_site(EntryIndex entry, const LoadedObject* caller, const LoadedObject* on_behalf_of);
 
 /// Gives a complete site its return address, which makes it alive, and links it into the chain of its bucket.

@@ -14,7 +14,7 @@
 namespace fp32shim {
 namespace {
 
-void say_ambiguous(const Site& site, const LoadedObject& provider) {
+void warn_ambiguous_provider(const Site& site, const LoadedObject& provider) {
     static constinit system::OncePerProcess said;
     if (!said.first()) return;
     char buffer[1024];
@@ -137,7 +137,7 @@ Site* make_site(EntryIndex entry, std::uintptr_t return_address, LoadedObject* o
         nullptr) {  // else: an entry point from dlsym of a library that is gone; its address is all there is
         site->is_blas = is_blas(*site);
         is_of_cublas(site->function->convention) ? cublas::bind(*site) : bind_cpu(*site);
-        if (site->ambiguous) say_ambiguous(*site, *site->provider);
+        if (site->ambiguous) warn_ambiguous_provider(*site, *site->provider);
     }
     return site;
 }

@@ -73,8 +73,8 @@ SiteTable* table_with(SiteTable* old, Site& site, std::uintptr_t address) {
 void cache(Site& site) {
     const std::uintptr_t address = site.return_address.load(std::memory_order_relaxed);
     if (!is_return_address(address)) return;
-    std::atomic<SiteTable*>& place = fp32shim_site_tables[site.entry];
-    SiteTable* table = place.load(std::memory_order_acquire);
+    std::atomic<SiteTable*>& table_of_entry = fp32shim_site_tables[site.entry];
+    SiteTable* table = table_of_entry.load(std::memory_order_acquire);
     if (table != nullptr) {
         const std::size_t way = table->shape.way_of(address);
         const std::uintptr_t held = address_in(*table, way);
@@ -88,7 +88,7 @@ void cache(Site& site) {
         if (table != nullptr) table->way(table->shape.way_of(address)).store(&site, std::memory_order_release);
         return;
     }
-    place.compare_exchange_strong(table, larger, std::memory_order_acq_rel);
+    table_of_entry.compare_exchange_strong(table, larger, std::memory_order_acq_rel);
 }
 
 }  // namespace fp32shim

@@ -37,7 +37,7 @@ class TakenWays {
         for (std::size_t word = 0; word < (ways + 63) / 64; ++word) words_[word] = 0;
     }
     /// Marks entry `way` of a table as taken. Returns false if it was taken already.
-    bool take(std::size_t way) {
+    bool mark(std::size_t way) {
         const std::uint64_t bit = std::uint64_t{1} << (way % 64);
         const bool was_free = (words_[way / 64] & bit) == 0;
         words_[way / 64] |= bit;
@@ -65,7 +65,7 @@ TableShape shape_for(std::size_t ways, AllOf all_of) {
             TakenWays taken(marks, ways);
             bool collides = false;
             all_of([&](std::uintptr_t address) {
-                collides = !taken.take(shape.way_of(address));
+                collides = !taken.mark(shape.way_of(address));
                 return !collides;
             });
             if (!collides || (ways == most_ways && i + 1 == tries)) return shape;

@@ -55,9 +55,9 @@ class Page:
 
     def column(self, title):
         """The first lines of a column's cells, in the order of the rows that are shown."""
-        place = self.titles().index(title)
+        index = self.titles().index(title)
         return self.run("return [...document.querySelectorAll('#decisions tbody tr:not(.none)')]"
-                        ".map(row => row.cells[arguments[0]].firstChild.textContent)", place)
+                        ".map(row => row.cells[arguments[0]].firstChild.textContent)", index)
 
     def sort_by(self, title):
         next(button for button in self.all("#decisions thead button") if button.text.startswith(title)).click()

@@ -114,15 +114,15 @@ struct WrittenStack : record::Stack {
     WrittenStack(const std::string& words, long number) {
         for (const std::string& frame : split(words, ';')) {
             std::string filled = frame;
-            if (const auto place = filled.find('%'); place != std::string::npos)
-                filled.replace(place, 1, std::to_string(number));
+            if (const auto percent = filled.find('%'); percent != std::string::npos)
+                filled.replace(percent, 1, std::to_string(number));
             frames.push_back(split(filled, '@'));
         }
         size = frames.size();
         read = read_frame;
     }
-    static bool read_frame(const Stack& stack, std::size_t place, record::StackFrame& frame) {
-        const std::vector<std::string>& words = static_cast<const WrittenStack&>(stack).frames[place];
+    static bool read_frame(const Stack& stack, std::size_t index, record::StackFrame& frame) {
+        const std::vector<std::string>& words = static_cast<const WrittenStack&>(stack).frames[index];
         frame = {};
         if (words.size() == 3) {
             frame.function = words[0];
@@ -148,7 +148,7 @@ std::string where_of(const WrittenStack& stack) {
     return {};
 }
 
-record::DecisionEvent decision_of(const Description& description, long place) {
+record::DecisionEvent decision_of(const Description& description, long number) {
     record::DecisionEvent decision;
     decision.call.function = description.function;
     decision.call.caller = "libcaller.so";
@@ -163,9 +163,9 @@ record::DecisionEvent decision_of(const Description& description, long place) {
         decision.call.compute_capability = 90;
     }
     decision.call.scope = description.scope;
-    decision.call.m = description.m + place;
-    decision.call.n = description.n + place;
-    decision.call.k = description.k + place;
+    decision.call.m = description.m + number;
+    decision.call.n = description.n + number;
+    decision.call.k = description.k + number;
     if (description.reason == policy::Reason::observed) decision.call.dtype = policy::Dtype::bfloat16;
     decision.provider = "libprovider.so.0";
     decision.requested = description.requested;
@@ -191,22 +191,22 @@ record::Fingerprint fingerprint_of(double result) {
 
 void call(record::Recording& recording, const Description& description, std::uint64_t key, bool with_events) {
     record::ThreadWriter* writer = recording.attach();
-    for (long place = 0; place <= description.more_sizes; ++place) {
-        const WrittenStack stack(description.stack, place);
+    for (long number = 0; number <= description.more_sizes; ++number) {
+        const WrittenStack stack(description.stack, number);
         const std::string where = where_of(stack);
         for (long i = 0; i < description.calls; ++i) {
             const std::uint64_t end = record::ticks();
             const std::uint64_t ticks = description.ticks[static_cast<std::size_t>(i) % description.ticks.size()];
-            recording.count(*writer, key + static_cast<std::uint64_t>(place), end - ticks, end, with_events,
+            recording.count(*writer, key + static_cast<std::uint64_t>(number), end - ticks, end, with_events,
                             [&](record::DecisionEvent& decision) {
-                                decision = decision_of(description, place);
+                                decision = decision_of(description, number);
                                 if (description.stack.empty()) return;
                                 decision.call.where = where;
                                 decision.stack = &stack;
                             });
             const std::vector<double>& results = description.results;
             if (results.empty()) continue;
-            recording.add_fingerprint(*writer, key + static_cast<std::uint64_t>(place), end,
+            recording.add_fingerprint(*writer, key + static_cast<std::uint64_t>(number), end,
                                       fingerprint_of(results[static_cast<std::size_t>(i) % results.size()]));
         }
     }
@@ -299,7 +299,7 @@ void answer_commands(record::Recording& recording) {
     record::ThreadWriter* writer = recording.attach();
     while (!input_has_ended()) {
         if (!recording.has_command()) continue;
-        if (const auto command = recording.changes()->take_command()) {
+        if (const auto command = recording.changes()->receive_command()) {
             const bool is_set = command->kind == record::format::CommandKind::set_precision;
             recording.changes()->answer(*command, is_set, is_set ? "" : "there is no policy file to read again");
         }
@@ -320,8 +320,8 @@ int make(const Request& request) {
     std::fflush(stdout);
     if (request.stays) answer_commands(*opened.recording);
     // What the shim does when the program ends; here nothing is loaded that multiplies.
-    opened.recording->objects()->note_complete(1);
-    opened.recording->note_exit();
+    opened.recording->objects()->mark_complete(1);
+    opened.recording->record_exit();
     return 0;
 }
 

@@ -3,7 +3,7 @@
 #include <nlohmann/json.hpp>
 #include <vector>
 
-#include "cli/recordings/native_places.hpp"
+#include "cli/recordings/native_locations.hpp"
 #include "record/read/reader.hpp"
 
 namespace {
@@ -24,13 +24,13 @@ std::vector<RecordedFrame> path_of(const RecordingReader& recording, std::uint32
     return path;
 }
 
-/// Returns the levels of source at places in compiled code, innermost first.
-Json levels_of(fp32shim::cli::NativePlaces& places, const std::vector<RecordedFrame>& path,
+/// Returns the levels of source at locations in compiled code, innermost first.
+Json levels_of(fp32shim::cli::NativeLocations& locations, const std::vector<RecordedFrame>& path,
                const RecordingReader& recording) {
     Json levels = Json::array();
     for (const RecordedFrame& frame : path) {
         if (!frame.function.empty()) continue;
-        for (const auto& level : places.at(frame, recording).frames)
+        for (const auto& level : locations.at(frame, recording).frames)
             levels.push_back({{"function", level.function}, {"file", level.file}, {"line", level.line}});
     }
     return levels;
@@ -43,8 +43,8 @@ int main(int argc, char** argv) {
     const auto opened = RecordingReader::open(argv[1]);
     if (opened.reader == nullptr) return 1;
     RecordingReader& recording = *opened.reader;
-    fp32shim::cli::NativePlaces places;
-    places.name_rows_of(recording, false);
+    fp32shim::cli::NativeLocations locations;
+    locations.name_rows_of(recording, false);
     for (const auto& [id, counters] : recording.counters()) {
         const auto* row = recording.row(id);
         if (row == nullptr) return 1;
@@ -53,7 +53,7 @@ int main(int argc, char** argv) {
         line["frames"] = Json::array();
         for (const RecordedFrame& frame : path)
             line["frames"].push_back({{"file", frame.file}, {"function", frame.function}, {"offset", frame.offset}});
-        if (with_levels) line["levels"] = levels_of(places, path, recording);
+        if (with_levels) line["levels"] = levels_of(locations, path, recording);
         std::cout << line.dump(-1, ' ', false, Json::error_handler_t::replace) << '\n';
     }
 }

@@ -25,12 +25,12 @@ def path_texts(report):
     """The stacks of a report with their frames, outermost first."""
     result = {}
     for stack in report["stacks"]:
-        frames, place = [], stack["frame"]
-        while place is not None:
-            frame = report["frames"][place]
+        frames, index = [], stack["frame"]
+        while index is not None:
+            frame = report["frames"][index]
             frames.insert(0, tuple(frame[key] for key in ("file", "function", "line", "offset")))
-            assert frame["parent"] is None or frame["parent"] < place
-            place = frame["parent"]
+            assert frame["parent"] is None or frame["parent"] < index
+            index = frame["parent"]
         result[tuple(frames), stack["applied"]] = stack
     assert len(result) == len(report["stacks"])
     return result
@@ -140,11 +140,11 @@ def test_speedscope_files_are_as_their_schema_says(recordings):
         assert set(profile) == {"type", "name", "unit", "startValue", "endValue", "samples", "weights"}
         assert profile["type"] == "sampled" and profile["unit"] in ("none", "nanoseconds")
         assert len(profile["samples"]) == len(profile["weights"]) == 3
-        assert all(0 <= place < len(frames) for sample in profile["samples"] for place in sample)
+        assert all(0 <= index < len(frames) for sample in profile["samples"] for index in sample)
         assert profile["endValue"] == sum(profile["weights"])
     active = file["profiles"][file["activeProfileIndex"]]
     assert active["name"] == "calls" and sorted(active["weights"]) == [5, 10, 42]
-    names = [[frames[place]["name"] for place in sample] for sample in active["samples"]]
+    names = [[frames[index]["name"] for index in sample] for sample in active["samples"]]
     assert ["main", "Model.forward", "libtorch.so+0x1c4", "cblas_sgemm [tf32]"] in names
 
 

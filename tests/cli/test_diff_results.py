@@ -188,11 +188,11 @@ def test_damaged_fingerprints_differ_and_nothing_more(record):
     for number, nonsense in ((-1, "nan"), (-1, "inf"), (1, "nan"), (1, "-1.0")):
         written = struct.pack("d", 123.5)
         contents = b.read_bytes()
-        places = [place for place in range(len(contents)) if contents.startswith(written, place)]
-        places = places[::2] if number < 0 else places[1::2]
+        offsets = [offset for offset in range(len(contents)) if contents.startswith(written, offset)]
+        offsets = offsets[::2] if number < 0 else offsets[1::2]
         damaged = bytearray(contents)
-        for place in places[:20]:
-            damaged[place:place + 8] = struct.pack("d", float(nonsense))
+        for offset in offsets[:20]:
+            damaged[offset:offset + 8] = struct.pack("d", float(nonsense))
         other = b.with_name("damaged.fp32rec")
         other.write_bytes(damaged)
         for sides in ((a, other), (other, a)):

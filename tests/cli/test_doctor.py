@@ -445,8 +445,8 @@ def test_programs_for_other_processors_and_loaders_are_unseen(tmp_path, what, ex
     if what == "machine":
         content[18:20] = (243).to_bytes(2, "little")  # RISC-V
     else:
-        place = content.index(b"/lib64/ld-linux" if platform.machine() == "x86_64" else b"/lib/ld-linux")
-        content[place:place + 14] = b"/lib/ld-musl-x"
+        offset = content.index(b"/lib64/ld-linux" if platform.machine() == "x86_64" else b"/lib/ld-linux")
+        content[offset:offset + 14] = b"/lib/ld-musl-x"
     program = tmp_path / what
     program.write_bytes(content)
     program.chmod(0o755)

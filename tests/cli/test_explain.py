@@ -342,8 +342,8 @@ def test_what_the_shim_keeps_of_its_decisions_is_what_explain_says_of_each_call(
         write_policy_of_many_rules(policy, chance, callers, sizes)
     first = [chance.choice(sizes) for _ in "mnk"]
     calls = [(str(caller), is_complex, first, "") for caller in callers for is_complex in (0, 1)]
-    calls += [(str(callers[0]), 0, [other if i == place else first[i] for i in range(3)], "")
-              for place in range(3) for other in sizes if other != first[place]]
+    calls += [(str(callers[0]), 0, [other if i == index else first[i] for i in range(3)], "")
+              for index in range(3) for other in sizes if other != first[index]]
     calls.append((str(callers[0]), 0, first, "a"))
     steps, in_force = [], []
     # A floor cannot be taken back. It is the one change that is not a reload.

@@ -113,8 +113,8 @@ def test_the_command_that_is_shown_is_the_kernels_not_the_recordings(live):
     content = log.read_bytes()
     assert content.count(b" --stay ") >= 1
     with log.open("r+b") as file:
-        place = content.index(b" --stay ")
-        file.seek(place)
+        offset = content.index(b" --stay ")
+        file.seek(offset)
         file.write(b" --lies ")
     seen, = fp32shim("ps", process.pid, "--format", "json").json["processes"]
     assert " --stay " in seen["command"] and seen["executable"] == str(shim.client("make_recording").resolve())
@@ -123,11 +123,11 @@ def test_the_command_that_is_shown_is_the_kernels_not_the_recordings(live):
 
 def mounted(tmp_path, *words):
     """A folder with another file system, for the length of a test."""
-    place = tmp_path / "mounted"
-    place.mkdir()
-    done = subprocess.run([shim.tool("mount"), *map(str, words), place], capture_output=True, text=True, check=False)
+    folder = tmp_path / "mounted"
+    folder.mkdir()
+    done = subprocess.run([shim.tool("mount"), *map(str, words), folder], capture_output=True, text=True, check=False)
     shim.need(done.returncode == 0, f"nothing can be mounted here: {done.stderr.strip()}")
-    return place
+    return folder
 
 
 @pytest.mark.parametrize("system", ["btrfs", "overlay"])
@@ -137,20 +137,20 @@ def test_a_recording_is_found_where_maps_and_stat_name_other_devices(tmp_path, s
         with image.open("wb") as file:
             file.truncate(128 << 20)
         subprocess.run([shim.tool("mkfs.btrfs", "btrfs-progs"), "-q", image], check=True)
-        place = mounted(tmp_path, "-o", "loop", image)
+        folder = mounted(tmp_path, "-o", "loop", image)
     else:
         for name in ("lower", "upper", "work"):
             (tmp_path / name).mkdir()
-        place = mounted(tmp_path, "-t", "overlay", "overlay", "-o",
+        folder = mounted(tmp_path, "-t", "overlay", "overlay", "-o",
                         f"lowerdir={tmp_path}/lower,upperdir={tmp_path}/upper,workdir={tmp_path}/work")
     try:
-        process = live_recording(place / "run.fp32rec", "summary", EXACT)
+        process = live_recording(folder / "run.fp32rec", "summary", EXACT)
         try:
             assert fp32shim("ps", process.pid).returncode == 0
             assert fp32shim("set", process.pid, "highest").returncode == 0
-            (place / "run.fp32rec").unlink()
+            (folder / "run.fp32rec").unlink()
             assert fp32shim("ps", process.pid).returncode == 0
         finally:
             process.communicate(timeout=600)
     finally:
-        subprocess.run(["umount", place], check=True)
+        subprocess.run(["umount", folder], check=True)

@@ -196,8 +196,8 @@ def test_the_table_has_columns_for_scopes_and_transposes_where_these_tell_rows_a
     assert result.returncode == 0, result.stderr
     text = fp32shim("report", recording).stdout
     title = title_of(text)
-    places = [title.index(name) for name in ("size", "trans", "scope", "caller -> provider")]
-    assert places == sorted(places)
+    positions = [title.index(name) for name in ("size", "trans", "scope", "caller -> provider")]
+    assert positions == sorted(positions)
     rows = [line.split() for line in text.splitlines() if " cblas_sgemm " in line]
     assert len(rows) == len({tuple(row[row.index("40x40x40"):]) for row in rows}) == 3
     text = fp32shim("report", "--scope", "model/solver", recording).stdout

@@ -50,7 +50,7 @@ def built(folder, name, source, compiler, *options):
     return program
 
 
-def places(folder, program, where="native"):
+def locations(folder, program, where="native"):
     recording = folder / "run.fp32rec"
     shim.run(program, log=recording, env={"FP32_MATMUL_WHERE": where} if where else {}, cwd=folder)
     rows = fp32shim("report", "--format", "json", recording).json["rows"]
@@ -67,29 +67,29 @@ def lines_of(source, text):
 @pytest.mark.parametrize("options", [["-g"], ["-g", "-O2", "-no-pie"], ["-g", "-O3", "-static-libstdc++"]], ids=" ".join)
 def test_calls_of_a_program_with_debug_information_have_their_lines(tmp_path, options):
     program = built(tmp_path, "solver.cpp", CPP, "g++", *options)
-    assert places(tmp_path, program) == [f"solver.cpp:{line} physics::solve<float>" for line in lines_of(CPP, "    sgemm_")]
+    assert locations(tmp_path, program) == [f"solver.cpp:{line} physics::solve<float>" for line in lines_of(CPP, "    sgemm_")]
 
 
 def test_calls_of_fortran_have_their_lines(tmp_path):
     program = built(tmp_path, "heat.f90", FORTRAN, "gfortran", "-g")
     line = lines_of(FORTRAN, "call sgemm")[0]
-    found = places(tmp_path, program)
+    found = locations(tmp_path, program)
     assert len(found) == 1 and found[0].startswith(f"heat.f90:{line} ")
     assert "step" in found[0]
 
 
 def test_without_debug_information_calls_have_their_function(tmp_path):
     program = built(tmp_path, "solver.cpp", CPP, "g++", "-O2")
-    found = places(tmp_path, program)
+    found = locations(tmp_path, program)
     assert len(found) == 2
-    assert all(place.startswith("program!physics::solve+0x") for place in found)
+    assert all(location.startswith("program!physics::solve+0x") for location in found)
 
 
 def test_stripped_programs_have_offsets(tmp_path):
     program = built(tmp_path, "solver.cpp", CPP, "g++", "-O2", "-s")
-    found = places(tmp_path, program)
+    found = locations(tmp_path, program)
     assert len(found) == 2
-    assert all(place.startswith("program+0x") for place in found)
+    assert all(location.startswith("program+0x") for location in found)
 
 
 def test_a_program_that_is_gone_has_offsets(tmp_path):
@@ -103,7 +103,7 @@ def test_a_program_that_is_gone_has_offsets(tmp_path):
 
 def test_places_are_named_only_where_they_were_asked_for(tmp_path):
     program = built(tmp_path, "solver.cpp", CPP, "g++", "-g")
-    assert places(tmp_path, program, where=None) == ["None"]
+    assert locations(tmp_path, program, where=None) == ["None"]
 
 
 def folded(folder, program, *words):

@@ -53,8 +53,8 @@ def sums(rows, keys, numbers):
     found = {}
     for row in rows:
         sum_ = found.setdefault(tuple(row[key] for key in keys), [0] * len(numbers))
-        for place, number in enumerate(numbers):
-            sum_[place] += row[number]
+        for index, number in enumerate(numbers):
+            sum_[index] += row[number]
     return found
 
 

@@ -42,7 +42,7 @@ def documented_keys():
 def test_every_key_of_a_line_is_documented_in_its_order(tmp_path):
     make_recording(tmp_path / "a.fp32rec", "calls", EXACT, TF32)
     keys = documented_keys()
-    rows, recording = [lines_of(tmp_path)[place] for place in (0, -1)]
+    rows, recording = [lines_of(tmp_path)[index] for index in (0, -1)]
     assert list(rows) == keys["every line"] + ROW + keys["a row"]
     assert list(recording) == keys["every line"] + keys["a recording"]
 
@@ -103,7 +103,7 @@ def test_the_hosts_that_ran_below_a_format_and_where(fleet):
 def head_of(*words):
     """The lines of a table above the settings."""
     lines = fp32shim("report", *words).stdout.splitlines()
-    return lines[:next(place for place, line in enumerate(lines) if line.startswith("At "))]
+    return lines[:next(index for index, line in enumerate(lines) if line.startswith("At "))]
 
 
 def test_the_first_line_tells_how_many_of_all_calls_and_recordings_are_meant(fleet):
@@ -312,9 +312,9 @@ def test_a_recording_with_impossible_counts_does_not_stop_an_engine(tmp_path):
     path = make_recording(tmp_path / "a.fp32rec", "summary", EXACT)
     content = bytearray(path.read_bytes())
     count = (5).to_bytes(8, "little")
-    places = [place for place in range(65536, len(content) - 64, 8) if content[place:place + 8] == count]
-    for place in places:
-        content[place:place + 8] = b"\xff" * 8
+    offsets = [index for index in range(65536, len(content) - 64, 8) if content[index:index + 8] == count]
+    for index in offsets:
+        content[index:index + 8] = b"\xff" * 8
     path.write_bytes(content)
     result = fp32shim("report", "--format", "jsonl", path)
     assert result.returncode in (0, 1)

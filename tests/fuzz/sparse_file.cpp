@@ -92,7 +92,7 @@ void read_everything(const std::string& file) {
             if (has_format == row.is_overflow) std::abort();
             return true;
         });
-        reader.rest();
+        reader.release_memory();
         std::uint64_t events = 0;
         std::vector<std::uint64_t> last;
         reader.visit_events([&](const RecordedEvent& event) {

@@ -160,8 +160,8 @@ def test_native_stacks_are_those_of_backtrace(tmp_path):
     need("MADV_WIPEONFORK" not in done.stderr, "this qemu-aarch64 has no MADV_WIPEONFORK, without which nothing is recorded")
     said = collections.defaultdict(set)
     for line in done.stdout.splitlines():
-        size, *places = line.split("\t")
-        offsets = [int(place.rpartition("+")[2], 16) if place != "-" else None for place in places]
+        size, *locations = line.split("\t")
+        offsets = [int(location.rpartition("+")[2], 16) if location != "-" else None for location in locations]
         if int(size) in (11, 12):  # behind the kernel's frame: the address recorded is one beyond the interrupted one
             offsets[offsets.index(None) + 1] += 1
         said[int(size)].add(tuple(offset for offset in offsets if offset is not None))

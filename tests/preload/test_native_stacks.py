@@ -44,18 +44,18 @@ def said(ran):
     """The callers of each size's product, as backtrace(3) printed them."""
     result = collections.defaultdict(set)
     for line in ran.stdout.splitlines():
-        size, *places = line.split("\t")
+        size, *locations = line.split("\t")
         result[int(size)].add(tuple(
-            place if place == "-" else "+".join([os.path.realpath(place.rpartition("+")[0]), place.rpartition("+")[2]])
-            for place in places))
+            location if location == "-" else "+".join([os.path.realpath(location.rpartition("+")[0]), location.rpartition("+")[2]])
+            for location in locations))
     return result
 
 
-def after_a_signal(places):
+def after_a_signal(locations):
     """An interrupted instruction has not been carried out: what is recorded lies 1 beyond it, as behind a call."""
-    interrupted = 1 + next(i for i, place in enumerate(places) if "/libc." in place)  # behind the kernel's frame
-    path, _, offset = places[interrupted].rpartition("+")
-    return (*places[:interrupted], f"{path}+{int(offset, 16) + 1:#x}", *places[interrupted + 1:])
+    interrupted = 1 + next(i for i, location in enumerate(locations) if "/libc." in location)  # behind the kernel's frame
+    path, _, offset = locations[interrupted].rpartition("+")
+    return (*locations[:interrupted], f"{path}+{int(offset, 16) + 1:#x}", *locations[interrupted + 1:])
 
 
 @pytest.mark.parametrize("program", BUILDS)

@@ -16,12 +16,12 @@ def numpy():
     need(has_module("numpy"), "the system's Python has no numpy")
 
 
-def places(result):
+def locations(result):
     return [decision["where"] for decision in result.decisions]
 
 
-def recorded_places(tmp_path, program):
-    """The places of a program's calls in the order of their return, by way of recordings, one a process."""
+def recorded_locations(tmp_path, program):
+    """The locations of a program's calls in the order of their return, by way of recordings, one a process."""
     command = BUILD / "bin/fp32shim"
     ran = run(program, log=tmp_path / "r.%p.fp32rec", env={**PYTHON, "FP32_MATMUL_LOG_LEVEL": "calls"})
     log = run(command, "log", "--format", "jsonl", tmp_path, preload=False)
@@ -30,18 +30,18 @@ def recorded_places(tmp_path, program):
 
 def test_every_product_has_the_line_that_traceback_prints():
     result = run("where_products.py", env=PYTHON)
-    assert places(result) == result.stdout.splitlines()
-    assert len(set(places(result))) == 12
+    assert locations(result) == result.stdout.splitlines()
+    assert len(set(locations(result))) == 12
 
 
 def test_recordings_have_the_same_lines(tmp_path):
-    ran, found = recorded_places(tmp_path, "where_products.py")
+    ran, found = recorded_locations(tmp_path, "where_products.py")
     assert found == ran.stdout.splitlines()
 
 
 def test_lines_are_read_only_where_they_are_asked_for():
-    assert set(places(run("where_products.py"))) == {None}
-    assert set(places(run("where_products.py", env={"FP32_MATMUL_WHERE": "none"}))) == {None}
+    assert set(locations(run("where_products.py"))) == {None}
+    assert set(locations(run("where_products.py", env={"FP32_MATMUL_WHERE": "none"}))) == {None}
 
 
 def test_results_and_order_are_as_without_lines():
@@ -84,7 +84,7 @@ def test_a_thread_that_runs_no_python_says_so():
     library = CLIENTS / "libthread_product.so"
     code = f"import ctypes; assert ctypes.CDLL({str(library)!r}).multiply_on_a_thread() == 0"
     result = python(code, env=PYTHON)
-    assert places(result) == [NO_FRAMES]
+    assert locations(result) == [NO_FRAMES]
 
 
 def test_packages_are_skipped_and_code_of_strings_is_not(tmp_path):
@@ -93,12 +93,12 @@ def test_packages_are_skipped_and_code_of_strings_is_not(tmp_path):
     (package / "wrapper.py").write_text("def multiply(x):\n    return x @ x\n")
     code = "import numpy, wrapper\nwrapper.multiply(numpy.ones((4, 4), numpy.float32))"
     result = python(code, env={**PYTHON, "PYTHONPATH": str(package)})
-    assert places(result) == ["<string>:2 <module>"]
+    assert locations(result) == ["<string>:2 <module>"]
 
 
 def test_a_python_that_is_not_known_gives_one_line_and_no_places():
     result = run("unknown_python", env=PYTHON)
     assert result.stdout == run("unknown_python", preload=False).stdout
-    assert places(result) == [None] * 3
+    assert locations(result) == [None] * 3
     assert result.stderr.count("\n") == 1
     assert "Python 3.99.0: this version or build is not known; products are recorded without" in result.stderr

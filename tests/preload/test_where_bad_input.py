@@ -26,7 +26,7 @@ def rows(recording, *filters):
         yield from (row for row in map(json.loads, lines) if row["event"] == "row")
 
 
-def places(result):
+def locations(result):
     return [decision["where"] for decision in result.decisions]
 
 
@@ -41,17 +41,17 @@ def test_names_of_all_characters_are_kept_and_bounded(tmp_path):
     own = [json.loads(line) for line in ran.stdout.splitlines()]
     logged = run("odd_names.py", env=PYTHON)
     assert logged.stdout == ran.stdout == run("odd_names.py", preload=False).stdout
-    for place, name in zip(places(logged), own, strict=True):
+    for location, name in zip(locations(logged), own, strict=True):
         if name == ":1 ":  # neither file nor function has a name
-            assert place is None
+            assert location is None
             continue
-        assert len(place.encode()) <= 512
+        assert len(location.encode()) <= 512
         if len(name) > 500:
-            assert re.fullmatch("(long|文)*(l|lo|lon)?…:1 (long|文)*(l|lo|lon)?…", place)
+            assert re.fullmatch("(long|文)*(l|lo|lon)?…:1 (long|文)*(l|lo|lon)?…", location)
         elif re.search("[\ud800-\udfff]", name):
-            assert place == re.sub("\udcff", "\ufffd", re.sub("\ud800", "\ufffd" * 3, name))
+            assert location == re.sub("\udcff", "\ufffd", re.sub("\ud800", "\ufffd" * 3, name))
         else:
-            assert place == name
+            assert location == name
 
 
 @pytest.mark.parametrize("form", ["json", "csv", "html", "folded", "speedscope"])
@@ -93,18 +93,18 @@ for number in range(1, 300):
     exec(compile("\\n" * number + "a @ a", "cell", "exec"), variables)
     del variables
 """
-    assert places(python(code, env=PYTHON)) == [f"cell:{number + 1} <module>" for number in range(1, 300)]
+    assert locations(python(code, env=PYTHON)) == [f"cell:{number + 1} <module>" for number in range(1, 300)]
 
 
 def test_a_cycle_of_frames_ends():
     result = odd_frames("def f():\n    library.multiply_called_by(sys.hexversion, ctypes.c_void_p(0))\nf()")
-    assert places(result) == ["<string>:4 f"]
+    assert locations(result) == ["<string>:4 f"]
 
 
 @pytest.mark.parametrize("number", ["0xdddddddddddddddd", "0xfdfdfdfdfdfdfdfd", "0x7f0000000003", "0x100", "1"])
 def test_a_number_that_is_no_address_ends_the_stack(number):
     result = odd_frames(f"def f():\n    library.multiply_called_by(sys.hexversion, ctypes.c_void_p({number}))\nf()")
-    assert places(result) == ["<string>:4 f"]
+    assert locations(result) == ["<string>:4 f"]
 
 
 def test_a_thread_state_that_another_thread_has_deleted_is_not_read():
@@ -114,13 +114,13 @@ def test_a_thread_state_that_another_thread_has_deleted_is_not_read():
     library.multiply_for(1)
 f()
 """
-    assert set(places(odd_frames(code))) == {"(thread without Python frames)", "<string>:6 f"}
+    assert set(locations(odd_frames(code))) == {"(thread without Python frames)", "<string>:6 f"}
 
 
 @pytest.mark.parametrize("side", ["preload_before", "preload_after"])
 def test_a_second_python_in_the_process_is_not_asked_about_the_first(side):
     result = odd_frames("library.multiply_for(1)", **{side: [client("libsecond_python.so")]})
-    assert set(places(result)) == {"<string>:3 <module>"}
+    assert set(locations(result)) == {"<string>:3 <module>"}
 
 
 @pytest.mark.parametrize("threads", [1, 3])
@@ -153,7 +153,7 @@ last = Last()
 last.itself = last
 a @ a
 """
-    assert places(python(code, env=PYTHON)) == ["<string>:7 <module>", "(Python is shutting down)"]
+    assert locations(python(code, env=PYTHON)) == ["<string>:7 <module>", "(Python is shutting down)"]
 
 
 def test_beyond_half_a_million_rows_new_paths_end_at_a_function_that_is_known(tmp_path):

@@ -31,8 +31,8 @@ def damaged(content, moments):
     copy = bytearray(content)
     for _ in range(moments.choice([1, 2, 8, 64])):
         segment = moments.randrange(len(copy) // 65536) * 65536
-        place = segment + moments.choice([moments.randrange(64), moments.randrange(1024), moments.randrange(65536)])
-        copy[place] = moments.choice([0, 0xff, 0x7f, 0x80, copy[place] ^ 1 << moments.randrange(8), moments.randrange(256)])
+        offset = segment + moments.choice([moments.randrange(64), moments.randrange(1024), moments.randrange(65536)])
+        copy[offset] = moments.choice([0, 0xff, 0x7f, 0x80, copy[offset] ^ 1 << moments.randrange(8), moments.randrange(256)])
     return bytes(copy)
 
 

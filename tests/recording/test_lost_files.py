@@ -86,8 +86,8 @@ def test_bytes_that_somebody_else_writes_into_a_recording_harm_no_program(tmp_pa
         with open(run.recording, "r+b", buffering=0) as opened:
             while any(count[RETURNED] < calls for count in run.counts()):
                 size = moments.choice([1, 8, 64, 4096])
-                place = moments.choice([moments.randrange(1024), moments.randrange(65536), moments.randrange(9 * 65536)])
-                os.pwrite(opened.fileno(), moments.randbytes(size), place)
+                offset = moments.choice([moments.randrange(1024), moments.randrange(65536), moments.randrange(9 * 65536)])
+                os.pwrite(opened.fileno(), moments.randbytes(size), offset)
                 writes += 1
         run.finish()
         assert all(count[STARTED] == count[RETURNED] == calls for count in run.counts())

@@ -12,7 +12,7 @@
 #include <utility>
 
 #include "cli/output/terminal.hpp"
-#include "cli/recordings/place_text.hpp"
+#include "cli/recordings/location_text.hpp"
 #include "cli/report/timeline.hpp"
 #include "system/inline_text.hpp"
 
@@ -27,9 +27,9 @@ bool is_older(const std::string& file, std::int64_t time_ns) {
 }
 
 /// Lines, or return addresses, at which a function has calls on each side.
-using Places = std::array<std::set<std::uint32_t>, 2>;
+using LinesOfSides = std::array<std::set<std::uint32_t>, 2>;
 
-std::uint32_t place_in_file(const PathFrame& frame) { return frame.line != 0 ? frame.line : frame.offset; }
+std::uint32_t position_in_file(const PathFrame& frame) { return frame.line != 0 ? frame.line : frame.offset; }
 
 std::string key_of(const ComparedGroup& group) {
     std::string text;
@@ -76,7 +76,7 @@ std::string ComparedCalls::formats_text() const {
     return text;
 }
 
-bool ComparedGroup::ran_otherwise() const {
+bool ComparedGroup::ran_differently() const {
     return before.calls > 0 && after.calls > 0 && before.formats_text() != after.formats_text();
 }
 
@@ -105,17 +105,17 @@ const MergedRow& Comparison::row_of(const PathCalls& part) const {
 }
 
 void Comparison::find_changed_files() {
-    std::map<std::pair<std::uint32_t, std::uint32_t>, Places> places;  // by file and function
+    std::map<std::pair<std::uint32_t, std::uint32_t>, LinesOfSides> functions;  // by file and function
     std::unordered_map<std::uint32_t, SharedText> files;
     for (const int side : {0, 1}) {
         for (const PathNode& node : sides_[side].paths.nodes()) {
-            if (node.file.empty() || place_in_file(node) == 0) continue;
-            places[{node.file.id(), node.function.id()}][side].insert(place_in_file(node));
+            if (node.file.empty() || position_in_file(node) == 0) continue;
+            functions[{node.file.id(), node.function.id()}][side].insert(position_in_file(node));
             files[node.file.id()] = node.file;
         }
     }
     const std::int64_t begin_ns = std::min(sides_[0].calls.first_ns(), sides_[1].calls.first_ns());
-    for (const auto& [key, lines] : places) {
+    for (const auto& [key, lines] : functions) {
         if (lines[0].empty() || lines[1].empty() || lines[0] == lines[1]) continue;
         const std::string file = files[key.first];
         if (is_older(file, begin_ns)) continue;
@@ -126,7 +126,7 @@ void Comparison::find_changed_files() {
 
 /// Leaves out the line, or the offset, in a file that was changed. An offset beside a line is always left out, since
 /// it depends on the whole program.
-PathFrame Comparison::without_changed_place(PathFrame frame) const {
+PathFrame Comparison::without_changed_location(PathFrame frame) const {
     const bool is_changed = changed_files_.contains(std::string(frame.file));
     if (frame.line == 0 && !is_changed) return frame;
     frame.offset = 0;
@@ -135,14 +135,14 @@ PathFrame Comparison::without_changed_place(PathFrame frame) const {
     return frame;
 }
 
-SharedText Comparison::without_changed_place(SharedText where) const {
-    if (const CutPlace cut = cut_line(where); !cut.file.empty()) {
+SharedText Comparison::without_changed_location(SharedText where) const {
+    if (const CutLocation cut = split_location(where); !cut.file.empty()) {
         if (!changed_names_.contains(std::string(cut.file))) return where;
         return SharedText(std::string(cut.file).append(cut.rest));
     }
-    const std::string_view text = where, place = without_offset(text);
-    const std::string_view object = place.substr(0, std::min(place.find('!'), place.size()));
-    return place != text && changed_names_.contains(std::string(object)) ? SharedText(place) : where;
+    const std::string_view text = where, function = without_offset(text);
+    const std::string_view object = function.substr(0, std::min(function.find('!'), function.size()));
+    return function != text && changed_names_.contains(std::string(object)) ? SharedText(function) : where;
 }
 
 void Comparison::join_paths() {
@@ -150,7 +150,7 @@ void Comparison::join_paths() {
         const CallPaths& paths = sides_[side].paths;
         std::vector<std::uint32_t> joined(paths.nodes().size());
         for (std::size_t i = 1; i < joined.size(); ++i)
-            joined[i] = paths_.child(joined[paths.nodes()[i].parent], without_changed_place(paths.nodes()[i]));
+            joined[i] = paths_.child(joined[paths.nodes()[i].parent], without_changed_location(paths.nodes()[i]));
         const auto first_row = static_cast<std::uint32_t>(side == 0 ? 0 : sides_[0].calls.rows().size());
         for (const PathCalls& part : paths.calls())
             paths_.add(joined[part.node], first_row + part.row, part.counters);
@@ -159,12 +159,12 @@ void Comparison::join_paths() {
 }
 
 void Comparison::group() {
-    std::unordered_map<std::string, std::size_t> places;
+    std::unordered_map<std::string, std::size_t> indices;
     group_of_.reserve(paths_.calls().size());
     for (const PathCalls& part : paths_.calls()) {
         const MergedRow& row = row_of(part);
         ComparedGroup group;
-        if (grouping_.by_where) group.where = without_changed_place(row.where);
+        if (grouping_.by_where) group.where = without_changed_location(row.where);
         if (grouping_.by_scope) group.scope = row.scope;
         if (grouping_.by_call_site) group.call_site = paths_.call_site_of(part.node);
         if (grouping_.by_caller) group.caller = row.caller;
@@ -172,28 +172,28 @@ void Comparison::group() {
         if (const SizeClass sizes = size_class_of(row); grouping_.by_size_class && sizes.is_known())
             group.size = sizes.text();
         if (grouping_.by_precision) group.format = format_of(row);
-        const auto [place, is_new] = places.emplace(key_of(group), groups_.size());
+        const auto [entry, is_new] = indices.emplace(key_of(group), groups_.size());
         if (is_new) groups_.push_back(group);
-        ComparedGroup& found = groups_[place->second];
+        ComparedGroup& found = groups_[entry->second];
         (is_after(part) ? found.after : found.before).add(row, part.counters);
-        group_of_.push_back(place->second);
+        group_of_.push_back(entry->second);
     }
 }
 
 void Comparison::sort_groups() {
-    std::vector<std::size_t> order(groups_.size()), place_of(groups_.size());
+    std::vector<std::size_t> order(groups_.size()), new_index(groups_.size());
     std::iota(order.begin(), order.end(), std::size_t{0});
-    std::ranges::stable_sort(order, std::greater<>(), [this](std::size_t place) {
-        return std::abs(groups_[place].after.weight(order_) - groups_[place].before.weight(order_));
+    std::ranges::stable_sort(order, std::greater<>(), [this](std::size_t index) {
+        return std::abs(groups_[index].after.weight(order_) - groups_[index].before.weight(order_));
     });
     std::vector<ComparedGroup> sorted;
     sorted.reserve(order.size());
-    for (const std::size_t place : order) {
-        place_of[place] = sorted.size();
-        sorted.push_back(std::move(groups_[place]));
+    for (const std::size_t index : order) {
+        new_index[index] = sorted.size();
+        sorted.push_back(std::move(groups_[index]));
     }
     groups_ = std::move(sorted);
-    for (std::size_t& group : group_of_) group = place_of[group];
+    for (std::size_t& group : group_of_) group = new_index[group];
 }
 
 }  // namespace fp32shim::cli

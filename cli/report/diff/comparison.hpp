@@ -34,7 +34,7 @@ struct ComparedGroup {
     ComparedCalls before, after;
 
     /// Returns true if both sides have calls, and their formats or the formats' shares differ.
-    bool ran_otherwise() const;
+    bool ran_differently() const;
 };
 
 /// Key by which calls are grouped: its names in JSON and in a table, and the member with its text.
@@ -81,8 +81,8 @@ class Comparison {
     /// Returns true if an entry of paths().calls() belongs to the side after.
     bool is_after(const PathCalls& part) const { return part.row >= sides_[0].calls.rows().size(); }
     const MergedRow& row_of(const PathCalls& part) const;
-    /// Returns the index in groups() of the group that has the entry `place` of paths().calls().
-    std::size_t group_of(std::size_t place) const { return group_of_[place]; }
+    /// Returns the index in groups() of the group that has the entry `index` of paths().calls().
+    std::size_t group_of(std::size_t index) const { return group_of_[index]; }
     /// Returns the groups, the largest change first.
     const std::vector<ComparedGroup>& groups() const { return groups_; }
     const Grouping& grouping() const { return grouping_; }
@@ -93,8 +93,8 @@ class Comparison {
   private:
     void find_changed_files();
     void join_paths();
-    PathFrame without_changed_place(PathFrame frame) const;
-    SharedText without_changed_place(SharedText where) const;
+    PathFrame without_changed_location(PathFrame frame) const;
+    SharedText without_changed_location(SharedText where) const;
     void group();
     void sort_groups();
 

@@ -30,7 +30,7 @@ Json page_side_json(const ComparedSide& side) {
     ComparedCalls all;
     for (const MergedRow& row : side.calls.rows()) all.add(row, row.counters);
     Json json = page_calls_json(all);
-    json["program"] = cut(command_of(side.calls));
+    json["program"] = truncated(command_of(side.calls));
     json["when"] = side.calls.first_ns() == 0 ? "" : "from " + timestamp(side.calls.first_ns()).substr(0, 19) + "Z";
     return json;
 }
@@ -39,9 +39,10 @@ Json group_json(const ComparedGroup& group) {
     Json json = {{"keys", Json::object()},
                  {"before", page_calls_json(group.before)},
                  {"after", page_calls_json(group.after)},
-                 {"otherwise", group.ran_otherwise()}};
+                 {"otherwise", group.ran_differently()}};
     for (const ComparedKey& key : compared_keys)
-        if (const SharedText text = group.*key.text; !text.empty()) json["keys"][std::string(key.name)] = cut(text);
+        if (const SharedText text = group.*key.text; !text.empty())
+            json["keys"][std::string(key.name)] = truncated(text);
     return json;
 }
 
@@ -53,15 +54,15 @@ std::vector<std::string_view> keys_of(const Grouping& grouping) {
 }
 
 Json tree_json(const Comparison& comparison) {
-    const auto part_of = [&](std::size_t place) {
-        const PathCalls& calls = comparison.paths().calls()[place];
+    const auto part_of = [&](std::size_t index) {
+        const PathCalls& calls = comparison.paths().calls()[index];
         const MergedRow& row = comparison.row_of(calls);
-        const std::size_t group = comparison.group_of(place);
+        const std::size_t group = comparison.group_of(index);
         return PagePart{SharedText(format_of(row)), row.flops,
                         group < max_compared_groups ? static_cast<std::int32_t>(group) : -1,
                         comparison.is_after(calls) ? 1 : 0};
     };
-    return page_paths_json(comparison.paths(), part_of, comparison.order(), cut);
+    return page_paths_json(comparison.paths(), part_of, comparison.order(), truncated);
 }
 
 }  // namespace
@@ -77,9 +78,9 @@ std::string comparison_page(const Comparison& comparison, const std::vector<Read
     json["after"] = page_side_json(comparison.after());
     json["warnings"] = Json::array();
     for (const ReadingProblem& problem : problems)
-        json["warnings"].push_back(cut(problem.path + ": " + problem.text));
+        json["warnings"].push_back(truncated(problem.path + ": " + problem.text));
     json["changed_files"] = Json::array();
-    for (const std::string& file : comparison.changed_files()) json["changed_files"].push_back(cut(file));
+    for (const std::string& file : comparison.changed_files()) json["changed_files"].push_back(truncated(file));
     json["keys"] = keys_of(comparison.grouping());
     json["groups"] = Json::array();
     for (std::size_t i = 0; i < std::min(groups.size(), max_compared_groups); ++i)

@@ -31,7 +31,7 @@ std::string text_of_change(double before, double after, const std::function<std:
 std::string time_text(double ns) { return duration_text(ns); }
 std::string number_text(double count) { return count_text(static_cast<std::uint64_t>(count)); }
 
-std::string share_of_formats(const MergedCalls& calls) {
+std::string formats_share_text(const MergedCalls& calls) {
     ComparedCalls all;
     static_cast<Share&>(all) = calls.total();
     for (const auto& [format, share] : calls.by_format()) all.formats[format] = share.calls;
@@ -44,7 +44,7 @@ void write_sides(const Comparison& comparison, int stream, const TextSink& put) 
     const auto add = [&table](std::string name, const MergedCalls& calls) {
         const Share total = calls.total();
         table.add({std::move(name), count_text(total.calls),
-                   duration_text(static_cast<double>(total.host_ns), total.is_estimate), share_of_formats(calls),
+                   duration_text(static_cast<double>(total.host_ns), total.is_estimate), formats_share_text(calls),
                    command_of(calls)});
     };
     add("before", before);
@@ -152,7 +152,7 @@ void write_diff_table(const Comparison& comparison, std::size_t limit, int strea
     std::vector<const ComparedGroup*> all, otherwise;
     for (const ComparedGroup& group : comparison.groups()) {
         all.push_back(&group);
-        if (group.ran_otherwise()) otherwise.push_back(&group);
+        if (group.ran_differently()) otherwise.push_back(&group);
     }
     if (all.empty()) return;
     write_groups(comparison, all, limit, stream, put);
@@ -177,7 +177,7 @@ void write_diff_json(const Comparison& comparison, ReportOutput& output) {
                           {"after", side_json(comparison.after())},
                           {"changed_files", comparison.changed_files()}});
     const auto write_group = [](JsonText& text, const ComparedGroup& group) {
-        Json json = json_of(compared_columns(), group);
+        Json json = to_json(compared_columns(), group);
         json["applied_before"] = group.before.formats;
         json["applied_after"] = group.after.formats;
         text.json(json);

@@ -4,10 +4,10 @@
 #include <cerrno>
 
 #include "shim/audit/errors.hpp"
+#include "shim/audit/fp64_product.hpp"
 #include "shim/audit/groups.hpp"
 #include "shim/audit/packed.hpp"
 #include "shim/audit/roles.hpp"
-#include "shim/audit/wide_product.hpp"
 #include "shim/blas/emulate/arguments.hpp"
 #include "shim/blas/emulate/emulate.hpp"
 #include "shim/thread/running.hpp"
@@ -49,7 +49,7 @@ bool CallAudit::add_sizes(void* sizes, const Level3& single) {
     const Matrix result = result_of(single);
     const std::size_t bytes = packed_bytes(result);
     if (uses_start(single)) sum.first.starts += bytes;
-    const std::size_t wide = sum.second ? bytes_for_wide(single) : bytes;
+    const std::size_t wide = sum.second ? bytes_for_fp64_product(single) : bytes;
     // Two results, the bound, and the sums of rows and columns.
     const std::size_t work = 2 * bytes + rounded_up(ErrorSums::bytes_for(result));
     if (wide > audit_memory_limit || work > audit_memory_limit || sum.first.starts > audit_memory_limit) {
@@ -82,12 +82,12 @@ CallAudit::CallAudit(const Site& site, const Frame& frame, const Product& produc
         audit_.flags = record::audit_skipped;
         return;
     }
-    for_each_product(site, frame, product, keep_start, this);
+    for_each_product(site, frame, product, save_start, this);
     work_ = next_work_ = next_start_;
     next_start_ = starts_;
 }
 
-bool CallAudit::keep_start(void* audit, const Level3& single) {
+bool CallAudit::save_start(void* audit, const Level3& single) {
     auto& self = *static_cast<CallAudit*>(audit);
     if (!multiplies(single) || !uses_start(single)) return true;
     const Matrix result = result_of(single);
@@ -119,8 +119,8 @@ bool CallAudit::audit_one(void* audit, const Level3& single) {
         start = packed(result, self.next_start_);
         self.next_start_ += packed_bytes(result);
     }
-    if (!self.note_operands(single, start)) return false;
-    const Matrix bound = self.take(result);
+    if (!self.store_operand_exponents(single, start)) return false;
+    const Matrix bound = self.allocate_like(result);
     bool done = self.run_bound(single, start, bound);
     if (done)
         done = self.audit_.reference == AuditFormat::fp64 ? self.compare_with_fp64(single, start, bound)
@@ -130,7 +130,7 @@ bool CallAudit::audit_one(void* audit, const Level3& single) {
 }
 
 /// Notes the exponents of a product's operands. Returns false if they hold NaN or infinity.
-bool CallAudit::note_operands(const Level3& single, const Matrix& start) {
+bool CallAudit::store_operand_exponents(const Level3& single, const Matrix& start) {
     const bool in_place = is_in_place(single);
     bool all_finite = add_exponents(operand_a(single), part_of_a(single), audit_.a);
     const Matrix b = in_place ? start : operand_b(single);
@@ -146,26 +146,26 @@ bool CallAudit::compare_with_fp32(const Level3& single, const Matrix& start, con
     Matrix tested = result;
     const AuditFormat ran = format_of(plan_);
     if (ran != AuditFormat::fp32) {
-        reference = take(result);
+        reference = allocate_like(result);
         if (!run_in(AuditFormat::fp32, single, start, reference)) return false;
     }
     if (ran != audit_.tested) {
-        tested = take(result);
+        tested = allocate_like(result);
         if (!run_in(audit_.tested, single, start, tested)) return false;
     }
-    ErrorSums sums(result, take_bytes(ErrorSums::bytes_for(result)));
+    ErrorSums sums(result, allocate_bytes(ErrorSums::bytes_for(result)));
     compare(tested, reference, bound, written_part(single), sums);
-    sums.take_into(audit_);
+    sums.store_in(audit_);
     return true;
 }
 
 bool CallAudit::compare_with_fp64(const Level3& single, const Matrix& start, const Matrix& bound) {
     const Matrix result = result_of(single);
     const Matrix layout = start.data != nullptr ? start : packed(result, nullptr);
-    ErrorSums sums(result, take_bytes(ErrorSums::bytes_for(result)));
-    const WideMatrix reference = multiply_wide(single, layout, take_bytes(bytes_for_wide(single)));
+    ErrorSums sums(result, allocate_bytes(ErrorSums::bytes_for(result)));
+    const Fp64Matrix reference = multiply_in_fp64(single, layout, allocate_bytes(bytes_for_fp64_product(single)));
     compare(result, reference, bound, written_part(single), sums);
-    sums.take_into(audit_);
+    sums.store_in(audit_);
     return true;
 }
 
@@ -192,8 +192,8 @@ bool CallAudit::run_bound(const Level3& single, const Matrix& start, const Matri
     }
     float alpha[2] = {};
     float beta[2] = {};
-    take_absolute_scalar(single.alpha, has_pair(single, false), alpha);
-    take_absolute_scalar(single.beta, has_pair(single, true), beta);
+    store_absolute_scalar(single.alpha, has_pair(single, false), alpha);
+    store_absolute_scalar(single.beta, has_pair(single, true), beta);
     Level3 other = with_result(single, to);
     other.alpha = alpha;
     other.beta = beta;
@@ -202,10 +202,10 @@ bool CallAudit::run_bound(const Level3& single, const Matrix& start, const Matri
     return emulate(other, kernel, same, gemm, scratch_limit_of_a_product) == EmulationResult::done;
 }
 
-Matrix CallAudit::take(const Matrix& like) { return packed(like, take_bytes(packed_bytes(like))); }
+Matrix CallAudit::allocate_like(const Matrix& like) { return packed(like, allocate_bytes(packed_bytes(like))); }
 
 /// Takes memory of the product at hand, and sets it to zero.
-char* CallAudit::take_bytes(std::size_t bytes) {
+char* CallAudit::allocate_bytes(std::size_t bytes) {
     char* const taken = next_work_;
     next_work_ += rounded_up(bytes);
     std::fill(taken, next_work_, '\0');

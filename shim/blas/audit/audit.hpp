@@ -38,15 +38,15 @@ class CallAudit {
         std::size_t work = 0;    ///< bytes for the products of one at a time
     };
     static bool add_sizes(void* sizes, const Level3& single);
-    static bool keep_start(void* audit, const Level3& single);
+    static bool save_start(void* audit, const Level3& single);
     static bool audit_one(void* audit, const Level3& single);
     bool compare_with_fp32(const Level3& single, const Matrix& start, const Matrix& bound);
     bool compare_with_fp64(const Level3& single, const Matrix& start, const Matrix& bound);
     bool run_in(policy::AuditFormat format, const Level3& single, const Matrix& start, const Matrix& to);
     bool run_bound(const Level3& single, const Matrix& start, const Matrix& to);
-    bool note_operands(const Level3& single, const Matrix& start);
-    Matrix take(const Matrix& like);
-    char* take_bytes(std::size_t bytes);
+    bool store_operand_exponents(const Level3& single, const Matrix& start);
+    Matrix allocate_like(const Matrix& like);
+    char* allocate_bytes(std::size_t bytes);
 
     const Site& site_;
     const Frame& frame_;

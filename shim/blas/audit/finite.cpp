@@ -59,7 +59,7 @@ __attribute__((target("avx2"))) bool all_finite_avx2(const float* numbers, std::
 }
 #endif
 
-Place place_of(const Matrix& matrix, std::int64_t inner, std::int64_t outer) {
+ElementPosition position_of(const Matrix& matrix, std::int64_t inner, std::int64_t outer) {
     const float* const at = matrix.data + (inner + outer * matrix.ld) * matrix.width;
     const auto is_nan = [](float number) { return (bits_of(number) & magnitude) > exponent_bits; };
     return {matrix.row_major ? outer : inner, matrix.row_major ? inner : outer,
@@ -76,7 +76,7 @@ bool all_finite(const float* numbers, std::size_t count) {
     return all_finite_plain(numbers, count);
 }
 
-std::optional<Place> first_nonfinite(const Elements& elements) {
+std::optional<ElementPosition> first_nonfinite(const Elements& elements) {
     const Matrix& matrix = elements.matrix;
     if (matrix.data == nullptr) return std::nullopt;
     const auto floats = [&](std::int64_t count) { return static_cast<std::size_t>(count * matrix.width); };
@@ -89,7 +89,7 @@ std::optional<Place> first_nonfinite(const Elements& elements) {
         for (std::int64_t inner = begin; inner < end; ++inner) {
             if (elements.skips_diagonal && inner == outer) continue;
             if (!all_finite_plain(matrix.data + (inner + outer * matrix.ld) * matrix.width, floats(1)))
-                return place_of(matrix, inner, outer);
+                return position_of(matrix, inner, outer);
         }
     }
     return std::nullopt;

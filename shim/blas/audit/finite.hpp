@@ -19,14 +19,14 @@ struct Elements {
     bool skips_diagonal = false;  ///< it is 1, whatever is stored
 };
 
-/// The place of an element.
-struct Place {
+/// The position of an element.
+struct ElementPosition {
     std::int64_t row;
     std::int64_t column;
     bool is_nan;  ///< else the element is infinite
 };
 
 /// Returns the first element in memory that is NaN or infinite; nullopt: there is none.
-std::optional<Place> first_nonfinite(const Elements& elements);
+std::optional<ElementPosition> first_nonfinite(const Elements& elements);
 
 }  // namespace fp32shim::blas

@@ -35,13 +35,13 @@ float size_of(const void* scalar, bool is_pair) {
     return is_pair ? std::max(std::abs(value[0]), std::abs(value[1])) : std::abs(value[0]);
 }
 
-record::Audit audit_of(const Level3& single, const Place& place, std::int64_t number, const Plan& plan) {
+record::Audit audit_of(const Level3& single, const ElementPosition& position, std::int64_t number, const Plan& plan) {
     record::Audit audit;
     audit.tested = audit.reference = format_of(plan);
     audit.flags = record::audit_nonfinite;
-    if (place.is_nan) audit.flags |= record::audit_nan;
-    audit.worst_row = static_cast<std::uint32_t>(place.row);
-    audit.worst_column = static_cast<std::uint32_t>(place.column);
+    if (position.is_nan) audit.flags |= record::audit_nan;
+    audit.worst_row = static_cast<std::uint32_t>(position.row);
+    audit.worst_column = static_cast<std::uint32_t>(position.column);
     audit.product = static_cast<std::uint32_t>(number);
     audit.alpha = size_of(single.alpha, has_pair(single, false));
     audit.beta = size_of(single.beta, has_pair(single, true));
@@ -55,19 +55,19 @@ record::Audit audit_of(const Level3& single, const Place& place, std::int64_t nu
 
 NonfiniteSearch::NonfiniteSearch(const Site& site, const Frame& frame, const Product& product)
     : site_(site), frame_(frame), product_(product) {
-    for_each_product(site, frame, product, look_at_start, this);
+    for_each_product(site, frame, product, check_start, this);
 }
 
-bool NonfiniteSearch::look_at_start(void* search, const Level3& single) {
+bool NonfiniteSearch::check_start(void* search, const Level3& single) {
     auto& self = *static_cast<NonfiniteSearch*>(search);
     const bool is_bad = multiplies(single) && uses_start(single) && first_nonfinite(written_elements(single));
-    const bool goes_on = !is_bad || self.note_bad_start();
+    const bool goes_on = !is_bad || self.mark_nonfinite_start();
     ++self.number_;
     return goes_on;
 }
 
 /// Notes that product number_ begins with NaN or infinity. Returns false if there is no memory to note it.
-bool NonfiniteSearch::note_bad_start() {
+bool NonfiniteSearch::mark_nonfinite_start() {
     if (!bad_starts_) {
         std::size_t count = 0;
         for_each_product(
@@ -80,7 +80,7 @@ bool NonfiniteSearch::note_bad_start() {
     return true;
 }
 
-bool NonfiniteSearch::began_bad(const Level3& single, std::int64_t number) const {
+bool NonfiniteSearch::began_nonfinite(const Level3& single, std::int64_t number) const {
     if (!uses_start(single) || !bad_starts_) return false;
     const std::span<const char> noted = bad_starts_->bytes();
     return noted.empty() || noted[static_cast<std::size_t>(number)] != 0;
@@ -89,18 +89,18 @@ bool NonfiniteSearch::began_bad(const Level3& single, std::int64_t number) const
 std::optional<record::Audit> NonfiniteSearch::find(const Plan& plan) {
     plan_ = &plan;
     number_ = 0;
-    for_each_product(site_, frame_, product_, look_at_result, this);
+    for_each_product(site_, frame_, product_, check_result, this);
     return found_;
 }
 
-bool NonfiniteSearch::look_at_result(void* search, const Level3& single) {
+bool NonfiniteSearch::check_result(void* search, const Level3& single) {
     auto& self = *static_cast<NonfiniteSearch*>(search);
     const std::int64_t number = self.number_++;
     // Without a product, the operands are not to be read, and some libraries read them nevertheless.
     if (!multiplies(single)) return true;
-    const std::optional<Place> place = first_nonfinite(written_elements(single));
-    if (!place || self.began_bad(single, number) || !has_finite_operands(single)) return true;
-    self.found_ = audit_of(single, *place, number, *self.plan_);
+    const std::optional<ElementPosition> position = first_nonfinite(written_elements(single));
+    if (!position || self.began_nonfinite(single, number) || !has_finite_operands(single)) return true;
+    self.found_ = audit_of(single, *position, number, *self.plan_);
     return false;
 }
 

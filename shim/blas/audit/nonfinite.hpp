@@ -23,10 +23,10 @@ class NonfiniteSearch {
     std::optional<record::Audit> find(const Plan& plan);
 
   private:
-    static bool look_at_start(void* search, const Level3& single);
-    static bool look_at_result(void* search, const Level3& single);
-    bool note_bad_start();
-    bool began_bad(const Level3& single, std::int64_t number) const;
+    static bool check_start(void* search, const Level3& single);
+    static bool check_result(void* search, const Level3& single);
+    bool mark_nonfinite_start();
+    bool began_nonfinite(const Level3& single, std::int64_t number) const;
 
     const Site& site_;
     const Frame& frame_;

@@ -29,9 +29,9 @@ std::int64_t largest_panel(const Factor& factor, std::int64_t most, std::size_t 
                        [&](std::int64_t count) { return panel_bytes(factor, count); });
 }
 
-std::int64_t divide_up(std::int64_t value, std::int64_t by) { return (value - 1) / by + 1; }
+std::int64_t divide_rounding_up(std::int64_t value, std::int64_t by) { return (value - 1) / by + 1; }
 
-float* behind(float* scratch, std::size_t bytes) { return scratch + bytes / sizeof(float); }
+float* advanced_by(float* scratch, std::size_t bytes) { return scratch + bytes / sizeof(float); }
 
 void set_c(Level3& call, const Level3& product, std::int64_t row, std::int64_t column) {
     call.c = const_cast<float*>(operand_c(product).at(row, column));
@@ -64,8 +64,8 @@ GemmPlan plan_gemm(const Factor& kept, const Factor& streamed, std::size_t limit
     if (streamed_bytes >= limit) return plan;
     plan.kept = largest_panel(kept, kept.length(), limit - streamed_bytes);
     if (plan.kept == 0) return plan;
-    const std::int64_t passes = divide_up(kept.length(), plan.kept);
-    plan.kept = divide_up(kept.length(), passes);
+    const std::int64_t passes = divide_rounding_up(kept.length(), plan.kept);
+    plan.kept = divide_rounding_up(kept.length(), passes);
     plan.streamed = largest_panel(streamed, streamed.length(), limit - panel_bytes(kept, plan.kept));
     const auto elements = [](const Matrix& m) {
         return static_cast<double>(m.rows) * static_cast<double>(m.columns);
@@ -87,7 +87,7 @@ EmulationResult gemm_in_blocks(Level3 call, const Factor& left, const Factor& ri
     const Factor& kept = keeps_left ? left : right;
     const Factor& streamed = keeps_left ? right : left;
     const std::size_t kept_bytes = panel_bytes(kept, plan.kept);
-    float* const scratch = blocking.scratch->at_least(kept_bytes + panel_bytes(streamed, plan.streamed));
+    float* const scratch = blocking.scratch->memory_of(kept_bytes + panel_bytes(streamed, plan.streamed));
     if (scratch == nullptr) return EmulationResult::scratch_limit;
 
     const Level3 product = call;
@@ -96,7 +96,7 @@ EmulationResult gemm_in_blocks(Level3 call, const Factor& left, const Factor& ri
         const Factor kept_copy = rounded_panel(kept, i, i_count, scratch);
         for (std::int64_t j = 0; j < streamed.length(); j += plan.streamed) {
             const std::int64_t j_count = std::min(plan.streamed, streamed.length() - j);
-            const Factor streamed_copy = rounded_panel(streamed, j, j_count, behind(scratch, kept_bytes));
+            const Factor streamed_copy = rounded_panel(streamed, j, j_count, advanced_by(scratch, kept_bytes));
             call.m = keeps_left ? i_count : j_count;
             call.n = keeps_left ? j_count : i_count;
             set_operands(call, (keeps_left ? kept_copy : streamed_copy).stored,
@@ -217,7 +217,7 @@ TrianglePlan plan_triangle(const Terms& terms, const Matrix& c, std::size_t limi
     plan.streamed = std::min(n, ample_width);
     while (plan.streamed > 0 && all(plan.streamed, plan.streamed) > limit) plan.streamed /= 2;
     if (plan.streamed == 0) return plan;
-    const std::int64_t multiple = largest_fit(divide_up(n, plan.streamed), limit,
+    const std::int64_t multiple = largest_fit(divide_rounding_up(n, plan.streamed), limit,
                                               [&](std::int64_t t) { return all(t * plan.streamed, plan.streamed); });
     plan.kept = std::min(n, multiple * plan.streamed);
     plan.kept_bytes = bytes_of(plan.kept, &Term::left);
@@ -314,16 +314,16 @@ EmulationResult triangle_in_blocks(const Level3& product, const Blocking& blocki
     const std::int64_t n = product.n;
     const TrianglePlan plan = plan_triangle(terms, operand_c(product), blocking.scratch->limit);
     if (plan.kept == 0 || blocking.gemm.call == nullptr) return EmulationResult::scratch_limit;
-    float* const scratch = blocking.scratch->at_least(plan.bytes);
+    float* const scratch = blocking.scratch->memory_of(plan.bytes);
     if (scratch == nullptr) return EmulationResult::scratch_limit;
-    float* const streamed_to = behind(scratch, plan.kept_bytes);
+    float* const streamed_to = advanced_by(scratch, plan.kept_bytes);
 
     const auto copy_panels = [&](Factor Term::*side, Span span, float* to) {
         Panels panels;
         for (int t = 0; t < terms.count; ++t) {
             const Factor& factor = terms.of[t].*side;
             panels[t] = rounded_panel(factor, span.begin, span.count(), to);
-            to = behind(to, panel_bytes(factor, span.count()));
+            to = advanced_by(to, panel_bytes(factor, span.count()));
         }
         return panels;
     };
@@ -342,7 +342,7 @@ EmulationResult triangle_in_blocks(const Level3& product, const Blocking& blocki
             Span beside = rows;
             if (on_diagonal) {
                 if (terms.is_asymmetric)
-                    call_diagonal_as_gemm(product, terms, left, right, columns, behind(scratch, plan.tile_begin),
+                    call_diagonal_as_gemm(product, terms, left, right, columns, advanced_by(scratch, plan.tile_begin),
                                           blocking.gemm);
                 else
                     call_diagonal(product, left, right, columns, blocking.same);
@@ -368,14 +368,14 @@ EmulationResult side_in_blocks(const Level3& product, std::int64_t least, const 
     if (a_bytes >= limit) return EmulationResult::scratch_limit;
     const std::int64_t width = largest_panel(b, b.length(), limit - a_bytes);
     if (width < std::min(least, b.length())) return EmulationResult::scratch_limit;
-    float* const scratch = blocking.scratch->at_least(a_bytes + panel_bytes(b, width));
+    float* const scratch = blocking.scratch->memory_of(a_bytes + panel_bytes(b, width));
     if (scratch == nullptr) return EmulationResult::scratch_limit;
 
     Level3 call = product;
     set_rounded_a(call, rounded.round_a, rounded.has_first_of_a, scratch);
     for (std::int64_t first = 0; first < b.length(); first += width) {
         const std::int64_t count = std::min(width, b.length() - first);
-        const Matrix b_copy = rounded_panel(b, first, count, behind(scratch, a_bytes)).stored;
+        const Matrix b_copy = rounded_panel(b, first, count, advanced_by(scratch, a_bytes)).stored;
         set_b(call, b_copy);
         call.m = b_copy.rows;
         call.n = b_copy.columns;
@@ -425,9 +425,9 @@ EmulationResult sum_trmm_in_place(const Level3& product, std::span<const Rounded
     const std::int64_t width = largest_panel(b, b.length(), (scratch.limit - a_bytes) / 2);
     if (width == 0) return EmulationResult::scratch_limit;
     const std::size_t b_bytes = panel_bytes(b, width);
-    float* const memory = scratch.at_least(a_bytes + 2 * b_bytes);
+    float* const memory = scratch.memory_of(a_bytes + 2 * b_bytes);
     if (memory == nullptr) return EmulationResult::scratch_limit;
-    float* const sum_begin = behind(memory, a_bytes + b_bytes);
+    float* const sum_begin = advanced_by(memory, a_bytes + b_bytes);
 
     for (std::int64_t first = 0; first < b.length(); first += width) {
         const std::int64_t count = std::min(width, b.length() - first);
@@ -437,7 +437,7 @@ EmulationResult sum_trmm_in_place(const Level3& product, std::span<const Rounded
             b.kernel = rounded.round_b;
             // The first product is formed where the sum is to be.
             const Matrix panel =
-                rounded_panel(b, first, count, is_first ? sum_begin : behind(memory, a_bytes)).stored;
+                rounded_panel(b, first, count, is_first ? sum_begin : advanced_by(memory, a_bytes)).stored;
             Level3 call = product;
             set_rounded_a(call, rounded.round_a, rounded.has_first_of_a, memory);
             set_b(call, panel);

@@ -12,7 +12,7 @@ EmulationResult emulate_trmm_in_place(const Level3& product, RoundingKernel kern
                                       HeldScratch& scratch) {
     const std::size_t bytes = copy_bytes(operand_a(product));
     if (bytes > scratch.limit) return EmulationResult::scratch_limit;
-    float* const memory = scratch.at_least(bytes);
+    float* const memory = scratch.memory_of(bytes);
     if (memory == nullptr) return EmulationResult::scratch_limit;
     Level3 call = product;
     set_rounded_a(call, kernel, true, memory);
@@ -33,7 +33,7 @@ EmulationResult emulate_rounded(const Level3& product, const Blocking& blocking)
     const std::size_t b_bytes = b_is_separate ? copy_bytes(b) : 0;
     if (a_bytes > limit || b_bytes > limit - a_bytes) return emulate_in_blocks(product, blocking);
 
-    float* const memory = blocking.scratch->at_least(a_bytes + b_bytes);
+    float* const memory = blocking.scratch->memory_of(a_bytes + b_bytes);
     if (memory == nullptr) return EmulationResult::scratch_limit;
     Level3 call = product;
     set_rounded_a(call, blocking.rounded.round_a, blocking.rounded.has_first_of_a, memory);
@@ -65,8 +65,8 @@ EmulationResult emulate_parts(const Level3& product, std::span<const RoundedProd
     return EmulationResult::done;
 }
 
-EmulationResult emulate_by(HeldScratch& scratch, const Level3& product, RoundingKernel kernel, Routine same,
-                           Routine gemm) {
+EmulationResult emulate_with_kernel(HeldScratch& scratch, const Level3& product, RoundingKernel kernel, Routine same,
+                                    Routine gemm) {
     if (product.operation == Operation::trmm && product.c == nullptr)
         return emulate_trmm_in_place(product, kernel, same, scratch);
     return emulate_rounded(product, {{kernel, kernel}, false, same, gemm, &scratch});
@@ -75,7 +75,7 @@ EmulationResult emulate_by(HeldScratch& scratch, const Level3& product, Rounding
 EmulationResult emulate_in(HeldScratch& scratch, const Level3& product, Preview preview, Routine same, Routine gemm) {
     const std::span<const RoundedProduct> products = products_of_parts(preview);
     if (!products.empty()) return emulate_parts(product, products, same, gemm, scratch);
-    return emulate_by(scratch, product, best_rounding_kernel(preview.rounding), same, gemm);
+    return emulate_with_kernel(scratch, product, best_rounding_kernel(preview.rounding), same, gemm);
 }
 
 template <class Run>
@@ -96,8 +96,9 @@ EmulationResult emulate(const Level3& product, Preview preview, Routine same, Ro
 
 EmulationResult emulate(const Level3& product, RoundingKernel kernel, Routine same, Routine gemm,
                         std::size_t scratch_limit) {
-    return with_scratch(scratch_limit,
-                        [&](HeldScratch& scratch) { return emulate_by(scratch, product, kernel, same, gemm); });
+    return with_scratch(scratch_limit, [&](HeldScratch& scratch) {
+        return emulate_with_kernel(scratch, product, kernel, same, gemm);
+    });
 }
 
 }  // namespace fp32shim::blas

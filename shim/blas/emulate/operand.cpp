@@ -87,16 +87,16 @@ Factor rounded_panel(const Factor& factor, std::int64_t first, std::int64_t coun
     const IndexRange outer = cut_inner ? IndexRange{0, from.outer()} : IndexRange{first, first + count};
     for (std::int64_t j = outer.begin; j < outer.end; ++j) {
         float* const column = to + (j - outer.begin) * copy.ld * copy.width;
-        const auto place = [&](std::int64_t i) { return column + (i - inner.begin) * copy.width; };
+        const auto copied = [&](std::int64_t i) { return column + (i - inner.begin) * copy.width; };
         const IndexRange whole = stored_range(from, factor.part, j);
         const IndexRange direct{std::clamp(whole.begin, inner.begin, inner.end),
                                 std::clamp(whole.end, inner.begin, inner.end)};
         const float* const source = from.data + (direct.begin + j * from.ld) * from.width;
-        std::copy(source, source + (direct.end - direct.begin) * from.width, place(direct.begin));
-        mirror(factor, {inner.begin, direct.begin}, j, place(inner.begin));
-        mirror(factor, {direct.end, inner.end}, j, place(direct.end));
+        std::copy(source, source + (direct.end - direct.begin) * from.width, copied(direct.begin));
+        mirror(factor, {inner.begin, direct.begin}, j, copied(inner.begin));
+        mirror(factor, {direct.end, inner.end}, j, copied(direct.end));
         // The imaginary part of a Hermitian diagonal is taken as zero, whatever is stored there.
-        if (factor.hermitian && inner.begin <= j && j < inner.end) place(j)[1] = 0.0F;
+        if (factor.hermitian && inner.begin <= j && j < inner.end) copied(j)[1] = 0.0F;
         factor.kernel(column, column, static_cast<std::size_t>(copy.inner() * copy.width));
     }
     return {copy, factor.cut_rows};

@@ -109,7 +109,7 @@ bool grow(ThreadBlock& block, std::size_t bytes, std::size_t limit) {
 
 }  // namespace
 
-Scratch take_scratch(std::size_t bytes, std::size_t limit) {
+Scratch acquire_scratch(std::size_t bytes, std::size_t limit) {
     ThreadBlock* const block = own_block();
     if (block == nullptr) return {};
     if (block->taken.exchange(true, std::memory_order_acquire)) {
@@ -123,7 +123,7 @@ Scratch take_scratch(std::size_t bytes, std::size_t limit) {
     return {static_cast<float*>(block->memory), block->capacity, true};
 }
 
-void give_back(const Scratch& scratch) {
+void release_scratch(const Scratch& scratch) {
     if (scratch.kept)
         thread_block->taken.store(false, std::memory_order_release);
     else

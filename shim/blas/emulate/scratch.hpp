@@ -14,11 +14,11 @@ struct Scratch {
 };
 
 /// Takes memory for one call: the block that the thread keeps. A block that is too small is replaced by one of twice
-/// its size, or of `bytes` if that is more, but at most `limit`. A second call before give_back (a signal handler
-/// that multiplies) gets other memory. Precondition: 0 < bytes <= limit.
-Scratch take_scratch(std::size_t bytes, std::size_t limit);
+/// its size, or of `bytes` if that is more, but at most `limit`. A second call before release_scratch (a signal
+/// handler that multiplies) gets other memory. Precondition: 0 < bytes <= limit.
+Scratch acquire_scratch(std::size_t bytes, std::size_t limit);
 
-void give_back(const Scratch& scratch);
+void release_scratch(const Scratch& scratch);
 
 /// Scratch memory of one product, taken when it is first needed and kept until the product is complete.
 struct HeldScratch {
@@ -27,12 +27,12 @@ struct HeldScratch {
 
     /// Returns memory for `bytes`; nullptr if there is none. Precondition: 0 < bytes <= limit. A caller that was
     /// given memory once is never refused the same amount.
-    float* at_least(std::size_t bytes) {
-        if (scratch.data == nullptr) scratch = take_scratch(bytes, limit);
+    float* memory_of(std::size_t bytes) {
+        if (scratch.data == nullptr) scratch = acquire_scratch(bytes, limit);
         return bytes <= scratch.bytes ? scratch.data : nullptr;
     }
     void release() {
-        if (scratch.data != nullptr) give_back(scratch);
+        if (scratch.data != nullptr) release_scratch(scratch);
     }
 };
 

@@ -1,8 +1,8 @@
 #include "shim/blas/govern/express.hpp"
 
-#include "shim/blas/decide.hpp"
 #include "shim/blas/plan.hpp"
 #include "shim/blas/routine.hpp"
+#include "shim/blas/site_decision.hpp"
 #include "shim/blas/treat.hpp"
 #include "shim/decision/record_call.hpp"
 
@@ -11,12 +11,13 @@ namespace {
 
 /// Returns the event to record for a call that was forwarded without a decision. Makes the decision for the event.
 record::DecisionEvent describe_forwarded(Site& site, const Frame& frame, const Settings& in_force,
-                                         where::CallPlace& place) {
+                                         where::CallLocation& location) {
     Product product;
     describe(site, frame, product);
-    const policy::Decision decision = decide(site, in_force, [&](policy::MatmulCall& call) { call = product.call; });
-    const Plan plan = make_plan(site, frame, product, decision, in_force.policy.tf32_rounding);
-    return decision_event(site, in_force, product.call, decision, plan, place);
+    const policy::Decision decision =
+        decide_for_site(site, in_force, [&](policy::MatmulCall& call) { call = product.call; });
+    const Plan plan = plan_cpu_call(site, frame, product, decision, in_force.policy.tf32_rounding);
+    return decision_event(site, in_force, product.call, decision, plan, location);
 }
 
 /// Returns true if every call of the site runs unchanged under these settings, given the decision on one of them.
@@ -58,8 +59,8 @@ bool runs_on_express_lane(Site& site, const Frame& frame, CallOutcome& outcome) 
     ExpressCall call = express_call(site, frame);
     if (call.recording == nullptr) return false;
     const Settings& in_force = settings();
-    if (in_force.asks_paths()) {
-        call.key = where::with_place(call.key, where::place_key(in_force));
+    if (in_force.tells_paths_apart()) {
+        call.key = where::with_location_key(call.key, where::location_key(in_force));
         if (!site.provider->calls_back.load(std::memory_order_relaxed) &&
             call.recording->count_untimed(*call.writer, call.key, call.with_event)) {
             outcome = {0, site.real};
@@ -67,7 +68,8 @@ bool runs_on_express_lane(Site& site, const Frame& frame, CallOutcome& outcome) 
         }
     }
     if (!record::Recording::knows(*call.writer, call.key)) return false;
-    where::CallPlace place(in_force.asks_paths() ? __builtin_alloca(sizeof(where::PlaceRoom)) : nullptr);
+    where::CallLocation location(in_force.tells_paths_apart() ? __builtin_alloca(sizeof(where::LocationBuffer))
+                                                              : nullptr);
     running = {site.provider, nullptr, &frame};
     const std::uint64_t begin = record::ticks();
     outcome = {call_with_frame(site, frame), nullptr};
@@ -75,7 +77,7 @@ bool runs_on_express_lane(Site& site, const Frame& frame, CallOutcome& outcome) 
     running = {};  // nothing ran before: express_call saw to that
     // The event is asked for only if the key is unknown by now: the process was forked inside the call.
     call.recording->count(*call.writer, call.key, begin, end, call.with_event, [&](record::DecisionEvent& event) {
-        event = describe_forwarded(site, frame, in_force, place);
+        event = describe_forwarded(site, frame, in_force, location);
     });
     return true;
 }

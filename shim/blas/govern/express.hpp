@@ -38,7 +38,7 @@ namespace fp32shim::blas {
 /// Returns true if fp32shim_express may count calls of this site without a decision on each. It cannot where call
 /// paths are asked for: what reads them may use vector registers. Nor may it where results are looked at.
 inline bool may_take_express_lane(const Site& site, const Settings& in_force) {
-    return in_force.recording != nullptr && site.keyed.count > 0 && !in_force.asks_paths() &&
+    return in_force.recording != nullptr && site.keyed.count > 0 && !in_force.tells_paths_apart() &&
            !in_force.looks_at_results();
 }
 

@@ -8,12 +8,12 @@
 #include "shim/audit/groups.hpp"
 #include "shim/blas/audit/audit.hpp"
 #include "shim/blas/audit/nonfinite.hpp"
-#include "shim/blas/decide.hpp"
 #include "shim/blas/emulate/arguments.hpp"
 #include "shim/blas/fingerprint/fingerprint_call.hpp"
 #include "shim/blas/govern/express.hpp"
 #include "shim/blas/plan.hpp"
 #include "shim/blas/routine.hpp"
+#include "shim/blas/site_decision.hpp"
 #include "shim/blas/treat.hpp"
 #include "shim/decision/record_call.hpp"
 #include "shim/thread/thread_context.hpp"
@@ -47,7 +47,7 @@ bool run_rounded(void* context, const Level3& single) {
 
 /// Says on stderr, once per process, that a call with invalid arguments computed nothing. No library has the function
 /// that was called, and the routine that is used instead takes other arguments, so it cannot report these.
-void say_unreadable(const Site& site) {
+void warn_invalid_arguments(const Site& site) {
     static constinit system::OncePerProcess said;
     if (!said.first()) return;
     char buffer[256];
@@ -77,7 +77,7 @@ std::int64_t run(const Site& site, const Frame& frame, const Product& product, P
     if (!plan.rounds && !site.runs_one_by_one()) {
         value = call_with_frame(site, frame);
     } else if (!product.readable) {
-        say_unreadable(site);
+        warn_invalid_arguments(site);
     } else {
         run_each(site, frame, product, plan);
     }
@@ -95,8 +95,8 @@ struct Looks {
 };
 
 /// Runs a call as planned, and looks at its result. Kept apart: it needs more of the stack than other calls.
-[[gnu::noinline]] std::int64_t run_and_look(const Site& site, const Frame& frame, const Product& product, Plan& plan,
-                                            const audit::Verdict& verdict, const Settings& in_force, Looks looks) {
+[[gnu::noinline]] std::int64_t run_and_check(const Site& site, const Frame& frame, const Product& product, Plan& plan,
+                                             const audit::Verdict& verdict, const Settings& in_force, Looks looks) {
     std::optional<CallAudit> call_audit;
     if (looks.audits) call_audit.emplace(site, frame, product, plan, in_force.policy, verdict.tested);
     std::optional<NonfiniteSearch> search;
@@ -110,7 +110,7 @@ struct Looks {
     if (call_audit) {
         const audit::QuietFloatEnvironment environment(audit::QuietFloatEnvironment::Settings::as_the_program);
         audits[count] = call_audit->finish();
-        audit::note(verdict, in_force.policy, audits[count++]);
+        audit::store_outcome(verdict, in_force.policy, audits[count++]);
     }
     const std::optional<record::Audit> nonfinite = search ? search->find(plan) : std::nullopt;
     const bool is_first = nonfinite && end_search();
@@ -118,7 +118,7 @@ struct Looks {
     const auto fingerprint = looks.fingerprints ? fingerprint_call(site, frame, product) : std::nullopt;
     const FoundInResult found{std::span(audits, count), fingerprint ? &*fingerprint : nullptr};
     if (in_force.logs()) record_call(site, in_force, product.call, verdict.decision, plan, &time, {}, &found);
-    if (is_first) say_nonfinite(site, in_force, product.call, verdict.decision, plan, *nonfinite);
+    if (is_first) report_nonfinite(site, in_force, product.call, verdict.decision, plan, *nonfinite);
     return value;
 }
 
@@ -130,7 +130,7 @@ bool needs_gate(Site& site, const Settings& in_force) {
     if (site.function->family->treatment != Treatment::governed) return false;
     if (in_force.policy.cpu_mode != policy::CpuMode::emulate) return false;
     if (scopes_decide(in_force) || in_force.looks_at_sizes) return true;
-    const policy::Decision decision = decide(site, in_force, [&](policy::MatmulCall& call) {
+    const policy::Decision decision = decide_for_site(site, in_force, [&](policy::MatmulCall& call) {
         call.function = site.function->name;
         call.caller = site.caller_name();
         call.dtype = site.function->product().dtype;
@@ -147,12 +147,12 @@ CallOutcome govern(Site& site, const Frame& frame, const Settings& in_force, std
     Product product;
     describe(site, frame, product);
     const auto in_words = [&](policy::MatmulCall& call) { call = product.call; };
-    audit::Verdict verdict{forwards ? policy::Decision{} : decide(site, in_force, in_words)};
+    audit::Verdict verdict{forwards ? policy::Decision{} : decide_for_site(site, in_force, in_words)};
     const bool may_audit = in_force.audits && !forwards && site.function->family->treatment == Treatment::governed;
     if (may_audit)
         verdict = audit::judge(verdict.decision, audit::group_key(site, in_force, product.call), in_force.policy);
     const policy::Decision& decision = verdict.decision;
-    Plan plan = make_plan(site, frame, product, decision, in_force.policy.tf32_rounding);
+    Plan plan = plan_cpu_call(site, frame, product, decision, in_force.policy.tf32_rounding);
     if (plan.reason == policy::Reason::invalid_arguments && !site.runs_one_by_one()) {
         // xerbla_ may not return: record the call first, and leave no frame of the shim on the stack.
         if (logs) record_call(site, in_force, product.call, decision, plan, nullptr);
@@ -165,7 +165,7 @@ CallOutcome govern(Site& site, const Frame& frame, const Settings& in_force, std
             may_audit && can_audit(site, frame, product, plan) && audit::is_due(verdict, in_force.policy),
             in_force.searches() && !forwards && has_result(product, plan),
             in_force.fingerprints && !forwards && has_result(product, plan)};
-        if (looks.any()) return {run_and_look(site, frame, product, plan, verdict, in_force, looks), nullptr};
+        if (looks.any()) return {run_and_check(site, frame, product, plan, verdict, in_force, looks), nullptr};
     }
     CallTime time;
     if (logs) time.begin = time_now(in_force);

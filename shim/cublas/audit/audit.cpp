@@ -3,10 +3,10 @@
 #include <algorithm>
 #include <new>
 
+#include "shim/audit/fp64_product.hpp"
 #include "shim/audit/groups.hpp"
 #include "shim/audit/packed.hpp"
 #include "shim/audit/roles.hpp"
-#include "shim/audit/wide_product.hpp"
 
 namespace fp32shim::cublas {
 namespace {
@@ -68,7 +68,7 @@ struct CallAudit::Memory {
     }
     static std::size_t host_bytes(const Level3& single, bool needs_wide) {
         const Matrix c = operand_c(single);
-        const std::size_t wide = needs_wide ? blas::bytes_for_wide(single) : 0;
+        const std::size_t wide = needs_wide ? blas::bytes_for_fp64_product(single) : 0;
         if (wide > host_memory_limit) return wide;
         return blas::rounded_up(sizeof(Scalars)) + packed_bytes(operand_a(single)) + packed_bytes(operand_b(single)) +
                4 * packed_bytes(c) + blas::rounded_up(blas::ErrorSums::bytes_for(c)) + blas::rounded_up(wide);
@@ -78,21 +78,21 @@ struct CallAudit::Memory {
         const Matrix stored_a = operand_a(single);
         const Matrix stored_b = operand_b(single);
         const Matrix stored_c = operand_c(single);
-        scalars = take(device, scalar_bytes);
-        host_scalars = new (take(host, blas::rounded_up(sizeof(Scalars)))) Scalars;
-        device_a = packed(stored_a, take(device, aligned(stored_a)));
-        device_b = packed(stored_b, take(device, aligned(stored_b)));
-        device_c = packed(stored_c, take(device, aligned(stored_c)));
-        a = packed(stored_a, take(host, packed_bytes(stored_a)));
-        b = packed(stored_b, take(host, packed_bytes(stored_b)));
+        scalars = allocate_from(device, scalar_bytes);
+        host_scalars = new (allocate_from(host, blas::rounded_up(sizeof(Scalars)))) Scalars;
+        device_a = packed(stored_a, allocate_from(device, aligned(stored_a)));
+        device_b = packed(stored_b, allocate_from(device, aligned(stored_b)));
+        device_c = packed(stored_c, allocate_from(device, aligned(stored_c)));
+        a = packed(stored_a, allocate_from(host, packed_bytes(stored_a)));
+        b = packed(stored_b, allocate_from(host, packed_bytes(stored_b)));
         for (Matrix* matrix : {&result, &reference, &tested, &bound})
-            *matrix = packed(stored_c, take(host, packed_bytes(stored_c)));
-        sums = take(host, blas::rounded_up(blas::ErrorSums::bytes_for(stored_c)));
+            *matrix = packed(stored_c, allocate_from(host, packed_bytes(stored_c)));
+        sums = allocate_from(host, blas::rounded_up(blas::ErrorSums::bytes_for(stored_c)));
         wide = host;
     }
 
   private:
-    static char* take(char*& memory, std::size_t bytes) {
+    static char* allocate_from(char*& memory, std::size_t bytes) {
         char* const taken = memory;
         memory += bytes;
         return taken;
@@ -113,10 +113,10 @@ bool CallAudit::prepare() {
     if (!launcher_.is_ready || !driver_.is_complete() || current_device() != launcher_.product.device) return false;
     const AuditStream stream(driver_, launcher_.stream);
     return stream.is_not_capturing() && stream.wait_until_idle() &&
-           singles_.read(stream, launcher_.scalars_on_device) && keep_starts(stream);
+           singles_.read(stream, launcher_.scalars_on_device) && save_starts(stream);
 }
 
-bool CallAudit::keep_starts(const AuditStream& stream) {
+bool CallAudit::save_starts(const AuditStream& stream) {
     const Level3 first = singles_.at(0);
     if (!may_fit(first)) return false;
     const bool keeps_c = blas::uses_start(first);
@@ -180,15 +180,15 @@ bool CallAudit::compare_all(AuditFormat ran) {
 /// Compares one product. Returns false if that was impossible; sets a flag where its operands are not finite.
 bool CallAudit::compare_one(const AuditStream& stream, const Level3& single, const Memory& memory, AuditFormat ran) {
     Matrix start{};
-    if (!fetch(stream, single, memory, start)) return false;
-    if (!note_operands(single, memory, start)) return true;
+    if (!copy_to_host(stream, single, memory, start)) return false;
+    if (!store_operand_exponents(single, memory, start)) return true;
     const Level3 on_host = with_operands(single, memory.a, memory.b, memory.result);
     const Level3 on_device = with_operands(single, memory.device_a, memory.device_b, memory.device_c);
     blas::ErrorSums sums(memory.result, memory.sums);
     std::fill_n(memory.sums, blas::ErrorSums::bytes_for(memory.result), '\0');
     if (audit_.reference == AuditFormat::fp64) {
         const Matrix layout = start.data != nullptr ? start : packed(memory.result, nullptr);
-        const blas::WideMatrix reference = multiply_wide(on_host, layout, memory.wide);
+        const blas::Fp64Matrix reference = multiply_in_fp64(on_host, layout, memory.wide);
         if (!run_bound(stream, on_device, memory, start)) return false;
         compare(memory.result, reference, memory.bound, singles_.written(), sums);
     } else {
@@ -201,12 +201,12 @@ bool CallAudit::compare_one(const AuditStream& stream, const Level3& single, con
         if (tested == nullptr || !run_bound(stream, on_device, memory, start)) return false;
         compare(*tested, *reference, memory.bound, singles_.written(), sums);
     }
-    sums.take_into(audit_);
+    sums.store_in(audit_);
     return true;
 }
 
 /// Copies a product's operands and result to the host. `start`: what C held before, if that counts.
-bool CallAudit::fetch(const AuditStream& stream, const Level3& single, const Memory& memory, Matrix& start) {
+bool CallAudit::copy_to_host(const AuditStream& stream, const Level3& single, const Memory& memory, Matrix& start) {
     if (!stream.read(operand_a(single), memory.a) || !stream.read(operand_c(single), memory.result)) return false;
     const bool keeps_b = singles_.overwrites_b();
     if (!keeps_b && has_b(single) && !stream.read(operand_b(single), memory.b)) return false;
@@ -219,7 +219,7 @@ bool CallAudit::fetch(const AuditStream& stream, const Level3& single, const Mem
 }
 
 /// Notes the exponents of a product's operands. Returns false if they hold NaN or infinity.
-bool CallAudit::note_operands(const Level3& single, const Memory& memory, const Matrix& start) {
+bool CallAudit::store_operand_exponents(const Level3& single, const Memory& memory, const Matrix& start) {
     bool all_finite = add_exponents(memory.a, part_of_a(single), audit_.a);
     if (has_b(single)) all_finite &= add_exponents(memory.b, blas::Part::whole, audit_.b);
     if (start.data != nullptr) all_finite &= add_exponents(start, singles_.written().part, audit_.c);
@@ -259,8 +259,8 @@ bool CallAudit::run_bound(const AuditStream& stream, const Level3& single, const
         round_in_place(bound, kernel);
     }
     Scalars scalars;
-    blas::take_absolute_scalar(single.alpha, has_pair(single, false), scalars.alpha);
-    blas::take_absolute_scalar(single.beta, has_pair(single, true), scalars.beta);
+    blas::store_absolute_scalar(single.alpha, has_pair(single, false), scalars.alpha);
+    blas::store_absolute_scalar(single.beta, has_pair(single, true), scalars.beta);
     Level3 other = single;
     other.alpha = scalars.alpha;
     if (single.beta != nullptr) other.beta = scalars.beta;

@@ -34,13 +34,14 @@ class CallAudit {
   private:
     struct Memory;
     bool prepare();
-    bool keep_starts(const AuditStream& stream);
+    bool save_starts(const AuditStream& stream);
     bool copy_starts(const AuditStream& stream, bool keeps_c, std::size_t bytes);
     bool compare_all(policy::AuditFormat ran);
     bool compare_one(const AuditStream& stream, const blas::Level3& single, const Memory& memory,
                      policy::AuditFormat ran);
-    bool fetch(const AuditStream& stream, const blas::Level3& single, const Memory& memory, blas::Matrix& start);
-    bool note_operands(const blas::Level3& single, const Memory& memory, const blas::Matrix& start);
+    bool copy_to_host(const AuditStream& stream, const blas::Level3& single, const Memory& memory,
+                      blas::Matrix& start);
+    bool store_operand_exponents(const blas::Level3& single, const Memory& memory, const blas::Matrix& start);
     bool run_in(const AuditStream& stream, Format format, bool is_bound, const blas::Level3& single,
                 const Memory& memory, const blas::Matrix& start, const blas::Matrix& to);
     bool run_bound(const AuditStream& stream, const blas::Level3& single, const Memory& memory,

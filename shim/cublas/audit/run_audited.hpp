@@ -7,7 +7,7 @@
 #include "shim/audit/float_environment.hpp"
 #include "shim/audit/groups.hpp"
 #include "shim/cublas/audit/audit.hpp"
-#include "shim/cublas/plan.hpp"
+#include "shim/cublas/site_plan.hpp"
 
 namespace fp32shim::cublas {
 
@@ -42,8 +42,8 @@ AuditedRun run_audited(Site& site, Launcher& launcher, Singles* singles, bool is
     else
         verdict.decision = policy::without_audits(verdict.decision, in_force.policy);
     Plan plan = plan_decision(site, launcher.product, verdict.decision, in_force);
-    if (is_nothing) plan = plan_for_nothing(plan);
-    AuditedRun result{verdict.decision, done_by(site, plan)};
+    if (is_nothing) plan = plan_without_product(plan);
+    AuditedRun result{verdict.decision, done_as_planned(site, plan)};
     if (singles == nullptr || plan.applied == policy::Applied::unchanged ||
         !audit::is_due(verdict, in_force.policy)) {
         result.status = run(plan, result.done);
@@ -60,7 +60,7 @@ AuditedRun run_audited(Site& site, Launcher& launcher, Singles* singles, bool is
     const int errno_after = errno;
     const audit::QuietFloatEnvironment environment(audit::QuietFloatEnvironment::Settings::as_the_program);
     result.audit = call_audit.finish(result.done.applied);
-    audit::note(verdict, in_force.policy, result.audit);
+    audit::store_outcome(verdict, in_force.policy, result.audit);
     errno = errno_after;
     return result;
 }

@@ -141,7 +141,7 @@ bool Singles::describe_lt(const Library& library, const Frame& frame, const Part
     LtMatrix b;
     LtMatrix c;
     LtMatrix d;
-    const auto pointer = [&](int place) { return reinterpret_cast<void*>(frame.word(place)); };
+    const auto pointer = [&](int position) { return reinterpret_cast<void*>(frame.word(position)); };
     const auto attribute = [&](std::int32_t which, auto fallback) {
         cublas::read(library.desc_get, parts.desc, which, fallback);
         return fallback;
@@ -241,10 +241,10 @@ blas::Level3 Singles::at(std::int64_t index) const {
     single.alpha = from_device_.scalars.alpha;
     single.beta = first_.beta == nullptr ? nullptr : from_device_.scalars.beta;
     if (in_arrays_) {
-        const auto place = static_cast<std::size_t>(index);
-        single.a = from_device_.a[place];
-        single.b = from_device_.b[place];
-        single.c = const_cast<void*>(from_device_.c[place]);
+        const auto entry = static_cast<std::size_t>(index);
+        single.a = from_device_.a[entry];
+        single.b = from_device_.b[entry];
+        single.c = const_cast<void*>(from_device_.c[entry]);
     } else {
         const std::int64_t number = index * step_;
         single.a = moved(first_.a, number * stride_a_, first_.is_complex);

@@ -38,7 +38,7 @@ bool run_recorded(Site& site, const Frame& frame, std::uint64_t kept, const Hand
     record::Recording& recording = *context->recording;
     record::ThreadWriter& writer = *context->writer;
     std::uint64_t key = express_key(site, frame, kept, handle, context->scopes.key());
-    if (in_force.asks_paths()) key = where::with_place(key, where::place_key(in_force));
+    if (in_force.tells_paths_apart()) key = where::with_location_key(key, where::location_key(in_force));
     if (!record::Recording::knows(writer, key)) return false;
     const bool is_timed = recording.times_next(writer, key);
     const std::uint64_t begin = is_timed ? record::ticks() : record::Recording::not_timed;
@@ -48,14 +48,15 @@ bool run_recorded(Site& site, const Frame& frame, std::uint64_t kept, const Hand
     if (!is_timed && status == status_success && recording.count_untimed(writer, key, context->writes_every_call))
         return true;
     const std::uint64_t end = record::ticks();
-    where::CallPlace place(in_force.asks_paths() ? __builtin_alloca(sizeof(where::PlaceRoom)) : nullptr);
+    where::CallLocation location(in_force.tells_paths_apart() ? __builtin_alloca(sizeof(where::LocationBuffer))
+                                                              : nullptr);
     const auto describe_call = [&](record::DecisionEvent& event) {
         const Plan& plan = plan_of(kept);
-        Done done = done_by(site, plan);
+        Done done = done_as_planned(site, plan);
         done.status = status;
         policy::MatmulCall call;
         describe_sizes(site, frame, describe(site, frame), call);
-        event = decision_event(site, in_force, call, plan.decision, done, place);
+        event = decision_event(site, in_force, call, plan.decision, done, location);
     };
     // Each status has a row of its own.
     const std::uint64_t row_key = status == status_success ? key : system::Hash().add(key).add(status).value();

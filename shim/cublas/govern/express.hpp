@@ -3,7 +3,7 @@
 // planned anew by govern(): the library has launched nothing.
 #pragma once
 
-#include "shim/cublas/plan.hpp"
+#include "shim/cublas/site_plan.hpp"
 
 namespace fp32shim::cublas {
 

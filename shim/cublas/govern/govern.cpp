@@ -29,8 +29,8 @@ bool governs(const Settings& in_force) {
 }
 
 template <class Describe>
-void write_down(const Site& site, const Settings& in_force, const Plan& plan, const Done& done, const CallTime* time,
-                const Describe& describe, ExpressKey key = {}) {
+void record_result(const Site& site, const Settings& in_force, const Plan& plan, const Done& done,
+                   const CallTime* time, const Describe& describe, ExpressKey key = {}) {
     policy::MatmulCall call;
     describe(call);
     record_call(site, in_force, call, plan.decision, done, time, key);
@@ -38,21 +38,21 @@ void write_down(const Site& site, const Settings& in_force, const Plan& plan, co
 
 /// Runs a function that reports or changes the state of a handle, unchanged but under the handle's lock. So the
 /// program never sees a math mode that is not its own, and never loses one that it sets.
-CallOutcome follow_state(Site& site, const Frame& frame, const Settings& in_force) {
+CallOutcome run_state_function(Site& site, const Frame& frame, const Settings& in_force) {
     const Effect effect = site.function->state().effect;
     if (effect == Effect::algorithms_found) return govern_lt_heuristic(site, frame, in_force);
     if (effect == Effect::algorithm_checked) return govern_lt_check(site, frame);
     if (effect == Effect::handle_created) {
         const std::int32_t status = call_as_called(site, frame);
         const auto* created = reinterpret_cast<const Handle*>(frame.word(0));
-        if (status == status_success && created != nullptr) note_handle_created(*created);
+        if (status == status_success && created != nullptr) on_handle_created(*created);
         return {status, nullptr};
     }
     const auto handle = reinterpret_cast<Handle>(frame.word(0));
     if (effect == Effect::handle_destroyed) {
-        note_handle_destroyed(handle);
+        on_handle_destroyed(handle);
         const std::int32_t status = call_as_called(site, frame);
-        if (status != status_success) note_handle_kept(handle);
+        if (status != status_success) on_destroy_failed(handle);
         return {status, nullptr};
     }
     HandleRecord* record = find_handle(handle);
@@ -106,7 +106,7 @@ inline bool multiplies_nothing(const Site& site, const Frame& frame, const Produ
 }
 
 /// Says on stderr, once per process, that the search for NaN and infinity does not look at this site's products.
-void say_not_searched(const Site& site) {
+void warn_not_searched(const Site& site) {
     static constinit system::OncePerProcess said;
     if (!said.first()) return;
     char buffer[256];
@@ -120,7 +120,7 @@ void say_not_searched(const Site& site) {
 
 void bind(Site& site) {
     const bool is_state = !site.function->multiplies();
-    note_environment(is_state && site.function->state().effect == Effect::handle_created);
+    update_environment(is_state && site.function->state().effect == Effect::handle_created);
     find_torch_guard(site);
     site.cublas.library = library_of(*site.provider);
     site.cublas.route = route_of(*site.function->family);
@@ -130,7 +130,7 @@ void bind(Site& site) {
 }
 
 bool needs_gate(const Site& site, const Settings& in_force) {
-    if (in_force.searches() && site.function->multiplies()) say_not_searched(site);
+    if (in_force.searches() && site.function->multiplies()) warn_not_searched(site);
     if (!site.function->multiplies()) return true;
     if (site.function->product().road == Road::lt_matmul && has_changed_searches()) return true;
     if (in_force.logs()) return true;
@@ -139,7 +139,7 @@ bool needs_gate(const Site& site, const Settings& in_force) {
 
 CallOutcome govern(Site& site, const Frame& frame, const Settings& in_force, std::uint32_t change_count) {
     const CallOutcome untouched{0, site.real};
-    if (!site.function->multiplies()) return follow_state(site, frame, in_force);
+    if (!site.function->multiplies()) return run_state_function(site, frame, in_force);
     if (site.function->product().road == Road::lt_matmul) return govern_lt_matmul(site, frame, in_force);
 
     const bool logs = in_force.logs();
@@ -148,7 +148,7 @@ CallOutcome govern(Site& site, const Frame& frame, const Settings& in_force, std
     const auto in_words = [&](policy::MatmulCall& call) { describe_sizes(site, frame, product, call); };
     if (site.cublas.route == nullptr) {  // from before version 2: with arguments that only a jump passes on
         const Plan plan = plan_call(site, product, in_force, in_words);
-        if (logs) write_down(site, in_force, plan, done_by(site, plan), nullptr, in_words);
+        if (logs) record_result(site, in_force, plan, done_as_planned(site, plan), nullptr, in_words);
         return untouched;
     }
     HandleLockGuard guard(product.handle);  // to the end of the call nobody changes the handle's math mode
@@ -159,16 +159,16 @@ CallOutcome govern(Site& site, const Frame& frame, const Settings& in_force, std
     }
     const Plan* const kept = kept_plan(site, product);
     if (kept == nullptr && in_force.audits) return govern_with_audits(site, frame, product, in_force, guard);
-    Plan plan = kept != nullptr ? *kept : new_plan(site, product, in_force, in_words);
-    if (multiplies_nothing(site, frame, product)) plan = plan_for_nothing(plan);
-    Done done = done_by(site, plan);
+    Plan plan = kept != nullptr ? *kept : make_and_keep_plan(site, product, in_force, in_words);
+    if (multiplies_nothing(site, frame, product)) plan = plan_without_product(plan);
+    Done done = done_as_planned(site, plan);
     CallTime time;
     const std::int32_t status = run_timed(site, frame, product, plan, in_force, done, time);
     guard.release();
     if (logs) {
         done.status = status;
-        write_down(site, in_force, plan, done, &time, in_words,
-                   express_key_after(site, frame, product, plan, done, change_count));
+        record_result(site, in_force, plan, done, &time, in_words,
+                      express_key_after(site, frame, product, plan, done, change_count));
     }
     return {status, nullptr};
 }

@@ -398,7 +398,7 @@ bool has_changed_searches() { return searches_were_changed.load(std::memory_orde
 CallOutcome govern_lt_matmul(Site& site, const Frame& frame, const Settings& in_force) {
     const CallOutcome untouched{0, site.real};
     const bool logs = in_force.logs();
-    const auto pointer = [&](int place) { return reinterpret_cast<void*>(frame.word(place)); };
+    const auto pointer = [&](int position) { return reinterpret_cast<void*>(frame.word(position)); };
     const Parts parts{pointer(argument_handle),   pointer(argument_desc),     pointer(argument_a_layout),
                       pointer(argument_b_layout), pointer(argument_c_layout), pointer(argument_d_layout)};
     LtProduct lt;
@@ -407,9 +407,9 @@ CallOutcome govern_lt_matmul(Site& site, const Frame& frame, const Settings& in_
     if (in_force.audits) return govern_with_audits(site, frame, parts, lt, in_force);
     const auto in_words = [&](policy::MatmulCall& call) { call = lt.call; };
     Plan plan = plan_call(site, lt.product, in_force, in_words);
-    if (!multiplies(lt.call)) plan = plan_for_nothing(plan);
+    if (!multiplies(lt.call)) plan = plan_without_product(plan);
     if (plan.change.how == record::How::forward && !logs && !has_changed_searches()) return untouched;
-    Done done = done_by(site, plan);
+    Done done = done_as_planned(site, plan);
     CallTime time;
     const std::int32_t status = run_timed(site, frame, parts, lt, in_force, plan, done, time);
     if (logs) {
@@ -421,7 +421,7 @@ CallOutcome govern_lt_matmul(Site& site, const Frame& frame, const Settings& in_
 
 CallOutcome govern_lt_heuristic(Site& site, const Frame& frame, const Settings& in_force) {
     const CallOutcome untouched{0, site.real};
-    const auto pointer = [&](int place) { return reinterpret_cast<void*>(frame.word(place)); };
+    const auto pointer = [&](int position) { return reinterpret_cast<void*>(frame.word(position)); };
     const Parts parts{pointer(argument_handle),    pointer(argument_desc),      pointer(heuristic_a_layout),
                       pointer(heuristic_b_layout), pointer(heuristic_c_layout), pointer(heuristic_d_layout)};
     LtProduct lt;
@@ -431,18 +431,19 @@ CallOutcome govern_lt_heuristic(Site& site, const Frame& frame, const Settings& 
     const auto in_words = [&](policy::MatmulCall& call) { call = lt.call; };
     const Search search(site, frame);
     const std::int32_t own_compute_type = lt.product.asked.compute_type;
-    if (search.begins_from_an_algorithm()) return {search.from_algorithm(parts.desc, own_compute_type), nullptr};
+    if (search.begins_from_an_algorithm())
+        return {search.search_from_algorithm(parts.desc, own_compute_type), nullptr};
     const Plan plan = plan_call(site, lt.product, in_force, in_words);
     ChangedDesc desc;
     if (plan.change.how == record::How::compute_type &&
         desc.copy(*site.cublas.library, parts.desc, plan.change.compute_type) &&
-        search.changed(parts.desc, own_compute_type, desc.address(), plan.change.compute_type)) {
+        search.search_changed(parts.desc, own_compute_type, desc.address(), plan.change.compute_type)) {
         // From now on run() has to see every product, whatever the settings are.
         if (!searches_were_changed.exchange(true, std::memory_order_acq_rel)) settings_changed();
         return {status_success, nullptr};
     }
     // Nothing to change, or nothing found: the program gets the answer to its own question.
-    return {search.as_asked(parts.desc, own_compute_type), nullptr};
+    return {search.search_as_called(parts.desc, own_compute_type), nullptr};
 }
 
 CallOutcome govern_lt_check(Site& site, const Frame& frame) {

@@ -50,24 +50,24 @@ bool Search::begins_from_an_algorithm() const {
            mode != search_best_fit;
 }
 
-std::int32_t Search::as_asked(const void* desc, std::int32_t compute_type) const {
+std::int32_t Search::search_as_called(const void* desc, std::int32_t compute_type) const {
     const std::int32_t status = ask(desc, wanted(), results(), found());
     if (status == status_success && results() != nullptr && found() != nullptr)
         remember(results(), *found(), compute_type);
     return status;
 }
 
-std::int32_t Search::from_algorithm(const void* desc, std::int32_t own_compute_type) const {
+std::int32_t Search::search_from_algorithm(const void* desc, std::int32_t own_compute_type) const {
     FoundAlgorithm begin;
     ChangedDesc changed;
     if (has_changed_searches() && results() != nullptr && recall_algorithm(results()->algorithm, begin) &&
         begin.compute_type != own_compute_type && changed.copy(*site_.cublas.library, desc, begin.compute_type))
-        return as_asked(changed.address(), begin.compute_type);
-    return as_asked(desc, own_compute_type);
+        return search_as_called(changed.address(), begin.compute_type);
+    return search_as_called(desc, own_compute_type);
 }
 
-bool Search::changed(const void* own_desc, std::int32_t own_compute_type, const void* changed_desc,
-                     std::int32_t compute_type) const {
+bool Search::search_changed(const void* own_desc, std::int32_t own_compute_type, const void* changed_desc,
+                            std::int32_t compute_type) const {
     if (results() == nullptr || found() == nullptr) return false;
     std::int32_t count = 1;  // if the program wants one, it gets one
     if (wanted() != 1 && (ask(own_desc, wanted(), results(), &count) != status_success || count <= 0)) return false;

@@ -33,16 +33,16 @@ class Search {
 
     /// Runs a search that begins from the algorithm in the array of results, with the compute type of the search that
     /// found that algorithm: the program's own type, or the shim's replacement. Returns the library's status.
-    std::int32_t from_algorithm(const void* desc, std::int32_t own_compute_type) const;
+    std::int32_t search_from_algorithm(const void* desc, std::int32_t own_compute_type) const;
 
     /// Searches as the program asked, and remembers the results as found for this compute type.
-    std::int32_t as_asked(const void* desc, std::int32_t compute_type) const;
+    std::int32_t search_as_called(const void* desc, std::int32_t compute_type) const;
 
     /// Fills the array with results for the changed descriptor, as many as a search with the program's own descriptor
     /// would give; if there are fewer, results for the program's descriptor follow. Returns false if the changed one
-    /// has no results, or the library refuses; the caller then has to fill the array by as_asked().
-    bool changed(const void* own_desc, std::int32_t own_compute_type, const void* changed_desc,
-                 std::int32_t compute_type) const;
+    /// has no results, or the library refuses; the caller then has to fill the array by search_as_called().
+    bool search_changed(const void* own_desc, std::int32_t own_compute_type, const void* changed_desc,
+                        std::int32_t compute_type) const;
 
   private:
     const void* preference() const { return reinterpret_cast<const void*>(frame_.word(heuristic_preference)); }

@@ -3,8 +3,8 @@
 
 #include <string_view>
 
-#include "shim/cublas/plan.hpp"
 #include "shim/cublas/routes.hpp"
+#include "shim/cublas/site_plan.hpp"
 
 namespace fp32shim::cublas {
 

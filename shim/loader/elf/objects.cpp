@@ -47,7 +47,7 @@ const PrivateFields* fields_at(const link_map* map, std::size_t offset) {
     return reinterpret_cast<const PrivateFields*>(reinterpret_cast<const char*>(map) + offset);
 }
 
-std::size_t search_private_offset() {
+std::size_t find_private_offset() {
     const link_map* main_program = first_object();
     const auto headers = getauxval(AT_PHDR);
     const auto entry = getauxval(AT_ENTRY);
@@ -70,7 +70,7 @@ std::size_t search_private_offset() {
 const PrivateFields* private_fields(const link_map* map) {
     std::size_t offset = private_offset.load(std::memory_order_relaxed);
     if (offset == not_searched) {
-        offset = search_private_offset();
+        offset = find_private_offset();
         private_offset.store(offset, std::memory_order_relaxed);
     }
     return offset == not_found ? nullptr : fields_at(map, offset);
@@ -250,10 +250,10 @@ LoaderCounts find_counts_in(const char* rtld_global, std::size_t size) {
     const std::uint32_t* loaded = first.count == count_objects() ? &first.count : nullptr;
     constexpr std::size_t namespaces = 16, fewest_locks = 2, most_locks = 3;
     constexpr std::size_t longest = sizeof(std::uint64_t) * 2 + most_locks * sizeof(pthread_mutex_t);
-    for (std::size_t place = sizeof first; place + longest <= size; place += sizeof(std::uint64_t)) {
-        const auto used_namespaces = *reinterpret_cast<const std::uint64_t*>(rtld_global + place);
+    for (std::size_t offset = sizeof first; offset + longest <= size; offset += sizeof(std::uint64_t)) {
+        const auto used_namespaces = *reinterpret_cast<const std::uint64_t*>(rtld_global + offset);
         if (used_namespaces < 1 || used_namespaces > namespaces) continue;
-        const auto* locks = reinterpret_cast<const pthread_mutex_t*>(rtld_global + place + sizeof used_namespaces);
+        const auto* locks = reinterpret_cast<const pthread_mutex_t*>(rtld_global + offset + sizeof used_namespaces);
         std::size_t count = 0;
         while (count < most_locks && is_recursive_lock(locks[count])) ++count;
         const auto* adds = reinterpret_cast<const std::uint64_t*>(locks + count);
@@ -353,7 +353,7 @@ constinit std::atomic<std::uint64_t> looked_at{0};
 
 }  // namespace
 
-bool list_is_whole() {
+bool is_list_complete() {
     if (!system::is_forked_child()) return true;
     const std::uint64_t self = std::uint64_t{system::this_process()} << 32;
     std::uint64_t known = looked_at.load(std::memory_order_relaxed);
@@ -368,7 +368,7 @@ bool list_is_whole() {
 
 bool is_mapped(const link_map* map) {
     const bool is_loader_at_work = _r_debug.r_state != r_debug::RT_CONSISTENT;
-    return (!is_loader_at_work && list_is_whole()) || is_there(map);
+    return (!is_loader_at_work && is_list_complete()) || is_there(map);
 }
 
 bool contains(const link_map* map, ElfW(Addr) address) { return is_mapped(map) && contains_with(map, address, 0); }

@@ -67,7 +67,7 @@ bool is_readable(ElfW(Addr) address);
 
 /// Returns true if every object of the list was mapped when this process was forked, so far as that can be known.
 /// False if another thread of the parent was in dlclose at the fork.
-bool list_is_whole();
+bool is_list_complete();
 
 /// Returns true if the object has segments that contain the address.
 bool contains(const link_map* map, ElfW(Addr) address);

@@ -13,37 +13,38 @@
 namespace fp32shim::where {
 namespace {
 
-/// A calling place that sites share: a plugin that is loaded again and again needs no more memory. Never freed.
-struct KnownPlace : policy::CallSite {
+/// A call site in words, which sites share: a plugin that is loaded again and again needs no more memory. Never
+/// freed.
+struct KnownCallSite : policy::CallSite {
     std::uint64_t hash;
-    const KnownPlace* next;
+    const KnownCallSite* next;
 };
 
-constinit std::atomic<const KnownPlace*> buckets[256]{};
+constinit std::atomic<const KnownCallSite*> buckets[256]{};
 
-const KnownPlace* find(const KnownPlace* place, std::uint64_t hash, std::string_view text) {
-    while (place != nullptr && (place->hash != hash || !system::equal(place->text, text))) place = place->next;
-    return place;
+const KnownCallSite* find(const KnownCallSite* site, std::uint64_t hash, std::string_view text) {
+    while (site != nullptr && (site->hash != hash || !system::equal(site->text, text))) site = site->next;
+    return site;
 }
 
-/// Returns the lasting record of a place; nullptr: there is no memory for it. `function`: bytes of `text` that name
-/// object and function.
+/// Returns the lasting record of a call site; nullptr: there is no memory for it. `function`: bytes of `text` that
+/// name object and function.
 const policy::CallSite* interned(std::string_view text, std::size_t function) {
     const std::uint64_t hash = system::Hash().add(text).value();
-    std::atomic<const KnownPlace*>& bucket = buckets[hash % std::size(buckets)];
-    const KnownPlace* head = bucket.load(std::memory_order_acquire);
-    if (const KnownPlace* known = find(head, hash, text)) return known;
+    std::atomic<const KnownCallSite*>& bucket = buckets[hash % std::size(buckets)];
+    const KnownCallSite* head = bucket.load(std::memory_order_acquire);
+    if (const KnownCallSite* known = find(head, hash, text)) return known;
     const std::string_view copy = arena_try_copy(text);
     if (copy.data() == nullptr) return nullptr;
-    auto* fresh = arena_try_new<KnownPlace>(policy::CallSite{copy, copy.substr(0, function)}, hash, head);
+    auto* fresh = arena_try_new<KnownCallSite>(policy::CallSite{copy, copy.substr(0, function)}, hash, head);
     if (fresh == nullptr) return nullptr;
-    // A place that two threads add at once is there twice, and does no harm.
+    // A call site that two threads add at once is there twice, and does no harm.
     while (!bucket.compare_exchange_weak(fresh->next, fresh, std::memory_order_release, std::memory_order_relaxed)) {
     }
     return fresh;
 }
 
-void say_that_it_takes_too_long(const LoadedObject& caller) {
+void warn_slow_lookup(const LoadedObject& caller) {
     static constinit system::OncePerProcess said;
     if (!said.first()) return;
     char buffer[256];
@@ -58,7 +59,7 @@ std::string_view recorded_name(const LoadedObject& object, std::string_view exec
     return object.map->l_name[0] == '\0' && !executable.empty() ? system::base_name(executable) : object.name;
 }
 
-/// Puts the place into words. Precondition: the caller is an object.
+/// Puts the call site into words. Precondition: the caller is an object.
 const policy::CallSite* named(const Site& site, std::string_view executable) {
     const LoadedObject& caller = *site.caller;
     const std::uintptr_t return_address = site.called_from.load(std::memory_order_relaxed);
@@ -73,7 +74,7 @@ const policy::CallSite* named(const Site& site, std::string_view executable) {
             found = name_of_caller(caller.map, return_address, memory.bytes().first(names_size));
         }
     }
-    if (found.gave_up) say_that_it_takes_too_long(caller);
+    if (found.gave_up) warn_slow_lookup(caller);
     char few[512];
     const bool has_name = !found.name.empty();
     system::LineWriter text(has_name ? memory.bytes().subspan(names_size) : std::span<char>(few));

@@ -35,7 +35,7 @@ class MangledName {
     MangledName(std::string_view text, system::LineWriter* out) : rest_(text), out_(out) {}
 
     /// Reads `_Z` and the name behind it.
-    bool read() { return take("_Z") && name(); }
+    bool read() { return consume("_Z") && name(); }
     std::string_view rest() const { return rest_; }
 
   private:
@@ -60,7 +60,7 @@ class MangledName {
 
     bool starts(std::string_view text) const { return rest_.starts_with(text); }
     char next() const { return rest_.empty() ? '\0' : rest_.front(); }
-    bool take(std::string_view text) {
+    bool consume(std::string_view text) {
         if (!starts(text)) return false;
         rest_.remove_prefix(text.size());
         return true;
@@ -81,7 +81,7 @@ class MangledName {
     bool ordinal() {
         std::size_t value = 0;
         const bool has_number = digits(value);
-        if (!take("_")) return false;
+        if (!consume("_")) return false;
         if (out_ != nullptr) out_->number(static_cast<std::int64_t>(has_number ? value + 2 : 1));
         return true;
     }
@@ -97,14 +97,14 @@ class MangledName {
 
     bool abi_tags() {
         std::string_view tag;
-        while (take("B"))
+        while (consume("B"))
             if (!source_name(tag)) return false;
         return true;
     }
 
     bool closure_or_unnamed() {
-        if (take("Ut")) return write("{unnamed type#") && ordinal() && write("}");
-        if (!take("Ul")) return false;
+        if (consume("Ut")) return write("{unnamed type#") && ordinal() && write("}");
+        if (!consume("Ul")) return false;
         {
             const Silence silence(*this);
             if (!types_until_end()) return false;
@@ -114,15 +114,15 @@ class MangledName {
 
     bool operator_name() {
         for (const auto& [code, text] : operators)
-            if (take(code)) return write("operator") && write(text);
+            if (consume(code)) return write("operator") && write(text);
         std::string_view suffix;
-        if (take("li")) return source_name(suffix) && write("operator\"\" ") && write(suffix);
+        if (consume("li")) return source_name(suffix) && write("operator\"\" ") && write(suffix);
         return false;
     }
 
     /// Reads a name without scope. `last` is the class for constructors, and becomes this name.
     bool unqualified(std::string_view& last) {
-        take("L");  // internal linkage
+        consume("L");  // internal linkage
         bool is_known = true;
         if (is_digit(next())) {
             is_known = source_name(last) && write(last);
@@ -141,7 +141,7 @@ class MangledName {
 
     /// Reads `S…`. A name that was part of this one before is only known where nothing has to be written.
     bool substitution(std::string_view& last) {
-        if (!take("S")) return false;
+        if (!consume("S")) return false;
         for (const auto& [letter, text] : abbreviations) {
             if (next() != letter) continue;
             rest_.remove_prefix(1);
@@ -149,19 +149,19 @@ class MangledName {
             return write(text);
         }
         while (is_digit(next()) || (next() >= 'A' && next() <= 'Z')) rest_.remove_prefix(1);
-        return take("_") && out_ == nullptr;
+        return consume("_") && out_ == nullptr;
     }
 
     bool nested_name() {
         while (is_in(next(), "rVKROH")) rest_.remove_prefix(1);
         std::string_view last;
         bool is_first = true;
-        while (!take("E")) {
+        while (!consume("E")) {
             if (next() == 'I') {
                 if (!template_arguments()) return false;
                 continue;
             }
-            if (take("M")) continue;  // a closure that initializes the member before
+            if (consume("M")) continue;  // a closure that initializes the member before
             if (!is_first) write("::");
             is_first = false;
             if (starts("Dt") || starts("DT") || next() == 'T') {
@@ -179,24 +179,24 @@ class MangledName {
         if (!encoding_until_end()) return false;
         if (starts("s")) return false;  // a string literal
         std::size_t number = 0;
-        if (take("d")) {
+        if (consume("d")) {
             digits(number);
-            if (!take("_")) return false;
+            if (!consume("_")) return false;
         }
         write("::");
         if (!name()) return false;
-        if (take("__")) return digits(number) && take("_");
-        if (take("_")) return digits(number);
+        if (consume("__")) return digits(number) && consume("_");
+        if (consume("_")) return digits(number);
         return true;
     }
 
     bool name() {
         const Level level(depth_);
         if (!level.is_allowed()) return false;
-        if (take("N")) return nested_name();
-        if (take("Z")) return local_name();
+        if (consume("N")) return nested_name();
+        if (consume("Z")) return local_name();
         std::string_view last;
-        if (take("St")) {
+        if (consume("St")) {
             if (!write("std::") || !unqualified(last)) return false;
         } else if (next() == 'S') {
             if (!substitution(last)) return false;
@@ -214,32 +214,32 @@ class MangledName {
     }
 
     bool types_until_end() {
-        while (!take("E"))
+        while (!consume("E"))
             if (!type()) return false;
         return true;
     }
 
     bool literal() {
-        if (take("_Z")) return encoding_until_end();
+        if (consume("_Z")) return encoding_until_end();
         if (!type()) return false;
         while (is_digit(next()) || is_in(next(), "nabcdef_")) rest_.remove_prefix(1);
-        return take("E");
+        return consume("E");
     }
 
     bool template_argument() {
         const Level level(depth_);
         if (!level.is_allowed()) return false;
-        if (take("L")) return literal();
-        if (!take("J")) return type();
-        while (!take("E"))
+        if (consume("L")) return literal();
+        if (!consume("J")) return type();
+        while (!consume("E"))
             if (!template_argument()) return false;
         return true;
     }
 
     bool template_arguments() {
         const Silence silence(*this);
-        if (!take("I")) return false;
-        while (!take("E"))
+        if (!consume("I")) return false;
+        while (!consume("E"))
             if (!template_argument()) return false;
         return true;
     }
@@ -247,11 +247,11 @@ class MangledName {
     /// Reads a type that begins with `D`, but for the letter.
     bool other_type() {
         std::size_t number = 0;
-        if (take("p") || take("o")) return type();
-        if (take("w")) return types_until_end() && type();
-        if (take("v")) return digits(number) && take("_") && type();
-        if (take("F")) return digits(number) && (take("_") || take("x") || take("b"));
-        if (take("B") || take("U")) return digits(number) && take("_");
+        if (consume("p") || consume("o")) return type();
+        if (consume("w")) return types_until_end() && type();
+        if (consume("v")) return digits(number) && consume("_") && type();
+        if (consume("F")) return digits(number) && (consume("_") || consume("x") || consume("b"));
+        if (consume("B") || consume("U")) return digits(number) && consume("_");
         if (!is_in(next(), "defhiusacnx")) return false;
         const bool is_before_function = is_in(next(), "x");
         rest_.remove_prefix(1);
@@ -276,28 +276,28 @@ class MangledName {
             rest_.remove_prefix(1);
             return type();
         }
-        if (take("U")) return source_name(vendor) && (next() != 'I' || template_arguments()) && type();
-        if (take("D")) return other_type();
-        if (take("F")) {
-            take("Y");
-            while (!take("E"))
-                if (!take("RE") && !take("OE")) {
+        if (consume("U")) return source_name(vendor) && (next() != 'I' || template_arguments()) && type();
+        if (consume("D")) return other_type();
+        if (consume("F")) {
+            consume("Y");
+            while (!consume("E"))
+                if (!consume("RE") && !consume("OE")) {
                     if (!type()) return false;
                 } else {
                     return true;
                 }
             return true;
         }
-        if (take("A")) {
+        if (consume("A")) {
             digits(number);
-            return take("_") && type();
+            return consume("_") && type();
         }
-        if (take("M")) return type() && type();
-        if (take("T")) {
+        if (consume("M")) return type() && type();
+        if (consume("T")) {
             digits(number);
-            return take("_") && (next() != 'I' || template_arguments());
+            return consume("_") && (next() != 'I' || template_arguments());
         }
-        if (take("u")) return source_name(vendor) && (next() != 'I' || template_arguments());
+        if (consume("u")) return source_name(vendor) && (next() != 'I' || template_arguments());
         if (next() == 'N' || next() == 'Z' || next() == 'S' || is_digit(next())) return class_or_enumeration();
         if (!is_lower(next()) || is_in(next(), "kpqru")) return false;
         rest_.remove_prefix(1);
@@ -312,12 +312,12 @@ class MangledName {
 /// Writes `__module_MOD_procedure`, as gfortran has it; a submodule is `module.submodule`.
 bool write_gfortran(std::string_view symbol, system::LineWriter& out) {
     constexpr std::string_view mark = "_MOD_";
-    const std::size_t place = symbol.find(mark);
-    if (!symbol.starts_with("__") || place == std::string_view::npos || place <= 2) return false;
-    std::string_view procedure = symbol.substr(place + mark.size());
+    const std::size_t position = symbol.find(mark);
+    if (!symbol.starts_with("__") || position == std::string_view::npos || position <= 2) return false;
+    std::string_view procedure = symbol.substr(position + mark.size());
     procedure.remove_suffix(clone_suffix(symbol).size());
     if (procedure.empty()) return false;
-    out.text(symbol.substr(2, place - 2)).text("::").text(procedure);
+    out.text(symbol.substr(2, position - 2)).text("::").text(procedure);
     return true;
 }
 
@@ -326,14 +326,14 @@ bool write_gfortran(std::string_view symbol, system::LineWriter& out) {
 bool write_flang(std::string_view symbol, system::LineWriter& out) {
     if (!symbol.starts_with("_Q")) return false;
     bool is_first = true, is_procedure = false;
-    for (std::size_t place = 2; place < symbol.size(); is_first = false) {
-        if (!is_in(symbol[place], "MSFP")) return false;
-        is_procedure = symbol[place] == 'P' || symbol[place] == 'F';
-        std::size_t end = place + 1;
+    for (std::size_t position = 2; position < symbol.size(); is_first = false) {
+        if (!is_in(symbol[position], "MSFP")) return false;
+        is_procedure = symbol[position] == 'P' || symbol[position] == 'F';
+        std::size_t end = position + 1;
         while (end < symbol.size() && (is_lower(symbol[end]) || is_digit(symbol[end]) || symbol[end] == '_')) ++end;
-        if (end == place + 1) return false;
-        out.text(is_first ? "" : "::").text(symbol.substr(place + 1, end - place - 1));
-        place = end;
+        if (end == position + 1) return false;
+        out.text(is_first ? "" : "::").text(symbol.substr(position + 1, end - position - 1));
+        position = end;
     }
     return is_procedure;
 }
@@ -346,17 +346,17 @@ bool write_underscored(std::string_view symbol, system::LineWriter& out) {
     for (const char letter : symbol)
         if (!is_lower(letter) && !is_digit(letter) && letter != '_') return false;
     constexpr std::string_view mark = "_mp_";
-    const std::size_t place = symbol.find(mark);
-    if (place != std::string_view::npos && place > 0 && place + mark.size() < symbol.size())
-        out.text(symbol.substr(0, place)).text("::").text(symbol.substr(place + mark.size()));
+    const std::size_t position = symbol.find(mark);
+    if (position != std::string_view::npos && position > 0 && position + mark.size() < symbol.size())
+        out.text(symbol.substr(0, position)).text("::").text(symbol.substr(position + mark.size()));
     else
         out.text(symbol);
     return true;
 }
 
 std::string_view without_version(std::string_view symbol) {
-    const std::size_t place = symbol.find('@');
-    return place == 0 ? symbol : symbol.substr(0, place);
+    const std::size_t position = symbol.find('@');
+    return position == 0 ? symbol : symbol.substr(0, position);
 }
 
 }  // namespace
@@ -371,8 +371,8 @@ std::string_view mangled_function(std::string_view symbol) {
 std::string_view clone_suffix(std::string_view symbol) {
     symbol = without_version(symbol);
     const std::size_t module_end = symbol.starts_with("__") ? symbol.find("_MOD_") : std::string_view::npos;
-    const std::size_t place = symbol.find('.', module_end == std::string_view::npos ? 1 : module_end);
-    return place == std::string_view::npos ? std::string_view() : symbol.substr(place);
+    const std::size_t position = symbol.find('.', module_end == std::string_view::npos ? 1 : module_end);
+    return position == std::string_view::npos ? std::string_view() : symbol.substr(position);
 }
 
 std::string_view function_name(std::string_view symbol, std::span<char> buffer) {

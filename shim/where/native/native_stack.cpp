@@ -21,14 +21,14 @@ using Pages = UnwindCache::Pages;
 constexpr std::uint64_t spreading_factors[] = {system::golden_ratio, 0xd1342543de82ef95};
 constexpr std::uintptr_t page_size = 4096;  ///< or larger: each part of a larger page is asked about by itself
 
-/// The registers of a function at a call, by place, and the stack pointer behind them.
+/// The registers of a function at a call, as in `followed_registers`, and the stack pointer behind them.
 struct Registers {
     std::uintptr_t values[followed_count + 1];
-    std::uint8_t lost = 0;           ///< bits, by place: the value is not known
+    std::uint8_t lost = 0;           ///< bits, by index: the value is not known
     std::uintptr_t instruction = 0;  ///< the function's call, or the instruction that a signal interrupted
     bool is_interrupted = true;      ///< the instruction has not been carried out
 
-    std::uintptr_t& stack_pointer() { return values[stack_pointer_place]; }
+    std::uintptr_t& stack_pointer() { return values[stack_pointer_index]; }
 };
 
 /// Returns a return address without the signature that aarch64 may keep in it.
@@ -105,7 +105,7 @@ class StackMemory {
     /// Reads a word. Returns false if there is none, or the address is not one of a word.
     bool read(std::uintptr_t address, std::uintptr_t& word) {
         if (address % sizeof word != 0) return false;
-        if ((address < pages_.begin || address >= pages_.end) && !find(address)) return false;
+        if ((address < pages_.begin || address >= pages_.end) && !find_pages(address)) return false;
         word = *reinterpret_cast<const std::uintptr_t*>(address);
         return true;
     }
@@ -121,7 +121,7 @@ class StackMemory {
 
   private:
     /// Asks for the page of an address and, if it lies less than a mebibyte above the known ones, for those between.
-    [[gnu::noinline, gnu::cold]] bool find(std::uintptr_t address) {
+    [[gnu::noinline, gnu::cold]] bool find_pages(std::uintptr_t address) {
         constexpr std::uintptr_t near = 1 << 20;
         const std::uintptr_t page = address / page_size * page_size;
         std::uintptr_t next = page;
@@ -142,7 +142,7 @@ class StackMemory {
 
 /// Steps to the caller of a function. Returns false if its frame cannot be found.
 bool step_by_rule(const FrameRule& rule, StackMemory& memory, Registers& registers) {
-    const auto bit = [](std::size_t place) { return static_cast<std::uint8_t>(1U << place); };
+    const auto bit = [](std::size_t index) { return static_cast<std::uint8_t>(1U << index); };
     if ((registers.lost & bit(rule.frame_register)) != 0) return false;
     if (rule.from_register != 0 && (registers.lost & bit(rule.base_register)) != 0) return false;
     const std::uintptr_t base = registers.values[rule.base_register];
@@ -153,15 +153,15 @@ bool step_by_rule(const FrameRule& rule, StackMemory& memory, Registers& registe
     constexpr std::uintptr_t largest = std::uintptr_t{1} << 30;
     const std::uintptr_t size = frame - registers.stack_pointer();
     if (size > largest || frame % sizeof frame != 0 || (size == 0 && !registers.is_interrupted)) return false;
-    for (std::size_t place = 0; place < followed_count; ++place) {
-        if ((rule.saved & bit(place)) == 0) continue;
-        const std::uintptr_t from = (rule.from_register & bit(place)) != 0 ? base : frame;
-        const auto offset = static_cast<std::uintptr_t>(std::intptr_t{rule.offsets[place]});
-        if (!memory.read(from + offset, registers.values[place])) return false;
+    for (std::size_t index = 0; index < followed_count; ++index) {
+        if ((rule.saved & bit(index)) == 0) continue;
+        const std::uintptr_t from = (rule.from_register & bit(index)) != 0 ? base : frame;
+        const auto offset = static_cast<std::uintptr_t>(std::intptr_t{rule.offsets[index]});
+        if (!memory.read(from + offset, registers.values[index])) return false;
     }
     registers.lost = static_cast<std::uint8_t>((registers.lost & ~rule.saved) | rule.lost);
     registers.stack_pointer() = frame;
-    registers.instruction = without_signature(registers.values[return_address_place]) - 1;
+    registers.instruction = without_signature(registers.values[return_address_index]) - 1;
     registers.is_interrupted = false;
     return true;
 }
@@ -174,9 +174,9 @@ bool step_by_signal(StackMemory& memory, Registers& registers) {
     if (!memory.copy(registers.stack_pointer() + offset, saved)) return false;
     constexpr int numbers[] = {REG_RBP, REG_RBX, REG_R12, REG_R13, REG_R14, REG_R15, REG_RIP, REG_RSP};
     static_assert(std::size(numbers) == followed_count + 1);
-    for (std::size_t place = 0; place <= followed_count; ++place)
-        registers.values[place] = static_cast<std::uintptr_t>(saved[numbers[place]]);
-    registers.instruction = registers.values[return_address_place];
+    for (std::size_t index = 0; index <= followed_count; ++index)
+        registers.values[index] = static_cast<std::uintptr_t>(saved[numbers[index]]);
+    registers.instruction = registers.values[return_address_index];
 #else
     constexpr std::size_t offset = sizeof(siginfo_t) + offsetof(ucontext_t, uc_mcontext.regs);
     struct {
@@ -281,9 +281,9 @@ std::optional<NativeStack::End> step(const FrameRule& rule, StackMemory& memory,
     spare = find_entry(instruction, stamp);
     if (stamp == 0) return spare;
     const system::SignalHold hold;
-    const std::size_t place = place_of(instruction);
-    const bool is_taken = entries_[place].instruction != 0 && entries_[place].stamp == stamp;
-    entries_[is_taken ? place ^ 1 : place] = spare;
+    const std::size_t index = index_of(instruction);
+    const bool is_taken = entries_[index].instruction != 0 && entries_[index].stamp == stamp;
+    entries_[is_taken ? index ^ 1 : index] = spare;
     return spare;
 }
 

@@ -59,11 +59,11 @@ class UnwindCache {
     /// Returns the entry of an address: a kept one, or `spare`. If a signal handler that multiplies replaces a kept
     /// entry while it is in use, its `instruction` differs afterwards.
     const Entry& entry_of(std::uintptr_t instruction, std::uint64_t stamp, Entry& spare) {
-        const std::size_t place = place_of(instruction);
-        if (is_of(entries_[place], instruction, stamp)) [[likely]]
-            return entries_[place];
-        // Two addresses of one stack may have one place: to find a rule again takes a microsecond.
-        if (is_of(entries_[place ^ 1], instruction, stamp)) return entries_[place ^ 1];
+        const std::size_t index = index_of(instruction);
+        if (is_of(entries_[index], instruction, stamp)) [[likely]]
+            return entries_[index];
+        // Two addresses of one stack may have one index: to find a rule again takes a microsecond.
+        if (is_of(entries_[index ^ 1], instruction, stamp)) return entries_[index ^ 1];
         return find(instruction, stamp, spare);
     }
 
@@ -77,7 +77,7 @@ class UnwindCache {
   private:
     static constexpr unsigned entry_bits = 9;
 
-    static std::size_t place_of(std::uintptr_t instruction) { return system::table_index(instruction, entry_bits); }
+    static std::size_t index_of(std::uintptr_t instruction) { return system::table_index(instruction, entry_bits); }
     static bool is_of(const Entry& entry, std::uintptr_t instruction, std::uint64_t stamp) {
         return entry.instruction == instruction && entry.stamp == stamp;
     }

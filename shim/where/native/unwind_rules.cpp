@@ -49,12 +49,12 @@ class Bytes {
     bool is_good() const { return is_good_; }
     bool is_at_end() const { return !is_good_ || at_ == end_; }
     std::uintptr_t address() const { return reinterpret_cast<std::uintptr_t>(at_); }
-    void refuse() { is_good_ = false; }
+    void fail() { is_good_ = false; }
 
     template <class Value>
     Value read() {
         Value value{};
-        const std::uint8_t* from = take(sizeof value);
+        const std::uint8_t* from = consume(sizeof value);
         if (from != nullptr && !pages_->copy(from, value)) is_good_ = false;
         return value;
     }
@@ -81,8 +81,8 @@ class Bytes {
         return 0;
     }
     /// Returns the next `size` bytes as a part of their own, and passes over them.
-    Bytes part(std::uint64_t size) {
-        const std::uint8_t* from = take(size);
+    Bytes next_part(std::uint64_t size) {
+        const std::uint8_t* from = consume(size);
         return from == nullptr ? Bytes() : Bytes(std::span(from, size), *pages_);
     }
     std::uintptr_t pointer(std::uint8_t encoding) {
@@ -115,7 +115,7 @@ class Bytes {
     }
 
   private:
-    const std::uint8_t* take(std::uint64_t size) {
+    const std::uint8_t* consume(std::uint64_t size) {
         if (!is_good_ || size > static_cast<std::uint64_t>(end_ - at_)) {
             is_good_ = false;
             return nullptr;
@@ -142,8 +142,8 @@ Bytes entry_at(std::span<const std::uint8_t> segment, ReadablePages& pages, std:
     constexpr std::uint32_t size_is_long = 0xffffffff;
     Bytes bytes = from_address(segment, pages, address);
     const auto size = bytes.read<std::uint32_t>();
-    if (size == 0 || size == size_is_long) bytes.refuse();
-    return bytes.is_good() ? bytes.part(size) : Bytes();
+    if (size == 0 || size == size_is_long) bytes.fail();
+    return bytes.is_good() ? bytes.next_part(size) : Bytes();
 }
 
 /// Returns the address of the entry for an instruction, by the table in .eh_frame_hdr; 0: there is none.
@@ -194,7 +194,7 @@ bool read_augmentation(const char* letters, Bytes& bytes, Common& common) {
     if (*letters == 0) return true;
     if (*letters++ != 'z') return false;
     common.has_sizes = true;
-    Bytes data = bytes.part(bytes.uleb());
+    Bytes data = bytes.next_part(bytes.uleb());
     for (; *letters != 0; ++letters) {
         switch (*letters) {
             case 'R':
@@ -238,7 +238,7 @@ bool read_common(std::span<const std::uint8_t> segment, ReadablePages& pages, st
     const std::uint64_t return_address = version == 1 ? bytes.read<std::uint8_t>() : bytes.uleb();
     if (!read_augmentation(letters, bytes, common)) return false;
     common.program = bytes;
-    return bytes.is_good() && return_address == followed_registers[return_address_place];
+    return bytes.is_good() && return_address == followed_registers[return_address_index];
 }
 
 /// A rule that is being worked out.
@@ -265,14 +265,14 @@ class Interpreter {
   private:
     static constexpr std::size_t most_kept = 8;
 
-    static std::uint8_t place_of(std::uint64_t number) {
-        if (number == stack_pointer_number) return stack_pointer_place;
-        for (std::uint8_t place = 0; place < followed_count; ++place)
-            if (followed_registers[place] == number) return place;
+    static std::uint8_t index_of(std::uint64_t number) {
+        if (number == stack_pointer_number) return stack_pointer_index;
+        for (std::uint8_t index = 0; index < followed_count; ++index)
+            if (followed_registers[index] == number) return index;
         return UINT8_MAX;
     }
-    static bool is_followed(std::uint8_t place) { return place < followed_count; }
-    static std::uint8_t bit(std::uint8_t place) { return static_cast<std::uint8_t>(1U << place); }
+    static bool is_followed(std::uint8_t index) { return index < followed_count; }
+    static std::uint8_t bit(std::uint8_t index) { return static_cast<std::uint8_t>(1U << index); }
 
     std::int32_t offset(std::int64_t value) {
         if (value < INT32_MIN || value > INT32_MAX) is_known_ = false;
@@ -286,39 +286,39 @@ class Interpreter {
         location_ += steps * common_.code_step;
         is_reached_ = location_ > distance_;
     }
-    void forget(std::uint8_t place) {
-        const auto others = static_cast<std::uint8_t>(~bit(place));
+    void forget(std::uint8_t index) {
+        const auto others = static_cast<std::uint8_t>(~bit(index));
         state.rule.saved &= others;
         state.rule.from_register &= others;
         state.rule.lost &= others;
-        if (place == return_address_place) state.is_outermost = false;
+        if (index == return_address_index) state.is_outermost = false;
     }
     void set_saved(std::uint64_t number, std::int64_t from_frame) {
-        const std::uint8_t place = place_of(number);
-        if (!is_followed(place)) return;
-        forget(place);
-        state.rule.saved |= bit(place);
-        state.rule.offsets[place] = offset(from_frame);
+        const std::uint8_t index = index_of(number);
+        if (!is_followed(index)) return;
+        forget(index);
+        state.rule.saved |= bit(index);
+        state.rule.offsets[index] = offset(from_frame);
     }
     void set_lost(std::uint64_t number) {
-        const std::uint8_t place = place_of(number);
-        if (!is_followed(place)) return;
-        forget(place);
-        state.rule.lost |= bit(place);
+        const std::uint8_t index = index_of(number);
+        if (!is_followed(index)) return;
+        forget(index);
+        state.rule.lost |= bit(index);
     }
     void set_same(std::uint64_t number) {
-        if (const std::uint8_t place = place_of(number); is_followed(place)) forget(place);
+        if (const std::uint8_t index = index_of(number); is_followed(index)) forget(index);
     }
     void set_initial(std::uint64_t number) {
-        const std::uint8_t place = place_of(number);
-        if (!is_followed(place)) return;
-        forget(place);
-        state.rule.saved |= initial_.rule.saved & bit(place);
-        state.rule.lost |= initial_.rule.lost & bit(place);
-        state.rule.offsets[place] = initial_.rule.offsets[place];
+        const std::uint8_t index = index_of(number);
+        if (!is_followed(index)) return;
+        forget(index);
+        state.rule.saved |= initial_.rule.saved & bit(index);
+        state.rule.lost |= initial_.rule.lost & bit(index);
+        state.rule.offsets[index] = initial_.rule.offsets[index];
     }
     void set_frame(std::uint64_t number, std::int64_t from_register) {
-        state.rule.frame_register = place_of(number);
+        state.rule.frame_register = index_of(number);
         state.rule.frame_is_loaded = false;
         state.rule.frame_offset = offset(from_register);
     }
@@ -336,24 +336,24 @@ class Interpreter {
     void set_frame_by_expression(Bytes& program) {
         std::int64_t from_register = 0;
         bool is_loaded = false;
-        const std::uint64_t number = read_expression(program.part(program.uleb()), from_register, is_loaded);
+        const std::uint64_t number = read_expression(program.next_part(program.uleb()), from_register, is_loaded);
         set_frame(number, from_register);
         state.rule.frame_is_loaded = is_loaded;
     }
     void set_saved_by_expression(std::uint64_t number, Bytes& program) {
         std::int64_t from_register = 0;
         bool is_loaded = false;
-        const std::uint64_t base = read_expression(program.part(program.uleb()), from_register, is_loaded);
-        const std::uint8_t place = place_of(number), base_place = place_of(base);
-        if (!is_followed(place)) return;
-        forget(place);
+        const std::uint64_t base = read_expression(program.next_part(program.uleb()), from_register, is_loaded);
+        const std::uint8_t index = index_of(number), base_index = index_of(base);
+        if (!is_followed(index)) return;
+        forget(index);
         // Functions that align the stack find all by one register.
         const bool is_first = state.rule.from_register == 0;
-        if (is_loaded || base_place > stack_pointer_place || (!is_first && base_place != state.rule.base_register))
+        if (is_loaded || base_index > stack_pointer_index || (!is_first && base_index != state.rule.base_register))
             return set_lost(number);
         set_saved(number, from_register);
-        state.rule.from_register |= bit(place);
-        state.rule.base_register = base_place;
+        state.rule.from_register |= bit(index);
+        state.rule.base_register = base_index;
     }
     void step(Bytes& program);
     void step_extended(std::uint8_t code, Bytes& program);
@@ -397,15 +397,15 @@ void Interpreter::step_extended(std::uint8_t code, Bytes& program) {
         case 0x04:
             return advance(program.read<std::uint32_t>());
         case 0x0a:  // DW_CFA_remember_state
-            if (kept_count_ == most_kept) return program.refuse();
+            if (kept_count_ == most_kept) return program.fail();
             kept_[kept_count_++] = state;
             return;
         case 0x0b:  // DW_CFA_restore_state
-            if (kept_count_ == 0) return program.refuse();
+            if (kept_count_ == 0) return program.fail();
             state = kept_[--kept_count_];
             return;
         case 0x0d:  // DW_CFA_def_cfa_register
-            state.rule.frame_register = place_of(program.uleb());
+            state.rule.frame_register = index_of(program.uleb());
             return;
         case 0x0e:  // DW_CFA_def_cfa_offset
             state.rule.frame_offset = offset(static_cast<std::int64_t>(program.uleb()));
@@ -432,7 +432,7 @@ void Interpreter::step_register(std::uint8_t code, std::uint64_t number, Bytes& 
             return set_initial(number);
         case 0x07:  // DW_CFA_undefined
             set_lost(number);
-            if (place_of(number) == return_address_place) state.is_outermost = true;
+            if (index_of(number) == return_address_index) state.is_outermost = true;
             return;
         case 0x08:  // DW_CFA_same_value
             return set_same(number);
@@ -452,17 +452,17 @@ void Interpreter::step_register(std::uint8_t code, std::uint64_t number, Bytes& 
             program.uleb();
             return set_lost(number);
         case 0x16:  // DW_CFA_val_expression
-            program.part(program.uleb());
+            program.next_part(program.uleb());
             return set_lost(number);
         default:
-            return program.refuse();
+            return program.fail();
     }
 }
 
 /// Returns true if the rule can be followed.
 bool is_whole(const State& state) {
-    constexpr auto return_address = static_cast<std::uint8_t>(1U << return_address_place);
-    return state.rule.frame_register <= stack_pointer_place && (state.rule.lost & return_address) == 0;
+    constexpr auto return_address = static_cast<std::uint8_t>(1U << return_address_index);
+    return state.rule.frame_register <= stack_pointer_index && (state.rule.lost & return_address) == 0;
 }
 
 }  // namespace
@@ -479,7 +479,7 @@ FrameRule find_frame_rule(const UnwindTables& tables, std::uintptr_t instruction
         return {};
     const std::uintptr_t begin = entry.pointer(common.pointer_encoding);
     const std::uintptr_t size = entry.pointer(common.pointer_encoding & pointer_size_mask);
-    if (common.has_sizes) entry.part(entry.uleb());
+    if (common.has_sizes) entry.next_part(entry.uleb());
     if (!entry.is_good() || instruction - begin >= size) return {};
     FrameRule rule;
     if (common.is_signal) {

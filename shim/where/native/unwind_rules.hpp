@@ -21,8 +21,8 @@ inline constexpr std::uint8_t stack_pointer_number = 31;
 #error "fp32shim knows x86-64 and aarch64"
 #endif
 inline constexpr std::size_t followed_count = std::size(followed_registers);
-inline constexpr std::size_t return_address_place = followed_count - 1;  ///< in `followed_registers`
-inline constexpr std::uint8_t stack_pointer_place = followed_count;      ///< place that stands for the stack pointer
+inline constexpr std::size_t return_address_index = followed_count - 1;  ///< in `followed_registers`
+inline constexpr std::uint8_t stack_pointer_index = followed_count;      ///< index that stands for the stack pointer
 
 /// Rule of one address. The frame's address (CFA) is the stack pointer of the caller.
 struct FrameRule {
@@ -34,13 +34,13 @@ struct FrameRule {
     };
     Kind kind = Kind::unknown;
     std::uint8_t frame_register =
-        stack_pointer_place;  ///< place of the register that the frame's address is found by
+        stack_pointer_index;  ///< index of the register that the frame's address is found by
     std::uint8_t base_register =
-        stack_pointer_place;       ///< place of the register by which `from_register` finds values
+        stack_pointer_index;       ///< index of the register by which `from_register` finds values
     bool frame_is_loaded = false;  ///< the frame's address is in memory, at that register plus `frame_offset`
-    std::uint8_t saved = 0;        ///< bits, by place: the caller's value is in memory; else it is unchanged
+    std::uint8_t saved = 0;        ///< bits, by index: the caller's value is in memory; else it is unchanged
     std::uint8_t from_register =
-        0;                  ///< bits, by place: that memory is at `base_register` plus offset, not at the frame's
+        0;                  ///< bits, by index: that memory is at `base_register` plus offset, not at the frame's
     std::uint8_t lost = 0;  ///< bits: the caller's value is not known
     std::int32_t frame_offset = 0;  ///< bytes from the frame register
     std::int32_t offsets[followed_count] = {};

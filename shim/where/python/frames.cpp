@@ -269,46 +269,46 @@ std::uint32_t Python::state_of(const char* text) const {
     return field<std::uint32_t>(text, layout_.text_state) >> layout_.text_kind_bit;
 }
 
-Python::Examined Python::examine() const {
+Python::Verified Python::verify_layout() const {
     constexpr std::size_t code_size = 160, text_size = 56, most = 64;
-    if (is_shutting_down()) return Examined::no_frames;
+    if (is_shutting_down()) return Verified::no_frames;
     const auto* thread = static_cast<const char*>(this_thread_());
-    if (thread == nullptr) return Examined::no_frames;
-    if (!is_readable_(thread, state_size)) return Examined::unlike;
-    if (own_thread_state() == nullptr) return Examined::no_frames;
+    if (thread == nullptr) return Verified::no_frames;
+    if (!is_readable_(thread, state_size)) return Verified::unlike;
+    if (own_thread_state() == nullptr) return Verified::no_frames;
     const char* frame = pointer(thread, layout_.thread_frame);
     if (layout_.cframe_frame >= 0 && frame != nullptr) {
-        if (!is_readable_(frame, cframe_size)) return Examined::unlike;
+        if (!is_readable_(frame, cframe_size)) return Verified::unlike;
         frame = pointer(frame, layout_.cframe_frame);
     }
     const auto is_object = [&](const char* object, std::size_t size, const void* type) {
         return object != nullptr && is_readable_(object, size) && pointer(object, layout_.object_type) == type;
     };
-    bool has_place = false;
+    bool has_location = false;
     for (std::size_t count = 0; frame != nullptr && count < most; ++count) {
-        if (!is_readable_(frame, frame_size)) return Examined::unlike;
+        if (!is_readable_(frame, frame_size)) return Verified::unlike;
         if (!is_of_interpreter(frame)) {
             const auto* code =
                 reinterpret_cast<const char*>(field<std::uintptr_t>(frame, layout_.frame_code) & ~tag_bits);
-            if (!is_object(code, code_size, code_type_)) return Examined::unlike;
+            if (!is_object(code, code_size, code_type_)) return Verified::unlike;
             const char* table = pointer(code, layout_.code_line_table);
-            if (!is_object(table, static_cast<std::size_t>(layout_.bytes_data), bytes_type_)) return Examined::unlike;
+            if (!is_object(table, static_cast<std::size_t>(layout_.bytes_data), bytes_type_)) return Verified::unlike;
             const auto size = field<std::int64_t>(table, layout_.bytes_size);
             if (size < 0 || size > INT32_MAX || !is_readable_(table + layout_.bytes_data + size, 1))
-                return Examined::unlike;
+                return Verified::unlike;
             for (const std::int16_t text : {layout_.code_file, layout_.code_name}) {
                 const char* object = pointer(code, text);
                 if (object == nullptr || !is_readable_(object, text_size) || !is_text_or_other(object))
-                    return Examined::unlike;
+                    return Verified::unlike;
             }
-            has_place = has_place || place_of(frame).has_value();
+            has_location = has_location || location_of(frame).has_value();
         }
         frame = pointer(frame, layout_.frame_previous);
     }
-    return has_place ? Examined::as_expected : Examined::no_frames;
+    return has_location ? Verified::as_expected : Verified::no_frames;
 }
 
-std::optional<PythonPlace> Python::place_of(const char* frame) const {
+std::optional<PythonLocation> Python::location_of(const char* frame) const {
     const auto* code = reinterpret_cast<const char*>(field<std::uintptr_t>(frame, layout_.frame_code) & ~tag_bits);
     if (code == nullptr || pointer(code, layout_.object_type) != code_type_) return std::nullopt;
     const std::optional<std::int32_t> offset = offset_of(frame, code);
@@ -318,24 +318,24 @@ std::optional<PythonPlace> Python::place_of(const char* frame) const {
         const std::int32_t body = field<std::int32_t>(code, layout_.code_first_traceable) * unit_size;
         if (owner >= owner_interpreter || (owner != owner_generator && *offset < body)) return std::nullopt;
     }
-    return PythonPlace{code, *offset};
+    return PythonLocation{code, *offset};
 }
 
-int Python::line_of(const PythonPlace& place) const {
-    const char* table = pointer(place.code, layout_.code_line_table);
+int Python::line_of(const PythonLocation& location) const {
+    const char* table = pointer(location.code, layout_.code_line_table);
     if (table == nullptr || pointer(table, layout_.object_type) != bytes_type_) return 0;
     const auto size = field<std::int64_t>(table, layout_.bytes_size);
     const auto* data = reinterpret_cast<const std::uint8_t*>(table + layout_.bytes_data);
-    return where::line_of(layout_.line_table_form, {data, static_cast<std::size_t>(size)},
-                          field<std::int32_t>(place.code, layout_.code_first_line), place.offset);
+    return where::line_at(layout_.line_table_form, {data, static_cast<std::size_t>(size)},
+                          field<std::int32_t>(location.code, layout_.code_first_line), location.offset);
 }
 
-std::string_view Python::file_of(const PythonPlace& place, std::span<char> buffer) const {
-    return text_of(pointer(place.code, layout_.code_file), buffer);
+std::string_view Python::file_of(const PythonLocation& location, std::span<char> buffer) const {
+    return text_of(pointer(location.code, layout_.code_file), buffer);
 }
 
-std::string_view Python::function_of(const PythonPlace& place, std::span<char> buffer) const {
-    return text_of(pointer(place.code, layout_.code_name), buffer);
+std::string_view Python::function_of(const PythonLocation& location, std::span<char> buffer) const {
+    return text_of(pointer(location.code, layout_.code_name), buffer);
 }
 
 std::string_view Python::text_of(const char* text, std::span<char> buffer) const {

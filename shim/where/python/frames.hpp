@@ -21,8 +21,8 @@ struct PythonStack {
     bool is_cut = false;  ///< outer frames were left out, for want of room
 };
 
-/// A place in a running Python function.
-struct PythonPlace {
+/// A location in a running Python function.
+struct PythonLocation {
     const char* code;     ///< PyCodeObject
     std::int32_t offset;  ///< of the instruction, in bytes from the first
 };
@@ -41,14 +41,14 @@ class Python {
     /// innermost_frame().
     static std::optional<Python> find(FindSymbol find_symbol, IsReadable is_readable);
 
-    /// Answers of examine().
-    enum class Examined : std::uint8_t {
+    /// Answers of verify_layout().
+    enum class Verified : std::uint8_t {
         no_frames,    ///< the calling thread runs no Python function
         as_expected,  ///< each frame leads to a code object, and that to its texts and tables
         unlike,       ///< the memory does not look like that of the version that this interpreter claims to be
     };
     /// Examines the calling thread's stack before it is trusted. Asks before any byte is read if it can be.
-    Examined examine() const;
+    Verified verify_layout() const;
 
     /// Returns a number that stacks share if they are at the same instructions of the same functions. Two others
     /// share it with a chance of 2^-64. Before 3.12 a function that took the memory of a deleted one counts as the
@@ -64,20 +64,20 @@ class Python {
     /// the capacity are left out.
     void read_stack(PythonStack& stack) const;
 
-    /// Returns the place that a traceback would show for a frame; nothing for a frame that it leaves out: the
+    /// Returns the location that a traceback would show for a frame; nothing for a frame that it leaves out: the
     /// interpreter's own, and one whose function has not begun yet.
-    std::optional<PythonPlace> place_of(const char* frame) const;
+    std::optional<PythonLocation> location_of(const char* frame) const;
 
     /// Returns the line in the source file, counted from 1; 0 if the instruction has none.
-    int line_of(const PythonPlace& place) const;
+    int line_of(const PythonLocation& location) const;
 
     /// Returns the path of the source file as UTF-8, in `buffer`. One that does not fit ends in `…`. Bytes of a file
     /// name that are not UTF-8 stay as they are.
-    std::string_view file_of(const PythonPlace& place, std::span<char> buffer) const;
+    std::string_view file_of(const PythonLocation& location, std::span<char> buffer) const;
 
     /// Returns the function's qualified name (before 3.11 its name) as UTF-8, in `buffer`; one that does not fit ends
     /// in `…`.
-    std::string_view function_of(const PythonPlace& place, std::span<char> buffer) const;
+    std::string_view function_of(const PythonLocation& location, std::span<char> buffer) const;
 
   private:
     const char* own_thread_state() const;

@@ -95,18 +95,18 @@ const Python* search() {
 }
 
 /// Returns the interpreter after the first stack with frames, if these look as expected.
-[[gnu::noinline, gnu::cold]] const Python* find_and_examine() {
+[[gnu::noinline, gnu::cold]] const Python* find_and_verify() {
     if (is_refused()) return nullptr;
     const Python* found = candidate.load(std::memory_order_acquire);
     if (found == nullptr) found = search();
     if (found == nullptr) return nullptr;
-    switch (found->examine()) {
-        case Python::Examined::no_frames:
+    switch (found->verify_layout()) {
+        case Python::Verified::no_frames:
             return nullptr;
-        case Python::Examined::unlike:
+        case Python::Verified::unlike:
             stop_reading(PythonState::unknown, "this build keeps its frames in another way");
             return nullptr;
-        case Python::Examined::as_expected:
+        case Python::Verified::as_expected:
             break;
     }
     PythonState unused = PythonState::unused;
@@ -147,17 +147,17 @@ PublicFunctions public_functions() {
 }
 
 /// Returns true if both give the same code objects and lines. Precondition: the thread holds the GIL and runs Python.
-bool agree(const Python& python, const PublicFunctions& functions) {
+bool agrees_with_api(const Python& python, const PublicFunctions& functions) {
     PythonStack stack;
     python.read_stack(stack);
     void* frame = functions.frame();
     bool is_owned = false, is_same = true;
     for (std::size_t i = 0; i < stack.count && is_same; ++i) {
-        const std::optional<PythonPlace> place = python.place_of(stack.frames[i]);
-        if (!place) continue;
+        const std::optional<PythonLocation> location = python.location_of(stack.frames[i]);
+        if (!location) continue;
         if (frame == nullptr) return false;
         void* const code = functions.code_of(frame);
-        is_same = code == place->code && functions.line_of(frame) == python.line_of(*place);
+        is_same = code == location->code && functions.line_of(frame) == python.line_of(*location);
         functions.release(code);
         void* const caller = functions.caller_of(frame);
         if (is_owned) functions.release(frame);
@@ -173,7 +173,7 @@ bool agree(const Python& python, const PublicFunctions& functions) {
 
 const Python* python() {
     const Python* found = known.load(std::memory_order_acquire);
-    return found != nullptr ? found : find_and_examine();
+    return found != nullptr ? found : find_and_verify();
 }
 
 record::PythonState python_state() { return state.load(std::memory_order_relaxed); }
@@ -186,7 +186,7 @@ void compare_with_python() {
     const PublicFunctions functions = public_functions();
     if (!functions.are_complete() || functions.holds_gil() != 1 || functions.frame() == nullptr) return;
     if (is_compared.exchange(true, std::memory_order_relaxed)) return;
-    if (agree(*reader, functions)) {
+    if (agrees_with_api(*reader, functions)) {
         state.store(PythonState::checked, std::memory_order_relaxed);
     } else {
         stop_reading(PythonState::differs, "its own functions name another line than is read here");

@@ -78,7 +78,7 @@ constexpr PythonLayout python_3_12 = [] {
     return layout;
 }();
 
-/// The words of _Py_DebugOffsets, by place. Its beginning is the same in all versions.
+/// The words of _Py_DebugOffsets, by index. Its beginning is the same in all versions.
 struct DebugOffsetWords {
     std::uint16_t thread_current_frame, thread_id;
     std::uint16_t frame_previous, frame_executable, frame_instr_ptr, frame_owner, frame_tlbc_index;

@@ -30,7 +30,7 @@ std::int64_t line_in_ranges(Table table, std::int64_t line, int offset) {
 /// Reads the numbers of an entry: six bits a byte, the lowest first; bit 6 says that more follow.
 class EntryReader {
   public:
-    EntryReader(Table table, std::size_t place) : table_(table), place_(place) {}
+    EntryReader(Table table, std::size_t position) : table_(table), position_(position) {}
 
     std::int64_t signed_number() {
         const unsigned value = number();
@@ -41,8 +41,8 @@ class EntryReader {
   private:
     unsigned number() {
         unsigned value = 0;
-        for (unsigned shift = 0; shift < 32 && place_ < table_.size(); shift += 6) {
-            const unsigned byte = table_[place_++];
+        for (unsigned shift = 0; shift < 32 && position_ < table_.size(); shift += 6) {
+            const unsigned byte = table_[position_++];
             value |= (byte & 63) << shift;
             if ((byte & 64) == 0) break;
         }
@@ -50,7 +50,7 @@ class EntryReader {
     }
 
     Table table_;
-    std::size_t place_;
+    std::size_t position_;
 };
 
 std::int64_t line_in_locations(Table table, std::int64_t line, int offset) {
@@ -70,7 +70,7 @@ std::int64_t line_in_locations(Table table, std::int64_t line, int offset) {
 
 }  // namespace
 
-int line_of(LineTableForm form, Table table, int first_line, int offset) {
+int line_at(LineTableForm form, Table table, int first_line, int offset) {
     const auto find = form == LineTableForm::lnotab   ? line_in_lnotab
                       : form == LineTableForm::ranges ? line_in_ranges
                                                       : line_in_locations;

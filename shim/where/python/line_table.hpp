@@ -10,6 +10,6 @@ namespace fp32shim::where {
 
 /// Returns the line of the instruction at this offset in bytes; 0 if it has none. `first_line`: co_firstlineno.
 /// Reads within `table` whatever it holds.
-int line_of(LineTableForm form, std::span<const std::uint8_t> table, int first_line, int offset);
+int line_at(LineTableForm form, std::span<const std::uint8_t> table, int first_line, int offset);
 
 }  // namespace fp32shim::where

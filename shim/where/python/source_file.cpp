@@ -28,7 +28,7 @@ const SourceFile* find(std::uint64_t hash, std::string_view path) {
     return file;
 }
 
-void say_unread(std::string_view path, std::string_view why) {
+void warn_unread_source(std::string_view path, std::string_view why) {
     static constinit system::OncePerProcess said;
     if (!said.first()) return;
     char buffer[768];
@@ -38,7 +38,7 @@ void say_unread(std::string_view path, std::string_view why) {
     system::stderr_line(line.view());
 }
 
-/// Returns the places of the ends of all lines; empty: there is no memory.
+/// Returns the offsets of the ends of all lines; empty: there is no memory.
 std::span<const std::uint32_t> ends_of_lines(std::string_view text) {
     const auto feeds = static_cast<std::size_t>(std::count(text.begin(), text.end(), '\n'));
     MappedMemory memory((feeds + 1) * sizeof(std::uint32_t));
@@ -77,9 +77,9 @@ std::string_view read_into(SourceFile& file) {
 
 std::optional<std::string_view> SourceFile::line(int number) const {
     if (number < 1 || static_cast<std::size_t>(number) > ends.size()) return std::nullopt;
-    const auto place = static_cast<std::size_t>(number) - 1;
-    const std::size_t begin = place == 0 ? 0 : ends[place - 1] + 1;
-    std::string_view text(bytes + begin, ends[place] - begin);
+    const auto index = static_cast<std::size_t>(number) - 1;
+    const std::size_t begin = index == 0 ? 0 : ends[index - 1] + 1;
+    std::string_view text(bytes + begin, ends[index] - begin);
     const auto is_blank = [](char c) { return c == ' ' || c == '\t' || c == '\r' || c == '\f'; };
     while (!text.empty() && is_blank(text.front())) text.remove_prefix(1);
     while (!text.empty() && is_blank(text.back())) text.remove_suffix(1);
@@ -91,14 +91,14 @@ const SourceFile* source_file(std::string_view path) {
     const SourceFile* known = find(hash, path);
     if (known == nullptr) {
         if (file_count.load(std::memory_order_relaxed) >= most_files) {
-            say_unread(path, "more files than are read for rules by text");
+            warn_unread_source(path, "more files than are read for rules by text");
             return nullptr;
         }
         file_count.fetch_add(1, std::memory_order_relaxed);
         auto* fresh =
             arena_new<SourceFile>(hash, arena_copy(path), nullptr, std::span<const std::uint32_t>(), nullptr);
         const std::string_view why = read_into(*fresh);
-        if (!why.empty()) say_unread(path, why);
+        if (!why.empty()) warn_unread_source(path, why);
         fresh->next = files.load(std::memory_order_relaxed);
         // A file that two threads add at once is there twice, and does no harm.
         while (

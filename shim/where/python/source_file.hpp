@@ -14,7 +14,7 @@ struct SourceFile {
     std::uint64_t hash;                   ///< of `path`
     std::string_view path;                ///< as the interpreter has it
     const char* bytes;                    ///< nullptr: the file cannot be read
-    std::span<const std::uint32_t> ends;  ///< of each line: the place of its line feed, or the end of the file
+    std::span<const std::uint32_t> ends;  ///< of each line: the offset of its line feed, or the end of the file
     const SourceFile* next;
 
     /// Returns the text of a line, from 1, without blanks at either end; nullopt: there is no such line.

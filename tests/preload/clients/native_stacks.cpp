@@ -37,7 +37,7 @@ using Relay = void (*)(void (*)(void*), void*);
 constexpr int largest = 64;
 bool says_stacks = true;
 
-std::string place_of(void* address) {
+std::string location_of(void* address) {
     Dl_info info;
     link_map* map = nullptr;
     if (dladdr1(address, &info, reinterpret_cast<void**>(&map), RTLD_DL_LINKMAP) == 0) return "-";
@@ -57,7 +57,7 @@ std::string place_of(void* address) {
     void* addresses[128];
     const int count = backtrace(addresses, 128);
     std::string line = std::to_string(m);
-    for (int i = 1; i < count; ++i) line += "\t" + place_of(addresses[i]);
+    for (int i = 1; i < count; ++i) line += "\t" + location_of(addresses[i]);
     std::puts(line.c_str());
 }
 

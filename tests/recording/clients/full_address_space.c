@@ -30,15 +30,15 @@ static int right_ones;
 typedef void (*Function)(void);
 static void nothing(void) {}
 static Function core2[32];
-static Function* core2_places[32];
-static int module_functions(int module, Function*** places, unsigned* size) {
-    *places = core2_places;
+static Function* core2_slots[32];
+static int module_functions(int module, Function*** slots, unsigned* size) {
+    *slots = core2_slots;
     *size = 32;
     return module == 5;
 }
 static const struct {
     size_t size;
-    int (*functions)(int module, Function*** places, unsigned* size);
+    int (*functions)(int module, Function*** slots, unsigned* size);
 } callbacks = {sizeof callbacks, module_functions};
 static const void* export_table(uint32_t number) { return number == 1 ? &callbacks : NULL; }
 
@@ -64,7 +64,7 @@ static int named_strings(void) {
 }
 
 int main(int argc, char** argv) {
-    for (int i = 0; i < 32; ++i) core2_places[i] = &core2[i], core2[i] = nothing;
+    for (int i = 0; i < 32; ++i) core2_slots[i] = &core2[i], core2[i] = nothing;
     int (*initialize)(const void* (*)(uint32_t)) = 0;
     *(void**)&initialize = dlsym(RTLD_DEFAULT, "InitializeInjectionNvtx2");
     if (initialize != 0) initialize(export_table);

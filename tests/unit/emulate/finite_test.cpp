@@ -31,10 +31,10 @@ TEST(Finite, OneBadNumberIsFoundAtEveryPlaceOfEveryLength) {
             std::vector<float> numbers(begin + count + 1, 1.0F);
             numbers.back() = infinity;  // behind the end
             EXPECT_TRUE(all_finite(numbers.data() + begin, count));
-            for (std::size_t place = begin; place < begin + count; ++place) {
-                numbers[place] = number_with(0xff800001U);  // a signalling NaN
-                EXPECT_FALSE(all_finite(numbers.data() + begin, count)) << begin << " " << count << " " << place;
-                numbers[place] = 1.0F;
+            for (std::size_t index = begin; index < begin + count; ++index) {
+                numbers[index] = number_with(0xff800001U);  // a signalling NaN
+                EXPECT_FALSE(all_finite(numbers.data() + begin, count)) << begin << " " << count << " " << index;
+                numbers[index] = 1.0F;
             }
         }
 }

@@ -277,12 +277,12 @@ INSTANTIATE_TEST_SUITE_P(Float32, EveryProductOfParts, real_operations, name_of)
 INSTANTIATE_TEST_SUITE_P(Complex64, EveryProductOfParts, complex_operations, name_of);
 
 /// Returns A's part, from 1, as the loops make it for a product in which it is multiplied by B's part 1.
-Values made_part(const Definition& format, int which, const Values& values) {
+Values get_or_make_part(const Definition& format, int which, const Values& values) {
     const auto products = blas::products_of_parts(format.preview);
-    const int place[] = {0, 1, 3, 6};  // of the product (which, 1), from the end
+    const int position[] = {0, 1, 3, 6};  // of the product (which, 1), from the end
     Values result(values.size());
-    products[products.size() - static_cast<std::size_t>(place[which])].round_a(values.data(), result.data(),
-                                                                               values.size());
+    products[products.size() - static_cast<std::size_t>(position[which])].round_a(values.data(), result.data(),
+                                                                                  values.size());
     return result;
 }
 
@@ -294,7 +294,7 @@ TEST(Parts, AreTheRoundedRestsOfEachNumber) {
             std::bit_cast<float>(static_cast<std::uint32_t>((random() & 0x807fffffU) | (60 + random() % 130) << 23U));
     for (const Definition& format : definitions)
         for (int which = 1; which <= format.parts; ++which) {
-            const Values made = made_part(format, which, values);
+            const Values made = get_or_make_part(format, which, values);
             for (std::size_t i = 0; i < values.size(); ++i)
                 ASSERT_EQ(made[i], parts_of(values[i], format)[static_cast<std::size_t>(which - 1)]) << format.name;
         }

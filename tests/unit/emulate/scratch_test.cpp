@@ -18,12 +18,12 @@
 namespace fp32shim::tests {
 namespace {
 
+using blas::acquire_scratch;
 using blas::EmulationResult;
-using blas::give_back;
 using blas::Level3;
 using blas::OperandRounding;
+using blas::release_scratch;
 using blas::Scratch;
-using blas::take_scratch;
 
 constexpr std::size_t megabyte = std::size_t{1} << 20;
 constexpr std::size_t limit = 256 * megabyte;
@@ -48,41 +48,41 @@ int in_a_child(Body body) {
 
 TEST(Scratch, IsAlignedToCacheLinesAndWritableToItsEnd) {
     for (const std::size_t bytes : {std::size_t{64}, std::size_t{100000}, 3 * megabyte, 5 * megabyte}) {
-        const Scratch scratch = take_scratch(bytes, limit);
+        const Scratch scratch = acquire_scratch(bytes, limit);
         ASSERT_NE(scratch.data, nullptr);
         EXPECT_EQ(reinterpret_cast<std::uintptr_t>(scratch.data) % 64, 0U);
         EXPECT_GE(scratch.bytes, bytes);
         scratch.data[0] = 1;
         scratch.data[bytes / sizeof(float) - 1] = 1;
-        give_back(scratch);
+        release_scratch(scratch);
     }
 }
 
 TEST(Scratch, IsKeptForTheThreadsNextCall) {
-    const Scratch first = take_scratch(megabyte, limit);
-    give_back(first);
-    const Scratch second = take_scratch(megabyte / 2, limit);
-    give_back(second);
+    const Scratch first = acquire_scratch(megabyte, limit);
+    release_scratch(first);
+    const Scratch second = acquire_scratch(megabyte / 2, limit);
+    release_scratch(second);
     EXPECT_EQ(first.data, second.data);
 }
 
 TEST(Scratch, IsOtherMemoryWhileTheThreadsBlockIsTaken) {
-    const Scratch outer = take_scratch(megabyte, limit);
-    const Scratch inner = take_scratch(megabyte, limit);
+    const Scratch outer = acquire_scratch(megabyte, limit);
+    const Scratch inner = acquire_scratch(megabyte, limit);
     ASSERT_NE(inner.data, nullptr);
     EXPECT_NE(inner.data, outer.data);
-    give_back(inner);
+    release_scratch(inner);
     EXPECT_FALSE(is_mapped(inner.data));
     EXPECT_TRUE(is_mapped(outer.data));
-    give_back(outer);
+    release_scratch(outer);
 }
 
 TEST(Scratch, IsReleasedWhenItsThreadEnds) {
     const float* address = nullptr;
     std::thread([&] {
-        const Scratch scratch = take_scratch(64 * megabyte, limit);
+        const Scratch scratch = acquire_scratch(64 * megabyte, limit);
         address = scratch.data;
-        give_back(scratch);
+        release_scratch(scratch);
     }).join();
     EXPECT_FALSE(is_mapped(address));
 }
@@ -93,11 +93,11 @@ TEST(Scratch, IsEachThreadsOwn) {
     for (int t = 0; t < 8; ++t)
         threads.emplace_back([t, &wrong] {
             for (int round = 0; round < 50; ++round) {
-                const Scratch scratch = take_scratch(4096U * static_cast<unsigned>(round + 1), limit);
+                const Scratch scratch = acquire_scratch(4096U * static_cast<unsigned>(round + 1), limit);
                 scratch.data[0] = scratch.data[1000] = static_cast<float>(t);
                 std::this_thread::yield();
                 wrong[t] += scratch.data[0] != static_cast<float>(t) || scratch.data[1000] != static_cast<float>(t);
-                give_back(scratch);
+                release_scratch(scratch);
             }
         });
     for (std::thread& thread : threads) thread.join();
@@ -105,12 +105,12 @@ TEST(Scratch, IsEachThreadsOwn) {
 }
 
 TEST(Scratch, WorksOnInAForkedChild) {
-    give_back(take_scratch(megabyte, limit));
+    release_scratch(acquire_scratch(megabyte, limit));
     EXPECT_EQ(in_a_child([] {
-                  const Scratch scratch = take_scratch(2 * megabyte, limit);
+                  const Scratch scratch = acquire_scratch(2 * megabyte, limit);
                   if (scratch.data == nullptr) return 1;
                   scratch.data[megabyte / sizeof(float)] = 1;
-                  give_back(scratch);
+                  release_scratch(scratch);
                   return 0;
               }),
               0);
@@ -118,10 +118,10 @@ TEST(Scratch, WorksOnInAForkedChild) {
 
 TEST(Scratch, IsNothingWhereTheSystemHasNoMemoryAndIsThereAgainForLess) {
     constexpr std::size_t too_much = std::size_t{1} << 60;
-    EXPECT_EQ(take_scratch(too_much, too_much).data, nullptr);
-    const Scratch less = take_scratch(megabyte, limit);
+    EXPECT_EQ(acquire_scratch(too_much, too_much).data, nullptr);
+    const Scratch less = acquire_scratch(megabyte, limit);
     EXPECT_NE(less.data, nullptr);
-    give_back(less);
+    release_scratch(less);
 }
 
 void naive_routine(void*, const Level3& product) { naive_level3(product); }

@@ -274,9 +274,10 @@ when = { m = ">=10 <=5", n = "x" }
 sample = 2
 )");
     ASSERT_EQ(messages.size(), 7u);
-    const char* places[] = {"p.toml:2:1:",   "p.toml:3:11:",  "p.toml:6:8:",  "p.toml:9:13:",
-                            "p.toml:10:14:", "p.toml:10:30:", "p.toml:13:10:"};
-    for (std::size_t i = 0; i < messages.size(); ++i) EXPECT_TRUE(messages[i].starts_with(places[i])) << messages[i];
+    const char* positions[] = {"p.toml:2:1:",   "p.toml:3:11:",  "p.toml:6:8:",  "p.toml:9:13:",
+                               "p.toml:10:14:", "p.toml:10:30:", "p.toml:13:10:"};
+    for (std::size_t i = 0; i < messages.size(); ++i)
+        EXPECT_TRUE(messages[i].starts_with(positions[i])) << messages[i];
 }
 
 TEST(Diagnostics, OfABrokenRuleDoNotLeadToOthers) {

@@ -49,16 +49,16 @@ TEST(QuotedPath, IsWholeAsLongAsPathsCanBe) {
 TEST(LogPath, IsStderrOrHasAKnownExtension) {
     for (const auto* path : {"stderr", "run.jsonl", "run.fp32rec", "/var/log/%h.%p.fp32rec", "%r/%j-%t.jsonl",
                              "100%%.jsonl", "a/.b.jsonl"}) {
-        EXPECT_EQ(problem_of_log_path(path), std::nullopt) << path;
+        EXPECT_EQ(problem_with_log_path(path), std::nullopt) << path;
     }
     for (const auto* path : {"", "stdout", "run", "run.log", "run.json", ".jsonl", "logs/.fp32rec", "STDERR",
                              "run.jsonl.gz", "%q.jsonl", "%", "run%.jsonl", "run.jsonl%"}) {
-        EXPECT_NE(problem_of_log_path(path), std::nullopt) << path;
+        EXPECT_NE(problem_with_log_path(path), std::nullopt) << path;
     }
 }
 
 TEST(LogPath, NamesThePlaceholderThatStandsForNothing) {
-    EXPECT_EQ(problem_of_log_path("%h.%P.jsonl"),
+    EXPECT_EQ(problem_with_log_path("%h.%P.jsonl"),
               "found \"%h.%P.jsonl\", where \"%P\" stands for nothing; allowed: %p (pid), %h (host), %r (rank), "
               "%j (job), %t (start time), %%");
 }

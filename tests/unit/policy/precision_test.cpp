@@ -37,9 +37,9 @@ TEST(Where, ListsAreReadAndWritten) {
     };
     for (const auto& [list, text] : cases) {
         WhereSet where, again;
-        EXPECT_EQ(problem_of_where(list, where), "") << list;
+        EXPECT_EQ(parse_where(list, where), "") << list;
         EXPECT_EQ(to_string(where), text);
-        EXPECT_EQ(problem_of_where(to_string(where), again), "");
+        EXPECT_EQ(parse_where(to_string(where), again), "");
         EXPECT_EQ(again, where) << list;
     }
 }

@@ -30,7 +30,7 @@ class Multiplying {
             std::int64_t precision = 1;
             for (;;) {
                 if (recording.has_command())
-                    if (const auto command = recording.changes()->take_command()) {
+                    if (const auto command = recording.changes()->receive_command()) {
                         if (command->kind == format::CommandKind::reload) {
                             const format::ReloadedSettings settings{policy::Precision::highest, policy::Floor::tf32,
                                                                     policy::CpuMode::emulate};
@@ -161,11 +161,11 @@ TEST(RecordingControl, AProcessThatDoesNotMultiplyIsSaidToActLater) {
     EXPECT_NE(answer.message.find("it will act at its next product"), std::string::npos) << answer.message;
     // One thread takes it, once.
     ASSERT_TRUE(own->has_command());
-    const auto command = own->changes()->take_command();
+    const auto command = own->changes()->receive_command();
     ASSERT_TRUE(command);
     EXPECT_EQ(command->precision, policy::Precision::highest);
     EXPECT_FALSE(own->has_command());
-    EXPECT_FALSE(own->changes()->take_command());
+    EXPECT_FALSE(own->changes()->receive_command());
     own->changes()->answer(*command, true, "");
 }
 
@@ -174,16 +174,16 @@ TEST(RecordingControl, AForkedChildDoesNotObeyItsParentsCommands) {
     const auto own = open_recording(folder / "run.fp32rec");
     reload(wait_for_recording(getpid()), milliseconds(0));
     ASSERT_TRUE(own->has_command());
-    EXPECT_EQ(in_child([&] { return own->changes()->take_command() || own->has_command() ? 1 : 0; }), 0);
-    EXPECT_TRUE(own->changes()->take_command());
+    EXPECT_EQ(in_child([&] { return own->changes()->receive_command() || own->has_command() ? 1 : 0; }), 0);
+    EXPECT_TRUE(own->changes()->receive_command());
 }
 
 TEST(RecordingControl, ChangesOfTheProgramItselfAreNotedAndTheOldestGiveWay) {
     const TemporaryFolder folder;
     const auto own = open_recording(folder / "run.fp32rec");
-    own->changes()->note_precision(policy::Precision::highest);
-    own->changes()->note_floor(policy::Floor::tf32);
-    own->changes()->note_reload({"name", "", ""});
+    own->changes()->record_precision_change(policy::Precision::highest);
+    own->changes()->record_floor_change(policy::Floor::tf32);
+    own->changes()->record_reload({"name", "", ""});
     auto reader = read_recording(folder / "run.fp32rec");
     ASSERT_EQ(reader->changes().size(), 3U);
     EXPECT_EQ(reader->lost_changes(), 0U);
@@ -193,7 +193,7 @@ TEST(RecordingControl, ChangesOfTheProgramItselfAreNotedAndTheOldestGiveWay) {
     EXPECT_EQ(reader->changes()[1].floor, policy::Floor::tf32);
     EXPECT_EQ(reader->changes()[2].policy_name, "name");
     EXPECT_FALSE(reader->changes()[2].settings) << "as written by a version that did not note them";
-    for (std::size_t i = 0; i < format::change_limit; ++i) own->changes()->note_floor(policy::Floor::fp32);
+    for (std::size_t i = 0; i < format::change_limit; ++i) own->changes()->record_floor_change(policy::Floor::fp32);
     ASSERT_TRUE(reader->refresh());
     ASSERT_EQ(reader->changes().size(), format::change_limit);
     EXPECT_EQ(reader->changes()[0].floor, policy::Floor::fp32);
@@ -205,25 +205,25 @@ TEST(RecordingControl, ARecordingThatItsProcessHasLeftIsPassedOver) {
     const auto first = open_recording(folder / "first.fp32rec");
     const LiveRecording found = wait_for_recording(getpid());
     const auto second = open_recording(folder / "second.fp32rec");
-    first->note_left(second.get());
+    first->mark_left(second.get());
     const RecordingFacts left = read_recording(folder / "first.fp32rec")->facts();
     EXPECT_NE(left.flags & format::flag_left, 0U);
-    EXPECT_TRUE(left.goes_on_in(read_recording(folder / "second.fp32rec")->facts()));
-    EXPECT_FALSE(left.goes_on_in(left));
+    EXPECT_TRUE(left.continues_in(read_recording(folder / "second.fp32rec")->facts()));
+    EXPECT_FALSE(left.continues_in(left));
     EXPECT_EQ(wait_for_recording(getpid()).name, folder / "second.fp32rec");
     const CommandAnswer answer = reload(found, milliseconds(0));
     EXPECT_EQ(answer.outcome, CommandOutcome::failed);
     EXPECT_FALSE(first->has_command());
 
-    second->note_left(nullptr);
-    EXPECT_FALSE(read_recording(folder / "second.fp32rec")->facts().goes_on_in(left));
+    second->mark_left(nullptr);
+    EXPECT_FALSE(read_recording(folder / "second.fp32rec")->facts().continues_in(left));
     EXPECT_FALSE(find_live_recording(getpid()).recording);
 }
 
 TEST(RecordingControl, AForkedChildDoesNotLeaveItsParentsRecording) {
     const TemporaryFolder folder;
     const auto own = open_recording(folder / "run.fp32rec");
-    EXPECT_EQ(in_child([&] { return own->note_left(nullptr), 0; }), 0);
+    EXPECT_EQ(in_child([&] { return own->mark_left(nullptr), 0; }), 0);
     EXPECT_EQ(read_recording(folder / "run.fp32rec")->facts().flags, 0U);
 }
 

@@ -98,12 +98,12 @@ void write_program(const std::string& path, const Golden& golden) {
         recording->add_fingerprint(*writer, 1, end, written_fingerprint());
     }
     recording->count(*writer, 2, 9'000'000, 9'004'096, with_events, lt);
-    recording->changes()->note_precision(policy::Precision::highest);
-    recording->objects()->note({"", build_id, false});
-    recording->objects()->note({"/usr/lib/libfoo.so", {}, false});
-    recording->objects()->note({"/usr/lib/libfoo.so", {}, true});
-    recording->objects()->note_complete(1);
-    recording->note_exit();
+    recording->changes()->record_precision_change(policy::Precision::highest);
+    recording->objects()->add({"", build_id, false});
+    recording->objects()->add({"/usr/lib/libfoo.so", {}, false});
+    recording->objects()->add({"/usr/lib/libfoo.so", {}, true});
+    recording->objects()->mark_complete(1);
+    recording->record_exit();
 }
 
 /// Gives everything that differs from run to run the values of the golden files.

@@ -36,12 +36,12 @@ TEST(RecordingKeys, EveryKeyIsFoundWhileTheTableGrows) {
     EXPECT_LT(keys.capacity(), 4 * count);
 }
 
-TEST(RecordingKeys, KeysOfOnePlaceAreToldApart) {
+TEST(RecordingKeys, KeysOfOneIndexAreToldApart) {
     KnownKeys keys{};
-    // Keys of the last place of the first table, so that the search goes on at its begin.
+    // Keys of the last entry of the first table, so that the search goes on at its begin.
     std::vector<std::uint64_t> alike;
     for (std::uint64_t key = 1; alike.size() < 101; ++key)
-        if (KnownKeys::first_place(key, KnownKeys::first_bits) == (1U << KnownKeys::first_bits) - 1)
+        if (KnownKeys::first_index(key, KnownKeys::first_bits) == (1U << KnownKeys::first_bits) - 1)
             alike.push_back(key);
     for (std::size_t i = 0; i < 100; ++i) keys.add(alike[i], counters_number(i));
     EXPECT_EQ(keys.capacity(), 1U << KnownKeys::first_bits);
@@ -91,14 +91,14 @@ TEST(RecordingKeys, CountersWhoseNumberIsBeyondTheTableAreFound) {
 }
 
 TEST(RecordingKeys, KeysOfSizesThatRiseEvenlyAreSpread) {
-    // Factors of argument_key.hpp; some of them step around the table evenly, and come back to the same places.
+    // Factors of argument_key.hpp; some of them step around the table evenly, and come back to the same entries.
     for (const std::uint64_t factor : {0x62bba1b9f2757641U, 0x7a6f56d50c7a670dU, 0xbc6aa802aafcc4e7U,
                                        0x6a4a7def0860909fU, 0x66d6a2999d170b6bU, 0x79ba10d3c6bc2c87U})
         for (const std::uint64_t step : {1, 8, 64, 1000}) {
             constexpr std::uint32_t bits = 12, count = 1U << (bits - 1);
             std::vector<int> in_place(std::size_t{1} << bits);
             for (std::uint64_t i = 1; i <= count; ++i)
-                ++in_place[KnownKeys::first_place(0x1234567 + i * step * factor, bits)];
+                ++in_place[KnownKeys::first_index(0x1234567 + i * step * factor, bits)];
             EXPECT_LT(*std::max_element(in_place.begin(), in_place.end()), 10) << factor << " by " << step;
         }
 }

@@ -225,10 +225,10 @@ TEST(RecordingLife, BeyondTheRowLimitSizesAreFoldedAndNothingIsLost) {
 struct OwnPath : Stack {
     explicit OwnPath(int own_number) : number(own_number) {
         size = 60;
-        read = [](const Stack& stack, std::size_t place, StackFrame& frame) {
+        read = [](const Stack& stack, std::size_t index, StackFrame& frame) {
             frame.file = "/home/user/program.py";
             frame.function = "recurse";
-            frame.line = place == 0 ? 1 : static_cast<const OwnPath&>(stack).number;
+            frame.line = index == 0 ? 1 : static_cast<const OwnPath&>(stack).number;
             return true;
         };
     }

@@ -18,7 +18,7 @@ class Changed {
         const auto recording = open_recording(path_);
         ThreadWriter* writer = recording->attach();
         for (int i = 0; i < 3; ++i) count_square(*recording, *writer, 8);
-        recording->objects()->note({"/usr/lib/libfoo.so", {}, false});
+        recording->objects()->add({"/usr/lib/libfoo.so", {}, false});
         bytes_ = bytes_of(path_);
     }
     template <class Segment>

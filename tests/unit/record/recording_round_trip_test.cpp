@@ -380,7 +380,7 @@ TEST(RecordingRoundTrip, ASmallRecordingTakesLittleSpace) {
     ThreadWriter* writer = recording->attach();
     for (int m = 1; m <= 10; ++m) count_square(*recording, *writer, m, false);
     for (int i = 0; i < 10; ++i)
-        recording->objects()->note({"/usr/lib/library" + std::to_string(i) + ".so", {}, false});
+        recording->objects()->add({"/usr/lib/library" + std::to_string(i) + ".so", {}, false});
     struct stat status {};
     ASSERT_EQ(stat(recording->path().c_str(), &status), 0);
     EXPECT_LE(status.st_blocks * 512, 16 * std::max(4096L, sysconf(_SC_PAGESIZE)));
@@ -395,7 +395,7 @@ TEST(RecordingRoundTrip, FirstSegmentsGetTheirSpaceAsTheyFill) {
     constexpr int count = 2000;  // beyond the first segments of all kinds
     for (int i = 0; i < count; ++i) {
         count_square(*recording, *writer, i + 1, false);
-        recording->objects()->note({"/usr/lib/library" + std::to_string(i) + ".so", {}, false});
+        recording->objects()->add({"/usr/lib/library" + std::to_string(i) + ".so", {}, false});
         if ((i & (i + 1)) != 0) continue;  // some of the sizes on the way
         const auto reader = read_recording(recording->path());
         expect_no_problems(*reader);

@@ -135,9 +135,9 @@ TEST(Formats, APedanticHandleKeepsTheEnvironmentFromFunctionsWithoutAComputeType
 }
 
 TEST(Formats, TheOverrideTurnsTf32IntoFp32) {
-    EXPECT_EQ(in_effect(Format::tf32, {.tf32_is_off = true}), Format::fp32);
-    EXPECT_EQ(in_effect(Format::bf16, {.tf32_is_off = true}), Format::bf16);
-    EXPECT_EQ(in_effect(Format::tf32, {}), Format::tf32);
+    EXPECT_EQ(with_override(Format::tf32, {.tf32_is_off = true}), Format::fp32);
+    EXPECT_EQ(with_override(Format::bf16, {.tf32_is_off = true}), Format::bf16);
+    EXPECT_EQ(with_override(Format::tf32, {}), Format::tf32);
 }
 
 TEST(Formats, UnknownValuesAreToldApart) {

@@ -35,7 +35,7 @@ std::string words_of(const DerivedSettings& settings) {
     add(settings.looks_at_where, "where");
     add(settings.looks_at_text, "text");
     add(settings.looks_at_call_sites, "call_sites");
-    add(settings.asks_python, "python");
+    add(settings.reads_python_lines, "python");
     add(settings.audits, "audits");
     add(settings.fingerprints, "fingerprints");
     add(settings.finds_nonfinite, "nonfinite");

@@ -77,8 +77,8 @@ TEST(UnwindRules, FunctionsOfThisProgramHaveRules) {
 #if defined(__x86_64__)
         // Where a function begins, its caller's address is all that is on the stack.
         constexpr std::int32_t smallest = 8;
-        if (rule.frame_register == stack_pointer_place && rule.frame_offset == smallest) {
-            EXPECT_EQ(rule.saved, 1U << return_address_place);
+        if (rule.frame_register == stack_pointer_index && rule.frame_offset == smallest) {
+            EXPECT_EQ(rule.saved, 1U << return_address_index);
         }
 #endif
     }
@@ -99,7 +99,7 @@ TEST(UnwindRules, FramesAreAsLargeAsTheCompilersUnwinderSays) {
     std::size_t compared = 0;
     for (std::size_t i = 0; i + 3 < frames.size(); i += 2) {
         const FrameRule rule = find_frame_rule(own.tables, frames[i] - 1);
-        if (rule.kind != FrameRule::Kind::call || rule.frame_register != stack_pointer_place) continue;
+        if (rule.kind != FrameRule::Kind::call || rule.frame_register != stack_pointer_index) continue;
         // The compiler's "CFA" of a frame is the stack pointer in it.
         EXPECT_EQ(frames[i + 1] + static_cast<std::uintptr_t>(std::intptr_t{rule.frame_offset}), frames[i + 3]);
         ++compared;
@@ -137,8 +137,8 @@ TEST(UnwindRules, DamagedTablesAreReadWithinTheirBounds) {
         for (int i = 0; i < 2000; ++i) {
             const std::uintptr_t function = own.functions[random() % own.functions.size()] + random() % 64;
             const FrameRule rule = find_frame_rule(copy.tables(), function + copy.moved);
-            EXPECT_LE(rule.frame_register, stack_pointer_place);
-            EXPECT_LE(rule.base_register, stack_pointer_place);
+            EXPECT_LE(rule.frame_register, stack_pointer_index);
+            EXPECT_LE(rule.base_register, stack_pointer_index);
             different += rule == find_frame_rule(own.tables, function) ? 0 : 1;
         }
     }

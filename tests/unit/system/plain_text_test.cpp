@@ -9,7 +9,7 @@ namespace {
 
 TEST(PlainText, KeepsWhatPeopleSee) {
     for (const std::string_view text : {"", "plain ~", "Größe", "日本語", "\xF0\x9F\x99\x82", "×…"}) {
-        EXPECT_EQ(plain_length(text), text.size()) << text;
+        EXPECT_EQ(plain_prefix_length(text), text.size()) << text;
         EXPECT_EQ(plain_text(text), text);
     }
 }
@@ -39,7 +39,7 @@ TEST(PlainText, EscapesWhatSteersATerminalOrIsNotSeen) {
     };
     for (const auto& [text, plain] : cases) {
         EXPECT_EQ(plain_text(text), plain);
-        EXPECT_LT(plain_length(text), text.size());
+        EXPECT_LT(plain_prefix_length(text), text.size());
     }
     EXPECT_EQ(plain_text("a\nb\r", "\n"), "a\nb\\x0d");
     EXPECT_EQ(plain_text(std::string_view("\0", 1)), "\\x00");

@@ -23,8 +23,8 @@ void multiply_with(const char* path) {
         std::exit(2);
     }
     const auto* const calls = static_cast<const CountedCalls*>(dlsym(library, "counted_calls"));
-    Dl_info place{};
-    dladdr(calls, &place);
+    Dl_info info{};
+    dladdr(calls, &info);
 
     void* handle = nullptr;
     int mode = -1;
@@ -36,7 +36,7 @@ void multiply_with(const char* path) {
         find<int(void*, int, int, int, int, const float*, const float*, int, const float*, float*, int)>(
             library, "cublasSsyrk_v2")(handle, 0, 0, 2, 2, &one, matrix, 2, &one, matrix, 2);
     find<int(void*, int*)>(library, "cublasGetMathMode")(handle, &mode);
-    std::printf("%p status %d products %lld in mode %d, then %d\n", place.dli_fbase, status, calls->products,
+    std::printf("%p status %d products %lld in mode %d, then %d\n", info.dli_fbase, status, calls->products,
                 calls->last_math_mode, mode);
     find<int(void*)>(library, "cublasDestroy_v2")(handle);
     dlclose(library);

@@ -30,7 +30,7 @@ bool can_read(const char*, std::size_t) { return true; }
 
 /// Returns where the innermost frame of the calling thread has the address of the frame that called it. `version`:
 /// sys.hexversion.
-char* place_of_caller(unsigned version, const char*& frame) {
+char* slot_of_caller(unsigned version, const char*& frame) {
     const auto layout = layout_of(version, find_symbol("_PyRuntime"));
     PythonStack stack;
     Python::find(find_symbol, can_read)->read_stack(stack);
@@ -48,11 +48,11 @@ Function* python_function(const char* name) {
 /// Multiplies while the address of the innermost frame's caller is this number; 0: that of the frame itself.
 extern "C" void multiply_called_by(unsigned version, std::uintptr_t number) {
     const char *frame = nullptr, *caller = nullptr;
-    char* const place = place_of_caller(version, frame);
-    std::memcpy(&caller, place, sizeof caller);
-    std::memcpy(place, number == 0 ? static_cast<const void*>(&frame) : &number, sizeof number);
+    char* const slot = slot_of_caller(version, frame);
+    std::memcpy(&caller, slot, sizeof caller);
+    std::memcpy(slot, number == 0 ? static_cast<const void*>(&frame) : &number, sizeof number);
     multiply();
-    std::memcpy(place, &caller, sizeof caller);
+    std::memcpy(slot, &caller, sizeof caller);
 }
 
 /// Multiplies on a thread whose thread state, made there, another thread has used and deleted, and whose memory holds

@@ -26,17 +26,18 @@ extern "C" unsigned long long python_stack_key() { return interpreter() ? interp
 /// if outer ones were left out; 0 if there are none, or Python is not known.
 extern "C" int python_stack(char* out, int size) {
     const std::optional<Python>& python = interpreter();
-    if (!python || python->examine() != Python::Examined::as_expected) return 0;
+    if (!python || python->verify_layout() != Python::Verified::as_expected) return 0;
     PythonStack stack;
     python->read_stack(stack);
     int used = 0, shown = 0;
     for (std::size_t i = 0; i < stack.count && used < size; ++i) {
-        const std::optional<PythonPlace> place = python->place_of(stack.frames[i]);
-        if (!place) continue;
+        const std::optional<PythonLocation> location = python->location_of(stack.frames[i]);
+        if (!location) continue;
         char file[1024], function[512];
-        const std::string_view path = python->file_of(*place, file), name = python->function_of(*place, function);
+        const std::string_view path = python->file_of(*location, file),
+                               name = python->function_of(*location, function);
         used += std::snprintf(out + used, static_cast<std::size_t>(size - used), "%.*s:%d:%.*s\n",
-                              static_cast<int>(path.size()), path.data(), python->line_of(*place),
+                              static_cast<int>(path.size()), path.data(), python->line_of(*location),
                               static_cast<int>(name.size()), name.data());
         ++shown;
     }

@@ -285,15 +285,15 @@ Call with_rounded_inputs(const Call& call, Operands& from, Operands& to, Format 
     Call result = call;
     to.clear();
     const std::set<const float*> unused = unused_inputs(call);
-    std::map<const float*, float*> places;
+    std::map<const float*, float*> copies;
     for (std::size_t i = 0; i < from.count(); ++i) {
         const bool is_b = call.groups.front().is_triangular() && from[i].is_output;
         const bool is_read = (!from[i].is_output || is_b) && !unused.contains(from[i].memory.data());
         Bits values = is_read ? rounded(from[i].values, format) : from[i].values;
-        places[from[i].memory.data()] = to.add(std::move(values), from[i].is_output, true).memory.data();
+        copies[from[i].memory.data()] = to.add(std::move(values), from[i].is_output, true).memory.data();
     }
     for (auto* pointers : {&result.a, &result.b, &result.c})
-        for (float*& pointer : *pointers) pointer = places[pointer];
+        for (float*& pointer : *pointers) pointer = copies[pointer];
     return result;
 }
 

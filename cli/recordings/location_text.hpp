@@ -1,0 +1,21 @@
+// The texts of locations in programs, without what an edit or another build changes.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+namespace fp32shim::cli {
+
+/// Returns a call site without its offset: `libphysics.so!solve`.
+std::string_view without_offset(std::string_view call_site);
+
+struct CutLocation {
+    std::string_view file, rest;
+};
+/// Divides `train.py:41 Model.forward` into file name and function; the file is empty if there is no line.
+CutLocation split_location(std::string_view where);
+
+/// Returns a location without its line or offset: `train.py Model.forward`.
+std::string without_line(std::string_view where);
+
+}  // namespace fp32shim::cli

@@ -1,0 +1,81 @@
+// The debug information (DWARF) of one file, read by libdw.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "cli/binaries/elf_file.hpp"
+#include "cli/source_locations/address_map.hpp"
+#include "cli/source_locations/libdw.hpp"
+#include "cli/source_locations/source_locations.hpp"
+
+namespace fp32shim::cli {
+
+/// Functions and lines of a file. Addresses are those in the file. What a hostile file makes libdw do is not bounded
+/// here: it runs in a child process.
+class DebugInformation {
+  public:
+    /// Opens the file, and finds its debug information in it or elsewhere.
+    DebugInformation(const Libdw& libdw, const std::string& path);
+
+    /// Fills `location.frames`, or `location.why_unknown`.
+    void find(std::uint64_t address, SourceLocation& location);
+
+    /// Returns the symbols of the file that holds the debug information apart.
+    SymbolTable symbols();
+
+  private:
+    /// A function's code, or the code of a call that was inlined.
+    struct Function {
+        Dwarf_Die entry;
+        std::uint32_t outer;  ///< number of the function around; no_function: none
+        bool is_inlined;
+    };
+    /// A source file of the compiler, with all that it includes.
+    struct Unit {
+        Dwarf_Die lines;           ///< entry that leads to the table of lines
+        Dwarf_Die functions = {};  ///< entry that has the functions; another one where a .dwo file has them
+        bool is_read = false;
+        std::vector<Function> all;
+        AddressMap by_address;
+    };
+    /// Position in a source file.
+    struct Position {
+        std::string file;
+        int line = 0;
+    };
+    static constexpr std::uint32_t no_function = UINT32_MAX;
+
+    void open(const std::string& path);
+    void index_units();
+    void read_unit(Unit& unit);
+    void add_ranges(Dwarf_Die& entry, std::uint32_t number, AddressMap& map) const;
+    void read_functions(Unit& unit, Dwarf_Die& parent, std::uint32_t outer, int depth);
+    void read_function(Unit& unit, Dwarf_Die& entry, bool is_inlined, std::uint32_t outer, int depth);
+    Position position_of(Unit& unit, std::uint64_t address);
+    Position call_position(Unit& unit, Dwarf_Die& inlined);
+    const std::string& whole_path(Unit& unit, const char* file);
+    const std::string& name_of(Dwarf_Die entry);
+    std::string make_name(Dwarf_Die& entry);
+    std::string name_with_scopes(Dwarf_Die& entry, const char* name);
+    const char* text_of(Dwarf_Die& entry, unsigned attribute) const;
+    std::optional<std::uint64_t> number_of(Dwarf_Die& entry, unsigned attribute) const;
+
+    const Libdw& libdw_;
+    std::unique_ptr<Dwfl, void (*)(Dwfl*)> session_;
+    Dwfl_Module* module_ = nullptr;
+    Dwarf_Addr bias_ = 0;  ///< difference between addresses in the file and in its debug information
+    std::string problem_;  ///< reason why there is no debug information
+    std::vector<Unit> units_;
+    AddressMap units_by_address_;
+    std::unordered_map<const void*, std::string> names_;                ///< by the address of the function's entry
+    std::map<std::pair<const void*, const char*>, std::string> paths_;  ///< by unit and file
+};
+
+}  // namespace fp32shim::cli

@@ -1,0 +1,43 @@
+// The second step of a call to a CPU library: the decision, kept in its site where neither sizes nor scopes matter.
+#pragma once
+
+#include "shim/decision/decide_call.hpp"
+
+namespace fp32shim::blas {
+
+/// A decision on every call of a call site, valid as long as the settings and overrides are those it was made under.
+/// Fits one word, so that threads load and store it atomically.
+struct KeptDecision {
+    std::uint8_t settings;  ///< Settings::id of the settings under which the decision was made; never 0
+    std::uint8_t override_count;
+    std::int16_t rule;
+    policy::Precision requested;
+    policy::Precision precision;
+    policy::Source source;
+    policy::Reason reason;
+};
+static_assert(sizeof(KeptDecision) == sizeof(std::uint64_t));
+
+/// Decides the precision of a call. Calls `describe(call)` to fill in the call only if its call site has no decision
+/// that is valid for all its calls. Thread-safe.
+template <class Describe>
+policy::Decision decide_for_site(Site& site, const Settings& in_force, const Describe& describe) {
+    // Counted before the overrides are read: a decision may be made with newer ones than it says, never with older.
+    const std::uint8_t override_count = process_override_count();
+    const bool holds_for_all_calls = !in_force.looks_at_sizes && !scopes_decide(in_force);
+    const auto kept = __builtin_bit_cast(KeptDecision, site.cpu.decision.load(std::memory_order_relaxed));
+    if (holds_for_all_calls && kept.settings == in_force.id && kept.override_count == override_count)
+        return {kept.requested, kept.precision, kept.source, kept.rule, kept.reason};
+    policy::MatmulCall call;
+    describe(call);
+    const policy::Decision decision = decide_call(site, in_force, call);
+    if (holds_for_all_calls) {
+        const KeptDecision fresh{in_force.id,        override_count,     static_cast<std::int16_t>(decision.rule),
+                                 decision.requested, decision.precision, decision.source,
+                                 decision.reason};
+        site.cpu.decision.store(__builtin_bit_cast(std::uint64_t, fresh), std::memory_order_relaxed);
+    }
+    return decision;
+}
+
+}  // namespace fp32shim::blas

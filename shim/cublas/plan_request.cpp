@@ -1,0 +1,126 @@
+#include "shim/cublas/plan_request.hpp"
+
+#include <algorithm>
+
+#include "policy/words.hpp"
+
+namespace fp32shim::cublas {
+namespace {
+
+using policy::Reason;
+
+void set_outcome(Plan& plan, Format format, Reason reason, const Environment& environment) {
+    const Format effect = with_override(format, environment);
+    plan.applied = applied_of(effect);
+    plan.reason = effect != format && reason == Reason::as_requested ? Reason::tf32_override : reason;
+    plan.is_by_environment =
+        plan.change.how == record::How::forward && ((effect == Format::bf16x9 && environment.emulates_fp32) ||
+                                                    (effect == Format::tf32 && environment.tf32_may_be_on));
+}
+
+/// A library, known by the beginning of its file name, whose calls are lowered in precision only by a rule that names
+/// it. cuSOLVER, MAGMA and torch's linear algebra refine their results, and rely on more precision than their
+/// products seem to need. cuDNN and cuTENSOR have settings of their own for TF32, which programs set, and call
+/// cublasLt for some products only.
+struct ProtectedCaller {
+    std::string_view prefix;
+    Reason reason;
+};
+constexpr ProtectedCaller protected_callers[] = {
+    {"libcusolver", Reason::solver},
+    {"libmagma", Reason::protected_call},
+    {"libtorch_cuda_linalg", Reason::protected_call},
+    {"libcudnn", Reason::protected_call},
+    {"libcutensor", Reason::protected_call},
+};
+
+const ProtectedCaller* protected_caller(std::string_view caller) {
+    for (const ProtectedCaller& each : protected_callers)
+        if (caller.starts_with(each.prefix)) return &each;
+    return nullptr;
+}
+
+bool contains_trsm(std::string_view glob) {
+    for (std::size_t i = 0; i + 4 <= glob.size(); ++i)
+        if (policy::equal_ignoring_case(glob.substr(i, 4), "trsm")) return true;
+    return false;
+}
+
+template <class Names>
+bool any_names(const std::vector<std::string>& globs, const Names& names_it) {
+    return std::any_of(globs.begin(), globs.end(), names_it);
+}
+
+/// Returns the reason why this decision must not lower a call's precision; as_requested: it may. A rule lowers calls
+/// of a protected library only if its caller pattern names that library, other solves only if it names trsm, and
+/// calls that the program keeps at FP32 expressly only if it says so.
+Reason reason_to_forbid_lowering(const Request& request, const policy::Decision& decision,
+                                 const policy::Policy& policy) {
+    const policy::Rule* rule = decision.rule < 0 ? nullptr : &policy.rules[static_cast<std::size_t>(decision.rule)];
+    const ProtectedCaller* caller = protected_caller(request.caller);
+    const bool caller_is_named =
+        caller != nullptr && rule != nullptr &&
+        any_names(rule->when.caller, [&](std::string_view glob) { return glob.starts_with(caller->prefix); });
+    if (caller != nullptr && !caller_is_named) return caller->reason;
+    const bool function_is_named = rule != nullptr && any_names(rule->when.function, contains_trsm);
+    if (request.is_solve && !function_is_named && !caller_is_named) return Reason::protected_call;
+    if ((request.is_guarded || is_pedantic(request.asked)) && (rule == nullptr || !rule->lower_guarded))
+        return Reason::guarded;
+    const bool vouches_for_alignment = rule != nullptr && rule->assume_aligned;
+    return request.pointers_are_in_arrays && !vouches_for_alignment ? Reason::alignment : Reason::as_requested;
+}
+
+}  // namespace
+
+Plan plan_request(const Request& request, const policy::Decision& decision, policy::Floor floor,
+                  const Environment& environment, const policy::Policy& policy) {
+    Plan plan;
+    plan.decision = decision;
+    if (request.counted == Counted::observed) {
+        plan.reason = Reason::observed;
+    } else if (request.asked.road == Road::none) {
+        // cublasXt and the interface before version 2 have no math mode: FP32, but for the environment.
+        plan.asked = asked_format({.compute_capability = request.asked.compute_capability}, environment);
+        plan.change.format = plan.asked;
+        set_outcome(plan, plan.asked, Reason::not_governable, environment);
+    } else if (!request.handle_is_known) {
+        plan.reason = Reason::unknown_handle;
+    } else if (!is_known(request.asked)) {
+        plan.reason = Reason::unknown_value;
+    } else {
+        // policy::decide has raised decisions other than `native` to the floor already.
+        if (decision.precision != policy::Precision::native) floor = policy::Floor::none;
+        plan.asked = asked_format(request.asked, environment);
+        plan.change = plan_change(request.asked, environment, {reason_to_forbid_lowering(request, decision, policy)},
+                                  decision, floor, policy);
+        set_outcome(plan, plan.change.format, plan.change.reason, environment);
+        const bool mode_is_known = has_known_mode(request.asked) || !depends_on_mode(request.asked);
+        if (!mode_is_known && plan.change.how == record::How::forward) {
+            plan.applied = policy::Applied::unchanged;
+            plan.reason = Reason::unknown_value;
+        }
+    }
+    return plan;
+}
+
+Plan plan_unchanged(Plan plan, Reason reason, const Environment& environment) {
+    plan.change = {};
+    set_outcome(plan, plan.asked, reason, environment);
+    return plan;
+}
+
+Plan plan_without_product(Plan plan) {
+    if (plan.applied == policy::Applied::unchanged || plan.reason == Reason::not_governable) return plan;
+    plan.change = {};
+    plan.applied = policy::Applied::fp32;
+    plan.reason = Reason::no_product;
+    return plan;
+}
+
+std::string_view detail_of(const Plan& plan) {
+    if (!plan.is_by_environment) return {};
+    return plan.applied == policy::Applied::bf16x9 ? "CUBLAS_EMULATE_SINGLE_PRECISION lets cuBLAS emulate float32"
+                                                   : "NVIDIA_TF32_OVERRIDE has a value that may switch TF32 on";
+}
+
+}  // namespace fp32shim::cublas

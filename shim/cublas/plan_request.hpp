@@ -1,0 +1,55 @@
+// The plan for a decision about a cuBLAS call. Pure: cublas/site_plan.hpp asks it in the process, `fp32shim explain`
+// without one.
+#pragma once
+
+#include <string_view>
+
+#include "policy/decide.hpp"
+#include "policy/policy.hpp"
+#include "shim/cublas/formats.hpp"
+
+namespace fp32shim::cublas {
+
+/// The way in which a product is handled, by the type of its operands.
+enum class Counted : std::uint8_t {
+    governed,
+    observed,    ///< narrower than float32: counted, never altered
+    not_at_all,  ///< float64 or integers
+};
+
+/// All that a plan depends on of a call, its handle and its caller.
+struct Request {
+    Counted counted = Counted::governed;
+    bool handle_is_known = true;
+    bool pointers_are_in_arrays = false;  ///< operands are arrays of pointers
+    bool is_solve = false;                ///< trsm and its batches
+    bool is_guarded = false;              ///< called inside PyTorch's NoTF32Guard
+    std::string_view caller{};            ///< base name of the calling object
+    Asked asked;
+};
+
+struct Plan {
+    policy::Decision decision;
+    Change change;
+    Format asked = Format::fp32;  ///< lowest format to which the program's own call lets cuBLAS round operands
+    policy::Applied applied = policy::Applied::unchanged;
+    policy::Reason reason = policy::Reason::as_requested;
+    bool is_by_environment = false;  ///< an environment variable chose the format
+
+    bool operator==(const Plan&) const = default;
+};
+
+/// Plans how to run a call in the precision that was decided. `floor`: the strictest of all floors in force.
+Plan plan_request(const Request& request, const policy::Decision& decision, policy::Floor floor,
+                  const Environment& environment, const policy::Policy& policy);
+
+/// Returns `plan` turned into one that runs the call as the program made it, for this reason.
+Plan plan_unchanged(Plan plan, policy::Reason reason, const Environment& environment);
+
+/// Returns `plan` turned into one that runs the call as the program made it, because nothing is multiplied.
+Plan plan_without_product(Plan plan);
+
+/// Returns static text that adds to a plan's reason; empty if there is nothing to add.
+std::string_view detail_of(const Plan& plan);
+
+}  // namespace fp32shim::cublas

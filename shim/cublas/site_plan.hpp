@@ -1,0 +1,61 @@
+// The second and third step of a cuBLAS call: the decision, and the plan to honour it. Kept per call site as one
+// word.
+#pragma once
+
+#include "shim/cublas/plan_request.hpp"
+#include "shim/cublas/product.hpp"
+#include "shim/decision/decide_call.hpp"
+#include "shim/decision/record_call.hpp"
+
+namespace fp32shim::cublas {
+
+/// Returns the plan for a call. Calls `describe` to fill in the call only if its site has no cached plan for it.
+/// Thread-safe, lock-free.
+template <class Describe>
+Plan plan_call(Site& site, const Product& product, const Settings& in_force, const Describe& describe);
+
+/// Returns the site's cached plan for calls like this one; nullptr: there is none, as always while audits are on.
+const Plan* kept_plan(const Site& site, const Product& product);
+/// Makes a plan, and caches it where it holds for all calls like this one.
+template <class Describe>
+Plan make_and_keep_plan(Site& site, const Product& product, const Settings& in_force, const Describe& describe);
+
+Done done_as_planned(const Site& site, const Plan& plan);
+
+/// Returns the record of a call that could not be changed, for this reason, and ran as the program made it.
+Done done_unchanged(const Site& site, const Plan& plan, policy::Reason reason);
+
+// ---- details -----------------------------------------------------------------------------------------------------
+
+/// Returns the plan that has this number. Equal plans share a number.
+const Plan& interned_plan(std::uint64_t number);
+void keep_plan(Site& site, const Product& product, const Plan& plan, const Settings& in_force);
+
+Plan plan_decision(const Site& site, const Product& product, const policy::Decision& decision,
+                   const Settings& in_force);
+
+template <class Describe>
+Plan plan_call(Site& site, const Product& product, const Settings& in_force, const Describe& describe) {
+    const Plan* const kept = kept_plan(site, product);
+    return kept != nullptr ? *kept : make_and_keep_plan(site, product, in_force, describe);
+}
+
+inline const Plan* kept_plan(const Site& site, const Product& product) {
+    const std::uint64_t kept = site.cublas.plan.load(std::memory_order_acquire);
+    const bool is_kept = product.key != key_unknown && (kept & (kept_bit | key_mask)) == (kept_bit | product.key);
+    return is_kept ? &interned_plan(kept >> number_shift & number_mask) : nullptr;
+}
+
+template <class Describe>
+Plan make_and_keep_plan(Site& site, const Product& product, const Settings& in_force, const Describe& describe) {
+    policy::MatmulCall call;
+    describe(call);
+    policy::Decision decision = decide_call(site, in_force, call);
+    if (in_force.audits) decision = policy::without_audits(decision, in_force.policy);
+    const Plan plan = plan_decision(site, product, decision, in_force);
+    if (product.key != key_unknown && !in_force.looks_at_sizes && !scopes_decide(in_force))
+        keep_plan(site, product, plan, in_force);
+    return plan;
+}
+
+}  // namespace fp32shim::cublas

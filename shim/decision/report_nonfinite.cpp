@@ -1,0 +1,52 @@
+#include "shim/decision/record_call.hpp"
+
+#include <bit>
+
+#include "record/lines/event_lines.hpp"
+#include "shim/thread/thread_context.hpp"
+#include "shim/where/location.hpp"
+#include "system/line_writer.hpp"
+#include "system/signal_hold.hpp"
+#include "system/stderr_line.hpp"
+
+namespace fp32shim {
+namespace {
+
+/// Appends `, |A| < 2^67`, from which a reader sees that the product had to overflow.
+void append_limit(system::LineWriter& line, std::string_view name, const record::Exponents& exponents) {
+    if (exponents.lowest > exponents.highest) return;
+    line.texts(", |", name, "| < 2^").number(exponents.highest + 1);
+}
+
+/// Returns the exponent of a power of two above a positive number.
+int exponent_above(float number) { return static_cast<int>(std::bit_cast<std::uint32_t>(number) >> 23) - 126; }
+
+}  // namespace
+
+void report_nonfinite(const Site& site, const Settings& in_force, const policy::MatmulCall& call,
+                      const policy::Decision& decision, const Done& done, const record::Audit& found) {
+    ThreadContext* const context = thread_context();
+    if (context == nullptr) return system::stderr_line("a product made NaN or infinity of finite operands");
+    // The program's own lines of the log use the same buffer, also from signal handlers.
+    const system::SignalHold hold;
+    const std::span<char> buffer(context->log_buffer);
+    system::LineWriter line(buffer);
+    line.text("first NaN or infinity from finite operands: ");
+    line.text((found.flags & record::audit_nan) != 0 ? "NaN" : "infinity");
+    line.text(" in row ").number(found.worst_row).text(", column ").number(found.worst_column);
+    if (call.batch != 1) line.text(" of product ").number(found.product);
+    append_limit(line, "A", found.a);
+    append_limit(line, "B", found.b);
+    if (found.alpha != 1) line.text(", |alpha| < 2^").number(exponent_above(found.alpha));
+    if (found.beta != 0) line.text(", |beta| < 2^").number(exponent_above(found.beta));
+    where::CallLocation location(__builtin_alloca(sizeof(where::LocationBuffer)));
+    const record::DecisionEvent event = decision_event(site, in_force, call, decision, done, location);
+    location.find(site, in_force, true);
+    if (!location.where().empty()) line.text("; at ").text(location.where());
+    line.text("; ");
+    const std::size_t size = line.size();
+    const std::size_t words = record::format_decision_text(event, buffer.subspan(size)).size();
+    system::stderr_line({buffer.data(), size + words});
+}
+
+}  // namespace fp32shim

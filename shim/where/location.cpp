@@ -1,0 +1,190 @@
+#include "shim/where/location.hpp"
+
+#include <algorithm>
+#include <iterator>
+
+#include "policy/conditions.hpp"
+#include "shim/loader/elf/readers.hpp"
+#include "shim/loader/loaded_object.hpp"
+#include "shim/thread/thread_context.hpp"
+#include "shim/where/python/interpreter.hpp"
+#include "system/inline_text.hpp"
+
+namespace fp32shim::where {
+namespace {
+
+constexpr std::string_view no_frames = "(thread without Python frames)";
+constexpr std::string_view shutting_down = "(Python is shutting down)";
+constexpr std::string_view outer_frames = "(outer frames left out)";
+constexpr std::string_view unknown_frames = "(outer frames not known)";
+constexpr std::string_view made_code = "(code made at run time)";
+
+UnwindCache* unwind_cache() { return thread_part<UnwindCache>(ThreadPart::unwind_cache); }
+
+}  // namespace
+
+std::uint64_t location_key(const Settings& in_force) {
+    std::uint64_t key = 0;
+    if (in_force.reads_python_lines) {
+        const Python* const reader = python();
+        if (reader != nullptr) key = reader->stack_key();
+    }
+    if (in_force.native_frames == 0 || key > Python::key_at_shut_down) return key;
+    NativeStack stack;
+    read_native_stack(in_force.native_frames, unwind_cache(), stack);
+    return stack.key;
+}
+
+void CallLocation::find(const Site& site, const Settings& in_force, bool with_python) {
+    site_ = &site;
+    in_force_ = &in_force;
+    read = read_frame;
+    any = any_line;
+    read_text = text_of_line;
+    size = site.caller != nullptr ? 1 : 0;
+    if (with_python && room_ != nullptr) python_ = python();
+    if (python_ != nullptr) {
+        without_frames_ = python_->is_shutting_down() ? shutting_down : no_frames;
+        python_->read_stack(room_->stack);
+    }
+    if (python_frames() == 0 && in_force.native_frames != 0 && room_ != nullptr)
+        return read_native(in_force.native_frames);
+    if (python_ != nullptr) {
+        size += std::max<std::size_t>(room_->stack.count, 1) + (room_->stack.is_cut ? 1 : 0);
+        write_where();
+    }
+}
+
+void CallLocation::write_where() {
+    chosen_.reset();
+    for (std::size_t i = 0; i < room_->stack.count; ++i) {
+        const std::optional<PythonLocation> location = python_->location_of(room_->stack.frames[i]);
+        if (!location) continue;
+        if (!chosen_) chosen_ = location;  // if all frames belong to packages
+        if (is_library_file(python_->file_of(*location, room_->file))) continue;
+        chosen_ = location;
+        break;
+    }
+    record::StackFrame frame;
+    if (chosen_)
+        frame = frame_of(*chosen_);
+    else
+        frame.function = without_frames_;
+    where_size_ = record::line_in_words(frame, room_->where).size();
+}
+
+const SourceFile* CallLocation::source() const {
+    return chosen_ ? source_file(python_->file_of(*chosen_, room_->file)) : nullptr;
+}
+
+std::optional<std::string_view> CallLocation::text_of_line(const LineText& line) {
+    const auto& self = static_cast<const CallLocation&>(line);
+    const SourceFile* const file = self.source();
+    return file == nullptr ? std::nullopt : file->line(self.python_->line_of(*self.chosen_));
+}
+
+bool CallLocation::source_has(const std::vector<std::string>& globs) const {
+    const SourceFile* const file = source();
+    if (file == nullptr) return true;
+    for (int number = 1; const auto text = file->line(number); ++number)
+        if (policy::matches_any_glob(globs, *text)) return true;
+    return false;
+}
+
+std::string_view CallLocation::source_path(std::span<char> buffer) const {
+    return chosen_ ? python_->file_of(*chosen_, buffer) : std::string_view{};
+}
+
+/// Calls `judge` with the lines of Python, outermost first, until it returns true.
+bool CallLocation::any_line(const CallLines& lines, bool (*judge)(void* context, std::string_view line),
+                            void* context) {
+    const auto& self = static_cast<const CallLocation&>(lines);
+    if (self.read == read_native_frame) return self.python_ != nullptr && judge(context, self.without_frames_);
+    char words[512];
+    for (std::size_t index = 0; index < self.size; ++index) {
+        record::StackFrame frame;
+        if (!read_frame(self, index, frame)) continue;
+        const std::string_view line = record::line_in_words(frame, words);
+        if (!line.empty() && judge(context, line)) return true;
+    }
+    return false;
+}
+
+/// Reads a frame by its index, outermost first: lines of Python, then the call site in compiled code.
+bool CallLocation::read_frame(const Stack& stack, std::size_t index, record::StackFrame& frame) {
+    const auto& self = static_cast<const CallLocation&>(stack);
+    const bool has_caller = self.site_->caller != nullptr;
+    if (!has_caller || index + 1 < self.size) return self.read_python_frame(index, frame);
+    const LoadedObject& caller = *self.site_->caller;
+    const bool is_known = !is_shared(*self.site_);  // else only the object is
+    frame = self.frame_in(caller, is_known ? self.site_->called_from.load(std::memory_order_relaxed) : caller.base);
+    return true;
+}
+
+/// Reads a stack of compiled functions, the first of which is the caller.
+void CallLocation::read_native(std::size_t most) {
+    read_native_stack(most, unwind_cache(), room_->native);
+    read = read_native_frame;
+    size = room_->native.count + (room_->native.end == NativeStack::End::outermost ? 0 : 1);
+}
+
+/// Reads a frame by its index, outermost first: the reason why the stack has no further frame, if it is not whole,
+/// then locations in programs and libraries.
+bool CallLocation::read_native_frame(const Stack& stack, std::size_t index, record::StackFrame& frame) {
+    const auto& self = static_cast<const CallLocation&>(stack);
+    const std::size_t from_innermost = self.size - 1 - index;
+    frame = {};
+    if (from_innermost == self.room_->native.count) {
+        frame.function = self.room_->native.end == NativeStack::End::cut         ? outer_frames
+                         : self.room_->native.end == NativeStack::End::made_code ? made_code
+                                                                                 : unknown_frames;
+        return true;
+    }
+    const std::uintptr_t address = self.room_->native.addresses[from_innermost];
+    const elf::Reading reading;
+    const LoadedObject* const object = object_containing(address - 1);
+    if (object == nullptr) return false;
+    frame = self.frame_in(*object, address);
+    return true;
+}
+
+record::StackFrame CallLocation::frame_in(const LoadedObject& object, std::uintptr_t address) const {
+    const std::string_view path = system::view(object.map->l_name);
+    return {.file = path.empty() ? std::string_view(in_force_->facts.executable) : path,
+            .function = {},
+            .line = 0,
+            .offset = static_cast<std::uint32_t>(address - object.base)};
+}
+
+bool CallLocation::read_python_frame(std::size_t index, record::StackFrame& frame) const {
+    if (room_->stack.count == 0 || (room_->stack.is_cut && index == 0)) {
+        frame = {};
+        frame.function = room_->stack.count == 0 ? without_frames_ : outer_frames;
+        return true;
+    }
+    const std::size_t from_outermost = index - (room_->stack.is_cut ? 1 : 0);
+    const std::optional<PythonLocation> found =
+        python_->location_of(room_->stack.frames[room_->stack.count - 1 - from_outermost]);
+    if (!found) return false;
+    frame = frame_of(*found);
+    return true;
+}
+
+record::StackFrame CallLocation::frame_of(const PythonLocation& location) const {
+    return {.file = python_->file_of(location, room_->file),
+            .function = python_->function_of(location, room_->function),
+            .line = static_cast<std::uint32_t>(python_->line_of(location)),
+            .offset = 0};
+}
+
+bool is_library_file(std::string_view file) {
+    constexpr std::string_view folders[] = {"/site-packages/", "/dist-packages/", "/lib/python3.", "/lib64/python3."};
+    constexpr std::string_view made_up[] = {"<frozen ", "<__array_function__ internals>", "<attrs generated",
+                                            "<eval_with_key>"};
+    const auto contains = [&](std::string_view part) { return file.find(part) != std::string_view::npos; };
+    const auto begins = [&](std::string_view part) { return file.starts_with(part); };
+    return std::any_of(std::begin(folders), std::end(folders), contains) ||
+           std::any_of(std::begin(made_up), std::end(made_up), begins);
+}
+
+}  // namespace fp32shim::where

@@ -1,0 +1,98 @@
+// The location of a call in its program: the lines of Python that led to it, and the call site in compiled code, or
+// a stack of compiled functions.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <new>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "policy/matmul_call.hpp"
+#include "record/events.hpp"
+#include "shim/entry/site.hpp"
+#include "shim/settings/settings.hpp"
+#include "shim/where/native/native_stack.hpp"
+#include "shim/where/python/frames.hpp"
+#include "shim/where/python/source_file.hpp"
+
+namespace fp32shim::where {
+
+/// Returns a key that calls share which come from the same lines of Python or, where the thread runs none, from the
+/// same compiled functions; 0 if these settings ask for neither. Thread-safe; takes no lock, needs no GIL.
+std::uint64_t location_key(const Settings& in_force);
+
+/// Joins the key of a row with that of a location. A key of 0, none, stays.
+inline std::uint64_t with_location_key(std::uint64_t row_key, std::uint64_t location) {
+    return row_key == 0 ? 0 : row_key ^ location;
+}
+
+/// Memory for the lines and functions of a location. A thread that multiplies in a signal handler may have a small
+/// stack, so callers have this on theirs, by alloca, only if the settings ask for lines or functions.
+struct LocationBuffer {
+    PythonStack stack;
+    NativeStack native;
+    char where[512];
+    char file[1024];
+    char function[512];
+};
+
+/// The location of the call that this thread is making. Valid until the call returns.
+class CallLocation : public record::Stack, public policy::CallLines, public policy::LineText {
+  public:
+    /// Reads nothing yet. `room`: memory for a LocationBuffer, aligned to 16 bytes; nullptr: no lines or functions
+    /// are read.
+    explicit CallLocation(void* room) : room_(room == nullptr ? nullptr : new (room) LocationBuffer) {}
+    CallLocation(const CallLocation&) = delete;
+    CallLocation& operator=(const CallLocation&) = delete;
+
+    /// Reads the location: the lines of Python if these settings ask for them; if there are none, the compiled
+    /// functions if these settings ask for those.
+    void find(const Site& site, const Settings& in_force) { find(site, in_force, in_force.reads_python_lines); }
+    /// Reads the location, with the lines of Python or without.
+    void find(const Site& site, const Settings& in_force, bool with_python);
+    /// Returns the innermost line outside of installed packages and the standard library: `train.py:41
+    /// Model.forward`; empty if it is not known.
+    std::string_view where() const {
+        return room_ == nullptr ? std::string_view{} : std::string_view(room_->where, where_size_);
+    }
+    /// Returns the words that rules compare with `where`: where(), or the reason why there is no line of Python.
+    /// Rules do not see native stacks.
+    std::string_view where_for_rules() const { return python_frames() == 0 ? without_frames_ : where(); }
+    /// Returns false if the source file of where() is known and none of its lines has a text that matches one of the
+    /// globs.
+    bool source_has(const std::vector<std::string>& globs) const;
+    /// Puts the source file's path into `buffer`; empty: there is none.
+    std::string_view source_path(std::span<char> buffer) const;
+    /// Returns true if lines of Python were asked for, and Python is known.
+    bool has_python_reader() const { return python_ != nullptr; }
+
+  private:
+    static std::optional<std::string_view> text_of_line(const LineText& line);
+    const SourceFile* source() const;
+    static bool any_line(const CallLines& lines, bool (*judge)(void* context, std::string_view line), void* context);
+    static bool read_frame(const Stack& stack, std::size_t index, record::StackFrame& frame);
+    static bool read_native_frame(const Stack& stack, std::size_t index, record::StackFrame& frame);
+    std::size_t python_frames() const { return room_ == nullptr ? 0 : room_->stack.count; }
+    bool read_python_frame(std::size_t index, record::StackFrame& frame) const;
+    void read_native(std::size_t most);
+    record::StackFrame frame_of(const PythonLocation& location) const;
+    record::StackFrame frame_in(const LoadedObject& object, std::uintptr_t address) const;
+    void write_where();
+
+    const Site* site_;  // this and the next are set by find(), before which nothing is read
+    const Settings* in_force_;
+    const Python* python_ = nullptr;
+    std::optional<PythonLocation> chosen_;  ///< of where(); absent: there is none
+    std::string_view without_frames_;       ///< says why the stack is empty
+    std::size_t where_size_ = 0;
+    LocationBuffer* room_;
+};
+
+/// Returns true if a source file belongs to an installed package, the standard library or the interpreter itself.
+bool is_library_file(std::string_view file);
+
+}  // namespace fp32shim::where

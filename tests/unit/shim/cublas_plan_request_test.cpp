@@ -1,0 +1,138 @@
+// The plan made of a decision about a cuBLAS call, which also depends on the caller: shim/cublas/plan_request.hpp.
+#include "shim/cublas/plan_request.hpp"
+
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "shim/cublas/api.hpp"
+
+namespace fp32shim::cublas {
+namespace {
+
+using policy::Applied;
+using policy::Decision;
+using policy::Floor;
+using policy::Policy;
+using policy::Precision;
+using policy::Reason;
+using record::How;
+
+Request sgemm_of(std::string_view caller) {
+    Request request;
+    request.caller = caller;
+    request.asked = {.road = Road::compute_type, .compute_capability = 90};
+    return request;
+}
+
+Request strsm_of(std::string_view caller) {
+    Request request;
+    request.is_solve = true;
+    request.caller = caller;
+    request.asked = {.road = Road::math_mode, .compute_capability = 90};
+    return request;
+}
+
+/// A policy with one rule, which a decision can be of.
+Policy with_rule(std::vector<std::string> functions, std::vector<std::string> callers) {
+    Policy policy;
+    policy.rules.emplace_back();
+    policy.rules[0].when.function = std::move(functions);
+    policy.rules[0].when.caller = std::move(callers);
+    return policy;
+}
+
+Plan by_rule(const Request& request, const Policy& policy) {
+    return plan_request(request, {.precision = Precision::high, .rule = 0}, Floor::none, {}, policy);
+}
+
+Plan by_default(const Request& request, Precision precision, Floor floor = Floor::none) {
+    return plan_request(request, {.precision = precision}, floor, {}, {});
+}
+
+TEST(ProtectedCalls, AreNotLoweredByTheDefaultPrecision) {
+    for (const std::string_view caller :
+         {"libmagma.so", "libtorch_cuda_linalg.so", "libcudnn.so.9", "libcutensor.so.2",
+          "libcudnn_engines_precompiled.so.9", "libcusolver.so.12"}) {
+        const Plan plan = by_default(sgemm_of(caller), Precision::high);
+        EXPECT_EQ(plan.applied, Applied::fp32) << caller;
+        EXPECT_EQ(plan.change.how, How::forward) << caller;
+        EXPECT_EQ(plan.reason, caller.starts_with("libcusolver") ? Reason::solver : Reason::protected_call) << caller;
+    }
+    for (const std::string_view caller : {"program", "libtorch_cuda.so", "libmagma.so", ""}) {
+        const Plan plan = by_default(strsm_of(caller), Precision::high);
+        EXPECT_EQ(plan.applied, Applied::fp32) << caller;
+        EXPECT_EQ(plan.reason, Reason::protected_call) << caller;
+    }
+    EXPECT_EQ(by_default(sgemm_of("libtorch_cuda.so"), Precision::high).applied, Applied::tf32);
+}
+
+TEST(ProtectedCalls, AreNotLoweredByARuleThatHappensToMatch) {
+    for (const Policy& policy : {with_rule({}, {}), with_rule({"cublas*"}, {}), with_rule({"*"}, {"*"}),
+                                 with_rule({}, {"libtorch_cuda*", "lib*"}), with_rule({"cublasSgemm*"}, {})}) {
+        EXPECT_EQ(by_rule(sgemm_of("libtorch_cuda_linalg.so"), policy).reason, Reason::protected_call);
+        EXPECT_EQ(by_rule(strsm_of("program"), policy).reason, Reason::protected_call);
+        EXPECT_EQ(by_rule(sgemm_of("program"), policy).applied, Applied::tf32);
+    }
+    EXPECT_EQ(by_rule(sgemm_of("libmagma.so"), with_rule({}, {"libcudnn*"})).reason, Reason::protected_call);
+    EXPECT_EQ(by_rule(strsm_of("libmagma.so"), with_rule({"cublasStrsm_v2"}, {})).reason, Reason::protected_call);
+}
+
+TEST(ProtectedCalls, AreLoweredByARuleThatNamesThem) {
+    EXPECT_EQ(by_rule(sgemm_of("libmagma.so"), with_rule({}, {"libx*", "libmagma*"})).applied, Applied::tf32);
+    EXPECT_EQ(by_rule(strsm_of("libmagma.so"), with_rule({}, {"libmagma*"})).applied, Applied::tf32);
+    EXPECT_EQ(by_rule(sgemm_of("libcudnn_graph.so.9"), with_rule({}, {"libcudnn*"})).applied, Applied::tf32);
+    EXPECT_EQ(by_rule(sgemm_of("libcusolver.so.12"), with_rule({}, {"libcusolver.so.*"})).applied, Applied::tf32);
+    for (const char* glob : {"cublasStrsm_v2", "cublas?trsm*", "*TRSM*"})
+        EXPECT_EQ(by_rule(strsm_of("program"), with_rule({"cublasSsyrk*", glob}, {})).applied, Applied::tf32) << glob;
+}
+
+TEST(ProtectedCalls, AreRaisedAsAnyOther) {
+    for (Request request : {sgemm_of("libcudnn.so.9"), sgemm_of("libmagma.so"), strsm_of("program")}) {
+        request.asked.math_mode = math_tf32_tensor_op;
+        EXPECT_EQ(by_default(request, Precision::highest).applied, Applied::fp32);
+        EXPECT_EQ(by_default(request, Precision::native, Floor::fp32).applied, Applied::fp32);
+        EXPECT_EQ(by_default(request, Precision::native, Floor::fp32).reason, Reason::floor);
+        EXPECT_EQ(by_default(request, Precision::native).applied, Applied::tf32);
+        request.asked.math_mode = math_tensor_op;
+        EXPECT_EQ(by_default(request, Precision::high).applied, Applied::tf32);
+    }
+}
+
+TEST(UnknownMathModes, AreForwardedWithoutAWishAndReplacedUnderAPinOrFloor) {
+    for (const std::int32_t bits : {32, 64 | 3, -1}) {
+        for (Request request : {sgemm_of("program"), strsm_of("program")}) {
+            request.asked.math_mode = bits;
+            const Plan native = by_default(request, Precision::native);
+            EXPECT_EQ(native.change.how, How::forward);
+            EXPECT_EQ(native.applied, Applied::unchanged);
+            EXPECT_EQ(native.reason, Reason::unknown_value);
+            for (const Plan& raised :
+                 {by_default(request, Precision::highest), by_default(request, Precision::native, Floor::fp32)}) {
+                EXPECT_EQ(raised.change.how, How::math_mode);
+                EXPECT_EQ(raised.change.math_mode, math_default);
+                EXPECT_EQ(raised.applied, Applied::fp32);
+            }
+        }
+        Request fast = sgemm_of("program");
+        fast.asked.math_mode = bits;
+        fast.asked.compute_type = compute_32f_fast_tf32;
+        EXPECT_EQ(by_default(fast, Precision::native).applied, Applied::tf32) << "the mode does not count";
+    }
+}
+
+TEST(CombinedMathModes, AreNeverForwardedUnderAPin) {
+    for (const std::int32_t mode : {5, 6, 7, 5 | 16, 7 | 24}) {
+        Request request = strsm_of("program");
+        request.asked.math_mode = mode;
+        request.asked.compute_capability = 100;
+        const Plan pinned = by_default(request, Precision::highest);
+        EXPECT_EQ(pinned.change.how, How::math_mode) << mode;
+        EXPECT_EQ(pinned.applied, Applied::fp32) << mode;
+        EXPECT_NE(by_default(request, Precision::native).applied, Applied::fp32) << mode;
+    }
+}
+
+}  // namespace
+}  // namespace fp32shim::cublas
