@@ -3,7 +3,7 @@
 namespace gpu {
 
 float Event::milliseconds_since(const Event& start) const {
-    device_.driver.get<decltype(cuEventSynchronize)>("cuEventSynchronize")(event_);
+    check(device_.driver.get<decltype(cuEventSynchronize)>("cuEventSynchronize")(event_), "cuEventSynchronize");
     float result = 0;
     // Drivers before CUDA 13 have the function without the suffix only, which does the same.
     auto elapsed = device_.driver.find<decltype(cuEventElapsedTime)>("cuEventElapsedTime_v2");

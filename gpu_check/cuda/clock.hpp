@@ -10,13 +10,16 @@ namespace gpu {
 class Event {
   public:
     explicit Event(const Device& device) : device_(device) {
-        device_.driver.get<decltype(cuEventCreate)>("cuEventCreate")(&event_, CU_EVENT_DEFAULT);
+        check(device_.driver.get<decltype(cuEventCreate)>("cuEventCreate")(&event_, CU_EVENT_DEFAULT),
+              "cuEventCreate");
     }
     ~Event() { device_.driver.get<decltype(cuEventDestroy_v2)>("cuEventDestroy_v2")(event_); }
     Event(const Event&) = delete;
     Event& operator=(const Event&) = delete;
 
-    void record() const { device_.driver.get<decltype(cuEventRecord)>("cuEventRecord")(event_, nullptr); }
+    void record() const {
+        check(device_.driver.get<decltype(cuEventRecord)>("cuEventRecord")(event_, nullptr), "cuEventRecord");
+    }
     float milliseconds_since(const Event& start) const;
 
   private:

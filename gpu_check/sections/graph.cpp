@@ -47,7 +47,7 @@ void replay(const Device& device, CUgraph graph, CUstream stream) {
     using Instantiate = CUresult(CUgraphExec*, CUgraph, unsigned long long);
     CUgraphExec exec = nullptr;
     check(device.driver.get<Instantiate>("cuGraphInstantiateWithFlags")(&exec, graph, 0), "cuGraphInstantiate");
-    const auto launch = device.driver.find<decltype(cuGraphLaunch)>("cuGraphLaunch");
+    auto& launch = device.driver.get<decltype(cuGraphLaunch)>("cuGraphLaunch");
     for (int i = 0; i < 2; ++i) check(launch(exec, stream), "cuGraphLaunch");
     device.synchronise();
 }

@@ -1,6 +1,7 @@
 // How long one cublasSgemm takes, by the device's own clock: at FP32, and at TF32, for which the program asks itself
 // or which the shim forces.
 #include <algorithm>
+#include <chrono>
 #include <cstdio>
 #include <random>
 
@@ -12,9 +13,11 @@ namespace gpu {
 
 namespace {
 
-constexpr double sample_milliseconds = 0.5;  // calls are timed together that take less
+constexpr auto warming = std::chrono::milliseconds(150);  // an idle GPU takes that long to raise its clock
+constexpr double sample_milliseconds = 0.5;               // calls are timed together that take less
 constexpr double round_milliseconds = 200;
 constexpr int most_samples = 20;
+constexpr int most_repeats = 500;
 
 /// Random elements: the clock of a GPU, and so its speed, depends on how many bits change. A block of them is
 /// repeated.
@@ -47,8 +50,13 @@ class TimedProduct {
         cublas_.set_math_mode(mode);
         const auto call = [this] { multiply(); };
         gpu::milliseconds(device_, 1, call);  // chooses and loads the kernel
-        const double first = std::max(gpu::milliseconds(device_, 2, call), 1e-4);
-        const int repeats = std::max(1, static_cast<int>(sample_milliseconds / first));
+        int repeats = 1;
+        double first = 0;
+        for (const auto begun = std::chrono::steady_clock::now();;) {
+            first = std::max(gpu::milliseconds(device_, repeats, call), 1e-4);
+            if (std::chrono::steady_clock::now() - begun > warming) break;
+            repeats = std::clamp(static_cast<int>(sample_milliseconds / first), 1, most_repeats);
+        }
         const int samples = std::clamp(static_cast<int>(round_milliseconds / (first * repeats)), 1, most_samples);
         std::vector<double> times;
         for (int i = 0; i < samples; ++i) times.push_back(gpu::milliseconds(device_, repeats, call));
