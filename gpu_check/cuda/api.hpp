@@ -1,6 +1,7 @@
 // The part of CUDA's interface that is used here, under NVIDIA's names: the driver API, cuBLAS and cublasLt of CUDA
 // 12 and 13. Written down so that this program is built, and starts, without CUDA. Functions are declared for their
-// types only: each is looked up at run time. tests/cublas/gpu/api_test.cpp compares all of it with NVIDIA's headers.
+// types only: each is looked up at run time. tests/cublas/gpu/cuda_declarations_test.cpp compares all of it with
+// NVIDIA's headers.
 #pragma once
 
 #include <cstddef>

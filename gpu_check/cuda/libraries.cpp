@@ -1,6 +1,7 @@
 #include "gpu_check/cuda/libraries.hpp"
 
 #include <dlfcn.h>
+#include <unistd.h>
 
 #include <cstdlib>
 
@@ -13,20 +14,48 @@ const char* meaning_of(CUresult result) {
     switch (static_cast<int>(result)) {
         case 2:
             return ", the device is out of memory";
+        case 34:
+            return ", libcuda.so.1 is the toolkit's stub, not the driver's library";
+        case 46:
+            return ", another process has the device for itself";
         case 100:
             return ", there is no device";
+        case 304:
+            return ", the system refuses a call of the driver, for example to open its device files";
         case 700:
             return ", a kernel read or wrote outside its memory";
         case 716:
             return ", a kernel met an address that is not aligned";
+        case 719:
+            return ", a kernel failed";
+        case 802:
+            return ", the system is not ready: is the fabric manager running?";
         case 803:
             return ", the driver's library and its kernel module differ";
         case 804:
-            return ", the driver does not run this CUDA";
+            return ", the forward-compatible driver library does not run on this device";
+        case 805:
+        case 807:
+            return ", the MPS server cannot be reached";
+        case 999:
+            return ", a fault that the driver does not name";
         default:
             return "";
     }
 }
+
+/// Returns what may hide a device from this process; empty: nothing is known.
+std::string why_hidden() {
+    if (const char* const visible = std::getenv("CUDA_VISIBLE_DEVICES"))
+        return std::string("; CUDA_VISIBLE_DEVICES is '") + visible + "'";
+    constexpr const char* control = "/dev/nvidiactl";
+    if (access(control, F_OK) == 0 && access(control, R_OK | W_OK) != 0)
+        return std::string("; this user may not open ") + control;
+    return {};
+}
+
+/// Returns the major version in a file's name: 13 of libcublas.so.13.
+int major_version(const std::string& file) { return std::atoi(file.substr(file.rfind('.') + 1).c_str()); }
 
 }  // namespace
 
@@ -63,7 +92,8 @@ Device::Device() {
     if (started == CUDA_SUCCESS) check(driver.get<decltype(cuDeviceGetCount)>("cuDeviceGetCount")(&count), "count");
     if (count == 0)
         throw NoDevice("no CUDA device: cuInit says " + std::to_string(started) + meaning_of(started) +
-                       ", devices: " + std::to_string(count));
+                       ", devices: " + std::to_string(count) + why_hidden());
+    devices = count;
 
     CUdevice device = 0;
     check(driver.get<decltype(cuDeviceGet)>("cuDeviceGet")(&device, 0), "cuDeviceGet");
@@ -85,6 +115,14 @@ Device::Device() {
 
 void Device::make_current() const {
     check(driver.get<decltype(cuCtxSetCurrent)>("cuCtxSetCurrent")(context_), "cuCtxSetCurrent");
+}
+
+std::string Device::free_memory() const {
+    std::size_t free_bytes = 0;
+    std::size_t total = 0;
+    const auto ask = driver.find<decltype(cuMemGetInfo_v2)>("cuMemGetInfo_v2");
+    if (ask == nullptr || ask(&free_bytes, &total) != CUDA_SUCCESS) return {};
+    return "; " + std::to_string(free_bytes >> 20) + " of " + std::to_string(total >> 20) + " MiB are free";
 }
 
 void Device::synchronise() const {
@@ -125,9 +163,12 @@ Cublas::Cublas(const Device& device) {
     const cublasStatus_t status = library.get<decltype(cublasCreate_v2)>("cublasCreate_v2")(&handle);
     if (status != CUBLAS_STATUS_SUCCESS) {
         const int driver = device.driver_version;
-        throw NoDevice("cuBLAS does not run on " + device.name + ", whose driver supports CUDA " +
-                       std::to_string(driver / 1000) + "." + std::to_string(driver % 1000 / 10) +
-                       ": cublasCreate of " + library.file() + " says " + text(status));
+        const std::string why = "cuBLAS does not run on " + device.name + ", whose driver supports CUDA " +
+                                std::to_string(driver / 1000) + "." + std::to_string(driver % 1000 / 10) +
+                                ": cublasCreate of " + library.file() + " says " + text(status);
+        if (status == CUBLAS_STATUS_ARCH_MISMATCH || driver / 1000 < major_version(library.file()))
+            throw NoDevice(why);
+        throw std::runtime_error(why + device.free_memory());
     }
     int number = 0;
     check(library.get<decltype(cublasGetVersion_v2)>("cublasGetVersion_v2")(handle, &number), "cublasGetVersion");

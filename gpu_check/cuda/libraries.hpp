@@ -57,9 +57,12 @@ class Device {
     void synchronise() const;
     /// For threads that did not make it.
     void make_current() const;
+    /// Returns how much memory is free, behind a semicolon; empty where that is unknown.
+    std::string free_memory() const;
 
     const Library driver{"libcuda.so.1"};
     std::string name;
+    int devices = 0;             // that this process sees
     int driver_version = 0;      // 13000: the CUDA that this driver supports
     int compute_capability = 0;  // 90 is 9.0
 

@@ -1,3 +1,4 @@
+#include <chrono>
 #include <cstdio>
 
 #include "gpu_check/cuda/build_id.hpp"
@@ -35,11 +36,15 @@ std::string version_text(int version) {
 
 void ask_machine(Worker& worker) {
     constexpr double quick = 2;  // milliseconds: a larger product tells more
+    const auto begun = std::chrono::steady_clock::now();
     const Cublas& cublas = worker.cublas();
     const Device& device = worker.device();
+    const std::chrono::duration<double> start = std::chrono::steady_clock::now() - begun;
     worker.row({device.name}, [&]() -> std::vector<std::string> {
         const int capability = device.compute_capability;
         worker.found("device", device.name);
+        worker.found("seconds_to_start", std::to_string(start.count()));
+        worker.found("devices", std::to_string(device.devices));
         worker.found("compute_capability", std::to_string(capability));
         worker.found("cuda_of_driver", version_text(device.driver_version));
         worker.found("cublas", cublas.version);

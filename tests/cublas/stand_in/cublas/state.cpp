@@ -57,7 +57,14 @@ cublasStatus_t CUBLASWINAPI cublasCreate_v2(cublasHandle_t* handle) {
     stand_in::environment();
     stand_in_read_environment();
     cublasHandle_t fresh = pool().take();
-    const cublasStatus_t status = stand_in::attach(&fresh->head);
+    cublasStatus_t status = stand_in::attach(&fresh->head);
+    // A handle takes memory of the device; here only so much that a device without any can be tried.
+    constexpr std::size_t bytes_of_handle = 1 << 14;
+    std::size_t free_bytes = 0;
+    std::size_t total = 0;
+    if (status == CUBLAS_STATUS_SUCCESS && cuMemGetInfo_v2(&free_bytes, &total) == CUDA_SUCCESS &&
+        free_bytes < bytes_of_handle)
+        status = CUBLAS_STATUS_ALLOC_FAILED;
     if (status != CUBLAS_STATUS_SUCCESS) {
         pool().give_back(fresh);
         return status;
