@@ -64,8 +64,7 @@ Action define_gpu_check(CLI::App& app) {
     add_seconds(app, "--seconds", options->seconds, 10, "Time for all of it; 120");
     add_name(app, "--python", options->python, "PROGRAM", "The Python that has PyTorch, CuPy or JAX; python3");
     add_name(app, "-o,--output", options->output, "FILE", "The report; gpu-check-DATE-TIME.json");
-    add_name(app, "--libraries", options->libraries, "FOLDER",
-             "CUDA's libraries are here, the driver's included; where not given, they are searched for");
+    add_name(app, "--libraries", options->libraries, "FOLDER", "cuBLAS is here; where not given, it is searched for");
     return [options] { return gpu_check(*options); };
 }
 

@@ -2,11 +2,13 @@
 
 #include <algorithm>
 #include <cstdlib>
-#include <map>
 #include <optional>
+#include <set>
 #include <sstream>
+#include <string_view>
 
-#include "gpu_check/checks/judge.hpp"
+#include "gpu_check/sections/findings.hpp"
+#include "gpu_check/workers/variant_run.hpp"
 
 namespace gpu {
 
@@ -40,49 +42,64 @@ std::optional<double> number_in(std::string text) {
 
 /// What ncu says where it does not count: its own lines begin so.
 std::string problem_in(const std::string& output) {
+    constexpr std::string_view mark = "==ERROR== ";
     std::istringstream lines(output);
     for (std::string line; std::getline(lines, line);)
-        if (line.starts_with("==ERROR==")) return line.substr(line.find_first_not_of(' ', 9));
+        if (line.starts_with(mark)) return line.substr(mark.size());
     return {};
 }
 
+/// The lowest format among those that a worker found; ncu may have begun the line.
+std::string format_in(const std::string& output) {
+    std::string lowest = "fp32";
+    const std::string mark = std::string(line::found) + '\t';
+    for (auto at = output.find(mark); at != std::string::npos; at = output.find(mark, at + 1)) {
+        const auto value = output.find('\t', at + mark.size()) + 1;
+        const std::string format = output.substr(value, output.find('\n', value) - value);
+        if (is_format(format)) lowest = lower_format(lowest, format);
+    }
+    return lowest;
+}
+
 struct Counted {
-    Verdict verdict = Verdict::shown;  ///< not_tried: `problem` says why
-    std::string problem;
-    double tensor = 0;   ///< instructions and operations of tensor cores
-    std::string kernel;  ///< the one with the most
+    std::string problem;  ///< why nothing was counted; empty: it was
+    CountedKernel most;   ///< the highest number
     std::size_t kernels = 0;
 };
 
-Counted count(const char* section, const Variant& variant, const std::vector<std::string>& metrics,
-              const Asking& asking, nlohmann::json& evidence) {
+/// expected: what the products must be; else the library was not loaded, and the counters say nothing about it.
+Counted count(const char* section, const Variant& variant, const char* expected,
+              const std::vector<std::string>& metrics, const Asking& asking, nlohmann::json& evidence) {
     std::string wanted;
     for (const std::string& metric : metrics) wanted += (wanted.empty() ? "" : ",") + metric;
-    std::vector<std::string> words = {"ncu", "--csv", "--target-processes", "all", "--metrics", wanted};
+    // Clocks stay as they are: the device is not ours.
+    std::vector<std::string> words = {
+        "ncu",           "--csv", "--target-processes", "all", "--clock-control", "none",
+        "--print-units", "base",  "--metrics",          wanted};
     const auto worker = worker_words(section_called(section), variant, asking);
     words.insert(words.end(), worker.begin(), worker.end());
-    Environment environment = asking.environment;
-    environment["LD_PRELOAD"] = asking.shim;
-    std::istringstream variables(variant.variables);
-    for (std::string variable; variables >> variable;)
-        environment[variable.substr(0, variable.find('='))] = variable.substr(variable.find('=') + 1);
+    const VariantRun run(variant, asking.environment, asking.shim);
+    Environment environment = run.environment();
+    environment["LC_ALL"] = "C";  // numbers without another language's points and commas
+    if (Clock::now() >= asking.until) return {no_time_left, {}, 0};
     std::string output;
-    if (Clock::now() >= asking.until) return {Verdict::not_tried, no_time_left, 0, {}, 0};
     const Ended ended =
         run_process(words, environment, asking.until, [&](const std::string& line) { output += line + "\n"; });
+    if (ended.timed_out) return {no_time_left, {}, 0};
     Counted counted;
-    std::map<std::string, double> by_kernel;
+    std::set<std::string> names;
     for (const CountedKernel& kernel : counted_kernels(output)) {
-        by_kernel[kernel.name] += kernel.value;
-        counted.tensor += kernel.value;
+        names.insert(kernel.name);
+        if (names.size() == 1 || kernel.value > counted.most.value) counted.most = kernel;
         evidence.push_back({{"kernel", kernel.name}, {"metric", kernel.metric}, {"value", kernel.value}});
     }
-    counted.kernels = by_kernel.size();
-    if (by_kernel.empty()) {
-        const std::string problem = problem_in(output + ended.errors);
-        return {Verdict::not_tried, problem.empty() ? "ncu counted no kernel" : problem, 0, {}, 0};
+    counted.kernels = names.size();
+    if (names.empty()) {
+        counted.problem = problem_in(output + ended.errors);
+        if (counted.problem.empty()) counted.problem = "ncu counted no kernel";
+    } else if (const std::string format = format_in(output); format != expected) {
+        counted.problem = "under ncu the products are " + format + ": the library does not hold there";
     }
-    counted.kernel = std::ranges::max_element(by_kernel, {}, [](const auto& each) { return each.second; })->first;
     return counted;
 }
 
@@ -97,7 +114,8 @@ std::vector<std::string> tensor_metrics(const std::string& listing) {
         words >> name;
         const bool is_instructions = name.starts_with("sm__inst_executed_pipe_tensor");
         const bool is_tf32 = name.starts_with("sm__ops_path_tensor_src_tf32");
-        if ((is_instructions || is_tf32) && name.find('.') == std::string::npos) result.push_back(name + ".sum");
+        const bool is_part = name.find("_sparsity") != std::string::npos || name.find('.') != std::string::npos;
+        if ((is_instructions || is_tf32) && !is_part) result.push_back(name + ".sum");
     }
     return result;
 }
@@ -128,23 +146,29 @@ Line check_counters(const Asking& asking, bool expects_tf32, nlohmann::json& evi
                                      [&](const std::string& line) { listing += line + "\n"; });
     if (listed.exit_status() == 127) return {name, Verdict::not_tried, "ncu (Nsight Compute) is not on the path"};
     const auto metrics = tensor_metrics(listing);
-    if (metrics.empty())
+    if (metrics.empty()) {
+        const std::string problem = problem_in(listing + listed.errors);
         return {name, Verdict::not_tried,
-                listed.timed_out ? no_time_left : "ncu lists no counter of tensor cores for this device"};
+                listed.timed_out   ? no_time_left
+                : !problem.empty() ? problem
+                                   : "ncu lists no counter of tensor cores for this device"};
+    }
     evidence["metrics"] = metrics;
-    const Counted high = count("product", {"high", "FP32_MATMUL_PRECISION=high"}, metrics, asking,
-                               evidence["high"] = nlohmann::json::array());
-    if (high.verdict != Verdict::shown) return {name, high.verdict, "high: " + high.problem};
-    const Counted floor = count("opt_ins", {"floor", "FP32_MATMUL_FLOOR=fp32"}, metrics, asking,
-                                evidence["floor"] = nlohmann::json::array());
-    if (floor.verdict != Verdict::shown) return {name, floor.verdict, "floor: " + floor.problem};
-    if (expects_tf32 && high.tensor == 0)
-        return {name, Verdict::wrong, "at high no instruction of a tensor core was counted, in " + high.kernel};
-    if (floor.tensor != 0)
-        return {name, Verdict::wrong, "under a floor of fp32 tensor cores worked, in " + floor.kernel};
+    const char* const lowered = expects_tf32 ? "tf32" : "fp32";
+    const Counted high = count("product", {"high", "LD_PRELOAD=SHIM FP32_MATMUL_PRECISION=high"}, lowered, metrics,
+                               asking, evidence["high"] = nlohmann::json::array());
+    if (!high.problem.empty()) return {name, Verdict::not_tried, "high: " + high.problem};
+    const Counted floor = count("opt_ins", {"floor", "LD_PRELOAD=SHIM FP32_MATMUL_FLOOR=fp32"}, "fp32", metrics,
+                                asking, evidence["floor"] = nlohmann::json::array());
+    if (!floor.problem.empty()) return {name, Verdict::not_tried, "floor: " + floor.problem};
+    if (expects_tf32 && high.most.value == 0)
+        return {name, Verdict::wrong, "at high no instruction of a tensor core was counted, in " + high.most.name};
+    if (floor.most.value != 0)
+        return {name, Verdict::wrong, "under a floor of fp32 tensor cores worked, in " + floor.most.name};
     return {name, expects_tf32 ? Verdict::shown : Verdict::measured,
-            "tensor cores at high: " + std::to_string(static_cast<long long>(high.tensor)) + " in " +
-                high.kernel.substr(0, 60) + "; under the floor 0 in " + std::to_string(floor.kernels) + " kernels"};
+            "at high " + high.most.metric + " is " + std::to_string(static_cast<long long>(high.most.value)) +
+                " in " + high.most.name.substr(0, 60) + "; under the floor all are 0 in " +
+                std::to_string(floor.kernels) + " kernels"};
 }
 
 }  // namespace gpu

@@ -133,6 +133,8 @@ CudaFolders find_cuda(const std::string& libraries, const std::string& python, A
     SearchFolders search{libraries, split(value_of(environment, "LD_LIBRARY_PATH")), {}, driver_folders()};
     CudaFolders found;
     found.driver = find_library("libcuda.so.1", search);
+    if (found.driver.empty())
+        found.driver = find_library("libcuda.so.1", {"", search.of_loader, {}, driver_folders()});
     if (found.driver.empty()) throw NoDevice("no CUDA device: there is no libcuda.so.1, the NVIDIA driver's library");
     search.named = libraries_of({value_of(environment, "CUDA_PATH"), value_of(environment, "CUDA_HOME")});
     search.others = libraries_of(toolkits(environment));

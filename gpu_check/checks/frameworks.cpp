@@ -3,9 +3,8 @@
 #include <algorithm>
 #include <cstdlib>
 #include <filesystem>
-#include <sstream>
 
-#include "gpu_check/checks/judge.hpp"
+#include "gpu_check/workers/variant_run.hpp"
 
 namespace gpu {
 
@@ -16,12 +15,13 @@ using nlohmann::json;
 struct Run {
     const char* name;
     const char* own;  // what the program asks for
-    const char* setting;
-    const char* value;
+    const char* variables;
     const char* expected;
 };
-constexpr Run runs[] = {{"high", "fp32", "FP32_MATMUL_PRECISION", "high", "tf32"},
-                        {"floor", "tf32", "FP32_MATMUL_FLOOR", "fp32", "fp32"}};
+#define UNDER "LD_PRELOAD=SHIM FP32_MATMUL_LOG=FOLDER/log.jsonl "
+constexpr Run runs[] = {{"high", "fp32", UNDER "FP32_MATMUL_PRECISION=high", "tf32"},
+                        {"floor", "tf32", UNDER "FP32_MATMUL_FLOOR=fp32", "fp32"}};
+#undef UNDER
 
 /// A framework that takes longer than this hangs; in less time, a slow machine may only have loaded it.
 constexpr auto enough_time = std::chrono::seconds(60);
@@ -34,29 +34,8 @@ std::string scripts_folder() {
     return {};
 }
 
-/// A folder that goes with the object.
-class Folder {
-  public:
-    Folder() : path_((std::filesystem::temp_directory_path() / "fp32shim-gpu-check-XXXXXX").string()) {
-        if (mkdtemp(path_.data()) == nullptr) throw std::runtime_error(path_ + ": cannot be made");
-    }
-    ~Folder() {
-        std::error_code ignored;
-        std::filesystem::remove_all(path_, ignored);
-    }
-    Folder(const Folder&) = delete;
-    Folder& operator=(const Folder&) = delete;
-    const std::string& path() const { return path_; }
-
-  private:
-    std::string path_;
-};
-
-std::string last_line(const std::string& text) {
-    std::string last;
-    std::istringstream lines(text);
-    for (std::string line; std::getline(lines, line);)
-        if (!line.empty()) last = line;
+std::string reason_in(const std::string& errors) {
+    const std::string last = last_line(errors);
     constexpr std::string_view own = "products.py: ";
     return last.starts_with(own) ? last.substr(own.size()) : last;
 }
@@ -73,12 +52,9 @@ ProductsAnswer run_products(const Framework& framework, const Run& run, const st
                             const Asking& asking, bool expects_tf32, bool with_kernels) {
     const std::string scripts = scripts_folder();
     if (scripts.empty()) return {Verdict::failed, "products.py is not beside this program", {}, {}};
-    const Folder folder;
-    const std::string log = folder.path() + "/log.jsonl";
-    Environment environment = asking.environment;
-    environment["LD_PRELOAD"] = asking.shim;
-    environment[run.setting] = run.value;
-    environment["FP32_MATMUL_LOG"] = log;
+    const VariantRun variant({run.name, run.variables}, asking.environment, asking.shim);
+    const std::string log = variant.folder() + "/log.jsonl";
+    Environment environment = variant.environment();
     // Else XLA multiplies by kernels of its own, which no library sees.
     if (framework.name == std::string(jax.name)) environment["XLA_FLAGS"] = "--xla_gpu_enable_triton_gemm=false";
     std::vector<std::string> words = {
@@ -99,7 +75,7 @@ ProductsAnswer run_products(const Framework& framework, const Run& run, const st
             answer.operations.push_back(std::move(line));
     });
     if (ended.exit_status() == exit_skipped || ended.exit_status() == 127)
-        return {Verdict::not_tried, last_line(ended.errors), {}, {}};
+        return {Verdict::not_tried, reason_in(ended.errors), {}, {}};
     if (ended.timed_out) {
         const auto used = Clock::now() - begun;
         const std::string text = how_it_ended(ended, used);
@@ -107,21 +83,24 @@ ProductsAnswer run_products(const Framework& framework, const Run& run, const st
         return {Verdict::failed, text, answer.operations, answer.version};
     }
     if (ended.exit_status() != 0 && answer.operations.empty())
-        return {Verdict::failed, last_line(ended.errors), answer.operations, answer.version};
+        return {Verdict::failed, reason_in(ended.errors), answer.operations, answer.version};
     return answer;
 }
 
 /// "4 of 4 tf32", or the first fault. An operation that the framework cannot do here does not count.
-std::string summary_of(const json& operations, const char* expected, bool& is_wrong) {
+std::string summary_of(const json& operations, const char* expected, Verdict& verdict) {
     int ran = 0;
     for (const json& operation : operations) {
         if (operation["measured"].is_null()) continue;
         ++ran;
         if (!operation["fails"].get<bool>()) continue;
-        is_wrong = true;
+        verdict = Verdict::wrong;
         return operation["operation"].get<std::string>() + ": " + operation["verdict"].get<std::string>();
     }
-    if (ran == 0) is_wrong = true;
+    if (ran == 0) {
+        if (verdict == Verdict::shown) verdict = Verdict::failed;
+        return operations.empty() ? "nothing ran" : operations[0]["verdict"].get<std::string>();
+    }
     return std::to_string(ran) + " of " + std::to_string(operations.size()) + " products " + expected;
 }
 
@@ -130,7 +109,7 @@ std::string summary_of(const json& operations, const char* expected, bool& is_wr
 Line check_framework(const Framework& framework, const std::string& python, const Asking& asking, bool expects_tf32,
                      json& evidence) {
     std::string text;
-    bool is_wrong = false;
+    Verdict verdict = Verdict::shown;
     for (const Run& run : runs) {
         const ProductsAnswer answer = run_products(framework, run, python, asking, expects_tf32, false);
         if (answer.verdict != Verdict::shown)
@@ -139,9 +118,9 @@ Line check_framework(const Framework& framework, const std::string& python, cons
         evidence["version"] = answer.version;
         if (text.empty()) text = answer.version;
         text += std::string("; ") + run.name + ": " +
-                summary_of(answer.operations, expects_tf32 ? run.expected : "fp32", is_wrong);
+                summary_of(answer.operations, expects_tf32 ? run.expected : "fp32", verdict);
     }
-    return {framework.title, is_wrong ? Verdict::wrong : Verdict::shown, text};
+    return {framework.title, verdict, text};
 }
 
 Line check_kernels(const std::string& python, const Asking& asking, bool expects_tf32, json& evidence) {

@@ -14,6 +14,7 @@
 #include "gpu_check/checks/frameworks.hpp"
 #include "gpu_check/checks/judge.hpp"
 #include "gpu_check/checks/report.hpp"
+#include "gpu_check/workers/variant_run.hpp"
 
 namespace gpu {
 
@@ -37,6 +38,7 @@ struct Context {
     Options options;
     Clock::time_point begun = Clock::now();
     Asking asking;
+    Environment of_frameworks;  ///< they bring a CUDA of their own, and run as the caller's shell would run them
     Findings machine;
     int compute_capability = 0;
     bool is_floored = false;      ///< Judging::is_floored
@@ -138,26 +140,34 @@ void check_audits(Context& context, Clock::time_point until) {
     check_section(context, section_called("audits"), {n}, until, judge_audits);
 }
 
+Asking asking_for_tools(Context& context, Clock::time_point until) {
+    Asking asking = context.asking;
+    asking.sizes = {largest_order(context, {1024, 512, 256, 128}, 60, 0.05)};
+    asking.until = until;
+    return asking;
+}
+Asking asking_for_frameworks(Context& context, Clock::time_point until) {
+    Asking asking = asking_for_tools(context, until);
+    asking.environment = context.of_frameworks;
+    return asking;
+}
+
 void check_one_framework(Context& context, Clock::time_point until, const Framework& framework) {
-    context.asking.sizes = {largest_order(context, {1024, 512, 256, 128}, 60, 0.05)};
-    context.asking.until = until;
-    context.lines.push_back(check_framework(framework, context.options.python, context.asking, context.expects_tf32(),
-                                            context.evidence[framework.name]));
+    context.lines.push_back(check_framework(framework, context.options.python, asking_for_frameworks(context, until),
+                                            context.expects_tf32(), context.evidence[framework.name]));
 }
 void check_torch(Context& context, Clock::time_point until) { check_one_framework(context, until, torch); }
 void check_cupy(Context& context, Clock::time_point until) { check_one_framework(context, until, cupy); }
 void check_jax(Context& context, Clock::time_point until) { check_one_framework(context, until, jax); }
 
 void check_names(Context& context, Clock::time_point until) {
-    context.asking.sizes = {largest_order(context, {1024, 512, 256, 128}, 60, 0.05)};
-    context.asking.until = until;
-    context.lines.push_back(
-        check_kernels(context.options.python, context.asking, context.expects_tf32(), context.evidence["kernels"]));
+    context.lines.push_back(check_kernels(context.options.python, asking_for_frameworks(context, until),
+                                          context.expects_tf32(), context.evidence["kernels"]));
 }
 void check_ncu(Context& context, Clock::time_point until) {
-    context.asking.sizes = {largest_order(context, {1024, 512, 256, 128}, 60, 0.05)};
-    context.asking.until = until;
-    context.lines.push_back(check_counters(context.asking, context.expects_tf32(), context.evidence["counters"]));
+    Asking asking = asking_for_tools(context, until);
+    asking.row_seconds = 60;  // ncu runs each kernel several times
+    context.lines.push_back(check_counters(asking, context.expects_tf32(), context.evidence["counters"]));
 }
 
 /// A step must have ended at this share of the time; what one leaves over, the next ones have.
@@ -252,7 +262,7 @@ std::string machine_text(const Findings& machine) {
     const std::string capability = of("compute_capability");
     return of("device") + ", compute capability " + capability.substr(0, capability.size() - 1) + "." +
            capability.substr(capability.size() - 1) + ", driver for CUDA " + of("cuda_of_driver") + ", cuBLAS " +
-           of("cublas");
+           of("cublas") + (of("devices") == "1" ? "" : "; the first of " + of("devices") + " devices");
 }
 
 std::string default_output() {
@@ -296,9 +306,45 @@ int print_libraries(const CudaFolders& folders, const Findings& machine) {
     return 0;
 }
 
+/// Only the first device is asked. Others would cost each process the time to start them, and JAX would use them.
+void show_first_device(Context& context) {
+    if (context.machine.distinct("devices") == "1") return;
+    std::string& visible = context.asking.environment["CUDA_VISIBLE_DEVICES"];
+    visible = visible.empty() ? "0" : visible.substr(0, visible.find(','));
+}
+
 CudaFolders find_machine(Context& context) {
     const Progress progress("the machine");
-    return find_cuda(context.options.libraries, context.options.python, context.asking, context.machine);
+    const Options& options = context.options;
+    Asking& asking = context.asking;
+    asking.sizes = {256};
+    asking.row_seconds = static_cast<unsigned>(std::clamp(options.seconds * machine_ends_at - 1, 3.0, 60.0));
+    asking.until = context.moment_of(machine_ends_at);
+    const Environment before = asking.environment;
+    asking.environment["CUDA_MODULE_LOADING"] = "LAZY";  // all of cuBLAS would take each process seconds
+    CudaFolders folders = find_cuda(options.libraries, options.python, asking, context.machine);
+    // A slow start is no hang: each process begins with it.
+    const double start = context.machine.numbers("seconds_to_start").front();
+    asking.row_seconds = static_cast<unsigned>(std::clamp(std::max(options.seconds / 10, 3 * start), 3.0, 60.0));
+    show_first_device(context);
+    context.of_frameworks = options.libraries.empty() ? before : asking.environment;
+    if (const auto& visible = asking.environment.find("CUDA_VISIBLE_DEVICES"); visible != asking.environment.end())
+        context.of_frameworks["CUDA_VISIBLE_DEVICES"] = visible->second;
+    return folders;
+}
+
+/// Says what else governs programs on this machine, though not what is measured here.
+void tell_what_was_set_aside(Context& context, const std::vector<std::string>& unset) {
+    for (const std::string& name : unset) std::printf("%-9s  %-20s %s\n", "", "unset", name.c_str());
+    if (has_site_policy()) {
+        context.machine.add("set_aside", "policy");
+        std::printf("%-9s  %-20s rules and default of %s; its floor holds\n", "", "set aside", site_policy);
+    }
+    if (is_preloaded_everywhere()) {
+        context.machine.add("set_aside", "preload");
+        std::printf("%-9s  %-20s the library that /etc/ld.so.preload loads: switched off where it is not measured\n",
+                    "", "set aside");
+    }
 }
 
 std::optional<int> parse(const std::vector<std::string>& words, Options& options) {
@@ -329,16 +375,12 @@ int check_gpu(const std::vector<std::string>& words) {
         throw std::invalid_argument("--shim " + context.asking.shim + ": there is no such file");
     std::vector<std::string> left_out;
     context.asking.environment = neutral_environment(left_out);
-    context.asking.sizes = {256};
-    context.asking.row_seconds = static_cast<unsigned>(std::clamp(options.seconds * machine_ends_at - 1, 3.0, 60.0));
-    context.asking.until = context.moment_of(machine_ends_at);
     const CudaFolders folders = find_machine(context);
-    context.asking.row_seconds = static_cast<unsigned>(std::clamp(options.seconds / 10, 3.0, 30.0));
     if (options.only_libraries) return print_libraries(folders, context.machine);
     context.compute_capability = static_cast<int>(context.machine.numbers("compute_capability").front());
     context.lines.push_back({"machine", Verdict::measured, machine_text(context.machine)});
     print_line(context.lines.front());
-    for (const std::string& name : left_out) std::printf("%-9s  %-20s %s\n", "", "unset", name.c_str());
+    tell_what_was_set_aside(context, left_out);
     for (const Step& step : steps) run_step(context, step);
     return finish(context);
 }

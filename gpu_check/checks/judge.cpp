@@ -4,6 +4,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <initializer_list>
+#include <iterator>
 #include <utility>
 
 #include "gpu_check/workers/ask.hpp"
@@ -56,6 +57,7 @@ Line judge_loading(const Findings& findings) {
     Line line = why_unmeasured(findings, "library", "high");
     if (line.text.ends_with(nothing_recorded))
         line = {"library", Verdict::wrong, "it was preloaded, and recorded no product"};
+    if (line.text.find(not_preloaded) != std::string::npos) line.verdict = Verdict::wrong;
     return line;
 }
 
@@ -71,6 +73,8 @@ Line judge_unconfigured(const Findings& findings) {
     if (format != "fp32")
         return {"as called", Verdict::wrong,
                 "a program that asks for nothing gets " + format + ", without the library"};
+    if (findings.all("high/decided").empty())
+        return {"as called", Verdict::not_tried, "no product shows that the library is loaded here"};
     if (without == with)
         return {"as called", Verdict::shown, "unconfigured, the library changes no bit: fp32, " + with};
     return {"as called", Verdict::wrong,
@@ -103,15 +107,19 @@ std::string fault_of(const Findings& findings, const std::string& word, const st
     return word + ": decided " + decided + ", measured " + format;
 }
 
+bool is_refusal(const std::string& answer) { return !is_format(answer) && answer != "wrong"; }
+
 Line judge_precision(const Findings& findings, const char* word, const std::string& expected) {
     Line line = unmeasured(findings, word, {word});
     if (!line.text.empty()) return line;
     if (findings.all(std::string(word) + "/format").empty()) return why_unmeasured(findings, word, word);
     const std::string format = findings.lowest(std::string(word) + "/format");
-    if (!is_format(format) && format != "wrong") return {word, Verdict::failed, "the product was refused: " + format};
-    if (is_floored(findings) && expected != "fp32" && fault_of(findings, word, "fp32").empty())
+    if (is_refusal(format)) return {word, Verdict::failed, "the product was refused: " + format};
+    // No variant of these sets a floor.
+    if (findings.distinct(std::string(word) + "/reason") == "floor" && fault_of(findings, word, "").empty())
         return {word, Verdict::measured,
-                "decided fp32, measured fp32: this machine's own policy, /etc/fp32shim/policy.toml, has a floor"};
+                "decided " + findings.distinct(std::string(word) + "/decided") + ", measured " + format +
+                    ": this machine's own policy, /etc/fp32shim/policy.toml, has a floor"};
     const std::string fault = fault_of(findings, word, expected);
     if (!fault.empty()) return {word, Verdict::wrong, fault};
     return {word, Verdict::shown,
@@ -130,6 +138,9 @@ Line judge_other_precisions(const Findings& findings) {
     std::vector<std::string> outcomes;
     for (const char* word : words) {
         if (findings.all(std::string(word) + "/format").empty()) return why_unmeasured(findings, name, word);
+        const std::string format = findings.lowest(std::string(word) + "/format");
+        if (is_refusal(format))
+            return {name, Verdict::failed, std::string(word) + ": the product was refused: " + format};
         const std::string fault = fault_of(findings, word, "");
         if (!fault.empty()) return {name, Verdict::wrong, fault};
         outcomes.push_back(std::string(word) + ": " + findings.distinct(std::string(word) + "/decided"));
@@ -146,30 +157,43 @@ struct OptIns {
     const char* with;
 };
 
+/// Returns true if an answer says that this cuBLAS or device has no such product.
+bool is_lacking(const std::string& answer) {
+    constexpr const char* words[] = {"absent", "NOT_SUPPORTED", "INVALID_VALUE", "ARCH_MISMATCH"};
+    return std::ranges::find(words, answer) != std::end(words);
+}
+
 Line judge_group(const Findings& findings, const OptIns& group) {
     for (const char* name : group.names) {
         for (const char* variant : {group.without, group.with})
             if (findings.all(std::string(variant) + "/" + name).empty())
                 return why_unmeasured(findings, group.name, variant);
     }
-    std::vector<std::string> winning;
-    std::vector<std::string> lowered;
+    std::vector<std::string> winning, refused, lowered;
+    int held_up = 0;
     for (const char* name : group.names) {
         const std::string native = findings.lowest(std::string(group.without) + "/" + name);
         const std::string held = findings.lowest(std::string(group.with) + "/" + name);
-        if (native == "absent" && held == "absent") continue;
+        if (held == native && is_lacking(native)) continue;
         if (is_lower(native, "fp32") && is_format(native)) lowered.push_back(std::string(name) + " " + native);
-        if (held != "fp32") winning.push_back(std::string(name) + " " + held);
+        if (held == "fp32")
+            ++held_up;
+        else
+            (is_refusal(held) ? refused : winning).push_back(std::string(name) + " " + held);
     }
-    const std::string of = std::to_string(group.names.size());
     if (!winning.empty())
         return {group.name, Verdict::wrong,
                 std::string(group.what) + " go" + (group.names.size() == 1 ? "es" : "") +
                     " below a floor of fp32: " + joined(winning)};
+    if (!refused.empty()) return {group.name, Verdict::failed, "refused under a floor: " + joined(refused)};
     if (lowered.empty())
         return {group.name, Verdict::measured,
-                std::string(group.what) + ": fp32 under a floor; without it too, so that this shows nothing"};
-    return {group.name, Verdict::shown, of + " of " + of + " fp32 under a floor; without it " + joined(lowered)};
+                std::string(group.what) + (held_up == 0 ? ": this cuBLAS refuses them"
+                                                        : ": fp32 under a floor; without it too, so that this shows "
+                                                          "nothing")};
+    const std::string count = std::to_string(held_up);
+    return {group.name, Verdict::shown,
+            count + " of " + count + " fp32 under a floor; without it " + joined(lowered)};
 }
 
 std::string milliseconds_text(double milliseconds) {
@@ -215,7 +239,7 @@ const char* to_string(Verdict verdict) {
 }
 
 bool is_floored(const Findings& findings) {
-    return findings.distinct("high/decided") == "fp32" && findings.distinct("high/reason") == "floor";
+    return findings.distinct("high/decided") != "tf32" && findings.distinct("high/reason") == "floor";
 }
 
 std::vector<Line> judge_products(const Findings& findings, const Judging& judging) {
@@ -257,7 +281,9 @@ std::vector<Line> judge_cost(const Findings& findings, const Judging&) {
     for (const char* variant : {"native", "preloaded", "summary", "calls"})
         if (of(variant) <= 0) return {why_unmeasured(findings, "cost of a call", variant)};
     const double launch = of("native");
+    const auto twice = findings.numbers("native/sgemm");
     std::string text = "a launch takes the host " + digits("%.2f us", launch / 1000);
+    if (twice.size() > 1) text += digits(" (two runs differ by %.0f ns)", twice.back() - twice.front());
     for (const auto& [variant, word] : {std::pair{"preloaded", "off"}, {"summary", "summary"}, {"calls", "calls"}})
         text += std::string(", ") + word + digits(" %+.0f ns", of(variant) - launch) +
                 digits(" (%+.1f%%)", 100 * (of(variant) / launch - 1));

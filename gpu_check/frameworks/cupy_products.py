@@ -13,7 +13,7 @@ def start(own):
     try:
         device = cupy.cuda.runtime.getDeviceProperties(0)["name"].decode()
     except cupy.cuda.runtime.CUDARuntimeError as error:
-        raise RuntimeError("no CUDA device") from error
+        raise RuntimeError("it sees no CUDA device") from error
 
     def on_device(operation):
         return lambda a, b: cupy.asnumpy(operation(cupy.asarray(a), cupy.asarray(b))[:64])

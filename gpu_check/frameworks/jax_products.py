@@ -14,7 +14,7 @@ def start(own):
     try:
         device = jax.devices("cuda")[0]
     except RuntimeError as error:
-        raise RuntimeError("no CUDA device") from error
+        raise RuntimeError("it sees no CUDA device") from error
     if own != "default":
         jax.config.update("jax_default_matmul_precision", "tensorfloat32" if own == "tf32" else "float32")
 

@@ -6,7 +6,7 @@ import torch
 def start(own):
     """own: default, fp32 or tf32, by torch's own settings. (name of the device, {operation: function of (a, b)})"""
     if not torch.cuda.is_available():
-        raise RuntimeError("no CUDA device")
+        raise RuntimeError("it sees no CUDA device")
     if own == "fp32":
         torch.backends.cuda.matmul.allow_tf32 = False
     elif own == "tf32":

@@ -16,7 +16,7 @@ struct Variant {
     const char* name;
     const char*
         variables;  // "NAME=value ..."; SHIM stands for the shim's path, FOLDER for a folder of this variant's
-    const char* policy = nullptr;  // content of FOLDER/policy.toml
+    const char* rule = nullptr;  // precision of a rule for every product, in a policy of this variant's
 };
 
 /// One table, and how it is measured.

@@ -7,11 +7,9 @@
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
-#include <fstream>
 #include <sstream>
-#include <string_view>
 
-#include "record/read/reader.hpp"
+#include "gpu_check/workers/variant_run.hpp"
 
 namespace gpu {
 
@@ -22,69 +20,6 @@ std::vector<std::string> split(const std::string& text, char separator) {
     std::istringstream stream(text);
     for (std::string part; std::getline(stream, part, separator);) parts.push_back(part);
     return parts;
-}
-
-bool mentions(const Variant& variant, std::string_view word) {
-    return std::string_view(variant.variables).find(word) != std::string_view::npos;
-}
-
-/// A folder for the files of a variant, its recordings and its policy; it goes with the object.
-class VariantFolder {
-  public:
-    explicit VariantFolder(const Variant& variant) : keeps_recordings_(mentions(variant, "FP32_MATMUL_LOG=FOLDER")) {
-        if (!mentions(variant, "FOLDER")) return;
-        path_ = (std::filesystem::temp_directory_path() / "fp32shim-gpu-check-XXXXXX").string();
-        if (mkdtemp(path_.data()) == nullptr) throw std::runtime_error(path_ + ": cannot be made");
-        if (variant.policy == nullptr) return;
-        std::ofstream policy(path_ + "/policy.toml");
-        policy << variant.policy;
-        if (!policy.flush()) throw std::runtime_error(path_ + "/policy.toml: cannot be written");
-    }
-    ~VariantFolder() {
-        std::error_code ignored;
-        if (!path_.empty()) std::filesystem::remove_all(path_, ignored);
-    }
-    VariantFolder(const VariantFolder&) = delete;
-    VariantFolder& operator=(const VariantFolder&) = delete;
-
-    const std::string& path() const { return path_; }
-    /// Adds the recorded decisions to the findings. Returns false if decisions were to be recorded and none was.
-    bool add_decisions(const std::string& prefix, Findings& findings) const {
-        if (!keeps_recordings_) return true;
-        bool any = false;
-        for (const auto& file : std::filesystem::directory_iterator(path_)) {
-            const auto [reader, error] = fp32shim::record::RecordingReader::open(file.path().string());
-            if (reader == nullptr) continue;
-            for (const auto& counted : reader->counters()) {
-                const auto* const row = reader->row(counted.row);
-                if (row == nullptr) continue;
-                any = true;
-                findings.add(prefix + "decided", std::string(to_string(row->decision.applied)));
-                const std::string_view reason = to_string(row->decision.reason);
-                if (reason != "as_requested") findings.add(prefix + "reason", std::string(reason));
-            }
-        }
-        return any;
-    }
-
-  private:
-    bool keeps_recordings_;
-    std::string path_;
-};
-
-void put(std::string& text, std::string_view word, const std::string& value) {
-    if (const auto at = text.find(word); at != std::string::npos) text.replace(at, word.size(), value);
-}
-
-Environment environment_of(const Variant& variant, const Asking& asking, const VariantFolder& folder) {
-    Environment result = asking.environment;
-    for (std::string variable : split(variant.variables, ' ')) {
-        put(variable, "SHIM", asking.shim);
-        put(variable, "FOLDER", folder.path());
-        const auto equals = variable.find('=');
-        result[variable.substr(0, equals)] = variable.substr(equals + 1);
-    }
-    return result;
 }
 
 /// Reads a worker's lines until it ends.
@@ -154,8 +89,7 @@ class Reader {
 bool ask_variant(const Section& section, const Variant& variant, const Asking& asking, Findings& findings,
                  const RowSink& sink) {
     Reader reader(section, variant, findings, sink);
-    const VariantFolder folder(variant);
-    const Environment environment = environment_of(variant, asking, folder);
+    const VariantRun run(variant, asking.environment, asking.shim);
     const auto handle_line = [&](const std::string& text) { reader.handle_line(text); };
     for (;;) {
         const int before = reader.rows;
@@ -165,9 +99,11 @@ bool ask_variant(const Section& section, const Variant& variant, const Asking& a
             return true;
         }
         const Ended ended =
-            run_process(worker_words(section, variant, asking, before), environment, asking.until, handle_line);
+            run_process(worker_words(section, variant, asking, before), run.environment(), asking.until, handle_line);
         if (ended.succeeded()) {
-            if (!folder.add_decisions(reader.prefix, findings)) reader.fail(nothing_recorded);
+            if (!run.add_decisions(reader.prefix, findings))
+                reader.fail(ended.errors.find(not_preloaded) == std::string::npos ? nothing_recorded
+                                                                                  : last_line(ended.errors));
             return true;
         }
         if (reader.has_no_device) throw NoDevice(reader.reason);
@@ -179,7 +115,9 @@ bool ask_variant(const Section& section, const Variant& variant, const Asking& a
             reader.fail(no_time_left);
             return true;
         }
-        reader.fail(how_it_ended(ended, ended.timed_out ? used : std::chrono::seconds(asking.row_seconds)));
+        const std::string end =
+            how_it_ended(ended, ended.timed_out ? used : std::chrono::seconds(asking.row_seconds));
+        reader.fail(ended.hung() || ended.errors.empty() ? end : end + ", " + last_line(ended.errors));
         if (!may_go_on) return !ended.hung();
     }
 }

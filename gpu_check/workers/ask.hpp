@@ -34,6 +34,7 @@ void ask(const Section& section, const Asking& asking, Findings& findings, const
 /// Failures that are told apart from others.
 inline constexpr const char* no_time_left = "no time left";
 inline constexpr const char* nothing_recorded = "nothing was recorded";
+inline constexpr const char* not_preloaded = "cannot be preloaded";  ///< words of the loader
 
 /// The words that start this program as a worker.
 std::vector<std::string> worker_words(const Section& section, const Variant& variant, const Asking& asking,

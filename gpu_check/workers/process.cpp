@@ -21,8 +21,9 @@ namespace {
 
 constexpr std::size_t most_errors = 8192;  // bytes of stderr that are kept
 
+// The last makes every launch wait, which falsifies costs.
 constexpr std::string_view names_about_precision[] = {"LD_PRELOAD", "NVIDIA_TF32_OVERRIDE", "XLA_FLAGS",
-                                                      "TRITON_F32_DEFAULT"};
+                                                      "TRITON_F32_DEFAULT", "CUDA_LAUNCH_BLOCKING"};
 constexpr std::string_view prefixes_about_precision[] = {"JAX_",      "TORCH_",       "CUPY_",   "CUBLAS_",
                                                          "CUBLASLT_", "FP32_MATMUL_", "CLIENT_", "GPU_CUBLAS_"};
 
@@ -169,6 +170,13 @@ Ended run_process(const std::vector<std::string>& words, const Environment& envi
     if (ended.timed_out) wait_until_ended(child, Clock::now() + std::chrono::seconds(2), ended.status);
     if (!text.empty()) handle_line(text);
     return ended;
+}
+
+std::string last_line(const std::string& text) {
+    const auto end = text.find_last_not_of('\n');
+    if (end == std::string::npos) return {};
+    const auto before = text.rfind('\n', end);
+    return text.substr(before + 1, end - before);
 }
 
 std::string how_it_ended(const Ended& ended, Clock::duration limit) {

@@ -37,6 +37,9 @@ struct Ended {
 Ended run_process(const std::vector<std::string>& words, const Environment& environment, Clock::time_point until,
                   const std::function<void(const std::string&)>& handle_line);
 
+/// Returns the last line that is not empty.
+std::string last_line(const std::string& text);
+
 /// Returns why a process did not succeed: `status 3`, `signal 11`, `no answer in 20 s`.
 std::string how_it_ended(const Ended& ended, Clock::duration limit);
 

@@ -2,7 +2,7 @@
 parts of PyTorch, CuPy and JAX that gpu_check/frameworks/*_products.py uses.
 
 FAKE_FRAMEWORK_FAULT says how one goes wrong: own_kernels (it multiplies without cuBLAS), ignores (it rounds to TF32 whatever cuBLAS
-gave), crashes, hangs.
+gave), cannot (every product is refused), crashes, hangs.
 """
 
 import os
@@ -29,6 +29,8 @@ class Device:
         """Row-major matrices, each or both a batch."""
         if _FAULT == "crashes":
             os.abort()
+        if _FAULT == "cannot":
+            raise RuntimeError("no kernel image is available for execution on the device")
         if _FAULT == "hangs":
             time.sleep(1000)
         if _FAULT == "own_kernels":

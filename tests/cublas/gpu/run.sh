@@ -18,7 +18,7 @@
 #                       At the end FOLDER.tar.gz has all of it
 #   --time-limit N      seconds, which the sections share as above; default 540, with --quick 240
 #   --limits            print what each section may take
-#   --libraries FOLDER  CUDA's libraries are here, the driver's included (else they are searched for)
+#   --libraries FOLDER  cuBLAS is here (else it is searched for)
 #   --python PROGRAM    the Python that has PyTorch, CuPy or JAX; default python3
 #   --smoke             tiny products: only to try this script, the results say nothing
 #
