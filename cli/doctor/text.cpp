@@ -36,6 +36,7 @@ std::string machine_text(const DoctorResult& result) {
         text += line("GPU", fmt::format("{}, compute capability {}, {:.0f} GiB", gpu.name, gpu.compute_capability,
                                         gpu.memory_gib));
     }
+    if (!result.gpus.devices.empty()) text += line("", "fp32shim gpu-check measures what the shim does on it");
     if (!result.gpus.problem.empty()) text += line("GPU", result.gpus.problem);
     if (!result.gpus.driver.empty() || !result.gpus.cuda.empty()) {
         text +=

@@ -144,6 +144,19 @@ def test_a_gpu_is_listed_with_its_compute_capability():
     assert result["gpus"]["devices"]
 
 
+def test_where_there_is_a_gpu_the_command_that_measures_on_it_is_named():
+    stand_in = BUILD.resolve() / "tests/cublas/stand_in"
+    need((stand_in / "libcuda.so.1").exists(), f"{stand_in} was not built")
+
+    def text(**variables):
+        return subprocess.run([COMMAND, "doctor"], env=environment(env=variables), text=True, timeout=600, check=False,
+                              stdin=subprocess.DEVNULL, stdout=subprocess.PIPE).stdout
+
+    assert "fp32shim gpu-check measures what the shim does on it" in text(LD_LIBRARY_PATH=stand_in)
+    need("no NVIDIA driver" in text(), "this machine has a driver")
+    assert "gpu-check" not in text()
+
+
 def test_settings_in_force_are_those_that_the_shim_would_read(tmp_path):
     policy = tmp_path / "policy.toml"
     policy.write_text('schema = 1\nname = "tried"\n[limits]\nfloor = "tf32"\n')
