@@ -23,7 +23,9 @@ trap 'exit 130' INT
 trap 'exit 143' TERM HUP
 unpack "$folder" || { echo "$0: cannot be unpacked; is it whole?" >&2; exit 2; }
 "$folder"/*/bin/fp32shim gpu-check "$@"
-exit $?
+status=$?
+[ "$status" -ne 126 ] || echo "$0: no program may be started in $folder; let TMPDIR name another folder" >&2
+exit "$status"
 SH
 )
 lines=$(($(wc -l <<<"$head") + 1))

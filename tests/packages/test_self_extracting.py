@@ -1,5 +1,6 @@
 """The file that unpacks itself and runs `fp32shim gpu-check`, made of this build."""
 
+import re
 import subprocess
 import tarfile
 
@@ -53,6 +54,15 @@ def test_it_has_help_and_can_be_unpacked_only(script, tmp_path):
     assert run(script, "--extract", tmp_path / "here").returncode == 0
     assert (tmp_path / "here/fp32shim-0/libexec/fp32shim/gpu-check").exists()
     assert (tmp_path / "here/fp32shim-0/share/fp32shim/gpu-check/products.py").exists()
+
+
+def test_where_no_program_may_be_started_it_names_the_remedy(script, tmp_path):
+    inside = 'mount -t tmpfs -o noexec none "$1" || exit 99; TMPDIR=$1 exec sh "$2"'
+    finished = subprocess.run(["unshare", "--mount", "--propagation", "private", "sh", "-c", inside, "sh", tmp_path, script], text=True,
+                              check=False, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, env=shim.environment())
+    shim.need(finished.returncode != 99 and "unshare" not in finished.stdout, "no mount namespace here")
+    assert finished.returncode == 126
+    assert re.search(r"no program may be started in .*; let TMPDIR name another folder$", finished.stdout)
 
 
 def test_a_file_that_is_cut_off_says_so(script, tmp_path):
