@@ -143,6 +143,7 @@ constexpr std::string_view name_of(const auto& words, auto value) {
 /// Returns all texts of the table `words`, for messages.
 std::vector<std::string_view> texts_of(const auto& words) {
     std::vector<std::string_view> texts;
+    texts.reserve(std::size(words));
     for (const auto& word : words) texts.push_back(word.text);
     return texts;
 }

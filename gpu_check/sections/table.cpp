@@ -35,8 +35,7 @@ const std::vector<Variant> every_precision = {
     {"preloaded", UNDER},
 #define PRECISION(number, name, format) {#name, UNDER RECORDED "summary FP32_MATMUL_PRECISION=" #name},
 #include "policy/formats.def"
-#define RULE_PRECISION(number, name, format) \
-    {#name, UNDER RECORDED "summary", #name},
+#define RULE_PRECISION(number, name, format) {#name, UNDER RECORDED "summary", #name},
 #include "policy/formats.def"
 };
 const std::vector<Variant> floors = {{"native", ""},

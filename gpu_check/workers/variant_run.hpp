@@ -31,7 +31,7 @@ class VariantRun {
     const Environment& environment() const { return environment_; }
     const std::string& folder() const { return folder_; }
     /// Adds the recorded decisions to the findings. Returns false if decisions were to be recorded and none was.
-    bool note_decisions(const std::string& prefix, Findings& findings) const;
+    bool add_decisions(const std::string& prefix, Findings& findings) const;
 
   private:
     void make_folder();

@@ -98,7 +98,7 @@ cublasStatus_t run(Caller caller, const GemmCall& call, const Request& request) 
     return launch(caller, [gemm = gemm_of(handle, call, *format)](const View& view) { run(view, gemm); });
 }
 
-bool valid(cublasGemmAlgo_t algorithm) {
+bool is_algorithm(cublasGemmAlgo_t algorithm) {
     return (algorithm >= CUBLAS_GEMM_DEFAULT && algorithm <= CUBLAS_GEMM_ALGO23) ||
            (algorithm >= CUBLAS_GEMM_DEFAULT_TENSOR_OP && algorithm <= CUBLAS_GEMM_ALGO15_TENSOR_OP) ||
            algorithm == CUBLAS_GEMM_AUTOTUNE;
@@ -107,7 +107,7 @@ bool valid(cublasGemmAlgo_t algorithm) {
 cublasStatus_t gemm_ex(cublasHandle_t handle, GemmCall call, cublasComputeType_t compute_type,
                        cublasGemmAlgo_t algorithm) {
     if (!alive(handle)) return CUBLAS_STATUS_NOT_INITIALIZED;
-    if (!known_compute_type(compute_type) || !valid(algorithm)) return CUBLAS_STATUS_INVALID_VALUE;
+    if (!known_compute_type(compute_type) || !is_algorithm(algorithm)) return CUBLAS_STATUS_INVALID_VALUE;
     call.scale_type = scale_type_of(compute_type, call.a.type);
     const cublasStatus_t status = check(call);
     if (status != CUBLAS_STATUS_SUCCESS) return status;
