@@ -28,8 +28,6 @@ constexpr RowColumn counts[] = {
     {"processes", [](const MergedRow& row) { return FieldValue(row.processes); }},
 };
 
-const auto of_rows = joined<MergedRow>({decisions, counts, counter_columns<MergedRow>});
-
 const record::ProcessFacts& facts_of(const MergedProcess& process) { return process.facts.process; }
 const record::StartEvent& start_of(const MergedProcess& process) { return process.facts.start; }
 
@@ -75,7 +73,11 @@ constexpr ProcessColumn further_of_processes[] = {
 }  // namespace
 
 std::span<const RowColumn> decision_columns() { return decisions; }
-std::span<const RowColumn> row_columns() { return of_rows; }
+std::span<const RowColumn> row_columns() {
+    // Made on first use: other files join these columns to their own before main() begins.
+    static const auto of_rows = joined<MergedRow>({decisions, counts, counter_columns<MergedRow>});
+    return of_rows;
+}
 std::span<const ProcessColumn> process_columns() { return of_processes; }
 std::span<const ProcessColumn> further_process_columns() { return further_of_processes; }
 
