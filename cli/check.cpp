@@ -35,11 +35,10 @@ std::vector<policy::Diagnostic> warnings_about(const policy::Policy& policy, con
     std::vector<policy::Diagnostic> warnings;
     for (const policy::ShadowedRule& shadowed : policy::shadowed_rules(policy.rules)) {
         const policy::Rule &rule = policy.rules[shadowed.rule], &by = policy.rules[shadowed.by];
-        warnings.push_back(
-            {fmt::format("{}:{}", file, rule.line),
-             fmt::format("rule {} is never reached: rule {} of line {} applies to all of its calls; put "
-                         "the narrower rule first, or take it out",
-                         policy::quoted(rule.name), policy::quoted(by.name), by.line)});
+        warnings.push_back({fmt::format("{}:{}", file, rule.line),
+                            fmt::format("rule {} is never reached, because rule {} on line {} applies to all of its "
+                                        "calls; put the narrower rule first, or remove it",
+                                        policy::quoted(rule.name), policy::quoted(by.name), by.line)});
     }
     if (policy.cpu_mode == policy::CpuMode::accelerate) {
         warnings.push_back({file, "[cpu] mode \"accelerate\" runs as \"off\" in this version"});
@@ -77,12 +76,12 @@ void print_lines(const std::string& file, const policy::Loaded& loaded) {
     }
     if (!loaded.errors.empty()) return;
     const std::size_t rules = loaded.policy.rules.size();
-    print(fmt::format("{}: {}, {}{}\n", printable(file), coloured("in order", Colour::green), counted(rules, "rule"),
-                      rules == 0 ? "" : "; fp32shim run and report name those that decide no call"));
+    print(fmt::format("{}: {}, {}{}\n", printable(file), coloured("valid", Colour::green), counted(rules, "rule"),
+                      rules == 0 ? "" : ". fp32shim run and report name rules that decide no call."));
     if (loaded.policy.looks_at_scopes())
         print(fmt::format(
-            "{}: its rules by scope see modules of PyTorch, and ranges of NVTX and ITT, under fp32shim run; "
-            "a plain preload sees scopes of the C API, and ranges of programs with NVTX of CUDA 13\n",
+            "{}: under fp32shim run, rules by scope match PyTorch modules and NVTX and ITT ranges. With a plain "
+            "preload they match only C API scopes, and ranges of programs with NVTX of CUDA 13.\n",
             printable(file)));
 }
 

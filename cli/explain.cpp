@@ -125,7 +125,7 @@ policy::MatmulCall call_of(const Function& function, const ExplainOptions& optio
 /// Returns the meaning of a reason, and what can be done about it.
 std::string meaning_of(policy::Reason reason, const policy::MatmulCall& call) {
     if (reason == policy::Reason::compute_capability && call.compute_capability <= 0)
-        return "no GPU was named, which counts as too old: --compute-capability";
+        return "no GPU was named, which counts as too old; name one with --compute-capability";
     const std::string_view remedy = policy::remedy_of(reason);
     return fmt::format("{}{}{}", policy::reason_clause(reason), remedy.empty() ? "" : "; ", remedy);
 }
@@ -155,8 +155,7 @@ std::string option_of(std::string_view key) {
 }
 
 std::string condition_text(const policy::ConditionVerdict& condition) {
-    const std::string text =
-        fmt::format("{}: asks for {}, found {}", condition.key, condition.asked, condition.found);
+    const std::string text = fmt::format("{} must be {}, but is {}", condition.key, condition.asked, condition.found);
     return condition.found == policy::unknown_value ? fmt::format("{} ({})", text, option_of(condition.key)) : text;
 }
 
@@ -172,10 +171,12 @@ std::string verdict_text(const policy::RuleVerdict& verdict) {
         is_known = is_known || condition.found != policy::unknown_value;
     }
     if (!failed.empty()) {
-        return printable((is_known ? "does not apply: " : "is not known to apply, and passed over: ") + failed);
+        return printable((is_known ? "does not apply: " : "is not known to apply, so it is skipped: ") + failed);
     }
     std::string held;
-    for (const auto& condition : verdict.unless) held += (held.empty() ? "" : "; ") + condition_text(condition);
+    for (const auto& condition : verdict.unless)
+        held += fmt::format("{}{} is {}, and it is {}", held.empty() ? "" : "; ", condition.key, condition.asked,
+                            condition.found);
     return printable("does not apply: unless " + held);
 }
 
@@ -284,7 +285,7 @@ std::string text_of(const Explanation& e) {
         text += "  no rules\n";
     } else if (e.tried.size() < e.policy.rules.size()) {
         const std::size_t rest = e.policy.rules.size() - e.tried.size();
-        text += fmt::format("  {} rule{} behind it not tried\n", rest, rest == 1 ? "" : "s");
+        text += fmt::format("  {} later rule{} not tried\n", rest, rest == 1 ? "" : "s");
     }
     text += fmt::format("  asked for   {} ({})\n", policy::to_string(e.decision.requested),
                         policy::to_string(e.decision.source));
@@ -359,7 +360,7 @@ int explain(const ExplainOptions& options) {
         plan_described_call(function, explanation.call, explanation.decision, explanation.policy, environment);
     if (has_dtype_argument(function) && options.dtype.empty()) {
         explanation.planned.notes.emplace_back(
-            "each call tells the types of its operands; assumed: float32 (--dtype)");
+            "each call states the types of its operands; assumed: float32 (--dtype)");
     }
     print(options.is_json ? to_json(explanation) : text_of(explanation));
     return exit_code::ok;
@@ -384,11 +385,12 @@ Action define_explain(CLI::App& app) {
     text("--caller", options->caller, "NAME", "File name of the object that makes the call: libtorch_cuda.so");
     text("--where", options->where, "LINE", "The line of the program: 'train.py:41 Model.forward'");
     text("--text", options->text, "SOURCE", "The text of that line: 'return a @ b'");
-    text("--call-site", options->call_site, "PLACE", "The compiled place that calls: 'libphysics.so!solve+0x1c4'");
+    text("--call-site", options->call_site, "PLACE",
+         "Compiled code that makes the call: 'libphysics.so!solve+0x1c4'");
     add_values(app, "--stack", options->stack, "A line of Python that led to the call: 'train.py:90 main'")
         ->type_name("LINE");
     text("--scope", options->scope, "LABELS", "The thread's labels, outermost first, joined by /");
-    add_word(app, "--device", options->device, policy::device_words, "Device; must be the function's own");
+    add_word(app, "--device", options->device, policy::device_words, "Device; must be that of the function");
     add_word(app, "--dtype", options->dtype, policy::dtype_words,
              "Type of the operands, if the function takes several");
     text("--compute-capability", options->compute_capability, "MAJOR.MINOR",
@@ -399,7 +401,7 @@ Action define_explain(CLI::App& app) {
                        : "found " + policy::quoted(value) + "; allowed: major.minor, such as 9.0";
         });
     text("--executable", options->executable, "PROGRAM", "Program that makes the call");
-    text("--command", options->command, "LINE", "Its whole argument line; default: the program");
+    text("--command", options->command, "LINE", "Its whole command line; default: the program");
     text("--host", options->host, "NAME", "Host of the program; default: this machine");
     add_name(app, "--policy", options->policy, "FILE", "Policy file; default: FP32_MATMUL_POLICY");
     add_word(app, "--precision", options->precision, policy::default_precision_words,

@@ -94,7 +94,8 @@ bool may_reach(std::string_view command, const std::vector<record::LiveRecording
     std::string lines;
     for (const record::LiveRecording& recording : recordings) lines += process_line(recording.pid);
     std::cerr << lines;
-    const std::string found = fmt::format("--all is {} here, {} of other users", recordings.size(), others);
+    const std::string found = fmt::format("--all means {} {} here, {} of other users", recordings.size(),
+                                          recordings.size() == 1 ? "process" : "processes", others);
     if (isatty(STDIN_FILENO) != 1 || isatty(STDERR_FILENO) != 1) {
         say(command, found + "; allowed without a terminal: --yes, or process ids");
         return false;
@@ -117,7 +118,7 @@ std::vector<record::LiveRecording> recordings_of(std::string_view command, const
         if (!recordings.empty() && may_reach(command, recordings, options.yes)) return recordings;
         status = exit_code::usage;
         if (!recordings.empty()) return {};
-        say(command, geteuid() == 0 ? "no process records now" : "no process of this user records now");
+        say(command, geteuid() == 0 ? "no process is recording now" : "no process of this user is recording now");
     }
     for (const std::int32_t pid : options.pids) {
         record::FoundRecording found = record::find_live_recording(pid);
@@ -131,7 +132,7 @@ std::vector<record::LiveRecording> recordings_of(std::string_view command, const
     return recordings;
 }
 
-/// Sends a command to all named processes, and prints each answer; for several, also `done by 2 of 3 processes`.
+/// Sends a command to all named processes, and prints each answer; for several, also `done in 2 of 3 processes`.
 /// `send` returns the answers, `done_by` describes a process's change. Returns the worst exit code.
 template <class Send, class DoneBy>
 int command_all(std::string_view command, const LiveOptions& options, const Send& send, const DoneBy& done_by) {
@@ -155,7 +156,7 @@ int command_all(std::string_view command, const LiveOptions& options, const Send
     }
     const std::size_t named = options.all ? recordings.size() : options.pids.size();
     if (named > 1 || (options.all && named > 0))
-        print(fmt::format("done by {} of {}\n", done, named == 1 ? "1 process" : fmt::format("{} processes", named)));
+        print(fmt::format("done in {} of {}\n", done, named == 1 ? "1 process" : fmt::format("{} processes", named)));
     return status;
 }
 
@@ -175,7 +176,7 @@ std::string why_without_effect(const record::LiveRecording& live, policy::Precis
     policy.cpu_mode = settings.cpu_mode.value_or(policy::CpuMode::emulate);
     switch (policy::decide({}, {}, policy, {}).reason) {
         case policy::Reason::floor:
-            return fmt::format("; the floor {} holds", policy::to_string(policy.floor));
+            return fmt::format("; the floor {} applies", policy::to_string(policy.floor));
         case policy::Reason::cpu_mode_off:
         case policy::Reason::cpu_accelerate_not_built: {
             bool multiplies_here = false;
@@ -228,14 +229,15 @@ std::vector<std::int32_t> process_ids(std::span<const std::string> words) {
 }
 
 void add_pids(CLI::App& app, const std::function<void(const std::vector<std::string>&)>& take_words) {
-    app.add_option_function("PID", take_words, "Processes that record, as fp32shim ps lists them")->type_name("PID");
+    app.add_option_function("PID", take_words, "Processes that are recording, as listed by fp32shim ps")
+        ->type_name("PID");
 }
 
 void add_all(CLI::App& app, LiveOptions& options) {
     app.add_flag("--all", options.all,
-                 "All processes of this user that record; for root, of all users, after asking");
-    app.add_flag("--yes", options.yes, "Do not ask, where --all reaches processes of other users");
-    add_seconds(app, "--wait", options.seconds, 0, "Seconds to wait for the processes' next products; default 5");
+                 "All recording processes of this user; for root, those of all users, after asking");
+    app.add_flag("--yes", options.yes, "Do not ask if --all includes processes of other users");
+    add_seconds(app, "--wait", options.seconds, 0, "Seconds to wait for the processes' next products; default: 5");
 }
 
 }  // namespace

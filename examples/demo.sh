@@ -135,7 +135,7 @@ verify_says() {
 }
 
 check() {
-    heading "As it should be?"
+    heading "Checks"
     expect "unmodified agrees with the published FP32 values" \
         grep -q '^agrees with: published FP32' "$results/unmodified.txt"
     expect "high agrees with the values published for TF32 on a GPU" \

@@ -80,8 +80,8 @@ Problem read_audit_word(std::string_view word, SettingsLayer& settings) {
         settings.audit_nonfinite = true;
     } else {
         return "found " + quoted(word) +
-               "; allowed: fingerprint, nonfinite, or a fraction of calls from 0 to 1 (0.001); several with commas "
-               "between them";
+               "; allowed: fingerprint, nonfinite, or a fraction of calls from 0 to 1 (0.001); separate several with "
+               "commas";
     }
     return {};
 }
@@ -127,7 +127,7 @@ Diagnostic unknown_variable(std::string_view name) {
     if (const auto near = nearest(name, known)) {
         message += "; did you mean " + std::string(prefix) + std::string(*near) + '?';
     } else {
-        message += "; known are FP32_MATMUL_ with " + joined(known);
+        message += "; known variables: FP32_MATMUL_ followed by " + joined(known);
     }
     return {std::string(prefix) + printable(name), message};
 }

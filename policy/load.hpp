@@ -25,7 +25,7 @@ struct Loaded {
 /// Reads one policy text. `file` is used in messages only.
 Loaded read_policy(std::string_view text, const std::string& file);
 
-/// Reads one policy file. Reports an error if it cannot be opened, is no regular file on a disk, or exceeds 1 MiB.
+/// Reads one policy file. Reports an error if it cannot be opened, is not a regular file on a disk, or exceeds 1 MiB.
 /// `owner`: required owner and only writer; none: anybody.
 Loaded read_policy_file(const std::string& path, std::optional<uid_t> owner = std::nullopt);
 

@@ -116,7 +116,7 @@ std::optional<std::string> problem_with_log_path(std::string_view path) {
         if (placeholder.size() == 2 && std::string_view("phrjt%").find(placeholder[1]) != std::string_view::npos)
             continue;
         return "found " + quoted_path(path) + ", where " + quoted(placeholder) +
-               " stands for nothing; allowed: %p (pid), %h (host), %r (rank), %j (job), %t (start time), %%";
+               " is not a placeholder; allowed: %p (pid), %h (host), %r (rank), %j (job), %t (start time), %%";
     }
     if (path == "stderr" || ends_in_name(path, ".jsonl") || ends_in_name(path, ".fp32rec")) return std::nullopt;
     return "found " + quoted_path(path) + "; allowed: stderr, NAME.jsonl, NAME.fp32rec";

@@ -37,24 +37,24 @@ struct Pin {
 };
 inline constexpr Pin all_pins[] = {
     {pin_onednn, "ONEDNN_DEFAULT_FPMATH_MODE=STRICT",
-     "keeps oneDNN's float32 operations at float32, but for those to which a program gives a mode of its own"},
+     "keeps oneDNN's float32 operations at float32, except those to which a program gives their own mode"},
     {pin_nvidia, "NVIDIA_TF32_OVERRIDE=0",
-     "switches TF32 off in cuBLAS, cuDNN, cuTENSOR and TensorRT, whatever programs ask of them; not in cuSPARSE and "
+     "switches TF32 off in cuBLAS, cuDNN, cuTENSOR and TensorRT, whatever programs request; not in cuSPARSE and "
      "cuSPARSELt, nor in kernels that others compile"},
     {pin_cublas_emulation, "CUBLAS_EMULATE_SINGLE_PRECISION=0",
-     "keeps cuBLAS from computing float32 products from BF16 ones by itself; not where a program asks it to"},
+     "keeps cuBLAS from computing float32 products from BF16 products on its own; a program can still ask for that"},
     {pin_torch, "TORCH_ALLOW_TF32_CUBLAS_OVERRIDE=0",
-     "keeps torch from asking cuBLAS for TF32 at its start; not where the program sets it later, and not cuDNN, "
-     "whose TF32 torch allows by default"},
+     "keeps torch from asking cuBLAS for TF32 at its start; does not stop a program that sets it later, and does not "
+     "affect cuDNN, whose TF32 torch allows by default"},
     {pin_triton, "TRITON_F32_DEFAULT=ieee",
-     "is the precision of Triton's tl.dot where a kernel names none; not of kernels that name one, or that XLA or "
-     "another compiler generates"},
+     "is the precision of Triton's tl.dot if a kernel names none; does not affect kernels that name one, or that XLA "
+     "or another compiler generates"},
     {pin_cupy, "CUPY_TF32=0",
-     "keeps CuPy from asking cuBLAS and cuTENSOR for TF32; not in kernels that a program wrote"},
+     "keeps CuPy from asking cuBLAS and cuTENSOR for TF32; does not affect a program's own kernels"},
     {pin_jax, "JAX_DEFAULT_MATMUL_PRECISION=highest",
-     "is the precision of JAX's products where the program names none; not of those that name one, and not of "
-     "operands that are narrower than float32"},
-    {pin_mlx, "MLX_ENABLE_TF32=0", "keeps MLX's float32 products from TF32; not those of operands that are narrower"},
+     "is the precision of JAX's products if the program names none; does not affect products with a named precision, "
+     "or operands narrower than float32"},
+    {pin_mlx, "MLX_ENABLE_TF32=0", "keeps MLX's float32 products from TF32; does not affect narrower operands"},
 };
 /// Returns `NAME=value` of each variable of all_pins whose bit is set in `pins`.
 std::vector<std::string_view> entries_of(std::uint16_t pins);

@@ -21,12 +21,12 @@ constexpr std::string_view words[] = {
     other_machine,
     "uses musl, whose loader cannot load a library that was built for glibc",
     "runs as another user or group (setuid, setgid), for which the loader ignores a preload",
-    "has capabilities of its own (setcap), for which the loader ignores a preload",
+    "has capabilities (setcap), for which the loader ignores a preload",
     "cannot be read, so its kind is not known",
     "was started without the shim in LD_PRELOAD",
-    "was started where the library that LD_PRELOAD names is not there (a chroot, or a container)",
-    "was started where the folder of the recordings is not there (a chroot, or a container)",
-    "was started with another FP32_MATMUL_LOG, or none: it records elsewhere, or nothing",
+    "was started in a place (a chroot or a container) where the library in LD_PRELOAD does not exist",
+    "was started in a place (a chroot or a container) where the folder of the recordings does not exist",
+    "was started with another FP32_MATMUL_LOG, or none: it records elsewhere or not at all",
     "was started with FP32_MATMUL_DISABLE=1",
 };
 static_assert(std::size(words) == static_cast<std::size_t>(WhyUnseen::switched_off) + 1);

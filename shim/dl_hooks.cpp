@@ -60,7 +60,7 @@ void warn_no_entry_left(const char* name) {
     if (!said.first()) return;
     char buffer[256];
     system::LineWriter line(buffer);
-    line.text("more functions were asked for by name than there are entry points; not seen: ");
+    line.text("dlsym was asked for more functions than there are entry points; not seen: ");
     line.text(system::view(name)).text(" and later ones");
     system::stderr_line(line.view());
 }

@@ -32,8 +32,8 @@ void prepare_for_strict_seccomp() {
     // Products on a GPU need system calls, so only those on a CPU can follow.
     if (before.logs() || before.policy.cpu_mode != policy::CpuMode::off)
         system::stderr_line(
-            "the program enters strict seccomp, which allows next to no system call; its products run as without "
-            "fp32shim from now on, and are not recorded");
+            "the program is entering strict seccomp, which allows almost no system calls; from now on its products "
+            "run as if fp32shim were not loaded, and are not recorded");
     forward_from_now_on();
     system::SignalHold::hold_no_more();
 }

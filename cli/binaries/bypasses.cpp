@@ -40,13 +40,13 @@ Bypass bypass_in(const KnownBypass& known, const std::string& path) {
 }
 
 /// Returns a remark on the functions of a statically linked BLAS, empty if `names` is empty: ` (12 of its functions
-/// are defined and not exported: sgemm_, …)`. `are_exported`: a program exports the functions. The loader finds them
-/// before those of a preload, and the remark says `come before every preload` instead of `not exported`.
+/// are defined but not exported: sgemm_, …)`. `are_exported`: a program exports the functions. The loader finds them
+/// before those of a preload, and the remark says `defined and found before those of any preload` instead.
 std::string describe(const std::vector<std::string>& names, bool are_exported) {
     if (names.empty()) return {};
-    return fmt::format(" ({} of its functions are defined and {}: {}{})", names.size(),
-                       are_exported ? "come before every preload" : "not exported", names.front(),
-                       names.size() > 1 ? ", …" : "");
+    return fmt::format(" ({} of its functions {} {}: {}{})", names.size(), names.size() == 1 ? "is" : "are",
+                       are_exported ? "defined and found before those of any preload" : "defined but not exported",
+                       names.front(), names.size() > 1 ? ", …" : "");
 }
 
 /// Adds a bypass if a BLAS is linked into the file statically. Signs of such a BLAS: BLAS functions that a program
@@ -79,7 +79,7 @@ void add_static_blas(const std::string& path, const ElfFile& elf, const Markers&
                         .title = fmt::format("{}, linked statically", which.empty() ? "a BLAS" : which),
                         .object = path,
                         .device = "cpu",
-                        .message = fmt::format("inside the file{}, and no call of it leaves", names),
+                        .message = fmt::format("is linked into the file{}, so its calls never leave it", names),
                         .remedy = "link the program with a shared BLAS"});
 }
 

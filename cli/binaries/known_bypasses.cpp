@@ -5,12 +5,12 @@
 namespace fp32shim::cli {
 namespace {
 
-constexpr std::string_view own_kernels = "multiplies with kernels of its own, without calling a BLAS function";
+constexpr std::string_view own_kernels = "multiplies with its own kernels, without calling a BLAS function";
 constexpr std::string_view tf32_off = "NVIDIA_TF32_OVERRIDE=0 switches its TF32 off";
 constexpr std::string_view jax_highest =
-    "JAX_DEFAULT_MATMUL_PRECISION=highest where the program names no precision (for JAX)";
+    "JAX_DEFAULT_MATMUL_PRECISION=highest if the program names no precision (for JAX)";
 constexpr std::string_view programs_own = "the program's own setting";
-constexpr std::string_view brought_along = "runs kernels that programs bring along, past every BLAS function";
+constexpr std::string_view brought_along = "runs kernels that programs bring along, without calling a BLAS function";
 
 }  // namespace
 
@@ -19,51 +19,47 @@ std::span<const KnownBypass> known_bypasses() {
         {.name = "oneDNN",
          .markers = {"onednn_verbose", "dnnl_verbose,", "mkldnn_verbose"},
          .files = {"libdnnl.", "libmkldnn."},
-         .message =
-             "multiplies with kernels of its own, without calling a BLAS function (in torch: convolutions, LSTM, "
-             "and matrix products after torch's own `medium`)",
+         .message = "multiplies with its own kernels, without calling a BLAS function (in torch: convolutions, LSTM, "
+                    "and matrix products after torch's own `medium`)",
          .remedy = "ONEDNN_DEFAULT_FPMATH_MODE=STRICT keeps it at float32",
          .pins = record::pin_onednn},
         {.name = "MLAS", .title = "MLAS (onnxruntime)", .markers = {"MlasGemm"}, .message = own_kernels},
         {.name = "XLA-CPU",
          .title = "XLA on the CPU",
          .markers = {"EigenMatMulF32"},
-         .message = "compiles products into code of its own, or gives them to Eigen or oneDNN",
+         .message = "compiles products into its own code, or gives them to Eigen or oneDNN",
          .remedy = jax_highest,
          .pins = record::pin_jax},
         {.name = "Eigen",
          .markers = {"Eigen8internal"},
-         .message = "is compiled into the library: its products are no call of a BLAS function"},
+         .message = "is compiled into the library, so its products do not call a BLAS function"},
         {.name = "NNPACK",
          .files = {"libnnpack"},
-         .message = "multiplies with kernels of its own (in torch: convolutions)"},
+         .message = "multiplies with its own kernels (in torch: convolutions)"},
         {.name = "XNNPACK",
          .files = {"libXNNPACK"},
-         .message = "multiplies with kernels of its own (in torch: mobile layers)"},
+         .message = "multiplies with its own kernels (in torch: mobile layers)"},
         {.name = "ggml",
          .markers = {"ggml-cpu/ggml-cpu.c"},
          .files = {"libggml-cpu"},
-         .message = "multiplies with kernels of its own, without calling a BLAS function (llama.cpp, whisper.cpp)"},
+         .message = "multiplies with its own kernels, without calling a BLAS function (llama.cpp, whisper.cpp)"},
         {.name = "ncnn", .markers = {"gemm will use load-time value"}, .files = {"libncnn."}, .message = own_kernels},
         {.name = "dlib",
          .markers = {"N4dlib16resizable_tensorE"},
-         .message =
-             "its networks multiply with code of its own where it was built without a BLAS (as in the wheels)"},
+         .message = "its networks multiply with their own code if it was built without a BLAS (as in the wheels)"},
         // Callers, since many programs need OpenCV without a call of it (Debian's torch does).
         {.name = "OpenCV",
          .markers = {"_ZN2cv3Mat", "core/src/matmul."},
          .files = {"cv2."},
          .except = {"libopencv_"},
-         .message =
-             "OpenCV's networks (dnn) multiply with kernels of its own, and so do its products of small matrices "
-             "(cv2.gemm)"},
+         .message = "OpenCV's networks (dnn) and its products of small matrices (cv2.gemm) run in its own kernels"},
         {.name = "PDL",
          .title = "PDL (Perl)",
          .markers = {"pdl_matmult_readdata", "PDL::Primitive::matmult"},
          .message = own_kernels},
         {.name = "CLBlast",
          .files = {"libclblast.", "libclBLAS."},
-         .message = "multiplies by OpenCL, with functions of its own"},
+         .message = "multiplies with OpenCL, in its own functions"},
         // Drivers, which are loaded when a program looks for devices: programs that only need libOpenCL or libvulkan
         // have none. NVIDIA's driver for Vulkan is that for OpenGL too, and has a file for Vulkan's kernels; its
         // profilers (which torch loads) look drivers up.
@@ -94,28 +90,27 @@ std::span<const KnownBypass> known_bypasses() {
          .files = {"libcudnn.so", "libcudnn_graph.",
                    "libcudnn_ops_infer."},  // cuDNN's other parts need one of the last two
          .except = {"libcudnn_adv.", "libcudnn_cnn.", "libcudnn_ops."},
-         .message = "on a GPU, convolutions, recurrent layers and attention run in kernels of its own; only what its "
-                    "engines call of cublasLt is seen",
+         .message = "on a GPU, convolutions, recurrent layers and attention run in its own kernels; only its "
+                    "engines' calls of cublasLt are seen",
          .remedy = tf32_off,
          .pins = record::pin_nvidia},
         {.name = "cuSPARSELt",
          .device = "gpu",
          .files = {"libcusparseLt."},
-         .message = "on a GPU, products with sparse matrices run in kernels of its own",
+         .message = "on a GPU, products with sparse matrices run in its own kernels",
          .remedy = "no variable switches its TF32 off: give it no float32 matrices"},
         // Callers, since every torch for GPUs needs libcusparse. Its other formats have no kernels for TF32.
         {.name = "cuSPARSE",
          .device = "gpu",
          .markers = {"cusparseCreateBlockedEll", "cusparseCreateConstBlockedEll"},
          .except = {"libcusparse."},
-         .message = "on a GPU, cuSPARSE multiplies Blocked-ELL matrices at TF32, in kernels of its own",
+         .message = "on a GPU, cuSPARSE multiplies Blocked-ELL matrices at TF32, in its own kernels",
          .remedy = "no variable switches its TF32 off: use another of its formats (CSR, for example)"},
         {.name = "cuTENSOR",
          .device = "gpu",
          .markers = {"CUTENSOR_DISABLE_PLAN_CACHE"},
          .files = {"libcutensor."},
-         .message =
-             "on a GPU, contractions of tensors run in kernels of its own; only what it calls of cublasLt is seen",
+         .message = "on a GPU, contractions of tensors run in its own kernels; only its calls of cublasLt are seen",
          .remedy = tf32_off,
          .pins = record::pin_nvidia},
         {.name = "XLA-GPU",
@@ -123,33 +118,33 @@ std::span<const KnownBypass> known_bypasses() {
          .device = "gpu",
          .markers = {"__cublas$lt$matmul"},
          .files = {"xla_cuda_plugin.", "xla_rocm_plugin."},
-         .message = "on a GPU, compiles products into kernels of its own where its autotuner finds those faster, or "
-                    "its compilation cache has them",
+         .message = "on a GPU, compiles products into its own kernels if its autotuner finds those faster, or its "
+                    "compilation cache has them",
          .remedy = jax_highest,
          .pins = record::pin_jax},
         {.name = "TensorRT",
          .device = "gpu",
          .files = {"libnvinfer.", "libnvinfer_dispatch.", "libnvinfer_lean."},
          .message = "on a GPU, whole networks run in kernels that it chose when it built its engine",
-         .remedy = "NVIDIA_TF32_OVERRIDE=0 switches its TF32 off, where the engine was built with it as well",
+         .remedy = "NVIDIA_TF32_OVERRIDE=0 switches its TF32 off, if the engine was built with it too",
          .pins = record::pin_nvidia},
         {.name = "AMD-BLAS",
          .title = "AMD's BLAS",
          .device = "gpu",
          .files = {"librocblas.", "libhipblaslt.", "libMIOpen."},
-         .message = "on a GPU of AMD's, products run in rocBLAS, hipBLASLt or MIOpen, which are not intercepted",
+         .message = "on an AMD GPU, products run in rocBLAS, hipBLASLt or MIOpen, which are not intercepted",
          .remedy = programs_own},
         {.name = "Triton",
          .device = "gpu",
          .files = {"libtriton."},
          .message = "on a GPU, products are compiled into the kernels that it generates",
-         .remedy = "TRITON_F32_DEFAULT=ieee where a kernel names no precision (`allow_tf32` or `input_precision` of "
+         .remedy = "TRITON_F32_DEFAULT=ieee if a kernel names no precision (`allow_tf32` or `input_precision` of "
                    "tl.dot)",
          .pins = record::pin_triton},
         {.name = "MLX",
          .device = "gpu",
          .files = {"libmlx."},
-         .message = "on a GPU, some products run in kernels of its own",
+         .message = "on a GPU, some products run in its own kernels",
          .remedy = "MLX_ENABLE_TF32=0 switches its TF32 off",
          .pins = record::pin_mlx},
         {.name = "CUTLASS",
@@ -165,7 +160,7 @@ std::span<const KnownBypass> known_bypasses() {
          .device = "gpu",
          .markers = {"CUBLASLT_LOG_LEVEL", "CUBLAS_LOGINFO_DBG"},
          .except = {"libcublas.", "libcublasLt.", "libnvblas."},
-         .message = "on a GPU, cuBLAS is inside the library, and no call of it leaves",
+         .message = "on a GPU, cuBLAS is linked into the library, so its calls never leave it",
          .remedy = tf32_off,
          .pins = record::pin_nvidia | record::pin_cublas_emulation},
     };

@@ -64,7 +64,7 @@ ProgramFile find_program(const std::string& name, const char* path_variable) {
         if (colon == std::string_view::npos) break;
         folders.remove_prefix(colon + 1);
     }
-    return refused.value_or(ProgramFile{Lookup::not_found, name, "it is in no folder of PATH"});
+    return refused.value_or(ProgramFile{Lookup::not_found, name, "it is not in any folder of PATH"});
 }
 
 std::string own_program() {

@@ -15,7 +15,7 @@ ShimLibrary checked(std::filesystem::path path) {
     std::error_code error;
     path = std::filesystem::absolute(path, error);
     if (error || !std::filesystem::is_regular_file(path, error)) {
-        return {{}, "the library to preload is not there: " + policy::quoted_path(path.string())};
+        return {{}, "the library to preload does not exist: " + policy::quoted_path(path.string())};
     }
     // LD_PRELOAD is a list that cannot quote its separators.
     if (path.string().find_first_of(" :\t\n") != std::string::npos) {
@@ -25,7 +25,7 @@ ShimLibrary checked(std::filesystem::path path) {
     }
     if (!is_shim(path.string())) {
         return {{},
-                "the library to preload is not fp32shim's, or not for this processor: " +
+                "the library to preload is not that of fp32shim, or is not for this processor: " +
                     policy::quoted_path(path.string()) + "; set FP32SHIM_LIBRARY to libfp32shim.so"};
     }
     return {path.lexically_normal().string(), {}};
@@ -45,7 +45,7 @@ ShimLibrary find_shim_library() {
     return {{},
             "libfp32shim.so is neither beside this program nor in " +
                 policy::quoted_path((here / "../lib").lexically_normal().string()) +
-                "; set FP32SHIM_LIBRARY to where it is"};
+                "; set FP32SHIM_LIBRARY to its path"};
 }
 
 }  // namespace fp32shim::cli

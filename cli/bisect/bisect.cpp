@@ -51,15 +51,15 @@ void print_message(const std::string& message) { say("bisect", message); }
 /// Returns what is wrong with the options and the settings, other than a single value; empty: nothing.
 std::string problem_in_options(const BisectOptions& options) {
     if (!options.compare.empty() && options.relative == 0 && options.absolute == 0)
-        return "--compare: needs --rtol NUMBER or --atol NUMBER, the difference that is acceptable";
+        return "--compare needs --rtol NUMBER or --atol NUMBER, the largest acceptable difference";
     if (options.compare.empty() && (options.relative != 0 || options.absolute != 0))
-        return "--rtol and --atol: need --compare FILE, the file of the numbers";
+        return "--rtol and --atol need --compare FILE, the file with the numbers";
     if (!options.compare.empty() && options.jobs > 1)
-        return "--jobs: found together with --compare, whose file all runs write; allowed: one of the two";
+        return "--jobs and --compare cannot be combined, because all runs write the same file";
     std::error_code error;
     if (!options.policy_out.empty() &&
         std::filesystem::exists(std::filesystem::symlink_status(options.policy_out, error)))
-        return fmt::format("--policy-out: {} is there already; remove it, or name another",
+        return fmt::format("--policy-out: {} exists already; remove it, or name another file",
                            policy::quoted_path(options.policy_out));
     const std::filesystem::path folder = std::filesystem::path(options.policy_out).parent_path();
     if (!folder.empty() && access(folder.c_str(), W_OK | X_OK) != 0)
@@ -68,7 +68,7 @@ std::string problem_in_options(const BisectOptions& options) {
     if (const ShimLibrary library = find_shim_library(); !library.problem.empty()) return library.problem;
     ProcessEnvironment environment = ProcessEnvironment::of_this_process();
     if (!environment.get("FP32_MATMUL_POLICY").empty())
-        print_message("FP32_MATMUL_POLICY has no effect: each run has a policy of its own");
+        print_message("FP32_MATMUL_POLICY has no effect, because each run has its own policy");
     environment.set("FP32_MATMUL_POLICY", "");  // counts as unset
     const policy::Loaded loaded = policy::load(environment.views(), {});
     if (!loaded.errors.empty()) return loaded.errors.front().text();
@@ -86,7 +86,8 @@ std::optional<End> problem_with_command(const BisectOptions& options) {
         return End{fmt::format("{}: {}", program.path, program.cause),
                    program.lookup == Lookup::not_found ? exit_code::not_found : exit_code::not_executable};
     if (const Unseen unseen = why_unseen(program.path); !unseen.text.empty())
-        print_message(fmt::format("{} {}: its products are neither seen nor governed", program.path, unseen.text));
+        print_message(
+            fmt::format("{} {}, so its products are neither seen nor controlled", program.path, unseen.text));
     return std::nullopt;
 }
 
@@ -125,14 +126,15 @@ std::optional<End> problem_with_exact_run(const Outcome& exact, const FinishedRu
     if (exact.verdict != Verdict::acceptable) {
         print(output_of(run), STDERR_FILENO);
         if (exact.verdict == Verdict::unresolved)
-            return End{with + "tells nothing (status 125), so that there is nothing to compare with",
+            return End{with + "is undecided (status 125), so there is nothing to compare with",
                        exit_code::inconclusive};
         if (exact.is_flaky)
-            return End{with + "is not always acceptable (" + exact.how + "): it fails by chance",
+            return End{with + "is not always acceptable (" + exact.how + "), so it fails by chance",
                        exit_code::inconclusive};
         if (run.ended.signal != 0) return End{with + exact.how, exit_code::was_killed};
-        return End{with + "is not acceptable already (" + exact.how + "); it must be before its products are lowered",
-                   exit_code::finding};
+        return End{
+            with + "is not acceptable (" + exact.how + "); it must be acceptable before its products are lowered",
+            exit_code::finding};
     }
     if (groups.all().empty())
         return End{
@@ -154,7 +156,7 @@ std::optional<End> problem_with_lowered_run(const Outcome& all, const FinishedRu
         reason = name;
         most = calls;
     }
-    return End{fmt::format("with everything at {}, nothing ran at it{}{}", options.precision,
+    return End{fmt::format("everything was asked to run at {}, but nothing did{}{}", options.precision,
                            reason.empty() ? "" : " (" + reason + ")",
                            reason == "cpu_mode_off" ? "; on a CPU, --cpu emulate shows what it would do" : ""),
                exit_code::inconclusive};
@@ -182,7 +184,7 @@ std::optional<End> write_policy(const BisectOptions& options, SearchResult& resu
         if (!options.policy_out.empty()) break;
     }
     if (error == 0) return std::nullopt;
-    return End{fmt::format("{} cannot be written ({}); the same command goes on from {}",
+    return End{fmt::format("{} cannot be written ({}); repeat the command to continue from {}",
                            policy::quoted_path(result.policy_path), std::strerror(error), options.state),
                exit_code::usage};
 }
@@ -236,7 +238,7 @@ int bisect(const BisectOptions& options) {
     SearchState state(options.state, identity_of(options), groups);
     if (!state.problem().empty()) return fail({state.problem(), exit_code::usage});
     if (state.runs() > 0)
-        print_message(fmt::format("goes on from {} with the answers of {}; remove it to begin anew",
+        print_message(fmt::format("continuing from {} with the answers of {}; remove the file to start again",
                                   policy::quoted_path(options.state), counted(state.runs(), "run")));
     int signal = 0;
     try {
@@ -246,17 +248,16 @@ int bisect(const BisectOptions& options) {
     } catch (const Interrupted& interrupted) {
         signal = interrupted.signal;
     } catch (const OutOfRuns&) {
-        return fail(
-            {fmt::format("no result after {}, as many as --max-runs allows; with more the same command goes on "
-                         "from {}",
-                         counted(state.runs(), "run"), policy::quoted_path(options.state)),
-             exit_code::inconclusive});
+        return fail({fmt::format("no result after {}, the limit of --max-runs; repeat the command with a higher "
+                                 "limit to continue from {}",
+                                 counted(state.runs(), "run"), policy::quoted_path(options.state)),
+                     exit_code::inconclusive});
     } catch (const SearchFailed& failure) {
         state.remove_file();
         return fail({failure.why, exit_code::inconclusive});
     }
-    print_message(fmt::format("interrupted after {}; the same command goes on from {}", counted(state.runs(), "run"),
-                              policy::quoted_path(options.state)));
+    print_message(fmt::format("interrupted after {}; repeat the command to continue from {}",
+                              counted(state.runs(), "run"), policy::quoted_path(options.state)));
     end_by_signal(signal);
 }
 
@@ -265,26 +266,28 @@ int bisect(const BisectOptions& options) {
 Action define_bisect(CLI::App& app) {
     auto options = std::make_shared<BisectOptions>();
     add_choice(app, "--precision", options->precision, {"high", "medium", "tf32", "bf16"},
-               "Precision at which products are tried; tf32 means high, bf16 medium");
+               "Precision at which products are tried; tf32 means high, bf16 means medium");
     add_word(app, "--cpu", options->cpu, policy::cpu_mode_words,
              "Effect of lower precisions on the CPU (FP32_MATMUL_CPU)");
     add_count(app, "--jobs", options->jobs, 1, "Number of runs at once, for commands that do not disturb each other");
-    add_count(app, "--max-runs", options->max_runs, 1, "Give up after so many runs; with more, the search goes on");
+    add_count(app, "--max-runs", options->max_runs, 1,
+              "Stop after this many runs; a higher number continues the search");
     add_count(app, "--repeat", options->repeat, 1,
               "Number of equal runs that must all be acceptable, for a command that sometimes fails by chance");
     add_name(app, "--state", options->state, "FILE",
-             "Answers so far, from which an interrupted search goes on; removed at the end (bisect-state.jsonl)");
+             "File of the answers so far, from which an interrupted search continues; removed at the end (default: "
+             "bisect-state.jsonl)");
     add_name(app, "--policy-out", options->policy_out, "FILE",
-             "The policy that is found; must be new (bisect-policy.toml, with a number if it is there)");
-    add_name(app, "--runner", options->runner, "WORDS", "Words before each run's command line, such as 'srun -n1'");
+             "File for the policy; must be new (default: bisect-policy.toml, with a number if that exists)");
+    add_name(app, "--runner", options->runner, "WORDS",
+             "Words to put before each run's command line, such as 'srun -n1'");
     add_name(
         app, "--compare", options->compare, "FILE",
-        "Acceptable is a run whose numbers in this file, which the command writes (text or .npy), are near those "
-        "of the exact run");
-    add_number(app, "--rtol", options->relative, "Largest difference, as a part of the exact run's number");
-    add_number(app, "--atol", options->absolute, "Largest difference, added to that");
+        "Accept a run if the numbers that it writes to this file (text or .npy) are close to those of the exact run");
+    add_number(app, "--rtol", options->relative, "Largest relative difference from the exact run's number");
+    add_number(app, "--atol", options->absolute, "Largest absolute difference, added to the relative one");
     app.add_flag("--calls", options->narrows_calls,
-                 "Also find calls of a product, by their numbers, that are enough to make the command fail");
+                 "Also find which calls of a product, by number, are enough to make the command fail");
     add_table_or_json(app, options->is_json);
     app.add_option("PROGRAM", options->words, "The command to run and its arguments")->required();
     return [options] { return bisect(*options); };

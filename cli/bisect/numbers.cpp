@@ -23,7 +23,7 @@ bool is_word(char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0 |
 template <class Element>
 Numbers elements(std::string_view bytes) {
     Numbers numbers;
-    if (bytes.size() % sizeof(Element) != 0) return {{}, "ends within an element"};
+    if (bytes.size() % sizeof(Element) != 0) return {{}, "ends in the middle of an element"};
     numbers.values.reserve(bytes.size() / sizeof(Element));
     for (; !bytes.empty(); bytes.remove_prefix(sizeof(Element))) {
         Element element;
@@ -36,18 +36,18 @@ Numbers elements(std::string_view bytes) {
 /// Reads the file format of numpy: magic, version, length of the header, the header (a Python literal), the elements.
 Numbers numbers_of_npy(std::string_view bytes) {
     static_assert(std::endian::native == std::endian::little);
-    if (bytes.size() < 12) return {{}, "is cut off"};
+    if (bytes.size() < 12) return {{}, "is truncated"};
     std::uint32_t size = 0;
     const std::size_t size_bytes = bytes[6] == 1 ? 2 : 4;
     std::memcpy(&size, &bytes[8], size_bytes);
     const std::size_t begin = 8 + size_bytes + size;
-    if (bytes.size() < begin) return {{}, "is cut off"};
+    if (bytes.size() < begin) return {{}, "is truncated"};
     const std::string_view header = bytes.substr(0, begin);
     const auto has = [header](std::string_view part) { return header.find(part) != std::string_view::npos; };
-    if (!has("'fortran_order': False")) return {{}, "is in the order of Fortran; allowed: the order of C"};
+    if (!has("'fortran_order': False")) return {{}, "is in Fortran order; allowed: C order"};
     if (has("'descr': '<f4'")) return elements<float>(bytes.substr(begin));
     if (has("'descr': '<f8'")) return elements<double>(bytes.substr(begin));
-    return {{}, "has other elements than float32 and float64"};
+    return {{}, "has elements that are neither float32 nor float64"};
 }
 
 }  // namespace

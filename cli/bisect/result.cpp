@@ -43,12 +43,13 @@ std::vector<std::string> locations_of(const std::vector<Subset>& sets, const Gro
 }
 
 std::string reason_text(const Culprit& culprit, const Groups& groups) {
-    const std::string effect = culprit.tells_nothing ? "tells nothing (status 125)" : "fails";
+    const std::string effect = culprit.tells_nothing ? "is undecided (status 125)" : "fails";
     std::string text = culprit.partners.empty()
                            ? effect + " alone"
                            : effect + " together with " + listed(locations_of(culprit.partners, groups), 5);
     if (culprit.calls.last != 0)
-        text += fmt::format(", already by {} of {}", calls_text(culprit.calls), groups[culprit.calls.group].calls);
+        text +=
+            fmt::format(", even with only {} of {}", calls_text(culprit.calls), groups[culprit.calls.group].calls);
     return text;
 }
 
@@ -77,17 +78,17 @@ std::string tried_text(const SearchResult& result) {
         flaky += tested.outcome.is_flaky ? 1 : 0;
     }
     std::string text = fmt::format(
-        "Tried in {}: {} sets of groups, of which {} were acceptable, {} not, and {} told nothing.\n",
-        counted(result.state.runs(), "run"), result.state.tested().size(), counts[0], counts[1], counts[2]);
+        "{} tried {}: {} acceptable, {} not acceptable, {} undecided.\n", counted(result.state.runs(), "run"),
+        counted(result.state.tested().size(), "set") + " of groups", counts[0], counts[1], counts[2]);
     if (flaky > 0)
-        text +=
-            fmt::format("Flaky: equal runs differed for {}; a set of which one run fails counts as not acceptable.\n",
-                        counted(flaky, "set"));
+        text += fmt::format(
+            "Flaky: equal runs gave different results for {}. A set counts as not acceptable if one of its runs "
+            "fails.\n",
+            counted(flaky, "set"));
     if (const std::uint64_t met = new_groups_in(result); met > 0)
         text += fmt::format(
-            "Not in the first run: {} that a later one met; they were exact unless everything else was "
-            "lowered.\n",
-            counted(met, "group"));
+            "Not in the first run: {} that a later run met. {} exact unless everything else was lowered.\n",
+            counted(met, "group"), met == 1 ? "It stayed" : "They stayed");
     return text;
 }
 
@@ -116,14 +117,12 @@ std::string text_of(const SearchResult& result) {
     const Groups& groups = result.groups;
     const std::string& precision = result.settings.policy.precision;
     if (result.culprits.empty())
-        return fmt::format("The command passes at {} already: nothing needs to stay exact ({}).\n", precision,
+        return fmt::format("The command already passes at {}, so nothing needs to stay exact ({}).\n", precision,
                            counted(groups.all().size(), "group"));
     const Subset exact = exact_groups(result.culprits);
     std::string text = fmt::format(
-        "{} of {} must stay exact, {} of the work. All others may run at {}: run {} was "
-        "acceptable.\n\n",
-        exact.size(), counted(groups.all().size(), "group"), work_share_text(exact, groups), precision,
-        result.verified_by);
+        "{} of {} must stay exact ({} of the work). All others may run at {}, as run {} showed.\n\n", exact.size(),
+        counted(groups.all().size(), "group"), work_share_text(exact, groups), precision, result.verified_by);
     const LineTexts lines(groups, now_ns());
     Table table({{.title = "where", .shrinks_to = 24},
                  {.title = "product", .shrinks_to = 20},

@@ -335,8 +335,8 @@ std::vector<Culprit> Search::find_culprits() {
         const Subset suspects = without(whole_lines(outcome.lowered), exact);
         if (suspects.empty())
             throw SearchFailed{
-                fmt::format("the command fails although nothing ran at {}: it fails by chance, or for "
-                            "another reason; --repeat N finds the first",
+                fmt::format("the command fails although nothing ran at {}: it fails by chance or for another reason; "
+                            "--repeat N detects failures by chance",
                             settings_.policy.precision)};
         culprits.push_back(culprit_in(suspects));
     }

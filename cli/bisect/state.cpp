@@ -83,7 +83,8 @@ TestedSet tested_set_of(const Json& json) {
 }
 
 std::string no_state_text(const std::string& path) {
-    return fmt::format("{}: is no state of a search; name another file: --state FILE", policy::quoted_path(path));
+    return fmt::format("{}: is not the state of a search; name another file: --state FILE",
+                       policy::quoted_path(path));
 }
 
 }  // namespace

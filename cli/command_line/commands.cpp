@@ -29,21 +29,21 @@ constexpr Command table[] = {
   fp32shim explain --function cublasSgemm_v2 --compute-capability 9.0)",
      .define = define_explain},
     {.name = "verify",
-     .summary = "Decide if recordings show that nothing ran below a format",
+     .summary = "Decide whether recordings show that nothing ran below a format",
      .examples =
          R"(  fp32shim verify --at-least fp32 run.fp32rec  0 shown; 1 violated; 3 unknown
   fp32shim verify --at-least tf32 recordings/  every recording in a folder
   fp32shim verify --at-least fp32 --assume-unused oneDNN run.fp32rec)",
      .define = define_verify},
     {.name = "suggest",
-     .summary = "Make a policy of audits: exact where TF32 errs too much",
+     .summary = "Make a policy from audits: exact where the TF32 error is too large",
      .examples =
          R"(  FP32_MATMUL_AUDIT=0.01 fp32shim run --log run.fp32rec -- python3 model.py
   fp32shim suggest run.fp32rec            largest error of a row or column: 0.01
   fp32shim suggest --metric norm --tolerance 1e-3 -o policy.toml recordings/)",
      .define = define_suggest},
     {.name = "bisect",
-     .summary = "Find the products that must stay exact, by runs of a program",
+     .summary = "Find the products that must stay exact, by running a program",
      .examples =
          R"(  fp32shim bisect --cpu emulate -- ./test.sh      its exit status 0: acceptable
   fp32shim bisect --precision medium --repeat 3 --jobs 4 -- python3 test.py
@@ -52,7 +52,7 @@ constexpr Command table[] = {
      .define = define_bisect,
      .takes_program = true},
     {.name = "diff",
-     .summary = "Find the first product of two runs with another result",
+     .summary = "Find the first product that differs between two runs",
      .examples =
          R"(  export FP32_MATMUL_AUDIT=fingerprint
   fp32shim run --log a.fp32rec -- ./prog
@@ -89,18 +89,18 @@ constexpr Command table[] = {
   fp32shim log --format jsonl --dtype complex64 run.fp32rec)",
      .define = define_log},
     {.name = "top",
-     .summary = "Watch the processes that record now",
+     .summary = "Watch the processes that are recording",
      .examples = R"(  fp32shim top
   fp32shim top 4711                         where the time of one process goes
   fp32shim top --interval 0.5 --sort calls)",
      .define = define_top},
     {.name = "ps",
-     .summary = "List the processes that record now",
+     .summary = "List the processes that are recording",
      .examples = R"(  fp32shim ps
   fp32shim ps --format json)",
      .define = define_ps},
     {.name = "set",
-     .summary = "Change running processes' precision, from their next product on",
+     .summary = "Change the precision of running processes, from their next product on",
      .examples = R"(  fp32shim set 4711 highest
   fp32shim set 4711 4712 high
   fp32shim set --all default  undo: as environments and policies say)",
@@ -111,7 +111,7 @@ constexpr Command table[] = {
   fp32shim reload --all)",
      .define = define_reload},
     {.name = "gpu-check",
-     .summary = "Show on this GPU that TF32, pins and floors hold",
+     .summary = "Show on this GPU that TF32, pins and floors work",
      .examples = R"(  fp32shim gpu-check               0: all holds; 1: not; 77: there is no GPU
   fp32shim gpu-check --seconds 30 --python .venv/bin/python -o report.json)",
      .define = define_gpu_check},

@@ -85,7 +85,7 @@ CLI::Option* add_choices(CLI::App& app, const std::string& name, std::vector<std
 
 CLI::Option* add_format(CLI::App& app, const std::vector<std::string_view>& words,
                         const std::function<void(const std::string&)>& take) {
-    const std::string description = fmt::format("How to write the result; {} where not given", words.front());
+    const std::string description = fmt::format("Format of the result; default: {}", words.front());
     return limit_to(app.add_option_function("--format", take, description), words);
 }
 
@@ -97,7 +97,7 @@ namespace {
 
 CLI::Option* as_name(CLI::Option* option, const std::string& type) {
     return option->type_name(type)->check([type](const std::string& text) {
-        return text.empty() ? "found \"\"; allowed: " + type + "; leave the option out for none" : std::string();
+        return text.empty() ? "found \"\"; allowed: " + type + "; omit the option for none" : std::string();
     });
 }
 
@@ -112,8 +112,9 @@ CLI::Option* add_output(CLI::App& app, std::string& value) {
     const std::function<void(const std::string&)> take = [&value](const std::string& text) {
         value = text == "-" ? "" : text;
     };
-    return as_name(app.add_option_function("-o,--output", take, "Write to this file, whole or not at all; -: stdout"),
-                   "FILE");
+    return as_name(
+        app.add_option_function("-o,--output", take, "Write to this file, completely or not at all; -: stdout"),
+        "FILE");
 }
 
 CLI::Option* add_size(CLI::App& app, const std::string& name, std::int64_t& value, const std::string& description) {
@@ -163,7 +164,7 @@ std::optional<std::int32_t> process_id(const std::string& word) {
 }
 
 std::string not_a_process_id(const std::string& word) {
-    return policy::quoted(word) + " is no process id; fp32shim ps lists those that record";
+    return policy::quoted(word) + " is not a process id; fp32shim ps lists the processes that are recording";
 }
 
 CLI::Option* add_process_id(CLI::App& app, std::int32_t& value, const std::string& description) {

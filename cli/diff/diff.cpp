@@ -63,9 +63,10 @@ bool warn_no_fingerprints(const std::string& argument, const ResultsOfSide& side
     if (side.fingerprints > 0) return false;
     const std::string why =
         side.lost > 0
-            ? fmt::format("all {} found no room; raise [log] max_size", counted(side.lost, "fingerprint"))
-            : fmt::format("{} without; record with FP32_MATMUL_AUDIT=fingerprint (products on a GPU get none)",
-                          counted(side.calls, "call"));
+            ? fmt::format("no room was left for {}; raise [log] max_size", counted(side.lost, "fingerprint"))
+            : fmt::format(
+                  "{} without fingerprints; record with FP32_MATMUL_AUDIT=fingerprint (products on a GPU get none)",
+                  counted(side.calls, "call"));
     say("diff", fmt::format("{}: found no fingerprints: {}", argument, why));
     return true;
 }
@@ -83,7 +84,7 @@ void warn_not_lowered(const std::string& argument, const ResultsOfSide& side, st
     for (const auto& [asked, count] : products) {
         const auto& [requested, reason] = asked;
         say("diff",
-            fmt::format("{}: {} asked for {}, and ran at fp32 ({}){}", argument, counted(count, "product"), requested,
+            fmt::format("{}: {} asked for {}, but ran at fp32 ({}){}", argument, counted(count, "product"), requested,
                         reason, reason == "cpu_mode_off" ? "; on a CPU, run with --cpu emulate" : ""));
     }
 }
@@ -142,9 +143,9 @@ int diff(const DiffOptions& options) {
 Action define_diff(CLI::App& app) {
     auto options = std::make_shared<DiffOptions>();
     app.add_option("A", options->a, "Recording, folder with recordings, or glob")->type_name("FILE")->required();
-    app.add_option("B", options->b, "The same, of another run")->type_name("FILE")->required();
+    app.add_option("B", options->b, "The same for another run")->type_name("FILE")->required();
     add_number(app, "--bound", options->bound,
-               "Find the first product with a relative difference beyond this; 0.001 if not given");
+               "Find the first product with a relative difference beyond this; default: 0.001");
     add_format(app, options->format, std::span<const DiffFormat>(formats));
     add_output(app, options->output);
     add_count(app, "--top", options->top, 0, "Rows of the table of places; 0: all");

@@ -56,7 +56,7 @@ std::string sides_text(const DiffOutcome& outcome, int stream) {
                  {"fingerprints", true},
                  {"lost", true},
                  {"not aligned", true},
-                 {"calls without", true},
+                 {"calls without fingerprint", true},
                  {"program", false, 20}});
     const auto add = [&](std::string name, const ResultsOfSide& side, std::uint64_t unaligned) {
         table.add({std::move(name), count_text(side.fingerprints), count_text(side.lost), count_text(unaligned),
@@ -108,7 +108,7 @@ std::string groups_text(const DiffOutcome& outcome, std::size_t top, int stream)
     }
     std::string text = table.text(stream);
     if (shown < groups.size())
-        text += fmt::format("{} more; --top 0 shows all\n", counted(groups.size() - shown, "group"));
+        text += fmt::format("{}; --top 0 shows all\n", counted(groups.size() - shown, "more group"));
     return text;
 }
 
@@ -160,11 +160,11 @@ std::string diff_text(const DiffOutcome& outcome, std::size_t top, int stream) {
     const ResultSummary& summary = outcome.summary;
     const std::uint64_t all = outcome.aligned.pairs.size();
     std::string text = sides_text(outcome, stream);
-    text += fmt::format("\n{} aligned: {} with the same bits, {} with other bits, {} beyond {:g}\n",
+    text += fmt::format("\n{} aligned: {} with the same bits, {} with different bits, {} beyond {:g}\n",
                         counted(all, "product"), count_text(summary.same_bits), count_text(all - summary.same_bits),
                         count_text(summary.beyond), outcome.bound);
     if (!summary.first_other) return text;
-    text += "\nFirst product with other bits: " + product_text(outcome, *summary.first_other);
+    text += "\nFirst product with different bits: " + product_text(outcome, *summary.first_other);
     if (summary.first_beyond)
         text += fmt::format("\nFirst product beyond {:g}: ", outcome.bound) +
                 product_text(outcome, *summary.first_beyond);

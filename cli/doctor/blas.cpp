@@ -223,7 +223,7 @@ std::optional<Finding> judge_kernels(const BlasLibrary& library, const Processor
     }
     return Finding{
         about,
-        fmt::format("OpenBLAS {} takes this processor for {}, and leaves its {} unused (half the speed, or less)",
+        fmt::format("OpenBLAS {} treats this processor as {}, and does not use its {} (half the speed, or less)",
                     library.version, library.kernels, has),
         fmt::format("OPENBLAS_CORETYPE={}", fitting)};
 }

@@ -133,7 +133,7 @@ struct Sight {
 
 Sight sight_of(const Object& caller, const Resolution& binding) {
     if (caller.link_namespace != 0) {
-        return {"loaded into a linker namespace of its own (dlmopen), which no preload reaches", ""};
+        return {"loaded into a separate linker namespace (dlmopen), which no preload reaches", ""};
     }
     if (binding.passes_shim) return {};
     if (binding.provider->is_program) {
@@ -141,10 +141,10 @@ Sight sight_of(const Object& caller, const Resolution& binding) {
                 "link the program with a shared BLAS"};
     }
     if (binding.provider == &caller && caller.elf.is_symbolic) {
-        return {"linked with -Bsymbolic, so that it looks into itself first", "link it without -Bsymbolic"};
+        return {"linked with -Bsymbolic, so it searches itself first", "link it without -Bsymbolic"};
     }
-    return {"opened with RTLD_DEEPBIND, so that it looks into its own libraries before any preload",
-            "have it opened without RTLD_DEEPBIND"};
+    return {"opened with RTLD_DEEPBIND, so it searches its own libraries before any preload",
+            "open it without RTLD_DEEPBIND"};
 }
 
 #if defined(__x86_64__)
@@ -249,7 +249,8 @@ void add_inner_lapack(const Objects& objects, const Object& caller, ExaminedProc
         // Libraries of a wheel cannot be exchanged.
         if (calls.package.empty()) {
             calls.remedy = fmt::format(
-                "a LAPACK of its own over a shared BLAS is seen (Debian, Ubuntu: install liblapack3, then choose its "
+                "a separate LAPACK on top of a shared BLAS is seen (Debian, Ubuntu: install liblapack3, then choose "
+                "its "
                 "file in lapack/ with: update-alternatives --config liblapack.so.3-{})",
                 multiarch);
         }
@@ -271,7 +272,7 @@ void add_torch_note(const Objects& objects, ExaminedProcess& result) {
     const auto elf = read_elf(beside.string(), is_wanted);
     if (!elf) {
         result.notes.push_back(
-            {torch->path, "this build of torch has no CUDA part: it uses no cuBLAS, on any machine"});
+            {torch->path, "this build of torch has no CUDA part, so it uses no cuBLAS on any machine"});
         return;
     }
     for (const std::string& needed : elf->needed) {
@@ -290,7 +291,7 @@ void add_bypasses(const Objects& objects, ExaminedProcess& result) {
         if (object.is_shim || !looked_at.insert(object.path).second) continue;
         for (Bypass& bypass : find_bypasses(object.path, object.elf)) result.bypasses.push_back(std::move(bypass));
         if (looks_up_cublas(object.path, object.elf)) {
-            result.notes.push_back({object.path, "looks cuBLAS functions up when it runs (dlsym): seen"});
+            result.notes.push_back({object.path, "looks up cuBLAS functions at run time (dlsym): seen"});
         }
     }
 }

@@ -48,9 +48,9 @@ void judge_default_precision(const policy::Policy& policy, const Gpus& gpus, std
                                           policy::to_string(policy.default_source));
     const policy::Reason on_cpu = decided_for({});
     if (on_cpu == policy::Reason::floor) {
-        findings.push_back({about,
-                            fmt::format("the floor {} holds: nothing runs at less", policy::to_string(policy.floor)),
-                            "lower the floor, or ask for no less than it"});
+        findings.push_back(
+            {about, fmt::format("the floor {} applies: nothing runs below it", policy::to_string(policy.floor)),
+             "lower the floor, or ask for at least that precision"});
         return;
     }
     if (on_cpu != policy::Reason::cpu_mode_off) return;
@@ -62,12 +62,11 @@ void judge_default_precision(const policy::Policy& policy, const Gpus& gpus, std
         return decided_for(call) == policy::Reason::as_requested;
     });
     if (has_fitting_gpu) return;
-    findings.push_back(
-        {about,
-         fmt::format("nothing on this machine runs at it: there is no GPU of compute capability {}.{} or newer, and "
-                     "the CPU mode is off: products run as called",
-                     policy.min_compute_capability / 10, policy.min_compute_capability % 10),
-         "FP32_MATMUL_CPU=emulate previews it on the CPU"});
+    findings.push_back({about,
+                        fmt::format("nothing on this machine runs at it, because there is no GPU of compute "
+                                    "capability {}.{} or newer and the CPU mode is off; products run as called",
+                                    policy.min_compute_capability / 10, policy.min_compute_capability % 10),
+                        "FP32_MATMUL_CPU=emulate previews it on the CPU"});
 }
 
 void judge_log(const policy::Policy& policy, const ProcessEnvironment& environment, std::vector<Finding>& findings) {
@@ -77,7 +76,7 @@ void judge_log(const policy::Policy& policy, const ProcessEnvironment& environme
     if (problem.empty()) return;
     const bool is_from_policy = environment.get("FP32_MATMUL_LOG").empty();
     findings.push_back({is_from_policy ? "[log] path of the policy" : "FP32_MATMUL_LOG=" + policy.log_path,
-                        problem + "; as it is, nothing is logged", ""});
+                        problem + "; nothing is logged", ""});
 }
 
 void judge_cuda_variables(const policy::Policy& policy, std::vector<Finding>& findings) {
@@ -89,13 +88,13 @@ void judge_cuda_variables(const policy::Policy& policy, std::vector<Finding>& fi
                             "unset NVIDIA_TF32_OVERRIDE"});
     } else if (!value.empty() && value != "0") {
         findings.push_back({"NVIDIA_TF32_OVERRIDE=" + value,
-                            "NVIDIA gives a meaning to 0 only, which switches TF32 off",
+                            "NVIDIA documents only the value 0, which switches TF32 off",
                             "unset it, and choose TF32 with FP32_MATMUL_PRECISION=high"});
     }
     if (const std::string value = variable("TORCH_ALLOW_TF32_CUBLAS_OVERRIDE");
         !value.empty() && value != "0" && !is_pinned) {
         findings.push_back({"TORCH_ALLOW_TF32_CUBLAS_OVERRIDE=" + value,
-                            "torch asks cuBLAS for TF32 by itself, and the settings here do not take it back",
+                            "torch itself asks cuBLAS for TF32, and the settings here do not undo that",
                             "unset it, or set FP32_MATMUL_FLOOR=fp32"});
     }
     if (const std::string value = variable("CUBLAS_EMULATE_SINGLE_PRECISION");
@@ -134,8 +133,8 @@ void judge_compilation_cache(const policy::Policy& policy, const ProcessEnvironm
     const std::string own = cache_folder_for(policy, pins, folder);
     if (own == folder) return;
     findings.push_back({fmt::format("{}={}", cache_variable, folder),
-                        "JAX takes from there what it compiled under other settings, with the kernels and algorithms "
-                        "that were the fastest then",
+                        "JAX may reuse code that it compiled under other settings, with the kernels and algorithms "
+                        "that were fastest then",
                         fmt::format("{}={}, which fp32shim run sets by itself", cache_variable, own)});
 }
 
@@ -169,13 +168,14 @@ void judge_preload(const Preload& preload, bool shim_is_behind, std::vector<Find
         // The loader replaces $LIB, $ORIGIN and $PLATFORM.
         if (preload.entry.find('$') == std::string::npos) {
             findings.push_back(
-                {about, "the loader does not find it, says so and goes on without it", "correct the path"});
+                {about, "the loader does not find it, says so, and continues without it", "correct the path"});
         }
         return;
     }
     const auto elf = read_elf(preload.file, is_wanted_of_a_preload);
     if (!elf || !elf->is_this_architecture) {
-        findings.push_back({about, "it is no library for this processor: the loader says so and goes on without it",
+        findings.push_back({about,
+                            "it is not a library for this processor: the loader says so, and continues without it",
                             "correct the path"});
         return;
     }
@@ -188,11 +188,11 @@ void judge_preload(const Preload& preload, bool shim_is_behind, std::vector<Find
     const std::string remedy = fmt::format("name libfp32shim.so first in {}", preload.where);
     if (std::ranges::any_of(elf->exports, is_intercepted, &ElfSymbol::name)) {
         findings.push_back(
-            {about, "it comes before the shim and has BLAS functions of its own: calls reach it first", remedy});
+            {about, "it comes before the shim and has its own BLAS functions, so calls reach it first", remedy});
     } else if (exports("dlsym")) {
         findings.push_back({about,
-                            "it comes before the shim and has a dlsym of its own: BLAS functions that a program "
-                            "looks up may bypass the shim",
+                            "it comes before the shim and has its own dlsym, so BLAS functions that a program looks "
+                            "up may bypass the shim",
                             remedy});
     }
 }
@@ -202,7 +202,7 @@ void judge_audit(const policy::Policy& policy, std::vector<Finding>& findings) {
     if (policy.audit_sample == 0 || policy.log_path.ends_with(".fp32rec")) return;
     const std::string value = variable("FP32_MATMUL_AUDIT");
     findings.push_back({value.empty() ? "[audit] of the policy" : "FP32_MATMUL_AUDIT=" + value,
-                        "nothing is audited: errors are kept in recordings only",
+                        "nothing is audited, because errors are kept only in recordings",
                         "set FP32_MATMUL_LOG=NAME.fp32rec"});
 }
 
@@ -212,11 +212,11 @@ void judge_audits(std::vector<Finding>& findings) {
     for (const std::string& entry : entries_of(variable("LD_AUDIT"))) {
         const auto elf = read_elf(file_of(entry), ends_in_pltenter);
         if (!elf || elf->exports.empty()) continue;
-        findings.push_back({fmt::format("{} in LD_AUDIT", policy::quoted_path(entry)),
-                            "where it watches functions return, the loader calls them for the program: the loader is "
-                            "recorded as their caller, rules that name the real caller do not match, and of several "
-                            "BLAS libraries one serves all",
-                            "run without it"});
+        findings.push_back(
+            {fmt::format("{} in LD_AUDIT", policy::quoted_path(entry)),
+             "if it watches functions return, calls go through the loader: the loader is recorded as their caller, "
+             "rules that name the real caller do not match, and one of several BLAS libraries serves all calls",
+             "run without it"});
     }
 }
 
@@ -228,19 +228,20 @@ void judge_range_hooks(const policy::Policy& policy, const ProcessEnvironment& e
         if (library.empty() || is_shim(file_of(library))) continue;
         findings.push_back(
             {fmt::format("{}={}", hook.variable, library),
-             fmt::format("{} ranges go to that library, and only one can have them: they are no scopes", hook.name),
-             fmt::format("unset {} to have them here", hook.variable)});
+             fmt::format(
+                 "{} ranges go to that library, and only one library can receive them, so they are not scopes",
+                 hook.name),
+             fmt::format("unset {} to receive them here", hook.variable)});
     }
 }
 
 /// Reports rules by scope where nothing lets modules of PyTorch open scopes. `fp32shim run` does.
 void judge_scope_rules(const policy::Policy& policy, std::vector<Finding>& findings) {
     if (policy.disabled || !policy.looks_at_scopes() || policy.log_where.has(policy::Where::torch)) return;
-    findings.push_back(
-        {"rules by scope in the policy",
-         "with a plain preload they see scopes of the C API, and ranges of programs with NVTX of CUDA 13; "
-         "not modules of PyTorch, and no other ranges of NVTX and ITT",
-         "start the program by fp32shim run"});
+    findings.push_back({"rules by scope in the policy",
+                        "with a plain preload they match only C API scopes, and ranges of programs with NVTX of CUDA "
+                        "13; not PyTorch modules or other NVTX and ITT ranges",
+                        "start the program with fp32shim run"});
 }
 
 void read_preloads(ExaminedSettings& settings) {

@@ -120,9 +120,10 @@ std::string program_text(const ExaminedProgram& program) {
     }
     if (others > 0) {
         constexpr std::size_t most_names = 5;
-        text += line("", fmt::format("{}{} process{} without anything that multiplies: {}", others,
-                                     others < program.processes.size() ? " other" : "", others == 1 ? "" : "es",
-                                     listed(names_of_others, most_names)));
+        text +=
+            line("", fmt::format("{}{} {}: {}", others, others < program.processes.size() ? " other" : "",
+                                 others == 1 ? "process that multiplies nothing" : "processes that multiply nothing",
+                                 listed(names_of_others, most_names)));
     }
     return text;
 }
@@ -159,8 +160,8 @@ std::string verdict_text(const DoctorResult& result) {
     const ExaminedProgram& program = *result.program;
     if (result.seen.empty() && result.not_seen.empty() && program.not_observed.empty()) {
         text +=
-            "\nNothing that it loaded multiplies float32 matrices through a BLAS, or otherwise as far as is known.\n"
-            "Programs that it started in an environment of their own (sudo, env -i, containers) were not examined.\n";
+            "\nNothing that it loaded is known to multiply float32 matrices, through a BLAS or otherwise.\n"
+            "Programs that it started in a separate environment (sudo, env -i, containers) were not examined.\n";
     }
     return text;
 }

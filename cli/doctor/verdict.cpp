@@ -28,7 +28,7 @@ std::string base_names(const std::vector<std::string>& paths) {
 }
 
 std::string provider_text(const Calls& calls) {
-    if (calls.provider == calls.caller) return "itself, which has the functions inside";
+    if (calls.provider == calls.caller) return "itself, which contains them";
     const std::string text(system::base_name(calls.provider));
     std::vector<std::string> details;
     if (!calls.library.implementation.empty() && calls.library.implementation != "other") {
@@ -110,13 +110,12 @@ void judge_program(const ExaminedProgram& program, DoctorResult& result) {
     if (!program.why_unseen.empty()) {
         result.not_seen.push_back(
             {program.path,
-             fmt::format("{} {}: nothing of it is seen", system::base_name(program.path), program.why_unseen),
-             fmt::format(
-                 "use a build that is dynamically linked with glibc, for this processor, and without "
-                 "rights of its own{}",
-                 program.why_unseen.find("uses musl") == std::string::npos
-                     ? ""
-                     : "; where LD_PRELOAD names a library for glibc, musl ends the program with status 127")});
+             fmt::format("{} {}, so nothing of it is seen", system::base_name(program.path), program.why_unseen),
+             fmt::format("use a build that is dynamically linked with glibc, is for this processor, and has no "
+                         "elevated rights{}",
+                         program.why_unseen.find("uses musl") == std::string::npos
+                             ? ""
+                             : "; if LD_PRELOAD names a library for glibc, musl ends the program with status 127")});
     }
     std::vector<const Calls*> calls;
     std::vector<const Bypass*> bypasses;

@@ -167,8 +167,8 @@ Action define_log(CLI::App& app) {
         ->type_name("FILE")
         ->required();
     add_format(app, options->format, log_formats());
-    app.add_flag("--rows", options->rows, "Distinct decisions with their counts, also where calls were recorded");
-    app.add_flag("--follow,-f", options->follow, "Go on with what is recorded from now on, until the process ends");
+    app.add_flag("--rows", options->rows, "Distinct decisions with their counts, even if calls were recorded");
+    app.add_flag("--follow,-f", options->follow, "Continue with new calls until the process ends");
     options->filter.declare(app);
     return [options] { return log(*options); };
 }

@@ -31,7 +31,8 @@ void TracePaths::write_stack(JsonText& json, std::uint32_t frame) const {
         json.value(std::string_view(paths_.nodes()[frame].text()));
     int left_out = 0;
     for (; frame != 0; frame = paths_.nodes()[frame].parent) ++left_out;
-    if (left_out > 0) json.value(std::string_view(fmt::format("({} frames further out)", left_out)));
+    if (left_out > 0)
+        json.value(std::string_view(fmt::format("({} frame{} further out)", left_out, left_out == 1 ? "" : "s")));
     json.close(']');
 }
 

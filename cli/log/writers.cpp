@@ -303,7 +303,7 @@ class ChromeWriter : public LogWriter {
         }
     }
     bool event(const RecordingFacts& facts, const RecordedRow& row, const RecordedEvent& event) override {
-        constexpr std::string_view mean = "the mean of such calls: this one was not timed";
+        constexpr std::string_view mean = "the mean of such calls, because this one was not timed";
         return write_complete_event(facts, row, event.begin_ns(), event.end_ns,
                                     event.thread != 0 ? std::int64_t{event.thread} : event.slot, "",
                                     event.is_timed ? std::string_view() : mean);
@@ -407,7 +407,7 @@ class ChromeWriter : public LogWriter {
         json_.member("pid", track.number).member("tid", thread).key("args").open('{');
         json_.raw(arguments_.of(facts, row, [&] { return arguments_of(row, *track.recording); }));
         if (!more.empty()) json_.raw(more);
-        if (end_ns - begin_ns < 1) about_duration = "not known: drawn as 1 ns, so that it is seen";
+        if (end_ns - begin_ns < 1) about_duration = "unknown; drawn as 1 ns to make it visible";
         if (!about_duration.empty()) json_.member("duration", about_duration);
         json_.close('}').close('}');
         return flush();

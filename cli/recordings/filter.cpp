@@ -21,22 +21,22 @@ struct Key {
 };
 
 constexpr Key keys[] = {
-    {"function", "GLOB", "Only calls of such a function: 'cublasSgemm*'"},
-    {"caller", "GLOB", "Only calls from such an object: 'libtorch_*'"},
-    {"executable", "GLOB", "Only processes of such a program"},
-    {"command", "GLOB", "Only processes with such an argument line"},
-    {"host", "GLOB", "Only processes on such a host"},
-    {"scope", "GLOB", "Only calls within such labels"},
-    {"where", "GLOB", "Only calls from such lines: 'train.py:41 *'"},
-    {"call_site", "GLOB", "Only calls from such compiled functions: 'libphysics.so!solve*'"},
-    {"stack", "GLOB", "Only calls that such a line of Python led to: 'train.py:* Trainer.*'"},
-    {"device", "cpu|cuda", "Only products that ran there"},
-    {"dtype", "float32|complex64", "Only products of operands of that type"},
-    {"compute_capability", "RANGE", "Only on such GPUs: '>=8.0'"},
-    {"m", "SIZE", "Only products of that size: 128, '<=128', '>=64 <=256'"},
+    {"function", "GLOB", "Only calls to functions like this: 'cublasSgemm*'"},
+    {"caller", "GLOB", "Only calls from objects like this: 'libtorch_*'"},
+    {"executable", "GLOB", "Only processes of programs like this"},
+    {"command", "GLOB", "Only processes with command lines like this"},
+    {"host", "GLOB", "Only processes on hosts like this"},
+    {"scope", "GLOB", "Only calls within labels like this"},
+    {"where", "GLOB", "Only calls from lines like this: 'train.py:41 *'"},
+    {"call_site", "GLOB", "Only calls from compiled functions like this: 'libphysics.so!solve*'"},
+    {"stack", "GLOB", "Only calls that a line of Python like this led to: 'train.py:* Trainer.*'"},
+    {"device", "cpu|cuda", "Only products that ran on this device"},
+    {"dtype", "float32|complex64", "Only products with operands of this type"},
+    {"compute_capability", "RANGE", "Only products on GPUs like this: '>=8.0'"},
+    {"m", "SIZE", "Only products of this size: 128, '<=128', '>=64 <=256'"},
     {"n", "SIZE", "Likewise"},
     {"k", "SIZE", "Likewise"},
-    {"batch", "SIZE", "Only batches of that count"},
+    {"batch", "SIZE", "Only batches of this many products"},
     {"min_dim", "SIZE", "The smallest of m, n and k"},
     {"max_dim", "SIZE", "The largest of m, n and k"},
     {"flops", "SIZE", "Operations of the product: '>=2G'"},
@@ -91,7 +91,7 @@ void Filter::declare(CLI::App& app) {
     }
     std::vector<std::string_view> floors = policy::texts_of(policy::strict_floor_words);
     floors.pop_back();  // nothing runs below the loosest
-    add_choice(app, "--ran-below", ran_below_text_, floors, "Only calls that ran below that format")
+    add_choice(app, "--ran-below", ran_below_text_, floors, "Only calls that ran below this format")
         ->group("Which calls");
 }
 
@@ -185,10 +185,8 @@ RowFilter::Lines RowFilter::judge_path(record::format::StringId frame) {
 }
 
 std::string folded_text(std::uint64_t calls) {
-    return fmt::format(
-        "{} {} sizes that are known only up to the next power of two: some may not be of those that "
-        "were asked for",
-        counted(calls, "call"), calls == 1 ? "has" : "have");
+    return fmt::format("{} {} sizes that are known only up to the next power of two, so some may not match",
+                       counted(calls, "call"), calls == 1 ? "has" : "have");
 }
 
 }  // namespace fp32shim::cli

@@ -53,13 +53,13 @@ std::string_view origin_text(record::format::ChangeOrigin origin) {
         {"the program", ChangeOrigin::program},
         {"held already when this recording began", ChangeOrigin::carried_over}};
     const std::string_view text = policy::name_of(words, origin);
-    return text.empty() ? "by whom is not known to this version" : text;
+    return text.empty() ? "of an origin that this version does not know" : text;
 }
 
 std::string lost_changes_text(std::uint64_t count) {
     return fmt::format(
-        "{} of settings pushed out: a recording keeps the last {}; each call still says what it ran at",
-        counted(count, "change"), record::format::change_limit);
+        "{} of settings {} missing, because a recording keeps only the last {}; each call still shows what it ran at",
+        counted(count, "change"), count == 1 ? "is" : "are", record::format::change_limit);
 }
 
 std::string unseen_child_text(const record::RecordedChild& child) {
@@ -84,8 +84,8 @@ std::string process_text(const record::ProcessFacts& process) {
 std::string early_end_text(const record::RecordingFacts& facts) {
     if ((facts.flags & record::format::flag_closed) != 0) return "the program closed it: later calls are missing";
     if ((facts.flags & record::format::flag_left) != 0)
-        return "after a reload, or as it entered strict seccomp, the process went on in another recording, or in "
-               "none: later calls are not in this one";
+        return "after a reload or on entering strict seccomp, the process continued in another recording or in none; "
+               "later calls are missing here";
     return {};
 }
 

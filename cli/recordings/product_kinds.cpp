@@ -76,7 +76,7 @@ std::string ProductKind::text() const {
 std::string ProductKind::why_no_gemm() const {
     if (is_overflow) return "only the number of these calls is known";
     if (operation.empty()) return "this version does not know the function";
-    if (operation != "gemm") return fmt::format("{} is no gemm", operation);
+    if (operation != "gemm") return fmt::format("{} is not a gemm", operation);
     if (is_folded) return "the recording has its sizes rounded up to powers of two";
     constexpr std::string_view letters = "NTCR";
     const bool has_letters =

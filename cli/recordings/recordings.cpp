@@ -107,12 +107,12 @@ void drop_copies(RecordingPaths& result) {
         for (const auto& [content, path] : contents) {
             if (path == fullest->second) continue;
             result.copies.push_back({path, fullest->second});
-            notes.push_back(fmt::format("{}: the same recording as {}, which holds {}; counted once", path,
-                                        fullest->second, content < fullest->first ? "more" : "as much"));
+            notes.push_back(fmt::format("{}: a copy of {}, which has {}; counted once", path, fullest->second,
+                                        content < fullest->first ? "more" : "as much"));
         }
     }
     if (constexpr std::size_t few = 3; notes.size() > few)
-        notes = {fmt::format("{} hold further copies of recordings; of each recording, the most complete copy counts",
+        notes = {fmt::format("{} are further copies; the most complete copy of each recording counts",
                              counted(notes.size(), "file"))};
     result.notes.insert(result.notes.end(), notes.begin(), notes.end());
     std::set<std::string_view> left_out;
@@ -227,7 +227,7 @@ std::string reason_to_doubt(const RecordingCopy& copy) {
     constexpr off_t most_compared = off_t{1} << 31;  // more would take minutes
     const OpenedCopy left_out(copy.path), fullest(copy.fullest);
     if (!left_out.is_file() || !fullest.is_file()) return "can no longer be compared with";
-    if (left_out.owner() != fullest.owner()) return "has another owner than";
+    if (left_out.owner() != fullest.owner()) return "has a different owner from";
     if (std::min(left_out.size(), fullest.size()) > most_compared) return "is too large to be compared with";
     return is_beginning(left_out, fullest) ? "" : "differs from";
 }
@@ -239,11 +239,9 @@ std::vector<ReadingProblem> problems_of_copies(const RecordingPaths& found) {
     for (const RecordingCopy& copy : found.copies) {
         const std::string doubt = reason_to_doubt(copy);
         if (doubt.empty()) continue;
-        doubts.push_back(
-            {copy.path,
-             fmt::format("{} {}, though both begin as the same recording: only one of them is judged; name one, and "
-                         "move the other out of its folder",
-                         doubt, copy.fullest)});
+        doubts.push_back({copy.path, fmt::format("{} {}, although both begin as the same recording. Only one is "
+                                                 "judged; name one, and move the other out of its folder.",
+                                                 doubt, copy.fullest)});
     }
     return doubts;
 }
@@ -326,7 +324,7 @@ bool names_children_only(const std::string& path) {
 void add_rest_of_runs(RecordingPaths& found) {
     for (const std::string& path : other_files_of_runs(found)) {
         found.paths.push_back(path);
-        found.notes.push_back(path + ": of the same run, and so judged too");
+        found.notes.push_back(path + ": belongs to the same run, so it is judged too");
     }
 }
 
@@ -335,8 +333,10 @@ void mention_other_files_of_runs(RecordingPaths& found) {
     std::erase_if(others, names_children_only);
     constexpr std::size_t most = 5;
     if (!others.empty())
-        found.notes.push_back(fmt::format(
-            "of the same run, and not in this report: {}; name them too, or their folder", listed(others, most)));
+        found.notes.push_back(
+            fmt::format("not in this report, although {} to the same run: {}. Name {}.",
+                        others.size() == 1 ? "it belongs" : "they belong", listed(others, most),
+                        others.size() == 1 ? "it too, or its folder" : "them too, or their folder"));
 }
 
 namespace {
@@ -369,7 +369,7 @@ bool print_problems(std::string_view command, const std::vector<ReadingProblem>&
     for (const ReadingProblem& problem : problems) lines.push_back(problem.path + ": " + problem.text);
     print_first_lines(
         command, lines,
-        fmt::format("problems: {} cannot be read, or not in full; fp32shim report --format jsonl tells of each",
+        fmt::format("problems: {} cannot be read, or only in part; fp32shim report --format jsonl names each problem",
                     counted(recordings_with(problems), "recording")));
     return !problems.empty();
 }

@@ -13,8 +13,8 @@ std::string unused_rule_text(const RuleCount& rule) {
     std::string of;
     if (rule.recordings > 1)
         of = rule.without_use == rule.recordings
-                 ? fmt::format(" of {} recordings", rule.recordings)
-                 : fmt::format(" of {} of {} recordings", rule.without_use, rule.recordings);
+                 ? fmt::format(" in {} recordings", rule.recordings)
+                 : fmt::format(" in {} of {} recordings", rule.without_use, rule.recordings);
     return fmt::format("rule {} ({}:{}) decided no call{}{}", policy::quoted(rule.name), printable(rule.file),
                        rule.line, of, rule.may_follow ? " so far" : "");
 }

@@ -88,7 +88,7 @@ class CudaEngine : public ProductEngine {
         void* context = nullptr;
         if (f_.initialise(0) != 0 || f_.device(&device, 0) != 0 || f_.retain_context(&context, device) != 0 ||
             f_.set_context(context) != 0 || f_.make_event(&begin_, 0) != 0 || f_.make_event(&end_, 0) != 0)
-            return "the CUDA driver refused to work";
+            return "the CUDA driver could not be initialised";
         if (const int status = f_.make_handle(&handle_); status != 0)
             return fmt::format("cublasCreate returned status {}", status);
         return {};
@@ -174,7 +174,7 @@ OpenedEngine open_cuda_engine(const std::string& library) {
     void* const cublas = open_cublas(library);
     if (cublas == nullptr)
         return {nullptr,
-                library.empty() ? "the loader finds no libcublas; LD_LIBRARY_PATH names its folder" : dlerror()};
+                library.empty() ? "the loader finds no libcublas; set LD_LIBRARY_PATH to its folder" : dlerror()};
     Functions functions{};
     if (const char* const missing = find_functions(driver, cublas, functions))
         return {nullptr, fmt::format("the CUDA libraries have no {}", missing)};

@@ -102,7 +102,7 @@ static_assert(sizeof(Answer) <= 512);  // PIPE_BUF by POSIX: written in one piec
         const double left = seconds - seconds_since(begin);
         MeasuringTask& task = tasks[i];
         if (left <= 0)
-            task.problem = "there was no time left; --max-time gives more";
+            task.problem = "there was no time left; raise --max-time";
         else
             measure_in_child(engines, task,
                              std::min(longest_measurement, left / static_cast<double>(tasks.size() - i)));
@@ -143,8 +143,8 @@ std::string how_it_ended(pid_t child) {
         while (waitpid(child, &status, 0) < 0 && errno == EINTR) continue;
         return "the library did not return in time";
     }
-    if (WIFSIGNALED(status)) return fmt::format("the library ended its process by signal {}", WTERMSIG(status));
-    return fmt::format("the library ended its process with status {}", WEXITSTATUS(status));
+    if (WIFSIGNALED(status)) return fmt::format("the library's process was killed by signal {}", WTERMSIG(status));
+    return fmt::format("the library's process ended with status {}", WEXITSTATUS(status));
 }
 
 /// Makes a pipe beside the standard descriptors, also where these are closed. Returns false, with errno, on failure.

@@ -49,7 +49,7 @@ using Libraries = std::map<std::string, RecordedLibrary, std::less<>>;  ///< by 
 /// user's.
 std::string why_not_opened(const std::string& path) {
     const auto refused = [&](const std::string& what) {
-        return fmt::format("{}: its code would run as this user; --library {} opens it all the same", what, path);
+        return fmt::format("{}: its code would run as this user; --library {} opens it anyway", what, path);
     };
     for (std::filesystem::path part = path;; part = part.parent_path()) {
         struct stat status {};
@@ -58,7 +58,7 @@ std::string why_not_opened(const std::string& path) {
         if (status.st_uid != 0 && status.st_uid != geteuid())
             return refused(fmt::format("{} belongs to another user, number {}", part.string(), status.st_uid));
         if ((status.st_mode & S_IWOTH) != 0 && (status.st_mode & S_ISVTX) == 0)
-            return refused(fmt::format("{} may be changed by everybody", part.string()));
+            return refused(fmt::format("{} may be changed by anyone", part.string()));
         if (!part.has_relative_path()) return {};
     }
 }
@@ -110,10 +110,10 @@ void plan_kind(const ReplayOptions& options, const Libraries& libraries, const G
                 {.kind = &kind, .on_gpu = true, .library = kind.is_cublas ? found : "", .format = format});
     if (!replayed.tasks.empty()) return;
     if (kind.is_cublas)
-        replayed.why_not = fmt::format("it ran on a GPU, and here is none ({})", gpus.problem);
+        replayed.why_not = fmt::format("it ran on a GPU, but there is none here ({})", gpus.problem);
     else
         replayed.why_not =
-            recorded != nullptr ? recorded->why_not : "its library is not here; --library names another one";
+            recorded != nullptr ? recorded->why_not : "its library does not exist here; name another with --library";
 }
 
 Replay plan_replay(const ReplayOptions& options, const std::vector<ProductKind>& kinds, const MergedCalls& calls,
@@ -199,9 +199,10 @@ Action define_replay(CLI::App& app) {
         ->required();
     add_table_or_json(app, options->is_json);
     add_name(app, "--library", options->library, "FILE",
-             "BLAS library for the CPU; where not given, the one that was recorded");
-    add_count(app, "--top", options->top, 0, "Kinds of products to measure, those with most host time; 20; 0: all");
-    add_seconds(app, "--max-time", options->max_time, 1, "Time for all measurements; 30");
+             "BLAS library for the CPU; default: the one that was recorded");
+    add_count(app, "--top", options->top, 0,
+              "Kinds of products to measure, those with the most host time; default: 20; 0: all");
+    add_seconds(app, "--max-time", options->max_time, 1, "Time for all measurements; default: 30");
     options->filter.declare(app);
     return [options] { return replay(*options); };
 }

@@ -122,7 +122,7 @@ std::string text_of(const AuditTable& cells, const TableLimits& limits, int stre
     Table table(cells.heads);
     for (const std::vector<std::string>& row : cells.rows) table.add(row);
     return table.text(stream) +
-           (cells.left_out > 0 ? fmt::format("{} more; {}\n", counted(cells.left_out, "row"), limits.how_to_see_more)
+           (cells.left_out > 0 ? fmt::format("{}; {}\n", counted(cells.left_out, "more row"), limits.how_to_see_more)
                                : "");
 }
 
@@ -147,7 +147,7 @@ AuditTable audit_table(const MergedCalls& calls, std::size_t limit) {
 
 std::string lost_audits_text(const MergedCalls& calls) {
     const std::uint64_t lost = calls.audits().lost();
-    return lost == 0 ? "" : fmt::format("{} found no room in their recordings", counted(lost, "audit"));
+    return lost == 0 ? "" : fmt::format("there was no room in the recordings for {}", counted(lost, "audit"));
 }
 
 std::string nonfinite_text(const MergedCalls& calls, const TableLimits& limits, int stream) {

@@ -29,7 +29,7 @@ std::string left_out_comment(const ProductKind& kind, std::string_view why) {
 /// Returns remarks on a line that measures not quite what ran.
 std::string remarks_on(const ProductKind& kind) {
     if (kind.batching != Batching::groups) return {};
-    return "# a batch of groups: all of its products are taken to have the sizes of the group with most work\n";
+    return "# a batch of groups: all of its products are taken to have the sizes of the group with the most work\n";
 }
 
 bool is_transposed(char letter) { return letter == 'T' || letter == 'C'; }

@@ -49,7 +49,7 @@ std::string output_problem(const std::string& path, const std::vector<std::strin
     std::error_code error;
     for (const std::string& recording : recordings) {
         if (fs::equivalent(path, recording, error)) {
-            return fmt::format("{}: is one of the recordings; --output takes another file", path);
+            return fmt::format("{}: is one of the recordings; --output must name another file", path);
         }
     }
     if (fs::is_directory(path, error)) return fmt::format("{}: is a folder; --output takes a file", path);

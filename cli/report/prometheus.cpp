@@ -78,10 +78,10 @@ std::string PrometheusMetrics::text(const MergedCalls& calls, std::size_t unread
     };
     each("fp32shim_calls_total", "Matrix products, by what was asked for and applied.",
          [](const Share& share) { return share.calls; });
-    each("fp32shim_timed_calls_total", "Those of them whose time was measured.",
+    each("fp32shim_timed_calls_total", "Those calls whose time was measured.",
          [](const Share& share) { return share.timed_calls; });
     each("fp32shim_host_seconds_total",
-         "Time in those calls on the host; of products on CUDA, of their launch. An estimate where fewer calls were "
+         "Time in those calls on the host; of products on CUDA, of their launch. An estimate if fewer calls were "
          "timed than made.",
          [](const Share& share) { return fmt::format("{:.9f}", static_cast<double>(share.host_ns) / 1e9); });
     const auto single = [&text](std::string_view name, std::string_view type, std::string_view help,
@@ -89,10 +89,10 @@ std::string PrometheusMetrics::text(const MergedCalls& calls, std::size_t unread
         text += metric(name, type, help) + fmt::format("{} {}\n", name, value);
     };
     single("fp32shim_recordings", "gauge", "Recordings that were read.", calls.recording_count());
-    single("fp32shim_unreadable_recordings", "gauge", "Recordings that could not be read, or not in full.",
+    single("fp32shim_unreadable_recordings", "gauge", "Recordings that could not be read, or only in part.",
            unreadable);
     single("fp32shim_uncounted_calls_total", "counter",
-           "Calls that are in no series of fp32shim_calls_total, since their recording was full.",
+           "Calls that are in no series of fp32shim_calls_total, because their recording was full.",
            calls.uncounted_calls());
     single("fp32shim_dropped_events_total", "counter", "Events that found no room in a recording.",
            calls.dropped_events());

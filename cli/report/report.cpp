@@ -84,8 +84,7 @@ std::string problem_with_process_keys(const ReportOptions& options) {
                               : grouping.by_call_site            ? "call_site"
                                                                  : "";
     if (other.empty()) return {};
-    return fmt::format("--by: found {} together with {}, which merges all processes; leave one of them out", *word,
-                       other);
+    return fmt::format("--by: found {} together with {}, which merges all processes; omit one of them", *word, other);
 }
 
 /// Returns an error message if options do not go together; empty if they do.
@@ -93,7 +92,7 @@ std::string problem_in_options(const ReportOptions& options) {
     if (std::string problem = problem_with_process_keys(options); !problem.empty()) return problem;
     const ReportFormat& format = *options.format;
     if (!format.why_no_groups.empty() && !options.by.empty())
-        return fmt::format("--by: found together with --format {}, {}; leave one of them out", format.name,
+        return fmt::format("--by: found together with --format {}, {}; omit one of them", format.name,
                            format.why_no_groups);
     if (!options.diff) return {};
     if (options.recordings.size() != 2)
@@ -217,7 +216,7 @@ int report(ReportOptions& options) {
     } catch (const std::bad_alloc&) {
         throw std::runtime_error(
             "not enough memory for all distinct decisions of these recordings, at 200 to 400 bytes each; count fewer "
-            "(--host, --ran-below, ...), or have them written as they are read: --format jsonl");
+            "(--host, --ran-below, ...), or write them as they are read, with --format jsonl");
     }
 }
 
@@ -231,9 +230,9 @@ Action define_report(CLI::App& app) {
     add_format(app, options->format, report_formats());
     add_output(app, options->output);
     add_choice(app, "--sort", options->sort, {"time", "calls", "flops"},
-               "Order of a table or page, and width of call paths; time where not given");
+               "Order of a table or page, and width of call paths; default: time");
     add_choices(app, "--by", options->by, all_grouping_words(true),
-                "Merge decisions that have this in common: of many sizes or call sites");
+                "Merge decisions that have this in common, such as those of many sizes or call sites");
     add_count(app, "--top", options->top, 0, "Rows of the table; 0: all");
     app.add_flag("--diff", options->diff,
                  "Compare the calls of two recordings, before and after (results: fp32shim diff)");

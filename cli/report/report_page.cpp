@@ -256,7 +256,7 @@ void warn_about_decisions(Json& warnings, const MergedCalls& calls) {
         [&](const MergedRow& row) { return is_unchanged(row) && row.reason == "observed"; },
         [](const MergedRow& row) { return fmt::format("{} of {}", row.function, row.dtype); });
     warn_about_rows(
-        warnings, calls, "found no room for a decision of their own: only their number and time are known",
+        warnings, calls, "found no room for their own decision: only their number and time are known",
         [](const MergedRow& row) { return row.is_overflow; },
         [](const MergedRow&) { return std::string("all decisions together"); });
 }

@@ -51,7 +51,7 @@ SourceContents contents_of(const std::string& path) {
     const OpenFile file(path.c_str());
     struct stat status {};
     if (file.descriptor < 0 || fstat(file.descriptor, &status) != 0) return {{}, std::strerror(errno), 0};
-    if (!S_ISREG(status.st_mode)) return {{}, "no regular file", 0};
+    if (!S_ISREG(status.st_mode)) return {{}, "not a regular file", 0};
     if (status.st_size > max_file_size) return {{}, "larger than 4 MiB", 0};
     contents.changed_ns = std::int64_t{status.st_mtim.tv_sec} * 1'000'000'000 + status.st_mtim.tv_nsec;
     contents.text.resize(static_cast<std::size_t>(status.st_size));

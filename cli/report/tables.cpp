@@ -126,9 +126,10 @@ std::string all_changes_text(const MergedCalls& calls) {
 /// Returns the reason why a process's calls lack lines of Python that were asked for; empty: there is none.
 std::string_view unread_python_text(record::PythonState state) {
     if (state == record::PythonState::unknown)
-        return "lines of Python are missing: its version or build is not known";
+        return "lines of Python are missing, because its version or build is unknown";
     if (state == record::PythonState::differs)
-        return "lines of Python are missing or wrong: Python's own functions named other lines than were read";
+        return "lines of Python are missing or wrong: Python's own functions reported different lines from those "
+               "read";
     return {};
 }
 
@@ -138,10 +139,11 @@ std::string missing_text(const MergedCalls& calls) {
         text += fmt::format("{} found no room: nothing but their number is known\n", counted(count, "call"));
     }
     if (const auto count = calls.dropped_events(); count > 0) {
-        text += fmt::format("{} dropped: the log lacks them, the counts above do not\n", counted(count, "event"));
+        text +=
+            fmt::format("{} dropped: missing from the log, but not from the counts above\n", counted(count, "event"));
     }
     if (const auto count = calls.overwritten_events(); count > 0) {
-        text += fmt::format("{} overwritten by later ones: the log lacks them, the counts above do not\n",
+        text += fmt::format("{} overwritten by later ones: missing from the log, but not from the counts above\n",
                             counted(count, "event"));
     }
     if (const auto count = calls.lost_changes(); count > 0) text += lost_changes_text(count) + "\n";
@@ -285,7 +287,8 @@ Table table_of(const std::vector<TextColumn<Row>>& columns, std::span<const Row*
             }};
 }
 
-/// Writes a table of all rows and, if some did not run as asked, a second one of these. `noun`: `row` or `group`.
+/// Writes a table of all rows and, if some did not run as asked, a second one of these. `noun`: `more row` or `more
+/// group`.
 template <class Row>
 void write_tables(const std::vector<TextColumn<Row>>& columns, const std::vector<const Row*>& rows,
                   std::string_view noun, const TableLimits& limits, int stream, const TextSink& put) {
@@ -293,14 +296,14 @@ void write_tables(const std::vector<TextColumn<Row>>& columns, const std::vector
         put("\n");
         table_of<Row>(columns, some, limits.sites).write(put, stream);
         if (limits.sites == 0 || some.size() <= limits.sites) return;
-        put(fmt::format("{} more; {}\n", counted(some.size() - limits.sites, noun), limits.how_to_see_more));
+        put(fmt::format("{}; {}\n", counted(some.size() - limits.sites, noun), limits.how_to_see_more));
     };
     if (rows.empty()) return;
     write(rows);
     std::vector<const Row*> refused;
     std::ranges::copy_if(rows, std::back_inserter(refused), &Row::is_refused);
     if (refused.empty()) return;
-    put("\n" + coloured("Asked for, and not done as asked", Colour::bold, stream));
+    put("\n" + coloured("Did not run as requested", Colour::bold, stream));
     if (refused.size() == rows.size()) return put(": all of these calls\n");
     write(refused);
 }
@@ -323,17 +326,17 @@ void write_report_table(const MergedCalls& calls, const TableLimits& limits, int
     section("First NaN or infinity from finite operands", nonfinite_text(calls, limits, stream));
     section("", format_text(calls, stream));
     if (groups == nullptr) {
-        write_tables(call_site_columns, sorted(calls.rows(), limits.order), "row", limits, stream, put);
+        write_tables(call_site_columns, sorted(calls.rows(), limits.order), "more row", limits, stream, put);
     } else {
         std::vector<const RowGroup*> all;
         for (const RowGroup& group : *groups) all.push_back(&group);
-        write_tables(group_text_columns, all, "group", limits, stream, put);
+        write_tables(group_text_columns, all, "more group", limits, stream, put);
     }
     section("Audits: the largest errors", audits_text(calls, limits, stream));
     section("Changed while it ran", all_changes_text(calls));
     section("", unused_rules_text(calls.rules(), limits.sites));
     section("Not complete", missing_text(calls));
-    if (calls.total().is_estimate) section("", "~: estimated, since of short calls only some are timed\n");
+    if (calls.total().is_estimate) section("", "~: estimated, because only some of the short calls are timed\n");
 }
 
 std::string report_table(const MergedCalls& calls, const TableLimits& limits, int stream) {

@@ -80,12 +80,12 @@ std::vector<record::RecordedChild> RunChildren::all() const {
 std::string children_line(const std::vector<record::RecordedChild>& children) {
     if (children.empty()) return {};
     constexpr std::size_t most = 5;
-    std::string text = "not covered, so that their products are not known: ";
+    std::string text = "started without the shim, so their products are unknown: ";
     for (std::size_t i = 0; i < std::min(most, children.size()); ++i)
         text +=
             fmt::format("{}{}, which {}{}", i == 0 ? "" : "; ", children[i].path, record::to_string(children[i].why),
                         children[i].count > 1 ? fmt::format(" ({} times)", children[i].count) : "");
-    if (children.size() > most) text += fmt::format("; and {} more programs", children.size() - most);
+    if (children.size() > most) text += "; and " + counted(children.size() - most, "more program");
     return printable(text);
 }
 

@@ -24,10 +24,10 @@ std::string hook_ranges(const policy::Policy& policy, const std::string& library
         const std::string set = environment.get(hook.variable);
         if (set.empty()) environment.set(hook.variable, library);
         if (!set.empty() && set != library && policy.looks_at_scopes())
-            lack += fmt::format("{}{}={} keeps {} ranges for that library", lack.empty() ? "" : ", and ",
+            lack += fmt::format("{}{}={} gives {} ranges to that library", lack.empty() ? "" : ", and ",
                                 hook.variable, policy::quoted_path(set), hook.name);
     }
-    return lack.empty() ? lack : lack + ": rules by scope do not apply within them";
+    return lack.empty() ? lack : lack + ", so rules by scope do not apply within them";
 }
 
 std::string add_python_start_up(const policy::Policy& policy, ProcessEnvironment& environment) {

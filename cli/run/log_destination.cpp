@@ -52,7 +52,7 @@ bool may_write(const std::string& path, int what) { return faccessat(AT_FDCWD, p
 /// Returns the reason why JSON lines cannot be appended to an existing file, empty if they can. The rules are those
 /// of record/lines/decision_log.cpp.
 std::string why_not_appended_to(const std::string& file, const struct stat& status) {
-    if (S_ISLNK(status.st_mode)) return "is a symbolic link, which a log is not written through";
+    if (S_ISLNK(status.st_mode)) return "is a symbolic link; logs are not written through links";
     if (status.st_uid != 0 && status.st_uid != geteuid()) return "belongs to another user (who is not root)";
     if (!may_write(file, W_OK)) return fmt::format("cannot be written ({})", std::strerror(errno));
     return {};
@@ -126,13 +126,13 @@ std::string problem_with_log_folder(const std::string& log_path, const record::P
     const std::string target = expanded(folder, facts);
     struct stat status {};
     if (stat(target.c_str(), &status) != 0)
-        return fmt::format("the folder {} of {} cannot be used ({}); make it, or name another",
+        return fmt::format("the folder {} of {} cannot be used ({}); create it, or name another",
                            policy::quoted_path(target), policy::quoted_path(log_path), std::strerror(errno));
     if (!S_ISDIR(status.st_mode))
-        return fmt::format("{} of {} is no folder; name another", policy::quoted_path(target),
+        return fmt::format("{} (in {}) is not a folder; name another", policy::quoted_path(target),
                            policy::quoted_path(log_path));
     if (lstat(expanded(log_path, facts).c_str(), &status) != 0 && errno == ENAMETOOLONG)
-        return fmt::format("{} cannot be made ({}); name a shorter one", policy::quoted_path(log_path),
+        return fmt::format("{} cannot be created ({}); name a shorter one", policy::quoted_path(log_path),
                            std::strerror(errno));
     if (!may_write(target, W_OK | X_OK))
         return fmt::format("nothing can be written to the folder {} of {} ({}); name another",

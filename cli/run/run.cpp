@@ -126,13 +126,13 @@ std::string problem_with_existing_log(const RunOptions& options, const record::P
     if (taken.empty()) return {};
     if (options.pin) {
         return fmt::format(
-            "--log: {} is there already, and with --pin the recording must be a new one; remove it, or name another: "
-            "with %p (process id) or %t (start time) in it each run has its own",
+            "--log: {} exists already, and --pin needs a new recording. Remove the file, or choose another name; "
+            "with %p (process id) or %t (start time) in it, each run gets its own file.",
             policy::quoted_path(taken));
     }
-    print_run_message(fmt::format(
-        "--log: {} is there already and is kept; this run records under the next free number, {} or higher",
-        policy::quoted_path(taken), policy::quoted_path(numbered(taken, 1))));
+    print_run_message(
+        fmt::format("--log: {} exists already and is kept; this run records under the next free number, {} or higher",
+                    policy::quoted_path(taken), policy::quoted_path(numbered(taken, 1))));
     return {};
 }
 
@@ -142,8 +142,8 @@ std::string problem_with_existing_log(const RunOptions& options, const record::P
 std::string problem_with_log(const RunOptions& options, const policy::Policy& policy,
                              const ProcessEnvironment& environment, const record::ProcessFacts& facts) {
     if (policy.log_path == "stderr" && options.level == "calls")
-        return "--level calls has no effect on the log stderr, which has each distinct decision once; leave it out, "
-               "or name a file: --log NAME.jsonl";
+        return "--level calls has no effect on stderr, which shows each distinct decision once; omit it, or log to a "
+               "file: --log NAME.jsonl";
     if (environment.get("FP32_MATMUL_LOG").empty()) return {};
     if (std::string problem = problem_with_log_folder(log_path_here(options, policy), facts); !problem.empty()) {
         problem = name_of_log(options) + ": " + problem;
@@ -181,30 +181,33 @@ void choose_compilation_cache(const policy::Policy& policy, const record::Proces
     if (chosen == folder) return;
     environment.set(cache_variable, chosen);
     if (says_so)
-        print_run_message(fmt::format("{} is {} for the program: code that JAX compiles depends on these settings",
-                                      cache_variable, policy::quoted_path(chosen)));
+        print_run_message(
+            fmt::format("{} is set to {} for the program, because code that JAX compiles depends on these settings",
+                        cache_variable, policy::quoted_path(chosen)));
 }
 
 /// Returns `recorded in run.fp32rec`, or a list: each process has a file of its own.
 std::string recorded_text(const std::vector<std::string>& paths) {
     if (paths.size() == 1) return "recorded in " + paths.front();
     constexpr std::size_t most = 10;
-    return fmt::format("recorded in {} files, one per process: {}; name all of them to report and verify",
+    return fmt::format("recorded in {} files, one per process: {}. Give all of them to report and verify.",
                        paths.size(), listed(paths, most));
 }
 
 bool ends_under_preload(const Unseen& unseen) { return unseen.why == record::WhyUnseen::musl; }
 
 std::string unseen_program(const ProgramFile& program, const Unseen& unseen) {
-    return fmt::format(
-        "{} {}: its products are neither seen nor governed{}", program.path, unseen.text,
-        ends_under_preload(unseen) ? "; it is started without a preload, which would end it with status 127" : "");
+    return fmt::format("{} {}, so its products are neither seen nor controlled{}", program.path, unseen.text,
+                       ends_under_preload(unseen)
+                           ? "; it is started without the preload, because musl would end it with status 127"
+                           : "");
 }
 
 /// Returns the line for a run without calls. `bypasses`: RunSummary::bypasses().
 std::string no_calls_line(const std::string& bypasses) {
-    const std::string why = bypasses.empty() ? "float64 ones, numpy's default, do not count"
-                                             : "the program had loaded bypasses: " + bypasses;
+    const std::string why = bypasses.empty()
+                                ? "float64 products, numpy's default, do not count"
+                                : "the program loaded libraries that multiply without the shim: " + bypasses;
     return fmt::format(
         "no float32 matrix product was recorded ({}); "
         "fp32shim doctor -- PROGRAM lists its bypasses",
@@ -213,9 +216,8 @@ std::string no_calls_line(const std::string& bypasses) {
 
 std::string no_recording_line(const std::string& log_path) {
     return fmt::format(
-        "no recording was found under {}: the program may have made one in another folder, could not make one, or "
-        "had no "
-        "float32 matrix product",
+        "no recording was found at {}: either the program recorded elsewhere, could not record, or made no float32 "
+        "matrix product",
         policy::quoted_path(log_path));
 }
 
@@ -246,8 +248,7 @@ struct Launch {
 int failed_to_start(const ProgramFile& program, int error) {
     // The file itself was found.
     print_run_message(fmt::format(
-        "{}: {}", program.path,
-        error == ENOENT ? "the interpreter or loader that it asks for is not there" : std::strerror(error)));
+        "{}: {}", program.path, error == ENOENT ? "its interpreter or loader does not exist" : std::strerror(error)));
     return exit_code::not_executable;
 }
 
@@ -329,8 +330,7 @@ int run(const RunOptions& options) {
     const Unseen unseen = why_unseen(program.path);
     if (!unseen.text.empty()) {
         if (options.pin)
-            return fail(fmt::format("--pin: {} {}; start a program that the shim can be preloaded into", program.path,
-                                    unseen.text));
+            return fail(fmt::format("--pin: {} {}, so the shim cannot be loaded into it", program.path, unseen.text));
         print_run_message(unseen_program(program, unseen));
     }
     if (!ends_under_preload(unseen)) {
@@ -341,8 +341,7 @@ int run(const RunOptions& options) {
     if (const std::string lack = add_python_start_up(loaded.policy, environment); !lack.empty())
         print_run_message(lack);
     if (loaded.policy.audit_fingerprint && !loaded.policy.disabled && log_path_here(options, loaded.policy).empty())
-        print_run_message(
-            "audit: there will be no fingerprints, since they are kept in recordings only; give --log NAME.fp32rec");
+        print_run_message("audit: fingerprints are kept only in recordings; add --log NAME.fp32rec");
     return start({options, loaded.policy, facts, program, unseen, environment});
 }
 
@@ -351,11 +350,10 @@ int run(const RunOptions& options) {
 Action define_run(CLI::App& app) {
     auto options = std::make_shared<RunOptions>();
     add_word(app, "--precision", options->precision, policy::default_precision_words,
-             "Precision of products, unless a rule of a policy says more; ieee and fp32 mean highest, tf32 high, "
-             "bf16 medium "
-             "(FP32_MATMUL_PRECISION)");
+             "Precision of products for which no rule names one; ieee and fp32 mean highest, tf32 means high, bf16 "
+             "means medium (FP32_MATMUL_PRECISION)");
     auto* floor = add_word(app, "--floor", options->floor, policy::floor_words,
-                           "Nothing runs below this, whatever else is set; a stricter floor stays");
+                           "Nothing runs below this, whatever else is set; a stricter floor still applies");
     app.add_flag(
            "--pin", options->pin,
            "Strict: floor fp32; TF32, BF16x9 and oneDNN's BF16 off in libraries that the shim does not govern; a "
@@ -371,14 +369,14 @@ Action define_run(CLI::App& app) {
     add_word(app, "--level", options->level, policy::log_level_words,
              "Contents of the log: distinct decisions, or every call (FP32_MATMUL_LOG_LEVEL)");
     add_name(app, "--where", options->where, "LIST",
-             "Note for each call where it came from, by a list such as python,nvtx, or auto (FP32_MATMUL_WHERE)")
+             "Record where each call came from; a list such as python,nvtx, or auto (FP32_MATMUL_WHERE)")
         ->check([](const std::string& list) {
             policy::WhereSet where;
             return policy::parse_where(list, where);
         });
     auto* quiet = app.add_flag("--quiet,-q", options->quiet, "No summary at the end");
     app.add_flag("--require-rules", options->requires_rules,
-                 "End with status 1, where the program ends with 0, if a rule of the policy decided no call")
+                 "End with status 1 if the program ends with 0 but a rule of the policy decided no call")
         ->excludes(quiet);
     app.add_option("PROGRAM", options->words, "The program and its arguments")->required();
     return [options] { return run(*options); };

@@ -56,8 +56,8 @@ RunSummary::RunSummary(const std::string& log_path, ProcessEnvironment& environm
     : log_path_(log_path), began_ns_(now_ns()) {
     if (!log_path.empty()) {
         if (!is_recording_name(log_path))
-            problem_ = fmt::format("no summary at the end, since the log is {}; one comes with NAME.fp32rec, or none",
-                                   log_path);
+            problem_ =
+                fmt::format("there will be no summary, because the log is {}; use NAME.fp32rec, or no log", log_path);
         return;
     }
     std::string folder = environment.get("TMPDIR");
@@ -104,13 +104,13 @@ std::string RunSummary::read(const std::vector<std::string>& recordings, const R
     bypasses_ = bypasses_text(find_possible_bypasses(processes));
     if (has_calls_) {
         text += report_table(calls, {.sites = 5, .how_to_see_more = how_to_see_more(recordings)}, STDERR_FILENO);
-        if (!bypasses_.empty()) text += fmt::format("Not counted, if it multiplied: {}\n", bypasses_);
+        if (!bypasses_.empty()) text += fmt::format("Not counted, if these multiplied: {}\n", bypasses_);
     }
     return text.empty() ? text : "\nfp32shim: " + text;
 }
 
 std::string RunSummary::how_to_see_more(const std::vector<std::string>& recordings) const {
-    if (is_temporary()) return "to see all, keep the recording with --log NAME.fp32rec and run fp32shim report";
+    if (is_temporary()) return "to see all of them, record with --log NAME.fp32rec and run fp32shim report";
     constexpr std::size_t most = 3;
     std::string command = "fp32shim report --top 0";
     if (recordings.size() > most) return command + " shows all of the recordings that it is given";

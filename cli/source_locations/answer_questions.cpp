@@ -29,9 +29,9 @@ namespace {
 constexpr std::uint64_t memory_limit = std::uint64_t{8} << 30;
 
 std::string why_unreadable(const record::RecordedObject& object) {
-    if (!object.path.starts_with('/')) return "has no whole path";
+    if (!object.path.starts_with('/')) return "has no complete path";
     const auto build_id = read_build_id(object.path);
-    return build_id ? why_another_file(object, *build_id) : "is not here, or cannot be read";
+    return build_id ? why_another_file(object, *build_id) : "does not exist here, or cannot be read";
 }
 
 /// One file, opened when it is first asked about.
@@ -55,7 +55,7 @@ class OpenedFile {
         if (debug_)
             debug_->find(address, location);
         else
-            location.why_unknown = "can only be searched for lines with libdw.so.1 (Debian's package libdw1)";
+            location.why_unknown = "can be searched for lines only with libdw.so.1 (Debian's package libdw1)";
         return location;
     }
 

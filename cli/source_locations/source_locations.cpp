@@ -21,7 +21,7 @@ namespace {
 
 std::string how_it_ended(int status) {
     if (WIFSIGNALED(status) && WTERMSIG(status) == SIGALRM) return fmt::format("took over {} s", question_seconds);
-    if (WIFSIGNALED(status)) return fmt::format("was ended by signal {}", WTERMSIG(status));
+    if (WIFSIGNALED(status)) return fmt::format("was killed by signal {}", WTERMSIG(status));
     return "ran out of memory";
 }
 
@@ -72,7 +72,8 @@ struct SourceLocations::Worker {
 
   private:
     bool fails() {
-        problem = fmt::format("could not be read: no process can be made for it: {}", std::strerror(errno));
+        problem =
+            fmt::format("could not be read, because no process could be started for it: {}", std::strerror(errno));
         return false;
     }
 };

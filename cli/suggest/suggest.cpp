@@ -165,7 +165,7 @@ std::string policy_header(const AuditedGroups& found, const Choice& choice, cons
     for (const RowAudits& row : found.audits.all()) audits += row.compared;
     std::string text = fmt::format(
         "# Suggested by fp32shim suggest {} from {} of {} in {}.\n"
-        "# Exact is what exceeded {:g} by the metric \"{}\": {} of {} groups, {} of the host time.\n",
+        "# Products that exceeded {:g} by the metric \"{}\" stay exact: {} of {} groups, {} of the host time.\n",
         FP32SHIM_VERSION, counted(audits, "audit"), counted(found.groups.all().size(), "group"),
         counted(found.recordings, "recording"), options.tolerance, options.metric, choice.beyond().size(),
         found.groups.all().size(), share_text(sum_of(found.host_ns, choice.beyond()), found.total_ns));
@@ -176,8 +176,8 @@ std::string policy_header(const AuditedGroups& found, const Choice& choice, cons
                             options.conservative ? "stay exact" : "are lowered; --conservative keeps them exact");
     if (names_offset(policy))
         text +=
-            "# A place such as program!main+0x1c4 is void once the program is compiled anew: record and suggest "
-            "again.\n";
+            "# A place such as program!main+0x1c4 is no longer valid once the program is recompiled: record and "
+            "suggest again.\n";
     return text + "# To try this policy on a CPU: fp32shim run --cpu emulate --policy FILE -- PROGRAM\n\n";
 }
 
@@ -241,12 +241,14 @@ Action define_suggest(CLI::App& app) {
         ->type_name("FILE")
         ->required();
     options->precision = "high";
-    add_choice(app, "--precision", options->precision, {"high", "medium"}, "Precision of all that tolerates it");
+    add_choice(app, "--precision", options->precision, {"high", "medium"},
+               "Precision for everything that tolerates it");
     options->metric = "row";
     add_choice(app, "--metric", options->metric, policy::texts_of(policy::metric_words), "Measure of the error");
-    add_number(app, "--tolerance", options->tolerance, "Largest error that is accepted");
-    app.add_flag("--conservative", options->conservative,
-                 "Keep exact what was never audited, and all products of a place with one that must be");
+    add_number(app, "--tolerance", options->tolerance, "Largest acceptable error");
+    app.add_flag(
+        "--conservative", options->conservative,
+        "Keep products exact that were never audited, and all products of a place where one must stay exact");
     add_output(app, options->output);
     return [options] { return suggest(*options); };
 }

@@ -96,7 +96,7 @@ std::string live_table(const std::vector<LiveGroup>& groups, std::size_t limit) 
         table.add(std::move(cells));
     }
     if (groups.size() <= limit) return table.text();
-    return table.text() + counted(groups.size() - limit, "group") + " more\n";
+    return table.text() + counted(groups.size() - limit, "more group") + "\n";
 }
 
 Json to_json(const LiveGroup& group) {

@@ -117,7 +117,7 @@ void read_calls(record::RecordingReader& recording, const TopOptions& options, d
 std::optional<Seen> read_process(const record::LiveRecording& live, const TopOptions& options, bool with_calls,
                                  Memory& memory) {
     const auto opened = record::RecordingReader::open(live.open_path);
-    if (!opened.reader) return std::nullopt;  // the process has ended meanwhile
+    if (!opened.reader) return std::nullopt;  // the process has ended in the meantime
     Seen seen;
     seen.pid = live.pid;
     seen.recording = live.name;
@@ -190,7 +190,7 @@ std::string process_table(const std::vector<Seen>& all) {
 }
 
 std::string tables_of(const std::vector<Seen>& all, const TopOptions& options) {
-    if (all.empty()) return "no process of this user records now\n";
+    if (all.empty()) return "no process of this user is recording now\n";
     const std::string processes = process_table(all) + "\n";
     std::vector<const std::vector<LiveGroup>*> groups;
     for (const Seen& seen : all) {
@@ -321,7 +321,8 @@ int top(const TopOptions& options) {
 
 void add_common(CLI::App& app, TopOptions& options) {
     add_process_id(app, options.pid, "Show this process only, and where its time goes");
-    add_choice(app, "--sort", options.sort, {"rate", "calls", "time", "pid"}, "Order of the processes; default rate");
+    add_choice(app, "--sort", options.sort, {"rate", "calls", "time", "pid"},
+               "Order of the processes; default: rate");
     add_choices(app, "--by", options.by, all_grouping_words(false),
                 "Show where the time goes, of all processes or of PID; default for a PID: where");
     add_table_or_json(app, options.is_json);
@@ -332,8 +333,8 @@ void add_common(CLI::App& app, TopOptions& options) {
 Action define_top(CLI::App& app) {
     auto options = std::make_shared<TopOptions>();
     add_common(app, *options);
-    add_seconds(app, "--interval", options->seconds, 0.1, "Seconds between two updates; default 2");
-    add_count(app, "--count", options->rounds, 1, "Number of updates; default: without end");
+    add_seconds(app, "--interval", options->seconds, 0.1, "Seconds between two updates; default: 2");
+    add_count(app, "--count", options->rounds, 1, "Number of updates; default: no limit");
     return [options] { return top(*options); };
 }
 

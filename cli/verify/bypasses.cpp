@@ -29,9 +29,9 @@ struct JudgedFile {
 };
 
 JudgedFile judge(const record::RecordedObject& object) {
-    if (!object.path.starts_with('/')) return {find_bypasses_by_name(object.path), "has no whole path"};
+    if (!object.path.starts_with('/')) return {find_bypasses_by_name(object.path), "has no complete path"};
     const auto elf = read_elf(object.path, is_intercepted);
-    if (!elf) return {find_bypasses_by_name(object.path), "is not here, or cannot be read"};
+    if (!elf) return {find_bypasses_by_name(object.path), "does not exist here, or cannot be read"};
     if (std::string why = why_another_file(object, elf->build_id); !why.empty())
         return {find_bypasses_by_name(object.path), std::move(why)};
     return {find_bypasses(object.path, *elf), {}};
@@ -118,8 +118,8 @@ std::string unknown_end_text(const MergedProcess& process, const std::vector<Mer
         !has_left && facts.identity.start != 0 && std::ranges::any_of(processes, [&](const MergedProcess& other) {
             return other.facts.identity == facts.identity && other.facts.opened_ticks > facts.opened_ticks;
         });
-    if (became_another) return "the process became another program by exec, which the shim does not see coming";
-    return "the process was killed, or ended by a system call past the C library";
+    if (became_another) return "the process became another program by exec, which the shim cannot foresee";
+    return "the process was killed, or ended by its own system call, not through the C library";
 }
 
 /// Adds an entry for each gap in what is known of the libraries that a process loaded and the functions it looked up.
@@ -133,8 +133,8 @@ void add_gaps(const MergedProcess& process, const std::vector<MergedProcess>& pr
         // All is known, or will be.
     } else if (files.is_in_go(process.facts.process.executable)) {
         bypasses.add(later_libraries,
-                     "libraries that a program in Go loads near its end are not known: it ends by a system call past "
-                     "the C library",
+                     "libraries that a program in Go loads near its end are not known: it ends by its own system "
+                     "call, not through the C library",
                      "", process.path);
     } else {
         bypasses.add(later_libraries,
@@ -160,7 +160,7 @@ void add_children(const MergedProcess& process, PossibleBypasses& bypasses) {
     }
     if (process.missed_children > 0)
         bypasses.add(std::string(child_prefix) + "*",
-                     fmt::format("children that were not covered were started {} more, without room to note which",
+                     fmt::format("uncovered children were started {} more, but there was no room to note them",
                                  counted(process.missed_children, "time")),
                      "", process.path);
 }
@@ -190,13 +190,12 @@ void add_files(const record::RecordedObjects& objects, std::uint16_t pins, const
         }
         if (!judged.why_unread.empty()) unread[judged.why_unread].emplace_back(system::base_name(object.path));
         if (object.is_bound_past)
-            bypasses.add(
-                bound_past,
-                fmt::format("{}: opened with RTLD_DEEPBIND, linked so that it looks into itself first, or a BLAS "
-                            "comes before the shim (in LD_PRELOAD, or in the program); what it multiplies by "
-                            "the functions of a BLAS goes past the shim{}",
-                            plain_path(object.path), remark),
-                "", recording);
+            bypasses.add(bound_past,
+                         fmt::format("{}: opened with RTLD_DEEPBIND, linked so that it searches itself first, or a "
+                                     "BLAS comes before the shim (in LD_PRELOAD, or in the program); what it "
+                                     "multiplies with BLAS functions does not go through the shim{}",
+                                     plain_path(object.path), remark),
+                         "", recording);
     }
     add_unread(unread, recording, bypasses);
     if (objects.are_missing)
@@ -209,8 +208,8 @@ void add_files(const record::RecordedObjects& objects, std::uint16_t pins, const
     if (objects.had_lookup_past)
         bypasses.add(
             dlsym_past,
-            fmt::format("a function that multiplies was looked up by dlsym, and given out past the shim{}", remark),
-            "", recording);
+            fmt::format("dlsym returned a function that multiplies without going through the shim{}", remark), "",
+            recording);
 }
 
 /// Adds the bypasses of processes that ended without a recording, since they made no call that the shim sees.
@@ -221,12 +220,11 @@ void add_marks(const MergedProcess& process, JudgedFiles& files, PossibleBypasse
         add_files(mark.objects, mark.pins, process.path, remark, files, bypasses);
     }
     if (process.missed_marks > 0)
-        bypasses.add(
-            unread_libraries,
-            fmt::format("the libraries of {} more processes without a call that is seen are not known: there "
-                        "was no room to note them",
-                        process.missed_marks),
-            "", process.path);
+        bypasses.add(unread_libraries,
+                     fmt::format("the libraries of {} more process{} without a call that is seen are not known, "
+                                 "because there was no room to note them",
+                                 process.missed_marks, process.missed_marks == 1 ? "" : "es"),
+                     "", process.path);
 }
 
 void add_process(const MergedProcess& process, const std::vector<MergedProcess>& processes, JudgedFiles& files,

@@ -106,12 +106,12 @@ std::string contradiction_in(const MergedRow& row) {
         return fmt::format("reason observed is not given for {}", row.dtype);
     const bool has_sizes = row.m > 0 && row.n > 0 && row.k > 0 && row.batch > 0;
     if (row.reason == "no_product" && row.applied == "unchanged" && has_sizes)
-        return "it is said to have multiplied nothing, but has sizes";
+        return "its reason is no_product, but it has sizes";
     if (row.reason != "as_requested") return {};
     const std::string_view expected = format_of(row.requested);
     if (is_float32(row) && !expected.empty() && row.applied != expected)
-        return fmt::format("it is said to have run as requested, but requested was {} and applied is {}",
-                           row.requested, row.applied);
+        return fmt::format("its reason is as_requested, but requested was {} and applied is {}", row.requested,
+                           row.applied);
     return {};
 }
 

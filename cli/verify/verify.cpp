@@ -189,11 +189,13 @@ Verified verify_calls(const MergedCalls& calls, const std::vector<ReadingProblem
 
 constexpr std::string_view scope_note =
     "Products that the shim does not see are judged by the files that the processes had loaded and the programs that "
-    "they started. Not judged: code that programs generate or load themselves at run time (for a GPU, for example), "
+    "they started. The verdict does not cover code that programs generate or load themselves at run time (for a GPU, "
+    "for example), "
     "LAPACK routines that multiply inside their own library, linker namespaces of dlmopen, processes that were "
     "killed "
-    "before their first product, and programs started by system calls past the C library or elsewhere (by ssh, srun "
-    "or a container service). A recording is no seal: anyone who can write to it can change it.";
+    "before their first product, and programs started by system calls that bypass the C library, or elsewhere (by "
+    "ssh, srun "
+    "or a container service). A recording is not sealed: anyone who can write to it can change it.";
 
 Json to_json(const PossibleBypass& bypass) {
     return {{"bypass", bypass.name},
@@ -270,7 +272,7 @@ std::string violators_text(const MergedCalls& calls, const std::vector<JudgedCal
                             printable(process_text(process.facts.process)));
     }
     if (found > said) text += fmt::format("- and {} more; --format json has them all\n", found - said);
-    return text.empty() ? text : "\nThese calls are of:\n" + text;
+    return text.empty() ? text : "\nThese calls were made by:\n" + text;
 }
 
 /// Returns the verdict as a sentence, and of a violation its calls and processes. `at_least`: the least precise
@@ -324,8 +326,9 @@ std::string text_of(const Verified& verified, const MergedCalls& calls, const Ve
     if (!verified.doubts.empty()) text += "\nNot known:\n";
     text += doubts_text(verified.doubts);
     if (!verified.bypasses.empty()) {
-        text += fmt::format("\nNot seen (if you know that one was not used below {}: --assume-unused BYPASS):\n",
-                            options.at_least);
+        text += fmt::format(
+            "\nNot seen (if you know that one of these was not used below {}, add --assume-unused BYPASS):\n",
+            options.at_least);
     }
     for (const PossibleBypass& bypass : verified.bypasses) {
         text += fmt::format("- {}: {}{}\n", printable(bypass.name),
@@ -344,7 +347,7 @@ std::string text_of(const Verified& verified, const MergedCalls& calls, const Ve
                             printable(recordings_prefix(bypass.recordings, calls)), printable(bypass.reason),
                             pinned.empty() ? "" : "; ", pinned);
     }
-    if (!verified.float32.empty()) text += "\nNot counted, if it multiplied, but always at float32:\n";
+    if (!verified.float32.empty()) text += "\nNot counted. If these multiplied, they did so at float32:\n";
     for (const PossibleBypass& bypass : verified.float32) {
         text += fmt::format("- {}: {}{}\n", printable(bypass.name),
                             printable(recordings_prefix(bypass.recordings, calls)), printable(bypass.reason));
@@ -389,11 +392,10 @@ Action define_verify(CLI::App& app) {
         ->required();
     app.add_flag("--allow-bf16x9", options->allow_bf16x9, "BF16x9 counts as FP32, as with [limits] allow_bf16x9");
     app.add_flag("--require-rules", options->requires_rules,
-                 "End with status 1 also if a rule of the policy decided no call");
-    add_values(
-        app, "--assume-unused", options->assumed_unused,
-        "You state that these bypasses, or children that were not covered (child:NAME), multiplied nothing below "
-        "that format; names separated by commas; the verdict lists them")
+                 "Also end with status 1 if a rule of the policy decided no call");
+    add_values(app, "--assume-unused", options->assumed_unused,
+               "State that these bypasses, or children that were not covered (child:NAME), multiplied nothing below "
+               "that format; names separated by commas; the verdict lists them")
         ->type_name(alternatives(possible_bypass_names()))
         ->check(problem_with_bypass_names);
     add_table_or_json(app, options->is_json);

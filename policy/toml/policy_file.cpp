@@ -72,9 +72,10 @@ bool is_owned_by(const struct stat& status, uid_t owner) {
 std::string why_others_may_write(const struct stat& status, uid_t owner) {
     const std::string user = owner == 0 ? "root" : "user " + std::to_string(owner);
     if (!is_owned_by(status, owner))
-        return "belongs to user " + std::to_string(status.st_uid) + "; allowed: a file of " + user + "'s; chown it";
+        return "belongs to user " + std::to_string(status.st_uid) + "; allowed: a file that belongs to " + user +
+               "; chown it";
     if ((status.st_mode & (S_IWGRP | S_IWOTH)) != 0)
-        return "may be written by its group or by others; allowed: by " + user + " only; chmod go-w it";
+        return "is writable by its group or by others; allowed: by " + user + " only; chmod go-w it";
     return {};
 }
 
@@ -96,14 +97,14 @@ PolicyFile read_policy_bytes(const std::string& path, std::optional<uid_t> owner
         return file;
     }
     if (!S_ISREG(found.st_mode)) return file_with_problem("is not a regular file");
-    if (is_kernels(path)) return file_with_problem("is a file of the kernel's own, not one on a disk");
+    if (is_kernels(path)) return file_with_problem("is a kernel file, not a file on a disk");
 
     // Does not block, even if another file has taken its place.
     const Descriptor file(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
     struct stat opened {};
     if (file.number() < 0 || fstat(file.number(), &opened) != 0) return unreadable_file(errno);
     if (opened.st_dev != found.st_dev || opened.st_ino != found.st_ino)
-        return file_with_problem("was replaced while it was opened");
+        return file_with_problem("was replaced while being opened");
     if (owner) {
         if (std::string problem = why_others_may_write(opened, *owner); !problem.empty())
             return file_with_problem(std::move(problem));

@@ -124,7 +124,7 @@ void read_conditions(const Entry& entry, Conditions& conditions, Report& report)
     if (conditions.text.empty()) return;
     if (conditions.where.empty())
         report.error(entry.at, entry.key +
-                                   ": found text without where; write the place beside it: "
+                                   ": found text without where; add the place: "
                                    "where = \"train.py:41 forward\"");
     for (const std::string& where : conditions.where) conditions.where_of_any_line.push_back(of_any_line(where));
 }
@@ -153,7 +153,7 @@ double highest(const std::vector<Range>& ranges) {
 /// Returns the obvious reason why no call can satisfy the rule; empty if there is none.
 std::string why_never(const Rule& rule) {
     const Conditions& when = rule.when;
-    if (!rule.unless.empty() && when == rule.unless) return "unless says the same as when";
+    if (!rule.unless.empty() && when == rule.unless) return "unless is the same as when";
     const bool on_cpu_only = when.device == std::vector{Device::cpu};
     if (on_cpu_only && !when.compute_capability.empty()) return "device is cpu, which has no compute_capability";
     if (lowest_lower_bound(when.min_dim) > highest(when.max_dim)) return "min_dim and max_dim exclude each other";
@@ -232,13 +232,13 @@ void check_against_earlier(const std::vector<Draft>& drafts, std::size_t index, 
         const Draft& earlier = drafts[i];
         const std::string line = std::to_string(earlier.rule.line);
         if (earlier.rule.name == later.rule.name) {
-            report.error(later.name_at, "name: found " + quoted(later.rule.name) + ", which the rule of line " +
-                                            line + " has already");
+            report.error(later.name_at, "name: found " + quoted(later.rule.name) + ", which the rule on line " +
+                                            line + " already has");
         }
         if (shadowed || !earlier.whole || !later.whole || earlier.rule.when.empty()) continue;
         if (!shadows(earlier.rule, later.rule)) continue;
-        report.error(later.at, label(later.rule) + " is never reached: " + label(earlier.rule) + " of line " + line +
-                                   " applies to the same calls");
+        report.error(later.at, label(later.rule) + " is never reached, because " + label(earlier.rule) + " on line " +
+                                   line + " applies to the same calls");
         shadowed = true;
     }
 }
@@ -266,7 +266,7 @@ void read_rules(const Entry& entry, std::vector<Rule>& rules, Report& report) {
         const Draft& draft = drafts[i];
         check_against_earlier(drafts, i, report);
         if (draft.whole && draft.rule.when.empty() && i + 1 < drafts.size()) {
-            report.error(draft.at, label(draft.rule) + " has no when; only the last rule may be without");
+            report.error(draft.at, label(draft.rule) + " has no when; only the last rule may omit it");
         }
         if (const std::string why = draft.whole ? why_never(draft.rule) : ""; !why.empty()) {
             report.error(draft.at, label(draft.rule) + " can never apply: " + why);

@@ -91,7 +91,7 @@ void read_audit_seed(const Entry& entry, SettingsLayer& settings, Report& report
     if (number != nullptr && *number >= 0) {
         settings.audit_seed = static_cast<std::uint64_t>(*number);
     } else {
-        report_not_allowed(entry, "an integer from 0 on", report);
+        report_not_allowed(entry, "a whole number from 0", report);
     }
 }
 
@@ -151,8 +151,8 @@ bool is_for_this_version(const Value::Table& root, Report& report) {
         if (!satisfied) {
             report_not_allowed(*entry, "a string such as \">=0.1\", \">=0.1 <2\"", report);
         } else if (!*satisfied) {
-            report.error(entry->value.at,
-                         "policy needs fp32shim " + printable(*constraint) + ", this is " + std::string(version));
+            report.error(entry->value.at, "the policy needs fp32shim " + printable(*constraint) + ", but this is " +
+                                              std::string(version));
             return false;
         }
     }
@@ -173,7 +173,7 @@ std::optional<SettingsLayer> read_settings(std::string_view text, Report& report
     const std::size_t errors_before = report.count();
     const auto is_whole = [&] { return report.count() == errors_before; };
     if (text.size() > largest_policy) {
-        report.error({}, "found more than 1 MiB; no policy is that large");
+        report.error({}, "found more than 1 MiB; a policy may not be larger");
         return std::nullopt;
     }
     const Value::Table root = parse_toml(text, report);

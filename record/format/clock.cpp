@@ -96,7 +96,7 @@ std::uint64_t measure_ticks_per_second([[maybe_unused]] const ClockPoint& since)
     static constinit system::OncePerProcess said;
     if (said.first())
         system::stderr_line(
-            "the kernel's clock cannot be read here; times in the recording are by a processor of 2 GHz; "
+            "the kernel's clock cannot be read here; times in the recording assume a 2 GHz processor; "
             "allow clock_gettime in the sandbox");
     return assumed_ticks_per_second;
 #endif

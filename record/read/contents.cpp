@@ -291,16 +291,18 @@ void RecordingReader::count_missing(const SlotEvents& events) {
     if (facts_.on_full == policy::OnFull::overwrite) {
         slots_by_number_[events.slot].overwritten = missing * EventSegment::capacity;
     } else {
-        problems_->add(facts_.file_size, std::to_string(missing) + " segments with events of slot " +
-                                             std::to_string(events.slot) +
-                                             " are not in the file; what they had is lost");
+        problems_->add(facts_.file_size, std::to_string(missing) + (missing == 1 ? " segment" : " segments") +
+                                             " with events of slot " + std::to_string(events.slot) +
+                                             (missing == 1 ? " is" : " are") +
+                                             " not in the file; the events are lost");
     }
 }
 
 void RecordingReader::check_completeness(std::uint32_t whole, std::uint32_t in_use) {
     if (whole >= in_use) return;
-    problems_->add(facts_.file_size, "the file ends here, with " + std::to_string(whole) + " whole segments of " +
-                                         std::to_string(in_use) + " that are in use; what was behind is lost");
+    problems_->add(facts_.file_size, "the file ends here; " + std::to_string(whole) + " of " +
+                                         std::to_string(in_use) + (in_use == 1 ? " segment is" : " segments are") +
+                                         " complete, and everything after this point is lost");
 }
 
 const RecordedObjects& RecordingReader::objects() const {

@@ -28,8 +28,7 @@ using format::Header;
 
 /// Reason to refuse a recording that another process writes. A forked child maps its parent's until it multiplies.
 constexpr std::string_view of_another_process = "belongs to another process";
-constexpr std::string_view left =
-    "is not recorded into any more since a reload; [log] path has to name a .fp32rec file";
+constexpr std::string_view left = "is no longer used since a reload; [log] path must name a .fp32rec file";
 
 /// Returns the reason why `process` does not record into the file behind `descriptor`; empty if it does.
 std::string why_not_recording_into(int descriptor, const ProcessIdentity& process) {
@@ -38,8 +37,8 @@ std::string why_not_recording_into(int descriptor, const ProcessIdentity& proces
         header.magic != format::magic)
         return "is not a recording";
     if (header.version != format::version)
-        return "has format version " + std::to_string(header.version) + ", this fp32shim knows version " +
-               std::to_string(format::version) + "; use the fp32shim that records";
+        return "has format version " + std::to_string(header.version) + ", but this fp32shim knows version " +
+               std::to_string(format::version) + "; use the fp32shim command of that version";
     const ProcessIdentity recorded{header.pid, header.process_start, header.pid_namespace,
                                    std::to_array(header.boot_id)};
     if (recorded != process) return std::string(of_another_process);
@@ -55,8 +54,7 @@ std::optional<LiveRecording> recording_of(std::int32_t pid, std::string& why) {
     for (const MappedRecording& mapped : all_mapped) {
         FoundFile found = find_mapped_file(pid, mapped);
         if (found.file == nullptr) {
-            why =
-                mapped.name + " cannot be opened any more: it was deleted or replaced, and the process has closed it";
+            why = mapped.name + " can no longer be opened: it was deleted or replaced, and the process has closed it";
             continue;
         }
         const Descriptor descriptor(open(found.file->path().c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
@@ -89,9 +87,9 @@ class SentCommand {
         if (answer_) return *answer_;
         if ((read<std::uint32_t>(offsetof(Header, flags)) & format::flag_left) != 0)
             return {CommandOutcome::not_answered,
-                    process() + " records elsewhere since, or no more; give the command again"};
+                    process() + " now records elsewhere or not at all; repeat the command"};
         return {CommandOutcome::not_answered,
-                process() + " has multiplied nothing since; it will act at its next product"};
+                process() + " has not multiplied since; it will act at its next product"};
     }
 
   private:
@@ -109,8 +107,8 @@ class SentCommand {
     std::string put_command(CommandKind kind, std::uint8_t precision) {
         if (file_.number() < 0)
             return errno == EACCES || errno == EPERM
-                       ? ": this user may not write to it; commands are for the user whose process it is"
-                       : ": cannot be opened any more; look whether the process still runs";
+                       ? ": this user may not write to it; only the user who owns the process may send commands"
+                       : ": can no longer be opened; check whether the process still runs";
         if (const std::string why = why_not_recording_into(file_.number(), identify(pid_)); !why.empty())
             return " " + why;
         // Two commands at the same time differ in their senders; the later one stands.
@@ -135,10 +133,10 @@ class SentCommand {
                                  std::string(text.data(), size)};
         }
         if (identify(pid_).start == 0)
-            return CommandAnswer{CommandOutcome::failed, process() + " has ended meanwhile"};
+            return CommandAnswer{CommandOutcome::failed, process() + " has ended in the meantime"};
         if (read<std::uint64_t>(offsetof(Header, command)) != sent_)
             return CommandAnswer{CommandOutcome::not_answered,
-                                 "another command took this one's place before the process had seen it"};
+                                 "another command replaced this one before the process saw it"};
         return std::nullopt;
     }
 
@@ -168,9 +166,8 @@ std::vector<CommandAnswer> send(std::span<const LiveRecording> recordings, Comma
 /// Returns the reason why this user may not inspect a process. `status`: stat's result for its folder in /proc.
 std::string why_not_looked_into(const struct stat& status) {
     if (geteuid() == 0 || geteuid() == status.st_uid)
-        return " may not be looked into from here: it has rights that this command lacks, or is outside of its "
-               "container";
-    return " is another user's; only its own user and root may look into it";
+        return " cannot be inspected from here: it has more rights than this command, or is outside its container";
+    return " belongs to another user; only that user and root may inspect it";
 }
 
 }  // namespace
@@ -183,11 +180,11 @@ void visit_live_recordings(const std::function<void(const LiveRecording&)>& visi
 
 FoundRecording find_live_recording(std::int32_t pid) {
     const std::string process = "process " + std::to_string(pid);
-    if (pid <= 0) return {std::nullopt, process + " cannot exist; name the id of a running one"};
+    if (pid <= 0) return {std::nullopt, process + " cannot exist; give the id of a running process"};
     struct stat status {};
     const std::string folder = "/proc/" + std::to_string(pid);
     if (stat(folder.c_str(), &status) != 0)
-        return {std::nullopt, process + " does not exist; `fp32shim ps` lists those that record"};
+        return {std::nullopt, process + " does not exist; `fp32shim ps` lists the processes that are recording"};
     std::string why;
     if (auto recording = recording_of(pid, why)) return {std::move(recording), {}};
     if (!why.empty() && !why.ends_with(of_another_process)) return {std::nullopt, process + ": " + why};

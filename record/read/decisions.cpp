@@ -115,7 +115,8 @@ std::optional<RecordedFrame> RecordingDecisions::frame(format::StringId id) {
     const std::string bytes = text(id, referred_from);
     format::FrameRecord record{};
     if (bytes.size() != sizeof record) {
-        if (!bytes.empty()) problems_.add(referred_from, "a call path names a text that is no frame; it ends there");
+        if (!bytes.empty())
+            problems_.add(referred_from, "a call path refers to a text that is not a frame; the path ends there");
         return std::nullopt;
     }
     std::memcpy(&record, bytes.data(), sizeof record);

@@ -88,7 +88,7 @@ void EventCursor::drop_misordered_events() {
     if (segment_.kind != SegmentKind::events || next_segment_ >= events_.segments.size()) return;
     problems_.add(segment_.offset + sizeof(format::SegmentHeader) + (piece_end_ - left_out) * sizeof(EventRecord),
                   "the times of the events of slot " + std::to_string(segment_.slot) +
-                      " do not rise here; the rest of the segment, " + std::to_string(left_out) +
+                      " do not increase here; the rest of the segment, " + std::to_string(left_out) +
                       (left_out == 1 ? " event" : " events") + ", is left out");
 }
 

@@ -46,18 +46,19 @@ std::uint64_t mean_duration(const CounterRecord& counters) {
 
 /// Returns the reason why nothing can be read from a file; empty: its header can be read.
 std::string why_no_recording(const format::Header& header, std::size_t header_bytes) {
-    if (header_bytes == 0) return "the file is empty: no recording, or one whose process was killed while it made it";
+    if (header_bytes == 0)
+        return "the file is empty: it is not a recording, or its process was killed while creating it";
     if (header.magic == 0)
-        return "offset 0: no recording yet: its process is just making it, or was killed while it did";
+        return "offset 0: not a complete recording yet: its process is creating it, or was killed while creating it";
     if (header_bytes < sizeof header.magic || header.magic != format::magic) {
         if (header_bytes >= sizeof header.magic && header.magic == __builtin_bswap64(format::magic))
-            return "offset 0: recorded on a machine with another byte order; read it on one like that";
+            return "offset 0: recorded on a machine with a different byte order; read it on such a machine";
         // Without what it begins with: somebody may have made a link to a file that only this user may read.
-        return "offset 0: not a recording of fp32shim (they begin with \"FP32REC\"); name a .fp32rec file";
+        return "offset 0: not an fp32shim recording (these begin with \"FP32REC\"); name a .fp32rec file";
     }
     if (header_bytes < stable_header_size)
-        return "offset " + std::to_string(header_bytes) + ": the file ends within its header, of which " +
-               std::to_string(stable_header_size) + " bytes are needed; nothing of it can be read";
+        return "offset " + std::to_string(header_bytes) + ": the file ends within its header, which needs " +
+               std::to_string(stable_header_size) + " bytes; nothing in it can be read";
     if (header.byte_order != format::byte_order)
         return "offset 12: byte order " + hex(header.byte_order) + ", expected " + hex(format::byte_order) +
                "; the file is corrupt";
@@ -95,7 +96,8 @@ RecordingReader::RecordingReader(std::shared_ptr<RecordingBytes> bytes)
 
 RecordingReader::Opened RecordingReader::open(const std::string& path) {
     if (is_link_of_another_user(path))
-        return {nullptr, "a symbolic link of another user, which may lead anywhere; name the file that it leads to"};
+        return {nullptr,
+                "a symbolic link that belongs to another user and may lead anywhere; name the file that it leads to"};
     // O_NONBLOCK, so that opening a pipe without a writer does not wait.
     const int descriptor = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
     if (descriptor >= 0) return open_descriptor(descriptor, path);
@@ -106,7 +108,7 @@ RecordingReader::Opened RecordingReader::open(const std::string& path) {
             return {nullptr,
                     "this user may not read it; ask its owner, or have it recorded with [log] mode and group"};
         case ENOENT:
-            return {nullptr, "no such file; look at its name"};
+            return {nullptr, "no such file; check the name"};
         default:
             return {nullptr, "cannot be opened: " + std::string(system::describe_io_error(error).meaning)};
     }
@@ -145,10 +147,9 @@ std::string RecordingReader::read() {
     start_realtime_ns_ = header->start_realtime_ns;
     read_facts(*header, header_bytes);
     if (header->version != format::version) {
-        problems_->add(
-            8, "format version " + std::to_string(header->version) + ", this fp32shim reads version " +
-                   std::to_string(format::version) +
-                   "; only the facts about the process are shown; use the fp32shim that recorded it, or a newer one");
+        problems_->add(8, "format version " + std::to_string(header->version) + ", but this fp32shim reads version " +
+                              std::to_string(format::version) +
+                              ". Only the facts about the process are shown. Use a newer fp32shim.");
         return {};
     }
     if (header->segment_size != segment_size) {
@@ -168,9 +169,9 @@ std::string RecordingReader::text(const format::Header& header, Text which, std:
     if (end <= header_bytes) return {reinterpret_cast<const char*>(&header) + range.offset, range.size};
     const std::uint64_t offset =
         offsetof(format::Header, texts) + sizeof(format::TextRange) * static_cast<std::size_t>(which);
-    problems_->add(offset, "a text of the header is said to stand at " + std::to_string(range.offset) + " to " +
-                               std::to_string(end) + ", beyond the header's " + std::to_string(header_bytes) +
-                               " bytes; it is left out");
+    problems_->add(place, "the header places a text at " + std::to_string(range.offset) + " to " +
+                              std::to_string(end) + ", but has only " + std::to_string(header_bytes) +
+                              " bytes; the text is left out");
     return {};
 }
 
@@ -185,7 +186,7 @@ std::string RecordingReader::variable_name(const format::Header& header, Text wh
         });
     if (is_name) return name;
     problems_->add(header.texts[static_cast<std::size_t>(which)].offset,
-                   "a text that is no name of an environment variable, as it should be; it is left out");
+                   "this text should be the name of an environment variable, but is not; it is ignored");
     return {};
 }
 
@@ -233,7 +234,7 @@ void RecordingReader::measure_ticks(const format::Header& header) {
     facts_.ticks_per_second = header.ticks_per_second;
     if (facts_.ticks_per_second == 0) {
         problems_->add(offsetof(format::Header, ticks_per_second),
-                       "the rate of the processor's counter is 0; times are as if it were 1 GHz");
+                       "the rate of the processor's counter is 0; times assume 1 GHz");
         facts_.ticks_per_second = 1'000'000'000;
     }
     if (!facts_.identity.has_boot_of(identify_self())) return;
@@ -266,9 +267,7 @@ RecordingState RecordingReader::state() const {
 
 const std::vector<Problem>& RecordingReader::problems() const {
     if (bytes_->is_lost())
-        problems_->add(0,
-                       "the file was deleted or replaced while it was read; what was still to be read of it is left "
-                       "out");
+        problems_->add(0, "the file was deleted or replaced while being read; the rest of it is left out");
     return problems_->all();
 }
 
@@ -320,9 +319,8 @@ const CounterRecord* RecordingReader::counters_of(std::uint32_t row) const {
 const RecordedRow* RecordingReader::row(std::uint32_t id) const {
     const RecordedRow* found = decisions_->row(id);
     if (found == nullptr && counters_of(id) != nullptr)
-        problems_->add(facts_.file_size,
-                       "counters name row " + std::to_string(id) +
-                           ", which is not in the file; their calls are counted without saying what they were");
+        problems_->add(facts_.file_size, "counters name row " + std::to_string(id) +
+                                             ", which is not in the file; their calls are counted as unknown");
     return found;
 }
 

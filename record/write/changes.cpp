@@ -72,7 +72,8 @@ std::optional<RecordingChanges::Command> RecordingChanges::receive_command() {
     if (command.kind == CommandKind::reload) return command;
     if (command.kind == CommandKind::set_precision && (is_known || word.precision() == format::no_precision))
         return command;
-    answer(command, false, "this version of fp32shim does not know the command; use the command of the same version");
+    answer(command, false,
+           "the process's version of fp32shim does not know this request; use the fp32shim command of that version");
     return std::nullopt;
 }
 

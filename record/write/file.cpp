@@ -188,8 +188,10 @@ void RecordingFile::end_lost_recording() {
     if (is_lost_.exchange(true) || !system::can_write_to_stderr()) return;
     char buffer[1024];
     system::LineWriter out(buffer);
-    out.text("recording ").escaped(path_, 600).text(": the file was cut, or its disk has failed; nothing more is ");
-    out.text("recorded; remove recordings instead of truncating them, and look at the disk");
+    out.text("recording ")
+        .escaped(path_, 600)
+        .text(": the file was truncated, or its disk has failed; nothing more is ");
+    out.text("recorded. Delete recordings instead of truncating them, and check the disk.");
     system::stderr_line(out.view());
 }
 
@@ -368,8 +370,8 @@ bool RecordingFile::has_descriptor() {
         system::LineWriter out(buffer);
         out.text("recording ")
             .escaped(path_, 600)
-            .text(": the program has closed it; calls that find room are still counted, ");
-        out.text("the rest is dropped; see that the program closes only its own descriptors");
+            .text(": the program has closed it; calls that fit are still counted, ");
+        out.text("the rest are dropped; make sure that the program closes only its own descriptors");
         system::stderr_line(out.view());
     }
     return false;
@@ -411,14 +413,13 @@ void RecordingFile::warn_no_space(int error) {
     char buffer[1024];
     system::LineWriter out(buffer);
     const system::IoError problem =
-        error == 0
-            ? system::IoError{"max_size is reached",
-                              "raise [log] max_size, or record less of each call: the level summary, no fingerprints"}
-            : system::describe_io_error(error);
+        error == 0 ? system::IoError{"max_size is reached",
+                                     "raise [log] max_size, or record less: level summary, no fingerprints"}
+                   : system::describe_io_error(error);
     out.text("recording ").escaped(path_, 600).text(": ").text(problem.meaning);
     if (error != 0 && problem.meaning.find('(') == std::string_view::npos)
         out.text(" (errno ").number(error).text(")");
-    out.text("; calls that find room are still counted, the rest is dropped, and the recording says how much; ");
+    out.text("; calls that fit are still counted, the rest are dropped, and the recording says how many; ");
     out.text(problem.remedy);
     system::stderr_line(out.view());
 }

@@ -42,7 +42,7 @@ constexpr format::Architecture architecture =
 /// Returns words for the error that kept a file from being made. `group`: the group that it was to get; -1: none.
 system::IoError describe_error(int error, std::int64_t group) {
     if (group >= 0 && (error == EPERM || error == EINVAL))
-        return {"the file may not be given to the group of [log] group", "name a group that this user is in"};
+        return {"the file cannot be given to the group in [log] group", "name a group that this user is in"};
     return system::describe_io_error(error);
 }
 
@@ -105,7 +105,7 @@ Recording::Opened Recording::open(std::string_view name, const ProcessFacts& fac
     const std::int64_t group = settings.group.empty() ? -1 : find_group(settings.group);
     if (group < 0 && !settings.group.empty())
         return refuse("the group \"" + settings.group +
-                      "\" is not in /etc/group; nothing is recorded; name one that is, or a group's number");
+                      "\" is not in /etc/group; nothing is recorded; name a group that is, or its number");
     std::string buffers(2 * path_capacity, '\0');
     const std::span<char> room(buffers);
     const std::string_view absolute = make_absolute(name, room.first(path_capacity), room.subspan(path_capacity));

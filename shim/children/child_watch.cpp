@@ -198,7 +198,7 @@ int record_beside_log(const record::UnseenChild& child, record::ChildEvent event
     char line[1024];
     system::LineWriter out(line);
     out.escaped(child.path, 400).text(" ").text(record::to_string(child.why));
-    out.text("; that cannot be noted for fp32shim verify: ").text(system::describe_io_error(error).meaning);
+    out.text("; this cannot be recorded for fp32shim verify: ").text(system::describe_io_error(error).meaning);
     system::stderr_line(out.view());
 }
 
@@ -248,7 +248,7 @@ std::uint16_t pins_set_in(char* const* environment) {
     if (is_run_over || known_settings() != nullptr || !said.first()) return;
     char line[512];
     system::LineWriter out(line);
-    out.text("the files that this process had loaded cannot be noted for fp32shim verify: ");
+    out.text("the files that this process had loaded cannot be recorded for fp32shim verify: ");
     out.text(system::describe_io_error(error).meaning);
     system::stderr_line(out.view());
 }

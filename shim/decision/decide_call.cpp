@@ -51,7 +51,7 @@ std::int64_t count_call(const Site& site, const Settings& in_force, const policy
     system::LineWriter line(buffer);
     line.text("rule \"").escaped(rule.name, 100).text("\" (").escaped(rule.file, 300).text(":");
     line.number(rule.line).text("): no line of ").escaped(location.source_path(path), 300);
-    line.text(" has its text any more, so that it does not apply there");
+    line.text(" has its text any more, so the rule does not apply there");
     system::stderr_line(line.view());
 }
 
@@ -121,8 +121,8 @@ void warn_no_module_paths() {
     static constinit system::OncePerProcess said;
     if (said.first())
         system::stderr_line(
-            "rules by scope do not apply within modules of PyTorch, which open no scopes here; "
-            "fp32shim run turns them on");
+            "rules by scope do not apply within PyTorch modules, which open no scopes here; start the program with "
+            "fp32shim run");
 }
 
 }  // namespace

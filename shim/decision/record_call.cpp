@@ -170,7 +170,7 @@ std::uint64_t hash_of(const Site& site, const record::DecisionEvent& event) {
         if (held == hash) return false;
     }
     static constinit system::OncePerProcess said;
-    if (said.first()) system::stderr_line("more distinct decisions than are kept; further ones are not shown");
+    if (said.first()) system::stderr_line("too many distinct decisions; further ones are not shown");
     return false;
 }
 

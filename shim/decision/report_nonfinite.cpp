@@ -26,7 +26,7 @@ int exponent_above(float number) { return static_cast<int>(std::bit_cast<std::ui
 void report_nonfinite(const Site& site, const Settings& in_force, const policy::MatmulCall& call,
                       const policy::Decision& decision, const Done& done, const record::Audit& found) {
     ThreadContext* const context = thread_context();
-    if (context == nullptr) return system::stderr_line("a product made NaN or infinity of finite operands");
+    if (context == nullptr) return system::stderr_line("a product produced NaN or infinity from finite operands");
     // The program's own lines of the log use the same buffer, also from signal handlers.
     const system::SignalHold hold;
     const std::span<char> buffer(context->log_buffer);

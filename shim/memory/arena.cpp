@@ -75,9 +75,8 @@ void* arena_try_allocate(std::size_t size) {
     static constinit system::OncePerProcess said;
     if (memory == nullptr && said.first())
         system::stderr_line(
-            "no memory is left for new call sites and names (RLIMIT_AS?): products run on, but rules by call_site "
-            "and "
-            "scope, and the record, do not tell new places apart");
+            "no memory is left for new call sites and names (RLIMIT_AS?). Products continue to run, but rules by "
+            "call_site and scope, and the recording, cannot tell new places apart.");
     return memory;
 }
 

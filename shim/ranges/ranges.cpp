@@ -39,8 +39,7 @@ constinit std::array<Entry, scope_owner_limit> domains{};
 
 const RangeDomain& domain_beyond_the_bound() {
     static constinit system::OncePerProcess said;
-    if (said.first())
-        system::stderr_line("more domains of ranges than are kept; ranges of further ones label nothing");
+    if (said.first()) system::stderr_line("too many range domains; ranges in further domains are ignored");
     return shared_domain;
 }
 

@@ -22,8 +22,7 @@ const TextEntry& entry_without_text() {
 
 const TextEntry& entry_beyond_the_bound() {
     static constinit system::OncePerProcess said;
-    if (said.first())
-        system::stderr_line("more registered strings than are kept; ranges named by others label nothing");
+    if (said.first()) system::stderr_line("too many registered strings; ranges named by further strings are ignored");
     return entry_without_text();
 }
 

@@ -60,7 +60,7 @@ std::string_view consequence_of(policy::OnError on_error) {
         case policy::OnError::highest:
             return "; everything runs at highest (FP32_MATMUL_ON_ERROR=highest)";
         case policy::OnError::continue_untouched:
-            return "; the program runs as without fp32shim";
+            return "; the program runs as if fp32shim were not loaded";
     }
     return {};
 }
@@ -216,11 +216,10 @@ struct Reading {
 void warn_needs_recording(const Settings& settings) {
     if (settings.policy.audit_sample > 0 && !settings.audits)
         system::stderr_line(
-            "audit: nothing is audited, since errors are kept in recordings only; set FP32_MATMUL_LOG=NAME.fp32rec");
-    if (settings.policy.audit_fingerprint && !settings.fingerprints)
-        system::stderr_line(
-            "audit: there are no fingerprints, since they are kept in recordings only; set "
+            "audit: nothing is audited, because errors are kept only in recordings; set "
             "FP32_MATMUL_LOG=NAME.fp32rec");
+    if (settings.policy.audit_fingerprint && !settings.fingerprints)
+        system::stderr_line("audit: fingerprints are kept only in recordings; set FP32_MATMUL_LOG=NAME.fp32rec");
 }
 
 /// Returns true if the environment asks the start-up file of Python programs for modules of PyTorch.
@@ -247,7 +246,7 @@ void read(Reading& reading) {
     if (!loaded.errors.empty()) {
         complaint = summary_of(loaded.errors);
         if (reading.is_reload()) {
-            system::stderr_line(complaint + "; the settings stay as they were");
+            system::stderr_line(complaint + "; the settings are unchanged");
             return;
         }
         complaint += consequence_of(loaded.policy.on_error);
@@ -286,7 +285,7 @@ void warn_unread(const Reading& reading, std::string_view why) {
     char buffer[256];
     system::LineWriter line(buffer);
     line.text("the settings could not be read: ").escaped(why, 100);
-    line.text(reading.is_reload() ? "; they stay as they were" : "; the program runs as without fp32shim");
+    line.text(reading.is_reload() ? "; they are unchanged" : "; the program runs as if fp32shim were not loaded");
     system::stderr_line(line.view());
 }
 

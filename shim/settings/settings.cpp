@@ -237,8 +237,7 @@ void carry_out_command(record::Recording& recording) {
         changes->answer(*command, true, {});
         return;
     }
-    constexpr const char* refused =
-        "the policy has errors, which fp32shim check lists; the settings stay as they were";
+    constexpr const char* refused = "the policy has errors, which fp32shim check lists; the settings are unchanged";
     const bool is_done = reload_settings();
     changes->answer(*command, is_done, is_done ? "" : refused, policy_facts(settings().policy));
 }

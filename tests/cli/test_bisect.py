@@ -301,11 +301,12 @@ def test_an_interrupted_search_goes_on_and_finds_the_same(tmp_path, by):
     process.send_signal(by)
     stdout, stderr = process.communicate(timeout=600)
     assert (process.returncode, stdout) == (-by, "")
-    assert stderr.splitlines()[-1] == ('fp32shim bisect: interrupted after 4 runs; the same command goes on from '
-                                       '"bisect-state.jsonl"')
+    assert stderr.splitlines()[-1] == ('fp32shim bisect: interrupted after 4 runs; repeat the command to continue '
+                                       'from "bisect-state.jsonl"')
     assert not is_running(int(runs.read_text().split()[-1]))
     result = program.bisect()
-    assert result.lines[0].endswith("goes on from \"bisect-state.jsonl\" with the answers of 4 runs; remove it to begin anew")
+    assert result.lines[0].endswith('continuing from "bisect-state.jsonl" with the answers of 4 runs; '
+                                    "remove the file to start again")
     found = result.json
     for group in found["groups"] + expected["groups"]:  # the programs differ in a few lines before the products
         del group["line"], group["where"], group["file"]
@@ -316,8 +317,8 @@ def test_the_largest_number_of_runs_ends_a_search_that_can_go_on(tmp_path):
     program = four(tmp_path)
     first = program.bisect("--max-runs", 4)
     assert (first.returncode, first.stdout) == (3, "")
-    assert first.lines[-1] == ('fp32shim bisect: no result after 4 runs, as many as --max-runs allows; with more the same '
-                               'command goes on from "bisect-state.jsonl"')
+    assert first.lines[-1] == ('fp32shim bisect: no result after 4 runs, the limit of --max-runs; repeat the command with a '
+                               'higher limit to continue from "bisect-state.jsonl"')
     assert program.bisect("--max-runs", 4).returncode == 3
     assert program.names_of(program.bisect("--max-runs", 40)) == ["p1", "p3"]
 
@@ -362,7 +363,7 @@ def test_a_state_with_sets_that_are_not_in_order_is_refused(tmp_path, key, numbe
     with state.open("a") as file:
         file.write(json.dumps({**tested[-1], key: numbers}) + "\n")
     result = program.bisect()
-    assert (result.returncode, len(result.lines)) == (2, 1) and "is no state of a search" in result.stderr
+    assert (result.returncode, len(result.lines)) == (2, 1) and "is not the state of a search" in result.stderr
 
 
 @pytest.mark.parametrize("extra", [["x"], [[5]], [{"lowered": "only", "groups": [7]}]])
@@ -372,7 +373,7 @@ def test_a_damaged_state_is_refused(tmp_path, extra):
     with (tmp_path / "bisect-state.jsonl").open("a") as file:
         file.writelines(json.dumps(line) + "\n" for line in extra)
     result = program.bisect()
-    assert (result.returncode, len(result.lines)) == (2, 1) and "is no state of a search" in result.stderr
+    assert (result.returncode, len(result.lines)) == (2, 1) and "is not the state of a search" in result.stderr
 
 
 def test_a_command_that_fails_by_chance_is_found_by_repetitions(tmp_path):
@@ -398,7 +399,7 @@ def test_products_that_leave_the_command_without_an_answer_stay_exact_too(tmp_pa
     result = program.bisect()
     assert program.names_of(result) == ["p2", "p5"]
     assert [culprit["tells_nothing"] for culprit in result.json["culprits"]] == [False, True]
-    assert "tells nothing (status 125) alone" in (tmp_path / "bisect-policy.toml").read_text()
+    assert "is undecided (status 125) alone" in (tmp_path / "bisect-policy.toml").read_text()
     assert program.run_under("bisect-policy.toml") == 0
 
 
@@ -417,7 +418,7 @@ def test_a_command_that_passes_lowered_already_is_said_so(tmp_path):
     assert (result.returncode, result.json["outcome"], result.json["culprits"]) == (0, "acceptable", [])
     assert result.json["policy"] is None and not list(tmp_path.glob("*.toml"))
     table = fp32shim("bisect", "--cpu", "emulate", "--", *program.command, cwd=tmp_path, env=variables())
-    assert table.stdout == "The command passes at high already: nothing needs to stay exact (1 group).\n"
+    assert table.stdout == "The command already passes at high, so nothing needs to stay exact (1 group).\n"
 
 
 def test_the_lower_precision_can_be_chosen(tmp_path):
@@ -438,14 +439,14 @@ def failure(result, code):
 def test_a_command_that_is_not_acceptable_with_everything_exact_is_told_with_its_output(tmp_path):
     program = four(tmp_path, end="sys.exit('no such data')")
     result = program.bisect()
-    assert failure(result, 1).endswith("the command is not acceptable already (ended with status 1); it must be before its "
-                                       "products are lowered")
+    assert failure(result, 1).endswith("the command is not acceptable (ended with status 1); it must be acceptable "
+                                       "before its products are lowered")
     assert "  | no such data" in result.lines
     assert not (tmp_path / "bisect-state.jsonl").exists()
 
 
 def test_a_command_that_tells_nothing_with_everything_exact_is_inconclusive(tmp_path):
-    assert "tells nothing (status 125)" in failure(four(tmp_path, end="sys.exit(125)").bisect(), 3)
+    assert "is undecided (status 125)" in failure(four(tmp_path, end="sys.exit(125)").bisect(), 3)
 
 
 def test_a_command_that_is_killed_with_everything_exact_has_a_code_of_its_own(tmp_path):
@@ -475,21 +476,21 @@ def test_a_command_that_is_not_there_or_cannot_start_ends_as_in_a_shell(tmp_path
 def test_without_emulation_nothing_is_lowered_on_a_cpu_and_the_remedy_is_named(tmp_path):
     program = four(tmp_path)
     result = fp32shim("bisect", "--", *program.command, cwd=tmp_path, env=variables())
-    assert failure(result, 3) == ("fp32shim bisect: with everything at high, nothing ran at it (cpu_mode_off); on a CPU, --cpu "
+    assert failure(result, 3) == ("fp32shim bisect: everything was asked to run at high, but nothing did (cpu_mode_off); on a CPU, --cpu "
                                   "emulate shows what it would do")
     floor = program.bisect(env={"FP32_MATMUL_FLOOR": "fp32"})
-    assert "nothing ran at it (floor)" in failure(floor, 3)
+    assert "but nothing did (floor)" in failure(floor, 3)
 
 
 @pytest.mark.parametrize("options, message", [
-    (["--compare", "x"], "--compare: needs --rtol NUMBER or --atol NUMBER"),
-    (["--rtol", "1"], "--rtol and --atol: need --compare FILE"),
-    (["--compare", "x", "--rtol", "1", "--jobs", "2"], "--jobs: found together with --compare"),
+    (["--compare", "x"], "--compare needs --rtol NUMBER or --atol NUMBER"),
+    (["--rtol", "1"], "--rtol and --atol need --compare FILE"),
+    (["--compare", "x", "--rtol", "1", "--jobs", "2"], "--jobs and --compare cannot be combined"),
     (["--rtol", "-1"], '--rtol: found "-1"; allowed: a number from 0'),
     (["--rtol", "nan"], '--rtol: found "nan"; allowed: a number from 0'),
     (["--precision", "highest"], '--precision: found "highest"; allowed: high, medium, tf32, bf16'),
     (["--jobs", "0"], '--jobs: found "0"'), (["--repeat", "x"], '--repeat: found "x"'), (["--max-runs", "0"], "--max-runs"),
-    (["--policy-out", "there.toml"], '--policy-out: "there.toml" is there already'),
+    (["--policy-out", "there.toml"], '--policy-out: "there.toml" exists already'),
     (["--state", "/no/such/folder/state"], '"/no/such/folder/state": cannot be written'),
     (["--state", ""], "--state"),
 ])
@@ -563,8 +564,8 @@ def test_numbers_are_compared_after_an_interruption_too(tmp_path):
 @pytest.mark.parametrize("end, message", [
     ("pass", '"out" was not written'),
     ("pathlib.Path('out').write_text('none 1x')", '"out" has no numbers'),
-    ("np.save('out', np.ones((2, 2), order='F'))\nos.rename('out.npy', 'out')", "is in the order of Fortran"),
-    ("np.save('out', np.ones(2, int))\nos.rename('out.npy', 'out')", "has other elements than float32 and float64"),
+    ("np.save('out', np.ones((2, 2), order='F'))\nos.rename('out.npy', 'out')", "is in Fortran order"),
+    ("np.save('out', np.ones(2, int))\nos.rename('out.npy', 'out')", "has elements that are neither float32 nor float64"),
 ])
 def test_numbers_that_the_exact_run_does_not_write_are_said(tmp_path, end, message):
     (tmp_path / "out").write_text("1 2 3")

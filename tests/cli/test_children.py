@@ -491,7 +491,7 @@ def test_a_child_in_a_chroot_is_not_covered_and_still_noted(programs, tmp_path, 
         run(programs, "bash", "-c", f"./dyn; chroot {root} /{program}; true", log=tmp_path / f"{program}.fp32rec")
         found = children(verify(tmp_path / f"{program}.fp32rec"))
         assert set(found) == {f"child:{program}"}
-        assert ("library that LD_PRELOAD names is not there" if program == "dyn" else "statically") in found[f"child:{program}"]
+        assert ("the library in LD_PRELOAD does not exist" if program == "dyn" else "statically") in found[f"child:{program}"]
 
 
 def with_its_libraries(program, root):
@@ -575,7 +575,7 @@ def test_verify_takes_the_other_recordings_of_the_run_with_it(programs, log, tmp
     run(programs, "./dyn", log=tmp_path / "other.fp32rec")
     result = verify(log)
     assert (result.json["recordings"], result.json["calls"]) == (2, 20)
-    assert "m.1.fp32rec: of the same run" in result.stderr and "other.fp32rec" not in result.stderr
+    assert "m.1.fp32rec: belongs to the same run" in result.stderr and "other.fp32rec" not in result.stderr
 
 
 def test_a_file_of_children_that_was_put_there_is_not_written_to(programs, tmp_path, log):

@@ -69,7 +69,8 @@ def test_nothing_changes_where_no_product_does():
 
 def test_a_line_says_so_but_not_a_quiet_one():
     folder, lines = cache("--precision", "high")
-    assert lines == [f'fp32shim run: {VARIABLE} is "{folder}" for the program: code that JAX compiles depends on these settings']
+    assert lines == [f'fp32shim run: {VARIABLE} is set to "{folder}" for the program, because code that JAX compiles '
+                     'depends on these settings']
     assert cache("--precision", "high", "--quiet") == (folder, [])
 
 

@@ -120,7 +120,7 @@ def test_kernels_for_a_lesser_processor_are_found_with_the_remedy(tmp_path):
     status, result, _ = doctor(LD_LIBRARY_PATH=tmp_path)
     assert status == 1
     finding = next(finding for finding in result["findings"] if str(tmp_path) in finding["about"])
-    assert "OpenBLAS 0.3.99 takes this processor for Prescott" in finding["message"]
+    assert "OpenBLAS 0.3.99 treats this processor as Prescott" in finding["message"]
     assert finding["remedy"] in ("OPENBLAS_CORETYPE=SkylakeX", "OPENBLAS_CORETYPE=Haswell")
 
 
@@ -172,8 +172,8 @@ def test_settings_in_force_are_those_that_the_shim_would_read(tmp_path):
     ({"FP32_MATMUL_POLICY": "/nowhere.toml"}, "/nowhere.toml"),
     ({"FP32_MATMUL_DISABLE": "1"}, "switched off"),
     ({"NVIDIA_TF32_OVERRIDE": "0", "FP32_MATMUL_PRECISION": "high"}, "use no TF32"),
-    ({"NVIDIA_TF32_OVERRIDE": "1"}, "NVIDIA gives a meaning to 0 only"),
-    ({"TORCH_ALLOW_TF32_CUBLAS_OVERRIDE": "1"}, "torch asks cuBLAS for TF32 by itself"),
+    ({"NVIDIA_TF32_OVERRIDE": "1"}, "NVIDIA documents only the value 0"),
+    ({"TORCH_ALLOW_TF32_CUBLAS_OVERRIDE": "1"}, "torch itself asks cuBLAS for TF32"),
     ({"CUBLAS_EMULATE_SINGLE_PRECISION": "1"}, "bf16x9"),
     ({"ONEDNN_DEFAULT_FPMATH_MODE": "BF16"}, "oneDNN may multiply below float32"),
     ({"NVTX_INJECTION64_PATH": "/opt/profiler.so", "FP32_MATMUL_WHERE": "python,nvtx"}, "NVTX ranges go to that library"),
@@ -181,7 +181,7 @@ def test_settings_in_force_are_those_that_the_shim_would_read(tmp_path):
     ({"LD_PRELOAD": "/nowhere/libfp32shim.so"}, "the loader does not find it"),
     ({"FP32_MATMUL_FLOOR": "fp32", "FP32_MATMUL_PRECISION": "high"}, "precision high (environment): the floor fp32 holds"),
     ({"FP32_MATMUL_FLOOR": "tf32", "FP32_MATMUL_PRECISION": "medium"}, "the floor tf32 holds"),
-    ({"FP32_MATMUL_AUDIT": "0.5"}, "FP32_MATMUL_AUDIT=0.5: nothing is audited: errors are kept in recordings only"),
+    ({"FP32_MATMUL_AUDIT": "0.5"}, "FP32_MATMUL_AUDIT=0.5: nothing is audited, because errors are kept only in recordings"),
     ({"FP32_MATMUL_LOG": "/nonexistent/x.fp32rec"}, "FP32_MATMUL_LOG=/nonexistent/x.fp32rec: the folder"),
     ({"FP32_MATMUL_LOG": "/nonexistent/%r/x.fp32rec", "RANK": "3"}, 'the folder "/nonexistent/3" of'),
 ], ids=lambda value: " ".join(value) if isinstance(value, dict) else "")
@@ -237,7 +237,7 @@ def test_a_preload_with_blas_functions_before_the_shim_is_found(tmp_path):
     other = build(tmp_path / "libother.so", OWN_BLAS, "-shared", "-fPIC")
     status, result, _ = doctor(LD_PRELOAD=f"{other}:{LIBRARY}")
     assert status == 1
-    assert "comes before the shim and has BLAS functions of its own" in messages(result["findings"])
+    assert "comes before the shim and has its own BLAS functions" in messages(result["findings"])
     assert [preload["is_shim"] for preload in result["settings"]["preloads"]] == [False, True]
     _, behind, _ = doctor(LD_PRELOAD=f"{LIBRARY}:{other}")
     assert "before the shim" not in messages(behind["findings"])
@@ -520,9 +520,9 @@ def test_the_text_has_the_verdict_and_no_colours_in_a_pipe():
 def test_that_nothing_multiplies_is_said_of_what_was_looked_at():
     done = subprocess.run([COMMAND, "doctor", "--", "env", "-i", "/bin/true"], env=environment(), check=False,
                           capture_output=True, text=True)
-    verdict = done.stdout.split("Nothing that it loaded multiplies")[1]
+    verdict = done.stdout.split("Nothing that it loaded is known to multiply")[1]
     assert verdict.splitlines()[1] == (
-        "Programs that it started in an environment of their own (sudo, env -i, containers) were not examined.")
+        "Programs that it started in a separate environment (sudo, env -i, containers) were not examined.")
 
 
 # ---- broken files
@@ -564,7 +564,7 @@ def test_a_fifo_in_place_of_a_library_does_not_make_it_wait(tmp_path):
 def test_a_library_that_is_not_there_is_a_finding(tmp_path):
     status, result, _ = doctor(FP32SHIM_LIBRARY=tmp_path / "libfp32shim.so")
     assert status == 1
-    assert f'the library to preload is not there: "{tmp_path}/libfp32shim.so"' in messages(result["findings"])
+    assert f'the library to preload does not exist: "{tmp_path}/libfp32shim.so"' in messages(result["findings"])
 
 
 def test_a_library_that_the_loader_refuses_is_a_finding_with_the_loaders_words(tmp_path):
@@ -579,6 +579,6 @@ def test_a_library_that_the_loader_refuses_is_a_finding_with_the_loaders_words(t
 def test_processes_without_products_are_named_by_their_programs():
     done = subprocess.run([COMMAND, "doctor", "--", "sh", "-c", "ls / > /dev/null; uname; uname -r"], env=environment(env={}), text=True,
                           check=False, stdin=subprocess.DEVNULL, capture_output=True)
-    last, = [line.strip() for line in done.stdout.splitlines() if "without anything that multiplies" in line]
-    count, names = last.split(" processes without anything that multiplies: ")
+    last, = [line.strip() for line in done.stdout.splitlines() if "processes that multiply nothing" in line]
+    count, names = last.split(" processes that multiply nothing: ")
     assert int(count) >= 3 and {"ls", "uname"} < set(names.split(", ")), last

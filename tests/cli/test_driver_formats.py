@@ -74,7 +74,7 @@ def test_what_a_driver_cannot_express_is_named_with_its_reason(recording, format
     text = written(recording, format_)
     reasons = left_out(text)
     assert {key: reasons[key] for key in (7, 8, 9, 11, 12)} == {
-        9: "syrk is no gemm", 8: "it multiplies nothing", 7: "this version does not know the function",
+        9: "syrk is not a gemm", 8: "it multiplies nothing", 7: "this version does not know the function",
         11: "its sizes or transpositions are not known", 12: "the type of its result is not recorded"}
     assert (6 in reasons) == (format_ == "benchdnn")
     assert len(measured(text)) + len(reasons) == len(GEMMS) + len(OTHERS)

@@ -164,7 +164,7 @@ def test_only_source_files_are_read(recording, tmp_path, program):
     assert "secret words" not in html and "its name is not that of a source file" in html
     program.unlink()
     os.mkfifo(program)
-    assert "no regular file" in fp32shim("report", "--format", "html", recording).stdout
+    assert "not a regular file" in fp32shim("report", "--format", "html", recording).stdout
 
 
 def test_levels_can_be_scopes(open_page, recording):

@@ -153,8 +153,8 @@ when = { stack = "* Trainer.*", call_site = "*!solve" }
     assert applies["rule"] == "in training" and applies["applied"] == "tf32"
     assert applies["call"]["stack"] == ["main.py:9 <module>", "train.py:41 Trainer.step"]
     text = fp32shim(*words, *lines[:2], "--call-site", "a.so+0x4").stdout
-    assert 'call_site: asks for "*!solve", found "a.so+0x4"' in text
-    assert 'stack: asks for "* Trainer.*", found "main.py:9 <module>"' in text
+    assert 'call_site must be "*!solve", but is "a.so+0x4"' in text
+    assert 'stack must be "* Trainer.*", but is "main.py:9 <module>"' in text
     nothing = fp32shim(*words, "--format", "json").json
     assert nothing["call"]["stack"] == [] and nothing["call"]["call_site"] is None
     assert [condition["found"] for condition in nothing["rules"][0]["when"]] == ["none", "none"]

@@ -66,7 +66,7 @@ def test_a_copy_of_a_recording_is_counted_once_and_said(folder, command, words):
 
     assert calls(twice) == calls(once) and twice.returncode == once.returncode
     assert sorted(line for line in twice.lines if "counted once" in line) == [
-        f"fp32shim {command}: {folder}/z/{name}: the same recording as {folder}/{name}, which holds as much; counted once"
+        f"fp32shim {command}: {folder}/z/{name}: a copy of {folder}/{name}, which has as much; counted once"
         for name in ("a.fp32rec", "below/b.fp32rec")]
 
 
@@ -80,8 +80,8 @@ def test_of_copies_taken_at_different_moments_the_one_that_holds_more_is_counted
     assert [entry["recording"] for entry in result.json["processes"]] == [f"{tmp_path}/z.fp32rec"]
     assert result.json["totals"]["calls"] == 7
     assert result.returncode == 0  # nothing is missing: what the others lack is in the one that was taken
-    assert result.lines == [f"fp32shim report: {tmp_path}/{name}: the same recording as {tmp_path}/z.fp32rec, which "
-                            "holds more; counted once" for name in ("a.fp32rec", "cut.fp32rec")]
+    assert result.lines == [f"fp32shim report: {tmp_path}/{name}: a copy of {tmp_path}/z.fp32rec, which has more; "
+                            "counted once" for name in ("a.fp32rec", "cut.fp32rec")]
 
 
 def test_a_copy_that_is_not_counted_is_not_overwritten_either(folder):
@@ -156,7 +156,7 @@ def test_a_filter_takes_sizes_that_are_rounded_up_where_they_may_fit_and_says_so
         assert result.json["totals"]["calls"] == calls, words
         log = fp32shim("log", "--format", "json", *words, recording)
         assert len([event for event in log.json if event["event"] == "decision"]) == calls, words
-        said = "7 calls have sizes that are known only up to the next power of two: some may not be of those that were asked for"
+        said = "7 calls have sizes that are known only up to the next power of two, so some may not match"
         for name, lines in (("report", result.lines), ("log", log.lines)):
             assert lines == ([f"fp32shim {name}: {said}"] if calls in (7, 12) else []), words
     assert fp32shim("report", "--function", "cblas_*", recording).lines == []
@@ -220,14 +220,14 @@ def test_ranks_are_named_where_processes_are(tmp_path):
 def test_the_table_says_what_was_asked_for_and_not_done(folder):
     text = fp32shim("report", folder).stdout
     assert "4,017 calls in 2 recordings on 1 machine" in text
-    assert "cpu_mode_off" in text.split("Asked for, and not done as asked")[1]
+    assert "cpu_mode_off" in text.split("Did not run as requested")[1]
 
 
 def test_where_nothing_was_done_as_asked_the_table_is_not_repeated(tmp_path):
     make_recording(tmp_path / "a.fp32rec", "summary", REFUSED, "cblas_sgemm:65:high:fp32:cpu_mode_off:3")
     text = fp32shim("report", tmp_path).stdout
     assert text.count("cpu_mode_off") == 2
-    assert "\nAsked for, and not done as asked: all of these calls\n" in text
+    assert "\nDid not run as requested: all of these calls\n" in text
 
 
 def test_the_table_says_that_settings_are_those_at_the_start_and_has_no_blanks_at_the_end_of_a_line(folder):
@@ -238,7 +238,7 @@ def test_the_table_says_that_settings_are_those_at_the_start_and_has_no_blanks_a
 
 
 def test_rows_that_a_table_leaves_out_are_counted_and_it_says_how_to_see_them(folder):
-    assert "\n2 rows more; --top 0 shows all\n" in fp32shim("report", "--top", "1", folder).stdout
+    assert "\n2 more rows; --top 0 shows all\n" in fp32shim("report", "--top", "1", folder).stdout
     assert "more" not in fp32shim("report", "--top", "0", folder).stdout
 
 
@@ -270,7 +270,7 @@ def test_a_time_that_is_an_estimate_is_marked_in_every_format(estimated):
         assert re.search(r"^fp32 +3,000  100.0% +~\S+ [um]s  100.0%$", text, re.MULTILINE)
         # The shortest and the longest of the timed calls were measured.
         assert re.search(r"^3,000 +~\S+ [um]s +~\S+ [nu]s +\d\S* [nu]s +\d\S* [num]s  cblas_sgemm", text, re.MULTILINE)
-        assert "\n~: estimated, since of short calls only some are timed\n" in text
+        assert "\n~: estimated, because only some of the short calls are timed\n" in text
     assert re.search(r"3,000 calls +~\S+ [um]s  cblas_sgemm", fp32shim("log", log).stdout)
     columns = next(csv.DictReader(io.StringIO(fp32shim("report", "--format", "csv", log).stdout)))
     assert int(columns["timed_calls"]) == row["timed_calls"]
@@ -606,7 +606,7 @@ def test_a_link_of_another_user_is_not_followed(tmp_path):
     assert report(link)["totals"]["calls"] == 7
     os.chown(link, 12345, 12345, follow_symlinks=False)
     result = fp32shim("report", link)
-    assert result.returncode == 1 and "a symbolic link of another user" in result.stderr
+    assert result.returncode == 1 and "a symbolic link that belongs to another user" in result.stderr
     os.chown(target, 12345, 12345)
     assert report(link)["totals"]["calls"] == 7, "who made the link could have named the file"
 
@@ -748,7 +748,7 @@ def test_what_the_fuzzer_found_is_written_in_every_format(corpus, words):
 def test_what_is_no_process_id_is_called_that(command, word):
     result = fp32shim(command[0], word, *command[1:])
     assert (result.returncode, len(result.lines)) == (2, 1)
-    assert f'"{word}" is no process id; fp32shim ps lists those that record' in result.stderr
+    assert f'"{word}" is not a process id; fp32shim ps lists the processes that are recording' in result.stderr
 
 
 POLICY = """schema = 1
@@ -786,7 +786,7 @@ class Multiplying:
             self.process.communicate()
 
 
-LEFT = "after a reload, or as it entered strict seccomp, the process went on in another recording, or in none"
+LEFT = "after a reload or on entering strict seccomp, the process continued in another recording or in none"
 
 
 def test_after_a_reload_that_changes_the_path_commands_go_to_the_recording_in_force(tmp_path):
@@ -816,7 +816,7 @@ def test_after_a_reload_that_changes_the_path_commands_go_to_the_recording_in_fo
         reload(tmp_path / "c.jsonl")
         result = fp32shim("set", process.pid, "highest", "--wait", "0")
         assert (result.returncode, len(result.lines)) == (2, 1)
-        assert "is not recorded into any more since a reload" in result.stderr
+        assert "is no longer used since a reload" in result.stderr
         assert process.pid not in listed()
     for path in (first, second):
         doubts = fp32shim("verify", "--at-least", "tf32", "--format", "json", path).json["doubts"]

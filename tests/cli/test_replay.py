@@ -65,7 +65,7 @@ def test_a_program_is_measured_by_the_library_that_it_used(tmp_path, blas):
     assert measured["problem"] is None and measured["runs"] > 10
     assert 2 * 96 * 32 * 64 / 1e13 * 1e9 < measured["ns"] < 1e8
     assert total["ns"] == pytest.approx(20 * measured["ns"])
-    assert (other["operation"], other["left_out"]) == ("syrk", "syrk is no gemm")
+    assert (other["operation"], other["left_out"]) == ("syrk", "syrk is not a gemm")
 
 
 @pytest.mark.parametrize("blas", shim.LP64_BLAS)
@@ -97,19 +97,20 @@ def library_of(tmp_path, body):
     return library
 
 
-@pytest.mark.parametrize("body, end", [("if (*m == 8) abort();", "by signal 6"), ("if (*m == 8) exit(3);", "with status 3")])
+@pytest.mark.parametrize("body, end", [("if (*m == 8) abort();", "was killed by signal 6"),
+                                       ("if (*m == 8) exit(3);", "ended with status 3")])
 def test_a_crash_of_a_library_is_told_and_the_others_are_measured(recorded, tmp_path, body, end):
     recording = recorded(SMALL, "sgemm_:24x16x8:native:fp32:as_requested:9", "sgemm_:25x16x8:native:fp32:as_requested:1")
     result = replay(recording, "--library", library_of(tmp_path, body), "--format", "json", blas=None)
     assert result.returncode == 1
     by_m = {product["m"]: product["measured"][0]["problem"] for product in result.json["products"]}
-    assert by_m == {8: f"the library ended its process {end}", 24: None, 25: None}
+    assert by_m == {8: f"the library's process {end}", 24: None, 25: None}
 
 
 def test_without_the_library_it_is_said_how_to_name_another(recorded):
     result = replay(recorded(SMALL), blas=None)
     assert result.returncode == 3
-    assert "100 calls of 1 kind" in result.stdout and "its library is not here; --library names another one" in result.stdout
+    assert "100 calls of 1 kind" in result.stdout and "its library does not exist here; name another with --library" in result.stdout
     assert replay(recorded(SMALL), "--library", "/nowhere/libblas.so", blas=None).returncode == 2
 
 
@@ -125,7 +126,7 @@ def loaded_and_recorded(tmp_path, library):
 
 @pytest.mark.parametrize("what, words", [("owner", "libown.so belongs to another user, number 12345"),
                                          ("folder's owner", "/blas belongs to another user, number 12345"),
-                                         ("mode", "libown.so may be changed by everybody")])
+                                         ("mode", "libown.so may be changed by anyone")])
 def test_code_of_others_runs_only_where_it_is_named(tmp_path, what, words):
     shim.need(os.geteuid() == 0, "only root can give files away")
     (tmp_path / "blas").mkdir()
@@ -139,7 +140,7 @@ def test_code_of_others_runs_only_where_it_is_named(tmp_path, what, words):
         os.chown(library if what == "owner" else library.parent, 12345, 12345)
     result = replay(log, blas=None)
     assert result.returncode == 3
-    assert words in result.stdout and f"--library {library} opens it all the same" in result.stdout
+    assert words in result.stdout and f"--library {library} opens it anyway" in result.stdout
     named = fp32shim("replay", "--max-time", "1", "--library", library, "--format", "json", log)
     assert named.json["products"][0]["measured"][0]["problem"] is None
 
@@ -167,7 +168,7 @@ def test_products_that_the_time_does_not_last_for_are_named(recorded, tmp_path):
     assert result.returncode == 0
     problems = [product["measured"][0]["problem"] for product in result.json["products"]]
     # Each is called twice at least: 0.6 seconds, of one in all.
-    assert problems == [None, None] + 3 * ["there was no time left; --max-time gives more"]
+    assert problems == [None, None] + 3 * ["there was no time left; raise --max-time"]
 
 
 def test_a_product_that_does_not_fit_into_memory_is_named(recorded):

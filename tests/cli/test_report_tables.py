@@ -77,9 +77,9 @@ def test_the_table_of_groups_has_the_columns_that_they_were_made_by(recording):
     head, first, *_ = text.split("\n\n")[2].splitlines()
     assert re.split("  +", head.strip())[-6:] == ["function", "max of m,n,k", "decisions", "asked for", "ran at", "reason"]
     assert re.search(r"\b128 .* sgemm_ +65-128 +64 +high +tf32 +as_requested$", first)
-    assert "cpu_mode_off" in text.split("Asked for, and not done as asked")[1]
+    assert "cpu_mode_off" in text.split("Did not run as requested")[1]
     assert "max of m,n,k" not in fp32shim("report", "--by", "function", recording).stdout
-    assert "\n4 groups more; --top 0 shows all\n" in fp32shim("report", "--by", "function,size-class", "--top", "1",
+    assert "\n4 more groups; --top 0 shows all\n" in fp32shim("report", "--by", "function,size-class", "--top", "1",
                                                               recording).stdout
 
 

@@ -108,7 +108,7 @@ def test_top_names_the_rules_that_have_decided_no_call_so_far(files):
 
 def test_check_does_not_claim_that_rules_match_anything(files):
     assert fp32shim("check", files / "policy.toml").stdout.endswith(
-        "in order, 3 rules; fp32shim run and report name those that decide no call\n")
+        "valid, 3 rules. fp32shim run and report name rules that decide no call.\n")
 
 
 def test_a_process_without_products_says_nothing_of_rules(files):
@@ -242,8 +242,8 @@ def test_a_text_that_has_changed_is_said_when_the_call_is_made(tmp_path):
     program = written(tmp_path, text.replace("return a @ l", "return (a @ l)"))
     _, said = rows(tmp_path, program)
     assert [line for line in said.splitlines() if "any more" in line] == [
-        f'fp32shim: rule "suggest 1" ({tmp_path}/found.toml:11): no line of {program} has its text any more, so that it '
-        "does not apply there"]
+        f'fp32shim: rule "suggest 1" ({tmp_path}/found.toml:11): no line of {program} has its text any more, so the '
+        "rule does not apply there"]
     assert f'rule "suggest 1" ({tmp_path}/found.toml:11) decided no call' in said
 
 
@@ -254,7 +254,7 @@ def test_where_a_text_cannot_be_read_the_number_of_the_line_decides(tmp_path):
     log = tmp_path / "gone.fp32rec"
     result = fp32shim("run", "--cpu", "emulate", "--policy", "found.toml", "--log", log, "--", SYSTEM_PYTHON, "-c", code,
                       cwd=tmp_path)
-    assert "rules by text: program.py: " in result.stderr and "taken by their numbers" in result.stderr
+    assert "rules by text: program.py: " in result.stderr and "rules use its line numbers instead" in result.stderr
     assert "decided no call" not in result.stderr
 
 

@@ -24,7 +24,7 @@ def temporary(tmp_path):
     assert not list(folder.iterdir())
 
 
-NOTHING_SEEN = ("fp32shim run: no float32 matrix product was recorded (float64 ones, numpy's default, do not count); "
+NOTHING_SEEN = ("fp32shim run: no float32 matrix product was recorded (float64 products, numpy's default, do not count); "
                 "fp32shim doctor -- PROGRAM lists its bypasses")
 
 
@@ -214,10 +214,10 @@ def test_a_program_is_not_supposed_in_a_folder_of_path_that_may_not_be_searched(
     prefix = without_special_rights()
     result = fp32shim("run", "--", "no-such-program-at-all", env=path, prefix=prefix)
     assert (result.returncode, result.lines) == (
-        127, ["fp32shim run: no-such-program-at-all: it is in no folder of PATH"])
+        127, ["fp32shim run: no-such-program-at-all: it is not in any folder of PATH"])
     result = fp32shim("doctor", "--", "no-such-program-at-all", env=path, prefix=prefix)
     assert (result.returncode, result.lines) == (
-        2, ["fp32shim doctor: no-such-program-at-all: it is in no folder of PATH"])
+        2, ["fp32shim doctor: no-such-program-at-all: it is not in any folder of PATH"])
 
 
 def test_a_program_that_cannot_be_executed_is_126(tmp_path):
@@ -254,8 +254,8 @@ def test_a_script_without_a_first_line_is_the_shells(tmp_path):
     (["--log", "%q.fp32rec", "--", "true"], "stands for nothing"),
     (["--log", 250 * "a" + ".fp32rec", "--", "true"], "(File name too long); name a shorter one"),
     (["--log", 2048 * "a/" + "a.fp32rec", "--", "true"], "the path is longer than 4095 bytes; name a shorter one"),
-    (["--log", "", "--", "true"], '--log: found ""; allowed: NAME; leave the option out for none'),
-    (["--policy", "", "--", "true"], '--policy: found ""; allowed: FILE; leave the option out for none'),
+    (["--log", "", "--", "true"], '--log: found ""; allowed: NAME; omit the option for none'),
+    (["--policy", "", "--", "true"], '--policy: found ""; allowed: FILE; omit the option for none'),
     (["--policy", "/no/such.toml", "--", "true"], "/no/such.toml"),
     (["--precison", "high", "--", "true"], 'did you mean "--precision"?'),
     (["--pin", "--floor", "tf32", "--", "true"], "--floor: found together with --pin"),
@@ -499,9 +499,9 @@ def test_the_summary_says_what_was_multiplied(writes_recordings, temporary):
 def test_the_summary_says_how_to_see_rows_that_it_leaves_out(writes_recordings, tmp_path, temporary):
     sizes = [shim.client("steps"), "sizes:7"]
     left_out = run("--", *sizes, env={"TMPDIR": temporary}).stderr
-    assert "\n2 rows more; to see all, keep the recording with --log NAME.fp32rec and run fp32shim report\n" in left_out
+    assert "\n2 more rows; to see all of them, record with --log NAME.fp32rec and run fp32shim report\n" in left_out
     kept = run("--log", tmp_path / "it's kept.fp32rec", "--", *sizes).stderr
-    command = re.search(r"\n2 rows more; (fp32shim report .*) shows all\n", kept)[1]
+    command = re.search(r"\n2 more rows; (fp32shim report .*) shows all\n", kept)[1]
     shown = subprocess.run(["bash", "-c", command.replace("fp32shim", str(COMMAND), 1)], text=True, capture_output=True,
                            check=True, env=environment()).stdout
     assert shown.count(" sgemm_ ") == 7
@@ -546,7 +546,7 @@ def test_a_recording_that_is_there_is_kept_and_the_program_runs(writes_recording
     assert product("-q", "--log", log).stderr == ""
     first = log.read_bytes()
     numbered = [tmp_path / f"same.{number}.fp32rec" for number in (1, 2)]
-    said = (f'fp32shim run: --log: "{log}" is there already and is kept; this run records under the next free number, '
+    said = (f'fp32shim run: --log: "{log}" exists already and is kept; this run records under the next free number, '
             f'"{numbered[0]}" or higher')
     result = product("--log", log)
     assert (result.returncode, result.lines[0]) == (0, said)
@@ -607,10 +607,10 @@ def test_that_nothing_was_recorded_is_not_said_where_it_cannot_be_told(writes_re
     result = run("--", *program, env={**blas, "FP32_MATMUL_LOG": "rel.fp32rec"}, cwd=tmp_path)
     assert (tmp_path / "sub/rel.fp32rec").exists()
     assert (result.returncode, len(result.lines)) == (0, 1)
-    assert 'no recording was found under "rel.fp32rec": the program may have made one in another' in result.stderr
+    assert 'no recording was found at "rel.fp32rec": either the program recorded elsewhere' in result.stderr
     for log in (tmp_path / "none/run.fp32rec", tmp_path / "%h/run.fp32rec"):
         result = product(FP32_MATMUL_LOG=log)
-        assert "no recording was found under" in result.lines[-1] and NOTHING_SEEN not in result.lines
+        assert "no recording was found at" in result.lines[-1] and NOTHING_SEEN not in result.lines
 
 
 def test_a_quiet_run_is_the_program_also_with_a_log(writes_recordings, tmp_path):
@@ -663,8 +663,8 @@ def test_the_recordings_of_children_are_named(writes_recordings, tmp_path):
     steps = [shim.client("steps"), "products:1", "forks:2"]
     result = run("--log", tmp_path / "run.fp32rec", "--", *steps, env=blas)
     names = ", ".join(str(tmp_path / name) for name in ("run.fp32rec", "run.1.fp32rec", "run.2.fp32rec"))
-    assert result.lines[-1] == (f"fp32shim run: recorded in 3 files, one per process: {names}; "
-                                "name all of them to report and verify")
+    assert result.lines[-1] == (f"fp32shim run: recorded in 3 files, one per process: {names}. "
+                                "Give all of them to report and verify.")
     assert result.returncode == 3
 
 

@@ -255,13 +255,13 @@ def test_a_file_that_is_gone_or_another_one_is_named_as_such(tmp_path):
         f"{tmp_path}/gone.so\t{offset}", f"{library}\t{offset}\t\t{changed + 1}",
         f"{library}\t{offset}\t{other_id}\t{changed + 1}", f"libphysics.so\t{offset}", f"\t{offset}",
         f"{tmp_path}/mark.c\t{offset}", f"{tmp_path}\t{offset}"])[0]]
-    assert reasons == ["is not here, or cannot be read", "", "is another file now", "has no whole path",
-                       "is code that was made at run time", "is not here, or cannot be read",
-                       "is not here, or cannot be read"]
+    assert reasons == ["does not exist here, or cannot be read", "", "is a different file now", "has no complete path",
+                       "is code that was made at run time", "does not exist here, or cannot be read",
+                       "does not exist here, or cannot be read"]
     assert look_up([f"{library}\t{offset}\t\t{changed}"])[0][0]["why_unknown"] == "was changed since"
     library.unlink()
     os.mkfifo(library)
-    assert look_up([f"{library}\t{offset}"])[0][0]["why_unknown"] == "is not here, or cannot be read"
+    assert look_up([f"{library}\t{offset}"])[0][0]["why_unknown"] == "does not exist here, or cannot be read"
 
 
 def test_an_address_outside_of_every_function_has_a_reason(tmp_path):
@@ -324,12 +324,12 @@ def test_without_libdw_there_are_symbols(tmp_path):
                               check=True)
     location = json.loads(finished.stdout.splitlines()[0])
     assert location["symbol"] == "physics::Grid::step"
-    assert location["why_unknown"] == "can only be searched for lines with libdw.so.1 (Debian's package libdw1)"
+    assert location["why_unknown"] == "can be searched for lines only with libdw.so.1 (Debian's package libdw1)"
 
 
 @pytest.mark.parametrize("fate, how", [
-    ("abort()", "was ended by signal 6"),
-    ("*(volatile int*)0 = 1", "was ended by signal 11"),
+    ("abort()", "was killed by signal 6"),
+    ("*(volatile int*)0 = 1", "was killed by signal 11"),
     ("_exit(1)", "ran out of memory"),
     # The alarm of the process is set, to 30 seconds at most, and ends it.
     ("left = alarm(1); if (left == 0 || left > 30) _exit(7); for (;;) pause()", "took over 30 s"),

@@ -84,7 +84,7 @@ def test_rules_are_as_general_as_they_can_be_and_have_the_evidence(recording):
     # One function has a product that is fine, so that its rule also names the size.
     assert 'where = "model.py:* mixed", function = "cblas_sgemm", m = 64, n = 64, k = 64' in text
     assert "smooth" not in text
-    assert "# Exact is what exceeded 0.01 by the metric \"row\": 2 of 4 groups" in text
+    assert "# Products that exceeded 0.01 by the metric \"row\" stay exact: 2 of 4 groups" in text
     assert "# cblas_sgemm 64x64x64: row up to " in text and "in 3 audits" in text
 
 

@@ -145,7 +145,7 @@ def test_new_calls_of_a_running_program_show_in_the_next_look(tmp_path):
 def test_a_long_table_counts_the_groups_that_it_leaves_out(tmp_path):
     process = live_recording(tmp_path / "live.fp32rec", "summary", "sgemm_:1-30:high:tf32:as_requested:2:1:9000::f%@/app/model.py@41")
     text = fp32shim("ps", process.pid).stdout
-    assert text.count("model.py:41 f") == 20 and text.endswith("\n10 groups more\n")
+    assert text.count("model.py:41 f") == 20 and text.endswith("\n10 more groups\n")
     process.communicate(timeout=600)
 
 

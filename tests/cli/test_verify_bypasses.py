@@ -167,7 +167,7 @@ def test_kernels_for_gpus_count_only_where_a_driver_was_loaded(tmp_path):
     assert (result.returncode, bypasses(result)) == (3, ["MLX", "Triton", "cuDNN"])
     assert all(bypass["pinned_by"] for bypass in result.json["bypasses"])
     text = fp32shim("verify", "--at-least", "fp32", tmp_path / "with.fp32rec").stdout
-    assert "TRITON_F32_DEFAULT=ieee is the precision of Triton's tl.dot where a kernel names none; not of" in text
+    assert "TRITON_F32_DEFAULT=ieee is the precision of Triton's tl.dot if a kernel names none; does not affect" in text
     assert verify("--assume-unused", "triton,MLX,cuDNN", tmp_path / "with.fp32rec").returncode == 0
     refused = fp32shim("verify", "--at-least", "fp32", "--assume-unused", "Triton,MLY", tmp_path / "with.fp32rec")
     assert refused.returncode == 2 and 'did you mean "MLX"?' in refused.stderr
@@ -245,7 +245,7 @@ def test_a_row_that_contradicts_itself_shows_nothing(tmp_path):
         result = verify(changed(log, copy, **bytes_of_row))
         assert result.returncode == 3, (bytes_of_row, result.stdout)
         assert any("contradicts itself" in doubt["reason"] for doubt in result.json["doubts"]), bytes_of_row
-    assert "A recording is no seal" in verify(log).json["scope"]
+    assert "A recording is not sealed" in verify(log).json["scope"]
 
 
 def test_the_json_names_what_was_judged(tmp_path, numpy_product):
@@ -299,7 +299,7 @@ def test_a_summary_names_what_was_loaded_beside_what_was_counted(tmp_path):
     done = subprocess.run([COMMAND, "run", "--", shim.client("loader"), f"local={product}", f"run={product}", f"local={bypass}"],
                           capture_output=True, text=True, check=True,
                           env=environment(LD_LIBRARY_PATH=shim.blas_directory("reference")))
-    assert "Not counted, if it multiplied: oneDNN in libdnnl.so.3\n" in done.stderr
+    assert "Not counted, if these multiplied: oneDNN in libdnnl.so.3\n" in done.stderr
 
 
 def test_a_report_names_the_variables_that_pin_other_libraries(tmp_path):
@@ -413,7 +413,7 @@ def test_of_a_program_that_executed_another_one_the_doubt_says_so(tmp_path, nump
     assert "the process became another program by exec" in both["bypasses"][0]["reason"]
     pathlib.Path(alone).unlink()
     alone = shutil.copy2(first, tmp_path / "alone")
-    assert "was killed, or ended by a system call" in verify(alone).json["bypasses"][0]["reason"]
+    assert "was killed, or ended by its own system call" in verify(alone).json["bypasses"][0]["reason"]
 
 
 def test_closing_costs_little_however_many_libraries_are_loaded(log, tmp_path, numpy_product):
@@ -481,7 +481,7 @@ def test_a_library_that_was_changed_since_is_judged_by_its_name_and_that_is_said
     result = verify(log)
     assert bypasses(result) == ["oneDNN", "unread"]
     reasons = "\n".join(bypass["reason"] for bypass in result.json["bypasses"] if bypass["bypass"] == "unread")
-    assert "libseen.so: the loaded file is another file now" in reasons
+    assert "libseen.so: the loaded file is a different file now" in reasons
     assert "libdnnl.so.9: the loaded file is not here" in reasons
 
 
@@ -628,7 +628,7 @@ def test_a_bypass_in_several_files_is_one_entry_with_plain_paths(log, tmp_path):
     done = subprocess.run([COMMAND, "run", "--log", tmp_path / "other.fp32rec", "--", shim.client("loader"), f"local={product}",
                            f"run={product}", f"local={first}", f"local={second}"], capture_output=True, text=True, check=True,
                           env=environment(LD_LIBRARY_PATH=shim.blas_directory("reference")))
-    assert "Not counted, if it multiplied: Eigen in libfirst.so, libsecond.so\n" in done.stderr
+    assert "Not counted, if these multiplied: Eigen in libfirst.so, libsecond.so\n" in done.stderr
 
 
 def test_a_violation_names_recording_program_process_host_and_job(tmp_path, numpy_product):

@@ -230,6 +230,6 @@ def test_a_rule_can_name_the_function_that_calls_cublas(pattern, expect):
 def test_products_on_a_gpu_are_said_not_to_be_searched_for_nan():
     program = {"only": "*IsRefusedAreRaisedByTheMathMode", "precision": "highest", "expect": "fp32",
                "libraries": [CLIENTS / "counting_refusing", STAND_IN]}
-    line = "products on a GPU are not searched for NaN and infinity"
+    line = "products on a GPU are not checked for NaN and infinity"
     assert run_client("counted", env={"FP32_MATMUL_AUDIT": "nonfinite"}, **program).stderr.count(line) == 1
     assert line not in run_client("counted", **program).stderr

@@ -192,7 +192,7 @@ def test_a_product_that_lacks_memory_as_called_too_says_that_no_retry_helps():
     assert result.stdout.splitlines() == ["sgemm status 3", "gemm_ex status 3"]
     assert {(d["how"], d["reason"], d["status"], d["detail"]) for d in result.decisions} == {
         ("forward", "library_refused", 3,
-         "nor was there memory for the call as made; a stream that was being captured cannot be captured on")}
+         "nor was there memory for the call as made; a stream that was being captured can no longer be captured")}
 
 
 @pytest.mark.parametrize("emulation", EMULATIONS)

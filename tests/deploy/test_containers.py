@@ -131,7 +131,7 @@ def test_a_pod_records_and_reads_a_changed_config_map_again(tmp_path, recordings
         assert running.stdout.readline() == DONE
         configured(policy, 2, first.replace('revision = "1"', 'revision = "2"'))
         out, errors = running.communicate("\n", timeout=600)
-    assert (running.returncode, errors) == (0, "") and "done by 1 of 1 process" in out
+    assert (running.returncode, errors) == (0, "") and "done in 1 of 1 process" in out
     [process] = fp32shim("report", "--format", "json", recordings).json["processes"]
     assert (process["host"], process["policy_revision"]) == ("container", "1")
     assert [(change["kind"], change["done"], change["policy_revision"]) for change in process["changes"]] == [

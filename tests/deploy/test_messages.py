@@ -64,9 +64,9 @@ def test_the_words_of_all_other_lines_are_those_of_the_source():
     source = "".join(file.read_text() for folder in ("record", "shim", "system")
                      for file in (shim.ROOT / folder).rglob("*.cpp"))
     table = PAGE.read_text().split("## Lines on standard error")[1].split("\n## ")[0]
-    words = re.findall(r"(?:permission denied|no space|the file system is read-only|the kernel gives no more memory|the file is too"
-                       r" large) ?[^`;]*\)|the file was cut, or its disk has failed|; ending the process [^`]*|"
-                       r"; the settings stay as they were", table)
+    words = re.findall(r"(?:permission denied|no space|the file system is read-only|out of memory|the file is too"
+                       r" large) ?[^`;]*\)|the file was truncated, or its disk has failed|; ending the process [^`]*|"
+                       r"; the settings are unchanged", table)
     assert len(words) == 8
     assert [text for text in words if text not in source] == []
 

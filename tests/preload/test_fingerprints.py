@@ -234,7 +234,7 @@ a @ (3 * a)
 def test_without_a_recording_one_line_says_that_there_are_none(tmp_path):
     need(has_module("numpy"), "the system's Python has no numpy")
     code = "import numpy as np; a = np.ones((8, 8), 'f'); a @ a; a @ a"
-    said = "fp32shim: audit: there are no fingerprints, since they are kept in recordings only; set FP32_MATMUL_LOG=NAME.fp32rec\n"
+    said = "fp32shim: audit: fingerprints are kept only in recordings; set FP32_MATMUL_LOG=NAME.fp32rec\n"
     assert python(code, log=False, env=FINGERPRINT).stderr == said
     assert python(code, log=tmp_path / "run.jsonl", env=FINGERPRINT).stderr == said
     assert python(code, log=tmp_path / "run.fp32rec", env=FINGERPRINT).stderr == ""

@@ -156,8 +156,8 @@ def test_a_sites_policy_of_roots_alone_is_applied_and_any_other_refused_in_one_l
     policy = 'schema = 1\nname = "site"\ndefault = "high"\n[cpu]\nmode = "emulate"\n'
     applied = run("cblas_product", "fp32", blas="reference", cpu=None, prefix=with_site_policy(policy))
     assert (applied.stderr, [d["applied"] for d in applied.decisions]) == ("", ["tf32"]), explain(applied)
-    for owner, mode, why in ((54321, "644", "belongs to user 54321"), (0, "664", "may be written by its group or by others"),
-                             (0, "646", "may be written by its group or by others")):
+    for owner, mode, why in ((54321, "644", "belongs to user 54321"), (0, "664", "is writable by its group or by others"),
+                             (0, "646", "is writable by its group or by others")):
         refused = run("cblas_product", "fp32", blas="reference", cpu=None, prefix=with_site_policy(policy, owner, mode))
         line, = refused.stderr.splitlines()
         assert line.startswith(f"fp32shim: /etc/fp32shim/policy.toml: {why}"), line
@@ -170,8 +170,8 @@ def test_check_refuses_a_sites_policy_that_programs_would_refuse(with_site_polic
         return subprocess.run([*prefix, BUILD / "bin/fp32shim", "check", "/etc/fp32shim/policy.toml"], capture_output=True,
                               text=True, env=environment(), check=False)
 
-    assert check(0, "644").stdout == "/etc/fp32shim/policy.toml: in order, 0 rules\n"
-    for owner, mode, why in (54321, "644", "belongs to user 54321"), (0, "664", "may be written by its group or by others"):
+    assert check(0, "644").stdout == "/etc/fp32shim/policy.toml: valid, 0 rules\n"
+    for owner, mode, why in (54321, "644", "belongs to user 54321"), (0, "664", "is writable by its group or by others"):
         refused = check(owner, mode)
         assert refused.stdout.startswith(f"error: /etc/fp32shim/policy.toml: {why}") and refused.returncode == 2, refused
 

@@ -26,8 +26,8 @@ torch.set_num_threads(1)
 with torch.no_grad():
     Net()(torch.ones(8, 8))
 """
-SAID = ("fp32shim: rules by scope do not apply within modules of PyTorch, which open no scopes here; "
-        "fp32shim run turns them on\n")
+SAID = ("fp32shim: rules by scope do not apply within PyTorch modules, which open no scopes here; start the "
+        "program with fp32shim run\n")
 
 
 @pytest.fixture
@@ -82,8 +82,8 @@ def test_modules_of_torch_open_scopes_where_a_rule_asks_for_them(policy, decisio
 def test_a_profiler_that_keeps_the_ranges_is_named(policy, decisions):
     other = shim.CLIENTS / "libother_injection.so"
     _, said = decisions(shim.client("ranges"), "attention", policy=policy("attention*"), **with_blas(NVTX_INJECTION64_PATH=other))
-    assert said == (f'fp32shim run: NVTX_INJECTION64_PATH="{other}" keeps NVTX ranges for that library: rules by scope do not '
-                    "apply within them\n")
+    assert said == (f'fp32shim run: NVTX_INJECTION64_PATH="{other}" gives NVTX ranges to that library, so rules by scope do '
+                    "not apply within them\n")
 
 
 def test_a_plain_preload_takes_the_ranges_that_need_no_variable(policy):
@@ -108,7 +108,7 @@ def test_a_plain_preload_says_nothing_of_programs_without_torch(policy):
 
 def test_check_and_doctor_say_what_rules_by_scope_need(policy, tmp_path):
     checked = fp32shim("check", policy("*.up"))
-    assert checked.returncode == 0 and "its rules by scope see modules of PyTorch" in checked.stdout
+    assert checked.returncode == 0 and "rules by scope match PyTorch modules" in checked.stdout
     assert fp32shim("check", "--format", "json", policy("*.up")).json["files"][0]["needs_scopes"] is True
     plain = tmp_path / "plain.toml"
     plain.write_text('schema = 1\ndefault = "high"\n')

@@ -216,7 +216,7 @@ def test_a_policy_with_errors_is_refused_and_the_old_one_stays(tmp_path, bits):
         assert asked.ask() == bits["high"]
         said = asked.end()
     assert len(said) == 1
-    assert "policy.toml:2" in said[0] and "the settings stay as they were" in said[0]
+    assert "policy.toml:2" in said[0] and "the settings are unchanged" in said[0]
     content = report(log)
     assert [(c["kind"], c["done"]) for c in content["processes"][0]["changes"]] == [("reload", False)]
     assert len(content["rows"]) == 1
@@ -243,7 +243,7 @@ def test_a_policy_that_was_written_half_way_is_refused_or_is_what_its_whole_line
     assert len(changes) == len(lengths) + 1 and changes[-1]["done"]
     refused = sum(not change["done"] for change in changes)
     print(f"{refused} of {len(lengths)} cuts refused")
-    assert refused == len([line for line in said if "the settings stay as they were" in line])
+    assert refused == len([line for line in said if "the settings are unchanged" in line])
     assert len(lengths) / 2 < refused < len(lengths)
 
 
@@ -264,7 +264,7 @@ def test_a_recording_that_was_deleted_and_closed_is_said_to_be_out_of_reach(tmp_
         assert asked.ask() == bits["high"]
         result = fp32shim("set", asked.pid, "medium")
         assert (result.returncode, len(result.lines)) == (2, 1)
-        assert "deleted) cannot be opened any more" in result.stderr
+        assert "deleted) can no longer be opened" in result.stderr
 
 
 def test_a_process_that_is_gone_is_one_line(tmp_path):
@@ -448,7 +448,7 @@ def test_the_answer_says_why_a_precision_has_no_effect(tmp_path, bits):
     policy = tmp_path / "policy.toml"
     for name, floor, mode, answers in (
             ("floored", "fp32", "emulate", {"medium": "; the floor fp32 holds", "highest": ""}),
-            ("partly", "tf32", "emulate", {"medium": "; the floor tf32 holds", "high": ""}),
+            ("partly", "tf32", "emulate", {"medium": "; the floor tf32 applies", "high": ""}),
             ("off", "none", "off", {"high": "; CPU mode is off: products on the CPU stay as called", "highest": "",
                                     "auto": "", "default": ""})):
         policy.write_text(SETTINGS.format(name=name, precision="native", floor=floor))
@@ -552,12 +552,12 @@ def test_several_processes_are_told_at_once():
         pids = recording.pids()
         result = fp32shim("set", *pids, "highest")
         assert (result.returncode, result.stderr) == (0, "")
-        assert result.stdout.splitlines() == [*(f"process {pid}: precision highest" for pid in pids), "done by 3 of 3 processes"]
+        assert result.stdout.splitlines() == [*(f"process {pid}: precision highest" for pid in pids), "done in 3 of 3 processes"]
         assert recording.precisions() == [["highest"]] * 3
         result = fp32shim("set", pids[0], pids[0], "native", "--wait", "10")
         assert (result.returncode, result.stdout) == (0, f"process {pids[0]}: precision native\n"), "named twice, told once"
         refused = fp32shim("reload", *pids[:2])
-        assert (refused.returncode, len(refused.lines), refused.stdout) == (1, 2, "done by 0 of 2 processes\n")
+        assert (refused.returncode, len(refused.lines), refused.stdout) == (1, 2, "done in 0 of 2 processes\n")
 
 
 def test_of_several_answers_the_worst_is_the_exit_status(tmp_path, bits):
@@ -568,7 +568,7 @@ def test_of_several_answers_the_worst_is_the_exit_status(tmp_path, bits):
                              ([asked.pid, live, 0x3ffff0], 2)):
             result = fp32shim("set", *pids, "highest", "--wait", "0.3")
             assert result.returncode == status, result.stderr
-            assert result.stdout.splitlines() == [f"process {live}: precision highest", f"done by 1 of {len(pids)} processes"]
+            assert result.stdout.splitlines() == [f"process {live}: precision highest", f"done in 1 of {len(pids)} processes"]
             assert len(result.lines) == len(pids) - 1
         result = fp32shim("reload", live, asked.pid, "--wait", "0.3")
         assert result.returncode == 1, "one refused, one has not answered"
@@ -580,12 +580,12 @@ def test_all_are_those_of_this_user():
         result = fp32shim("set", "--all", "highest", prefix=owner, cwd="/")
         assert result.returncode == 0, result.stderr
         assert result.stdout.splitlines() == [*(f"process {pid}: precision highest" for pid in sorted(recording.pids())),
-                                              "done by 2 of 2 processes"]
+                                              "done in 2 of 2 processes"]
         assert (recording.precisions(), other.precisions()) == ([["highest"]] * 2, [[]])
-        assert fp32shim("reload", "--all", prefix=stranger, cwd="/").stdout == "done by 0 of 1 process\n"
+        assert fp32shim("reload", "--all", prefix=stranger, cwd="/").stdout == "done in 0 of 1 process\n"
     nobody = fp32shim("set", "--all", "highest", prefix=owner, cwd="/")
     assert (nobody.returncode, nobody.stdout, len(nobody.lines)) == (2, "", 1)
-    assert "no process of this user records now" in nobody.stderr
+    assert "no process of this user is recording now" in nobody.stderr
 
 
 @pytest.fixture
@@ -610,9 +610,9 @@ def test_root_is_asked_before_all_reaches_other_users(inside, command):
         refused = fp32shim(*command, prefix=inside)
         assert (refused.returncode, refused.stdout) == (2, "")
         assert sorted(line.split(":")[0].split(" of ")[1] for line in refused.lines[:2]) == ["root", "user 54331"]
-        assert refused.lines[2].endswith("--all is 2 here, 1 of other users; allowed without a terminal: --yes, or process ids")
+        assert refused.lines[2].endswith("--all means 2 processes here, 1 of other users; allowed without a terminal: --yes, or process ids")
         no = on_a_terminal(command, prefix=inside, answer="n\n")
-        assert "of user 54331: /" in no and "nothing was changed" in no and "done by" not in no
+        assert "of user 54331: /" in no and "nothing was changed" in no and "done in" not in no
         assert (other.precisions(), own.precisions()) == ([[]], [[]])
         assert "of 2 processes" in on_a_terminal(command, prefix=inside, answer="y\n")
         assert (other.precisions(), own.precisions()) == (kinds, kinds)
@@ -622,7 +622,7 @@ def test_root_is_asked_before_all_reaches_other_users(inside, command):
 def test_root_is_not_asked_about_its_own_processes(inside):
     with Recording(inside, 2):
         result = fp32shim("set", "--all", "highest", prefix=inside)
-        assert (result.returncode, result.stderr) == (0, "") and "done by 2 of 2 processes" in result.stdout
+        assert (result.returncode, result.stderr) == (0, "") and "done in 2 of 2 processes" in result.stdout
 
 
 def test_root_is_not_told_to_be_root():
@@ -635,4 +635,4 @@ def test_root_is_not_told_to_be_root():
         pass
     result = fp32shim("ps", 1)
     assert (result.returncode, len(result.lines)) == (2, 1)
-    assert "process 1 may not be looked into from here" in result.stderr and "root" not in result.stderr
+    assert "process 1 cannot be inspected from here" in result.stderr and "root" not in result.stderr

@@ -72,7 +72,7 @@ def test_settings_are_left_unread_in_one_line_where_memory_does_not_last_for_the
                       preload_after=[shim.client("libfailing_malloc.so")])
     made = ended_well(result)
     assert set(said(result)) <= {
-        "fp32shim: the settings could not be read: out of memory; the program runs as without fp32shim",
+        "fp32shim: the settings could not be read: out of memory; the program runs as if fp32shim were not loaded",
         *[line for line in said(result) if "Cannot allocate memory" in line]}, shim.explain(result)
     assert 0 < len(said(result)) < made
 

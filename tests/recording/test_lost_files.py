@@ -14,7 +14,7 @@ from recorded import (ALL_DONE, OWN_MOUNTS, calls_of, image_and_mount_point, rea
 from test_kills import RETURNED, STARTED, Counted
 
 REPEATS = int(os.environ.get("FP32SHIM_TEST_REPEATS", "30"))
-LOST = "the file was cut, or its disk has failed; nothing more is recorded"
+LOST = "the file was truncated, or its disk has failed; nothing more is recorded"
 
 
 @pytest.mark.parametrize("level", ["summary", "calls"])

@@ -124,7 +124,7 @@ def test_a_process_without_a_call_is_judged_beside_one_with_calls(tmp_path, prog
         lines.reverse()
     done = run(tmp_path / name, "sh", "-c", "; ".join(lines), options=options)
     if not options:
-        assert "Not counted, if it multiplied: oneDNN in libdnnl.so.3" in done.stderr
+        assert "Not counted, if these multiplied: oneDNN in libdnnl.so.3" in done.stderr
     recording, = (path for path in tmp_path.glob("*.fp32rec")
                   if ".children." not in path.name and fp32shim("report", "--format", "json", path).json["rows"])
     result = verify(recording)
@@ -178,7 +178,7 @@ def test_a_mark_that_cannot_be_left_is_one_line(log, program, bypass):
     shim.need(os.geteuid() == 0, "only root may become another user")
     log.parent.chmod(0o700)
     done = run(log, program, "_exit", f"load={bypass}", "setuid")
-    assert done.stderr.startswith("fp32shim: the files that this process had loaded cannot be noted for fp32shim verify: permission")
+    assert done.stderr.startswith("fp32shim: the files that this process had loaded cannot be recorded for fp32shim verify: permission")
     assert done.stderr.count("\n") == 1 and files(log.parent) == []
 
 
@@ -221,8 +221,8 @@ def test_the_name_belongs_to_the_first_process_that_multiplies(log, program, byp
     run(log, "bash", "-c", script)
     assert files(log.parent) == ["run.1.fp32rec", "run.children.fp32rec", "run.fp32rec"]
     report = fp32shim("report", log)
-    assert report.stderr == ("fp32shim report: of the same run, and not in this report: " + str(log.parent / "run.1.fp32rec") +
-                             "; name them too, or their folder\n")
+    assert report.stderr == ("fp32shim report: not in this report, although it belongs to the same run: " +
+                             str(log.parent / "run.1.fp32rec") + ". Name it too, or its folder.\n")
     both = fp32shim("report", "--format", "json", log, log.parent / "run.1.fp32rec")
     assert sum(row["calls"] for row in both.json["rows"]) == 2 and both.stderr == ""
     assert fp32shim("report", log.parent).stderr == ""
@@ -258,7 +258,7 @@ def test_a_last_look_that_was_not_safe_was_not_taken_and_the_verdict_says_so(log
     run(log, program, end, "product", status=status)
     result = verify(log)
     assert (result.returncode, bypasses(result)) == (3, ["later"])
-    assert "was killed, or ended by a system call past the C library" in result.json["bypasses"][0]["reason"]
+    assert "was killed, or ended by its own system call, not through the C library" in result.json["bypasses"][0]["reason"]
 
 
 def test_after_a_crash_nothing_is_looked_at_before_an_exec(log, program, bypass):

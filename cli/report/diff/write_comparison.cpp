@@ -95,7 +95,7 @@ void write_groups(const Comparison& comparison, std::vector<const ComparedGroup*
     if (limit != 0 && all > limit) groups.resize(limit);
     put("\n");
     table_of(comparison, groups).write(put, stream);
-    if (groups.size() < all) put(fmt::format("{} more; --top 0 shows all\n", counted(all - groups.size(), "group")));
+    if (groups.size() < all) put(fmt::format("{}; --top 0 shows all\n", counted(all - groups.size(), "more group")));
 }
 
 Json side_json(const ComparedSide& side) {
@@ -166,8 +166,9 @@ void write_diff_table(const Comparison& comparison, std::size_t limit, int strea
     const auto& files = comparison.changed_files();
     if (files.empty()) return;
     const std::vector<std::string> names(files.begin(), files.end());
-    put(fmt::format("\nCompared without lines or offsets, since calls of the same functions are at others: {}\n",
-                    printable(listed(names, 5))));
+    put(fmt::format(
+        "\nCompared without lines or offsets, because calls of the same functions are at different ones: {}\n",
+        printable(listed(names, 5))));
 }
 
 void write_diff_json(const Comparison& comparison, ReportOutput& output) {

@@ -53,7 +53,9 @@ void warn_invalid_arguments(const Site& site) {
     char buffer[256];
     system::LineWriter line(buffer);
     line.text(site.function->name);
-    line.text(": invalid arguments, and no library that provides it to report them; nothing was computed");
+    line.text(
+        ": called with invalid arguments, and no library provides this function to report them; nothing was "
+        "computed");
     system::stderr_line(line.view());
 }
 

@@ -111,8 +111,7 @@ void warn_not_searched(const Site& site) {
     if (!said.first()) return;
     char buffer[256];
     system::LineWriter line(buffer);
-    line.texts("audit: nonfinite: ", site.function->name,
-               ": products on a GPU are not searched for NaN and infinity");
+    line.texts("audit: nonfinite: ", site.function->name, ": products on a GPU are not checked for NaN and infinity");
     system::stderr_line(line.view());
 }
 

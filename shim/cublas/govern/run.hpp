@@ -18,7 +18,7 @@ inline bool is_refusal(std::int32_t status) {
 
 /// Detail of a call that lacked memory in the format of the decision, and as the program made it, too.
 inline constexpr std::string_view no_memory_as_called =
-    "nor was there memory for the call as made; a stream that was being captured cannot be captured on";
+    "nor was there memory for the call as made; a stream that was being captured can no longer be captured";
 
 inline std::int32_t call_as_called(const Site& site, const Frame& frame) {
     return static_cast<std::int32_t>(site.cublas.route->as_called(site.real, frame));

@@ -50,7 +50,7 @@ void warn_slow_lookup(const LoadedObject& caller) {
     char buffer[256];
     system::LineWriter line(buffer);
     line.text("rules by call_site: the functions of ").escaped(caller.name, 100);
-    line.text(" could not be looked up in time; rules see its offsets only");
+    line.text(" could not be looked up in time; rules see only its offsets");
     system::stderr_line(line.view());
 }
 

@@ -104,7 +104,7 @@ const Python* search() {
         case Python::Verified::no_frames:
             return nullptr;
         case Python::Verified::unlike:
-            stop_reading(PythonState::unknown, "this build keeps its frames in another way");
+            stop_reading(PythonState::unknown, "this build stores its frames differently");
             return nullptr;
         case Python::Verified::as_expected:
             break;
@@ -189,7 +189,7 @@ void compare_with_python() {
     if (agrees_with_api(*reader, functions)) {
         state.store(PythonState::checked, std::memory_order_relaxed);
     } else {
-        stop_reading(PythonState::differs, "its own functions name another line than is read here");
+        stop_reading(PythonState::differs, "its own functions report a different line from the one read here");
     }
 }
 

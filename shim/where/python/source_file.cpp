@@ -34,7 +34,7 @@ void warn_unread_source(std::string_view path, std::string_view why) {
     char buffer[768];
     system::LineWriter line(buffer);
     line.text("rules by text: ").escaped(path, 400).texts(": ", why);
-    line.text("; its lines are taken by their numbers, where rules name some");
+    line.text("; rules use its line numbers instead, if they name any");
     system::stderr_line(line.view());
 }
 
@@ -57,7 +57,7 @@ std::string_view read_into(SourceFile& file) {
     const system::RawFile opened(file.path.data());  // arena_copy() put a NUL behind it
     struct stat status {};
     if (!opened.is_open()) return system::describe_io_error(opened.error()).meaning;
-    if (!opened.is_regular(status)) return "no regular file";
+    if (!opened.is_regular(status)) return "not a regular file";
     const auto size = static_cast<std::size_t>(status.st_size);
     if (size == 0 || size > largest_file) return "an empty file, or larger than 4 MiB";
     const Settings* const in_force = known_settings();
@@ -91,7 +91,7 @@ const SourceFile* source_file(std::string_view path) {
     const SourceFile* known = find(hash, path);
     if (known == nullptr) {
         if (file_count.load(std::memory_order_relaxed) >= most_files) {
-            warn_unread_source(path, "more files than are read for rules by text");
+            warn_unread_source(path, "too many files for rules by text");
             return nullptr;
         }
         file_count.fetch_add(1, std::memory_order_relaxed);

@@ -21,10 +21,10 @@ struct SourceFile {
     std::optional<std::string_view> line(int number) const;
 };
 
-/// Returns a source file; nullptr: it cannot be read, is no regular file, is larger than 4 MiB, or was changed after
-/// the settings were read, so that its lines may not be those that run. One line on stderr says so, once. The first
-/// question for a file reads it; later ones make no system call. At most 256 files are read. Thread-safe, lock-free,
-/// async-signal-safe.
+/// Returns a source file; nullptr: it cannot be read, is not a regular file, is larger than 4 MiB, or was changed
+/// after the settings were read, so that its lines may not be those that run. One line on stderr says so, once. The
+/// first question for a file reads it; later ones make no system call. At most 256 files are read. Thread-safe,
+/// lock-free, async-signal-safe.
 const SourceFile* source_file(std::string_view path);
 
 }  // namespace fp32shim::where

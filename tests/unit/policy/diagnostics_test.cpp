@@ -110,7 +110,7 @@ INSTANTIATE_TEST_SUITE_P(
              "p.toml:3:13: tolerance: found 0; allowed: a number greater than 0"},
         Case{"InfiniteTolerance", "[audit]\ntolerance = inf",
              "p.toml:3:13: tolerance: found inf; allowed: a number greater than 0"},
-        Case{"AuditSeed", "[audit]\nseed = -1", "p.toml:3:8: seed: found -1; allowed: an integer from 0 on"},
+        Case{"AuditSeed", "[audit]\nseed = -1", "p.toml:3:8: seed: found -1; allowed: a whole number from 0"},
         Case{"AuditAgainst", "[audit]\nagainst = \"fp32\"",
              "p.toml:3:11: against: found \"fp32\"; allowed: fp64, bf16x9, tf32x3, bf16x3, bf16x2, "
              "tf32, xf32, bf16"},
@@ -170,7 +170,7 @@ INSTANTIATE_TEST_SUITE_P(
         Case{"GlobOfStack", rule + "when = { stack = [\"a\", 3] }",
              "p.toml:4:24: stack: found 3; allowed: a glob such as \"libtorch_*\", or a list of them"},
         Case{"EmptyList", rule + "when = { caller = [] }",
-             "p.toml:4:19: caller: found an empty list; leave the key out instead"},
+             "p.toml:4:19: caller: found an empty list; omit the key instead"},
         Case{"UnknownDevice", rule + "when = { device = \"gpu\" }",
              "p.toml:4:19: device: found \"gpu\"; allowed: cpu, cuda; did you mean \"cpu\"?"},
         Case{"UnknownDtype", rule + "when = { dtype = \"flaot32\" }",
@@ -205,20 +205,22 @@ INSTANTIATE_TEST_SUITE_P(
         Case{"CapabilityOfACpu", rule + "when = { device = \"cpu\", compute_capability = \">=8.0\" }",
              "p.toml:2:1: rule \"rule 1\" can never apply: device is cpu, which has no compute_capability"},
         Case{"WhenEqualsUnless", rule + "when = { m = 5 }\nunless = { m = \"5\" }",
-             "p.toml:2:1: rule \"rule 1\" can never apply: unless says the same as when"},
+             "p.toml:2:1: rule \"rule 1\" can never apply: unless is the same as when"},
         Case{"RuleWithoutWhen", rule + rule + "when = { m = 1 }",
-             "p.toml:2:1: rule \"rule 1\" has no when; only the last rule may be without"},
+             "p.toml:2:1: rule \"rule 1\" has no when; only the last rule may omit it"},
         Case{"RuleWithUnlessOnly", rule + "unless = { m = 1 }\n" + rule,
-             "p.toml:2:1: rule \"rule 1\" has no when; only the last rule may be without"},
+             "p.toml:2:1: rule \"rule 1\" has no when; only the last rule may omit it"},
         Case{"ShadowedRule", rule + "name = \"a\"\nwhen = { m = 1 }\n" + rule + "name = \"b\"\nwhen = { m = 1 }",
-             "p.toml:6:1: rule \"b\" is never reached: rule \"a\" of line 2 applies to the same calls"},
+             "p.toml:6:1: rule \"b\" is never reached, because rule \"a\" on line 2 applies to the same calls"},
         Case{"RuleShadowedDespiteUnless", rule + "when = { m = 1 }\n" + rule + "when = { m = 1 }\nunless = { n = 1 }",
-             "p.toml:5:1: rule \"rule 2\" is never reached: rule \"rule 1\" of line 2 applies to the same calls"},
+             "p.toml:5:1: rule \"rule 2\" is never reached, because rule \"rule 1\" on line 2 applies to the same "
+             "calls"},
         Case{"RuleShadowedWithTheSameUnless",
              rule + "when = { m = 1 }\nunless = { n = 1 }\n" + rule + "when = { m = 1 }\nunless = { n = 1 }",
-             "p.toml:6:1: rule \"rule 2\" is never reached: rule \"rule 1\" of line 2 applies to the same calls"},
+             "p.toml:6:1: rule \"rule 2\" is never reached, because rule \"rule 1\" on line 2 applies to the same "
+             "calls"},
         Case{"RuleNameTwice", rule + "name = \"a\"\nwhen = { m = 1 }\n" + rule + "name = \"a\"\nwhen = { m = 2 }",
-             "p.toml:8:8: name: found \"a\", which the rule of line 2 has already"}),
+             "p.toml:8:8: name: found \"a\", which the rule on line 2 already has"}),
     name_of_case);
 
 // The rest of these messages is toml++'s.
@@ -253,9 +255,9 @@ TEST(Diagnostics, OfANewerSchemaAreAboutNothingElse) {
 
 TEST(Diagnostics, OfANewerRequirementAreAboutNothingElse) {
     EXPECT_EQ(messages_of("schema = 2\nrequires = \">=0.3\"\nfuture = true\n"),
-              std::vector<std::string>{"p.toml:2:12: policy needs fp32shim >=0.3, this is 0.1.0"});
+              std::vector<std::string>{"p.toml:2:12: the policy needs fp32shim >=0.3, but this is 0.1.0"});
     EXPECT_EQ(messages_of("schema = 1\nrequires = \">=0.1 <0.1\"\n"),
-              std::vector<std::string>{"p.toml:2:12: policy needs fp32shim >=0.1 <0.1, this is 0.1.0"});
+              std::vector<std::string>{"p.toml:2:12: the policy needs fp32shim >=0.1 <0.1, but this is 0.1.0"});
 }
 
 TEST(Diagnostics, AreAllCollectedInTheOrderOfTheFile) {

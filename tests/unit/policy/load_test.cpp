@@ -131,8 +131,8 @@ TEST_F(Load, ReportsEveryBrokenVariable) {
         {"WHERE=python,,nvtx", "WHERE: found \"\"; allowed: none, python, nvtx, itt, torch, native, auto, native:N"},
         {"LOG_LEVEL=all", "LOG_LEVEL: found \"all\"; allowed: summary, calls"},
         {"AUDIT=5%",
-         "AUDIT: found \"5%\"; allowed: fingerprint, nonfinite, or a fraction of calls from 0 to 1 (0.001); several "
-         "with commas between them"},
+         "AUDIT: found \"5%\"; allowed: fingerprint, nonfinite, or a fraction of calls from 0 to 1 (0.001); separate "
+         "several with commas"},
         {"ON_ERROR=stop", "ON_ERROR: found \"stop\"; allowed: continue, highest, abort"},
         {"DISABLE=yes", "DISABLE: found \"yes\"; allowed: 0, 1"},
     };
@@ -161,10 +161,10 @@ TEST_F(Load, WarnsAboutUnknownVariables) {
     ASSERT_EQ(loaded.warnings.size(), 3u);
     EXPECT_EQ(loaded.warnings[0].text(),
               "FP32_MATMUL_PRECISON: unknown variable, ignored; did you mean FP32_MATMUL_PRECISION?");
-    EXPECT_EQ(
-        loaded.warnings[1].text(),
-        "FP32_MATMUL_ALLOW_TF32: unknown variable, ignored; known are FP32_MATMUL_ with PRECISION, FLOOR, POLICY, "
-        "CPU, LOG, LOG_LEVEL, WHERE, AUDIT, ON_ERROR, DISABLE");
+    EXPECT_EQ(loaded.warnings[1].text(),
+              "FP32_MATMUL_ALLOW_TF32: unknown variable, ignored; known variables: FP32_MATMUL_ followed by "
+              "PRECISION, FLOOR, POLICY, "
+              "CPU, LOG, LOG_LEVEL, WHERE, AUDIT, ON_ERROR, DISABLE");
     EXPECT_EQ(loaded.policy.default_precision, Precision::native);
 }
 
@@ -345,7 +345,7 @@ TEST(ReadPolicyFile, RefusesWhatTheKernelMakesUp) {
         if (access(path.c_str(), F_OK) != 0) continue;
         const Loaded loaded = read_policy_file(path);
         ASSERT_EQ(loaded.errors.size(), 1u);
-        EXPECT_EQ(loaded.errors[0].text(), path + ": is a file of the kernel's own, not one on a disk");
+        EXPECT_EQ(loaded.errors[0].text(), path + ": is a kernel file, not a file on a disk");
         EXPECT_FALSE(loaded.is_readable);
     }
 }
@@ -374,7 +374,7 @@ TEST_F(Load, RefusesASitesPolicyThatOthersMayWrite) {
         ASSERT_EQ(chmod(path("site.toml").c_str(), mode), 0);
         const Loaded loaded = load({});
         ASSERT_EQ(loaded.errors.size(), 1u) << mode;
-        EXPECT_NE(loaded.errors[0].message.find("may be written by its group or by others"), std::string::npos);
+        EXPECT_NE(loaded.errors[0].message.find("is writable by its group or by others"), std::string::npos);
         EXPECT_EQ(loaded.policy.name, "");
     }
     ASSERT_EQ(chmod(path("site.toml").c_str(), 0644), 0);
@@ -407,7 +407,7 @@ TEST_F(Load, RefusesFilesOfMoreThanOneMebibyte) {
     const std::string large = write("large.toml", "schema = 1\n" + std::string(2 << 20, '#'));
     const Loaded loaded = read_policy_file(large);
     ASSERT_EQ(loaded.errors.size(), 1u);
-    EXPECT_EQ(loaded.errors[0].text(), large + ":1:1: found more than 1 MiB; no policy is that large");
+    EXPECT_EQ(loaded.errors[0].text(), large + ":1:1: found more than 1 MiB; a policy may not be larger");
 }
 
 }  // namespace

@@ -59,7 +59,7 @@ TEST(LogPath, IsStderrOrHasAKnownExtension) {
 
 TEST(LogPath, NamesThePlaceholderThatStandsForNothing) {
     EXPECT_EQ(problem_with_log_path("%h.%P.jsonl"),
-              "found \"%h.%P.jsonl\", where \"%P\" stands for nothing; allowed: %p (pid), %h (host), %r (rank), "
+              "found \"%h.%P.jsonl\", where \"%P\" is not a placeholder; allowed: %p (pid), %h (host), %r (rank), "
               "%j (job), %t (start time), %%");
 }
 

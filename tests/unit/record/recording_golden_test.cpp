@@ -332,13 +332,13 @@ TEST(RecordingBadInput, ANewerVersionShowsTheFactsAndSaysWhatToDo) {
         return true;
     });
     EXPECT_EQ(opened.reader->problems()[0].offset, 8U);
-    EXPECT_NE(file.problem().find("format version 2, this fp32shim reads version 1"), std::string::npos);
+    EXPECT_NE(file.problem().find("format version 2, but this fp32shim reads version 1"), std::string::npos);
 }
 
 TEST(RecordingBadInput, ForeignFilesAreNamedAsSuch) {
     ChangedGolden foreign;
     foreign.header().magic = 0x464c457f;
-    EXPECT_NE(foreign.problem().find("offset 0: not a recording of fp32shim"), std::string::npos);
+    EXPECT_NE(foreign.problem().find("offset 0: not an fp32shim recording"), std::string::npos);
     ChangedGolden swapped;
     swapped.header().magic = __builtin_bswap64(format::magic);
     EXPECT_NE(swapped.problem().find("another byte order"), std::string::npos);
@@ -353,7 +353,7 @@ TEST(RecordingBadInput, ForeignFilesAreNamedAsSuch) {
 TEST(RecordingBadInput, WhatIsWrongIsNamedAndTheRestIsStillThere) {
     ChangedGolden text;
     text.header().texts[static_cast<std::size_t>(format::Text::host)] = {0xfffffff0, 0xfffffff0};
-    EXPECT_NE(text.problem().find("a text of the header"), std::string::npos);
+    EXPECT_NE(text.problem().find("the header places a text at"), std::string::npos);
     EXPECT_EQ(text.open().reader->facts().process.executable, facts().executable);
 
     ChangedGolden rate;

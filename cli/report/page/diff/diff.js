@@ -12,7 +12,7 @@ function showNotes() {
   showNote(
     "changed-files",
     data.changed_files.length > 0 &&
-      "Compared without lines or offsets, since calls of the same functions are at others: " +
+      "Compared without lines or offsets, because calls of the same functions are at different ones: " +
         data.changed_files.join(", "),
   );
   showNote(

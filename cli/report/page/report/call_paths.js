@@ -16,7 +16,7 @@ function graphNote(kind, {folded, line}) {
         "only the calls below a box, here and in the rest of the page.",
     );
   } else {
-    notes.push("Scopes by their labels, split at / and at every point.");
+    notes.push("Scopes by their labels, split at / and at every dot.");
   }
   if (folded) {
     notes.push(`${counted(folded, "further sum")} of calls found no room and count at a caller.`);

@@ -46,8 +46,8 @@ function pointsNote(points) {
   const averaged = sum(points, ({row, decisions}) => (row.isGroup ? decisions : 0));
   const missing = view.totals.decisions - drawn;
   const notes = [
-    "A point is one decision; a point with a number is so many, at their mean, that would hide " +
-      "each other. Size is the geometric mean of m, n and k.",
+    "A point is one decision; a point with a number stands for that many, which would hide " +
+      "each other, at their mean. Size is the geometric mean of m, n and k.",
   ];
   if (averaged) {
     notes.push(

@@ -161,7 +161,7 @@ export function drawTimeline() {
     document.querySelector("#timeline .chart").hidden = true;
     document.querySelector("#timeline label").hidden = true;
     $("timeline-note").textContent =
-      "There is none: it needs recordings of the level calls (fp32shim run --level calls).";
+      "There is no timeline: it needs recordings of the level calls (fp32shim run --level calls).";
     return;
   }
   const begin = timeline.begin.slice(0, 23).replace("T", " ");

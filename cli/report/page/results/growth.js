@@ -56,7 +56,7 @@ export function drawGrowth() {
   useColours();
   const label =
     "Estimated relative difference by position: median and largest; " +
-    "the table below has it too.";
+    "the table below shows it too.";
   drawChart("growth-chart", label, {
     type: "line",
     data: {
@@ -83,6 +83,6 @@ export function drawGrowth() {
   const each = data.plot.length > 1 ? data.plot[1].at - data.plot[0].at : 1;
   const infinite = counted(data.infinite, "infinite difference");
   $("growth-note").textContent =
-    (each > 1 ? `Each point is of ${count(each)} products. ` : "") +
-    `Products with the same bits have no point${data.infinite ? `; nor have ${infinite}` : ""}.`;
+    (each > 1 ? `Each point stands for ${count(each)} products. ` : "") +
+    `Products with the same bits have no point${data.infinite ? `; not shown: ${infinite}` : ""}.`;
 }

@@ -32,14 +32,14 @@ function showSides() {
       fact("Fingerprints", "fingerprints"),
       fact("Lost", "lost"),
       fact("Not aligned", "unaligned"),
-      fact("Calls without", "without_fingerprint"),
+      fact("Calls without fingerprint", "without_fingerprint"),
       textColumn("Program", (side) => breakable(data[side].command ?? "–")),
     ],
     sides,
   );
   $("outcome").textContent =
     `${counted(data.aligned, "product")} aligned: ` +
-    `${count(data.same_bits)} with the same bits, ${count(data.other_bits)} with other bits, ` +
+    `${count(data.same_bits)} with the same bits, ${count(data.other_bits)} with different bits, ` +
     `${count(data.beyond_bound)} beyond ${data.bound}.`;
 }
 
@@ -50,7 +50,7 @@ const whereColumn = (productOf) => textColumn("Where", (row) => location(product
 
 function showProducts() {
   const products = [
-    {name: "first with other bits", product: data.first_other_bits},
+    {name: "first with different bits", product: data.first_other_bits},
     {name: `first beyond ${data.bound}`, product: data.first_beyond_bound},
     {name: "largest difference", product: data.largest},
   ].filter(({product}) => product !== null);
