@@ -12,7 +12,7 @@ namespace {
 #endif
 
 constexpr std::string_view other_machine =
-    "is for another processor or word size than this fp32shim (" FP32SHIM_MACHINE ")";
+    "is for a different processor or word size from this fp32shim (" FP32SHIM_MACHINE ")";
 
 /// Words of the values of WhyUnseen, in their order.
 constexpr std::string_view words[] = {

@@ -118,7 +118,7 @@ void judge_kernel_variables(std::vector<Finding>& findings) {
         if (value.empty() || is_another_word || policy::equal_ignoring_case(value, pin.entry.substr(equals + 1)))
             continue;
         findings.push_back({fmt::format("{}={}", name, value),
-                            "products that the shim does not govern may run below float32",
+                            "products that the shim does not control may run below float32",
                             fmt::format("{}, which {}", pin.entry, pin.reach)});
     }
 }
@@ -143,7 +143,7 @@ void judge_onednn_variables(std::vector<Finding>& findings) {
         const std::string value = variable(name);
         if (value.empty() || policy::equal_ignoring_case(value, "STRICT")) continue;
         findings.push_back({fmt::format("{}={}", name, value),
-                            "oneDNN may multiply below float32, and the shim neither sees nor governs it",
+                            "oneDNN may multiply below float32, and the shim neither sees nor controls it",
                             fmt::format("{}=STRICT", name)});
     }
 }

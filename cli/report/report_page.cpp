@@ -279,7 +279,7 @@ void warn_about_recordings(Json& warnings, const MergedCalls& calls) {
     warn("Calls were not counted by decision", [](const MergedProcess& process) {
         return process.uncounted_calls == 0
                    ? std::string()
-                   : counted(process.uncounted_calls, "call") + ", of which nothing but their number is known";
+                   : counted(process.uncounted_calls, "call") + ", of which only the number is known";
     });
     warn("Single calls are missing from the timeline, not from the counts", missing_events_text);
     warn("Changes of settings are missing", [](const MergedProcess& process) {

@@ -136,7 +136,7 @@ std::string_view unread_python_text(record::PythonState state) {
 std::string missing_text(const MergedCalls& calls) {
     std::string text;
     if (const auto count = calls.uncounted_calls(); count > 0) {
-        text += fmt::format("{} found no room: nothing but their number is known\n", counted(count, "call"));
+        text += fmt::format("there was no room for {}: only the number is known\n", counted(count, "call"));
     }
     if (const auto count = calls.dropped_events(); count > 0) {
         text +=

@@ -356,7 +356,7 @@ Action define_run(CLI::App& app) {
                            "Nothing runs below this, whatever else is set; a stricter floor still applies");
     app.add_flag(
            "--pin", options->pin,
-           "Strict: floor fp32; TF32, BF16x9 and oneDNN's BF16 off in libraries that the shim does not govern; a "
+           "Strict: floor fp32; TF32, BF16x9 and oneDNN's BF16 off in libraries that the shim does not control; a "
            "policy with errors ends the program; a program that cannot be preloaded into is not started; --log "
            "NAME.fp32rec must be new")
         ->excludes(floor);

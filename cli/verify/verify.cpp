@@ -117,7 +117,8 @@ void judge_row(const MergedRow& row, policy::Floor at_least, bool allow_bf16x9, 
 void judge_process(const MergedProcess& process, bool is_continued, Verified& verified) {
     const auto doubt = [&](std::string reason) { verified.doubts.push_back({process.path, std::move(reason)}); };
     if (process.uncounted_calls > 0) {
-        doubt(fmt::format("{} found no room: only their number is known", counted(process.uncounted_calls, "call")));
+        doubt(fmt::format("there was no room for {}: only the number is known",
+                          counted(process.uncounted_calls, "call")));
     }
     if (process.dropped_events > 0)
         doubt(fmt::format("{} {} dropped", counted(process.dropped_events, "event"),

@@ -24,7 +24,7 @@ void read_globs_into(const Entry& entry, Conditions& conditions, Report& report)
         if (!glob) {
             report_not_allowed(entry, *item, "a glob such as \"libtorch_*\", or a list of them", report);
         } else if (!glob_is_well_formed(*glob)) {
-            report.error(item->at, entry.key + ": found " + quoted(*glob) + ", where a [ has no ]");
+            report.error(item->at, entry.key + ": found " + quoted(*glob) + ", in which a [ has no ]");
         } else {
             (conditions.*field).push_back(*glob);
         }

@@ -94,8 +94,8 @@ def _call(function: str, *arguments: object) -> bool:
     if _library is None:
         if not _said:
             _said = True
-            warnings.warn("libfp32shim.so is not loaded (fp32shim run, or LD_PRELOAD), or has another ABI than this module "
-                          "knows: scopes and settings have no effect", FP32ShimWarning, stacklevel=4)
+            warnings.warn("libfp32shim.so is not loaded (fp32shim run, or LD_PRELOAD), or has a different ABI from the one "
+                          "that this module knows: scopes and settings have no effect", FP32ShimWarning, stacklevel=4)
         return False
     status = getattr(_library, function)(*(a.encode() if isinstance(a, str) else a for a in arguments))
     if status != _OK:

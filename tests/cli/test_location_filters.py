@@ -137,7 +137,7 @@ def test_a_bad_pattern_is_named():
     for option in ("--call-site", "--stack"):
         for command in ("report", "log"):
             result = fp32shim(command, option, "lib[a", "x.fp32rec")
-            assert result.returncode == 2 and f'{option}: found "lib[a", where a [ has no ]' in result.stderr
+            assert result.returncode == 2 and f'{option}: found "lib[a", in which a [ has no ]' in result.stderr
 
 
 def test_explain_takes_the_lines_of_a_call(tmp_path):

@@ -14,7 +14,7 @@ import shim
 from command import COMMAND, environment
 
 FOLDER = shim.BUILD / "share/fp32shim/site-packages"
-UNSUITABLE = "fp32shim: no module paths of torch"  # what a module named torch gets that is not PyTorch
+UNSUITABLE = "fp32shim: module paths are not available for torch"  # what a module named torch gets that is not PyTorch
 
 
 def works(python):
