@@ -45,7 +45,7 @@ int gpu_check(const GpuCheckOptions& options) {
     const std::string program = find_program();
     if (program.empty()) {
         say("gpu-check",
-            "the program libexec/fp32shim/gpu-check is not in this installation; install it again, whole");
+            "the program libexec/fp32shim/gpu-check is missing from this installation; install all of fp32shim");
         return exit_code::usage;
     }
     std::vector<std::string> words = {
@@ -61,10 +61,11 @@ int gpu_check(const GpuCheckOptions& options) {
 
 Action define_gpu_check(CLI::App& app) {
     auto options = std::make_shared<GpuCheckOptions>();
-    add_seconds(app, "--seconds", options->seconds, 10, "Time for all of it; 120");
-    add_name(app, "--python", options->python, "PROGRAM", "The Python that has PyTorch, CuPy or JAX; python3");
-    add_name(app, "-o,--output", options->output, "FILE", "The report; gpu-check-DATE-TIME.json");
-    add_name(app, "--libraries", options->libraries, "FOLDER", "cuBLAS is here; where not given, it is searched for");
+    add_seconds(app, "--seconds", options->seconds, 10, "Time for all checks; default: 120");
+    add_name(app, "--python", options->python, "PROGRAM",
+             "The Python that has PyTorch, CuPy or JAX; default: python3");
+    add_name(app, "-o,--output", options->output, "FILE", "The report; default: gpu-check-DATE-TIME.json");
+    add_name(app, "--libraries", options->libraries, "FOLDER", "Folder of cuBLAS; default: searched for");
     return [options] { return gpu_check(*options); };
 }
 

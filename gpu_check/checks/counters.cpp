@@ -98,7 +98,7 @@ Counted count(const char* section, const Variant& variant, const char* expected,
         counted.problem = problem_in(output + ended.errors);
         if (counted.problem.empty()) counted.problem = "ncu counted no kernel";
     } else if (const std::string format = format_in(output); format != expected) {
-        counted.problem = "under ncu the products are " + format + ": the library does not hold there";
+        counted.problem = "under ncu the products are " + format + ", so the library has no effect there";
     }
     return counted;
 }
@@ -162,9 +162,9 @@ Line check_counters(const Asking& asking, bool expects_tf32, nlohmann::json& evi
                                 asking, evidence["floor"] = nlohmann::json::array());
     if (!floor.problem.empty()) return {name, Verdict::not_tried, "floor: " + floor.problem};
     if (expects_tf32 && high.most.value == 0)
-        return {name, Verdict::wrong, "at high no instruction of a tensor core was counted, in " + high.most.name};
+        return {name, Verdict::wrong, "at high, no tensor core instruction was counted in " + high.most.name};
     if (floor.most.value != 0)
-        return {name, Verdict::wrong, "under a floor of fp32 tensor cores worked, in " + floor.most.name};
+        return {name, Verdict::wrong, "under a floor of fp32, tensor cores were used in " + floor.most.name};
     return {name, expects_tf32 ? Verdict::shown : Verdict::measured,
             "at high " + high.most.metric + " is " + std::to_string(static_cast<long long>(high.most.value)) +
                 " in " + high.most.name.substr(0, 60) + "; under the floor all are 0 in " +

@@ -123,7 +123,7 @@ void check_times(Context& context, Clock::time_point until) {
             continue;
         }
         char text[64];
-        std::snprintf(text, sizeof text, "it would take some %.0f s here", seconds);
+        std::snprintf(text, sizeof text, "it would take about %.0f s here", seconds);
         left_out.push_back({"time at " + std::to_string(n), Verdict::not_tried, text});
     }
     if (!sizes.empty()) check_section(context, first_variants("times", 4), sizes, until, judge_times);
@@ -287,7 +287,7 @@ int finish(Context& context) {
     make_anonymous(report);
     const std::string path = context.options.output.empty() ? default_output() : context.options.output;
     write_report(path, report);
-    std::printf("\n%td shown, %td wrong, %td failed, %td measured, %td not tried, in %.0f s. All of it: %s\n",
+    std::printf("\n%td shown, %td wrong, %td failed, %td measured, %td not tried, in %.0f s. Full report: %s\n",
                 count(Verdict::shown), count(Verdict::wrong), count(Verdict::failed), count(Verdict::measured),
                 count(Verdict::not_tried), seconds, path.c_str());
     return faults == 0 ? 0 : 1;
@@ -338,7 +338,7 @@ void tell_what_was_set_aside(Context& context, const std::vector<std::string>& u
     for (const std::string& name : unset) std::printf("%-9s  %-20s %s\n", "", "unset", name.c_str());
     if (has_site_policy()) {
         context.machine.add("set_aside", "policy");
-        std::printf("%-9s  %-20s rules and default of %s; its floor holds\n", "", "set aside", site_policy);
+        std::printf("%-9s  %-20s rules and default of %s; its floor applies\n", "", "set aside", site_policy);
     }
     if (is_preloaded_everywhere()) {
         context.machine.add("set_aside", "preload");

@@ -56,7 +56,7 @@ Line judge_loading(const Findings& findings) {
                 "loaded; it decides and records: cublasSgemm at high is " + decided.front()};
     Line line = why_unmeasured(findings, "library", "high");
     if (line.text.ends_with(nothing_recorded))
-        line = {"library", Verdict::wrong, "it was preloaded, and recorded no product"};
+        line = {"library", Verdict::wrong, "it was preloaded, but recorded no product"};
     if (line.text.find(not_preloaded) != std::string::npos) line.verdict = Verdict::wrong;
     return line;
 }
@@ -72,7 +72,7 @@ Line judge_unconfigured(const Findings& findings) {
     const std::string format = findings.lowest("native/format");
     if (format != "fp32")
         return {"as called", Verdict::wrong,
-                "a program that asks for nothing gets " + format + ", without the library"};
+                "a program that asks for nothing gets " + format + " even without the library"};
     if (findings.all("high/decided").empty())
         return {"as called", Verdict::not_tried, "no product shows that the library is loaded here"};
     if (without == with)
@@ -188,9 +188,9 @@ Line judge_group(const Findings& findings, const OptIns& group) {
     if (!refused.empty()) return {group.name, Verdict::failed, "refused under a floor: " + joined(refused)};
     if (lowered.empty())
         return {group.name, Verdict::measured,
-                std::string(group.what) + (held_up == 0 ? ": this cuBLAS refuses them"
-                                                        : ": fp32 under a floor; without it too, so that this shows "
-                                                          "nothing")};
+                std::string(group.what) + (held_up == 0
+                                               ? ": this cuBLAS refuses them"
+                                               : ": fp32 under a floor, and without it too, so this proves nothing")};
     const std::string count = std::to_string(held_up);
     return {group.name, Verdict::shown,
             count + " of " + count + " fp32 under a floor; without it " + joined(lowered)};
@@ -213,7 +213,7 @@ Line judge_time(const Findings& findings, const Judging& judging, int n) {
         return line;
     }
     const double flops = 2.0 * n * n * n;
-    const std::string word = judging.has_tf32() ? "TF32 " : "TF32, which this device has not, ";
+    const std::string word = judging.has_tf32() ? "TF32 " : "TF32, which this device does not have, ";
     return {name, Verdict::measured,
             "FP32 " + milliseconds_text(fp32) + ", " + word + milliseconds_text(tf32) + ": " +
                 digits("%.2f times as fast", fp32 / tf32) + digits(" (%.1f TFLOP/s)", flops / tf32 / 1e9) +
@@ -328,7 +328,7 @@ std::vector<Line> judge_audits(const Findings& findings, const Judging& judging)
     const std::string captured = findings.distinct("high/captured");
     if (count("WRONG") != 0 || captured == "WRONG")
         return {{"audits", Verdict::wrong,
-                 "audited errors that are not those of the result: " + std::to_string(count("WRONG")) + of +
+                 "audited errors that differ from those of the result: " + std::to_string(count("WRONG")) + of +
                      "; in a graph: " + captured}};
     const auto skipped = count("skipped");
     if (skipped != 0)
@@ -336,7 +336,7 @@ std::vector<Line> judge_audits(const Findings& findings, const Judging& judging)
                  std::to_string(skipped) + of + " products ran at FP32, which is not audited"}};
     return {{"audits", Verdict::shown,
              std::to_string(count("as measured")) + of +
-                 " errors as the host computes them in float64, to 2%; a captured product is left alone"}};
+                 " errors match those that the host computes in float64, to 2%; a captured product is left alone"}};
 }
 
 }  // namespace gpu

@@ -2,7 +2,7 @@
 needed here, so that they can be tested anywhere.
 """
 
-NOTHING = "nothing: as taken to be"
+NOTHING = "nothing: as assumed"
 
 
 def _listed(answers):
@@ -28,8 +28,8 @@ def _pinned(answers, who):
     past_floor = _formats(answers, "floor fp32") != {"fp32"}
     past_pin = _formats(answers, "pin") != {"fp32"}
     if past_pin:
-        return f"{who} goes past a pin, also under the variables of `run --pin`: verify must doubt it"
-    return f"{who} goes past a floor; the variables of `run --pin` hold it" if past_floor else NOTHING
+        return f"{who} bypasses a pin, even under the variables of `run --pin`: verify must doubt it"
+    return f"{who} bypasses a floor; the variables of `run --pin` stop it" if past_floor else NOTHING
 
 
 def torch_autotune(answers):
@@ -41,9 +41,9 @@ def torch_autotune(answers):
 def torch_override(answers):
     held = _formats(answers, "override, floor fp32")
     if held != {"fp32"}:
-        return _listed(answers), "a floor does not hold against NVIDIA_TF32_OVERRIDE=1: refuse it under this variable"
+        return _listed(answers), "a floor does not work against NVIDIA_TF32_OVERRIDE=1: refuse it under this variable"
     return _listed(answers), NOTHING if _formats(answers, "override") != {"fp32"} else \
-        "the variable lowered nothing: the experiment shows nothing"
+        "the variable lowered nothing, so the experiment proves nothing"
 
 
 def torch_late_override(answers):
@@ -60,7 +60,7 @@ def torch_graph(answers):
 def _obeys(answers, who):
     high, held = _formats(answers, "high"), _formats(answers, "floor fp32")
     if held != {"fp32"}:
-        return f"{who} goes past a floor"
+        return f"{who} bypasses a floor"
     return NOTHING if high == {"tf32"} else f"{who} is not forced to TF32"
 
 
@@ -84,5 +84,5 @@ def jax_cache(answers):
     written = _formats(answers, "high, writes")
     read = _formats(answers, "native, reads")
     if read != {"fp32"}:
-        return _listed(answers), "what was compiled under high lives on: a cache folder for each policy"
-    return _listed(answers), NOTHING if "tf32" in written else "high lowered nothing: the experiment shows nothing"
+        return _listed(answers), "code compiled under high is reused: use a cache folder for each policy"
+    return _listed(answers), NOTHING if "tf32" in written else "high lowered nothing, so the experiment proves nothing"

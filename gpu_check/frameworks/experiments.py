@@ -33,7 +33,7 @@ EXPERIMENTS = {
                      {"native": {}, "high": HIGH}),
     "torch_autotune": ("torch_experiments", "inductor's max-autotune stays FP32 under a pin",
                        {"native": {}, "floor fp32": FLOOR, "pin": PIN}),
-    "torch_override": ("torch_experiments", "a floor holds against NVIDIA_TF32_OVERRIDE=1",
+    "torch_override": ("torch_experiments", "a floor works against NVIDIA_TF32_OVERRIDE=1",
                        {"native": {}, "override": OVERRIDE, "override, floor fp32": {**FLOOR, **OVERRIDE}}),
     "torch_late_override": ("torch_experiments", "NVIDIA_TF32_OVERRIDE set after the first product changes nothing",
                             {"native": {}, "high": HIGH}),

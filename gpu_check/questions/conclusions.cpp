@@ -10,7 +10,7 @@ namespace gpu {
 
 namespace {
 
-constexpr const char* nothing = "nothing: as taken to be";
+constexpr const char* nothing = "nothing: as assumed";
 constexpr const char* ask_again = "ask again: this was not measured";
 
 std::string three_digits(double value) {
@@ -48,9 +48,9 @@ std::vector<Conclusion> conclude_from_shapes(const Findings& findings) {
     const auto pedantic = findings.numbers("time_pedantic");
     return {
         same_product(findings, "Sgemm and GemmEx 32F in DEFAULT mode", "same bits, at most 1.02 times as long",
-                     "bits_ex", "time_ex", "a pin forwards by the program's own function"),
+                     "bits_ex", "time_ex", "a pin forwards with the program's own function"),
         same_product(findings, "GemmEx 32F with algorithm 99", "from 8.0 on, same bits", "bits_99", "time_99",
-                     "the algorithm has an effect: pass -1 wherever a pin or floor holds"),
+                     "the algorithm has an effect: pass -1 wherever a pin or floor applies"),
         {"GemmEx PEDANTIC against 32F", "at most 1.2 times as long", times(pedantic),
          pedantic.empty()          ? ask_again
          : median(pedantic) <= 1.2 ? "document the ratio"
@@ -108,7 +108,7 @@ std::vector<Conclusion> conclude_from_capability(const Findings& findings) {
              first == "tf32"                              ? nothing
              : findings.all("native/refused").size() == 1 ? "this library refuses it: the question does not arise"
              : first == not_measured                      ? ask_again
-                                                          : "the capability is to be asked again at the product"}};
+                                                          : "ask for the capability again at the product"}};
 }
 
 std::vector<Conclusion> conclude_from_gains(const Findings& findings) {
@@ -142,7 +142,7 @@ std::vector<Conclusion> conclude_from_times(const Findings& findings) {
     return {{"Forced TF32 against native TF32", "at most 1.02 times as long", seen.empty() ? not_measured : seen,
              seen.empty()    ? ask_again
              : worst <= 1.02 ? nothing
-                             : "forcing costs: compare the kernels of both"}};
+                             : "forcing costs time: compare the kernels of both"}};
 }
 
 std::vector<Conclusion> conclude_from_audits(const Findings& findings) {
@@ -152,7 +152,7 @@ std::vector<Conclusion> conclude_from_audits(const Findings& findings) {
     return {{"Audited errors", "those of the result in float64, to 2%", audits + "; captured: " + captured,
              audits == not_measured ? ask_again
              : is_right             ? nothing
-                                    : "audits must not be believed on a GPU"}};
+                                    : "audits on a GPU cannot be trusted"}};
 }
 
 std::vector<Conclusion> conclude_from_graph(const Findings& findings) {
@@ -180,7 +180,7 @@ std::vector<Conclusion> conclude_from_threads(const Findings& findings) {
                  findings.distinct("highest/ssyrk"),
              pinned == not_measured ? ask_again
              : pinned == "0"        ? nothing
-             : native != "0"        ? "the library itself differs here: ask with one stream a thread"
+             : native != "0"        ? "the library itself differs here: ask with one stream per thread"
                                     : "a pin must not set the mode of a handle that another thread uses"}};
 }
 
@@ -208,7 +208,7 @@ std::vector<Conclusion> conclude_from_latency(const Findings& findings) {
     return {{"What the shim costs a call", "at most 5% of a launch", seen.empty() ? not_measured : seen,
              seen.empty() ? ask_again
              : worst <= 5 ? nothing
-                          : "worth work, the largest first"}};
+                          : "worth improving, the largest first"}};
 }
 
 struct FromSection {

@@ -98,7 +98,7 @@ int ask_questions(const std::vector<std::string>& words) {
     bool is_list = false;
     CLI::App app("Asks the cuBLAS of this machine what its manual leaves open, and prints tables.",
                  "gpu-check questions");
-    app.add_option("--size", sizes, "orders of the matrices, with commas between them");
+    app.add_option("--size", sizes, "orders of the matrices, separated by commas");
     app.add_flag("--quick", is_quick, "one size only, and fewer shapes");
     app.add_option("--only", arguments.only, "only these sections")->delimiter(',');
     app.add_option("--except", arguments.except, "all but these sections")->delimiter(',');

@@ -182,7 +182,7 @@ std::vector<int> parse_sizes(const std::string& given) {
         const long size = std::strtol(word.c_str(), &end, 10);
         if (end == word.c_str() || *end != '\0' || size < 16 || size > 16384) {
             throw std::invalid_argument("--size: found '" + given +
-                                        "', expected numbers from 16 to 16384, with commas between them");
+                                        "', expected numbers from 16 to 16384, separated by commas");
         }
         sizes.push_back(static_cast<int>(size));
     }

@@ -38,7 +38,7 @@ struct Pipe {
 
     Pipe() {
         if (pipe2(ends.data(), O_CLOEXEC) != 0)
-            throw std::runtime_error(std::string("no pipe can be made: ") + std::strerror(errno));
+            throw std::runtime_error(std::string("a pipe cannot be created: ") + std::strerror(errno));
     }
     ~Pipe() {
         close_end(0);

@@ -61,7 +61,7 @@ void VariantRun::make_folder() {
     folder_ = (std::filesystem::temp_directory_path() / "fp32shim-gpu-check-XXXXXX").string();
     if (mkdtemp(folder_.data()) == nullptr) {
         const std::string name = std::exchange(folder_, "");
-        throw std::runtime_error(name + ": cannot be made");
+        throw std::runtime_error(name + ": cannot be created");
     }
 }
 

@@ -151,7 +151,7 @@ def test_every_experiment_has_its_decision_rule(tmp_path):
     assert not [row for row in rows if "not measured" in row[2] or not all(row)]
     seen = {row[0]: row[2:] for row in rows}
     assert seen["cublasLtCreate before any context"] == ["native fp32, high tf32, second product tf32",
-                                                         "nothing: as taken to be"]
+                                                         "nothing: as assumed"]
     assert seen["How TF32 rounds"][0] == "away"
     assert seen["Sgemm and GemmEx 32F in DEFAULT mode"][0].startswith("40 of 40 with the same bits")
 
@@ -187,7 +187,7 @@ def test_audited_errors_are_compared_with_measured_ones():
 
 def test_an_audit_that_is_not_made_is_said():
     log = audits(STAND_IN_MEMORY=str(1 << 17)).stdout
-    assert "| WRONG |" in log and "audits must not be believed on a GPU" in log
+    assert "| WRONG |" in log and "audits on a GPU cannot be trusted" in log
 
 
 def test_the_limits_of_the_sections_are_within_the_scripts_own():
@@ -460,10 +460,10 @@ def test_experiments_on_frameworks_follow_their_rules():
             ("torch_solves", {"native": {"solve": "1.0e-08"}, "high": {"solve": "9.0e-08"}}, "nothing"),
             ("torch_solves", {"native": {"solve": "1.0e-08"}, "high": {"solve": "2.0e-07"}}, "a solve is lowered: solve"),
             ("torch_autotune", {"native": tf32, "floor fp32": fp32, "pin": fp32}, "nothing"),
-            ("torch_autotune", {"native": tf32, "floor fp32": tf32, "pin": fp32}, "inductor's autotuner goes past a floor"),
+            ("torch_autotune", {"native": tf32, "floor fp32": tf32, "pin": fp32}, "inductor's autotuner bypasses a floor"),
             ("torch_override", {"native": fp32, "override": tf32, "override, floor fp32": {"format": "fp32"}}, "nothing"),
             ("torch_override", {"native": fp32, "override": {"f": "fp32"}, "override, floor fp32": {"f": "fp32"}}, "the variable lowered"),
-            ("torch_override", {"native": fp32, "override": tf32, "override, floor fp32": {"f": "tf32"}}, "a floor does not hold"),
+            ("torch_override", {"native": fp32, "override": tf32, "override, floor fp32": {"f": "tf32"}}, "a floor does not work"),
             ("torch_late_override", {"native": {"before": "a", "after": "a"}, "high": {"before": "a", "after": "a"}}, "nothing"),
             ("torch_late_override", {"native": {"before": "a", "after": "b"}}, "the variable is read again later: native"),
             ("torch_graph", {"native": {"format": "tf32", "replayed": "the bits of eager"},
@@ -472,11 +472,11 @@ def test_experiments_on_frameworks_follow_their_rules():
                              "high": {"format": "tf32", "replayed": "other bits"}}, "a replay differs"),
             ("torch_graph", {"high": {"format": "fp32", "replayed": "the bits of eager"}}, "a captured product is not forced"),
             ("torch_cublaslt", {"high": {"m": "tf32"}, "floor fp32": {"m": "fp32"}}, "nothing"),
-            ("torch_cublaslt", {"high": {"m": "tf32"}, "floor fp32": {"m": "tf32"}}, "torch's cublasLt goes past a floor"),
+            ("torch_cublaslt", {"high": {"m": "tf32"}, "floor fp32": {"m": "tf32"}}, "torch's cublasLt bypasses a floor"),
             ("onnxruntime_matmul", {"high": {"m": "fp32"}, "floor fp32": {"m": "fp32"}}, "onnxruntime is not forced to TF32"),
             ("torch_pinv", {"native": {"pinv": "1.0e-07"}, "high": {"pinv": "2.0e-05"}}, "a solve is lowered: pinv"),
             ("jax_triton", {"native": {"m": "tf32"}, "floor fp32": {"m": "tf32"}, "pin": {"m": "tf32"}},
-             "XLA's autotuner goes past a pin"),
+             "XLA's autotuner bypasses a pin"),
             ("jax_cache", {"high, writes": {"m": "tf32"}, "native, reads": {"m": "fp32"}}, "nothing"),
             ("jax_cache", {"high, writes": {"m": "tf32"}, "native, reads": {"m": "tf32"}}, "what was compiled")]:
         seen, found = getattr(rule, experiment)(answers)

@@ -184,7 +184,7 @@ def test_what_else_the_site_asks_for_governs_nothing_here(tmp_path, is_preloaded
     run = under_site(tmp_path, 'default = "medium"\n[cuda]\nmin_compute_capability = "10.0"\n[[rule]]\nname = "all"\n'
                                'precision = "high"\n', f"{library}\n" if is_preloaded else "")
     assert set(run.of("shown")) >= {*IN_A_PRODUCT, "floor: math mode", "graph", "audits"}, run.output
-    assert "rules and default of /etc/fp32shim/policy.toml; its floor holds" in run.output
+    assert "rules and default of /etc/fp32shim/policy.toml; its floor applies" in run.output
     assert ("the library that /etc/ld.so.preload loads" in run.output) == is_preloaded
     assert run.report["machine"]["set_aside"] == ["policy", "preload"][: 1 + is_preloaded]
 
@@ -237,7 +237,7 @@ WRONG_ANSWERS = {
                           {"high": "high: decided tf32, measured fp32",
                            "graph": "graph_sgemm, captured at high and replayed, is fp32, not tf32"}),
     "FP32 that is TF32": ({"STAND_IN_LEAKS": "always"}, [*IN_A_PRODUCT[:2], "other formats", *FLOORS[:4], "audits"],
-                          {"as called": "a program that asks for nothing gets tf32, without the library"}),
+                          {"as called": "a program that asks for nothing gets tf32 even without the library"}),
     "a library that changes bits": ({"STAND_IN_LEAKS": "always", "STAND_IN_ONLY_IF": "LD_PRELOAD"},
                                     [*IN_A_PRODUCT[:2], "other formats", *FLOORS[:4], "audits"],
                                     {"as called": "the library changes bits: "}),
@@ -286,7 +286,7 @@ def test_a_library_that_does_nothing_fails_every_line_about_it(tmp_path):
                      "--output", report], {}), report)
     assert run.status == 1, run.output
     assert run.of("shown") == [] and run.lines["as called"].verdict == "not tried"
-    assert run.lines["library"] == Line("WRONG", "it was preloaded, and recorded no product")
+    assert run.lines["library"] == Line("WRONG", "it was preloaded, but recorded no product")
     assert set(run.of("WRONG")) >= {"library", "floor: math mode", "floor: compute type", "floor: override", "floor: cublasLt", "graph"}
     assert set(run.of("FAILED")) >= {"highest", "high", "medium", "other formats", "cost of a call", "audits"}
 
@@ -346,11 +346,11 @@ def test_counters_of_a_process_without_the_library_say_nothing_about_it(tmp_path
         text = (SAVED / name).read_text()
         (folder / name).write_text(text.replace("found\tmode_tf32\tfp32", "found\tmode_tf32\ttf32"))
     run = gpu_check(tmp_path, **fakes(tmp_path, folder))
-    assert run.lines["counters"] == Line("not tried", "floor: under ncu the products are tf32: the library does not hold there")
+    assert run.lines["counters"] == Line("not tried", "floor: under ncu the products are tf32, so the library has no effect there")
 
 
-@pytest.mark.parametrize(("swapped", "text"), [("ncu_fp32.csv", "under a floor of fp32 tensor cores worked, in sm90_xmma"),
-                                               ("ncu_tensor.csv", "at high no instruction of a tensor core was counted")])
+@pytest.mark.parametrize(("swapped", "text"), [("ncu_fp32.csv", "under a floor of fp32, tensor cores were used in sm90_xmma"),
+                                               ("ncu_tensor.csv", "at high, no tensor core instruction was counted")])
 def test_counters_that_contradict_are_wrong(tmp_path, swapped, text):
     other = {"ncu_fp32.csv": "ncu_tensor.csv", "ncu_tensor.csv": "ncu_fp32.csv"}[swapped]
     folder = tmp_path / "saved"
