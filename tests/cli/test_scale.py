@@ -191,7 +191,7 @@ def test_a_recording_that_goes_away_while_it_is_read_is_named(tmp_path):
             file.write_text("another file")
         output, errors = process.communicate(timeout=600)
     assert process.returncode == 1
-    assert errors.count("was deleted or replaced while it was read") == 40
+    assert errors.count("was deleted or replaced while being read") == 40
     assert len(output.splitlines()) < 40 * 1000
 
 

@@ -258,7 +258,7 @@ def test_a_file_that_is_gone_or_another_one_is_named_as_such(tmp_path):
     assert reasons == ["does not exist here, or cannot be read", "", "is a different file now", "has no complete path",
                        "is code that was made at run time", "does not exist here, or cannot be read",
                        "does not exist here, or cannot be read"]
-    assert look_up([f"{library}\t{offset}\t\t{changed}"])[0][0]["why_unknown"] == "was changed since"
+    assert look_up([f"{library}\t{offset}\t\t{changed}"])[0][0]["why_unknown"] == "has changed since"
     library.unlink()
     os.mkfifo(library)
     assert look_up([f"{library}\t{offset}"])[0][0]["why_unknown"] == "does not exist here, or cannot be read"

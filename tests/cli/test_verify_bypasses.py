@@ -602,7 +602,7 @@ def test_matmul_of_gfortran_is_named_and_changes_no_verdict(log, tmp_path):
     assert (result.returncode, result.json["calls_shown"], result.json["bypasses"]) == (0, 1, [])
     assert [(entry["bypass"], entry["files"]) for entry in result.json["always_float32"]] == [("MATMUL", [str(program)])]
     text = fp32shim("verify", "--at-least", "fp32", log).stdout
-    assert text.startswith("Shown: ") and f"always at float32:\n- MATMUL: MATMUL of gfortran in {program}: " in text
+    assert text.startswith("Shown: ") and f"they did so at float32:\n- MATMUL: MATMUL of gfortran in {program}: " in text
 
 
 @pytest.mark.parametrize("program, words, expected", [

@@ -478,7 +478,7 @@ def test_experiments_on_frameworks_follow_their_rules():
             ("jax_triton", {"native": {"m": "tf32"}, "floor fp32": {"m": "tf32"}, "pin": {"m": "tf32"}},
              "XLA's autotuner bypasses a pin"),
             ("jax_cache", {"high, writes": {"m": "tf32"}, "native, reads": {"m": "fp32"}}, "nothing"),
-            ("jax_cache", {"high, writes": {"m": "tf32"}, "native, reads": {"m": "tf32"}}, "what was compiled")]:
+            ("jax_cache", {"high, writes": {"m": "tf32"}, "native, reads": {"m": "tf32"}}, "code compiled under high")]:
         seen, found = getattr(rule, experiment)(answers)
         assert found.startswith(follows), (experiment, found)
         assert all(variant in seen for variant in answers)

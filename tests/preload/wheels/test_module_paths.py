@@ -46,7 +46,7 @@ def scopes(scenario, size):
 def test_a_program_does_the_same_with_module_paths(scenario):
     plain, with_paths = (parts(run(group_of(scenario), has_paths))[scenario] for has_paths in (False, True))
     assert with_paths == plain
-    assert "no module paths" not in run(group_of(scenario), True).stderr
+    assert "module paths are not available" not in run(group_of(scenario), True).stderr
 
 
 def test_products_carry_the_names_of_their_modules_forward_and_backward():

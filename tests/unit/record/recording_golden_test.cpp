@@ -341,10 +341,10 @@ TEST(RecordingBadInput, ForeignFilesAreNamedAsSuch) {
     EXPECT_NE(foreign.problem().find("offset 0: not an fp32shim recording"), std::string::npos);
     ChangedGolden swapped;
     swapped.header().magic = __builtin_bswap64(format::magic);
-    EXPECT_NE(swapped.problem().find("another byte order"), std::string::npos);
+    EXPECT_NE(swapped.problem().find("a different byte order"), std::string::npos);
     ChangedGolden unfinished;
     unfinished.header().magic = 0;
-    EXPECT_NE(unfinished.problem().find("no recording yet"), std::string::npos);
+    EXPECT_NE(unfinished.problem().find("not a complete recording yet"), std::string::npos);
     EXPECT_NE(RecordingReader::open("/nonexistent").error.find("no such file"), std::string::npos);
     EXPECT_NE(RecordingReader::open("/tmp").error.find("not a regular file"), std::string::npos);
     EXPECT_NE(RecordingReader::open("/dev/null").error.find("not a regular file"), std::string::npos);
