@@ -169,7 +169,7 @@ std::string RecordingReader::text(const format::Header& header, Text which, std:
     if (end <= header_bytes) return {reinterpret_cast<const char*>(&header) + range.offset, range.size};
     const std::uint64_t offset =
         offsetof(format::Header, texts) + sizeof(format::TextRange) * static_cast<std::size_t>(which);
-    problems_->add(place, "the header places a text at " + std::to_string(range.offset) + " to " +
+    problems_->add(offset, "the header places a text at " + std::to_string(range.offset) + " to " +
                               std::to_string(end) + ", but has only " + std::to_string(header_bytes) +
                               " bytes; the text is left out");
     return {};
