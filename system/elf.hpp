@@ -1,5 +1,5 @@
-// The ELF format, as far as the reader of loaded objects and the readers of files need the same of it. Calls no
-// function of the C library: see inline_text.hpp.
+// The parts of the ELF format that both the reader of loaded objects and the readers of files need. Calls no function
+// of the C library; inline_text.hpp says why.
 #pragma once
 
 #include <elf.h>
@@ -20,13 +20,13 @@ inline constexpr std::uint16_t own_machine = EM_AARCH64;
 #error "fp32shim knows x86-64 and aarch64"
 #endif
 
-/// Returns true for the header of an ELF file, of any machine.
+/// Returns true if the header begins an ELF file, for any kind of machine.
 inline bool is_elf(const Elf64_Ehdr& header) {
     return equal({reinterpret_cast<const char*>(header.e_ident), SELFMAG}, {ELFMAG, SELFMAG});
 }
 
-/// Returns true if the header's fields, and what follows, have the sizes and the byte order of this machine's.
-/// Precondition: is_elf(header).
+/// Returns true if the file has the word size, byte order and structure sizes of this machine. Precondition:
+/// is_elf(header).
 inline bool has_own_layout(const Elf64_Ehdr& header) {
     static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__);
     return header.e_ident[EI_CLASS] == ELFCLASS64 && header.e_ident[EI_DATA] == ELFDATA2LSB;
@@ -39,18 +39,18 @@ constexpr std::uint32_t gnu_hash(std::string_view name) {
     return hash;
 }
 
-/// Returns the number of symbols that a table DT_GNU_HASH has: the symbol table has no field for it.
-/// `read(first, count)` returns the table's 32-bit words from `first` on, fewer where a file ends.
+/// Returns the number of symbols, computed from a table DT_GNU_HASH: the symbol table itself has no field for it.
+/// `read(first, count)` returns the table's 32-bit words from `first` on; it returns fewer if the file ends there.
 template <class Read>
 std::uint64_t symbols_in_gnu_hash(Read read) {
-    const auto head = read(0, 4);  // number of buckets, first symbol, words of 64 bits of the filter, shift
+    const auto head = read(0, 4);  // number of buckets, first symbol, size of the filter in 64-bit words, shift
     if (head.size() < 4) return 0;
     const std::uint64_t buckets_at = 4 + std::uint64_t{2} * head[2];
     const auto buckets = read(buckets_at, head[0]);
     std::uint64_t last = 0;
     for (const std::uint32_t bucket : buckets) last = bucket > last ? bucket : last;
     if (last < head[1]) return head[1];
-    // The chain of the last bucket ends where the lowest bit of a hash is set.
+    // The last bucket's chain ends at the first hash whose lowest bit is set.
     constexpr std::uint64_t longest_chain = 1U << 16;
     const std::uint64_t chain_at = buckets_at + buckets.size() + (last - head[1]);
     for (std::uint64_t i = 0; i < longest_chain; ++i) {
@@ -61,8 +61,8 @@ std::uint64_t symbols_in_gnu_hash(Read read) {
     return last + longest_chain;
 }
 
-/// Returns the identification that the linker gave a file (NT_GNU_BUILD_ID), from a segment of notes; empty: it has
-/// none. `alignment`: the segment's.
+/// Returns the build id that the linker wrote into a file (NT_GNU_BUILD_ID), from a segment of notes. Returns an
+/// empty span if there is none. `alignment` is the segment's alignment.
 inline std::span<const std::uint8_t> build_id_in(std::span<const std::uint8_t> notes, std::uint64_t alignment) {
     const std::uint64_t step = alignment == 8 ? 8 : 4;
     const auto aligned = [&](std::uint64_t size) { return (size + step - 1) / step * step; };

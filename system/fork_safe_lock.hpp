@@ -1,4 +1,4 @@
-// A lock that a forked child can take although the thread that held it exists only in the parent.
+// A lock that a forked child can take even if, at the fork, a thread of the parent held it.
 #pragma once
 
 #include <linux/futex.h>
@@ -12,13 +12,13 @@
 
 namespace fp32shim::system {
 
-/// A lock that knows the process of its holder. Invariant: `holder_` is 0 (free) or this_process() of the holder; any
-/// other value was copied by fork, and the lock is free too. Not recursive. Signals must be blocked while it is held
-/// (HeldLock), or a handler that calls BLAS waits for its own thread.
+/// A lock that stores the process of its holder. Invariant: `holder_` is 0 (free) or this_process() of the holder.
+/// Any other value was copied by fork and also means free. Not recursive. Signals must be blocked while the lock is
+/// held (HeldLock): otherwise a handler that calls BLAS would wait for its own thread.
 class ForkSafeLock {
   public:
-    /// Waits at most about five seconds, lest a log on a hanging file server block the program for good. After a
-    /// thread has waited in vain, none waits until the lock has been free again. Returns false on failure.
+    /// Waits at most about five seconds, so that a log on a hanging file server cannot block the program for good.
+    /// Once a wait was in vain, no thread waits again until the lock has been released. Returns false on failure.
     bool acquire() {
         const std::uint32_t self = this_process();
         const bool may_wait = waited_in_vain_.load(std::memory_order_relaxed) != self;
@@ -44,10 +44,10 @@ class ForkSafeLock {
 
   private:
     std::atomic<std::uint32_t> holder_{0};
-    std::atomic<std::uint32_t> waited_in_vain_{0};  // the process in which a thread did
+    std::atomic<std::uint32_t> waited_in_vain_{0};  // the process in which the last wait was in vain
 };
 
-/// Acquires a lock, under a SignalHold, for the object's lifetime. Converts to false if acquiring failed.
+/// Holds a lock for the object's lifetime, under a SignalHold. Converts to false if the lock could not be acquired.
 class HeldLock {
   public:
     explicit HeldLock(ForkSafeLock& lock) : lock_(lock), is_held_(lock.acquire()) {}

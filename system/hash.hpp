@@ -1,5 +1,5 @@
-// Hashes of 64 bits: of rows of a recording, plans, decisions that were seen. Not safe against somebody who wants two
-// things to agree, and in a file only to tell its own entries apart.
+// Hashes of 64 bits for rows of a recording, plans and decisions. An attacker can construct two inputs with the same
+// hash. A hash in a file serves only to tell that file's own entries apart.
 #pragma once
 
 #include <cstdint>
@@ -8,26 +8,26 @@
 
 namespace fp32shim::system {
 
-/// 2^64 divided by the golden ratio: evenly spaced numbers, times this one, are spread evenly.
+/// 2^64 divided by the golden ratio. Multiplying evenly spaced numbers by it spreads them evenly over 64 bits.
 inline constexpr std::uint64_t golden_ratio = 0x9e3779b97f4a7c15;
 
-/// Returns the index of a key in a table of `1 << bits` entries (Fibonacci hashing). The key's high bits hardly
-/// count.
+/// Returns the index of a key in a table of `1 << bits` entries (Fibonacci hashing). The key's high bits have little
+/// influence on it; folded() mixes them in.
 constexpr std::uint64_t table_index(std::uint64_t key, unsigned bits) { return key * golden_ratio >> (64 - bits); }
 
-/// Returns the key with its high bits in the low ones too, for table_index().
+/// Returns the key with its high half mixed into its low half, for table_index().
 constexpr std::uint64_t folded(std::uint64_t key) { return key ^ key >> 32; }
 
-/// Returns the number after `state` of a sequence that looks random, if states are multiples of an odd number
-/// (splitmix64).
+/// Returns a pseudo-random number that is a hash of `state` (splitmix64). Successive states must be multiples of an
+/// odd number.
 constexpr std::uint64_t random_number(std::uint64_t state) {
     state = (state ^ state >> 30) * 0xbf58476d1ce4e5b9;
     state = (state ^ state >> 27) * 0x94d049bb133111eb;
     return state ^ state >> 31;
 }
 
-/// Hashes words and texts in the order in which they are added. Among a million hashes, two are equal by chance in
-/// one of 30 million programs. A few cycles a word. For one thread.
+/// Hashes words and texts in the order in which they are added. Among a million hashes, the chance that two are equal
+/// is one in 30 million. Adding a word takes a few cycles. For one thread.
 class Hash {
   public:
     Hash& add(std::uint64_t word) {

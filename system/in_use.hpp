@@ -1,5 +1,5 @@
-// Tells a thread whether the code that it has interrupted, as a signal handler, was using a thing of the thread's. A
-// handler may also leave that code for good, by siglongjmp: such a use is found to have ended.
+// Tells a signal handler if the code that it interrupted was using an object of this thread. A handler may also leave
+// the interrupted code for good, by siglongjmp; such an abandoned use counts as ended.
 #pragma once
 
 #include <signal.h>
@@ -11,26 +11,27 @@
 
 namespace fp32shim::system {
 
-/// The use of a thing by one thread. All zeros is an object that is not in use.
+/// Marks an object as in use by its thread. All zeros: not in use.
 ///
-/// A use is known by its stack pointer. Stacks grow downwards, and a handler runs below what it interrupts: code that
-/// is at or above the stack pointer of a use, on the same stack, has come back from it without an end(). Below it,
-/// code cannot tell the two apart, and finds the thing in use. A handler on an alternate stack compares nothing with
-/// the stacks of others, unless the program asked the kernel not to say so (SS_AUTODISARM).
+/// A use is identified by its stack pointer. Stacks grow downwards, and a handler runs below the code that it
+/// interrupted. So if code runs at or above the stack pointer of a use, on the same stack, the using code was left
+/// without an end(). Below that stack pointer, an abandoned use looks like a current one, and counts as current. On
+/// an alternate signal stack, stack pointers of other stacks are not compared. That cannot be detected if the program
+/// set SS_AUTODISARM, which hides the alternate stack.
 class InUse {
   public:
-    /// Begins a use. Returns false if the thing is in use. A system call only if it is, or was left in use.
+    /// Begins a use. Returns false if the object is in use. Makes a system call only if an earlier use has not ended.
     [[gnu::always_inline]] bool begin() {
         if (!is_free() && !was_left_by_jump(user_, stack_pointer())) [[unlikely]]
             return false;
         begin_free();
         return true;
     }
-    /// Returns false if the thing is in use, or was left in use. Calls nothing.
+    /// Returns true if no use is marked. An abandoned use is still marked. Calls nothing.
     [[gnu::always_inline]] bool is_free() const { return user_ == 0; }
     /// Begins a use. Calls nothing. Precondition: is_free().
     [[gnu::always_inline]] void begin_free() {
-        // On x86-64 by one instruction: this is done for every call.
+        // A single instruction on x86-64, since every call of the program does this.
 #if defined(__x86_64__)
         __asm__ volatile("mov %%rsp, %0" : "=m"(user_));
 #else
@@ -61,11 +62,11 @@ class InUse {
         return self >= user;
     }
 
-    std::uintptr_t
-        user_;  // of the using code; 0: none. Fences order it for signal handlers, as nothing else may see it.
+    std::uintptr_t user_;  // stack pointer of the using code; 0: none. Only this thread reads it, so fences suffice
+                           // for signal handlers.
 };
 
-/// One use, for the object's lifetime. Converts to false if the thing is in use already.
+/// Holds one use for the object's lifetime. Converts to false if the object was in use already.
 class Use {
   public:
     [[gnu::always_inline]] explicit Use(InUse& thing) : thing_(thing), is_mine_(thing.begin()) {}

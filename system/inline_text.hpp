@@ -1,5 +1,5 @@
-// String functions that call no other. The shim's `dlsym` runs before the C library of a sanitizer or of a malloc
-// replacement works: a strcmp there, through the procedure linkage table, is a crash in every ASan program.
+// String functions that call no other function. The shim's `dlsym` runs before the libraries of a sanitizer or a
+// malloc replacement are ready: calling strcmp through the procedure linkage table there crashes every ASan program.
 #pragma once
 
 #include <cstddef>
@@ -7,7 +7,7 @@
 
 namespace fp32shim::system {
 
-/// Returns a view of a C string. The empty asm keeps the compiler from making the loop a call of strlen.
+/// Returns a view of a C string. The empty asm keeps the compiler from turning the loop into a call of strlen.
 constexpr std::string_view view(const char* text) {
     std::size_t length = 0;
     while (text[length] != '\0') {
@@ -17,7 +17,7 @@ constexpr std::string_view view(const char* text) {
     return {text, length};
 }
 
-/// Compares two texts. The empty asm keeps the compiler from making the loop a call of memcmp.
+/// Returns true if two texts are equal. The empty asm keeps the compiler from turning the loop into a call of memcmp.
 constexpr bool equal(std::string_view left, std::string_view right) {
     if (left.size() != right.size()) return false;
     for (std::size_t i = 0; i < left.size(); ++i) {

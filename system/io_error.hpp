@@ -1,4 +1,4 @@
-// Words for an errno of a log or recording: its meaning, and a remedy.
+// Describes an error of a log or recording: the meaning of its errno, and a remedy.
 #pragma once
 
 #include <string_view>
@@ -10,11 +10,11 @@ struct IoError {
     std::string_view remedy;   ///< such as `free some space`; begins with a verb
 };
 
-/// Used like an errno: the file belongs to another user, who is not root.
+/// An error number of the shim's own, beside the errnos: the file belongs to another user, who is not root.
 inline constexpr int foreign_file = 0x10000;
 
-/// Describes a positive errno, or foreign_file. Unlike strerror: the same in every locale, thread-safe, allocates
-/// nothing.
+/// Describes a positive errno, or foreign_file. Unlike strerror, it gives the same words in every locale, is
+/// thread-safe and allocates nothing.
 IoError describe_io_error(int error);
 
 }  // namespace fp32shim::system

@@ -1,4 +1,4 @@
-// Texts cut to a limit, marked by an ellipsis. No allocation.
+// Cuts texts to a limit and marks the cut by an ellipsis. Allocates nothing.
 #pragma once
 
 #include <algorithm>
@@ -10,8 +10,9 @@ namespace fp32shim::system {
 
 inline constexpr std::string_view ellipsis = "…";
 
-/// Returns the text of `size` bytes in `buffer` with `…` after it, in `buffer`. Characters of UTF-8 at its end make
-/// room for that where needed. Precondition: size <= buffer.size() and buffer.size() >= 3.
+/// Appends `…` to the first `size` bytes of `buffer`, and returns the result, which lies in `buffer`. If there is no
+/// room, drops whole UTF-8 characters from the end of the text first. Precondition: size <= buffer.size() and
+/// buffer.size() >= 3.
 inline std::string_view with_ellipsis(std::span<char> buffer, std::size_t size) {
     const std::size_t most = buffer.size() - ellipsis.size();
     if (size > most) {
@@ -22,8 +23,8 @@ inline std::string_view with_ellipsis(std::span<char> buffer, std::size_t size) 
     return {buffer.data(), size + ellipsis.size()};
 }
 
-/// Returns `text`, or as many whole characters of it as fit into `buffer`, followed by `…`. Precondition:
-/// buffer.size() >= 3.
+/// Returns `text` if it fits into `buffer`. Otherwise returns as many whole characters of it as fit, followed by `…`.
+/// Precondition: buffer.size() >= 3.
 inline std::string_view limited(std::string_view text, std::span<char> buffer) {
     if (text.size() <= buffer.size()) return text;
     std::copy_n(text.begin(), buffer.size(), buffer.begin());

@@ -42,7 +42,8 @@ Shown next_character(std::string_view rest, char (&escape)[12]) {
     if (const std::size_t index = named.find(rest[0]); index != std::string_view::npos) return {1, names[index]};
     const Character character = first_character(rest);
     if (!character.is_utf8) return {1, utf8_replacement};
-    // Of those that are not plain, JSON asks for an escape of some only; but these lines are also read on terminals.
+    // JSON would require an escape for few of the characters that are not plain, but people also read these lines on
+    // terminals.
     if (!character.is_plain) return {character.length, unicode_escape(character.code, escape)};
     return {character.length, rest.substr(0, character.length)};
 }
@@ -114,9 +115,10 @@ LineWriter& LineWriter::compact_utc_time(std::int64_t time_ns) {
 LineWriter& LineWriter::escaped(std::string_view value, std::size_t limit) {
     constexpr auto is_itself = [](char c) { return c >= 0x20 && c < 0x7f && c != '"' && c != '\\'; };
     const std::size_t room = std::min(limit, out_.size() - size_);
-    if (value.size() <= room && std::all_of(value.begin(), value.end(), is_itself)) return text(value);  // nearly all
+    if (value.size() <= room && std::all_of(value.begin(), value.end(), is_itself))
+        return text(value);  // the usual case
     const std::size_t begin = size_;
-    std::size_t cut = size_;  // the last end of a character that leaves room for the ellipsis
+    std::size_t cut = size_;  // end of the last character after which the ellipsis still fits
     while (!value.empty() && !overflowed_) {
         char escape[12];
         const Shown character = next_character(value, escape);

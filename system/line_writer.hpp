@@ -1,4 +1,4 @@
-// Writes text into a buffer of the caller's: no allocation, no locale, no exception.
+// Writes text into the caller's buffer. Uses no allocation, locale or exception.
 #pragma once
 
 #include <cstddef>
@@ -8,15 +8,15 @@
 
 namespace fp32shim::system {
 
-/// Appends to a buffer that the caller owns. A text that does not fit is left out, and `overflowed()` is true from
-/// then on. For one thread.
+/// Appends texts to a buffer that the caller owns. A text that does not fit is left out, and from then on
+/// `overflowed()` returns true. For one thread.
 class LineWriter {
   public:
     explicit LineWriter(std::span<char> out) : out_(out) {}
 
     /// Appends `text` unchanged.
     LineWriter& text(std::string_view text);
-    /// Appends several texts, all or none. Inline, for writers of many short ones.
+    /// Appends several texts, all or none. Inline, because some writers append many short texts.
     template <class... Texts>
     LineWriter& texts(const Texts&... texts) {
         if (overflowed_ || (std::string_view(texts).size() + ...) > out_.size() - size_)
@@ -28,19 +28,20 @@ class LineWriter {
     LineWriter& number(std::int64_t value);
     /// Appends a number as `0x1c4`.
     LineWriter& hexadecimal(std::uint64_t value);
-    /// Appends a decimal number with at least `digits` digits, by leading zeros. Precondition: value >= 0.
+    /// Appends a decimal number, padded with zeros to at least `digits` digits. Precondition: value >= 0.
     LineWriter& padded(std::int64_t value, int digits);
-    /// Appends `2026-11-21T08:42:00.123456789Z` (RFC 3339, UTC). `time_ns`: nanoseconds since 1970, may be negative.
+    /// Appends a time as `2026-11-21T08:42:00.123456789Z` (RFC 3339, UTC). `time_ns` is in nanoseconds since 1970,
+    /// and may be negative.
     LineWriter& utc_time(std::int64_t time_ns);
     /// Appends a time as `20261121T084200Z`, for file names.
     LineWriter& compact_utc_time(std::int64_t time_ns);
-    /// Appends `value` as the inside of a JSON string: quotes, backslashes and characters that are not plain
-    /// (system/plain_text.hpp) are escaped, and each byte that is not part of valid UTF-8 becomes U+FFFD. A result
-    /// longer than `limit` bytes is cut between two characters and ends in `…` (3 bytes, within the limit).
-    /// Precondition: limit >= 3.
+    /// Appends `value` as the inside of a JSON string. Escapes quotes, backslashes and characters that are not plain
+    /// (system/plain_text.hpp). Replaces each byte that is not part of valid UTF-8 by U+FFFD. Cuts a result longer
+    /// than `limit` bytes between two characters and ends it in `…` (3 bytes, included in the limit). Precondition:
+    /// limit >= 3.
     LineWriter& escaped(std::string_view value, std::size_t limit);
 
-    /// Appends a NUL. Returns the text before it; empty: it did not fit.
+    /// Appends a NUL. Returns the text before it, or an empty text if the NUL did not fit.
     std::string_view terminated();
 
     std::size_t size() const { return size_; }

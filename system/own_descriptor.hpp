@@ -1,5 +1,6 @@
-// A file descriptor within a program that knows nothing of it. Its number is high, since programs count on small
-// ones. It is used only after fstat has said that it still is this file, since a program may close any descriptor.
+// A file descriptor that the shim keeps inside a program that does not know about it. Its number is high, since
+// programs rely on low numbers. A program may close any descriptor and open another file under the number, so the
+// shim checks by fstat before each use that the descriptor still refers to its file.
 #pragma once
 
 #include <atomic>
@@ -7,18 +8,18 @@
 
 namespace fp32shim::system {
 
-/// Keeps a descriptor and the identity of its file (device and inode). Thread-safe: while keep() stores another file,
+/// Keeps a descriptor and the identity of its file (device and inode). Thread-safe. While keep() stores another file,
 /// is_ours() may return false.
 class OwnDescriptor {
   public:
-    /// Takes over an open descriptor. Moves it to 100 or higher if the limit allows that, and in any case away from
-    /// the standard streams. Returns 0, or an errno with the descriptor closed.
+    /// Takes ownership of an open descriptor. Moves it to 100 or higher if the limit allows that, and always away
+    /// from the standard streams. Returns 0, or an errno after closing the descriptor.
     int keep(int descriptor);
 
     int number() const { return number_.load(std::memory_order_relaxed); }
-    /// Gives up ownership: returns the descriptor's number, and stores -1 instead.
+    /// Gives up ownership. Returns the descriptor's number and stores -1 instead.
     int release() { return number_.exchange(-1, std::memory_order_relaxed); }
-    /// Returns true if `descriptor` is open, and is of the file that was kept.
+    /// Returns true if `descriptor` is open and refers to the kept file.
     bool is_ours(int descriptor) const;
     bool is_ours() const { return is_ours(number()); }
 

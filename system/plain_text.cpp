@@ -9,8 +9,8 @@ struct CodeRange {
     char32_t first, last;
 };
 
-/// Characters that nobody sees, by rising code: Unicode's Default_Ignorable_Code_Point (DerivedCoreProperties.txt),
-/// with the marks of zero width and of bidirectional text; separators of lines and paragraphs; annotation marks.
+/// Invisible characters, in ascending order: Unicode's Default_Ignorable_Code_Point (DerivedCoreProperties.txt),
+/// including marks of zero width and of bidirectional text; separators of lines and paragraphs; annotation marks.
 constexpr CodeRange unseen[] = {
     {0x00ad, 0x00ad}, {0x034f, 0x034f}, {0x061c, 0x061c},   {0x115f, 0x1160},   {0x17b4, 0x17b5},   {0x180b, 0x180f},
     {0x200b, 0x200f}, {0x2028, 0x202e}, {0x2060, 0x206f},   {0x3164, 0x3164},   {0xfe00, 0xfe0f},   {0xfeff, 0xfeff},
@@ -24,7 +24,7 @@ bool is_plain_code(char32_t code) {
     return range == std::end(unseen) || code < range->first;
 }
 
-/// Returns the length of the UTF-8 sequence at the beginning of `text`; 0: there is none.
+/// Returns the length of the UTF-8 sequence at the beginning of `text`, or 0 if there is none.
 std::size_t sequence_length(std::string_view text) {
     const auto byte = [&](std::size_t i) -> unsigned { return static_cast<unsigned char>(text[i]); };
     const auto continues = [&](std::size_t i, unsigned lowest = 0x80, unsigned highest = 0xBF) {
@@ -60,7 +60,7 @@ Character first_character(std::string_view text) {
 std::size_t plain_prefix_length(std::string_view text) {
     std::size_t length = 0;
     while (length < text.size()) {
-        if (text[length] >= 0x20 && text[length] < 0x7f) {  // nearly all
+        if (text[length] >= 0x20 && text[length] < 0x7f) {  // the usual case
             ++length;
             continue;
         }

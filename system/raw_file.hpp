@@ -1,5 +1,5 @@
-// Files of others, read by raw system calls, and by pread: in a mapping, a file that another process truncates would
-// be a SIGBUS.
+// Reads the program's files by raw system calls. Uses pread, since reading a mapping raises SIGBUS if another process
+// truncates the file.
 #pragma once
 
 #include <fcntl.h>
@@ -12,10 +12,10 @@
 
 namespace fp32shim::system {
 
-/// A file that is open for reading, if it can be opened. Async-signal-safe.
+/// A file opened for reading; is_open() tells if that succeeded. Async-signal-safe.
 class RawFile {
   public:
-    /// Opens a file. Does not wait where the name is that of a FIFO or a terminal.
+    /// Opens a file. Does not block if the path names a FIFO or a terminal.
     explicit RawFile(const char* path) : descriptor_(raw::open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY)) {}
     ~RawFile() {
         if (is_open()) raw::close(descriptor_);
@@ -24,9 +24,9 @@ class RawFile {
     RawFile& operator=(const RawFile&) = delete;
 
     bool is_open() const { return descriptor_ >= 0; }
-    /// Returns the errno for which the file is not open.
+    /// Returns the errno of the failed open, or 0.
     int error() const { return is_open() ? 0 : -descriptor_; }
-    /// Returns true for an open regular file, whose facts are then in `status`.
+    /// Returns true for an open regular file. Stores its metadata in `status`.
     bool is_regular(struct stat& status) const {
         return is_open() && raw::fstat(descriptor_, status) == 0 && S_ISREG(status.st_mode);
     }

@@ -1,7 +1,8 @@
-// System calls that no other preloaded library sees and that leave errno alone.
-// Every file that the shim writes goes through here: a libc `open` or `write` could be another preload's (fakeroot, a
-// tracer, an I/O profiler), which may take locks, call BLAS, or misjudge a descriptor that it did not hand out. None
-// of these is a cancellation point.
+// Makes system calls that other preloaded libraries do not see and that leave errno alone.
+//
+// The shim writes every file this way. The symbols `open` and `write` of libc could be another preloaded library's
+// (fakeroot, a tracer, an I/O profiler), which may take locks, call BLAS, or misjudge a descriptor that it did not
+// hand out. None of these calls is a cancellation point.
 #pragma once
 
 #include <errno.h>
@@ -53,13 +54,13 @@ inline long syscall_of_words(long number, long a = 0, long b = 0, long c = 0, lo
 #endif
 }
 
-/// Makes a system call with up to six arguments, numbers or pointers. Returns its result, or a negative errno.
+/// Makes a system call with up to six arguments (numbers or pointers). Returns its result, or a negative errno.
 template <class... Arguments>
 long syscall6(long number, Arguments... arguments) {
     return syscall_of_words(number, word_of(arguments)...);
 }
 
-/// Repeats a call while signals interrupt it, up to 1000 times: a sandbox may answer EINTR for ever.
+/// Repeats a system call while signals interrupt it, at most 1000 times: a sandbox may answer EINTR for ever.
 template <class Call>
 auto retry_if_interrupted(Call call) {
     auto result = call();
@@ -88,19 +89,19 @@ inline long writev(int descriptor, const iovec* parts, int count) {
 inline long readlink(const char* path, char* to, std::size_t size) {
     return syscall6(SYS_readlinkat, AT_FDCWD, path, to, size);
 }
-/// Returns the length of the path with its terminating NUL, or a negative errno.
+/// Writes the path of the working directory. Returns its length with the terminating NUL, or a negative errno.
 inline long getcwd(char* to, std::size_t size) { return syscall6(SYS_getcwd, to, size); }
 inline int uname(utsname& result) { return static_cast<int>(syscall6(SYS_uname, &result)); }
 inline std::int32_t getpid() { return static_cast<std::int32_t>(syscall6(SYS_getpid)); }
 inline std::int32_t gettid() { return static_cast<std::int32_t>(syscall6(SYS_gettid)); }
 
-/// Returns the time of one of the kernel's clocks, in nanoseconds, unaltered by libfaketime.
+/// Returns the time of a kernel clock in nanoseconds. libfaketime does not alter it.
 inline std::int64_t clock_ns(int clock) {
     timespec now{};
     syscall6(SYS_clock_gettime, clock, &now);
     return static_cast<std::int64_t>(now.tv_sec) * 1'000'000'000 + now.tv_nsec;
 }
-/// Returns nanoseconds since 1970-01-01T00:00:00Z.
+/// Returns the time in nanoseconds since 1970-01-01T00:00:00Z.
 inline std::int64_t realtime_ns() { return clock_ns(CLOCK_REALTIME); }
 
 }  // namespace fp32shim::system::raw

@@ -1,6 +1,6 @@
-// Keeps signals away from the calling thread, in code that a signal handler must neither reenter nor leave by
-// siglongjmp, and takes back those that the shim's writing caused. A log must not kill the program: not by SIGPIPE on
-// a broken pipe, and not by SIGXFSZ beyond RLIMIT_FSIZE.
+// Holds signals away from the calling thread, in code that a signal handler must neither reenter nor leave by
+// siglongjmp. Also removes the signals that the shim's own writing caused: a log must not kill the program by SIGPIPE
+// on a broken pipe, or by SIGXFSZ beyond RLIMIT_FSIZE.
 #pragma once
 
 #include <errno.h>
@@ -13,17 +13,17 @@
 
 namespace fp32shim::system {
 
-/// The kernel's signal set: signal `number` is bit `number - 1`.
+/// The kernel's set of signals. Bit `number - 1` stands for signal `number`.
 using SignalSet = std::uint64_t;
 constexpr SignalSet signal_bit(int number) { return SignalSet{1} << (number - 1); }
 
-/// Blocks all signals but those of faults for the lifetime of the object. For one thread; two system calls, no
-/// allocation. May be nested.
+/// Blocks all signals except those of faults for the lifetime of the object. For one thread. Makes two system calls,
+/// allocates nothing. May be nested.
 class SignalHold {
   public:
-    /// Signals of faults: if one is blocked when an instruction or a system call causes it, the kernel ends the
-    /// process. A program may depend on them: to map its memory on demand, or to answer system calls in a sandbox's
-    /// handler.
+    /// Signals of faults stay unblocked. If an instruction or a system call raises one that is blocked, the kernel
+    /// kills the process. A program may also depend on their handlers, for instance to map its memory on demand, or
+    /// to answer system calls in a sandbox.
     static constexpr SignalSet by_faults = signal_bit(SIGSEGV) | signal_bit(SIGBUS) | signal_bit(SIGFPE) |
                                            signal_bit(SIGILL) | signal_bit(SIGTRAP) | signal_bit(SIGSYS);
 
@@ -37,7 +37,8 @@ class SignalHold {
     SignalHold(const SignalHold&) = delete;
     SignalHold& operator=(const SignalHold&) = delete;
 
-    /// From now on holds nothing, in the whole process: in strict seccomp these system calls end the thread.
+    /// Turns off blocking in the whole process. In strict seccomp the system calls that block signals would kill the
+    /// thread.
     static void hold_no_more() { holds_signals.store(false, std::memory_order_relaxed); }
 
   private:
@@ -46,13 +47,13 @@ class SignalHold {
     SignalSet before_ = 0;
 };
 
-/// A SignalHold around a system call that writes. It may cause SIGPIPE, SIGXFSZ, and SIGTTOU: a terminal may stop a
-/// background program that writes (`stty tostop`).
+/// A SignalHold around a system call that writes. Writing may raise SIGPIPE, SIGXFSZ, or SIGTTOU (a terminal with
+/// `stty tostop` stops a background program that writes).
 class WriteHold {
   public:
     WriteHold() { raw::syscall6(SYS_rt_sigpending, &pending_before_, sizeof(SignalSet)); }
 
-    /// Consumes a pending signal that the write has caused. A signal that was pending before stays pending.
+    /// Consumes a pending signal that the write raised. A signal that was already pending stays pending.
     void consume_pending(int number) const {
         const SignalSet wanted = signal_bit(number);
         if (pending_before_ & wanted) return;

@@ -18,14 +18,16 @@ namespace {
 
 iovec part(std::string_view text) { return {const_cast<char*>(text.data()), text.size()}; }
 
-/// A line in parts for writev: plain text where it is, and escapes in this object. Fits into a stack of 16 KB.
+/// A line as a list of pieces for writev. Plain text stays where it is; escapes are stored in this object. The object
+/// fits into a stack of 16 KB.
 class Pieces {
   public:
     void add(std::string_view text) {
         if (!text.empty() && count_ < std::size(parts_)) parts_[count_++] = part(text);
     }
 
-    /// Adds `text`, with \xNN for bytes of characters that are not plain. After too many escapes, `…` ends the line.
+    /// Adds `text`, with \xNN for bytes of characters that are not plain. Ends the line with `…` after too many
+    /// escapes.
     void add_escaped(std::string_view text) {
         for (std::size_t escapes = 0; !text.empty(); ++escapes) {
             const std::size_t plain = plain_prefix_length(text);
@@ -52,7 +54,7 @@ class Pieces {
     char escapes_[most_escapes * longest_escape];
 };
 
-/// Waits until standard error takes a line, however long a full pipe does not. Signals come through meanwhile.
+/// Waits until standard error accepts a line, even if a full pipe makes that long. Signals are delivered meanwhile.
 void wait_for_room() {
     pollfd descriptor = {STDERR_FILENO, POLLOUT, 0};
     raw::retry_if_interrupted([&] { return raw::syscall6(SYS_ppoll, &descriptor, 1, 0, 0, 0, 0); });

@@ -1,4 +1,4 @@
-// Messages of the shim to people: single lines on standard error.
+// Writes messages of the shim for people: single lines on standard error.
 #pragma once
 
 #include <atomic>
@@ -8,23 +8,23 @@
 namespace fp32shim::system {
 
 /// Writes `fp32shim: TEXT` and a line feed to descriptor 2 in one system call, so that lines of several threads and
-/// processes do not mix. Names in TEXT may come from anywhere: characters that are not plain (system/plain_text.hpp)
-/// are written as \xNN. Errors are ignored, errno and pending signals stay as they are. Thread-safe, allocates
-/// nothing; blocks on a full pipe, as any program's own line would.
+/// processes do not mix. TEXT may contain names from anywhere: characters that are not plain (system/plain_text.hpp)
+/// are written as \xNN. Ignores errors, and leaves errno and pending signals unchanged. Thread-safe, allocates
+/// nothing. Blocks on a full pipe, as a line of the program itself would.
 void stderr_line(std::string_view text);
 
-/// Returns true if stderr_line() would not wait now. Async-signal-safe.
+/// Returns true if stderr_line() would not block now. Async-signal-safe.
 bool can_write_to_stderr();
 
-/// Lets each process, forked children too, say a line once: `static constinit OncePerProcess said; if (said.first())
-/// …`.
+/// Lets each process print a line only once; a forked child counts as another process. Usage: `static constinit
+/// OncePerProcess said; if (said.first()) …`.
 class OncePerProcess {
   public:
     /// Returns true to the first caller in each process. Thread-safe.
     bool first();
 
   private:
-    std::atomic<std::uint32_t> process_{0};  // this_process()
+    std::atomic<std::uint32_t> process_{0};  // this_process() of the last process that called first()
 };
 
 }  // namespace fp32shim::system

@@ -16,18 +16,18 @@ constexpr std::size_t largest_page = 1 << 16;
 constexpr std::size_t largest_page = 1 << 12;
 #endif
 
-/// A page within the library's data. It is there even if the program may map no more memory.
+/// A page in the library's data. So it exists even if the program may map no more memory.
 struct alignas(largest_page) Page {
     std::atomic<std::uint32_t> process;
 };
 constinit Page page{};
 constinit std::atomic<bool> is_emptied_by_fork{false};
 
-// Copied by fork, and so never less than any number that the memory holds.
+// The number last given to a process. Fork copies it, so it is never below a number stored in memory.
 constinit std::atomic<std::uint32_t> last_process{0};
 constinit std::atomic<std::int32_t> first_pid{0};
 
-// Asks the kernel once: a sandbox that the process enters later may not allow it, and children inherit it.
+// Tries madvise once. Children inherit the result, and a sandbox that the process enters later may forbid the call.
 bool page_emptied_by_fork() {
     if (is_emptied_by_fork.load(std::memory_order_acquire)) return true;
     if (raw::syscall6(SYS_madvise, &page, sizeof page, MADV_WIPEONFORK) < 0) return false;

@@ -23,7 +23,7 @@ int exponent_of(std::uint32_t bits) {
 
 double modulus(double re, double im) { return std::sqrt(re * re + im * im); }
 
-/// Adds the difference of one element with `width` numbers.
+/// Adds the difference of one element, which consists of `width` numbers.
 template <class Reference>
 void add_element(const float* tested, const Reference* reference, const float* bound, int width, std::int64_t row,
                  std::int64_t column, ErrorSums& sums) {
@@ -36,7 +36,7 @@ void add_element(const float* tested, const Reference* reference, const float* b
         if (!std::isfinite(d[i])) return sums.add_bad_tested();
     }
     if (width == 1) return sums.add(row, column, std::abs(d[0]), std::abs(r[0]), static_cast<double>(*bound));
-    // The bound of a complex element is a real number.
+    // A complex element has a real bound.
     sums.add(row, column, modulus(d[0], d[1]), modulus(r[0], r[1]), static_cast<double>(*bound));
 }
 

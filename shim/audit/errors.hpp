@@ -1,4 +1,4 @@
-// The errors of one result against another, and what there is to know about operands. Pure.
+// Computes the errors of one result compared with another, and the exponents of operands. Pure.
 #pragma once
 
 #include <cstddef>
@@ -12,17 +12,18 @@ namespace fp32shim::blas {
 /// The elements of a result that the routine writes.
 struct Written {
     Part part = Part::whole;
-    bool symmetric = false;  ///< the other triangle is the mirror image: it counts as well
+    bool symmetric = false;  ///< the other triangle is the mirror image and counts as well
 };
 Written written_part(const Level3& product);
 
-/// Collects the differences of all elements. Its memory must hold bytes_for() zero bytes, aligned to 8.
+/// Accumulates the differences of all elements. Its memory must be bytes_for() zero bytes, aligned to 8.
 class ErrorSums {
   public:
     static std::size_t bytes_for(const Matrix& result);
     ErrorSums(const Matrix& result, char* zeros);
 
-    /// Adds one element. `difference`, `reference`: their moduli; `bound`: |alpha| |A||B| + |beta| |C| there.
+    /// Adds one element. `difference` and `reference` are moduli. `bound` is |alpha| |A||B| + |beta| |C| of the
+    /// element.
     void add(std::int64_t row, std::int64_t column, double difference, double reference, double bound) {
         add_to(rows_[row], difference, reference);
         add_to(columns_[column], difference, reference);
@@ -33,12 +34,12 @@ class ErrorSums {
         const double component = ratio(difference, bound);
         component_ = component > component_ ? component : component_;
     }
-    /// Notes an element that is NaN or infinite in the reference, and is left out.
+    /// Notes an element that is left out because it is NaN or infinite in the reference.
     void add_bad_reference() { has_bad_reference_ = true; }
-    /// Notes an element that is NaN or infinite in the tested result only.
+    /// Notes an element that is NaN or infinite only in the tested result.
     void add_bad_tested() { has_bad_tested_ = true; }
 
-    /// Raises the errors of `audit` to these, and sets its flag for results that are not finite.
+    /// Raises the errors of `audit` to at least these, and sets its flag for results that are not finite.
     void store_in(record::Audit& audit) const;
 
   private:
@@ -50,7 +51,7 @@ class ErrorSums {
         sums.difference += difference * difference;
         sums.reference += reference * reference;
     }
-    /// Returns the quotient of an error; 0 for 0/0.
+    /// Returns difference / reference, but 0 for 0/0.
     static double ratio(double difference, double reference) { return difference == 0 ? 0 : difference / reference; }
 
     std::int64_t row_count_;
@@ -73,13 +74,13 @@ struct Fp64Matrix {
 };
 
 /// Adds the differences of all elements that the routine writes. `tested`, `bound` and `reference` have the same size
-/// and layout, not the same leading dimension.
+/// and layout, but may have different leading dimensions.
 void compare(const Matrix& tested, const Matrix& reference, const Matrix& bound, Written written, ErrorSums& sums);
 void compare(const Matrix& tested, const Fp64Matrix& reference, const Matrix& bound, Written written,
              ErrorSums& sums);
 
-/// Widens `exponents` by those of a matrix. Returns false if an element is NaN or infinite. Elements outside `part`
-/// are not read.
+/// Widens the range `exponents` to include the elements of a matrix. Does not read elements outside `part`. Returns
+/// false if an element is NaN or infinite.
 bool add_exponents(const Matrix& matrix, Part part, record::Exponents& exponents);
 
 }  // namespace fp32shim::blas

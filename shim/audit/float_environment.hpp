@@ -1,5 +1,4 @@
-// The processor's settings for floating-point arithmetic: rounding, subnormal numbers, traps, and the flags of
-// exceptions.
+// Sets the processor's floating-point environment: rounding, subnormal numbers, traps, and the flags of exceptions.
 #pragma once
 
 #include <cstdint>
@@ -10,8 +9,8 @@
 
 namespace fp32shim::audit {
 
-/// Arithmetic without traps while it lives: a program may ask for a signal where its own products overflow, not where
-/// ours do. Then restores the program's settings and flags.
+/// Disables floating-point traps for the object's lifetime, then restores the program's settings and flags. A program
+/// may want a signal if its own products overflow, but not if a product of an audit does.
 class QuietFloatEnvironment {
   public:
     enum class Settings : std::uint8_t { defaults, as_the_program };
@@ -27,9 +26,10 @@ class QuietFloatEnvironment {
 
   private:
 #if defined(__x86_64__)
-    static constexpr std::uint64_t default_control = 0x1f80;  // MXCSR: no traps, to nearest, subnormal numbers kept
+    static constexpr std::uint64_t default_control =
+        0x1f80;  // MXCSR: no traps, round to nearest, keep subnormal numbers
     static constexpr std::uint64_t without_traps(std::uint64_t control) { return control | 0x1f80; }
-    static std::uint64_t control() { return _mm_getcsr(); }  // which holds the flags, too
+    static std::uint64_t control() { return _mm_getcsr(); }  // MXCSR also holds the flags
     static void set_control(std::uint64_t value) { _mm_setcsr(static_cast<std::uint32_t>(value)); }
     static std::uint64_t status() { return 0; }
     static void set_status(std::uint64_t) {}

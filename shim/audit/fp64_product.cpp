@@ -14,7 +14,7 @@ Number operator+(Number x, Number y) { return {x.re + y.re, x.im + y.im}; }
 Number operator*(Number x, Number y) { return {x.re * y.re - x.im * y.im, x.re * y.im + x.im * y.re}; }
 Number conj(Number x) { return {x.re, -x.im}; }
 
-/// Shape of the two dense factors whose product is the result, up to alpha and beta.
+/// The shape of the two dense factors whose product is the result, apart from alpha and beta.
 struct Shape {
     std::int64_t rows;
     std::int64_t summed;
@@ -45,11 +45,11 @@ Number scalar(const void* at, bool is_pair) {
     return at == nullptr ? Number{} : number_at(static_cast<const float*>(at), is_pair ? 2 : 1);
 }
 
-/// An operand as the mathematics has it: op() carried out, triangles completed.
+/// An operand in its mathematical form: op() is applied, and triangles are completed.
 class Operand {
   public:
     Operand(const Matrix& matrix, char trans) : matrix_(matrix), trans_(trans) {}
-    /// A symmetric, Hermitian or triangular operand, one triangle of which is stored.
+    /// Makes a symmetric, Hermitian or triangular operand from its one stored triangle.
     Operand(const Level3& product, const Matrix& matrix)
         : matrix_(matrix), trans_(product.trans_a), product_(&product) {}
 
@@ -83,11 +83,11 @@ class Operand {
     const Level3* product_ = nullptr;
 };
 
-/// Calls `left(row, p)` and `right(p, column)` of the two factors' elements.
+/// Calls `use` with functions `left(row, p)` and `right(p, column)` that return elements of the two factors.
 template <class Use>
 void with_factors(const Level3& product, const Matrix& start, const Use& use) {
     const Matrix a = operand_a(product);
-    // A trmm in place has overwritten its B.
+    // An in-place trmm has overwritten its B, so `start` replaces it.
     const Matrix b = product.operation == Operation::trmm && product.c == nullptr ? start : operand_b(product);
     const bool hermitian = product.operation == Operation::herk || product.operation == Operation::her2k;
     const bool plain = product.trans_a == 'N';
@@ -130,7 +130,7 @@ void with_factors(const Level3& product, const Matrix& start, const Use& use) {
     }
 }
 
-/// Rows of C += rows of A times B, all dense: `depth` numbers in each row of A, `columns` in each of B and C.
+/// Adds A times B to rows of C, all dense. Each row of A has `depth` numbers, each row of B and C `columns`.
 void add_product(const double* a, const double* b, double* c, std::int64_t rows, std::int64_t depth,
                  std::int64_t columns) {
     constexpr std::int64_t block = 64;  // rows of B that stay in the cache
@@ -166,8 +166,8 @@ Fp64Matrix multiply_in_fp64(const Level3& product, const Matrix& start, char* me
     const std::int64_t summed = shape.summed;
     const std::int64_t columns = shape.columns;
     const bool is_complex = product.is_complex;
-    // Real and imaginary parts are matrices of their own. A complex product is a real one of twice the depth:
-    // re = [ar, -ai] [br; bi], im = [ar, ai] [bi; br].
+    // Real and imaginary parts are separate matrices. A complex product is a real one of twice the depth: re = [ar,
+    // -ai] [br; bi], im = [ar, ai] [bi; br].
     const std::int64_t depth = is_complex ? 2 * summed : summed;
     auto* const left = reinterpret_cast<double*>(memory);
     double* const right = left + rows * depth;

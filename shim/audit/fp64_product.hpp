@@ -1,5 +1,5 @@
-// A product in double precision, by loops of our own: what FP32 results are compared with. Products of two floats are
-// exact in double.
+// Computes a product in double precision, by loops of the shim's own, as the reference for FP32 results. Products of
+// two floats are exact in double.
 #pragma once
 
 #include <cstddef>
@@ -10,12 +10,12 @@
 
 namespace fp32shim::blas {
 
-/// Returns the bytes of memory that multiply_in_fp64() needs; SIZE_MAX on overflow.
+/// Returns the number of bytes that multiply_in_fp64() needs; SIZE_MAX on overflow.
 std::size_t bytes_for_fp64_product(const Level3& product);
 
-/// Computes `product`, on C (or B of a trmm in place) as in `start`. Returns the result, in the layout of `start`,
-/// which lies in `memory`: bytes_for_fp64_product() bytes, aligned to 8. Takes some 2·m·n·k / 2e9 seconds.
-/// Precondition: multiplies(product), and it is no trsm.
+/// Computes `product`. `start` has the values that C (or B of an in-place trmm) had before the call. Returns the
+/// result in the layout of `start`. The result lies in `memory`, which needs bytes_for_fp64_product() bytes, aligned
+/// to 8. Takes some 2·m·n·k / 2e9 seconds. Precondition: multiplies(product), and the operation is not trsm.
 Fp64Matrix multiply_in_fp64(const Level3& product, const Matrix& start, char* memory);
 
 }  // namespace fp32shim::blas

@@ -19,7 +19,8 @@ constexpr std::size_t group_limit = 1 << 16;
 constexpr std::size_t longest_search = 64;
 constinit std::atomic<Group*> groups{nullptr};  // an array of group_limit
 
-/// Returns the table of groups, made on first use; nullptr if there is no memory. A forked child goes on with a copy.
+/// Returns the table of groups, made on first use; nullptr if there is no memory. A forked child continues with a
+/// copy.
 Group* all_groups() {
     Group* known = groups.load(std::memory_order_acquire);
     if (known != nullptr) return known;
@@ -27,19 +28,19 @@ Group* all_groups() {
     const long pages = system::raw::syscall6(SYS_mmap, 0, size, PROT_READ | PROT_WRITE,
                                              MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (pages < 0 && pages > -4096) return nullptr;
-    auto* const made = reinterpret_cast<Group*>(pages);  // zeros are groups without audits
+    auto* const made = reinterpret_cast<Group*>(pages);  // zeroed groups have no audits
     if (groups.compare_exchange_strong(known, made, std::memory_order_acq_rel)) return made;
     system::raw::syscall6(SYS_munmap, pages, size);
     return known;
 }
 
-/// Returns a number that looks random, from 0 to below 1.
+/// Returns a pseudo-random number from 0 to below 1.
 double fraction_of(std::uint64_t seed, std::uint64_t call) {
     const std::uint64_t state = (seed ^ system::golden_ratio) + call * 0xbf58476d1ce4e5b9U;
     return static_cast<double>(system::random_number(state) >> 11) * 0x1p-53;
 }
 
-/// Formats that a tolerance may allow, the cheapest first.
+/// The formats that a tolerance may allow, cheapest first.
 struct Candidate {
     Precision precision;
     AuditFormat format;
@@ -50,21 +51,22 @@ const policy::Rule* rule_of(const policy::Decision& decision, const policy::Poli
     return decision.rule < 0 ? nullptr : &policy.rules[static_cast<std::size_t>(decision.rule)];
 }
 
-/// Returns the measure by which audits of this decision are judged.
+/// Returns the tolerance by which audits of this decision are judged.
 policy::Tolerance tolerance_of(const policy::Decision& decision, const policy::Policy& policy) {
     const policy::Rule* const rule = rule_of(decision, policy);
     return rule != nullptr && rule->tolerance ? *rule->tolerance
                                               : policy::Tolerance{policy.audit_tolerance, policy.audit_metric};
 }
 
-/// Takes the cheapest format, from the decision's own up, that the group's audits have kept within a tolerance.
+/// Chooses the cheapest format that the group's audits have shown to be within the tolerance. Does not go below the
+/// decision's own precision.
 void judge_by_tolerance(const policy::Tolerance& tolerance, Verdict& verdict) {
-    bool is_allowed = false;  // a floor may forbid the cheapest
+    bool is_allowed = false;  // a floor may forbid the cheapest formats
     bool is_beyond = false;
     for (const auto& [precision, format] : candidates) {
         is_allowed |= precision == verdict.decision.precision;
         if (!is_allowed || verdict.group == nullptr) continue;
-        const std::uint32_t audits = verdict.group->audits_of(format);  // first: see add_error()
+        const std::uint32_t audits = verdict.group->audits_of(format);  // read before the error: see add_error()
         if (verdict.group->worst_of(format) > tolerance.error) {
             is_beyond = true;
             continue;
@@ -77,12 +79,12 @@ void judge_by_tolerance(const policy::Tolerance& tolerance, Verdict& verdict) {
         if (is_beyond) verdict.decision.reason = Reason::over_tolerance;
         return;
     }
-    if (!is_allowed) return;  // FP32 anyway
+    if (!is_allowed) return;  // the decision is FP32 already
     verdict.decision.precision = Precision::highest;
     verdict.decision.reason = verdict.tested || verdict.group == nullptr ? Reason::learning : Reason::over_tolerance;
 }
 
-/// Forbids the decision's format if an audit of the group found it beyond the policy's tolerance.
+/// Pins the call if an audit of the group found the decision's format beyond the policy's tolerance.
 void judge_by_guard(double tolerance, Verdict& verdict) {
     const auto applied = policy::format_of(verdict.decision.precision);
     if (!applied || *applied == policy::Applied::fp32) return;
@@ -105,7 +107,8 @@ void Group::add_error(AuditFormat tested, double error) {
     double worst = errors.worst.load(std::memory_order_relaxed);
     while (error > worst && !errors.worst.compare_exchange_weak(worst, error, std::memory_order_relaxed)) {
     }
-    errors.audits.fetch_add(1, std::memory_order_release);  // who sees the audit sees its error
+    errors.audits.fetch_add(
+        1, std::memory_order_release);  // stored last: a thread that sees the audit also sees its error
 }
 
 std::uint32_t Group::audits_of(AuditFormat tested) const {
@@ -132,7 +135,7 @@ std::uint64_t group_key(const Site& site, const Settings& in_force, const policy
     system::Hash hash;
     hash.add(site.number).add(static_cast<std::uint64_t>(call.m)).add(static_cast<std::uint64_t>(call.n));
     hash.add(static_cast<std::uint64_t>(call.k)).add(static_cast<std::uint64_t>(call.batch)).add(scope_key());
-    hash.add(in_force.generation);  // a reload begins anew
+    hash.add(in_force.generation);  // a reload begins new groups
     const std::uint64_t group = hash.value();
     return in_force.tells_paths_apart() ? where::with_location_key(group, where::location_key(in_force)) : group;
 }
@@ -160,7 +163,8 @@ void set_formats(record::Audit& audit, const policy::Policy& policy, std::option
 }
 
 bool is_due(const Verdict& verdict, const policy::Policy& policy) {
-    // Audits without memory, or of NaN, tell nothing: a group that has only these must not audit every call.
+    // An audit that had no memory or met a NaN tells nothing. A group with only such audits must not audit every
+    // call.
     const std::uint32_t most = verdict.tested ? 4 * first_audits : first_audits;
     if (verdict.group != nullptr && verdict.group->claim_early_audit(most)) return true;
     ThreadContext* const context = thread_context();

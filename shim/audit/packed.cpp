@@ -12,7 +12,7 @@ void store_absolute(const float* from, float* to, std::size_t count) {
 
 void absolute_complex(const float* from, float* to, std::size_t count) {
     for (std::size_t i = 0; i + 1 < count; i += 2) {
-        // In double precision, where squares of floats neither overflow nor vanish.
+        // In double precision, squares of floats neither overflow nor underflow.
         const double real = from[i], imaginary = from[i + 1];
         to[i] = static_cast<float>(std::sqrt(real * real + imaginary * imaginary));
         to[i + 1] = 0;

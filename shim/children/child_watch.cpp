@@ -42,21 +42,24 @@ constexpr std::string_view log_variable = "FP32_MATMUL_LOG", preload_variable = 
                            disable_variable = "FP32_MATMUL_DISABLE";
 
 /// Two variables as they were when the process started: the log file (FP32_MATMUL_LOG), and the number and file of
-/// the `fp32shim run` that it belongs to (record::run_variable). A NUL follows each text, and none is freed.
+/// the `fp32shim run` to which the process belongs (record::run_variable). Each text is followed by a NUL, and never
+/// freed.
 struct Start {
     std::string_view log;
     record::RunNote run;
-    std::string_view children_folder;  ///< folder of the file where a run notes children that the shim will not see
-    std::int32_t process = 0;          ///< id of the process that executed this program; 0: not known
-    std::int32_t first_process = 0;    ///< id of the process that `fp32shim run` started; a forked child has another
+    std::string_view
+        children_folder;       ///< folder of the file in which a run notes children that the shim will not see
+    std::int32_t process = 0;  ///< id of the process that executed this program; 0: unknown
+    std::int32_t first_process =
+        0;  ///< id of the process that `fp32shim run` started; the id of a forked child differs
 };
 constinit Start start;
 constinit std::atomic<bool> is_to_be_recorded{false};
-constinit system::OwnDescriptor children_file;  ///< the run's, opened before this process changed its root
+constinit system::OwnDescriptor children_file;  ///< the run's file, opened before this process changed its root
 constinit std::atomic<bool> has_another_root{false};
 
-/// Checks that memory which the program passes to execve is mapped. The shim reads that memory before the kernel
-/// does, and must not crash where the kernel would return an error. Remembers the last page checked.
+/// Checks that memory which the program passes to execve is mapped. The shim reads it before the kernel does, and
+/// must not crash where the kernel would return an error. Remembers the last page checked.
 class ProgramMemory {
   public:
     template <class Value>
@@ -69,12 +72,12 @@ class ProgramMemory {
     }
 
   private:
-    static constexpr std::uintptr_t page_size = 4096;  // the smallest there is
+    static constexpr std::uintptr_t page_size = 4096;  // the smallest page size
     std::uintptr_t known_page_ = UINTPTR_MAX;
 };
 
-/// Returns the value of a variable; empty if it is not set, or cannot be read. Of several entries the last counts, as
-/// it does for the loader.
+/// Returns the value of a variable; empty if it is not set, or cannot be read. If it is set several times, the last
+/// entry counts, as for the loader.
 std::string_view value_of(char* const* environment, std::string_view name) {
     ProgramMemory entries, texts;
     const auto has_name = [&](const char* text) {
@@ -121,8 +124,7 @@ record::Recording* recording_in_force() {
     return known == nullptr ? nullptr : known->recording;
 }
 
-/// Returns true if the file can be accessed, or if its path is too long to ask the kernel. `path` need not end in a
-/// NUL.
+/// Returns true if the file can be accessed, or if its path is too long for the check. `path` need not end in a NUL.
 [[gnu::noinline]] bool is_in_reach(std::string_view path, int mode) {
     if (path.size() >= record::path_capacity) return true;
     auto* const copy = static_cast<char*>(__builtin_alloca(path.size() + 1));
@@ -130,7 +132,8 @@ record::Recording* recording_in_force() {
     return system::raw::syscall6(SYS_faccessat, AT_FDCWD, system::raw::address(copy), mode) == 0;
 }
 
-/// Returns true if `list` (LD_PRELOAD or /etc/ld.so.preload) names this library, and puts its path into `entry`.
+/// Returns true if `list` (LD_PRELOAD or /etc/ld.so.preload) names this library. Stores the library's path in
+/// `entry`.
 bool names_this_library(std::string_view list, std::string_view& entry) {
     const std::string_view own = system::base_name(elf::own_object()->l_name);
     while (!list.empty()) {
@@ -176,7 +179,7 @@ record::ChildrenFile runs_file() {
     return {path.data(), is_open ? children_file.number() : -1, start.run.number};
 }
 
-/// Notes in a file beside this process's own recording that a child will not be seen. Returns 0 or an errno.
+/// Notes a child that the shim will not see, in a file beside this process's own recording. Returns 0 or an errno.
 int record_beside_log(const record::UnseenChild& child, record::ChildEvent event) {
     constexpr std::size_t scratch_size = 2 * record::path_capacity;  // too much for the stack of a signal handler
     auto* const scratch = static_cast<char*>(record::map_private_pages(scratch_size, record::InChild::nothing));
@@ -202,8 +205,8 @@ int record_beside_log(const record::UnseenChild& child, record::ChildEvent event
     system::stderr_line(out.view());
 }
 
-/// Programs of which a run may start thousands and that multiply nothing themselves, wherever the system keeps them.
-/// All others leave marks, once for equal ones, so this list need not be complete.
+/// Programs that multiply nothing and that a run may start thousands of times. They are recognised in any folder. All
+/// other programs leave marks, and equal marks are written once, so this list need not be complete.
 constexpr std::string_view tools[] = {
     "ar",      "as",      "awk",      "basename", "bash",   "busybox",  "cat",         "cc1",      "cc1plus",
     "chmod",   "chown",   "collect2", "cp",       "cpp",    "cut",      "dash",        "date",     "df",
@@ -242,9 +245,9 @@ std::uint16_t pins_set_in(char* const* environment) {
 
 [[gnu::noinline]] void warn_mark_not_written(int error) {
     static constinit system::OncePerProcess said;
-    // The run has ended, and removed its folder, unless this process is in another root.
+    // The file is missing because the run has ended and removed its folder, unless this process is in another root.
     const bool is_run_over = error == ENOENT && !has_another_root.load(std::memory_order_relaxed);
-    // With its settings read, this process has said already that it could not make its recording.
+    // Once this process has read its settings, it has printed already that it could not make its recording.
     if (is_run_over || known_settings() != nullptr || !said.first()) return;
     char line[512];
     system::LineWriter out(line);
@@ -291,7 +294,7 @@ bool has_to_leave_a_recording() {
     if (known_settings() != nullptr || !start.log.ends_with(".fp32rec")) return false;
     const bool has_own_name = record::has_placeholder(start.log, 'p') || record::has_placeholder(start.log, 't');
     if (!has_own_name && is_in_reach(start.log, F_OK)) return false;
-    // A program that has given up rights, or has another root folder, could not write the recording.
+    // A program that gave up rights, or changed its root folder, could not write the recording.
     const std::size_t slash = start.log.rfind('/');
     return slash != std::string_view::npos && is_in_reach(start.log.substr(0, slash + 1), W_OK | X_OK);
 }
@@ -331,7 +334,8 @@ void keep_children_file_open() {
     if (!watches_children() || start.children_folder.empty() || has_another_root.load(std::memory_order_relaxed))
         return;
     const system::SignalHold hold;
-    // Not its folder: a descriptor of a folder outside is a way out of any jail that the program enters.
+    // Keeps the file open, not its folder: by the descriptor of an outside folder, the program could escape from a
+    // jail.
     const int file = record::open_children_file(runs_file());
     if (file >= 0) children_file.keep(file);
     has_another_root.store(true, std::memory_order_relaxed);

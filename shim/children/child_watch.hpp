@@ -1,17 +1,17 @@
-// The programs that a recorded process starts and that will not be seen. `fp32shim verify` has to know of them.
-// Without a recording, the check costs children/exec_hooks.cpp one memory read.
+// Notes programs that a recorded process starts and that the shim will not see, for `fp32shim verify`. Without a
+// recording, the check in children/exec_hooks.cpp costs one memory read.
 #pragma once
 
 #include "record/inspect_program.hpp"
 
 namespace fp32shim {
 
-/// A program that is about to be started, in this process or in a child. Safe in signal handlers and after vfork;
-/// leaves errno alone.
+/// A program that is about to be started, in this process or in a child. Async-signal-safe, also after vfork. Leaves
+/// errno alone.
 class StartedProgram {
   public:
-    /// Notes the program if the shim will not see its products. `path`: as execve takes it. `environment`: the
-    /// program's; nullptr: none.
+    /// Notes the program if the shim will not see its products. `path` and `environment` are those of execve;
+    /// `environment` may be nullptr.
     StartedProgram(const char* path, char* const* environment);
     StartedProgram(const StartedProgram&) = delete;
     StartedProgram& operator=(const StartedProgram&) = delete;
@@ -20,10 +20,10 @@ class StartedProgram {
     bool can_start() const { return look_.can_start; }
     bool is_unseen() const { return look_.why != record::WhyUnseen::seen; }
 
-    /// Notes that the program could not be started, which cancels the constructor's note.
+    /// Cancels the constructor's note, because the program could not be started.
     void failed() const;
-    /// Notes a program that posix_spawn started with file actions, if its path is relative and leads to no program
-    /// from this process's folder. The actions may have changed the child's folder, so the program is unknown.
+    /// Notes an unknown program if `path` is relative and leads to no program from this process's folder. Called
+    /// after posix_spawn succeeded with file actions: these may have changed the child's folder.
     void started_with_actions() const;
 
   private:
@@ -33,26 +33,26 @@ class StartedProgram {
 };
 bool watches_children();
 
-/// Returns true if `fp32shim run` started this process, the recording of this process does not exist yet, and it can
-/// be written. The caller then makes it as the process ends, so that its loaded objects are known.
+/// Returns true if `fp32shim run` started this process, and the process has no recording yet but can write one. The
+/// caller then makes the recording as the process ends, so that its loaded objects are known.
 bool has_to_leave_a_recording();
 
-/// Leaves a mark in the run's file: the files that this process has loaded, for a process that has no recording. A
-/// process of no run leaves none, nor does a well-known tool without products, such as a shell. Async-signal-safe.
+/// Leaves a mark in the run's file: the files loaded by this process, which has no recording. Does nothing in a
+/// process that belongs to no run, or in a well-known tool without products, such as a shell. Async-signal-safe.
 void write_mark();
-/// Leaves a mark before this process becomes another program, so that what it had loaded is known. A forked child
-/// leaves none: what it has loaded, its parent has too, but for what little it loaded in between.
+/// Leaves a mark before this process becomes another program, so that its loaded files are known. A forked child
+/// leaves none: its parent has loaded the same files, apart from the few that the child loaded since.
 void write_mark_before_exec();
 
-/// Returns true in a handler of a crash, so far as that can be known. After a crash nothing in memory can be trusted,
-/// and the handler's stack may be small. Async-signal-safe.
+/// Returns true in the handler of a crash, as far as that can be known. After a crash nothing in memory can be
+/// trusted, and the handler's stack may be small. Async-signal-safe.
 bool may_have_crashed();
 
-/// Returns true in a child that shares its parent's memory (vfork), so far as that can be known.
+/// Returns true in a child that shares its parent's memory (vfork), as far as that can be known.
 bool shares_parents_memory();
 
-/// Opens the file that notes unseen children, so that it stays accessible. To be called before the process changes
-/// the meaning of paths (chroot, mount).
+/// Opens the file that notes unseen children, so that it stays accessible. Called before the process changes the
+/// meaning of paths (chroot, mount).
 void keep_children_file_open();
 
 }  // namespace fp32shim

@@ -1,8 +1,9 @@
-// The functions by which programs start other programs. Each checks the program first (children/child_watch.hpp)
-// and goes on to the real function with the same arguments. The C library's own functions reach each other by hidden
-// names, so each of them has to be here. `pidfd_spawn` is not: a program whose C library lacks it would find ours.
+// The functions by which programs start other programs. Each checks the program first (children/child_watch.hpp),
+// then calls the real function with the same arguments. All of them have to be here, since the C library's functions
+// call each other by hidden names. `pidfd_spawn` is missing on purpose: a program would find it even if its C library
+// does not have it.
 //
-// Any of them may run in a signal handler, or in a child that shares its parent's memory (vfork).
+// Any of these functions may run in a signal handler, or in a child that shares its parent's memory (vfork).
 #include <errno.h>
 #include <fcntl.h>
 #include <sched.h>
@@ -35,10 +36,10 @@ int no_such_function() {
     return -1;
 }
 
-/// The files that execvp tries: an executable file of the name in each folder of PATH in turn, or the path alone.
-/// Their paths are composed in `path`, which has path_size() bytes: as much as the longest needs, since the stack of
-/// a signal handler may be small, and what a child of vfork maps before it becomes another program stays in its
-/// parent.
+/// The files that execvp tries: the executable file of that name in each folder of PATH in turn, or only the name
+/// itself if it is a path. Their paths are composed in `path`, which has path_size() bytes, just enough for the
+/// longest. It is on the stack, and kept small for the sake of signal handlers: memory that a child of vfork maps
+/// would stay in its parent.
 class PathSearch {
   public:
     explicit PathSearch(const char* file) : file_(file), name_(file == nullptr ? std::string_view() : file) {
@@ -88,24 +89,25 @@ class PathSearch {
     bool is_at_end_ = false;
 };
 
-/// The bytes of `/proc/self/fd/N`, a slash, and a NUL, for every N.
+/// The size of `/proc/self/fd/N`, a slash and a NUL, for every N.
 constexpr std::size_t descriptor_path_size = 32;
 
-/// Returns `/proc/self/fd/N` for descriptor N, with `/name` behind it if there is a name; nullptr: it is too long.
+/// Returns `/proc/self/fd/N` for descriptor N, followed by `/name` if there is a name; nullptr if the result is too
+/// long.
 const char* path_of_descriptor(int descriptor, std::string_view name, std::span<char> buffer) {
     system::LineWriter path(buffer);
     path.text("/proc/self/fd/").number(descriptor).text(name.empty() ? "" : "/").text(name).text({"\0", 1});
     return path.overflowed() ? nullptr : buffer.data();
 }
 
-/// Returns the pointer, but hides from the compiler that the C library declares it nonnull. Programs pass nullptr
-/// all the same, and gcc removes a test for it in spite of -fno-delete-null-pointer-checks.
+/// Returns the pointer, but hides from the compiler that the C library declares it nonnull. Programs pass nullptr all
+/// the same, and gcc removes a test for it in spite of -fno-delete-null-pointer-checks.
 const char* perhaps_null(const char* pointer) {
     asm("" : "+r"(pointer));
     return pointer;
 }
 
-/// Returns true if execveat's `path` needs no folder.
+/// Returns true if execveat's `path` does not depend on `folder`.
 bool is_whole(int folder, const char* path) {
     return path == nullptr || *path == '/' || (folder == AT_FDCWD && *path != '\0');
 }
@@ -127,7 +129,8 @@ constinit Next<int(const char*, const char*)> real_pivot_root{"pivot_root"};
 constinit Next<int(int, int)> real_setns{"setns"};
 constinit Next<int(const char*, const char*, const char*, unsigned long, const void*)> real_mount{"mount"};
 
-/// Calls `start` to become the program at `path`; notes a program that the shim will not see. Returns on failure.
+/// Calls `start`, which replaces this process by the program at `path`. Notes a program that the shim will not see.
+/// Returns only on failure.
 template <class Start>
 int replace(const char* path, Words environment, Start start) {
     write_mark_before_exec();
@@ -142,9 +145,9 @@ bool tries_next_folder(int error) {
            error == ETIMEDOUT;
 }
 
-/// Becomes the program that execvp would start, and notes it, but only if the shim will not see it. Tries the files
-/// of the name in each folder of PATH, as execvp does, since only the kernel can tell which file it accepts. Returns
-/// if the shim will see the program, or if none could be started; the caller then calls execvp itself.
+/// Starts the program that execvp would start, and notes it, but only if the shim will not see it. Like execvp, tries
+/// the file in each folder of PATH, since only the kernel can tell which file it accepts. Returns if the shim will
+/// see the program, or if none could be started; the caller then calls execvp itself.
 [[gnu::noinline]] void start_unseen(const char* file, Words words, Words environment) {
     write_mark_before_exec();
     PathSearch search(file);
@@ -157,7 +160,7 @@ bool tries_next_folder(int error) {
         real_execve.get()(path, words, environment);
         const int error = errno;
         program.failed();
-        if (error == ENOEXEC) StartedProgram("/bin/sh", environment);  // execvp gives the file to it
+        if (error == ENOEXEC) StartedProgram("/bin/sh", environment);  // execvp passes the file to that shell
         if (!tries_next_folder(error)) return;
     }
 }
@@ -183,8 +186,8 @@ template <class Start>
     return start();
 }
 
-/// Returns the number of arguments of an execl function behind the first, the nullptr at their end included; INT_MAX:
-/// more than the kernel takes.
+/// Counts the arguments of an execl function after the first, including the nullptr at the end. Returns INT_MAX if
+/// there are more than the kernel accepts.
 int count_words(const char* first, va_list words) {
     if (first == nullptr) return 0;
     int count = 1;
@@ -198,8 +201,9 @@ void copy_arguments(char** to, const char* first, int count, va_list words) {
     for (int i = 1; i <= count; ++i) to[i] = va_arg(words, char*);
 }
 
-/// Calls `start(words, count)` with an execl function's arguments as an array, and `extra` further ones behind them.
-/// The array is on the stack, as in the C library: after vfork or in a signal handler nothing may be allocated.
+/// Calls `start(words, count)` with the arguments of an execl function as an array, `extra` further ones at its end
+/// included. The array is on the stack, as in the C library: after vfork or in a signal handler nothing may be
+/// allocated.
 template <class Start>
 [[gnu::noinline]] int call_with_word_array(const char* first, va_list words, int extra, Start start) {
     first = perhaps_null(first);
@@ -290,7 +294,7 @@ FP32SHIM_HOOK int execlp(const char* file, const char* word, ...) noexcept {
 FP32SHIM_HOOK int execle(const char* path, const char* word, ...) noexcept {
     va_list words;
     va_start(words, word);
-    // The environment follows the nullptr behind the words.
+    // The environment follows the nullptr that ends the arguments.
     const int result = call_with_word_array(word, words, 1, [&](char** all, int count) {
         return execve(path, all, reinterpret_cast<char* const*>(all[count + 1]));
     });
@@ -314,7 +318,7 @@ FP32SHIM_HOOK int posix_spawnp(pid_t* child, const char* file, const posix_spawn
                        [&] { return real(child, file, actions, attributes, words, environment); });
 }
 
-// These two start a shell, which may be unseen itself.
+// These two functions start a shell, which the shim may not see.
 
 FP32SHIM_HOOK int system(const char* command) {
     auto* const real = real_system.get();
@@ -328,7 +332,7 @@ FP32SHIM_HOOK FILE* popen(const char* command, const char* mode) {
     return real(command, mode);
 }
 
-// After these calls, the path of the file for children may lead elsewhere. Containers are entered by `mount`.
+// These calls may change where the path of the file for children leads. `mount` is used to enter containers.
 
 FP32SHIM_HOOK int chroot(const char* path) noexcept {
     auto* const real = real_chroot.get();

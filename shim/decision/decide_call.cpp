@@ -30,13 +30,13 @@ policy::Overrides overrides() {
     return result;
 }
 
-/// Counts a call among those of its function, sizes, scope and line of Python or, if `line` is empty, call site.
-/// Returns its number, from 1; -1: there is no room for more counters.
+/// Counts a call among the calls with the same function, sizes, scope and line of Python; if `line` is empty, the
+/// same call site. Returns the call's number, from 1, or -1 if there is no room for more counters.
 std::int64_t count_call(const Site& site, const Settings& in_force, const policy::MatmulCall& call,
                         std::string_view line) {
     system::Hash hash;
     for (const std::int64_t size : {call.m, call.n, call.k, call.batch}) hash.add(static_cast<std::uint64_t>(size));
-    hash.add(call.function).add(scope_key()).add(in_force.generation);  // a reload begins anew
+    hash.add(call.function).add(scope_key()).add(in_force.generation);  // a reload begins new counts
     if (line.empty()) {
         hash.add(site.number);
     } else {
@@ -55,7 +55,7 @@ std::int64_t count_call(const Site& site, const Settings& in_force, const policy
     system::stderr_line(line.view());
 }
 
-/// Says of each rule by text, once, that no line of the file has its text any more.
+/// Prints a line, once for each rule on a line's text, if no line of the file has that text any more.
 void warn_changed_texts(const Settings& in_force, std::span<const std::uint16_t> rules,
                         const policy::MatmulCall& call, const where::CallLocation& location) {
     static constinit std::atomic<std::uint64_t> looked_at[32]{};
@@ -70,7 +70,7 @@ void warn_changed_texts(const Settings& in_force, std::span<const std::uint16_t>
     }
 }
 
-/// Decides by the lines of Python that led to the call, or by its number. Out of line, so that other calls need no
+/// Decides by the lines of Python that led to the call, or by its number. Not inlined, so that other calls need no
 /// stack for lines.
 [[gnu::noinline]] policy::Decision decide_at_location(const Site& site, const Settings& in_force,
                                                       const policy::MatmulCall& call, bool counts,
@@ -116,7 +116,7 @@ policy::Decision decide_by_rules(Site& site, const Settings& in_force, policy::M
     return decision;
 }
 
-/// Says once that rules by scope do not see the modules of PyTorch, which multiplies.
+/// Warns once that rules on scopes do not see the modules of PyTorch, although PyTorch multiplies.
 void warn_no_module_paths() {
     static constinit system::OncePerProcess said;
     if (said.first())
@@ -128,7 +128,7 @@ void warn_no_module_paths() {
 }  // namespace
 
 policy::Decision decide_call(Site& site, const Settings& in_force, policy::MatmulCall& call) {
-    // Counted before the overrides are read: what is kept may be made with newer ones than it says, never with older.
+    // Read before the overrides: a kept decision may be newer than its number, but never older.
     const std::uint32_t change_count = settings_change_count();
     if (in_force.lacks_module_paths && call.caller.starts_with("libtorch")) warn_no_module_paths();
     if (const ThreadContext* context = existing_thread_context()) call.scope = context->scopes.label();

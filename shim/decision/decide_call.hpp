@@ -1,4 +1,4 @@
-// The second step of a call: the decision, made by policy::decide and by what this process and thread add to it.
+// The second step of a call, its decision: policy::decide, with what this process and thread add to it.
 #pragma once
 
 #include "policy/decide.hpp"
@@ -8,10 +8,11 @@
 namespace fp32shim {
 
 /// Decides the precision of a call, and sets call.scope to the thread's scope. If rules that may match depend on
-/// sizes or locations, the thread keeps the decision for equal calls. Thread-safe.
+/// sizes or locations, the thread keeps the decision for later equal calls. Thread-safe.
 policy::Decision decide_call(Site& site, const Settings& in_force, policy::MatmulCall& call);
 
-/// Returns the strictest floor (least precision) in force for this thread: of file, environment, API and scopes.
+/// Returns the strictest floor (lowest precision that may run) in force on this thread, from file, environment, API
+/// and scopes.
 policy::Floor floor_in_force(const Settings& in_force);
 
 }  // namespace fp32shim

@@ -1,5 +1,5 @@
-// Decisions that depend on sizes, kept by one thread. The key holds all that a decision was made from, so a kept
-// decision is the one that deciding again would give.
+// Decisions that depend on sizes, kept by one thread. The key holds every input of a decision, so deciding again
+// would give the same result.
 #pragma once
 
 #include <array>
@@ -13,8 +13,8 @@
 
 namespace fp32shim {
 
-/// The input of a decision that depends on no scope. Other input is left out: it is the same for all calls of
-/// the site, or `generation` or `change_count` changes whenever it does.
+/// The inputs of a decision made outside all scopes. Other inputs are left out: they are the same for all calls of
+/// the site, or `generation` or `change_count` changes with them.
 struct DecisionKey {
     std::uint64_t site;  ///< Site::number; 0: the entry is free
     std::int64_t m, n, k, batch;
@@ -22,13 +22,13 @@ struct DecisionKey {
     policy::Dtype dtype;
     std::uint32_t generation;    ///< Settings::generation
     std::uint32_t change_count;  ///< settings_change_count()
-    std::uint64_t location = 0;  ///< where::location_key(); 0: no rule looks at it
+    std::uint64_t location = 0;  ///< where::location_key(); 0: no rule depends on it
 
     bool operator==(const DecisionKey&) const = default;
 };
 
-/// The cached decisions of one thread, and of signal handlers on it. A handler that interrupts find() or keep() finds
-/// nothing, and stores nothing. All zeros is an empty object.
+/// The kept decisions of one thread, shared with signal handlers on it. A handler that interrupts find() or keep()
+/// finds nothing and stores nothing. All zeros is an empty object.
 class KeptDecisions {
   public:
     std::optional<policy::Decision> find(const DecisionKey& key) {
@@ -38,7 +38,7 @@ class KeptDecisions {
             if (entry.key == key) return entry.decision;
         return std::nullopt;
     }
-    /// Stores a decision; replaces an older one if there is no free entry.
+    /// Stores a decision. Replaces an older one if no entry is free.
     void keep(const DecisionKey& key, const policy::Decision& decision) {
         const system::Use use(in_use_);
         if (!use) return;
@@ -70,7 +70,7 @@ class KeptDecisions {
         const std::uint64_t sum = key.site * 0x62bba1b9f2757641 + part(key.m, 0x7a6f56d50c7a670d) +
                                   part(key.n, 0xbc6aa802aafcc4e7) + part(key.k, 0x6a4a7def0860909f) +
                                   part(key.batch, 0x66d6a2999d170b6b) + key.location;
-        // Sums rise evenly if sizes do; their multiples are spread over the sets.
+        // Evenly spaced sizes give evenly spaced sums; multiplying spreads them over the sets.
         return sets_[system::table_index(system::folded(sum), set_bits)];
     }
 

@@ -26,7 +26,7 @@ std::uint64_t time_now(const Settings& in_force) {
     if (record::counter_traps.load(std::memory_order_relaxed))
         return static_cast<std::uint64_t>(system::raw::clock_ns(CLOCK_MONOTONIC));
     timespec now{};
-    clock_gettime(CLOCK_MONOTONIC, &now);  // answered by the vdso, which reads the counter
+    clock_gettime(CLOCK_MONOTONIC, &now);  // the vdso reads the counter, without a system call
     return static_cast<std::uint64_t>(now.tv_sec) * 1'000'000'000 + static_cast<std::uint64_t>(now.tv_nsec);
 }
 
@@ -59,7 +59,7 @@ record::DecisionEvent decision_event(const Site& site, const Settings& in_force,
 
 namespace {
 
-/// Returns the recording's key of a decision: equal keys share a row.
+/// Returns the recording's key of a decision. Decisions with equal keys share a row.
 std::uint64_t key_of(const Site& site, const Settings& in_force, const policy::MatmulCall& call,
                      const policy::Decision& decision, const Done& done) {
     system::Hash hash;
@@ -80,7 +80,7 @@ std::uint64_t key_of(const Site& site, const Settings& in_force, const policy::M
     return hash.value();
 }
 
-/// Gives back the thread's writer in another recording, and gets one in this one.
+/// Returns the thread's writer to its old recording, and gets one in this recording.
 [[gnu::noinline, gnu::cold]] void change_writer(ThreadContext& context, record::Recording& recording) {
     const system::SignalHold hold;
     if (context.writer != nullptr && context.recording != &recording) {
@@ -104,7 +104,7 @@ std::uint64_t key_of(const Site& site, const Settings& in_force, const policy::M
     if (key.value == 0) {
         key.value = key_of(site, in_force, call, decision, done);
     } else {
-        // An event in passing reads the processor's counter.
+        // The express lane reads the processor's counter for each event, which must not trap.
         const bool may_pass = !in_force.log_every_call || !record::counter_traps.load(std::memory_order_relaxed);
         context->writer_change_count = may_pass ? key.change_count : 0;
         context->writes_every_call = in_force.log_every_call;
@@ -124,10 +124,11 @@ std::uint64_t key_of(const Site& site, const Settings& in_force, const policy::M
 }
 
 // ---- decisions that were shown already ---------------------------------------------------------------------------
-// `FP32_MATMUL_LOG=stderr` and the level `summary` show each distinct one once. Out of line: recorded calls need none
-// of it.
+// `FP32_MATMUL_LOG=stderr` and the level `summary` show each distinct decision once. Not inlined: recorded calls do
+// not need this code.
 
-// Hashes of the decisions seen; 0 marks a free entry. Open addressing; entries are never removed.
+// Hashes of the decisions shown; 0 marks a free entry. A hash table with open addressing, whose entries are never
+// removed.
 constexpr std::size_t table_size = 1 << 15;
 constexpr std::size_t longest_probe = 64;
 constinit std::atomic<std::uint64_t> seen[table_size]{};
@@ -149,7 +150,7 @@ std::uint64_t hash_of(const Site& site, const record::DecisionEvent& event) {
     return hash.value();
 }
 
-/// Returns true if is_new_decision() has had this decision.
+/// Returns true if is_new_decision() was called with this decision before.
 [[gnu::noinline]] bool was_seen(const Site& site, const record::DecisionEvent& event) {
     const std::uint64_t hash = hash_of(site, event);
     for (std::size_t probe = 0; probe < longest_probe; ++probe) {
@@ -159,8 +160,8 @@ std::uint64_t hash_of(const Site& site, const record::DecisionEvent& event) {
     return false;
 }
 
-/// Returns true if this decision (function, caller, provider, operations, sizes, outcome) is seen for the first time.
-/// The table is bounded: once full, says so once and returns false for new decisions. Thread-safe, lock-free.
+/// Returns true at the first call with this decision (function, caller, provider, operations, sizes, outcome). If the
+/// table is full, prints one line once and returns false for new decisions. Thread-safe, lock-free.
 [[gnu::noinline]] bool is_new_decision(const Site& site, const record::DecisionEvent& event) {
     const std::uint64_t hash = hash_of(site, event);
     for (std::size_t probe = 0; probe < longest_probe; ++probe) {
@@ -193,8 +194,8 @@ void record_call(const Site& site, const Settings& in_force, const policy::Matmu
     if (!every_call && was_seen(site, event)) return;
     ThreadContext* context = thread_context();
     if (context == nullptr) return;
-    // A signal handler that multiplies must not write into the line that it interrupted, and one that leaves by
-    // siglongjmp must not leave a decision noted and not written.
+    // Signals are held: a handler that multiplies must not overwrite the line that it interrupted. One that leaves by
+    // siglongjmp must not leave a decision marked as shown that was not written.
     const system::SignalHold hold;
     if (!every_call && !is_new_decision(site, event)) return;
     if (in_force.log != nullptr) in_force.log->write(event, record::LogBuffer(context->log_buffer));

@@ -12,13 +12,13 @@
 namespace fp32shim {
 namespace {
 
-/// Appends `, |A| < 2^67`, from which a reader sees that the product had to overflow.
+/// Appends a bound such as `, |A| < 2^67`, by which a reader can see that the product had to overflow.
 void append_limit(system::LineWriter& line, std::string_view name, const record::Exponents& exponents) {
     if (exponents.lowest > exponents.highest) return;
     line.texts(", |", name, "| < 2^").number(exponents.highest + 1);
 }
 
-/// Returns the exponent of a power of two above a positive number.
+/// Returns the smallest exponent whose power of two exceeds a positive number.
 int exponent_above(float number) { return static_cast<int>(std::bit_cast<std::uint32_t>(number) >> 23) - 126; }
 
 }  // namespace
@@ -27,7 +27,7 @@ void report_nonfinite(const Site& site, const Settings& in_force, const policy::
                       const policy::Decision& decision, const Done& done, const record::Audit& found) {
     ThreadContext* const context = thread_context();
     if (context == nullptr) return system::stderr_line("a product produced NaN or infinity from finite operands");
-    // The program's own lines of the log use the same buffer, also from signal handlers.
+    // Signals are held, since the program's own log lines use the same buffer, also from signal handlers.
     const system::SignalHold hold;
     const std::span<char> buffer(context->log_buffer);
     system::LineWriter line(buffer);

@@ -1,5 +1,5 @@
-// The rules of a policy that can match a call of one site. The others are ruled out at the site's first call, so
-// that of hundreds of rules a call pays only for those that concern it.
+// The rules of a policy that can match calls of one site. All others are ruled out at the site's first call, so even
+// with hundreds of rules, a call costs only as much as the relevant ones.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +13,7 @@
 namespace fp32shim {
 
 /// The rules of one policy that can match calls of one function from one caller. Call sites share equal lists. Never
-/// freed: a reload makes new ones.
+/// freed: a reload makes new lists.
 struct SiteRules {
     const Settings* settings;
     std::string_view function;

@@ -1,6 +1,7 @@
-// The entry points, aarch64: the same as entry/x86_64.S, which explains them.
+// The entry points for aarch64. They work like those of entry/x86_64.S, which explains them.
 //
-// Before the jump only x16, x17 and the flags change: a function may do so at its entry. The return address is in x30.
+// Before the jump only x16, x17 and the flags change. The calling convention lets a function change these at its entry.
+// The return address is in x30.
 
 #include "shim/entry/entry_layout.h"
 
@@ -17,10 +18,10 @@ fp32shim_site_tables:
     .text
     .set entry_index, 0
 
-// A table of sites (shim/sites/site_table.hpp) has its multiplier at 0, its mask at 8 and its ways, none of them null,
-// from 16 on. For want of registers the table is loaded twice: if it was replaced meanwhile, the new one has more ways,
-// so this way of it exists and at worst holds another site.
-// The site's return address is loaded with acquire order, so that its target is not read before it.
+// A table of sites (shim/sites/site_table.hpp) has its multiplier at offset 0, its mask at 8, and its ways from 16 on.
+// No way is null. There are too few free registers to keep the table's address, so it is loaded twice. If the table was
+// replaced in between, the new table has more ways: the way exists and at worst holds another site. The site's return
+// address is loaded with acquire order, so that its target is not read earlier.
 .macro entry
     .cfi_startproc
     hint    #34                     // bti c
@@ -71,7 +72,7 @@ fp32shim_dlsym_entries:
     .globl  fp32shim_dlsym_entries_end
 fp32shim_dlsym_entries_end:
 
-// The frame, as shim/entry/frame.hpp reads it:  x29 x30 x8 | q0..q7 | x0..x7 | stack arguments
+// The frame that shim/entry/frame.hpp reads:  x29 x30 x8 | q0..q7 | x0..x7 | stack arguments
 #define FRAME_SIZE (32 + 128 + 64)
 .macro save_arguments
     stp     x29, x30, [sp, #-FRAME_SIZE]!
@@ -106,7 +107,7 @@ fp32shim_dlsym_entries_end:
     .cfi_def_cfa_offset 0
 .endm
 
-// In: w16, the entry index.
+// Finds the site (the slow way) and goes on as the entry point would have. In: w16, the entry index.
     .balign 16
     .type   fp32shim_find_site_gate, %function
 fp32shim_find_site_gate:
@@ -122,8 +123,8 @@ fp32shim_find_site_gate:
     .cfi_endproc
     .size   fp32shim_find_site_gate, . - fp32shim_find_site_gate
 
-// Runs a governed call: fp32shim_govern returns in x1 the address to jump to, or 0, and then in x0 the function's
-// result. In: x16, the site.
+// Runs a governed call. fp32shim_govern returns in x1 the address to jump to, or 0. If it returns 0, x0 has the
+// function's result. In: x16, the site.
     .balign 64
     .hidden fp32shim_govern_gate
     .globl  fp32shim_govern_gate
@@ -149,9 +150,9 @@ fp32shim_govern_gate:
     .cfi_endproc
     .size   fp32shim_govern_gate, . - fp32shim_govern_gate
 
-// Runs a recorded call that is likely to be forwarded as it is: fp32shim_express counts it and returns the address to
-// jump to, or 0 if the call has to be governed. It touches no vector register. In: x16, the site. x8 (the address of a
-// large result) is not saved: no function that comes here has one.
+// Runs a recorded call that probably needs no change. fp32shim_express counts it and returns the address to jump to, or
+// 0 if the call has to be governed. It does not touch vector registers. In: x16, the site. x8 (the address of a large
+// result) is not saved: no function that comes here has a large result.
 #define WORDS_SIZE (16 + 64)
     .balign 64
     .hidden fp32shim_express_gate
@@ -188,8 +189,8 @@ fp32shim_express_gate:
     .cfi_endproc
     .size   fp32shim_express_gate, . - fp32shim_express_gate
 
-// Runs a governed call of cuBLAS by fp32shim_govern_cublas, which returns the same as fp32shim_govern. All arguments
-// are of integer class, so vector registers are not saved. In: x16, the site.
+// Runs a governed call of cuBLAS by fp32shim_govern_cublas, which returns like fp32shim_govern. All arguments are of
+// integer class, so vector registers are not saved. In: x16, the site.
     .balign 64
     .hidden fp32shim_cublas_gate
     .globl  fp32shim_cublas_gate

@@ -1,5 +1,5 @@
-// A number that tells the calls of one site apart. The express lanes need it, since they have no time to describe
-// a call.
+// A number that tells the different calls of one site apart. The express lanes use it, since they have no time to
+// describe a call.
 #pragma once
 
 #include <array>
@@ -10,23 +10,23 @@
 
 namespace fp32shim {
 
-/// The offsets of the options and integers among a function's arguments. The row of a call in a recording, and the
-/// validity of its arguments, depend on no other argument.
+/// The offsets of the options and integers among a function's arguments. No other argument affects the row of a call
+/// in a recording, or the validity of its arguments.
 struct KeyedArguments {
     static constexpr std::size_t capacity = 16;
     std::uint8_t count = 0;  ///< number of arguments; 0: no key can be made
     std::uint8_t option_count = 0;
     bool by_reference = false;                     ///< true: pointers (options: to letters); false: values
-    bool is_plain_gemm = false;                    ///< arguments are where key::gemm_positions has them
+    bool is_plain_gemm = false;                    ///< the arguments are at key::gemm_positions
     std::array<std::uint8_t, capacity> offsets{};  ///< byte offsets of the arguments in the frame: options first
 };
 
-/// Returns the offsets for a function; none if its sizes are in arrays, or if any library may use its name.
+/// Returns the offsets for a function. None if its sizes are in arrays, or if any library may use its name.
 KeyedArguments keyed_arguments(const Function& function);
 
-/// Returns a hash that two calls share if their options, integers and `salt` agree. Two calls that differ share it
-/// with a chance of one in 2^64: it may identify a row, but no decision may depend on it. `is_wide`: integers have 64
-/// bits. Returns 0 if an argument by reference is no pointer.
+/// Returns a hash of a call's options and integers and of `salt`. Different calls have the same hash with a chance of
+/// one in 2^64: it may identify a row, but no decision may depend on it. `is_wide`: integers have 64 bits. Returns 0
+/// if an argument that is passed by reference is not a pointer.
 [[gnu::always_inline]] inline std::uint64_t argument_key(const KeyedArguments& arguments, const Frame& frame,
                                                          bool is_wide, std::uint64_t salt);
 
@@ -34,19 +34,20 @@ KeyedArguments keyed_arguments(const Function& function);
 
 namespace key {
 
-/// Random odd numbers, one for each argument. The sum of all arguments, each times its factor, tells calls apart as
-/// well as a random number would. The multiplications are independent of each other.
+/// Random odd numbers, one for each argument. The sum of all arguments, each multiplied by its number, tells calls
+/// apart as well as a random number would. The multiplications do not depend on each other.
 inline constexpr std::uint64_t factors[KeyedArguments::capacity] = {
     0x62bba1b9f2757641, 0x7a6f56d50c7a670d, 0xbc6aa802aafcc4e7, 0x6a4a7def0860909f,
     0x66d6a2999d170b6b, 0x79ba10d3c6bc2c87, 0xa858043e4ed1959f, 0xcf875d30ea497427,
     0xfb0c5ad0cd4eeeab, 0x1a4392fc58ed74c3, 0x69504dea996e1303, 0x8c7713ff7e06c195,
     0xdce8791d31e6283d, 0xb501afccfb9d3bdf, 0x0b8d2f18aa08672d, 0x6e4eb470480438fb};
 
-// Programs call this product most, and in small sizes, so its offsets are constants.
+// Programs call gemm most, and in small sizes, so its offsets are constants.
 template <bool by_reference>
 inline constexpr const Positions& gemm_positions = by_reference ? families::sgemm.fortran : families::sgemm.cblas;
 
-/// Adds argument `number`, at `argument`, times its factor to `sum`; false: it should be a pointer and is none.
+/// Adds argument `number`, read at `argument`, times its factor to `sum`. Returns false if it should be a pointer but
+/// is not.
 template <class Value, bool by_reference>
 [[gnu::always_inline]] inline bool add_word(const char* argument, std::size_t number, std::uint64_t& sum) {
     if constexpr (by_reference) {
@@ -57,7 +58,7 @@ template <class Value, bool by_reference>
     return true;
 }
 
-/// Adds arguments `begin` up to `end`, each times its factor. Returns false if one should be a pointer and is none.
+/// Adds arguments `begin` up to `end`, each times its factor. Returns false if one should be a pointer but is not.
 template <class Value, bool by_reference>
 [[gnu::always_inline]] inline bool add(const KeyedArguments& arguments, const char* frame, std::size_t begin,
                                        std::size_t end, std::uint64_t& sum) {

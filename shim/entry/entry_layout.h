@@ -1,12 +1,13 @@
-// Numbers that assembly and C++ share.
+// Constants that assembly and C++ share.
 #pragma once
 
-// Entry points for addresses obtained by dlsym.
+// The number of entry points for addresses that dlsym returned.
 #define FP32SHIM_DLSYM_ENTRY_COUNT 1024
-// A table of call sites is indexed by return address times multiplier, from this bit on: 2^14 ways at most.
+// The index into a table of call sites is the return address times a multiplier, from this bit on. So a table has at
+// most 2^14 ways.
 #define FP32SHIM_TABLE_SHIFT 50
 
-// Bytes from one of them to the next.
+// The distance in bytes from one entry point for dlsym to the next.
 #if defined(__x86_64__)
 #define FP32SHIM_DLSYM_ENTRY_SPACING 64
 #else

@@ -1,11 +1,11 @@
-// The arguments of a call, as the entry points (entry/*.S) hand them over.
+// The arguments of a call in the form in which the entry points (entry/*.S) hand them over.
 #pragma once
 
 #include <cstdint>
 
 namespace fp32shim {
 
-/// The arguments of a call as the entry point saved them: integer-class registers, and beyond them the stack.
+/// The arguments of a call, saved by the entry point: the integer-class registers, followed by the stack.
 struct Frame {
     /// Returns the i-th integer-class argument as a word. The upper half of a 32-bit value is undefined.
     std::int64_t word(int i) const {
@@ -14,7 +14,8 @@ struct Frame {
 
     static constexpr std::uint8_t offset_of(int i) {
 #if defined(__x86_64__)
-        return static_cast<std::uint8_t>(8 * (i < 6 ? i : i + 1));  // the return address lies between
+        return static_cast<std::uint8_t>(8 *
+                                         (i < 6 ? i : i + 1));  // the return address lies between registers and stack
 #else
         return static_cast<std::uint8_t>(8 * i);
 #endif

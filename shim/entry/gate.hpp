@@ -1,4 +1,4 @@
-// The functions that the entry points (entry/*.S) call, and those that they export to C++.
+// Declares the functions that the entry points (entry/*.S) call, and those that they export to C++.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +13,7 @@ struct SiteTable;
 /// The outcome of a call in the shim: the function's result, or an address to jump to.
 struct CallOutcome {
     std::int64_t value;  ///< the function's result if it has one
-    void* forward_to;    ///< not nullptr: jump there, arguments untouched
+    void* forward_to;    ///< if not nullptr: jump there with the arguments unchanged
 };
 
 }  // namespace fp32shim
@@ -26,12 +26,12 @@ fp32shim::CallOutcome fp32shim_govern(fp32shim::Site* site, const fp32shim::Fram
 fp32shim::CallOutcome fp32shim_govern_cublas(fp32shim::Site* site, const fp32shim::Frame* frame);
 
 #if defined(__x86_64__)
-/// Returns the size of the vector registers that arguments can arrive in: 16, 32 or 64 bytes. Touches none.
+/// Returns the size of the vector registers in which arguments can arrive: 16, 32 or 64 bytes. Does not touch them.
 int fp32shim_vector_bytes();
 #endif
 
-/// Counts a call that needs no decision of its own (blas/govern/express.hpp), and returns where to jump. Returns
-/// nullptr if the call needs one. Touches no vector register.
+/// Counts a call that needs no decision of its own (blas/govern/express.hpp), and returns the address to jump to.
+/// Returns nullptr if the call needs a decision. Does not touch vector registers.
 void* fp32shim_express(fp32shim::Site* site, const fp32shim::Frame* frame);
 
 void fp32shim_govern_gate();

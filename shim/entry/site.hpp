@@ -1,6 +1,6 @@
-// A call site: one location in the program that calls one entry point, and everything that need not be found out per
-// call. Data only: shim/sites/ makes sites and keeps them up to date. The entry points (entry/*.S) find the site by
-// return address and jump to its target.
+// A call site: a place in the program that calls one entry point, with all facts that are the same for each of its
+// calls. This file has only data: shim/sites/ makes sites and keeps them up to date. The entry points (entry/*.S)
+// find the site by the return address and jump to its target.
 #pragma once
 
 #include <atomic>
@@ -24,7 +24,8 @@ namespace policy {
 struct CallSite;
 }
 
-/// Index of an entry point: a row of the function table, or `function_count` + the number of one handed out by dlsym.
+/// Index of an entry point: a row of the function table or, for an entry point handed out by dlsym, `function_count`
+/// plus its number.
 using EntryIndex = std::int32_t;
 
 /// The part of a call site that only functions of CPU libraries use.
@@ -41,44 +42,44 @@ struct CublasSite {
     std::atomic<std::uint64_t> plan;  ///< key and number of the plan for its calls, see plan_key.hpp; 0: none
     const cublas::Route* route;       ///< the ways to call the function
     const cublas::Library* library;   ///< the provider's other functions that the shim calls
-    void* with_compute_type;          ///< the provider's function that does the same with a compute type, or nullptr
+    void* with_compute_type;          ///< the provider's equivalent function that takes a compute type, or nullptr
 };
 
-/// One call site. Never freed. A dead site's memory may be reused for the same entry point. A site whose caller is
-/// outside every object may be given to another such caller. Assembly reads the first two members without a lock; a
-/// site whose caller or provider was unloaded gets return_address 0, which matches no call.
+/// One call site. Never freed, but the memory of a dead site may be reused for the same entry point. A site whose
+/// caller is outside every object may be given to another such caller. Assembly reads the first two members without a
+/// lock. If a site's caller or provider was unloaded, its return_address becomes 0, which matches no call.
 struct Site {
-    std::atomic<std::uintptr_t> return_address;  ///< address that its calls return to; 0: the site is dead
+    std::atomic<std::uintptr_t> return_address;  ///< address that the site's calls return to; 0: the site is dead
     std::atomic<void*> target;                   ///< jump target of the entry point: `real`, or a gate of the shim
     void* real;                                  ///< the provider's function, with the signature of `routine`
     const Function* function;                    ///< the function that the program called
     const Function* routine;                     ///< `function`, or its stand-in if no library has `function`
     LoadedObject* provider;
     LoadedObject* caller;        ///< nullptr: code outside every object
-    LoadedObject* on_behalf_of;  ///< if the shim is the caller: the library it called, which jumped on to `entry`
+    LoadedObject* on_behalf_of;  ///< if the shim is the caller: the library it called, which then called `entry`
 
-    // The express lane reads these and the line above: two cache lines.
-    std::uint64_t number;                    ///< a multiple of site_number_step; unique, also where memory is reused
-    std::atomic<std::uint64_t> bound_at;     ///< objects_stamp() when the site was bound
-    KeyedArguments keyed;                    ///< the arguments that tell the calls of the site apart
-    EntryIndex entry;                        ///< the entry point that was called
-    bool is_blas;                            ///< false: calls are left alone (no BLAS, or cuBLAS calling itself)
-    bool ambiguous;                          ///< importers of the function bind to several libraries, see Binding
-    bool by_importers;                       ///< caller imports no such function: bound again when objects are added
+    // The express lane reads the members above and those from here on: two cache lines.
+    std::uint64_t number;                 ///< a multiple of site_number_step; unique, also where memory is reused
+    std::atomic<std::uint64_t> bound_at;  ///< objects_stamp() when the site was bound
+    KeyedArguments keyed;                 ///< tells which arguments distinguish the calls of the site
+    EntryIndex entry;                     ///< the entry point that was called
+    bool is_blas;                         ///< false: calls are left alone (not a BLAS, or cuBLAS calling itself)
+    bool ambiguous;                       ///< importers of the function bind to several libraries, see Binding
+    bool by_importers;  ///< the caller does not import the function: the site is bound again when objects are added
     std::atomic<bool> forwards_while_bound;  ///< calls are forwarded by a gate that only checks the binding
     bool was_rebound;                        ///< another site has replaced it: dead for good
     bool is_in_chain;                        ///< linked into its chain by `next`, see sites/known_sites.hpp
     CpuSite cpu;
     CublasSite cublas;
     std::atomic<const SiteRules*> rules;  ///< rules that may match (site_rules.hpp); nullptr: not selected yet
-    std::atomic<const policy::CallSite*>
-        call_site;                            ///< in words (where/native/call_site.hpp); nullptr: not asked for
-    std::atomic<std::uintptr_t> called_from;  ///< `return_address`, also when the site is dead
-    Site* next;                               ///< next site of the same chain, see sites/known_sites.hpp
+    std::atomic<const policy::CallSite*> call_site;  ///< call site as text; nullptr: not needed yet
+    std::atomic<std::uintptr_t> called_from;         ///< `return_address`, kept when the site is dead
+    Site* next;                                      ///< next site of the same chain, see sites/known_sites.hpp
 
     /// Returns the base name of the calling object's file; empty for code outside every object.
     std::string_view caller_name() const { return caller == nullptr ? std::string_view{} : caller->name; }
-    /// Returns true for a batch that no library provides: `real` is then called for each of its products.
+    /// Returns true for a batch function that no library provides: the shim then calls `real` for each of its
+    /// products.
     bool runs_one_by_one() const {
         return routine != function && routine->product().batching != function->product().batching;
     }
@@ -86,28 +87,28 @@ struct Site {
 
 static_assert(offsetof(Site, return_address) == 0 && offsetof(Site, target) == 8, "read by entry/*.S");
 
-/// A random odd number. Its multiples look random, and the first 2^64 of them differ: keys of the express lanes rest
-/// on the numbers of sites as they are.
+/// A random odd number. Its multiples look random, and the first 2^64 of them differ. The express lanes use the
+/// numbers of sites in their keys without hashing them.
 constexpr std::uint64_t site_number_step = 0xd1342543de82ef95;
 
-/// The value of a site's return_address while it is being made; no code returns to that address.
+/// The return_address of a site that is being made. No code returns to this address.
 constexpr std::uintptr_t taken = 1;
 
-/// The return address of a site that all calls from one object share which found no memory for a site of their own;
-/// no code returns to that address. Entry points search the chains for it at each call.
+/// The return_address of a site that several calls from one object share, because there was no memory for a site for
+/// each. No code returns to this address. Entry points search the chains for such a site at each call.
 constexpr std::uintptr_t any_of_caller = 2;
 
 inline bool is_shared(const Site& site) {
     return site.return_address.load(std::memory_order_relaxed) == any_of_caller;
 }
 
-/// Returns true for a shared site that was made for an earlier call.
+/// Returns true for a shared site that an earlier call made.
 inline bool is_known_share(const Site& site) { return is_shared(site) && site.is_in_chain; }
 
 /// Returns true if a site with this return address is alive.
 inline bool is_return_address(std::uintptr_t address) { return address > taken; }
 
-/// Returns true if no object was loaded, since the site was bound, that could bind it to another function.
+/// Returns true if no object loaded since the site was bound could change the binding.
 [[gnu::always_inline]] inline bool is_bound(const Site& site) {
     return !site.by_importers || site.bound_at.load(std::memory_order_relaxed) == quick_objects_stamp();
 }

@@ -1,10 +1,10 @@
-// The entry points, x86-64. Each exported name looks its call site up by return address and jumps to the site's
-// target with every argument register and the whole stack as the program left them. So a call that nothing governs
-// costs these few instructions, whatever its signature, and exceptions and longjmp pass as without the shim.
+// The entry points for x86-64. Each exported name looks its call site up by the return address and jumps to the site's
+// target, with all argument registers and the whole stack unchanged. So a call that nothing governs costs only these
+// few instructions, whatever its signature, and exceptions and longjmp pass as without the shim.
 //
-// Before the jump only r10, r11 and the flags change: a function may do so at its entry.
-// A site (shim/entry/site.hpp) has its return address at 0 and its target at 8. shim/entry/gate.hpp declares the C++
-// functions that the gates call.
+// Before the jump only r10, r11 and the flags change. The calling convention lets a function change these at its entry.
+// A site (shim/entry/site.hpp) has its return address at offset 0 and its target at 8. shim/entry/gate.hpp declares the
+// C++ functions that the gates call.
 
 #include "shim/entry/entry_layout.h"
 
@@ -21,8 +21,8 @@ fp32shim_site_tables:
     .text
     .set entry_index, 0
 
-// A table of sites (shim/sites/site_table.hpp) has its multiplier at 0, its mask at 8 and its ways, none of them null,
-// from 16 on.
+// A table of sites (shim/sites/site_table.hpp) has its multiplier at offset 0, its mask at 8, and its ways from 16 on.
+// No way is null.
 .macro entry
     .cfi_startproc
     endbr64
@@ -71,9 +71,9 @@ fp32shim_dlsym_entries:
 fp32shim_dlsym_entries_end:
 
 // Saves the registers in which a caller may pass arguments: six integer registers, rax (the number of vector registers
-// of a variadic call), the lower halves of eight vector registers.
+// of a variadic call), and the lower halves of eight vector registers.
 //
-// The frame, as shim/entry/frame.hpp reads it:
+// The frame that shim/entry/frame.hpp reads:
 //     [xmm7..xmm0 below] | rdi rsi rdx rcx r8 r9 | return address | stack arguments
 .macro save_arguments
     pushq   %r9
@@ -127,10 +127,11 @@ fp32shim_dlsym_entries_end:
     .cfi_adjust_cfa_offset -8
 .endm
 
-// Finding a site calls the C library, whose vector code clears the upper parts of ymm and zmm registers. A function
-// under a bare name may take its arguments there, so this gate saves them whole. It restores only the parts that were
-// in use: writing a whole register, even with zeros, makes each later SSE instruction of the thread slower, until
-// something executes vzeroupper. A part was in use if a saved bit of it is set; XINUSE (XGETBV) may report more.
+// The search for a site calls the C library, whose vector code clears the upper parts of ymm and zmm registers. A
+// function under a bare name may have arguments there, so this gate saves the registers whole. It restores only parts
+// that were in use: writing a whole register, even with zeros, slows down each later SSE instruction of the thread
+// until something executes vzeroupper. A part counts as in use if one of its saved bits is set; XINUSE (XGETBV) may
+// report too many parts.
 .macro for_each_vector instruction, arguments:vararg
     .irp    number, 0, 1, 2, 3, 4, 5, 6, 7
     \instruction \number, \arguments
@@ -188,13 +189,13 @@ fp32shim_find_site_gate:
 4:  vzeroupper
 5:  addq    $(8 * 64), %rsp
     .cfi_adjust_cfa_offset -(8 * 64)
-    restore_arguments               // lower halves, by SSE instructions, which leave the upper ones
+    restore_arguments               // lower halves, by SSE instructions, which leave the upper halves alone
     jmpq    *8(%r11)
     .cfi_endproc
     .size   fp32shim_find_site_gate, . - fp32shim_find_site_gate
 
-// Runs a governed call by fp32shim_govern, which returns in rdx the address to jump to with the arguments untouched,
-// or 0, and then in rax the function's result. In: r11, the site.
+// Runs a governed call by fp32shim_govern. It returns in rdx the address to jump to with the arguments unchanged, or 0.
+// If it returns 0, rax has the function's result. In: r11, the site.
     .balign 64
     .hidden fp32shim_govern_gate
     .globl  fp32shim_govern_gate
@@ -219,8 +220,8 @@ fp32shim_govern_gate:
     .cfi_endproc
     .size   fp32shim_govern_gate, . - fp32shim_govern_gate
 
-// Runs a recorded call that is likely to be forwarded as it is: fp32shim_express counts it and returns the address to
-// jump to, or 0 if the call has to be governed. It touches no vector register. In: r11, the site.
+// Runs a recorded call that probably needs no change. fp32shim_express counts it and returns the address to jump to, or
+// 0 if the call has to be governed. It does not touch vector registers. In: r11, the site.
     .balign 64
     .hidden fp32shim_express_gate
     .globl  fp32shim_express_gate
@@ -245,8 +246,8 @@ fp32shim_express_gate:
     .cfi_endproc
     .size   fp32shim_express_gate, . - fp32shim_express_gate
 
-// Runs a governed call of cuBLAS by fp32shim_govern_cublas, which returns the same as fp32shim_govern. All arguments
-// are of integer class, so vector registers are not saved. In: r11, the site.
+// Runs a governed call of cuBLAS by fp32shim_govern_cublas, which returns like fp32shim_govern. All arguments are of
+// integer class, so vector registers are not saved. In: r11, the site.
     .balign 64
     .hidden fp32shim_cublas_gate
     .globl  fp32shim_cublas_gate
@@ -283,7 +284,7 @@ fp32shim_cublas_gate:
 
 // void* dlsym(void* handle, const char* name)
 // void* dlvsym(void* handle, const char* name, const char* version)
-// Names outside the table jump on to the real function, which judges by its caller's address.
+// Names outside the table jump on to the real function, which depends on the address of its caller.
 .macro lookup_entry name, wants, answers, real
     .balign 16
     .globl  \name

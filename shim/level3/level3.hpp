@@ -1,5 +1,5 @@
-// One level-3 BLAS product, its arguments by role instead of by position: the result of `describe`, and the input
-// of the emulation. Operands as the BLAS reference names them.
+// One level-3 BLAS product with its arguments named by role instead of by position. `describe` makes it, and the
+// emulation reads it. The operands have the names of the BLAS reference.
 #pragma once
 
 #include <cstdint>
@@ -9,36 +9,37 @@ namespace fp32shim::blas {
 /// The operations of level-3 BLAS.
 enum class Operation : std::uint8_t {
     gemm,   ///< C := alpha op(A) op(B) + beta C
-    gemmt,  ///< gemm of which only the `uplo` triangle of the n×n C is formed
-    symm,   ///< C := alpha A B + beta C (side 'L') or alpha B A + beta C ('R'), A symmetric, its `uplo` half stored
+    gemmt,  ///< gemm that forms only the `uplo` triangle of the n×n C
+    symm,   ///< C := alpha A B + beta C (side 'L') or alpha B A + beta C ('R'); A symmetric, only its `uplo` half
+            ///< stored
     hemm,   ///< symm with A Hermitian
-    syrk,   ///< C := alpha A A^T + beta C (trans 'N') or alpha A^T A + beta C, only the `uplo` half of the n×n C
-    herk,   ///< syrk with A^H for A^T and real alpha and beta
+    syrk,  ///< C := alpha A A^T + beta C (trans 'N') or alpha A^T A + beta C; forms only the `uplo` half of the n×n C
+    herk,   ///< syrk with A^H instead of A^T, and real alpha and beta
     syr2k,  ///< C := alpha A B^T + alpha B A^T + beta C, or transposed
-    her2k,  ///< syr2k with ^H for ^T, complex alpha and real beta
-    trmm,   ///< B := alpha op(A) B or alpha B op(A), A triangular; out of place where C is given
-    trsm,   ///< B := alpha op(A)^-1 B or alpha B op(A)^-1: logged, never altered
+    her2k,  ///< syr2k with ^H instead of ^T, complex alpha and real beta
+    trmm,   ///< B := alpha op(A) B or alpha B op(A), A triangular; if C is given, the result goes there instead
+    trsm,   ///< B := alpha op(A)^-1 B or alpha B op(A)^-1; logged, never altered
 };
 
-/// The arguments of a product. An argument that its operation does not have is 0 (characters: '\0'). Characters are
-/// upper case. Sizes and leading dimensions count elements of the dtype (a complex64 is one). Pointers belong to the
-/// program; only the library writes `c`.
+/// The arguments of a product. An argument that the operation does not have is 0 (characters: '\0'). Characters are
+/// upper case. Sizes and leading dimensions count elements of the dtype (one complex64 is one element). The program
+/// owns the memory behind the pointers; only the library writes to `c`.
 struct Level3 {
     Operation operation = Operation::gemm;
     bool is_complex = false;  ///< complex64 elements: pairs of float32
     bool row_major = false;   ///< CBLAS only
     char side = 0;            ///< 'L' or 'R', for symm, hemm, trmm, trsm
     char uplo = 0;            ///< 'U' or 'L'
-    char trans_a = 0;         ///< 'N', 'T', 'C'; gemm also 'R' (conjugate, no transpose) where the library has it
+    char trans_a = 0;  ///< 'N', 'T', 'C'; gemm also 'R' (conjugated, not transposed) if the library supports it
     char trans_b = 0;
     char diag = 0;       ///< 'U' or 'N', for trmm, trsm
     std::int64_t m = 0;  ///< rows of C (of B for trmm, trsm); absent for gemmt and the rank-k updates
     std::int64_t n = 0;
-    std::int64_t k = 0;           ///< summed dimension; absent for symm, hemm, trmm, trsm
+    std::int64_t k = 0;           ///< the dimension that is summed over; absent for symm, hemm, trmm, trsm
     const void* alpha = nullptr;  ///< one element of the dtype (real float32 for herk)
     const void* a = nullptr;
     std::int64_t lda = 0;
-    const void* b = nullptr;  ///< in-place trmm and trsm write through it
+    const void* b = nullptr;  ///< in-place trmm and trsm write their result through it
     std::int64_t ldb = 0;
     const void* beta = nullptr;
     void* c = nullptr;

@@ -12,7 +12,8 @@ Matrix stored(const Level3& product, const void* data, std::int64_t ld, std::int
     return {static_cast<const float*>(data), rows, columns, ld, product.row_major, product.is_complex ? 2 : 1};
 }
 
-/// Returns true if a triangle has the elements with inner <= outer index (see Matrix), false if those with inner >=.
+/// Returns true if the triangle consists of the elements with inner <= outer index (see Matrix), false if of those
+/// with inner >= outer.
 bool inner_up_to_outer(const Matrix& matrix, Part part) { return (part == Part::upper) != matrix.row_major; }
 
 }  // namespace

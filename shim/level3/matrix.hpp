@@ -1,4 +1,4 @@
-// The operands of a product in memory. Sizes are in elements of the product's dtype; a complex element is two floats.
+// The operands of a product in memory. Sizes count elements of the product's dtype; a complex element is two floats.
 #pragma once
 
 #include <cstddef>
@@ -8,8 +8,8 @@
 
 namespace fp32shim::blas {
 
-/// A matrix in memory. Element (inner i, outer j) is at data + (i + j * ld) * width: `inner` runs along the leading
-/// dimension, over rows in column-major order and over columns in row-major order.
+/// A matrix in memory. Element (inner i, outer j) is at data + (i + j * ld) * width. `inner` is the index of adjacent
+/// elements: the row in column-major order, the column in row-major order.
 struct Matrix {
     const float* data = nullptr;
     std::int64_t rows = 0;
@@ -29,7 +29,7 @@ struct Matrix {
     bool operator==(const Matrix&) const = default;
 };
 
-/// Returns A, B or C as stored, before op(). Empty: B of syrk and herk, C of an in-place trmm or trsm.
+/// Returns A, B or C as stored, before op(). Empty for B of syrk and herk, and for C of an in-place trmm or trsm.
 Matrix operand_a(const Level3& product);
 Matrix operand_b(const Level3& product);
 Matrix operand_c(const Level3& product);
@@ -38,19 +38,19 @@ Matrix operand_c(const Level3& product);
 enum class Part : std::uint8_t { whole, upper, lower };
 Part part_of_a(const Level3& product);
 
-/// Indices from `begin` to before `end`.
+/// Indices from `begin` to `end`, excluding `end`.
 struct IndexRange {
     std::int64_t begin;
     std::int64_t end;
 };
 
-/// Returns the inner indices of the elements that `part` has at an outer index.
+/// Returns the inner indices that belong to `part` at an outer index.
 IndexRange stored_range(const Matrix& matrix, Part part, std::int64_t outer);
 
-/// Rounds `count` floats. `from` and `to` are the same or do not overlap; neither needs any alignment.
+/// Rounds `count` floats. `from` and `to` are equal or do not overlap; neither needs any alignment.
 using RoundingKernel = void (*)(const float* from, float* to, std::size_t count);
 
-/// Rounds each element of a matrix where it lies.
+/// Rounds each element of a matrix in place.
 void round_in_place(const Matrix& matrix, RoundingKernel kernel);
 
 }  // namespace fp32shim::blas

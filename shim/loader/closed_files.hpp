@@ -1,5 +1,5 @@
-// The files of libraries that the program closed while this process had no recording: what they bound to cannot be
-// read once they are unloaded. They go into the recording when it begins, or into the mark of a process without one.
+// Libraries that the program closed while this process had no recording. Their bindings cannot be read once they are
+// unloaded. The list goes into the recording when that begins, or into the mark of a process without a recording.
 #pragma once
 
 #include <atomic>
@@ -8,7 +8,7 @@
 
 namespace fp32shim {
 
-/// The closed files of this process, each once. Lock-free, async-signal-safe. Never shrinks.
+/// The files of closed libraries, each once. Lock-free, async-signal-safe. Never shrinks.
 class ClosedFiles {
   public:
     struct File {
@@ -16,9 +16,10 @@ class ClosedFiles {
         const File* next;
     };
 
-    /// Adds a file that is not there yet, unless there are too many, or no memory is left: then lacks_files().
+    /// Adds a file unless the list has it. If there are too many files or no memory, lacks_files() becomes true
+    /// instead.
     void add(const record::LoadedFile& file);
-    /// Returns the newest; nullptr: there is none.
+    /// Returns the file added last, or nullptr if there is none.
     const File* newest() const { return newest_.load(std::memory_order_acquire); }
     bool lacks_files() const { return lacks_files_.load(std::memory_order_relaxed); }
 

@@ -26,8 +26,8 @@ bool is_of_the_kernel(std::string_view path) {
     return path.starts_with("linux-vdso") || path.starts_with("linux-gate");
 }
 
-/// Returns true if the code at this address is a stub through which the object calls another object's function. In a
-/// program that is not position-independent, the stub's address stands for the function's.
+/// Returns true if the code at this address is a stub by which the object calls a function of another object. In a
+/// program that is not position-independent, the address of the stub serves as the address of the function.
 bool is_stub_at(const elf::Object& object, ElfW(Addr) address) {
     bool is_stub = false;
     for_each_product_relocation(object, [&](FunctionIndex, std::uint32_t symbol, const ElfW(Rela)&) {
@@ -37,8 +37,8 @@ bool is_stub_at(const elf::Object& object, ElfW(Addr) address) {
     return is_stub;
 }
 
-/// Returns true if a library that was preloaded before the shim may call the shim in turn: it asks for functions by
-/// name, or calls products that it does not have itself. A BLAS does neither.
+/// Returns true if a library that was preloaded before the shim may call the shim in turn. Such a library looks
+/// functions up by name, or calls products that it does not define. A BLAS does neither.
 bool may_go_on_to_us(const elf::Object& object) {
     bool is_wrapper = false;
     elf::for_each_reference(object, [&](std::uint32_t symbol, const ElfW(Rela)&) {
@@ -61,7 +61,7 @@ bool is_earlier_preload(const link_map* wanted) {
 bool leads_past_shim(const elf::Object& object, const ElfW(Sym) & symbol, const ElfW(Rela) & relocation) {
     const auto bound = *reinterpret_cast<const ElfW(Addr)*>(object.base + relocation.r_offset);
     if (bound == 0 || elf::is_own_code(bound)) return false;
-    // A reference that is bound lazily, and was not called yet, leads into the object's own stubs.
+    // A lazily bound reference that was not used yet points into the object's own stubs.
     const bool is_own_definition = symbol.st_shndx != SHN_UNDEF && bound == object.base + symbol.st_value;
     if (elf::contains(object.map, bound) && !is_own_definition) return false;
     const link_map* holder = elf::object_at(bound);
@@ -70,8 +70,8 @@ bool leads_past_shim(const elf::Object& object, const ElfW(Sym) & symbol, const 
     return !is_earlier_preload(holder) || !may_go_on_to_us(elf::read_object(holder));
 }
 
-/// Returns true if a reference of the object to a product is bound past the shim: the object was opened
-/// RTLD_DEEPBIND, looks into itself first, or a BLAS comes before the shim.
+/// Returns true if a reference of the object to a product is bound to a function other than the shim's. Reasons: the
+/// object was opened with RTLD_DEEPBIND, it looks into itself first, or a BLAS comes before the shim.
 bool is_bound_past(const elf::Object& object) {
     bool is_past = false;
     for_each_product_relocation(object,
@@ -84,8 +84,8 @@ bool is_bound_past(const elf::Object& object) {
 
 enum class Bindings : bool { leave, check };
 
-/// Notes an object's file; with Bindings::check, if it calls past the shim. `list` is a record::Mark or a walk of
-/// record::RecordingObjects. Precondition: an elf::Reading is held.
+/// Adds an object's file to `list`, which is a record::Mark or a walk of record::RecordingObjects. With
+/// Bindings::check, also notes if the object calls past the shim. Precondition: an elf::Reading is held.
 template <class List>
 void add_file(List& list, const link_map* map, Bindings bindings) {
     const std::string_view path = system::view(map->l_name);
@@ -102,15 +102,15 @@ bool is_loaded(const record::LoadedFile& file) {
     return false;
 }
 
-/// Notes the files of all loaded objects, and of closed ones, in `list`, like add_file(), and in `notes` all else.
-/// Precondition: an elf::Reading is held.
+/// Adds the files of all loaded objects and of closed ones to `list`. Other findings go into `notes`. Precondition:
+/// an elf::Reading is held.
 template <class List, class Notes>
 void add_all_files(List& list, Notes& notes, Bindings bindings) {
     for (const link_map* map = elf::first_object(); map != nullptr; map = map->l_next) add_file(list, map, bindings);
     for (const auto* closed = closed_files.newest(); closed != nullptr; closed = closed->next)
         if (closed->file.is_bound_past || !is_loaded(closed->file)) list.add(closed->file);
     if (has_lookup_past.load(std::memory_order_relaxed)) notes.mark_lookup_past();
-    // Objects whose unloading was under way when this process was forked cannot be named any more.
+    // If objects were being unloaded when this process was forked, their names are lost.
     if (!elf::is_list_complete() || closed_files.lacks_files()) notes.mark_incomplete();
 }
 
@@ -119,7 +119,7 @@ void add_all_files(record::RecordingObjects& objects, Bindings bindings) {
     add_all_files(walk, objects, bindings);
 }
 
-/// Notes in `list` the files that dlclose of this object may unload. Precondition: an elf::Reading is held.
+/// Adds to `list` the files that this dlclose may unload. Precondition: an elf::Reading is held.
 template <class List>
 void add_files_closed_by(const link_map* closed, List& list) {
     const elf::Scope scope = elf::own_scope(closed);
@@ -143,7 +143,7 @@ void record_loaded_files(record::Recording& recording) {
 void record_files_before_closing(record::RecordingObjects* objects, const void* handle) {
     if (objects == nullptr && !keeps_closed_files.load(std::memory_order_acquire)) return;
     const elf::Reading reading;
-    // A handle of glibc's is the object's link_map. The program itself is never unloaded.
+    // In glibc, a handle is the object's link_map. The program itself is never unloaded.
     const auto* closed = static_cast<const link_map*>(handle);
     if (closed == elf::first_object() || !elf::is_in_list(closed)) return;
     if (objects == nullptr) return add_files_closed_by(closed, closed_files);

@@ -41,7 +41,8 @@ LoadedObject* find_record(LoadedObject* head, const link_map* map) {
 constinit std::atomic<std::uint32_t> walks{
     0};  ///< number of walks of the loader's list that looked for unloaded objects
 
-/// Revives the record of an unloaded object if its file is loaded at the same address again; else returns nullptr.
+/// Reuses the record of an unloaded object if its file is loaded at the same address again. Otherwise returns
+/// nullptr.
 LoadedObject* take_over_record(LoadedObject* head, const link_map* map, std::string_view name) {
     for (LoadedObject* gone = head; gone != nullptr; gone = gone->next) {
         if (!is_same(*gone, map) || !system::equal(gone->name, name)) continue;
@@ -55,8 +56,8 @@ LoadedObject* take_over_record(LoadedObject* head, const link_map* map, std::str
     return nullptr;
 }
 
-/// Calls `visit(function, symbol)` for every product that the object has relocations against, once for consecutive
-/// relocations against one symbol.
+/// Calls `visit(function, symbol)` for every relocation of the object against a product. Consecutive relocations
+/// against the same symbol count once.
 template <class Visit>
 void for_each_import(const elf::Object& object, Visit visit) {
     std::uint32_t previous = 0;
@@ -66,7 +67,8 @@ void for_each_import(const elf::Object& object, Visit visit) {
     });
 }
 
-/// Reads the imports of an object. Returns `old`, read when its file was loaded before, if they are the same.
+/// Reads the imports of an object. Returns `old`, the table from an earlier load of the file, if the imports are the
+/// same.
 const ImportTable* read_imports(const link_map* map, const ImportTable* old) {
     const elf::Object object = elf::read_object(map);
     std::int32_t count = 0;
@@ -96,8 +98,8 @@ std::uint64_t mix(std::uint64_t hash, const link_map* map) {
 
 std::uint64_t unload_stamp();
 
-/// Returns a hash of the loader's list. It changes when an object comes or goes, but for a chance of one in 2^64. It
-/// covers names, since another file can be loaded at the address of one that is gone.
+/// Returns a hash of the loader's list. It changes when an object is added or removed, except with a chance of one in
+/// 2^64. It covers names, since another file can be loaded at the address of an unloaded one.
 std::uint64_t fingerprint_of_list() {
     std::uint64_t fingerprint = 1;
     for (const link_map* map = elf::first_object(); map != nullptr; map = map->l_next)
@@ -113,8 +115,8 @@ LoadedObject* loaded_object(const link_map* map) {
     if (LoadedObject* known = find_record(head, map)) return known;
     const std::string_view name = elf::name_of(map);
     LoadedObject* fresh = nullptr;
-    // The search is repeated whenever another thread was faster: an object with two records would not be
-    // recognised as a call's caller.
+    // If another thread was faster, the search is repeated: no object may get two records, or else callers would not
+    // be recognised.
     for (;;) {
         if (LoadedObject* known = find_record(head, map)) return known;
         if (LoadedObject* known = take_over_record(head, map, name)) return known;
@@ -128,11 +130,12 @@ LoadedObject* loaded_object(const link_map* map) {
 
 namespace {
 
-// The objects that contained recent call sites, by address. An entry is valid unless objects were unloaded since.
+// The objects that contained recent call sites, by address. An entry is valid while no object has been unloaded
+// since.
 constexpr std::size_t region_size = 1 << 16;
 constinit std::atomic<LoadedObject*> recent_objects[64]{};
 
-constinit std::atomic<std::uint64_t> noticed_unloads{0};  ///< unload_stamp() when unloads were last searched for
+constinit std::atomic<std::uint64_t> noticed_unloads{0};  ///< unload_stamp() of the last search for unloads
 
 }  // namespace
 
@@ -164,22 +167,23 @@ std::int32_t import_of(LoadedObject& object, FunctionIndex function) {
 bool notice_unloaded_objects() {
     const std::uint64_t stamp = unload_stamp();
     if (noticed_unloads.load(std::memory_order_acquire) == stamp) return false;
-    // Stamp the records that the list still has; those that keep an older stamp are gone.
+    // Stamp the records of all objects in the list. Records that keep an older stamp belong to unloaded objects.
     const std::uint32_t walk = walks.fetch_add(1, std::memory_order_acq_rel) + 1;
     for (const link_map* map = elf::first_object(); map != nullptr; map = map->l_next) {
         LoadedObject* known = find_record(bucket_of(map).load(std::memory_order_acquire), map);
-        // Another file may be loaded at the address of one that is gone.
+        // Another file may have been loaded at the address of an unloaded one.
         if (known != nullptr && system::equal(known->name, elf::name_of(map)))
             known->stamp.store(walk, std::memory_order_release);
     }
     bool any = false;
     for (std::atomic<LoadedObject*>& bucket : buckets) {
         for (LoadedObject* known = bucket.load(std::memory_order_acquire); known != nullptr; known = known->next) {
-            if (known->stamp.load(std::memory_order_acquire) >= walk) continue;  // also another thread's later walk
+            if (known->stamp.load(std::memory_order_acquire) >= walk)
+                continue;  // stamped now, or by a later walk of another thread
             any = known->loaded.exchange(false, std::memory_order_acq_rel) || any;
         }
     }
-    // Stored last: until then other threads walk the list themselves.
+    // Stored last: until then, other threads walk the list themselves.
     noticed_unloads.store(stamp, std::memory_order_release);
     return any;
 }
@@ -198,8 +202,9 @@ void search_loader_counts() {
     was_searched.store(true, std::memory_order_release);
 }
 
-/// Returns a number that changes when objects are unloaded; never 0. By the loader's counters: objects ever added,
-/// less objects loaded. If these are unknown: a hash of the loader's list, which additions change as well.
+/// Returns a number that changes when objects are unloaded; never 0. Computed as the loader's count of objects ever
+/// added minus that of loaded objects. If these counts are unknown, it is a hash of the loader's list, which
+/// additions change as well.
 std::uint64_t unload_stamp() {
     search_loader_counts();
     const std::uint64_t adds = quick_objects_stamp();

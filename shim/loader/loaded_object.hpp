@@ -1,8 +1,9 @@
-// The record of a loaded object: its name, its imports of the table, the width of its integers.
+// Records of loaded objects: name, imports of intercepted functions, width of integers.
 //
 // An object is identified by its link_map, base, dynamic section and name together, since the loader reuses each of
-// them. When it is gone, its record is marked and stays, for sites that still refer to it. The same file, loaded
-// again at the same address, gets the record again, so that reloading a plugin for ever needs no more memory.
+// them. When an object is unloaded, its record is marked and kept, because sites may still refer to it. If the same
+// file is loaded again at the same address, it gets the same record, so reloading a plugin for ever needs no more
+// memory.
 #pragma once
 
 #include <link.h>
@@ -20,68 +21,71 @@ enum class IntegerWidth : std::int8_t { not_probed = 0, bits32 = 32, bits64 = 64
 
 struct ImportTable;
 
-/// A loaded object. Never freed. `map` may only be dereferenced while `loaded` is true.
+/// The record of a loaded object. Never freed. `map` may only be dereferenced while `loaded` is true.
 struct LoadedObject {
     const link_map* map;
     ElfW(Addr) base;
     const ElfW(Dyn) * dynamic;
-    std::string_view name;  ///< base name of its file
+    std::string_view name;  ///< base name of the object's file
     std::atomic<bool> loaded{true};
     std::atomic<IntegerWidth> width{IntegerWidth::not_probed};
     std::atomic<std::uint32_t> loads{
         0};  ///< number of times that its file was loaded again, and this record used again
-    std::atomic<const ImportTable*> imports{nullptr};  ///< read when first asked for
+    std::atomic<const ImportTable*> imports{nullptr};  ///< read when first needed
     std::atomic<bool> imports_are_old{
         false};  ///< after `imports` was read, the file was unloaded and loaded again: read `imports` again
-    std::atomic<bool> calls_back{false};  ///< the library was seen to multiply by calls to the shim's entry points
-    std::atomic<std::uint32_t> stamp{0};  ///< number of the last walk of the loader's list that met the object
+    std::atomic<bool> calls_back{false};  ///< the library was seen to multiply by calling the shim's entry points
+    std::atomic<std::uint32_t> stamp{0};  ///< number of the last walk of the loader's list that found the object
     LoadedObject* next = nullptr;
 };
 
-/// Returns the record of an object in the loader's list, made on first use. Thread-safe, lock-free.
+/// Returns the record of an object in the loader's list. Makes it on first use. Thread-safe, lock-free.
 LoadedObject* loaded_object(const link_map* map);
 
-/// Returns the record of the object that contains this address; nullptr for code outside every object.
+/// Returns the record of the object that contains this address, or nullptr for code outside every object.
 LoadedObject* object_containing(std::uintptr_t address);
 
-/// Returns the index, in the object's own symbol table, of its import of `function`, or -1. An object imports a name
-/// if it has a relocation against it, also where it defines the name itself (PyPI's torch calls its own `sgemm_`
-/// through its procedure linkage table). The first call for an object reads all its relocations.
+/// Returns the index of the object's import of `function` in its symbol table, or -1. An object imports a name if it
+/// has a relocation against the name, even if it also defines it (PyPI's torch calls its own `sgemm_` through its
+/// procedure linkage table). The first call for an object reads all its relocations.
 std::int32_t import_of(LoadedObject& object, FunctionIndex function);
 
-/// Calls `visit(function, symbol, relocation)` for every relocation of the object against the name of an intercepted
-/// function; `symbol` is an index into the object's own symbol table.
+/// Calls `visit(function, symbol, relocation)` for every relocation of the object against an intercepted function.
+/// `symbol` is an index into the object's symbol table.
 template <class Visit>
 void for_each_product_relocation(const elf::Object& object, Visit visit) {
     elf::for_each_reference(object, [&](std::uint32_t symbol, const ElfW(Rela) & relocation) {
         const char* name = object.strings + object.symbols[symbol].st_name;
-        if (name[0] == '_') return;  // mangled C++ names, most of a large library's
+        if (name[0] == '_') return;  // a mangled C++ name, as most names of a large library are
         const FunctionIndex function = find_function(name);
         if (function >= 0) visit(function, symbol, relocation);
     });
 }
 
 /// Marks the records of objects that are no longer in the loader's list. Returns true if it marked any. Costs two
-/// memory reads if nothing was unloaded since the previous call. Sees even unloads that bypassed the shim's dlclose.
+/// memory reads if nothing was unloaded since the previous call. Also notices unloads that bypassed the shim's
+/// dlclose.
 bool notice_unloaded_objects();
 
-/// Returns a number that changes when objects are added; never 0. Cheap if the loader's counter was found; else a
-/// hash of the loader's list, which changes with unloads too. Precondition: an elf::Reading is held.
+/// Returns a number that changes when objects are added; never 0. Cheap if the loader's counter was found. Otherwise
+/// it is a hash of the loader's list, which unloads change too. Precondition: an elf::Reading is held.
 std::uint64_t objects_stamp();
 
 extern std::atomic<const std::uint64_t*>
-    loader_adds;  ///< loader's count of objects ever added; nullptr: not known, or not searched for yet
+    loader_adds;  ///< the loader's count of objects ever added; nullptr: unknown, or not searched for yet
 
-extern std::atomic<const std::uint32_t*> loader_count;  ///< loader's count of objects in its list; nullptr: as above
+extern std::atomic<const std::uint32_t*>
+    loader_count;  ///< the loader's count of objects in its list; nullptr: unknown, or not searched for yet
 
-/// Returns objects_stamp() by two memory reads, needing no elf::Reading; 0 if the loader's counter is unknown.
+/// Returns objects_stamp() by two memory reads, without an elf::Reading. Returns 0 if the loader's counter is
+/// unknown.
 [[gnu::always_inline]] inline std::uint64_t quick_objects_stamp() {
     const std::uint64_t* adds = loader_adds.load(std::memory_order_acquire);
     return adds == nullptr ? 0 : __atomic_load_n(adds, __ATOMIC_ACQUIRE);
 }
 
-/// Returns a number that changes when objects are added or removed, by four memory reads; 0 if the loader's counters
-/// are unknown.
+/// Returns a number that changes when objects are added or removed. Needs four memory reads. Returns 0 if the
+/// loader's counters are unknown.
 inline std::uint64_t objects_list_stamp() {
     const std::uint64_t adds = quick_objects_stamp();
     const std::uint32_t* loaded = loader_count.load(std::memory_order_acquire);

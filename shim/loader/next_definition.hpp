@@ -1,4 +1,4 @@
-// The functions of the C library that the shim stands before.
+// Finds the functions that the shim replaces and calls: those of the C library, or of another preloaded library.
 #pragma once
 
 #include <link.h>
@@ -8,16 +8,16 @@
 
 namespace fp32shim {
 
-/// Returns the address of the next definition of a name after the shim's in load order: another preload's, else the C
-/// library's; 0: there is none. Calls nothing outside this library.
+/// Returns the address of the next definition of a name after the shim's in load order, or 0 if there is none. It
+/// belongs to another preloaded library or to the C library. Calls nothing outside this library.
 ElfW(Addr) next_definition(std::string_view name);
 
-/// The function that a hook of the shim goes on to (the C library's, or another preload's), found on first use.
+/// The function that a hook of the shim calls in turn (the C library's, or another preload's). Found on first use.
 template <class Function>
 class Next {
   public:
     explicit constexpr Next(const char* name) : name_(name) {}
-    /// Returns nullptr if there is no such function.
+    /// Returns the function, or nullptr if there is none.
     Function* get() {
         Function* known = function_.load(std::memory_order_relaxed);
         if (known != nullptr) return known;

@@ -6,7 +6,7 @@
 namespace fp32shim {
 namespace {
 
-/// Returns true if the object is this library or another copy of the shim. Neither is ever a provider.
+/// Returns true if the object is this library or another copy of the shim. The shim is never a provider.
 bool is_shim(const elf::Object& object) {
     return object.map == elf::own_object() || elf::find_definition(object, "fp32shim_abi_version", {}) != nullptr;
 }
@@ -18,8 +18,8 @@ Binding bind_to(const link_map* map, std::string_view name, std::string_view ver
     return {loaded_object(map), reinterpret_cast<void*>(elf::address_of(object, *symbol))};
 }
 
-/// Returns true if `earlier` comes before `later` in load order, or both are one object. Walks on from both at once:
-/// the list may have thousands of objects, and a plugin is near the end of the list.
+/// Returns true if `earlier` comes before `later` in load order, or if both are the same object. Walks from both at
+/// the same time, since the list may have thousands of objects, and a plugin is near its end.
 bool is_loaded_before(const link_map* earlier, const link_map* later) {
     const link_map* behind_later = later;
     for (const link_map* map = earlier; map != nullptr; map = map->l_next) {
@@ -30,7 +30,7 @@ bool is_loaded_before(const link_map* earlier, const link_map* later) {
     return false;
 }
 
-/// Searches a scope for a definition; with `bound`, only in objects that were loaded no later than `bound`.
+/// Searches a scope for a definition. If `bound` is given, skips objects that were loaded after `bound`.
 Binding search(elf::Scope scope, std::string_view name, std::string_view version, const link_map* bound = nullptr) {
     for (std::size_t i = 0; i < scope.count(); ++i) {
         if (bound != nullptr && !is_loaded_before(scope.at(i), bound)) continue;
@@ -54,9 +54,9 @@ Binding search_in_load_order(std::string_view name, std::string_view version) {
 Binding search_scopes_of(const link_map* caller, std::string_view name, std::string_view version) {
     const elf::Scope global = elf::global_scope();
     if (global.count() == 0) return search_in_load_order(name, version);
-    // References are bound when an object is loaded. An object that was opened RTLD_GLOBAL later was not there
-    // yet, and counts only if nothing else has the name (lazy binding). Objects that are in the global scope
-    // themselves have their own dependencies there, which come later in load order.
+    // The loader binds references when it loads an object. An object that was opened with RTLD_GLOBAL later did not
+    // exist then. So it counts only if no other object has the name (lazy binding). No bound applies to callers in
+    // the global scope: their own dependencies are in that scope too, later in load order.
     const link_map* bound = includes(global, caller) ? nullptr : caller;
     if (const Binding found = search(global, name, version, bound); found.address != nullptr) return found;
     for (const link_map* root = elf::first_object(); root != nullptr; root = root->l_next) {
@@ -72,7 +72,7 @@ Binding bind_import(const LoadedObject& importer, std::int32_t symbol, FunctionI
     return search_scopes_of(importer.map, functions[function].name, version.name);
 }
 
-/// Returns true if one scope has both objects: the main program's, or that of an object opened by dlopen.
+/// Returns true if both objects are in one scope: the main program's, or that of an object opened by dlopen.
 bool share_a_scope(const link_map* left, const link_map* right) {
     for (const link_map* root = elf::first_object(); root != nullptr; root = root->l_next) {
         const elf::Scope scope = elf::own_scope(root);
@@ -81,9 +81,10 @@ bool share_a_scope(const link_map* left, const link_map* right) {
     return false;
 }
 
-/// Returns the library and address of a function for a caller that does not import it, but got it from an importer (a
-/// pointer, a tail call): those of the first importer found; ambiguous if another importer's address differs; empty:
-/// no importer. `only_beside_caller`: asks only importers that share a scope with the caller.
+/// Returns the library and address of a function for a caller that does not import it (the caller uses a pointer or a
+/// tail call). The answer is that of the first object found that imports the function; empty if none does. It is
+/// marked ambiguous if another importer's address differs. `only_beside_caller`: asks only importers that share a
+/// scope with the caller.
 Binding bind_as_importers_do(const LoadedObject* caller, FunctionIndex function, bool only_beside_caller) {
     const link_map* own = elf::own_object();
     Binding shared;
@@ -134,7 +135,7 @@ Binding find_in_handle(const void* handle, std::string_view name, std::string_vi
 }
 
 NextDefinition find_next(const LoadedObject* caller, std::string_view name, std::string_view version) {
-    // RTLD_NEXT from callers outside the global scope never finds the shim.
+    // For callers outside the global scope, RTLD_NEXT never finds the shim.
     const elf::Scope global = elf::global_scope();
     std::size_t i = 0;
     while (i < global.count() && (caller == nullptr || global.at(i) != caller->map)) ++i;

@@ -15,8 +15,8 @@ namespace {
 constexpr std::size_t chunk_size = 1 << 18;
 constexpr std::size_t alignment = 64;
 
-// A chunk begins with its own fill mark; a full chunk is left behind. The first chunk is part of the library, so
-// that a program at the limit of its address space (RLIMIT_AS) runs under the shim too.
+// A chunk begins with the number of its used bytes. When it is full, a new chunk is mapped. The first chunk is part
+// of the library, so that the shim also works in a program at the limit of its address space (RLIMIT_AS).
 struct alignas(alignment) Chunk {
     std::atomic<std::size_t> used;
 };
@@ -30,17 +30,17 @@ constinit std::atomic<Chunk*> current{&first};
 
 std::size_t size_of(const Chunk* chunk) { return chunk == &first ? sizeof first : chunk_size; }
 
-// Part of the library like the first chunk. Only what a product cannot run without is taken from it.
+// The reserve, part of the library like the first chunk. Only memory that a product cannot run without comes from it.
 constinit ChunkOf<(1 << 18)> reserve{};
 
-/// Returns nullptr if the chunk is full.
+/// Returns memory from the chunk, or nullptr if the chunk is full.
 void* allocate_from_chunk(Chunk* chunk, std::size_t size, std::size_t capacity) {
     const std::size_t offset = alignment + chunk->used.fetch_add(size, std::memory_order_relaxed);
     return offset + size <= capacity ? reinterpret_cast<char*>(chunk) + offset : nullptr;
 }
 
-// Maps by a system call of its own. To the thread sanitizer, the C library's mmap would be a write by the thread
-// that maps, and a later read by another thread a race.
+// Maps pages by a raw system call. The thread sanitizer treats the C library's mmap as a write by the calling thread,
+// and would report a race when another thread reads the memory.
 void* map_pages(std::size_t size) {
     const long pages = system::raw::syscall6(SYS_mmap, 0, static_cast<long>(size), PROT_READ | PROT_WRITE,
                                              MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -49,7 +49,7 @@ void* map_pages(std::size_t size) {
 
 std::size_t rounded_up(std::size_t size) { return (size + alignment - 1) & ~(alignment - 1); }
 
-/// Returns nullptr if the kernel has no memory left.
+/// Returns memory from a chunk, or nullptr if the kernel has none left.
 void* allocate_bytes(std::size_t size) {
     if (size > chunk_size / 4) return map_pages(size);
     for (;;) {

@@ -1,5 +1,5 @@
-// Memory for lasting things: call sites, records of objects, names. Taken from the kernel and never given back, so
-// that the call path enters no malloc replacement and readers need no lock.
+// Memory for data that is kept for good: call sites, records of objects, names. It comes from the kernel and is never
+// freed. So a call enters no malloc replacement, and readers need no lock.
 #pragma once
 
 #include <cstddef>
@@ -9,13 +9,14 @@
 
 namespace fp32shim {
 
-/// Returns zeroed memory, aligned to 64 bytes; nullptr, and one line on stderr, if the kernel has none left. For
-/// things whose number a program's calls decide, and that a product can do without. Thread-safe, lock-free.
+/// Returns zeroed memory, aligned to 64 bytes. Returns nullptr, and prints one line on stderr, if the kernel has none
+/// left. For data whose amount depends on the program's calls and that a product can do without. Thread-safe,
+/// lock-free.
 void* arena_try_allocate(std::size_t size);
 
-/// Returns the same, and never nullptr: if the kernel has no memory left, takes it from a reserve. For things without
-/// which no product can run, of which a process has a few for each loaded object. Ends the process with one line on
-/// stderr if the reserve is used up, too.
+/// Returns zeroed memory, aligned to 64 bytes; never nullptr. If the kernel has none left, takes it from a reserve.
+/// If the reserve is used up too, ends the process with one line on stderr. For data that no product can run without,
+/// of which there are a few pieces per loaded object.
 void* arena_allocate(std::size_t size);
 
 template <class T, class... Arguments>
@@ -23,17 +24,17 @@ T* arena_new(Arguments&&... arguments) {
     return new (arena_allocate(sizeof(T))) T{std::forward<Arguments>(arguments)...};
 }
 
-/// Returns nullptr if there is no memory.
+/// Makes an object in zeroed memory. Returns nullptr if there is no memory.
 template <class T, class... Arguments>
 T* arena_try_new(Arguments&&... arguments) {
     void* memory = arena_try_allocate(sizeof(T));
     return memory == nullptr ? nullptr : new (memory) T{std::forward<Arguments>(arguments)...};
 }
 
-/// Returns a copy of the text, with a NUL behind it, that is never freed.
+/// Returns a copy of the text that is followed by a NUL and never freed.
 std::string_view arena_copy(std::string_view text);
 
-/// Returns the same; without data if there is no memory.
+/// Returns a copy like arena_copy(); its data() is nullptr if there is no memory.
 std::string_view arena_try_copy(std::string_view text);
 
 }  // namespace fp32shim

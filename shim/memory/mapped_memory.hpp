@@ -1,4 +1,4 @@
-// Memory of the kernel's for the time of one function: the stack of a program's thread may be small.
+// Memory from the kernel for the duration of one function, since the stack of a program's thread may be small.
 #pragma once
 
 #include <sys/mman.h>
@@ -11,7 +11,7 @@
 
 namespace fp32shim {
 
-/// Memory that is given back with its scope. Sets no errno. Async-signal-safe.
+/// Memory that is unmapped at the end of its scope. Leaves errno alone. Async-signal-safe.
 class MappedMemory {
   public:
     explicit MappedMemory(std::size_t size)
@@ -24,10 +24,10 @@ class MappedMemory {
     MappedMemory(const MappedMemory&) = delete;
     MappedMemory& operator=(const MappedMemory&) = delete;
 
-    /// Leaves the memory to whoever may still write to it: it stays mapped for good.
+    /// Leaves the memory mapped for good, for the case that something may still write to it.
     void abandon() { size_ = 0; }
 
-    /// Returns the bytes, zeros at first; empty if the kernel had none.
+    /// Returns the memory, zeroed at first. Empty if the kernel had none.
     std::span<char> bytes() const { return {reinterpret_cast<char*>(begin_), size_}; }
 
   private:

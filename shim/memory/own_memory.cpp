@@ -16,8 +16,8 @@ extern "C" void fp32shim_call_on_stack(void (*function)(void*), void* argument, 
 namespace fp32shim {
 namespace {
 
-// The reserve for when malloc has no memory left: enough for the environment and a short policy. Untouched before,
-// so it costs a program nothing but addresses.
+// The reserve for allocations after malloc has failed: enough for the environment and a short policy. Its pages cost
+// address space but no memory until they are used.
 constexpr std::size_t malloc_alignment = alignof(std::max_align_t);
 alignas(malloc_alignment) constinit char malloc_reserve[256 << 10]{};
 constinit std::atomic<std::size_t> reserve_used{0};
@@ -42,7 +42,7 @@ void* allocate(std::size_t size) {
     return memory != nullptr ? memory : allocate_from_reserve(size);
 }
 
-// The longjmp target of a thread that found no memory. An exception would need memory itself.
+// The jump target for a thread that runs out of memory. An exception cannot be used: throwing allocates.
 __attribute__((tls_model("initial-exec"))) constinit thread_local jmp_buf* way_out = nullptr;
 
 [[noreturn]] void jump_out() {
@@ -67,10 +67,10 @@ bool run_while_memory_lasts(void (*function)(void*), void* argument) {
 
 namespace {
 
-// Reading a policy needs 12 KB and, for hostile nesting, hundreds.
+// Reading a policy needs 12 KB of stack, but hundreds of KB if its nesting is hostile.
 constexpr std::size_t stack_size = 2 << 20;
 
-// Enough for all but the worst cases.
+// A fallback, large enough for all but the worst policies.
 alignas(64) constinit char spare_stack[128 << 10]{};
 
 }  // namespace

@@ -1,6 +1,7 @@
-// ITT tasks. The static part of ITT in a program or library loads the collector that INTEL_LIBITTNOTIFY64 names, and
-// calls its __itt_api_init, which fills in the functions that it wants. Tasks are stacks, one per domain and thread.
-// Domains and strings are the collector's too, from then on; those that were made before are the static part's.
+// ITT tasks. The static part of ITT is linked into a program or library. It loads the collector that
+// INTEL_LIBITTNOTIFY64 names, and calls the collector's __itt_api_init, which fills in the functions that it wants.
+// Each domain has a stack of tasks on each thread. From then on the collector makes domains and strings; the static
+// part made the earlier ones.
 #include "shim/ranges/itt.hpp"
 
 #include <array>
@@ -16,10 +17,10 @@
 namespace fp32shim::itt {
 namespace {
 
-// The domains of ITT that were made here, by their owner's number.
+// The ITT domains that the shim made, by their owner's number.
 constinit std::array<std::atomic<Domain*>, scope_owner_limit> own_domains{};
 
-/// A domain of ITT, which is known by its address, and its domain of ranges.
+/// A domain of ITT, identified by its address, and the domain of ranges that belongs to it.
 struct KnownDomain {
     const Domain* domain;
     const RangeDomain* ranges;
@@ -29,7 +30,7 @@ constexpr std::size_t table_size = 1 << 9;
 constexpr std::size_t longest_probe = 16;
 constinit std::array<std::atomic<const KnownDomain*>, table_size> known_domains{};
 
-/// Returns the domain of ranges for a domain of ITT. Takes memory at its first use only.
+/// Returns the domain of ranges for a domain of ITT. Allocates memory only at the domain's first use.
 const RangeDomain& ranges_of(const Domain* domain) {
     const std::uint64_t hash = system::Hash().add(static_cast<const void*>(domain)).value();
     for (std::size_t probe = 0; probe < longest_probe; ++probe) {
@@ -84,7 +85,7 @@ struct Callback {
     void* function;
 };
 
-/// Returns the shim's function of that name; nullptr: it has none.
+/// Returns the shim's function of that name, or nullptr if there is none.
 void* own_function(std::string_view name) {
     const Callback callbacks[] = {{"__itt_domain_create", reinterpret_cast<void*>(domain_create)},
                                   {"__itt_string_handle_create", reinterpret_cast<void*>(string_handle_create)},
@@ -111,8 +112,8 @@ bool is_known_layout(const Global& global) {
 
 // NOLINTBEGIN(bugprone-reserved-identifier,readability-identifier-naming): the name is ITT's
 
-/// Called by the static part of ITT, under its lock. Functions that the shim has none for behave as without a
-/// collector, and so do all where no tasks are wanted.
+/// Called by the static part of ITT, under its lock. Functions that the shim does not implement behave as without a
+/// collector. If no tasks are wanted, all functions do.
 extern "C" __attribute__((visibility("default"))) void __itt_api_init(fp32shim::itt::Global* global, int) {
     using namespace fp32shim;
     using namespace fp32shim::itt;

@@ -1,5 +1,5 @@
-// NVTX ranges. A program's copy of NVTX asks the library that NVTX_INJECTION64_PATH names, once per copy, whether it
-// wants to be called. The shim takes the functions for ranges on threads, domains and strings, and nothing else.
+// NVTX ranges. A program's copy of NVTX initialises the library that NVTX_INJECTION64_PATH names, once per copy. The
+// shim registers callbacks for ranges on threads, domains and strings, and for nothing else.
 #include "shim/ranges/nvtx.hpp"
 
 #include <dlfcn.h>
@@ -53,7 +53,7 @@ FunctionPointer to_function_pointer(Function* function) {
     return reinterpret_cast<FunctionPointer>(function);
 }
 
-/// Makes a copy of NVTX call `callbacks`. Returns false, having changed nothing, if it does not know one of them.
+/// Makes a copy of NVTX call `callbacks`. If the copy does not have one of them, changes nothing and returns false.
 template <std::size_t count>
 bool install_callbacks(const ExportedCallbacks& exported, Module module, const Callback (&callbacks)[count]) {
     FunctionPointer** table = nullptr;
@@ -65,7 +65,8 @@ bool install_callbacks(const ExportedCallbacks& exported, Module module, const C
     return true;
 }
 
-/// Takes the functions of a copy of NVTX. Returns 1, or 0 if no ranges are wanted: NVTX then does nothing.
+/// Registers the shim's functions with a copy of NVTX. Returns 1. Returns 0 if no ranges are wanted; NVTX then does
+/// nothing.
 int initialize(GetExportTable get_export_table) {
     if (get_export_table == nullptr || !ranges_wanted(RangeSource::nvtx)) return 0;
     const auto* const exported = static_cast<const ExportedCallbacks*>(get_export_table(callbacks_table));
@@ -96,9 +97,9 @@ extern "C" __attribute__((visibility("default"))) int InitializeInjectionNvtx2(G
     return initialize(get_export_table);
 }
 
-/// Called by copies of NVTX that look for a preloaded library, where no variable names one. They ask only the first
-/// that they find. So another preloaded tool behind the shim, or one that is linked into the program, comes before
-/// it.
+/// Called by copies of NVTX that search for a preloaded library because no variable names one. They call only the
+/// first one that they find. So another preloaded tool after the shim, or one linked into the program, takes
+/// precedence.
 extern "C" __attribute__((visibility("default"))) int InitializeInjectionNvtx2Preinject(
     GetExportTable get_export_table) {
     using Initialize = int (*)(GetExportTable);

@@ -1,5 +1,5 @@
-// The few types and numbers of NVTX 3 that an injection library needs (nvtx3/nvToolsExt.h, nvtxDetail/nvtxTypes.h).
-// They are part of NVTX's binary interface and do not change.
+// The types and numbers of NVTX 3 that an injection library needs (nvtx3/nvToolsExt.h, nvtxDetail/nvtxTypes.h). They
+// are part of NVTX's binary interface and do not change.
 #pragma once
 
 #include <cstddef>
@@ -21,7 +21,7 @@ constexpr unsigned range_push_ex = 4, range_pop = 5, register_string_a = 10, reg
 
 using FunctionPointer = void (*)();
 
-/// The table of an export: for each callback the address of the pointer that NVTX calls through.
+/// An exported table: for each callback, the address of the function pointer through which NVTX calls it.
 struct ExportedCallbacks {  ///< NvtxExportTableCallbacks
     std::size_t struct_size;
     int (*module_functions)(Module module, FunctionPointer*** table, unsigned* size);

@@ -19,8 +19,9 @@ constinit const RangeDomain nvtx_default_domain{default_domain, RangeSource::nvt
 
 namespace {
 
-/// Returns true if the program's references bind to the shim: it was preloaded, or linked. A child that has lost its
-/// LD_PRELOAD may still have a variable that makes NVTX or ITT open the library, which then sees no product.
+/// Returns true if the program's references bind to the shim, because it was preloaded or linked. A child without its
+/// parent's LD_PRELOAD may still have a variable that makes NVTX or ITT open the library. The shim then sees no
+/// products.
 bool is_in_global_scope() {
     const elf::Reading reading;
     const elf::Scope global = elf::global_scope();
@@ -32,8 +33,8 @@ bool is_in_global_scope() {
 
 constinit const RangeDomain shared_domain{nameless_domains, RangeSource::nvtx, {}};
 
-// Named domains, by their owner's number. Filled from first_named_domain on, without a gap. Handles are addresses of
-// entries.
+// Named domains, by their owner's number. Filled without gaps, beginning at first_named_domain. Handles are addresses
+// of entries.
 using Entry = std::atomic<const RangeDomain*>;
 constinit std::array<Entry, scope_owner_limit> domains{};
 
@@ -43,8 +44,8 @@ const RangeDomain& domain_beyond_the_bound() {
     return shared_domain;
 }
 
-/// Returns `domain:label` in `buffer`; the label itself outside named domains. Returns an empty text for a label that
-/// does not fit.
+/// Returns `domain:label`, stored in `buffer`; outside named domains, returns the label itself. Returns an empty text
+/// if the result does not fit.
 std::string_view label_in(const RangeDomain& domain, std::string_view label,
                           std::array<char, scope_label_limit>& buffer) {
     if (domain.owner == nameless_domains) return {};

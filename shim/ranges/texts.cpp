@@ -9,7 +9,7 @@
 namespace fp32shim {
 namespace {
 
-// Open addressing; entries are never removed. Entry 0 stands for texts for which there was no room.
+// A hash table with open addressing. Entries are never removed. Entry 0 stands for all texts that found no room.
 constexpr std::size_t table_size = 1 << 16;
 constexpr std::size_t longest_probe = 64;
 constinit std::array<TextEntry, table_size> texts{};
@@ -26,7 +26,7 @@ const TextEntry& entry_beyond_the_bound() {
     return entry_without_text();
 }
 
-/// Returns nullptr if there is no memory.
+/// Returns a copy of the text, or nullptr if there is no memory.
 RegisteredText* copy_of(std::string_view text) {
     const std::string_view lasting = arena_try_copy(text);
     auto* copy = lasting.data() == nullptr ? nullptr : arena_try_new<RegisteredText>();

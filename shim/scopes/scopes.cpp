@@ -9,7 +9,8 @@
 namespace fp32shim {
 namespace {
 
-/// Returns the key inside a scope, given the key around it. Equal keys have equal labels, precisions and floors.
+/// Returns the key inside a scope, given the key around it. Scopes with equal keys have equal labels, precisions and
+/// floors.
 std::uint64_t key_in_scope(std::uint64_t outer, const WantedScope& wanted) {
     if (wanted.label.empty() && !wanted.precision && wanted.floor == policy::Floor::none) return outer;
     const int precision = wanted.precision ? static_cast<int>(*wanted.precision) + 1 : 0;
@@ -21,7 +22,7 @@ std::uint64_t key_in_scope(std::uint64_t outer, const WantedScope& wanted) {
 
 }  // namespace
 
-/// Puts a scope on top of the stack. Its label may lie in `labels_`, at or behind the position that it gets.
+/// Puts a scope on top of the stack. The label may lie in `labels_` already, at or after its final position.
 bool Scopes::append(const WantedScope& wanted, ScopeOwner owner) {
     Scope inner = innermost();
     inner.owner = owner;
@@ -38,14 +39,14 @@ bool Scopes::append(const WantedScope& wanted, ScopeOwner owner) {
     inner.floor = std::max(inner.floor, wanted.floor);
     inner.key = key_in_scope(inner.key, wanted);
     scopes_[depth_ + 1] = inner;
-    std::atomic_signal_fence(std::memory_order_release);  // a signal handler finds whole scopes only
+    std::atomic_signal_fence(std::memory_order_release);  // a signal handler must see whole scopes only
     ++depth_;
     key_ = inner.key;
     return true;
 }
 
-/// Takes the owner's innermost scope off the stack, and puts those inside it back, without it around them. There may
-/// be none, where a signal handler opens and closes scopes while this thread does.
+/// Removes the owner's innermost scope from the stack. Scopes inside it are put back as if it had not been opened.
+/// Does nothing if the owner has none: a signal handler may open and close scopes while this thread does.
 void Scopes::remove_innermost(ScopeOwner owner) {
     const std::size_t last = depth_;
     std::size_t removed = last;

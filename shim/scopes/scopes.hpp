@@ -1,5 +1,5 @@
-// The scopes that one thread has open, outermost first: those of the C API, and the ranges of NVTX and ITT. Each
-// belongs to an owner, and an owner closes its own innermost scope, wherever that stands among those of the others.
+// The open scopes of one thread, outermost first: scopes of the C API, and ranges of NVTX and ITT. Each scope belongs
+// to an owner. An owner closes its own innermost scope, even if scopes of other owners are further inside.
 #pragma once
 
 #include <array>
@@ -13,50 +13,50 @@
 namespace fp32shim {
 
 constexpr int scope_depth_limit = 64;            ///< scopes of the C API
-constexpr int range_depth_limit = 64;            ///< ranges of all owners together that are on the stack
-constexpr std::size_t scope_label_limit = 1024;  ///< bytes, for all labels of a thread joined
+constexpr int range_depth_limit = 64;            ///< open ranges on the stack, of all owners together
+constexpr std::size_t scope_label_limit = 1024;  ///< bytes of all labels of a thread, joined
 constexpr std::size_t scope_owner_limit = 256;   ///< number of owners: the C API and domains of ranges
 using ScopeOwner = std::uint8_t;                 ///< number of an owner
 constexpr ScopeOwner c_api_owner = 0;            ///< owner of scopes that the program pushes by the C API
 constexpr ScopeOwner default_domain = 1;         ///< owner of NVTX ranges outside every named domain
-constexpr ScopeOwner nameless_domains = 2;       ///< owner of ranges for whose domain the table had no room
+constexpr ScopeOwner nameless_domains =
+    2;  ///< owner of ranges of all domains that did not fit into the table of domains
 constexpr ScopeOwner first_named_domain = 3;
 
-/// A scope that is to be opened.
+/// A request to open a scope.
 struct WantedScope {
     std::string_view label;
     std::optional<policy::Precision> precision{};
     policy::Floor floor = policy::Floor::none;
 };
 
-/// One open scope: what it was opened with, and the values in force inside it.
+/// One open scope: the values that it was opened with, and the values in force inside it.
 struct Scope {
     std::uint64_t key =
-        0;  ///< hash of label, precision and floor in force; 0: nothing differs from outside all scopes
+        0;  ///< hash of the label, precision and floor in force; 0: nothing differs from outside all scopes
     std::int8_t precision = -1;  ///< innermost policy::Precision; -1: none
     std::int8_t own_precision = -1;
-    policy::Floor floor = policy::Floor::none;  ///< the strictest
+    policy::Floor floor = policy::Floor::none;  ///< the strictest floor of all open scopes
     policy::Floor own_floor = policy::Floor::none;
-    std::uint16_t label_size = 0;      ///< leading bytes of the thread's labels that are in force
-    std::uint16_t own_label_size = 0;  ///< the last ones of them: this scope's own, without the separator
+    std::uint16_t label_size = 0;      ///< bytes at the beginning of the thread's labels that are in force
+    std::uint16_t own_label_size = 0;  ///< bytes at the end of those: this scope's own label, without the separator
     ScopeOwner owner = c_api_owner;
 };
 
-/// The stack of one thread. Labels are joined by '/', except that one that begins with '.' follows at once.
+/// The stack of scopes of one thread. Labels are joined by '/', but a label that begins with '.' gets no separator.
 class Scopes {
   public:
-    /// Opens a scope of the C API. Returns false, having changed nothing, if it has too many or its label is too
-    /// long.
+    /// Opens a scope of the C API. Returns false, and changes nothing, if too many are open or the label is too long.
     bool push(const WantedScope& wanted);
     /// Closes the innermost scope of the C API. Returns false if there is none.
     bool pop();
     /// Returns the number of open scopes of the C API.
     int pushed() const { return owned_[c_api_owner].open; }
 
-    /// Opens a range, and returns its level among the owner's open ranges, from 0. A range too deep or with too long
-    /// a label changes nothing; it counts, so that its pop_range() finds it.
+    /// Opens a range, and returns its level among the owner's open ranges, from 0. If too many ranges are open or the
+    /// label is too long, the range is only counted, so that its pop_range() still matches it.
     int push_range(ScopeOwner owner, std::string_view label);
-    /// Closes the owner's innermost range, and returns its level; -1: none is open.
+    /// Closes the owner's innermost range, and returns its level, or -1 if none is open.
     int pop_range(ScopeOwner owner);
 
     const Scope& innermost() const { return scopes_[depth_]; }
@@ -66,8 +66,8 @@ class Scopes {
 
   private:
     struct Owned {
-        std::int32_t open;    ///< all open scopes of the owner
-        std::int32_t hidden;  ///< those of them, the innermost ones, that are not on the stack
+        std::int32_t open;    ///< all open scopes of the owner, those not on the stack included
+        std::int32_t hidden;  ///< the innermost of those that were only counted and are not on the stack
     };
 
     bool append(const WantedScope& wanted, ScopeOwner owner);

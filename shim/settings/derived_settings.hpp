@@ -1,4 +1,5 @@
-// What follows from a policy: the facts that a call is asked for, and what is done with its result. Pure.
+// Derives facts from a policy: the facts about a call that the shim has to find out, and the treatment of its result.
+// Pure.
 #pragma once
 
 #include <cstdint>
@@ -8,24 +9,24 @@
 
 namespace fp32shim {
 
-/// Destinations of decisions.
+/// Places that decisions are written to.
 enum class LogKind : std::uint8_t { none, stderr_lines, json_lines, recording };
 
 /// Returns the kind of log that a path of a policy names.
 LogKind log_kind(std::string_view path);
 
-/// Returns true if the log of this policy notes each call: a recording does so if told to, JSON lines unless told not
-/// to.
+/// Returns true if the log of this policy notes each call. By default JSON lines do, and recordings do not.
 bool wants_every_call(const policy::Policy& policy);
 
-/// Returns the fraction of calls to audit, 0 to 1: also of a policy that names none, but lets audits decide.
+/// Returns the fraction of calls to audit, from 0 to 1. If the policy names none but lets audits decide, that is not
+/// 0.
 double audit_sample_of(const policy::Policy& policy);
 
-/// Facts about the process, beside its policy.
+/// Facts about the process that are not in its policy.
 struct Circumstances {
     bool has_elevated_rights = false;
     bool has_module_paths = false;  ///< modules of PyTorch open scopes
-    LogKind log = LogKind::none;    ///< kind of the log that was opened
+    LogKind log = LogKind::none;    ///< the kind of log that was opened
 };
 
 struct DerivedSettings {
@@ -35,14 +36,15 @@ struct DerivedSettings {
     bool looks_at_scopes = false;     ///< some rule depends on the scope of a call
     bool lacks_module_paths = false;  ///< some rule depends on the scope, and modules of PyTorch open none
     bool looks_at_call_numbers = false;  ///< some rule depends on the number of a call
-    bool looks_at_where = false;         ///< some rule depends on the lines of Python that led to a call
+    bool looks_at_where = false;         ///< some rule depends on the lines of Python that lead to a call
     bool looks_at_text = false;          ///< some rule depends on the text of such a line
     bool looks_at_call_sites = false;    ///< some rule depends on the call site in a program or library
     bool reads_python_lines = false;     ///< the lines of Python that lead to a call are read
     bool audits = false;                 ///< some calls are audited, or decided by audits
     bool fingerprints = false;           ///< the recording keeps a fingerprint of each result
     bool finds_nonfinite = false;        ///< results are searched for the first NaN or infinity
-    std::uint8_t native_frames = 0;      ///< number of native callers of a product to record; 0: the call site only
+    std::uint8_t native_frames =
+        0;  ///< number of native callers of a product that are recorded; 0: only the call site
 
     bool operator==(const DerivedSettings&) const = default;
 };

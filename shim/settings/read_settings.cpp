@@ -22,14 +22,14 @@
 #include "system/stderr_line.hpp"
 
 extern "C" void*
-    __libc_stack_end;  // of the loader; NOLINT(bugprone-reserved-identifier,readability-identifier-naming)
+    __libc_stack_end;  // defined by the loader; NOLINT(bugprone-reserved-identifier,readability-identifier-naming)
 
 namespace fp32shim {
 namespace {
 
 bool has_elevated_rights() { return getauxval(AT_SECURE) != 0; }
 
-/// Returns the first error and the number of further ones: users are asked to read one line only.
+/// Returns the first error and the number of further ones, in one line for the user.
 std::string summary_of(const std::vector<policy::Diagnostic>& errors) {
     std::string text = errors.front().text();
     if (errors.size() > 1) text += " (and " + std::to_string(errors.size() - 1) + " more)";
@@ -65,11 +65,11 @@ std::string_view consequence_of(policy::OnError on_error) {
     return {};
 }
 
-// Called when a forked child begins its own log or recording. Settings were read then, since an ancestor logged.
+// Called when a forked child begins a log or recording of its own. The settings exist then, since a parent logged.
 const record::StartEvent& start_in_force() { return known_settings()->start; }
 record::InForce settings_to_record() { return {&start_in_force(), process_precision(), process_floor()}; }
 
-/// Opens the recording that the policy names; nullptr: it cannot be opened, and a line says why.
+/// Opens the recording that the policy names. Returns nullptr after a line on stderr if that fails.
 record::Recording* opened_recording(const Settings& settings) {
     const policy::Policy& policy = settings.policy;
     const record::RecordingSettings limits{.max_size = policy.log_max_size,
@@ -84,7 +84,7 @@ record::Recording* opened_recording(const Settings& settings) {
     return opened.recording;
 }
 
-/// Opens the log of JSON lines that the policy names; likewise.
+/// Opens the log of JSON lines that the policy names. Returns nullptr after a line on stderr if that fails.
 record::DecisionLog* opened_lines(const Settings& settings) {
     const policy::Policy& policy = settings.policy;
     auto log = std::make_unique<record::DecisionLog>();
@@ -126,7 +126,7 @@ void open_log(Settings& settings, const Settings* previous) {
     }
 }
 
-/// Returns the kind of the log that is open.
+/// Returns the kind of the open log.
 LogKind open_kind(const Settings& settings) {
     if (settings.recording != nullptr) return LogKind::recording;
     if (settings.log != nullptr) return LogKind::json_lines;
@@ -144,9 +144,9 @@ struct StartVariable {
 constinit std::atomic<const StartVariable*> start_variables{nullptr};
 constinit std::atomic<bool> start_is_kept{false};
 
-/// Returns the environment that the process was started with. A program whose DT_PREINIT_ARRAY multiplies does so
-/// before the C library knows its environment, which then still stands where the kernel put it: number of arguments,
-/// arguments, NULL, environment.
+/// Returns the environment that the process started with. A program with a DT_PREINIT_ARRAY can multiply before the C
+/// library knows the environment. In that case, finds it where the kernel put it: the stack begins with the number of
+/// arguments, the arguments, NULL and the environment.
 char** start_environment() {
     if (environ != nullptr) return environ;
     auto** arguments = static_cast<char**>(__libc_stack_end) + 1;
@@ -154,8 +154,8 @@ char** start_environment() {
     return arguments + count + 1;
 }
 
-/// Keeps a copy of the shim's variables. A daemon may clear its environment, or write over its bytes, long before it
-/// multiplies, and a floor has to outlast that.
+/// Keeps a copy of the shim's variables. A daemon may clear or overwrite its environment long before it multiplies,
+/// but a floor must stay in force.
 __attribute__((constructor)) void keep_start_variables() {
     if (start_is_kept.load(std::memory_order_acquire)) return;
     char** const begin = start_environment();
@@ -165,7 +165,7 @@ __attribute__((constructor)) void keep_start_variables() {
     while (entry != begin) {
         if (is_setting(*--entry)) first = arena_new<StartVariable>(arena_copy(*entry), first);
     }
-    // Stored once complete. If two threads do this at once, both find the same variables.
+    // Stored once complete. If two threads do this at the same time, both find the same variables.
     start_variables.store(first, std::memory_order_release);
     start_is_kept.store(true, std::memory_order_release);
 }
@@ -184,14 +184,14 @@ std::string_view start_variable(std::string_view name) {
 
 namespace {
 
-/// Returns the environment as it was at the first call of this function; reloads of the settings get the same copy.
-/// If none of the shim's variables were in it, those that the process was started with are added.
+/// Returns the environment as it was at the first call of this function, also for later reloads. If it had none of
+/// the shim's variables, it gets those that the process started with.
 const policy::Environment& first_environment() {
     static constinit std::atomic<policy::Environment*> copy{nullptr};
     policy::Environment* known = copy.load(std::memory_order_acquire);
     if (known == nullptr) {
-        keep_start_variables();  // a product may come before our constructors
-        // Stored once complete: a child that is forked meanwhile makes its own.
+        keep_start_variables();  // a product may run before this library's constructors
+        // Stored once complete: a child forked in between makes its own copy.
         known = new policy::Environment;
         for (char** entry = environ; entry != nullptr && *entry != nullptr; ++entry)
             known->push_back(arena_copy(*entry));
@@ -207,12 +207,12 @@ const policy::Environment& first_environment() {
 
 struct Reading {
     const Settings* previous = nullptr;  ///< settings before a reload; nullptr: the first reading
-    Settings* settings = nullptr;        ///< stays nullptr if a reload finds errors
+    Settings* settings = nullptr;        ///< nullptr: the settings could not be read, or a reload found errors
 
     bool is_reload() const { return previous != nullptr; }
 };
 
-/// Says what was asked for and is not done, since only recordings keep it.
+/// Warns about requested audits and fingerprints that are not made because only recordings can keep them.
 void warn_needs_recording(const Settings& settings) {
     if (settings.policy.audit_sample > 0 && !settings.audits)
         system::stderr_line(
@@ -222,7 +222,7 @@ void warn_needs_recording(const Settings& settings) {
         system::stderr_line("audit: fingerprints are kept only in recordings; set FP32_MATMUL_LOG=NAME.fp32rec");
 }
 
-/// Returns true if the environment asks the start-up file of Python programs for modules of PyTorch.
+/// Returns true if the environment asks the start-up file of Python programs to open scopes for modules of PyTorch.
 bool has_module_paths(const policy::Environment& environment) {
     const auto names = [](std::string_view entry, std::string_view word) {
         for (std::size_t at = 0; at + word.size() <= entry.size(); ++at)
@@ -256,7 +256,7 @@ void read(Reading& reading) {
     for (const policy::Diagnostic& warning : loaded.warnings) system::stderr_line(warning.text());
 
     settings->policy = std::move(loaded.policy);
-    // Asked only if rules or a log need it: a sandbox may end a process that asks.
+    // Gathered only if rules or a log need these facts: a sandbox may kill a process for the system calls.
     if (!settings->policy.rules.empty() || !settings->policy.log_path.empty()) {
         settings->facts = record::gather_process_facts(environment);
         settings->process = {system::base_name(settings->facts.executable), settings->facts.command,

@@ -1,4 +1,4 @@
-// Reading the environment and the policy files, and opening the log that they ask for.
+// Reads the environment and the policy files, and opens the log that they name.
 #pragma once
 
 #include <string_view>
@@ -7,13 +7,13 @@
 
 namespace fp32shim {
 
-/// Reads the settings on a stack of its own. `previous`: the settings in force, for a reload; nullptr for the first
-/// reading. Returns nullptr if the settings could not be read, or if a reload found errors; one line on stderr says
-/// why. To be called by one thread at a time, with cancellation off. errno may change.
+/// Reads the settings, on a stack of its own. `previous` is nullptr for the first reading; for a reload, it is the
+/// settings in force. Returns nullptr if the settings could not be read, or if a reload found errors; one line on
+/// stderr gives the reason. Only one thread at a time may call this, with cancellation disabled. May change errno.
 Settings* read_settings(const Settings* previous);
 
-/// Returns the value of a variable of the shim's that the process was started with; empty: it had none. Reads no
-/// settings.
+/// Returns the value that one of the shim's variables had when the process started; empty if it was not set. Does not
+/// read the settings.
 std::string_view start_variable(std::string_view name);
 
 }  // namespace fp32shim

@@ -12,9 +12,9 @@
 #include "system/signal_hold.hpp"
 #include "system/this_process.hpp"
 
-// A program built with the thread sanitizer sees the shim's use of the C library (malloc, memcmp), but not its
-// atomics. So the sanitizer is told about the one hand-over between threads that goes through such memory. These
-// symbols are absent elsewhere.
+// The thread sanitizer sees that the shim uses the C library (malloc, memcmp), but does not see the shim's atomics.
+// These functions tell it of the one place where such memory passes from one thread to another. They are absent in
+// programs without that sanitizer.
 // NOLINTBEGIN(bugprone-reserved-identifier,readability-identifier-naming)
 extern "C" {
 __attribute__((weak)) void __tsan_acquire(void* address);
@@ -30,8 +30,8 @@ constinit std::atomic<bool> nonfinite_is_found{false};
 
 namespace {
 
-// The thread that reads the settings; 0: none does. In one word, since a signal handler that multiplies must know at
-// any time if it has interrupted the reader.
+// The thread that is reading the settings; 0: none. Both parts are in one word, so that a signal handler that
+// multiplies can tell at any time if it has interrupted the reader.
 //
 //     63             32 31        0
 //     | this_process() | thread id |
@@ -46,8 +46,8 @@ void publish_settings(const Settings* settings) {
     settings_in_force.store(settings, std::memory_order_release);
 }
 
-/// Runs a function that reads settings, which a thread must not leave half done, since others wait for it: it cannot
-/// be cancelled, although reading files is a cancellation point, and no signal handler can leave it by siglongjmp.
+/// Runs a function that reads settings. Other threads wait for it, so this thread must finish it: the thread cannot
+/// be cancelled (reading files is a cancellation point), and no signal handler can leave the function by siglongjmp.
 template <class Function>
 auto without_interruption(Function function) {
     int cancel_state = 0;
@@ -56,12 +56,12 @@ auto without_interruption(Function function) {
         const system::SignalHold hold;
         return function();
     }();
-    pthread_setcancelstate(cancel_state, nullptr);  // no destructor: the thread may end here
+    pthread_setcancelstate(cancel_state, nullptr);  // no destructor does this, because the thread may end here
     return result;
 }
 
-/// Returns settings that forward every call unchanged. They are used if the settings could not be read, and by a
-/// signal handler that multiplies while its own thread reads the settings.
+/// Returns settings that forward every call unchanged. Used if the settings could not be read, and in a signal
+/// handler that multiplies while its own thread reads the settings.
 const Settings* untouched_settings() {
     static constinit std::atomic<const Settings*> untouched{nullptr};
     const Settings* known = untouched.load(std::memory_order_acquire);
@@ -75,14 +75,14 @@ const Settings* untouched_settings() {
 
 std::uint32_t process_of(std::uint64_t reading) { return static_cast<std::uint32_t>(reading >> 32); }
 
-/// Waits until another thread has read the settings, and returns true. Returns false if no thread of this process is
-/// reading them, as in a child that was forked while a thread of its parent was reading.
+/// Waits until another thread has read the settings, then returns true. Returns false if no thread of this process is
+/// reading them. An example is a child that was forked while a thread of its parent was reading.
 bool wait_for_reader() {
     while (settings_in_force.load(std::memory_order_acquire) == nullptr) {
         const std::uint64_t waited_for = reader.load(std::memory_order_acquire);
         if (process_of(waited_for) != system::this_process()) return false;
         const timespec ten_milliseconds{0, 10'000'000};
-        // Waits on the lower half, the thread: both architectures are little-endian.
+        // The futex is the lower half of the word, the thread id: both architectures are little-endian.
         system::raw::syscall6(SYS_futex, system::raw::address(&reader), FUTEX_WAIT_PRIVATE,
                               static_cast<std::int32_t>(waited_for), system::raw::address(&ten_milliseconds));
     }
@@ -97,7 +97,7 @@ const Settings* read_first_settings() {
         if (process_of(known_reader) != process && reader.compare_exchange_strong(known_reader, self)) {
             const Settings* known = known_settings();
             if (known == nullptr) break;
-            reader.store(0, std::memory_order_release);  // another thread was done before we looked
+            reader.store(0, std::memory_order_release);  // another thread had finished already
             return known;
         }
         if (known_reader == self) return untouched_settings();
@@ -109,7 +109,7 @@ const Settings* read_first_settings() {
     publish_settings(settings);
     reader.store(0, std::memory_order_release);
     system::raw::syscall6(SYS_futex, system::raw::address(&reader), FUTEX_WAKE_PRIVATE, INT32_MAX);
-    settings_changed();  // a signal handler may have been forwarded untouched meanwhile
+    settings_changed();  // calls of signal handlers may have been forwarded unchanged in the meantime
     errno = saved_errno;
     return settings;
 }

@@ -1,4 +1,4 @@
-// The settings in force in this process: policy, log, and the changes made through the C API. Read once, at the
+// The settings in force in this process: policy, log, and changes made through the C API. They are read once, at the
 // first intercepted call.
 #pragma once
 
@@ -15,94 +15,95 @@
 
 namespace fp32shim {
 
-/// One reading of environment and policy files. Immutable. A reload makes another and keeps this one, since
-/// running calls may still read it.
+/// The result of reading environment and policy files once. Immutable. A reload makes a new object and keeps this
+/// one, since running calls may still use it.
 struct Settings : DerivedSettings {
     std::uint32_t generation = 1;  ///< serial number of this reading, from 1
     std::uint8_t id = 1;           ///< 8-bit form of `generation`: never 0 or the previous reading's id
     policy::Policy policy;
-    policy::Process process;                 ///< views of `facts`
+    policy::Process process;                 ///< refers to texts in `facts`
     record::ProcessFacts facts;              ///< unset if there is neither a rule nor a log
     record::StartEvent start;                ///< the start line of a log or recording; unset if nothing is logged
     record::DecisionLog* log = nullptr;      ///< the log of JSON lines; nullptr: none
     record::Recording* recording = nullptr;  ///< nullptr: calls are not recorded
     bool log_to_stderr = false;
 
-    /// Returns true as long as results are searched for the first NaN or infinity.
+    /// Returns true while results are searched for the first NaN or infinity.
     bool searches() const;
-    /// Returns true if results are looked at after a product has run.
+    /// Returns true if results are examined after a product has run.
     bool looks_at_results() const { return audits || fingerprints || searches(); }
-    /// Returns true if the rows of calls differ by the path that leads to them.
+    /// Returns true if calls get different rows when different callers lead to them.
     bool tells_paths_apart() const { return reads_python_lines || native_frames != 0; }
     bool logs() const { return log != nullptr || log_to_stderr || recording != nullptr; }
 };
 
-/// Returns the settings in force. Reads them on first use, on a stack of its own.
+/// Returns the settings in force. Reads them at the first call, on a stack of its own.
 const Settings& settings();
 
 extern constinit std::atomic<const Settings*> settings_in_force;
 
-/// Returns the settings in force, or nullptr if nobody has read them yet.
+/// Returns the settings in force, or nullptr if they have not been read yet.
 inline const Settings* known_settings() { return settings_in_force.load(std::memory_order_acquire); }
 
-/// Returns the recording that this process has made, or nullptr. A forked child does not get its parent's.
+/// Returns the recording that this process made, or nullptr. A forked child does not get its parent's recording.
 record::Recording* own_recording();
 
 extern constinit std::atomic<std::uint32_t> settings_changes;
 
-/// Returns the number of changes of settings, overrides and scopes so far. Decisions kept under another number are
+/// Returns the number of changes of settings, overrides and scopes so far. A decision kept under another number is
 /// out of date.
 inline std::uint32_t settings_change_count() { return settings_changes.load(std::memory_order_acquire); }
 
-/// Counts a change of something that decisions depend on, which makes cached decisions and plans invalid.
+/// Counts a change of something that decisions depend on. Kept decisions and plans become invalid.
 void settings_changed();
 
-/// Makes settings_changed() call `renew` from now on. Only the first function given is called.
+/// Makes settings_changed() call `renew` from now on. Only the first call of this function has an effect.
 void call_when_settings_change(void (*renew)());
 
 extern constinit std::atomic<bool> nonfinite_is_found;
 inline bool Settings::searches() const {
     return finds_nonfinite && !nonfinite_is_found.load(std::memory_order_relaxed);
 }
-/// Ends the search of this process, and of children that it forks from now on, for the first NaN or infinity. Returns
-/// false if it was over already. Thread-safe.
+/// Ends the search for the first NaN or infinity, in this process and in children that it forks later. Returns false
+/// if the search had ended already. Thread-safe.
 bool end_search();
 
 /// Returns the number of changes of the process-wide overrides, modulo 256.
 std::uint8_t process_override_count();
 
-/// Reads the policy files again, with the environment as it was first read. If they have errors, changes nothing,
-/// says so in one line on stderr, and returns false.
+/// Reads the policy files again, with the environment as it was at the first reading. If they have errors, changes
+/// nothing, prints one line on stderr and returns false.
 bool reload_settings();
-/// Forwards all products untouched from now on, and records none, as long as no reload reads other settings.
+/// Forwards all products unchanged and records none, until a reload reads other settings.
 void forward_from_now_on();
 record::PolicyFacts policy_facts(const policy::Policy& policy);
 
-/// Sets the precision of the process (C API, `fp32shim set`). Without a value, environment and file decide again.
-/// Returns true if anything changes.
+/// Sets the precision of the process (C API, `fp32shim set`). Without a value, environment and policy file decide
+/// again. Returns true if that changes anything.
 bool set_process_precision(std::optional<policy::Precision> precision);
 std::optional<policy::Precision> process_precision();
-/// Raises the floor (least precision) of the process. Returns true if anything changes: floors only rise.
+/// Raises the floor (lowest precision that may run) of the process. Never lowers it. Returns true if the floor
+/// changed.
 bool raise_process_floor(policy::Floor floor);
 policy::Floor process_floor();
 
-/// The scopes that threads of this process have opened so far.
+/// The kinds of scopes that threads of this process have opened so far.
 enum class ScopesSeen : std::uint8_t { none, labels, precisions };
 extern constinit std::atomic<ScopesSeen> scopes_seen;
 
-/// Notes that a thread opens a scope; `precisions`: the scope names a precision or a floor.
+/// Notes that a thread opens a scope. `precisions` means that the scope names a precision or a floor.
 void on_scope_opened(ScopesSeen kind);
 inline bool scopes_in_use() { return scopes_seen.load(std::memory_order_acquire) != ScopesSeen::none; }
 inline bool scopes_set_precisions() { return scopes_seen.load(std::memory_order_acquire) == ScopesSeen::precisions; }
 
-/// Returns true if decisions may depend on the scope that a call is made in: then none is cached for all calls of a
-/// site. Scopes whose labels no rule asks for only label the rows of a recording.
+/// Returns true if decisions may depend on the scope of a call. In that case, no decision is kept for all calls of a
+/// site. If no rule asks for labels, a scope with only a label does not count: it labels rows of a recording.
 inline bool scopes_decide(const Settings& in_force) {
     return scopes_set_precisions() || (in_force.looks_at_scopes && scopes_in_use());
 }
 
-/// Obeys a waiting command of `fp32shim set` or `reload`, which reach this process through its recording. To be
-/// called before the settings for a call are read.
+/// Carries out a waiting command of `fp32shim set` or `reload`. Such commands reach this process through its
+/// recording. Called before the settings for a call are read.
 void carry_out_command(record::Recording& recording);
 inline void carry_out_waiting_command() {
     record::Recording* recording = settings().recording;

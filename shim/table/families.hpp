@@ -1,5 +1,5 @@
-// Families: functions that share operation, operand type and argument list. The rows are in table/families.def.
-// `describe` reads arguments through a family's positions; nothing else in the shim knows an argument list.
+// Families: functions that share operation, operand type and argument list. table/families.def has the rows.
+// `describe` reads arguments by a family's positions; no other part of the shim knows an argument list.
 #pragma once
 
 #include <array>
@@ -36,7 +36,8 @@ enum class Role : std::uint8_t {
     stride_c,
     batch_count,  ///< number of products in a strided batch
     group_count,
-    group_size,  ///< array of the number of products in each group; such calls pass sizes and options as arrays
+    group_size,  ///< array with the number of products in each group; calls with groups pass sizes and options as
+                 ///< arrays too
     a_type,      ///< cudaDataType of an operand
     b_type,
     c_type,
@@ -46,37 +47,38 @@ enum class Role : std::uint8_t {
     count
 };
 
-/// Treatment of a function's calls by the shim: it decides their precision, or only forwards them.
+/// Treatment of a function's calls: the shim decides their precision, or only forwards them.
 enum class Treatment : std::uint8_t {
     governed,    ///< the precision of each call is decided
     recognised,  ///< logged and forwarded: a solve, or a product that has no reduced-precision path
-    opaque,      ///< logged and forwarded: hands out kernels or packs operands, for products that run unseen later
-    observed,    ///< logged and forwarded: operands narrower than float32
-    state,       ///< multiplies nothing: see StateFamily
+    opaque,  ///< logged and forwarded: creates kernels or packs operands for later products, which the shim does not
+             ///< see
+    observed,  ///< logged and forwarded: operands narrower than float32
+    state,     ///< multiplies nothing: see StateFamily
 };
 
-/// The number of products in one call, and the way that their operands are passed.
+/// The number of products in one call, and the way in which their operands are passed.
 enum class Batching : std::uint8_t {
     single,
     strided,
     groups,    ///< every argument is an array, one entry per group; operands are arrays of pointers
-    pointers,  ///< operands are arrays of pointers, all else is the same for all products: cuBLAS only
+    pointers,  ///< operands are arrays of pointers, all other arguments are the same for all products; cuBLAS only
 };
 
-/// The way that alpha and beta are passed in the CBLAS form.
+/// The way in which the CBLAS form passes alpha and beta.
 enum class Scalars : std::uint8_t {
     real,        ///< float32 by value, in floating-point registers
-    by_pointer,  ///< pointers: to complex numbers, or to arrays with an entry per group
+    by_pointer,  ///< by pointer, to complex numbers or to arrays with an entry per group
     by_word,     ///< half precision as an unsigned short
     real_beta,   ///< her2k: alpha by pointer, beta float32 by value
-    unread,      ///< by value, in floating-point registers that the shim leaves alone: cuBLAS before version 2
+    unread,      ///< by value, in floating-point registers that the shim does not read: cuBLAS before version 2
 };
 
 /// The way to make a cuBLAS function multiply in another format.
 enum class Road : std::uint8_t {
     none,
-    compute_type,  ///< by an argument of the function, or of another that does the same
-    math_mode,     ///< by the handle's math mode, set for the time of the call
+    compute_type,  ///< by the compute type, an argument of the function or of an equivalent function
+    math_mode,     ///< by the handle's math mode, changed during the call
     lt_matmul,     ///< cublasLt: by a changed copy of the descriptor
 };
 
@@ -84,17 +86,18 @@ enum class Road : std::uint8_t {
 enum class Effect : std::uint8_t {
     handle_created,
     handle_destroyed,
-    handle_changed,  ///< a setting of the handle other than its math mode
+    handle_changed,  ///< changes a setting of the handle other than its math mode
     math_mode_set,
     math_mode_read,
-    algorithms_found,   ///< cublasLt: a search, made for the product as the shim will run it
-    algorithm_checked,  ///< cublasLt: asks if an algorithm fits a product
+    algorithms_found,   ///< cublasLt: searches algorithms; the shim searches for the product in the form that it will
+                        ///< run
+    algorithm_checked,  ///< cublasLt: checks if an algorithm fits a product
 };
 
-constexpr int max_words = 24;  ///< most integer-class arguments that `call_words` can pass
+constexpr int max_words = 24;  ///< highest number of integer-class arguments that `call_words` can pass
 
-/// The index of each role among the integer-class arguments (pointers, integers, enums); -1: the function has no such
-/// argument. Floating-point arguments are not counted: they travel in registers of their own, in order.
+/// The index of each role among the integer-class arguments (pointers, integers, enums), or -1 if the function has no
+/// such argument. Floating-point arguments are not counted, since they travel in registers of their own.
 struct Positions {
     std::array<std::int8_t, static_cast<int>(Role::count)> word{};
     std::int8_t alpha_float = -1;  ///< index among the floating-point arguments
@@ -104,7 +107,7 @@ struct Positions {
     constexpr int of(Role role) const { return word[static_cast<std::size_t>(role)]; }
 };
 
-/// A group of functions with one list of arguments for each name form. Base of ProductFamily and StateFamily.
+/// A group of functions with one argument list for each name form. Base of ProductFamily and StateFamily.
 struct Family {
     Treatment treatment;
     Positions fortran;  ///< equal to `cblas` for functions of cuBLAS
@@ -117,19 +120,19 @@ struct ProductFamily : Family {
     policy::Dtype dtype;
     Batching batching;
     Road road = Road::none;
-    /// The cuBLAS family that does the same and takes a compute type (itself, if it takes one), or nullptr.
+    /// The cuBLAS family that computes the same and takes a compute type (this family, if it takes one), or nullptr.
     const ProductFamily* with_compute_type = nullptr;
 };
 
-/// A family of cuBLAS functions that multiply nothing, but report or change how later products run.
+/// A family of cuBLAS functions that multiply nothing, but report or change settings of later products.
 struct StateFamily : Family {
     Effect effect;
 };
 
 using Roles = std::initializer_list<Role>;
 
-/// Returns the positions of the arguments `first` and `roles`, in this order; without `first` if it is Role::other or
-/// among `roles`. `scalars`: alpha and beta may be in floating-point registers, which are counted apart.
+/// Returns the positions of the arguments `first`, then `roles`. Leaves out `first` if it is Role::other or among
+/// `roles`. `scalars` tells if alpha and beta travel in floating-point registers, which are counted separately.
 constexpr Positions positions(Roles roles, Role first, Scalars scalars) {
     Positions result;
     result.word.fill(-1);
@@ -153,15 +156,16 @@ constexpr Positions positions(Roles roles, Role first, Scalars scalars) {
     return result;
 }
 
-/// Returns a family of CPU functions. `roles`: their arguments but for the layout, the first one of the CBLAS form.
+/// Returns a family of CPU functions. `roles` are their arguments without the layout, which comes first in the CBLAS
+/// form.
 constexpr ProductFamily blas_family(blas::Operation operation, policy::Dtype dtype, Batching batching,
                                     Treatment treatment, Scalars scalars, Roles roles) {
     const Positions fortran = positions(roles, Role::other, Scalars::by_pointer);
     return {{treatment, fortran, positions(roles, Role::layout, scalars)}, operation, dtype, batching};
 }
 
-/// Returns a family of cuBLAS functions. `roles`: their arguments but for the handle, the first one. Positions do not
-/// depend on the integer width.
+/// Returns a family of cuBLAS functions. `roles` are their arguments without the handle, which comes first. The
+/// positions are the same for both integer widths.
 constexpr ProductFamily cublas_family(blas::Operation operation, policy::Dtype dtype, Batching batching,
                                       Treatment treatment, Road road, Roles roles,
                                       const ProductFamily* with_compute_type = nullptr) {
@@ -169,13 +173,14 @@ constexpr ProductFamily cublas_family(blas::Operation operation, policy::Dtype d
     return {{treatment, all, all}, operation, dtype, batching, road, with_compute_type};
 }
 
-/// Returns a family of functions from before version 2 of cuBLAS, which take no handle.
+/// Returns a family of cuBLAS functions from before version 2. Those take no handle.
 constexpr ProductFamily legacy_family(blas::Operation operation, policy::Dtype dtype, Roles roles) {
     const Positions all = positions(roles, Role::other, Scalars::unread);
     return {{Treatment::recognised, all, all}, operation, dtype, Batching::single};
 }
 
-/// Returns a family of cuBLAS functions that multiply nothing. Their handle comes first, unless they create one.
+/// Returns a family of cuBLAS functions that multiply nothing. The handle is their first argument, unless they create
+/// it.
 constexpr StateFamily state_family(Effect effect, std::int8_t words) {
     Positions all = positions({}, effect == Effect::handle_created ? Role::other : Role::handle, Scalars::by_pointer);
     all.words = words;
@@ -183,7 +188,7 @@ constexpr StateFamily state_family(Effect effect, std::int8_t words) {
 }
 
 // clang-format off
-/// Argument lists, without the layout that the CBLAS form begins with and the handle that cuBLAS begins with.
+/// Argument lists, without their first argument: the layout in the CBLAS form, the handle in cuBLAS.
 namespace roles {
 
 using enum Role;
@@ -206,7 +211,7 @@ inline constexpr Roles
     trsm_groups     = {side, uplo, trans_a, diag, m, n, alpha, a, lda, b, ldb, group_count, group_size},
     trsm_strided    = {side, uplo, trans_a, diag, m, n, alpha, a, lda, stride_a, b, ldb, stride_b, batch_count},
     trsm_direct     = {side, uplo, trans_a, diag, m, n, alpha, a, lda, b, ldb, other},
-    // The pointer to the jitter, the handle of a JIT kernel, comes before the layout.
+    // The first argument is a pointer to the jitter (the handle of a JIT kernel); the layout comes after it.
     jit_create      = {other, layout, trans_a, trans_b, m, n, k, alpha, lda, ldb, beta, ldc},
     pack            = {other, trans_a, m, n, k, alpha, a, lda, c},
     compute         = {trans_a, trans_b, m, n, k, a, lda, b, ldb, beta, c, ldc},
@@ -219,7 +224,7 @@ inline constexpr Roles
     gemm_grouped_ex = {trans_a, trans_b, m, n, k, alpha, a, a_type, lda, b, b_type, ldb, beta, c, c_type, ldc, group_count, group_size, compute_type},
     syrk_typed      = {uplo, trans_a, n, k, alpha, a, a_type, lda, beta, c, c_type, ldc},
     trsm_pointers   = {side, uplo, trans_a, diag, m, n, alpha, a, lda, b, ldb, batch_count},
-    // Sizes and types are in descriptors.
+    // Descriptors hold the sizes and types.
     lt_matmul       = {other, other, other, other, other, other, other, other, other, other, other, other, other, other, other};
 
 }  // namespace roles
@@ -246,14 +251,14 @@ namespace families {
 
 }  // namespace families
 
-/// A family that does the work of another which no library provides: with the same arguments or, for a batch, one
+/// A family that can replace one that no library provides. It takes the same arguments or, for a batch, computes one
 /// product at a time.
 struct StandIn {
     const ProductFamily* missing;
     const ProductFamily* stand_in;
 };
 
-/// All stand-ins. If several are listed for one missing family, the first that a library provides is taken.
+/// All stand-ins. If a missing family has several, the first one that a library provides is used.
 inline constexpr StandIn stand_ins[] = {
     {&families::sgemmt, &families::sgemmtr},
     {&families::sgemmtr, &families::sgemmt},

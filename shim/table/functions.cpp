@@ -33,7 +33,7 @@ constexpr Function functions[function_count] = {
 
 namespace {
 
-// Open addressing, built by the compiler, so that nothing has to be initialised before the first `dlsym`.
+// A hash table with open addressing, filled at compile time: it must be ready before the first `dlsym`.
 constexpr std::uint32_t bucket_count = 2048;
 static_assert(function_count * 3 < bucket_count * 2, "keep the hash table sparse");
 

@@ -1,4 +1,5 @@
-// The registry of intercepted functions: table/functions.def as data. A function is a family under a name form.
+// The registry of intercepted functions: table/functions.def as data. A function consists of a family and a name
+// form.
 #pragma once
 
 #include <cstdint>
@@ -20,10 +21,10 @@ constexpr bool is_of_cublas(Convention convention) {
     return convention == Convention::cublas || convention == Convention::legacy;
 }
 
-/// Width of integer arguments; `probe`: the name does not tell, and the library is tested.
+/// Width of integer arguments. `probe`: the name does not tell the width, so the shim tests the library.
 enum class Width : std::uint8_t { probe, lp64, ilp64 };
 
-/// The forms of a name: `sgemm_`, `cblas_sgemm64_`. See table/functions.def.
+/// The forms of a name, such as `sgemm_` and `cblas_sgemm64_`. See table/functions.def.
 enum class NameForm : std::uint8_t {
 #define FORM(form, convention, width) form,
 #include "shim/table/functions.def"
@@ -56,12 +57,12 @@ enum : FunctionIndex {
 
 extern const Function functions[function_count];
 
-/// Returns the table's row of a symbol name, or -1. Calls nothing outside this library, since the shim's dlsym needs
-/// it before the libraries of a sanitizer or allocator work.
+/// Returns the index of the row with this symbol name, or -1. Calls nothing outside this library, since the shim's
+/// dlsym uses it before the libraries of a sanitizer or allocator are ready.
 FunctionIndex find_function(const char* symbol);
 
-/// Returns the first row of the table with this family and name form, or -1. Example: `scipy_cblas_cgemm64_` for
-/// cgemm and the form of `scipy_cblas_csyrk64_`.
+/// Returns the index of the first row with this family and name form, or -1. Example: the family cgemm and the form
+/// of `scipy_cblas_csyrk64_` give `scipy_cblas_cgemm64_`.
 FunctionIndex find_function(const Family& family, NameForm form);
 
 }  // namespace fp32shim

@@ -10,7 +10,7 @@
 
 namespace fp32shim {
 
-// Initial-exec: dynamic thread-local storage would enter the allocator on first use in each thread.
+// The TLS model is initial-exec: dynamic thread-local storage would enter the allocator on first use in each thread.
 constinit thread_local ThreadContext* current_thread_context = nullptr;
 
 namespace {
@@ -30,8 +30,8 @@ void unmap(void* context) {
     munmap(context, sizeof(ThreadContext));
 }
 
-/// Returns a pthread key whose destructor unmaps a thread's context, or -1 if the process has no key left: contexts
-/// then stay until the process ends.
+/// Returns a pthread key whose destructor unmaps a thread's context. Returns -1 if the process has no key left;
+/// contexts then stay until the process ends.
 int thread_exit_key() {
     constexpr int not_made = -2;
     static constinit std::atomic<int> key{not_made};
@@ -50,7 +50,7 @@ void* make_thread_part(ThreadPart part, std::size_t size) {
     ThreadContext* const context = thread_context();
     if (context == nullptr) return nullptr;
     std::span<char>& memory = context->parts[static_cast<std::size_t>(part)];
-    // With signals held: a handler may multiply too, or leave by siglongjmp.
+    // Signals are held, since a handler may multiply too, or leave by siglongjmp.
     const system::SignalHold hold;
     if (!memory.empty()) return memory.data();
     void* const pages = map_part(size);
@@ -60,7 +60,7 @@ void* make_thread_part(ThreadPart part, std::size_t size) {
 
 ThreadContext* thread_context() {
     if (current_thread_context != nullptr) return current_thread_context;
-    const system::SignalHold hold;  // likewise
+    const system::SignalHold hold;  // a handler may multiply too, or leave by siglongjmp
     if (current_thread_context != nullptr) return current_thread_context;
     void* pages = map_part(sizeof(ThreadContext));
     if (pages == nullptr) return nullptr;

@@ -1,5 +1,6 @@
-// The state of one thread: its scopes, its writer in the recording, and the buffer for a log line (a thread may
-// have 16 KB of stack, so neither lives there). Made on first need; unmapped when the thread ends.
+// The state of one thread: its scopes, its writer in the recording, and the buffer for a log line. They are not on
+// the thread's stack, which may have only 16 KB. The state is made when first needed and unmapped when the thread
+// ends.
 #pragma once
 
 #include <array>
@@ -13,32 +14,32 @@
 
 namespace fp32shim {
 
-/// A part of a thread's state that one of the floors above owns, and that few threads need.
+/// A part of a thread's state that belongs to code of a higher floor and that few threads need.
 enum class ThreadPart : std::uint8_t { kept_decisions, unwind_cache };
 constexpr std::size_t thread_part_count = 2;
 
 struct ThreadContext {
     record::Recording* recording = nullptr;  ///< the recording that `writer` belongs to
     record::ThreadWriter* writer = nullptr;
-    std::uint32_t writer_change_count = 0;  ///< settings_change_count() for which `recording` is in force
-    bool writes_every_call = false;         ///< `recording` wants an event of every call
-    Scopes scopes;                          ///< its key is on the same cache line as `writer`
+    std::uint32_t writer_change_count = 0;  ///< settings_change_count() for which `recording` is the right one
+    bool writes_every_call = false;         ///< every call gets an event in `recording`
+    Scopes scopes;                          ///< key() is on the same cache line as `writer`
     std::uint64_t audit_calls = 0;          ///< calls that might have been audited, see audit/groups.hpp
-    std::array<std::span<char>, thread_part_count> parts{};  ///< memory of each part; empty until it is asked for
+    std::array<std::span<char>, thread_part_count> parts{};  ///< memory of each part; empty until first used
     std::array<char, record::log_buffer_size> log_buffer{};
 };
 
-/// Returns this thread's context, made on first use; nullptr if there is no memory.
+/// Returns this thread's context. Makes it on first use. Returns nullptr if there is no memory.
 ThreadContext* thread_context();
 
-/// The context of the running thread; nullptr: none was made yet.
+/// The context of the running thread, or nullptr if it has none yet.
 __attribute__((tls_model("initial-exec"))) extern constinit thread_local ThreadContext* current_thread_context;
 inline ThreadContext* existing_thread_context() { return current_thread_context; }
 
-/// Returns the memory of a part of this thread's context, `size` zeros; nullptr if there is none.
+/// Makes a part of this thread's context: `size` bytes of zeros. Returns nullptr if there is no memory.
 void* make_thread_part(ThreadPart part, std::size_t size);
 
-/// Returns a part of this thread's context, made of zeros on first use; nullptr if there is no memory.
+/// Returns a part of this thread's context. Makes it, zeroed, on first use. Returns nullptr if there is no memory.
 template <class T>
 T* thread_part(ThreadPart part) {
     const ThreadContext* const context = existing_thread_context();
@@ -46,7 +47,7 @@ T* thread_part(ThreadPart part) {
     return static_cast<T*>(made != nullptr ? made : make_thread_part(part, sizeof(T)));
 }
 
-/// Returns the key of the scope that this thread is in; 0: none.
+/// Returns the key of the innermost scope of this thread; 0 outside all scopes.
 inline std::uint64_t scope_key() {
     const ThreadContext* const context = existing_thread_context();
     return context == nullptr ? 0 : context->scopes.key();

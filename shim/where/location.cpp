@@ -60,7 +60,7 @@ void CallLocation::write_where() {
     for (std::size_t i = 0; i < room_->stack.count; ++i) {
         const std::optional<PythonLocation> location = python_->location_of(room_->stack.frames[i]);
         if (!location) continue;
-        if (!chosen_) chosen_ = location;  // if all frames belong to packages
+        if (!chosen_) chosen_ = location;  // the fallback if all frames belong to packages
         if (is_library_file(python_->file_of(*location, room_->file))) continue;
         chosen_ = location;
         break;
@@ -110,26 +110,26 @@ bool CallLocation::any_line(const CallLines& lines, bool (*judge)(void* context,
     return false;
 }
 
-/// Reads a frame by its index, outermost first: lines of Python, then the call site in compiled code.
+/// Reads the frame with this index, outermost first: lines of Python, then the call site in compiled code.
 bool CallLocation::read_frame(const Stack& stack, std::size_t index, record::StackFrame& frame) {
     const auto& self = static_cast<const CallLocation&>(stack);
     const bool has_caller = self.site_->caller != nullptr;
     if (!has_caller || index + 1 < self.size) return self.read_python_frame(index, frame);
     const LoadedObject& caller = *self.site_->caller;
-    const bool is_known = !is_shared(*self.site_);  // else only the object is
+    const bool is_known = !is_shared(*self.site_);  // a shared site knows only the object of its callers
     frame = self.frame_in(caller, is_known ? self.site_->called_from.load(std::memory_order_relaxed) : caller.base);
     return true;
 }
 
-/// Reads a stack of compiled functions, the first of which is the caller.
+/// Reads a stack of compiled functions, beginning with the caller.
 void CallLocation::read_native(std::size_t most) {
     read_native_stack(most, unwind_cache(), room_->native);
     read = read_native_frame;
     size = room_->native.count + (room_->native.end == NativeStack::End::outermost ? 0 : 1);
 }
 
-/// Reads a frame by its index, outermost first: the reason why the stack has no further frame, if it is not whole,
-/// then locations in programs and libraries.
+/// Reads the frame with this index, outermost first. If the stack is not whole, the first frame is the reason. The
+/// other frames are locations in programs and libraries.
 bool CallLocation::read_native_frame(const Stack& stack, std::size_t index, record::StackFrame& frame) {
     const auto& self = static_cast<const CallLocation&>(stack);
     const std::size_t from_innermost = self.size - 1 - index;

@@ -21,17 +21,17 @@
 
 namespace fp32shim::where {
 
-/// Returns a key that calls share which come from the same lines of Python or, where the thread runs none, from the
-/// same compiled functions; 0 if these settings ask for neither. Thread-safe; takes no lock, needs no GIL.
+/// Returns a key of the path to the current call: of the lines of Python or, if the thread runs none, of the compiled
+/// functions. Returns 0 if these settings ask for neither. Thread-safe, takes no lock, does not need the GIL.
 std::uint64_t location_key(const Settings& in_force);
 
-/// Joins the key of a row with that of a location. A key of 0, none, stays.
+/// Combines the key of a row with the key of a location. A row key of 0 (no key) stays 0.
 inline std::uint64_t with_location_key(std::uint64_t row_key, std::uint64_t location) {
     return row_key == 0 ? 0 : row_key ^ location;
 }
 
-/// Memory for the lines and functions of a location. A thread that multiplies in a signal handler may have a small
-/// stack, so callers have this on theirs, by alloca, only if the settings ask for lines or functions.
+/// Memory for the lines and functions of a location. Callers put it on their stack by alloca, and only if the
+/// settings ask for lines or functions: a thread that multiplies in a signal handler may have a small stack.
 struct LocationBuffer {
     PythonStack stack;
     NativeStack native;
@@ -43,31 +43,31 @@ struct LocationBuffer {
 /// The location of the call that this thread is making. Valid until the call returns.
 class CallLocation : public record::Stack, public policy::CallLines, public policy::LineText {
   public:
-    /// Reads nothing yet. `room`: memory for a LocationBuffer, aligned to 16 bytes; nullptr: no lines or functions
-    /// are read.
+    /// Reads nothing yet. `room` is memory for a LocationBuffer, aligned to 16 bytes. If it is nullptr, no lines or
+    /// functions are read later.
     explicit CallLocation(void* room) : room_(room == nullptr ? nullptr : new (room) LocationBuffer) {}
     CallLocation(const CallLocation&) = delete;
     CallLocation& operator=(const CallLocation&) = delete;
 
-    /// Reads the location: the lines of Python if these settings ask for them; if there are none, the compiled
+    /// Reads the location: the lines of Python if these settings ask for them. If there are none, reads the compiled
     /// functions if these settings ask for those.
     void find(const Site& site, const Settings& in_force) { find(site, in_force, in_force.reads_python_lines); }
-    /// Reads the location, with the lines of Python or without.
+    /// Reads the location, with or without the lines of Python.
     void find(const Site& site, const Settings& in_force, bool with_python);
-    /// Returns the innermost line outside of installed packages and the standard library: `train.py:41
-    /// Model.forward`; empty if it is not known.
+    /// Returns the innermost line outside of installed packages and the standard library, such as `train.py:41
+    /// Model.forward`. Returns an empty text if that line is unknown.
     std::string_view where() const {
         return room_ == nullptr ? std::string_view{} : std::string_view(room_->where, where_size_);
     }
-    /// Returns the words that rules compare with `where`: where(), or the reason why there is no line of Python.
-    /// Rules do not see native stacks.
+    /// Returns the text that rules compare with `where`: where(), or the reason why there is no line of Python. Rules
+    /// do not see native stacks.
     std::string_view where_for_rules() const { return python_frames() == 0 ? without_frames_ : where(); }
-    /// Returns false if the source file of where() is known and none of its lines has a text that matches one of the
+    /// Returns false if the source file of where() is known and the text of none of its lines matches one of the
     /// globs.
     bool source_has(const std::vector<std::string>& globs) const;
-    /// Puts the source file's path into `buffer`; empty: there is none.
+    /// Returns the source file's path, stored in `buffer`; empty if there is none.
     std::string_view source_path(std::span<char> buffer) const;
-    /// Returns true if lines of Python were asked for, and Python is known.
+    /// Returns true if the settings ask for lines of Python and the interpreter is known.
     bool has_python_reader() const { return python_ != nullptr; }
 
   private:
@@ -83,11 +83,11 @@ class CallLocation : public record::Stack, public policy::CallLines, public poli
     record::StackFrame frame_in(const LoadedObject& object, std::uintptr_t address) const;
     void write_where();
 
-    const Site* site_;  // this and the next are set by find(), before which nothing is read
+    const Site* site_;  // set by find(), like the next member; nothing is read before that
     const Settings* in_force_;
     const Python* python_ = nullptr;
-    std::optional<PythonLocation> chosen_;  ///< of where(); absent: there is none
-    std::string_view without_frames_;       ///< says why the stack is empty
+    std::optional<PythonLocation> chosen_;  ///< the line that where() returns; absent: there is none
+    std::string_view without_frames_;       ///< the reason why the stack is empty
     std::size_t where_size_ = 0;
     LocationBuffer* room_;
 };

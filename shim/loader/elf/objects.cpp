@@ -15,21 +15,21 @@
 #include "system/signal_hold.hpp"
 #include "system/this_process.hpp"
 
-// The dynamic section of this library, which link.h declares: the linker defines it in every shared object.
-// Hidden, so that the name does not bind to the program's.
+// The dynamic section of this library. The linker defines this symbol in every shared object. link.h declares it too,
+// but only a hidden declaration is sure not to bind to the program's symbol.
 extern ElfW(Dyn) _DYNAMIC[] __attribute__((visibility("hidden")));  // NOLINT(readability-redundant-declaration)
 
 namespace fp32shim::elf {
 namespace {
 
-// The loader's list, and each object's search scope.
+// The loader's list, and the search scope of each object.
 //
-// struct link_map has public fields (l_addr, l_name, l_ld, l_next, l_prev) and private ones behind them, among which
-// glibc has kept this order in all versions from 2.17 to 2.41 (include/link.h):
+// struct link_map has public fields (l_addr, l_name, l_ld, l_next, l_prev) and private ones after them. glibc has
+// kept this order of some private fields in all versions from 2.17 to 2.41 (include/link.h):
 //     const ElfW(Phdr) *l_phdr; ElfW(Addr) l_entry; ElfW(Half) l_phnum, l_ldnum;
 //     struct r_scope_elem { link_map **r_list; unsigned r_nlist; } l_searchlist;
-// The main program's l_phdr, l_entry and l_phnum are also in the auxiliary vector, so the offset is found by value
-// and checked; where the check fails, nothing private is used.
+// The auxiliary vector also has the main program's l_phdr, l_entry and l_phnum. So the offset is found by searching
+// for these values. If they are not found, nothing private is used.
 struct PrivateFields {
     const ElfW(Phdr) * headers;
     ElfW(Addr) entry;
@@ -78,7 +78,8 @@ const PrivateFields* private_fields(const link_map* map) {
 
 template <class T>
 const T* at(ElfW(Addr) base, ElfW(Addr) value) {
-    // glibc adds the base in place, except where the section is read-only (the kernel's vdso).
+    // glibc stores absolute addresses in the dynamic section, except where the section is read-only (the kernel's
+    // vdso).
     return reinterpret_cast<const T*>(value < base ? base + value : value);
 }
 
@@ -93,12 +94,12 @@ const ElfW(Sym) * check_definition(const Object& object, std::size_t index, std:
     if (!system::equal(system::view(object.strings + symbol.st_name), name)) return nullptr;
     const Version defined = version_of(object, index);
     if (version.empty()) {
-        // A reference without version binds to the default version, else to any.
+        // A reference without a version binds to the default version or, if there is none, to any.
         if (!defined.hidden) return &symbol;
         if (*fallback == nullptr) *fallback = &symbol;
         return nullptr;
     }
-    // An object that has no versions at all satisfies versioned references (that is how a preload works).
+    // An object without any versions also satisfies references with a version. Preloading relies on this.
     if (defined.name.empty() || system::equal(defined.name, version)) return &symbol;
     return nullptr;
 }
@@ -227,8 +228,8 @@ namespace {
 // glibc's struct rtld_global (sysdeps/generic/ldsodefs.h) has kept this order in all versions from 2.17 to 2.41:
 //     struct link_namespaces { link_map *_ns_loaded; unsigned _ns_nloaded; … } _dl_ns[16]; size_t _dl_nns;
 //     two recursive locks, three from 2.35 on; unsigned long long _dl_load_adds;
-// What is between the first two fields and the locks differs, so the offset is found by what must be there.
-// Compared with dl_iterate_phdr on 2.31, 2.36 and 2.41.
+// The fields between _ns_nloaded and _dl_nns differ between versions, so the offset is found by the values that must
+// be there. The result was compared with dl_iterate_phdr on 2.31, 2.36 and 2.41.
 struct Namespace {
     const link_map* list;
     std::uint32_t count;
@@ -277,7 +278,7 @@ LoaderCounts find_loader_counts() {
 }
 
 const link_map* own_object() {
-    static constinit std::atomic<const link_map*> known{nullptr};  // we are never unloaded
+    static constinit std::atomic<const link_map*> known{nullptr};  // this library is never unloaded
     const link_map* own = known.load(std::memory_order_relaxed);
     if (own != nullptr) return own;
     own = first_object();
@@ -286,10 +287,11 @@ const link_map* own_object() {
     return own;
 }
 
-// Asks the kernel to read there a set of signals, which wait for a moment. No sandbox refuses that, and valgrind
-// says nothing about it.
+// Passes the address to rt_sigprocmask as a set of signals to block, and restores the mask afterwards: the kernel
+// answers EFAULT if it cannot read the set. No sandbox forbids this system call, and valgrind does not complain about
+// the address.
 bool is_readable(ElfW(Addr) address) {
-    const system::SignalHold hold;  // a handler that left this function would leave it its mask
+    const system::SignalHold hold;  // without it, a handler that leaves by siglongjmp would leave the wrong mask
     std::uint64_t before = 0;
     const long result =
         system::raw::syscall6(SYS_rt_sigprocmask, SIG_BLOCK, static_cast<long>(address & ~ElfW(Addr){7}),
@@ -301,11 +303,11 @@ bool is_readable(ElfW(Addr) address) {
 
 using ProgramHeaders = std::span<const ElfW(Phdr)>;
 
-// By the loader's private fields, if these were found.
+// Uses the loader's private fields if they were found.
 ProgramHeaders program_headers(const link_map* map) {
     if (const PrivateFields* fields = private_fields(map)) return {fields->headers, fields->header_count};
     if (map == first_object()) return {reinterpret_cast<const ElfW(Phdr)*>(getauxval(AT_PHDR)), getauxval(AT_PHNUM)};
-    // The file's header is mapped at the base of every shared object that a normal linker made.
+    // A normal linker maps the file's header at the base of every shared object.
     const auto* header = reinterpret_cast<const ElfW(Ehdr)*>(map->l_addr);
     if (header == nullptr || !is_readable(map->l_addr) || header->e_ident[0] != ELFMAG0 ||
         header->e_ident[1] != ELFMAG1)
@@ -330,8 +332,8 @@ const link_map* object_with(ElfW(Addr) address, ElfW(Word) flags) {
     return nullptr;
 }
 
-/// Returns true if the object is still mapped: its headers lead to the dynamic section that the loader knows. After
-/// an unmapping, something else may lie at its address.
+/// Returns true if the object is still mapped, that is, if its headers lead to the dynamic section that the loader
+/// knows. After an unmapping, something else may lie at the address.
 bool is_there(const link_map* map) {
     const ProgramHeaders headers = program_headers(map);
     const auto dynamic = reinterpret_cast<ElfW(Addr)>(map->l_ld);
@@ -345,7 +347,8 @@ bool is_there(const link_map* map) {
     return false;
 }
 
-// For a forked child: this_process(), and if the loader's list was whole when first checked.
+// In a forked child: this_process(), and a bit that tells if every object of the loader's list was mapped at the
+// first check.
 //
 //     63             32 31 1     0
 //     | this_process() | 0 | whole |
@@ -378,7 +381,7 @@ std::span<const std::uint8_t> build_id(const link_map* map) {
     for (const ElfW(Phdr) & segment : program_headers(map)) {
         if (segment.p_type != PT_NOTE) continue;
         const ElfW(Addr) begin = map->l_addr + segment.p_vaddr;
-        // ELF notes that are not in a loaded segment cannot be read.
+        // Notes outside the loaded segments cannot be read.
         if (!contains(map, begin + segment.p_memsz - 1)) continue;
         const auto id =
             system::build_id_in({reinterpret_cast<const std::uint8_t*>(begin), segment.p_memsz}, segment.p_align);

@@ -9,15 +9,16 @@
 namespace fp32shim::elf {
 namespace {
 
-// The numbers of readers and closers, in one word with the process that they are threads of. In a forked child,
-// which does not have these threads, the word counts nobody.
+// The number of readers and of threads in dlclose, in one word with the process of these threads. A forked child does
+// not have these threads, so in a child the counts are taken as 0.
 //
 //     63              32 31     17 16              15 14      0
 //     | this_process() | closing | waited in vain    | readers |
 struct Counts {
     std::uint32_t process;
     std::uint16_t closing;
-    bool waited_in_vain;  ///< a reader waited too long for the threads in dlclose: no reader waits until they are out
+    bool waited_in_vain;  ///< a reader waited too long for the threads in dlclose; readers do not wait again until
+                          ///< all have left it
     std::uint16_t readers;
 };
 
@@ -39,7 +40,7 @@ Counts counts_of(std::uint64_t value, std::uint32_t self) {
 
 Counts counts_now() { return counts_of(word.load(), system::this_process()); }
 
-/// Applies `change` atomically to the counts of readers and threads in dlclose. Returns them. `self`: this_process().
+/// Changes the counts atomically and returns the new ones. `self` is this_process().
 template <class Change>
 Counts change_counts(std::uint32_t self, Change change) {
     std::uint64_t before = word.load();
@@ -50,10 +51,11 @@ Counts change_counts(std::uint32_t self, Change change) {
     }
 }
 
-// Reading takes microseconds; unmapping, milliseconds. Longer waits mean that the other side waits for this thread.
+// Reading takes microseconds, unmapping milliseconds. If a wait takes longer, the other side is waiting for this
+// thread.
 constexpr int attempts = 200;
 
-/// Waits until `condition()` is true, some 20 ms at most. Returns false if it still is not.
+/// Waits until `condition()` is true, at most some 20 ms. Returns false if it is still false then.
 template <class Condition>
 bool wait_until(Condition condition) {
     for (int attempt = 0; attempt < attempts; ++attempt) {
@@ -68,10 +70,11 @@ bool wait_until(Condition condition) {
 
 Reading::Reading() : process_(system::this_process()) {
     const auto begin = [](Counts& counts) { ++counts.readers; };
-    // Counts itself first and checks second, as Closing does: one of the two sees the other.
+    // Reading and Closing both count themselves first and check the other's count second, so at least one sees the
+    // other.
     const Counts counts = change_counts(process_, begin);
     if (counts.closing == 0 || counts.waited_in_vain) return;
-    // A destructor that runs inside dlclose and multiplies is its own closer.
+    // The thread in dlclose may itself read, in a destructor that multiplies. It must not wait for itself.
     if (closing_thread.load() == system::raw::gettid()) return;
     change_counts(process_, [](Counts& now) { --now.readers; });
     if (!wait_until([] { return counts_now().closing == 0; }))
@@ -80,7 +83,7 @@ Reading::Reading() : process_(system::this_process()) {
 }
 
 Reading::~Reading() {
-    // If a signal handler has forked meanwhile, its child ends a Reading that it did not begin.
+    // If a signal handler has forked in the meantime, the child must not end the parent's Reading.
     if (system::this_process() != process_) return;
     change_counts(process_, [](Counts& counts) { --counts.readers; });
 }

@@ -1,7 +1,7 @@
 // A guard that keeps dlclose from unmapping objects while their tables are being read.
 //
-// No lock: a reader must never wait for a thread that may wait for it (a destructor that dlclose runs may join a
-// thread which multiplies for the first time). So both sides wait a bounded time and then go on.
+// It is not a lock: a reader must not wait for a thread that may be waiting for the reader (a destructor that dlclose
+// runs may join a thread that multiplies for the first time). So both sides wait for a limited time and then go on.
 #pragma once
 
 #include <cstdint>
@@ -10,8 +10,8 @@
 
 namespace fp32shim::elf {
 
-/// Guard to hold while the loader's list and the objects' tables are read. Holds signals: a handler that left it by
-/// siglongjmp would leave every dlclose waiting for it.
+/// Guards code that reads the loader's list and the tables of objects. Holds signals: if a handler left the code by
+/// siglongjmp, every later dlclose would wait for it.
 class Reading {
   public:
     Reading();
@@ -24,7 +24,7 @@ class Reading {
     std::uint32_t process_;
 };
 
-/// Guard to hold around the real dlclose. First waits, some 20 ms at most, until nobody holds a Reading.
+/// Guards the real dlclose. The constructor waits, at most some 20 ms, until no Reading exists.
 class Closing {
   public:
     Closing();

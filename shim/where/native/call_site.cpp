@@ -13,8 +13,8 @@
 namespace fp32shim::where {
 namespace {
 
-/// A call site in words, which sites share: a plugin that is loaded again and again needs no more memory. Never
-/// freed.
+/// A call site as text. Equal texts are stored once, so a plugin that is loaded again and again needs no more memory.
+/// Never freed.
 struct KnownCallSite : policy::CallSite {
     std::uint64_t hash;
     const KnownCallSite* next;
@@ -27,8 +27,8 @@ const KnownCallSite* find(const KnownCallSite* site, std::uint64_t hash, std::st
     return site;
 }
 
-/// Returns the lasting record of a call site; nullptr: there is no memory for it. `function`: bytes of `text` that
-/// name object and function.
+/// Returns the permanent record of a call site, or nullptr if there is no memory for it. `function` is the number of
+/// bytes at the beginning of `text` that name object and function.
 const policy::CallSite* interned(std::string_view text, std::size_t function) {
     const std::uint64_t hash = system::Hash().add(text).value();
     std::atomic<const KnownCallSite*>& bucket = buckets[hash % std::size(buckets)];
@@ -38,7 +38,7 @@ const policy::CallSite* interned(std::string_view text, std::size_t function) {
     if (copy.data() == nullptr) return nullptr;
     auto* fresh = arena_try_new<KnownCallSite>(policy::CallSite{copy, copy.substr(0, function)}, hash, head);
     if (fresh == nullptr) return nullptr;
-    // A call site that two threads add at once is there twice, and does no harm.
+    // If two threads add a call site at the same time, it is stored twice, which does no harm.
     while (!bucket.compare_exchange_weak(fresh->next, fresh, std::memory_order_release, std::memory_order_relaxed)) {
     }
     return fresh;
@@ -54,12 +54,13 @@ void warn_slow_lookup(const LoadedObject& caller) {
     system::stderr_line(line.view());
 }
 
-/// Returns an object's name as recordings have it: of the program, that of the file behind symbolic links.
+/// Returns the object's name as recordings have it. For the program, that is its file's name with symbolic links
+/// resolved.
 std::string_view recorded_name(const LoadedObject& object, std::string_view executable) {
     return object.map->l_name[0] == '\0' && !executable.empty() ? system::base_name(executable) : object.name;
 }
 
-/// Puts the call site into words. Precondition: the caller is an object.
+/// Makes the text of a call site. Precondition: the caller is an object.
 const policy::CallSite* named(const Site& site, std::string_view executable) {
     const LoadedObject& caller = *site.caller;
     const std::uintptr_t return_address = site.called_from.load(std::memory_order_relaxed);

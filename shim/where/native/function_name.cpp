@@ -26,20 +26,20 @@ constexpr std::pair<char, std::string_view> abbreviations[] = {
     {'t', "std"},          {'a', "std::allocator"}, {'s', "std::string"},  {'b', "std::basic_string"},
     {'i', "std::istream"}, {'o', "std::ostream"},   {'d', "std::iostream"}};
 
-/// Reads a mangled name (Itanium C++ ABI, "Mangling") from left to right, each letter once. Names of functions are
-/// written; types, parameters and template arguments are only passed over. Each function returns false where the name
-/// is of a kind that is not known; nothing holds then.
+/// Reads a mangled name (Itanium C++ ABI, "Mangling") from left to right, each letter once. Writes names of
+/// functions; skips types, parameters and template arguments. Each function returns false if it meets a kind of name
+/// that it does not know. The object must not be used after that.
 class MangledName {
   public:
-    /// `out`: nullptr to only measure.
+    /// `out` is nullptr if the name is only measured.
     MangledName(std::string_view text, system::LineWriter* out) : rest_(text), out_(out) {}
 
-    /// Reads `_Z` and the name behind it.
+    /// Reads `_Z` and the name after it.
     bool read() { return consume("_Z") && name(); }
     std::string_view rest() const { return rest_; }
 
   private:
-    /// Counts one level of nesting, while it lives.
+    /// Counts one level of nesting for the object's lifetime.
     struct Level {
         explicit Level(int& count) : count_(count) { ++count_; }
         ~Level() { --count_; }
@@ -48,7 +48,7 @@ class MangledName {
         bool is_allowed() const { return count_ < 64; }
         int& count_;  // NOLINT(cppcoreguidelines-avoid-const-or-ref-data-members): lives in one block
     };
-    /// Passes over names without writing them, while it lives.
+    /// Turns off writing for the object's lifetime, to skip names.
     struct Silence {
         explicit Silence(MangledName& of) : of_(of), out_(std::exchange(of.out_, nullptr)) {}
         ~Silence() { of_.out_ = out_; }
@@ -77,7 +77,7 @@ class MangledName {
         return value <= symbol_limit;
     }
 
-    /// Reads `[number] _`, and writes its ordinal: 1 without a number.
+    /// Reads `[number] _` and writes the ordinal, which is 1 if the number is missing.
     bool ordinal() {
         std::size_t value = 0;
         const bool has_number = digits(value);
@@ -120,7 +120,7 @@ class MangledName {
         return false;
     }
 
-    /// Reads a name without scope. `last` is the class for constructors, and becomes this name.
+    /// Reads a name without scope, and stores it in `last`. For a constructor, `last` is the name of its class.
     bool unqualified(std::string_view& last) {
         consume("L");  // internal linkage
         bool is_known = true;
@@ -139,7 +139,8 @@ class MangledName {
         return is_known && abi_tags();
     }
 
-    /// Reads `S…`. A name that was part of this one before is only known where nothing has to be written.
+    /// Reads `S…`, a reference to an earlier part of this name. Such parts are not stored, so the reading fails if
+    /// the part would have to be written.
     bool substitution(std::string_view& last) {
         if (!consume("S")) return false;
         for (const auto& [letter, text] : abbreviations) {
@@ -161,7 +162,7 @@ class MangledName {
                 if (!template_arguments()) return false;
                 continue;
             }
-            if (consume("M")) continue;  // a closure that initializes the member before
+            if (consume("M")) continue;  // a closure that initializes the member named before
             if (!is_first) write("::");
             is_first = false;
             if (starts("Dt") || starts("DT") || next() == 'T') {
@@ -206,7 +207,7 @@ class MangledName {
         return next() != 'I' || template_arguments();
     }
 
-    /// Reads a function with its parameters, and the `E` behind. Writes the function's name.
+    /// Reads a function with its parameters, up to and including an `E`. Writes the function's name.
     bool encoding_until_end() {
         if (!name()) return false;
         const Silence silence(*this);
@@ -244,7 +245,7 @@ class MangledName {
         return true;
     }
 
-    /// Reads a type that begins with `D`, but for the letter.
+    /// Reads the rest of a type that begins with `D`.
     bool other_type() {
         std::size_t number = 0;
         if (consume("p") || consume("o")) return type();
@@ -309,7 +310,7 @@ class MangledName {
     int depth_ = 0;
 };
 
-/// Writes `__module_MOD_procedure`, as gfortran has it; a submodule is `module.submodule`.
+/// Writes a name of gfortran's form `__module_MOD_procedure`. A submodule is `module.submodule`.
 bool write_gfortran(std::string_view symbol, system::LineWriter& out) {
     constexpr std::string_view mark = "_MOD_";
     const std::size_t position = symbol.find(mark);
@@ -321,8 +322,8 @@ bool write_gfortran(std::string_view symbol, system::LineWriter& out) {
     return true;
 }
 
-/// Writes `_QMmodulePprocedure`, as LLVM's Fortran has it. Names are in lower case; a capital says what follows: a
-/// module, a submodule, a host procedure, a procedure.
+/// Writes a name of LLVM Fortran's form `_QMmodulePprocedure`. Names are in lower case. A capital tells the kind of
+/// the name after it: a module, a submodule, a host procedure or a procedure.
 bool write_flang(std::string_view symbol, system::LineWriter& out) {
     if (!symbol.starts_with("_Q")) return false;
     bool is_first = true, is_procedure = false;
@@ -338,7 +339,7 @@ bool write_flang(std::string_view symbol, system::LineWriter& out) {
     return is_procedure;
 }
 
-/// Writes `solve_` as `solve`, and Intel's `module_mp_solve_` as `module::solve`.
+/// Writes `solve_` as `solve`, and Intel Fortran's `module_mp_solve_` as `module::solve`.
 bool write_underscored(std::string_view symbol, system::LineWriter& out) {
     if (symbol.size() < 2 || !symbol.ends_with('_') || !is_lower(symbol.front())) return false;
     symbol.remove_suffix(1);

@@ -19,28 +19,28 @@ using Entry = UnwindCache::Entry;
 using Pages = UnwindCache::Pages;
 
 constexpr std::uint64_t spreading_factors[] = {system::golden_ratio, 0xd1342543de82ef95};
-constexpr std::uintptr_t page_size = 4096;  ///< or larger: each part of a larger page is asked about by itself
+constexpr std::uintptr_t page_size = 4096;  ///< if pages are larger, each 4096 bytes are checked by themselves
 
-/// The registers of a function at a call, as in `followed_registers`, and the stack pointer behind them.
+/// The registers of a function at a call: those of `followed_registers`, then the stack pointer.
 struct Registers {
     std::uintptr_t values[followed_count + 1];
-    std::uint8_t lost = 0;           ///< bits, by index: the value is not known
-    std::uintptr_t instruction = 0;  ///< the function's call, or the instruction that a signal interrupted
-    bool is_interrupted = true;      ///< the instruction has not been carried out
+    std::uint8_t lost = 0;           ///< bits, by index: the value is unknown
+    std::uintptr_t instruction = 0;  ///< the call instruction, or the instruction that a signal interrupted
+    bool is_interrupted = true;      ///< the instruction has not been executed yet
 
     std::uintptr_t& stack_pointer() { return values[stack_pointer_index]; }
 };
 
-/// Returns a return address without the signature that aarch64 may keep in it.
+/// Returns a return address without the signature that aarch64 may put into it.
 std::uintptr_t without_signature(std::uintptr_t address) {
 #if defined(__aarch64__)
-    // xpaclri, which older processors ignore.
+    // The instruction is xpaclri, which older processors ignore.
     __asm__("mov x30, %0\n\thint #7\n\tmov %0, x30" : "+r"(address) : : "x30");
 #endif
     return address;
 }
 
-/// Returns the part of an object that can be read and contains an address.
+/// Returns the readable part of an object that contains an address.
 std::span<const std::uint8_t> readable_segment(const link_map* map, std::uintptr_t address) {
     for (const ElfW(Phdr) & segment : elf::program_headers(map)) {
         const std::uintptr_t begin = map->l_addr + segment.p_vaddr;
@@ -62,8 +62,8 @@ UnwindTables tables_of(const link_map* map) {
     return {};
 }
 
-/// Returns true for the address of the kernel's code that ends a signal handler. On aarch64 it has no table:
-/// unwinders recognise its instructions.
+/// Returns true for the address of the kernel code that ends a signal handler. On aarch64 that code has no unwind
+/// table, so unwinders recognise its instructions.
 bool is_signal_return([[maybe_unused]] std::uintptr_t address) {
 #if defined(__aarch64__)
     constexpr std::uint32_t code[] = {0xd2801168, 0xd4000001};  // mov x8, #__NR_rt_sigreturn; svc #0
@@ -82,7 +82,7 @@ bool is_signal_return([[maybe_unused]] std::uintptr_t address) {
     const LoadedObject* const object = object_containing(instruction);
     if (is_signal_return(instruction + 1)) entry.rule.kind = FrameRule::Kind::signal;
     if (object == nullptr) {
-        // Left out as the shim's own functions are: no file has it.
+        // Left out of stacks like the shim's own functions, since no file contains this code.
         if (entry.rule.kind == FrameRule::Kind::signal) entry.object = Entry::own_object;
         return entry;
     }
@@ -95,14 +95,14 @@ bool is_signal_return([[maybe_unused]] std::uintptr_t address) {
     return entry;
 }
 
-/// The memory of a stack. Begins with the pages that the thread knows.
+/// Reads the memory of a stack. Begins with the pages that the thread knows to be readable.
 class StackMemory {
   public:
     explicit StackMemory(Pages pages) : pages_(pages) {}
 
     const Pages& pages() const { return pages_; }
 
-    /// Reads a word. Returns false if there is none, or the address is not one of a word.
+    /// Reads a word. Returns false if the address is not readable, or not that of a word.
     bool read(std::uintptr_t address, std::uintptr_t& word) {
         if (address % sizeof word != 0) return false;
         if ((address < pages_.begin || address >= pages_.end) && !find_pages(address)) return false;
@@ -120,7 +120,8 @@ class StackMemory {
     }
 
   private:
-    /// Asks for the page of an address and, if it lies less than a mebibyte above the known ones, for those between.
+    /// Checks if the page of an address is readable. If the page lies less than a mebibyte above the known pages,
+    /// also checks those in between.
     [[gnu::noinline, gnu::cold]] bool find_pages(std::uintptr_t address) {
         constexpr std::uintptr_t near = 1 << 20;
         const std::uintptr_t page = address / page_size * page_size;
@@ -149,7 +150,7 @@ bool step_by_rule(const FrameRule& rule, StackMemory& memory, Registers& registe
     std::uintptr_t frame =
         registers.values[rule.frame_register] + static_cast<std::uintptr_t>(std::intptr_t{rule.frame_offset});
     if (rule.frame_is_loaded && !memory.read(frame, frame)) return false;
-    // A frame lies above those that it called, and none is larger than this.
+    // Stacks grow downwards, so a caller's frame lies above. No frame is larger than this.
     constexpr std::uintptr_t largest = std::uintptr_t{1} << 30;
     const std::uintptr_t size = frame - registers.stack_pointer();
     if (size > largest || frame % sizeof frame != 0 || (size == 0 && !registers.is_interrupted)) return false;
@@ -193,7 +194,7 @@ bool step_by_signal(StackMemory& memory, Registers& registers) {
     return true;
 }
 
-/// Reads the registers, and the address, of the function that this is inlined into.
+/// Reads the registers of the function that this one is inlined into, and an address in it.
 [[gnu::always_inline]] inline void read_registers(Registers& registers) {
     std::uintptr_t(&values)[followed_count + 1] = registers.values;
 #if defined(__x86_64__)
@@ -211,7 +212,7 @@ bool step_by_signal(StackMemory& memory, Registers& registers) {
 #endif
 }
 
-/// Steps to the caller. Returns the reason if there is none.
+/// Steps to the caller. Returns the reason if the stack ends here.
 std::optional<NativeStack::End> step(const FrameRule& rule, StackMemory& memory, Registers& registers) {
     switch (rule.kind) {
         case FrameRule::Kind::call:
@@ -225,16 +226,17 @@ std::optional<NativeStack::End> step(const FrameRule& rule, StackMemory& memory,
         case FrameRule::Kind::unknown:
             return NativeStack::End::unknown;
     }
-    // Some outermost functions have a rule, and 0 for a return address.
+    // Some outermost functions have a rule that gives 0 as their return address.
     const std::uintptr_t returns_to = registers.instruction + (registers.is_interrupted ? 0 : 1);
     if (returns_to == 0) return NativeStack::End::outermost;
     return std::nullopt;
 }
 
-/// Reads the stack above these registers. Returns false, with the stack cut short, if a signal handler disturbed it.
+/// Reads the stack above these registers. Returns false, and a shortened stack, if a signal handler disturbed the
+/// walk.
 [[gnu::always_inline]] inline bool walk(std::size_t most, UnwindCache* cache, Registers registers,
                                         NativeStack& stack) {
-    constexpr int most_own = 64;  // functions of the shim, and frames of the kernel's
+    constexpr int most_own = 64;  // functions of the shim, and frames from the kernel
     const std::uint64_t stamp = objects_list_stamp();
     StackMemory memory(cache == nullptr ? Pages{} : cache->pages);
     Entry spare;

@@ -1,11 +1,11 @@
-// The calling thread's stack of compiled functions, by the tables that compilers write for exceptions. The C
-// library's unwinder is not used: it ends the process where a table is wrong and, before glibc 2.35, takes the
+// Reads the calling thread's stack of compiled functions, by the tables that compilers write for exceptions. It does
+// not use the C library's unwinder, which aborts the process if a table is wrong and, before glibc 2.35, takes the
 // loader's lock.
 //
-// Nothing here allocates, waits or calls the loader. Memory is read only where it is a part of the stack: a page is
-// asked for by a system call, and known until the walk leaves its run of pages. So a wrong table gives a wrong or a
-// short stack; only one that leads into a coroutine's stack, freed after it was asked for, could crash. What a table
-// says of an address is kept for the thread; objects that are loaded or unloaded end that.
+// Nothing here allocates, waits or calls the loader. A wrong table gives a wrong or short stack, since only memory
+// that can be read is read: a system call checks each page, and the answer holds until the walk leaves that run of
+// pages. Only one case could crash: a wrong table leads into the stack of a coroutine, which is freed after the
+// check. Each thread keeps the rules that it found until objects are loaded or unloaded.
 #pragma once
 
 #include <array>
@@ -18,36 +18,37 @@
 
 namespace fp32shim::where {
 
-/// The innermost callers of a product, innermost first.
+/// The callers of a product, innermost first.
 struct NativeStack {
     /// Reasons why a stack has no further callers.
     enum class End : std::uint8_t {
-        outermost,  ///< it is whole: the last function has no caller
-        cut,        ///< as many were read as were asked for
-        made_code,  ///< the next caller is code that was made at run time, or lies in no object that the loader lists
-        unknown     ///< no table tells the caller of the last function
+        outermost,  ///< the stack is whole: the last function has no caller
+        cut,        ///< the requested number of callers was read
+        made_code,  ///< the next caller is code generated at run time, or in no object that the loader lists
+        unknown     ///< no table leads to the caller of the last function
     };
 
-    std::uintptr_t addresses[policy::most_native_frames];  ///< return addresses; of an interrupted function, 1 beyond
+    std::uintptr_t
+        addresses[policy::most_native_frames];  ///< return addresses; for an interrupted function, its address plus 1
     std::size_t count = 0;
     End end = End::unknown;
-    std::uint64_t key = 0;  ///< equal for stacks of equal addresses, if no object was loaded again; never 0
+    std::uint64_t key = 0;  ///< equal for stacks with equal addresses, if no object was loaded again; never 0
 };
 
-/// Rules of addresses that a thread has met, and the pages of its stack that it may read. All zeros is an empty
-/// object.
+/// Keeps rules for addresses that a thread has met, and the pages of its stack that it may read. All zeros is an
+/// empty object.
 class UnwindCache {
   public:
-    /// Rule of an address, and the object that it lies in.
+    /// The rule for an address, and the object that contains the address.
     struct alignas(64) Entry {
         std::uintptr_t instruction;  ///< 0: the entry is free
         std::uint64_t stamp;         ///< objects_list_stamp() when the rule was found
-        std::uint64_t
-            object;  ///< number that differs between objects, also if loaded at one address; or one of these
+        std::uint64_t object;  ///< a number that differs between objects, even if loaded at the same address; or a
+                               ///< constant below
         FrameRule rule;
 
         static constexpr std::uint64_t no_object = 0;
-        static constexpr std::uint64_t own_object = 1;  ///< the shim, or what the kernel put there
+        static constexpr std::uint64_t own_object = 1;  ///< the shim, or code of the kernel
     };
     /// The pages of a stack that are known to be readable.
     struct Pages {
@@ -56,18 +57,19 @@ class UnwindCache {
         bool operator==(const Pages&) const = default;
     };
 
-    /// Returns the entry of an address: a kept one, or `spare`. If a signal handler that multiplies replaces a kept
-    /// entry while it is in use, its `instruction` differs afterwards.
+    /// Returns the entry of an address: a kept one, or `spare`. A signal handler that multiplies may replace a kept
+    /// entry while it is in use; its `instruction` is then another.
     const Entry& entry_of(std::uintptr_t instruction, std::uint64_t stamp, Entry& spare) {
         const std::size_t index = index_of(instruction);
         if (is_of(entries_[index], instruction, stamp)) [[likely]]
             return entries_[index];
-        // Two addresses of one stack may have one index: to find a rule again takes a microsecond.
+        // Each index has two entries, since two addresses of one stack may share an index and finding a rule takes a
+        // microsecond.
         if (is_of(entries_[index ^ 1], instruction, stamp)) return entries_[index ^ 1];
         return find(instruction, stamp, spare);
     }
 
-    /// Keeps the pages for the next stack.
+    /// Keeps the readable pages for the next walk.
     void keep_pages(Pages found) {
         if (found != pages) replace_pages(found);
     }
@@ -87,8 +89,8 @@ class UnwindCache {
     std::array<Entry, std::size_t{1} << entry_bits> entries_;
 };
 
-/// Reads the stack of the calling thread, up to `most` callers, from the program's call on: functions of the shim are
-/// left out. `cache`: nullptr works too, but takes microseconds for each function. Async-signal-safe.
+/// Reads the stack of the calling thread, at most `most` callers, beginning with the program's call. Leaves out
+/// functions of the shim. `cache` may be nullptr, but then each function takes microseconds. Async-signal-safe.
 void read_native_stack(std::size_t most, UnwindCache* cache, NativeStack& stack);
 
 }  // namespace fp32shim::where

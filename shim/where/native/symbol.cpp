@@ -20,7 +20,7 @@ namespace {
 constexpr std::int64_t patience_ns = 100'000'000;
 constexpr std::size_t scratch_size = 64 << 10;
 
-/// Point in time at which the search ends without a result.
+/// A point in time at which the search gives up.
 class Deadline {
   public:
     Deadline() : end_(system::raw::clock_ns(CLOCK_MONOTONIC) + patience_ns) {}
@@ -34,7 +34,8 @@ bool are_equal(const void* left, const void* right, std::size_t size) {
     return system::equal({static_cast<const char*>(left), size}, {static_cast<const char*>(right), size});
 }
 
-/// Copies a name from a table into `to`. Returns it; empty: it does not fit, or does not end within the table.
+/// Copies a name from a table into `to` and returns it. Returns an empty text if it does not fit, or has no end
+/// within the table.
 std::string_view copied(const char* name, std::size_t room, std::span<char> to) {
     std::size_t size = 0;
     while (size < room && size < to.size() && name[size] != '\0') {
@@ -44,7 +45,7 @@ std::string_view copied(const char* name, std::size_t room, std::span<char> to) 
     return size < room && size < to.size() ? std::string_view(to.data(), size) : std::string_view();
 }
 
-/// Returns the number of symbols in the loaded table of exported names, which has no field for it.
+/// Returns the number of symbols in the loaded table of exported names. The table has no field for it.
 std::uint64_t symbol_count(const elf::Object& object) {
     if (object.gnu_hash == nullptr) return object.sysv_hash == nullptr ? 0 : object.sysv_hash[1];
     return system::symbols_in_gnu_hash(
@@ -62,7 +63,7 @@ Elf64_Sym find_exported(const elf::Object& object, std::uint64_t address, const 
     return choice.best();
 }
 
-/// Returns true if the file is the one that was loaded: its program headers and its build id are those in memory.
+/// Returns true if the file is the one that was loaded: it has the program headers and build id that are in memory.
 bool is_file_of(const link_map* map, const system::RawFile& file, const Elf64_Ehdr& header, char* scratch) {
     const auto loaded = elf::program_headers(map);
     const std::size_t size = loaded.size() * sizeof(Elf64_Phdr);
@@ -82,7 +83,7 @@ bool is_file_of(const link_map* map, const system::RawFile& file, const Elf64_Eh
     return false;
 }
 
-/// Finds the section of a type, and the one that it links to (a table's names).
+/// Finds the section of a given type, and the section that it links to (a table's names).
 bool find_table(const system::RawFile& file, const Elf64_Ehdr& header, Elf64_Shdr& table, Elf64_Shdr& names) {
     if (header.e_shentsize != sizeof(Elf64_Shdr)) return false;
     const auto read_section = [&](std::uint32_t index, Elf64_Shdr& section) {
@@ -94,8 +95,8 @@ bool find_table(const system::RawFile& file, const Elf64_Ehdr& header, Elf64_Shd
     return false;
 }
 
-/// Finds the name of an address in the file's table of all symbols, and copies it into `to`. `start`: where the
-/// function begins.
+/// Finds the name of an address in the file's table of all symbols, and copies it into `to`. Sets `start` to the
+/// address where the function begins.
 std::string_view find_in_file(const link_map* map, std::uint64_t address, const Deadline& deadline,
                               std::uint64_t& start, std::span<char> to) {
     const bool is_program = map == elf::first_object() && map->l_name[0] == '\0';
@@ -133,7 +134,8 @@ std::string_view find_in_file(const link_map* map, std::uint64_t address, const 
 NamedAddress name_of_caller(const link_map* object, std::uintptr_t return_address, std::span<char> buffer) {
     if (object == nullptr || buffer.size() < 2 || !elf::is_mapped(object)) return {};
     const Deadline deadline;
-    const std::uint64_t address = return_address - 1 - object->l_addr;  // in the call, also where it ends a function
+    const std::uint64_t address =
+        return_address - 1 - object->l_addr;  // an address in the call: a call that ends a function returns beyond it
     const std::span<char> symbol = buffer.subspan(0, std::min(buffer.size() / 2, symbol_limit + 1));
     const elf::Object tables = elf::read_object(object);
     const Elf64_Sym exported = find_exported(tables, address, deadline);

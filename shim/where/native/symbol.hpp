@@ -1,9 +1,8 @@
-// The function in which an address of this process lies, by name: for rules on call sites (`libphysics.so!solve*`).
+// Names the function that contains an address of this process, for rules on call sites (`libphysics.so!solve*`).
 //
-// First asked is the table of exported names, which is in memory, then the table of all names in the object's file,
-// which `strip` removes. Debug information and files that hold it apart are not read; `report` and `log` do that.
-// No allocation, no lock, no libc function that sets errno. Descriptor and memory are given back
-// before the return.
+// The table of exported names, which is in memory, is searched first. The table of all names in the object's file,
+// which `strip` removes, is searched second. Debug information is not read; `report` and `log` do that. No
+// allocation, no lock, no libc function that sets errno. Descriptors and memory are released before the return.
 #pragma once
 
 #include <link.h>
@@ -14,17 +13,18 @@
 
 namespace fp32shim::where {
 
-/// Name of the function that an address lies in.
+/// The name of the function that contains an address.
 struct NamedAddress {
-    std::string_view name{};   ///< as function_name() returns it; empty: not known
-    std::string_view clone{};  ///< addition of the compiler's to the name (clone_suffix()), or empty
-    std::uint64_t offset = 0;  ///< bytes from the begin of the function, or of that part of it, to the address
-    bool gave_up = false;      ///< the name is not known because the search took too long
+    std::string_view name{};   ///< result of function_name(); empty: unknown
+    std::string_view clone{};  ///< suffix that the compiler added to the name (clone_suffix()), or empty
+    std::uint64_t offset = 0;  ///< bytes from the beginning of the function, or of its split-off part, to the address
+    bool gave_up = false;      ///< the name is unknown because the search took too long
 };
 
-/// Names the function that returns to an address of a loaded object. The texts lie in `buffer`, which has to have two
-/// times symbol_limit + 1 bytes for the longest. Costs from 1 µs to some milliseconds, by the number of the object's
-/// functions; gives up after 100 ms. Async-signal-safe. Precondition: an elf::Reading is held.
+/// Names the function that calls and then continues at `return_address`, an address of a loaded object. The texts lie
+/// in `buffer`, which needs 2 * (symbol_limit + 1) bytes for the longest. Costs from 1 µs to some milliseconds,
+/// depending on the number of functions in the object. Gives up after 100 ms. Async-signal-safe. Precondition: an
+/// elf::Reading is held.
 NamedAddress name_of_caller(const link_map* object, std::uintptr_t return_address, std::span<char> buffer);
 
 }  // namespace fp32shim::where

@@ -1,4 +1,4 @@
-// The choice among the symbols of a table that could name an address: the shim's and the command's are the same.
+// Chooses among the symbols of a table that could name an address. The shim and the command make the same choice.
 #pragma once
 
 #include <elf.h>
@@ -7,26 +7,27 @@
 
 namespace fp32shim::where {
 
-/// Largest distance from a function without a size to an address that still counts as its own.
+/// The largest distance from the beginning of a function without a size to an address that still counts as part of
+/// it.
 inline constexpr std::uint64_t reach_without_size = 64 << 10;
 
-/// Returns true for symbols of code that has a name: functions that are defined.
+/// Returns true if the symbol is a defined function with a name.
 inline bool is_function(const Elf64_Sym& symbol) {
     const unsigned type = ELF64_ST_TYPE(symbol.st_info);
     return (type == STT_FUNC || type == STT_GNU_IFUNC) && symbol.st_shndx != SHN_UNDEF && symbol.st_name != 0;
 }
 
-/// Returns the rank of a symbol among those of one address: names for other objects come first, and before them the
-/// ones that no other object may replace.
+/// Returns the rank of a symbol among those of one address; higher is better. Global symbols rank above weak ones,
+/// and weak ones above local ones: other objects see a global or weak name, and only a weak one can be replaced.
 inline unsigned rank_of(const Elf64_Sym& symbol) {
     const unsigned binding = ELF64_ST_BIND(symbol.st_info);
     return binding == STB_GLOBAL || binding == STB_GNU_UNIQUE ? 2 : binding == STB_WEAK ? 1 : 0;
 }
 
-/// The best name for one address, of the symbols that were shown to it: of the function that begins last among those
-/// that contain the address, the name of the highest rank, and of several the first in the table. Of functions
-/// without a size (hand-written assembly), the one that begins last before the address, if no other function lies
-/// between.
+/// Chooses the best name for one address among the symbols that it is given. The function is the one that begins last
+/// among those that contain the address. Of its names, the best rank wins, then the first in the table. If no
+/// function contains the address, a function without a size (hand-written assembly) can be chosen: the one that
+/// begins last before the address, unless another function lies in between.
 class SymbolChoice {
   public:
     explicit SymbolChoice(std::uint64_t address) : address_(address) {}

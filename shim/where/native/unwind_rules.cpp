@@ -6,12 +6,13 @@
 namespace fp32shim::where {
 namespace {
 
-// Encodings of pointers (DW_EH_PE_…): the low four bits say the size, the next three what is added.
+// Encodings of pointers (DW_EH_PE_…). The low four bits give the size, the next three the base that is added.
 constexpr std::uint8_t pointer_omitted = 0xff, pointer_size_mask = 0x0f, pointer_base_mask = 0xf0;
 constexpr std::uint8_t base_none = 0x00, base_here = 0x10;
-constexpr std::uint8_t sorted_table = 0x3b;  ///< pairs of four signed bytes, from the begin of .eh_frame_hdr
+constexpr std::uint8_t sorted_table =
+    0x3b;  ///< pairs of signed 4-byte numbers, relative to the beginning of .eh_frame_hdr
 
-/// The tables' pages. Most reads are of the same page as the one before.
+/// Reads the pages of the tables. Remembers the last page checked, since most reads are in that page.
 class ReadablePages {
   public:
     explicit ReadablePages(bool (*is_readable)(std::uintptr_t)) : is_readable_(is_readable) {}
@@ -27,7 +28,7 @@ class ReadablePages {
 
   private:
     bool has(std::uintptr_t address) {
-        constexpr std::uintptr_t page_size = 4096;  // or larger: each part of a larger page is asked about by itself
+        constexpr std::uintptr_t page_size = 4096;  // if pages are larger, each 4096 bytes are checked by themselves
         const std::uintptr_t page = address / page_size;
         if (is_readable_ == nullptr || page == known_) return true;
         if (!is_readable_(page * page_size)) return false;
@@ -39,7 +40,7 @@ class ReadablePages {
     std::uintptr_t known_ = 0;
 };
 
-/// Bytes of a table, read from front to back. Beyond the end, or after a wrong value, all further reads give 0.
+/// Bytes of a table, read from front to back. After the end or a wrong value, all further reads return 0.
 class Bytes {
   public:
     Bytes() = default;
@@ -80,7 +81,7 @@ class Bytes {
         is_good_ = false;
         return 0;
     }
-    /// Returns the next `size` bytes as a part of their own, and passes over them.
+    /// Returns the next `size` bytes as an object of their own, and skips them.
     Bytes next_part(std::uint64_t size) {
         const std::uint8_t* from = consume(size);
         return from == nullptr ? Bytes() : Bytes(std::span(from, size), *pages_);
@@ -131,7 +132,7 @@ class Bytes {
     bool is_good_ = true;
 };
 
-/// Returns the bytes of a segment from an address on; none if it lies outside.
+/// Returns the bytes of a segment from an address on; none if the address is outside.
 Bytes from_address(std::span<const std::uint8_t> segment, ReadablePages& pages, std::uintptr_t address) {
     const std::uintptr_t distance = address - reinterpret_cast<std::uintptr_t>(segment.data());
     return distance < segment.size() ? Bytes(segment.subspan(distance), pages) : Bytes();
@@ -146,7 +147,7 @@ Bytes entry_at(std::span<const std::uint8_t> segment, ReadablePages& pages, std:
     return bytes.is_good() ? bytes.next_part(size) : Bytes();
 }
 
-/// Returns the address of the entry for an instruction, by the table in .eh_frame_hdr; 0: there is none.
+/// Returns the address of the entry for an instruction, found in the table of .eh_frame_hdr, or 0 if there is none.
 std::uintptr_t find_entry(const UnwindTables& tables, ReadablePages& pages, std::uintptr_t instruction) {
     struct Pair {
         std::int32_t begin, entry;
@@ -170,7 +171,7 @@ std::uintptr_t find_entry(const UnwindTables& tables, ReadablePages& pages, std:
         return pair;
     };
     const auto distance = static_cast<std::int64_t>(instruction - base);
-    std::size_t first = 0, beyond = count;  // the last pair that begins before `instruction` is in between
+    std::size_t first = 0, beyond = count;  // the last pair that begins at or before `instruction` is in this range
     while (beyond - first > 1) {
         const std::size_t middle = first + (beyond - first) / 2;
         (pair_at(middle).begin <= distance ? first : beyond) = middle;
@@ -184,12 +185,12 @@ struct Common {
     std::uint64_t code_step = 0;
     std::int64_t data_step = 0;
     std::uint8_t pointer_encoding = 0;
-    bool has_sizes = false;  ///< functions' entries begin with the size of data for exceptions
+    bool has_sizes = false;  ///< functions' entries begin with the size of their exception data
     bool is_signal = false;
     Bytes program;
 };
 
-/// Reads the letters of a CIE, and what each stands for. Returns false if one is not known.
+/// Reads the letters of a CIE and the data of each. Returns false if a letter is unknown.
 bool read_augmentation(const char* letters, Bytes& bytes, Common& common) {
     if (*letters == 0) return true;
     if (*letters++ != 'z') return false;
@@ -212,7 +213,7 @@ bool read_augmentation(const char* letters, Bytes& bytes, Common& common) {
                 common.is_signal = true;
                 break;
             case 'B':
-                break;  // aarch64: the other key signs return addresses
+                break;  // aarch64: return addresses are signed with the other key
             default:
                 return false;
         }
@@ -241,25 +242,25 @@ bool read_common(std::span<const std::uint8_t> segment, ReadablePages& pages, st
     return bytes.is_good() && return_address == followed_registers[return_address_index];
 }
 
-/// A rule that is being worked out.
+/// A rule that is being computed.
 struct State {
     FrameRule rule;
     bool is_outermost = false;
 };
 
-/// Carries out the instructions of the tables (DW_CFA_…) up to an address.
+/// Executes the instructions of the tables (DW_CFA_…) up to an address.
 class Interpreter {
   public:
     Interpreter(const Common& common, std::uint64_t distance) : common_(common), distance_(distance) {}
 
     State state;
 
-    /// Runs a program until it is done, or has reached the address. Returns false if an instruction is not known.
+    /// Executes a program until its end, or until it reaches the address. Returns false if an instruction is unknown.
     bool run(Bytes program) {
         while (!program.is_at_end() && !is_reached_) step(program);
         return program.is_good() && is_known_;
     }
-    /// Takes the state as the one that functions begin with.
+    /// Takes the current state as the initial one of each function.
     void begin_function() { initial_ = state; }
 
   private:
@@ -278,7 +279,7 @@ class Interpreter {
         if (value < INT32_MIN || value > INT32_MAX) is_known_ = false;
         return static_cast<std::int32_t>(value);
     }
-    /// Multiplies with the step of offsets. Numbers of damaged tables wrap around.
+    /// Multiplies by the factor of offsets (data alignment). Numbers of damaged tables wrap around.
     std::int64_t times_step(std::uint64_t factor) const {
         return static_cast<std::int64_t>(factor * static_cast<std::uint64_t>(common_.data_step));
     }
@@ -322,7 +323,8 @@ class Interpreter {
         state.rule.frame_is_loaded = false;
         state.rule.frame_offset = offset(from_register);
     }
-    /// Reads an expression `register plus offset`, also followed by a load from there. Returns the register's number.
+    /// Reads an expression `register plus offset`, optionally followed by a load from there. Returns the register's
+    /// number, or UINT64_MAX for any other expression.
     std::uint64_t read_expression(Bytes bytes, std::int64_t& from_register, bool& is_loaded) {
         constexpr std::uint8_t load = 0x06, first_register = 0x70, last_register = 0x8f;
         const auto code = bytes.read<std::uint8_t>();
@@ -347,7 +349,7 @@ class Interpreter {
         const std::uint8_t index = index_of(number), base_index = index_of(base);
         if (!is_followed(index)) return;
         forget(index);
-        // Functions that align the stack find all by one register.
+        // Functions that align the stack save all registers relative to the same one.
         const bool is_first = state.rule.from_register == 0;
         if (is_loaded || base_index > stack_pointer_index || (!is_first && base_index != state.rule.base_register))
             return set_lost(number);
@@ -360,7 +362,7 @@ class Interpreter {
     void step_register(std::uint8_t code, std::uint64_t number, Bytes& program);
 
     const Common& common_;
-    const std::uint64_t distance_;  ///< from the function's begin to the address
+    const std::uint64_t distance_;  ///< from the beginning of the function to the address
     std::uint64_t location_ = 0;
     bool is_reached_ = false;
     bool is_known_ = true;
@@ -388,7 +390,7 @@ void Interpreter::step(Bytes& program) {
 void Interpreter::step_extended(std::uint8_t code, Bytes& program) {
     switch (code) {
         case 0x00:  // DW_CFA_nop
-        case 0x2d:  // DW_CFA_AARCH64_negate_ra_state: signatures are taken off anyway
+        case 0x2d:  // DW_CFA_AARCH64_negate_ra_state: signatures are removed in any case
             return;
         case 0x02:
             return advance(program.read<std::uint8_t>());
@@ -423,7 +425,7 @@ void Interpreter::step_extended(std::uint8_t code, Bytes& program) {
     }
 }
 
-/// Carries out an instruction whose first operand is a register.
+/// Executes an instruction whose first operand is a register.
 void Interpreter::step_register(std::uint8_t code, std::uint64_t number, Bytes& program) {
     switch (code) {
         case 0x05:  // DW_CFA_offset_extended

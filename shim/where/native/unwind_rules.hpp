@@ -1,5 +1,5 @@
-// Rules by which a frame of compiled code leads to its caller, from the tables that compilers write for exceptions
-// (.eh_frame). Pure: reads the tables only, and nothing outside of them, whatever they hold.
+// Finds the rules that lead from a frame of compiled code to its caller, in the tables that compilers write for
+// exceptions (.eh_frame). Pure: reads only inside the tables, whatever these contain.
 #pragma once
 
 #include <cstddef>
@@ -8,8 +8,8 @@
 
 namespace fp32shim::where {
 
-// Registers by their numbers in the tables (DWARF). Functions find their frames, and their return addresses, by
-// these; a frame that is found by another register is not unwound.
+// Registers, by their numbers in the tables (DWARF). Functions find their frames and return addresses by these. A
+// frame that needs another register is not unwound.
 #if defined(__x86_64__)
 inline constexpr std::uint8_t followed_registers[] = {6,  3,  12, 13,
                                                       14, 15, 16};  // rbp, rbx, r12 to r15, return address
@@ -24,40 +24,41 @@ inline constexpr std::size_t followed_count = std::size(followed_registers);
 inline constexpr std::size_t return_address_index = followed_count - 1;  ///< in `followed_registers`
 inline constexpr std::uint8_t stack_pointer_index = followed_count;      ///< index that stands for the stack pointer
 
-/// Rule of one address. The frame's address (CFA) is the stack pointer of the caller.
+/// The rule for one address. A frame's address (CFA) is the stack pointer of its caller.
 struct FrameRule {
     enum class Kind : std::uint8_t {
-        unknown,    ///< there is no rule, or none that is followed here
+        unknown,    ///< there is no rule, or one that is not supported here
         outermost,  ///< the function has no caller
-        call,       ///< the other members say where the caller's registers are
-        signal      ///< the kernel's frame of a signal handler: the stack pointer is at what it saved
+        call,       ///< the other members tell where the caller's registers are
+        signal      ///< the kernel's frame of a signal handler: the stack pointer points to what the kernel saved
     };
     Kind kind = Kind::unknown;
     std::uint8_t frame_register =
-        stack_pointer_index;  ///< index of the register that the frame's address is found by
+        stack_pointer_index;  ///< index of the register from which the frame's address is computed
     std::uint8_t base_register =
-        stack_pointer_index;       ///< index of the register by which `from_register` finds values
-    bool frame_is_loaded = false;  ///< the frame's address is in memory, at that register plus `frame_offset`
-    std::uint8_t saved = 0;        ///< bits, by index: the caller's value is in memory; else it is unchanged
+        stack_pointer_index;       ///< index of the register from which the values in `from_register` are found
+    bool frame_is_loaded = false;  ///< the frame's address is stored in memory, at that register plus `frame_offset`
+    std::uint8_t saved = 0;  ///< bits, by index: the caller's value is in memory; a value without a bit is unchanged
     std::uint8_t from_register =
-        0;                  ///< bits, by index: that memory is at `base_register` plus offset, not at the frame's
-    std::uint8_t lost = 0;  ///< bits: the caller's value is not known
-    std::int32_t frame_offset = 0;  ///< bytes from the frame register
+        0;  ///< bits, by index: the value is at `base_register` plus offset, not at the frame's address plus offset
+    std::uint8_t lost = 0;          ///< bits, by index: the caller's value is unknown
+    std::int32_t frame_offset = 0;  ///< bytes, added to the frame register
     std::int32_t offsets[followed_count] = {};
 
     bool operator==(const FrameRule&) const = default;
 };
 
-/// The tables of one object. `header`: .eh_frame_hdr; `segment`: the readable part of the object around it.
-/// `is_readable` is asked about each page that is to be read: a program may have unmapped it. nullptr: all are.
+/// The tables of one object. `header` is .eh_frame_hdr, `segment` the readable part of the object around it.
+/// `is_readable` is called for each page before it is read, since a program may have unmapped the page. If it is
+/// nullptr, all pages can be read.
 struct UnwindTables {
     std::span<const std::uint8_t> header;
     std::span<const std::uint8_t> segment;
     bool (*is_readable)(std::uintptr_t address) = nullptr;
 };
 
-/// Finds the rule for an instruction. For a frame that has called another, that is the call: its return address
-/// less 1.
+/// Finds the rule for an instruction. For a frame that has called another one, pass the address of the call: the
+/// return address minus 1.
 FrameRule find_frame_rule(const UnwindTables& tables, std::uintptr_t instruction);
 
 }  // namespace fp32shim::where

@@ -16,25 +16,29 @@
 namespace fp32shim::where {
 namespace {
 
-constexpr int unit_size = 2;  ///< bytes of a bytecode unit
+constexpr int unit_size = 2;  ///< bytes of a unit of bytecode
 constexpr std::int32_t unknown_offset = -1;
 constexpr std::uintptr_t tag_bits = 7;
 constexpr std::uintptr_t frame_alignment_bits = 3;
-constexpr std::uintptr_t lowest_frame = 0x1'0000, frame_space = std::uintptr_t{1} << 56;  ///< of addresses
-constexpr char owner_generator = 1, owner_interpreter = 3;  ///< the interpreter's own frames have this or more
+constexpr std::uintptr_t lowest_frame = 0x1'0000,
+                         frame_space =
+                             std::uintptr_t{1}
+                             << 56;  ///< the lowest address of a frame, and the size of the range of addresses
+constexpr char owner_generator = 1,
+               owner_interpreter = 3;  ///< frames of the interpreter itself have `owner_interpreter` or more
 
-// A text's state, from the lowest bit of its kind on.
+// Fields in the state word of a str, counted from the lowest bit of `kind` on.
 constexpr std::uint32_t kind_mask = 7;  ///< bytes per character
 constexpr std::uint32_t is_compact = 8, is_ascii = 16;
 
 constexpr std::uint64_t random_factors[] = {system::golden_ratio, 0xd1342543de82ef95, 0x62bba1b9f2757641};
 
-// Bytes that the smallest of their kind has, in all versions.
+// The smallest size in bytes of each kind of object, over all versions.
 constexpr std::size_t state_size = 192, cframe_size = 2 * sizeof(void*), frame_size = 80, object_size = 16;
 
-constexpr std::int64_t no_hash = -1;  ///< of a text: nobody has asked for its hash yet
+constexpr std::int64_t no_hash = -1;  ///< hash of a text: not computed yet
 
-/// Reads a field of an object of the interpreter's.
+/// Reads a field of an object of the interpreter.
 template <class Value>
 Value field(const char* object, std::int16_t offset) {
     Value value;
@@ -44,14 +48,15 @@ Value field(const char* object, std::int16_t offset) {
 
 const char* pointer(const char* object, std::int16_t offset) { return field<const char*>(object, offset); }
 
-/// Returns false for nullptr, and for numbers that cannot be the address of a frame, as debug builds leave them in
-/// freed memory. Bits that an aligned address lacks come out on top, so one comparison sees them all.
+/// Returns false for nullptr, and for numbers that cannot be the address of a frame. Debug builds leave such numbers
+/// in freed memory. The rotation moves the low bits, which an aligned address does not have, to the top, so one
+/// comparison checks both ends.
 bool may_be_frame(const char* frame) {
     const std::uintptr_t above = reinterpret_cast<std::uintptr_t>(frame) - lowest_frame;
     return std::rotr(above, frame_alignment_bits) < frame_space >> frame_alignment_bits;
 }
 
-/// Returns a number made from the size, the first and the last bytes of a piece of memory.
+/// Returns a number computed from the size and the first and last bytes of a piece of memory.
 std::uint64_t stamp_of_bytes(const char* data, std::int64_t size) {
     std::uint64_t first = 0, last = 0;
     constexpr std::int64_t part = sizeof first;
@@ -64,8 +69,8 @@ std::uint64_t stamp_of_bytes(const char* data, std::int64_t size) {
     return ((first ^ static_cast<std::uint64_t>(size)) * random_factors[1]) ^ std::rotl(last, 29);
 }
 
-/// Appends a character as UTF-8, or as the byte that it stands for in a file name that is not UTF-8 (PEP 383).
-/// Returns false if there is no room for it.
+/// Appends a character as UTF-8. A character that stands for a byte of a file name that is not UTF-8 (PEP 383)
+/// becomes that byte. Returns false if there is no room.
 bool append(std::uint32_t character, std::span<char> buffer, std::size_t& size) {
     constexpr std::uint32_t first_escaped = 0xdc80, last_escaped = 0xdcff;
     const bool is_escaped = character >= first_escaped && character <= last_escaped;
@@ -86,8 +91,8 @@ bool append(std::uint32_t character, std::span<char> buffer, std::size_t& size) 
     return true;
 }
 
-/// Returns the version that a text such as "3.11.2 (main, …)" begins with, as PY_VERSION_HEX has it without its last
-/// byte; 0: none.
+/// Returns the version at the beginning of a text such as "3.11.2 (main, …)", in the form of PY_VERSION_HEX with the
+/// last byte 0. Returns 0 if there is none.
 std::uint32_t version_in(const char* text) {
     std::uint32_t parts[3] = {};
     for (std::uint32_t& part : parts) {
@@ -106,7 +111,7 @@ std::optional<Python> Python::find(FindSymbol find_symbol, IsReadable is_readabl
     python.is_readable_ = is_readable;
     const auto get_version = reinterpret_cast<const char* (*)()>(find_symbol("Py_GetVersion"));
     python.is_shutting_down_ = reinterpret_cast<int (*)()>(find_symbol("Py_IsFinalizing"));
-    if (python.is_shutting_down_ == nullptr)  // its name before 3.13
+    if (python.is_shutting_down_ == nullptr)  // the name before 3.13 has an underscore
         python.is_shutting_down_ = reinterpret_cast<int (*)()>(find_symbol("_Py_IsFinalizing"));
     python.this_thread_ = reinterpret_cast<void* (*)()>(find_symbol("PyGILState_GetThisThreadState"));
     python.code_type_ = find_symbol("PyCode_Type");
@@ -122,9 +127,9 @@ std::optional<Python> Python::find(FindSymbol find_symbol, IsReadable is_readabl
     return python;
 }
 
-/// Returns the first instruction of the copy that a frame runs; nullptr: it is not known. Each thread has copies of
-/// its own, in an array behind their number. While this is read another thread may replace the array by a longer one
-/// and free the old.
+/// Returns the first instruction of the copy of the bytecode that a frame runs, or nullptr if it is unknown. Each
+/// thread has its own copies, in an array that is preceded by their number. Another thread may replace the array by a
+/// longer one, and free the old one, while it is read here.
 const char* Python::copied_bytecode(const char* frame, const char* code) const {
     const auto index = field<std::int32_t>(frame, layout_.frame_bytecode_index);
     for (int attempt = 0; attempt < 4; ++attempt) {
@@ -151,9 +156,9 @@ std::optional<std::int32_t> Python::offset_of(const char* frame, const char* cod
     return static_cast<std::int32_t>(offset);
 }
 
-/// Asks once about each page, for all threads.
+/// Checks that memory can be read. Each page is checked once for all threads.
 [[gnu::always_inline]] inline bool Python::can_read(const char* begin, std::size_t size) const {
-    constexpr std::uintptr_t page_size = 4096;  // or larger: each part of a larger page is asked about by itself
+    constexpr std::uintptr_t page_size = 4096;  // if pages are larger, each 4096 bytes are checked by themselves
     static constinit std::array<std::atomic<std::uintptr_t>, 1024> readable_pages{};
     const auto first = reinterpret_cast<std::uintptr_t>(begin) / page_size;
     const auto last = (reinterpret_cast<std::uintptr_t>(begin) + size - 1) / page_size;
@@ -167,16 +172,16 @@ std::optional<std::int32_t> Python::offset_of(const char* frame, const char* cod
     return true;
 }
 
-/// Returns the calling thread's state; nullptr: it has none. If another thread has deleted the state of this one,
-/// Python still returns it, and the memory may be another thread's state by now, or anything.
+/// Returns the calling thread's state, or nullptr if it has none. If another thread deleted this thread's state,
+/// Python still returns the pointer, and the memory may be another thread's state by now, or anything else.
 [[gnu::always_inline]] inline const char* Python::own_thread_state() const {
     const auto* thread = static_cast<const char*>(this_thread_());
     if (thread == nullptr || !can_read(thread, state_size)) return nullptr;
     return field<unsigned long>(thread, layout_.thread_id) == pthread_self() ? thread : nullptr;
 }
 
-/// Returns true if a frame, and what it runs, can be read and look as they should. For the innermost one: those
-/// behind it are as the interpreter left them.
+/// Returns true if a frame and its code object can be read and look valid. Needed for the innermost frame only: the
+/// interpreter keeps the frames behind it valid.
 [[gnu::always_inline]] inline bool Python::leads_to_code(const char* frame) const {
     if (!can_read(frame, frame_size)) return false;
     if (is_of_interpreter(frame)) return true;
@@ -206,7 +211,7 @@ void Python::read_stack(PythonStack& stack) const {
     stack.is_cut = may_be_frame(frame);
 }
 
-/// Returns a number that tells a code object from a later one at its address.
+/// Returns a number that tells a code object from a later one at the same address.
 [[gnu::always_inline]] inline std::uint64_t Python::stamp_of(const char* code) const {
     if (layout_.code_version >= 0) {
         if (const auto version = field<std::uint32_t>(code, layout_.code_version); version != 0) return version;
@@ -231,7 +236,7 @@ void Python::read_stack(PythonStack& stack) const {
 std::uint64_t Python::stack_key() const {
     const char* const innermost = innermost_frame();
     if (innermost == nullptr) return is_shutting_down() ? key_at_shut_down : key_of_no_frames;
-    // Two loops, so that the usual one is short.
+    // Two versions of the loop, so that the common one is short.
     const auto key_of = [&](auto has_copies) {
         std::uint64_t key = key_of_no_frames;
         const char* frame = innermost;
@@ -239,8 +244,8 @@ std::uint64_t Python::stack_key() const {
             const auto code = field<std::uintptr_t>(frame, layout_.frame_code) & ~tag_bits;
             auto instruction = field<std::uint64_t>(frame, layout_.frame_instruction) & instruction_mask_;
             const bool is_function = !is_of_interpreter(frame);
-            // The bytecode of one copy may lie later where another's was, so its address is no key: the offset in it
-            // is.
+            // The memory of one copy of the bytecode may later hold another, so the address of an instruction is no
+            // key. The offset in the copy is.
             if (has_copies && is_function)
                 instruction = static_cast<std::uint64_t>(
                     offset_of(frame, reinterpret_cast<const char*>(code)).value_or(unknown_offset));
@@ -253,12 +258,13 @@ std::uint64_t Python::stack_key() const {
     return layout_.code_bytecode_copies >= 0 ? key_of(std::true_type()) : key_of(std::false_type());
 }
 
-/// Returns true for a frame of the interpreter's own, which runs no function.
+/// Returns true for a frame of the interpreter itself, which runs no function.
 bool Python::is_of_interpreter(const char* frame) const {
     return layout_.frame_owner >= 0 && field<char>(frame, layout_.frame_owner) >= owner_interpreter;
 }
 
-/// Returns false for a text whose state has another form than is expected. A subclass of str may have any.
+/// Returns false for a str whose state word has an unexpected form. Accepts objects of all other types, also
+/// subclasses of str.
 bool Python::is_text_or_other(const char* object) const {
     if (pointer(object, layout_.object_type) != text_type_) return true;
     const std::uint32_t kind = state_of(object) & kind_mask;

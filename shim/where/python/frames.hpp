@@ -1,6 +1,6 @@
-// The calling thread's stack of Python frames, read without the GIL: products run where numpy and torch have released
-// it. Only objects that the thread's own running frames keep alive are read. Nothing is called that allocates, takes
-// a lock or needs the GIL, so a signal handler may read too.
+// Reads the calling thread's stack of Python frames without the GIL, since numpy and torch release the GIL before
+// they multiply. Reads only objects that the thread's own running frames keep alive. Calls nothing that allocates,
+// takes a lock or needs the GIL, so signal handlers may use it too.
 #pragma once
 
 #include <cstddef>
@@ -13,18 +13,18 @@
 
 namespace fp32shim::where {
 
-/// The innermost frames of a thread, innermost first. Valid while their functions run.
+/// The frames of a thread, innermost first. Valid while their functions run.
 struct PythonStack {
     static constexpr std::size_t capacity = 256;
     const char* frames[capacity];  ///< _PyInterpreterFrame or, before 3.11, PyFrameObject
     std::size_t count = 0;
-    bool is_cut = false;  ///< outer frames were left out, for want of room
+    bool is_cut = false;  ///< outer frames were left out because `frames` was full
 };
 
 /// A location in a running Python function.
 struct PythonLocation {
     const char* code;     ///< PyCodeObject
-    std::int32_t offset;  ///< of the instruction, in bytes from the first
+    std::int32_t offset;  ///< of the instruction, in bytes from the first instruction
 };
 
 /// Returns the address of a symbol in the process, or nullptr.
@@ -33,50 +33,51 @@ using FindSymbol = void* (*)(const char* name);
 /// Returns true if these bytes can be read. May make a system call.
 using IsReadable = bool (*)(const char* begin, std::size_t size);
 
-/// The interpreter of this process.
+/// Reads the stacks of the interpreter of this process.
 class Python {
   public:
-    /// Finds the interpreter. Returns nothing if the process has none, or one of a version or build that is not
-    /// known exactly. `is_readable` is asked, once for a page, about what a thread state leads to: see
+    /// Finds the interpreter. Returns nothing if the process has none, or if its version or build is not known
+    /// exactly. `is_readable` is called, once for each page, for memory that a thread state leads to: see
     /// innermost_frame().
     static std::optional<Python> find(FindSymbol find_symbol, IsReadable is_readable);
 
-    /// Answers of verify_layout().
+    /// Results of verify_layout().
     enum class Verified : std::uint8_t {
         no_frames,    ///< the calling thread runs no Python function
-        as_expected,  ///< each frame leads to a code object, and that to its texts and tables
-        unlike,       ///< the memory does not look like that of the version that this interpreter claims to be
+        as_expected,  ///< each frame leads to a code object, and each code object to its texts and tables
+        unlike,       ///< the memory does not look like the version that the interpreter claims to be
     };
-    /// Examines the calling thread's stack before it is trusted. Asks before any byte is read if it can be.
+    /// Examines the calling thread's stack before it is trusted. Checks that each byte can be read before reading it.
     Verified verify_layout() const;
 
-    /// Returns a number that stacks share if they are at the same instructions of the same functions. Two others
-    /// share it with a chance of 2^-64. Before 3.12 a function that took the memory of a deleted one counts as the
-    /// same if both have a file of the same end, and tables of lines of the same size, begin and end. Never 0.
+    /// Returns a key of the calling thread's stack. Stacks at the same instructions of the same functions have equal
+    /// keys; other stacks have equal keys with a chance of 2^-64. Never 0. Exception: before 3.12, a function that
+    /// got the memory of a deleted one may count as the same. That needs file names with the same end, and line
+    /// tables of the same size, beginning and end.
     std::uint64_t stack_key() const;
     static constexpr std::uint64_t key_of_no_frames = 1;  ///< stack_key() of a thread that runs no Python function
     static constexpr std::uint64_t key_at_shut_down = 2;  ///< stack_key() once the interpreter has begun to shut down
 
-    /// Returns true once the interpreter has begun to shut down. No stack is read from then on: all are empty.
+    /// Returns true once the interpreter has begun to shut down. From then on all stacks are read as empty.
     bool is_shutting_down() const { return is_shutting_down_() != 0; }
 
-    /// Reads the stack of the calling thread; it is empty for a thread that runs no Python function. Frames beyond
-    /// the capacity are left out.
+    /// Reads the stack of the calling thread. The result is empty for a thread that runs no Python function. Frames
+    /// beyond the capacity are left out.
     void read_stack(PythonStack& stack) const;
 
-    /// Returns the location that a traceback would show for a frame; nothing for a frame that it leaves out: the
-    /// interpreter's own, and one whose function has not begun yet.
+    /// Returns the location that a traceback would show for a frame. Returns nothing for frames that tracebacks leave
+    /// out: the interpreter's own, and frames whose function has not begun yet.
     std::optional<PythonLocation> location_of(const char* frame) const;
 
     /// Returns the line in the source file, counted from 1; 0 if the instruction has none.
     int line_of(const PythonLocation& location) const;
 
-    /// Returns the path of the source file as UTF-8, in `buffer`. One that does not fit ends in `…`. Bytes of a file
-    /// name that are not UTF-8 stay as they are.
+    /// Returns the path of the source file as UTF-8, stored in `buffer`. A path that does not fit ends in `…`. Bytes
+    /// of a file name that are not UTF-8 stay unchanged.
     std::string_view file_of(const PythonLocation& location, std::span<char> buffer) const;
 
-    /// Returns the function's qualified name (before 3.11 its name) as UTF-8, in `buffer`; one that does not fit ends
-    /// in `…`.
+    /// Returns the function's qualified name (before 3.11: its name) as UTF-8, stored in `buffer`. A name that does
+    /// not fit ends in `…`.
     std::string_view function_of(const PythonLocation& location, std::span<char> buffer) const;
 
   private:
@@ -99,7 +100,7 @@ class Python {
     const void* text_type_ = nullptr;
     const void* bytes_type_ = nullptr;
     std::uint64_t instruction_mask_ =
-        UINT64_MAX;  ///< bits of a word at `frame_instruction`: before 3.11 it is an int
+        UINT64_MAX;  ///< mask for the word at `frame_instruction`, which is only an int before 3.11
     PythonLayout layout_{};
 };
 

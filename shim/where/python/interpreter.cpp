@@ -19,16 +19,19 @@ namespace {
 
 using record::PythonState;
 
-constinit std::atomic<const Python*> candidate{nullptr};  ///< found; its stacks have not been examined
+constinit std::atomic<const Python*> candidate{
+    nullptr};  ///< an interpreter that was found, but whose stacks have not been examined yet
 constinit std::atomic<const Python*> known{nullptr};
 constinit std::atomic<PythonState> state{PythonState::unused};
-constinit std::atomic<std::uint64_t> searched_at{0};  ///< quick_objects_stamp() of a search that found no interpreter
+constinit std::atomic<std::uint64_t> searched_at{
+    0};  ///< quick_objects_stamp() of the last search that found no interpreter
 
-// The object that the interpreter is in. All its names are looked up there: another one may be loaded beside it.
+// The object that contains the interpreter. All names are looked up there, since another interpreter may be loaded
+// too.
 constinit std::atomic<const LoadedObject*> home{nullptr};
 
-/// Finds a function or object of the interpreter. Data of a library may lie in the program, which refers to it (copy
-/// relocations). Returns nullptr if there is none. Precondition: `home` is set.
+/// Finds a function or object of the interpreter. Returns nullptr if there is none. Data of a library may lie in the
+/// program, if the program refers to it (copy relocations). Precondition: `home` is set.
 void* find_symbol(const char* name) {
     const elf::Reading reading;
     const LoadedObject& library = *home.load(std::memory_order_acquire);
@@ -39,8 +42,8 @@ void* find_symbol(const char* name) {
     return is_its_own ? found.address : find_in(library, name);
 }
 
-/// Returns the object that the interpreter is in, the program's own before one that was opened beside it; nullptr:
-/// there is none.
+/// Returns the object that contains the interpreter, or nullptr if there is none. Prefers the program's own
+/// interpreter to one that was opened later.
 const LoadedObject* find_home() {
     constexpr const char* name = "PyGILState_GetThisThreadState";
     const elf::Reading reading;
@@ -74,7 +77,7 @@ bool is_readable(const char* begin, std::size_t size) {
     return elf::is_readable(address & ~(word - 1)) && elf::is_readable((address + size - 1) & ~(word - 1));
 }
 
-/// Looks for the interpreter in the objects that are loaded now; nullptr: there is none, or it is not known.
+/// Searches the loaded objects for the interpreter. Returns nullptr if there is none, or if its version is unknown.
 const Python* search() {
     const std::uint64_t stamp = std::max<std::uint64_t>(quick_objects_stamp(), 1);
     if (searched_at.load(std::memory_order_relaxed) == stamp) return nullptr;
@@ -94,7 +97,7 @@ const Python* search() {
     return candidate.compare_exchange_strong(first, mine, std::memory_order_acq_rel) ? mine : first;
 }
 
-/// Returns the interpreter after the first stack with frames, if these look as expected.
+/// Returns the interpreter once a stack with frames has been examined and looks valid.
 [[gnu::noinline, gnu::cold]] const Python* find_and_verify() {
     if (is_refused()) return nullptr;
     const Python* found = candidate.load(std::memory_order_acquire);
@@ -115,7 +118,7 @@ const Python* search() {
     return found;
 }
 
-/// Python's own functions for its stack. Frames and code objects are counted references.
+/// Python's own functions for its stack. They return new references to frames and code objects.
 struct PublicFunctions {
     int (*holds_gil)() = nullptr;
     void* (*frame)() = nullptr;
@@ -146,7 +149,8 @@ PublicFunctions public_functions() {
     return functions;
 }
 
-/// Returns true if both give the same code objects and lines. Precondition: the thread holds the GIL and runs Python.
+/// Returns true if the reader here and Python's own functions give the same code objects and lines. Precondition: the
+/// thread holds the GIL and runs Python.
 bool agrees_with_api(const Python& python, const PublicFunctions& functions) {
     PythonStack stack;
     python.read_stack(stack);

@@ -1,4 +1,4 @@
-// The Python interpreter of this process, found and examined before its stacks are read.
+// Finds the Python interpreter of this process, and examines it before its stacks are read.
 #pragma once
 
 #include "record/events.hpp"
@@ -6,17 +6,17 @@
 
 namespace fp32shim::where {
 
-/// Returns the interpreter of this process; nullptr: there is none, or its stacks cannot be read. Looks for one at
-/// the first call, and again when objects were loaded. Says in one line on stderr if there is one that is not known.
-/// Thread-safe, lock-free.
+/// Returns the interpreter of this process. Returns nullptr if there is none, or if its stacks cannot be read.
+/// Searches at the first call, and again after objects were loaded. Prints one line on stderr if the interpreter's
+/// version is unknown. Thread-safe, lock-free.
 const Python* python();
 
-/// Returns the state of the reader of Python's stacks.
+/// Returns the state of the code that reads Python's stacks.
 record::PythonState python_state();
 
-/// Compares the stack that is read here with the one that Python's own functions give, once. To be called where the
-/// calling thread holds the GIL, as while Python imports an extension module. If they differ, no stack is read any
-/// more, and one line on stderr says so.
+/// Compares, once, the stack that is read here with the stack that Python's own functions return. If they differ, no
+/// stacks are read from then on, and one line on stderr says so. Precondition: the calling thread holds the GIL, for
+/// instance while Python imports an extension module.
 void compare_with_python();
 
 }  // namespace fp32shim::where

@@ -5,7 +5,7 @@
 namespace fp32shim::where {
 namespace {
 
-// Offsets of 64-bit builds, from the headers of 3.9.2, 3.10.4, 3.11.2 and 3.12.3. They are fixed within a minor
+// Offsets in 64-bit builds, from the headers of 3.9.2, 3.10.4, 3.11.2 and 3.12.3. They do not change within a minor
 // version.
 constexpr PythonLayout python_3_9 = {.instruction_form = InstructionForm::byte_offset,
                                      .line_table_form = LineTableForm::lnotab,
@@ -78,7 +78,7 @@ constexpr PythonLayout python_3_12 = [] {
     return layout;
 }();
 
-/// The words of _Py_DebugOffsets, by index. Its beginning is the same in all versions.
+/// The indices of words of _Py_DebugOffsets. Its beginning is the same in all versions.
 struct DebugOffsetWords {
     std::uint16_t thread_current_frame, thread_id;
     std::uint16_t frame_previous, frame_executable, frame_instr_ptr, frame_owner, frame_tlbc_index;
@@ -89,7 +89,7 @@ struct DebugOffsetWords {
 };
 constexpr std::size_t no_word = 0;
 
-// Include/internal/pycore_runtime.h of 3.13, pycore_debug_offsets.h of 3.14.
+// Sources: Include/internal/pycore_runtime.h of 3.13, pycore_debug_offsets.h of 3.14.
 constexpr DebugOffsetWords words_3_13 = {23, 24, 29,      30, 31, 33, no_word, 35, 37, 38,
                                          39, 43, no_word, 45, 65, 66, 68,      69, 70};
 constexpr DebugOffsetWords words_3_14 = {26, 27, 32, 33, 34, 36, 38, 40, 42, 43, 44, 48, 49, 51, 75, 76, 78, 79, 80};
@@ -135,17 +135,17 @@ std::optional<PythonLayout> layout_by_debug_offsets(std::uint32_t version, const
                            .text_ascii = offset(words.unicode_asciiobject_size),
                            .text_other = -1,
                            .text_kind_bit = 2};
-    // Fields that the description lacks stand in a fixed order: six numbers from the first line to the version;
+    // The description lacks some fields, but their order is fixed: six numbers from the first line to the version;
     // `_co_firsttraceable`, `co_extra`, (the copies,) bytecode.
     layout.code_first_traceable =
         static_cast<std::int16_t>(layout.code_bytecode - (has_copies ? 3 : 2) * sizeof(void*));
     layout.code_version = static_cast<std::int16_t>(layout.code_first_line + 6 * sizeof(std::int32_t));
     layout.text_other =
-        static_cast<std::int16_t>(layout.text_ascii + 2 * sizeof(void*));  // UTF-8 copy: length, address
-    if (has_copies) {  // free-threaded 3.14; 3.13 still has one bytecode for all threads
+        static_cast<std::int16_t>(layout.text_ascii + 2 * sizeof(void*));  // then the UTF-8 copy: length, address
+    if (has_copies) {  // free-threaded 3.14; in 3.13 all threads still share one bytecode
         layout.frame_bytecode_index = offset(words.frame_tlbc_index);
         layout.code_bytecode_copies = offset(words.code_co_tlbc);
-        layout.text_kind_bit = 8;  // `interned` is a byte of its own
+        layout.text_kind_bit = 8;  // `interned` is a separate byte before it
     }
     return fits ? std::optional(layout) : std::nullopt;
 }

@@ -27,7 +27,7 @@ std::int64_t line_in_ranges(Table table, std::int64_t line, int offset) {
     return 0;
 }
 
-/// Reads the numbers of an entry: six bits a byte, the lowest first; bit 6 says that more follow.
+/// Reads the numbers of an entry: six bits per byte, the lowest first. Bit 6 means that another byte follows.
 class EntryReader {
   public:
     EntryReader(Table table, std::size_t position) : table_(table), position_(position) {}

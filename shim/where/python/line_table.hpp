@@ -1,4 +1,4 @@
-// The tables in which CPython's code objects keep the lines of their instructions.
+// Reads the tables that map instructions of CPython's code objects to lines.
 #pragma once
 
 #include <cstdint>
@@ -8,8 +8,8 @@
 
 namespace fp32shim::where {
 
-/// Returns the line of the instruction at this offset in bytes; 0 if it has none. `first_line`: co_firstlineno.
-/// Reads within `table` whatever it holds.
+/// Returns the line of the instruction at this offset in bytes, or 0 if it has none. `first_line` is co_firstlineno.
+/// Never reads outside `table`, whatever it contains.
 int line_at(LineTableForm form, std::span<const std::uint8_t> table, int first_line, int offset);
 
 }  // namespace fp32shim::where

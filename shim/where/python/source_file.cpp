@@ -38,7 +38,7 @@ void warn_unread_source(std::string_view path, std::string_view why) {
     system::stderr_line(line.view());
 }
 
-/// Returns the offsets of the ends of all lines; empty: there is no memory.
+/// Returns the offset of the end of each line; empty if there is no memory.
 std::span<const std::uint32_t> ends_of_lines(std::string_view text) {
     const auto feeds = static_cast<std::size_t>(std::count(text.begin(), text.end(), '\n'));
     MappedMemory memory((feeds + 1) * sizeof(std::uint32_t));
@@ -52,9 +52,9 @@ std::span<const std::uint32_t> ends_of_lines(std::string_view text) {
     return {ends, count};
 }
 
-/// Reads a file into `file`. Returns the reason why it cannot be used; empty: it can.
+/// Reads a file into `file`. Returns the reason if it cannot be used, otherwise an empty text.
 std::string_view read_into(SourceFile& file) {
-    const system::RawFile opened(file.path.data());  // arena_copy() put a NUL behind it
+    const system::RawFile opened(file.path.data());  // ends in a NUL thanks to arena_copy()
     struct stat status {};
     if (!opened.is_open()) return system::describe_io_error(opened.error()).meaning;
     if (!opened.is_regular(status)) return "not a regular file";
@@ -100,7 +100,7 @@ const SourceFile* source_file(std::string_view path) {
         const std::string_view why = read_into(*fresh);
         if (!why.empty()) warn_unread_source(path, why);
         fresh->next = files.load(std::memory_order_relaxed);
-        // A file that two threads add at once is there twice, and does no harm.
+        // If two threads add a file at the same time, it is stored twice, which does no harm.
         while (
             !files.compare_exchange_weak(fresh->next, fresh, std::memory_order_release, std::memory_order_relaxed)) {
         }

@@ -1,4 +1,4 @@
-// Lines of Python source files, for rules that name a line by its text.
+// Reads lines of Python source files, for rules that name a line by its text.
 #pragma once
 
 #include <cstddef>
@@ -9,22 +9,23 @@
 
 namespace fp32shim::where {
 
-/// A source file that was read once, whole. Never freed.
+/// A source file, read whole and only once. Never freed.
 struct SourceFile {
     std::uint64_t hash;                   ///< of `path`
-    std::string_view path;                ///< as the interpreter has it
+    std::string_view path;                ///< in the form that the interpreter has
     const char* bytes;                    ///< nullptr: the file cannot be read
-    std::span<const std::uint32_t> ends;  ///< of each line: the offset of its line feed, or the end of the file
+    std::span<const std::uint32_t> ends;  ///< for each line: the offset of its line feed, or the end of the file
     const SourceFile* next;
 
-    /// Returns the text of a line, from 1, without blanks at either end; nullopt: there is no such line.
+    /// Returns the text of a line without blanks at either end, or nullopt if there is no such line. `number` counts
+    /// from 1.
     std::optional<std::string_view> line(int number) const;
 };
 
-/// Returns a source file; nullptr: it cannot be read, is not a regular file, is larger than 4 MiB, or was changed
-/// after the settings were read, so that its lines may not be those that run. One line on stderr says so, once. The
-/// first question for a file reads it; later ones make no system call. At most 256 files are read. Thread-safe,
-/// lock-free, async-signal-safe.
+/// Returns a source file. Returns nullptr, and prints one line on stderr once, if the file cannot be read, is not a
+/// regular file, or is larger than 4 MiB. The same goes for a file changed after the settings were read, whose lines
+/// may not be those that run. The first call for a file reads it; later calls make no system call. At most 256 files
+/// are read. Thread-safe, lock-free, async-signal-safe.
 const SourceFile* source_file(std::string_view path);
 
 }  // namespace fp32shim::where
