@@ -20,7 +20,7 @@ constexpr int most_samples = 20;
 constexpr int most_repeats = 500;
 
 /// Fills a matrix with random elements, repeating one block. A GPU's clock, and so its speed, depends on the number
-/// of bits that change; so constant elements would be faster than real ones.
+/// of bits that change.
 void fill_with_random_numbers(Buffer& matrix, std::size_t elements) {
     std::vector<float> block(std::min<std::size_t>(elements, 1 << 22));
     std::mt19937 generator(1);
