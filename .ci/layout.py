@@ -14,8 +14,8 @@ import subprocess
 import sys
 import tempfile
 
-# The floors of each big folder, the lowest first; `.` is the folder itself. A file includes only files of its own
-# folder and of folders on lower floors: two folders between the same `<` do not include each other.
+# Floors of each big folder, the lowest first; `.` is the folder itself. A file may include files of its own folder
+# and of lower floors only. Folders between the same two `<` share a floor and do not include each other.
 FLOORS = {
     "system": ".",
     "policy": ". < toml",
@@ -31,7 +31,7 @@ FLOORS = {
     "gpu_check": "cuda frameworks < products < sections < workers < questions checks < .",
 }
 
-# The big folders that each big folder may include.
+# For each big folder, the other big folders that it may include.
 STANDS_ON = {
     "system": [],
     "policy": ["system"],
@@ -41,10 +41,10 @@ STANDS_ON = {
     "gpu_check": ["system", "policy", "record"],
 }
 
-# Folders that do not include each other, nor do those below them, on whatever floors they stand.
+# Pairs of folders that never include each other, and neither do their subfolders, whatever their floors.
 APART = [("shim/blas", "shim/cublas")]
 
-# Files that still include a folder above their own.
+# Files that still include a file of a higher folder.
 EXCEPTIONS = {file: "cli/report/diff" for file in ("cli/report/report.cpp", "cli/report/report_formats.cpp")}
 
 FILES_IN_A_FOLDER = 40

@@ -1,15 +1,15 @@
-// Cost that the shim adds to a call that it forwards. One product, in one process, is called directly in its library
-// and through the entry point, in alternating rounds. Then the shortest one (n = 0, BLAS's quick return) from
-// ten call sites in turn whose return addresses agree in many bits, beside one; and on one thread and on two at once:
-// what threads write to a shared cache line shows there. Last, the same product outside every scope and within one
-// that has a label only.
+// Measures the cost that the shim adds to a forwarded call. One process makes the same product directly in the
+// library and through the entry point, in alternating rounds. Then it times the shortest product (n = 0, BLAS's quick
+// return) in three ways: from one call site; from ten call sites in turn, whose return addresses agree in many bits;
+// and on one thread and on two at once, which shows writes to shared cache lines. Last, it compares a product outside
+// every scope with the same product in a scope that has a label only.
 //
-// Plain, where nothing is governed and nothing is logged; or with FP32_MATMUL_LOG=NAME.fp32rec, for what a recording
-// costs, with FP32_MATMUL_LOG_LEVEL=summary or calls. 16 bytes a call come to 300 MB a second: with `calls`, a file
-// on tmpfs, or a policy with on_full = "overwrite", measures the shim and not the disk.
+// Without settings, nothing is governed and nothing is logged. FP32_MATMUL_LOG=NAME.fp32rec, with
+// FP32_MATMUL_LOG_LEVEL=summary or calls, measures the cost of a recording. 16 bytes a call come to 300 MB a second.
+// So for `calls` put the file on tmpfs, or use a policy with on_full = "overwrite"; otherwise the disk is measured.
 //
-// Run under LD_PRELOAD=build/lib/libfp32shim.so. `direct` finds its function with an address computed from the
-// library's own symbol table base, so that it bypasses the shim; `through` is the linked symbol.
+// Run under LD_PRELOAD=build/lib/libfp32shim.so. `direct` finds the function's address in the library's own symbol
+// table, and so bypasses the shim; `through` is the linked symbol.
 //
 //     OPENBLAS_NUM_THREADS=1 LD_PRELOAD=build/lib/libfp32shim.so build/bin/call_overhead [rounds]
 #include <dlfcn.h>
@@ -37,8 +37,8 @@ namespace {
 using Fortran = decltype(&sgemm_);
 using Cblas = decltype(&cblas_sgemm);
 
-/// The function in its library, past the shim: the pointer that dlsym gives is an entry point of the shim's, so the
-/// library's own symbol table is read, by dladdr1 on a neighbour that is not intercepted.
+/// Returns the function inside its library. dlsym would return an entry point of the shim. So the library's own
+/// symbol table is read, which dladdr1 finds by a neighbouring function that is not intercepted.
 void* direct(const char* name) {
     void* neighbour = dlsym(RTLD_DEFAULT, "saxpy_");
     Dl_info info;
@@ -51,7 +51,7 @@ void* direct(const char* name) {
         if (entry->d_tag == DT_SYMTAB) symbols = reinterpret_cast<const ElfW(Sym)*>(entry->d_un.d_ptr);
         if (entry->d_tag == DT_STRTAB) strings = reinterpret_cast<const char*>(entry->d_un.d_ptr);
     }
-    // The string table follows the symbol table in every library that GNU ld made.
+    // In every library linked by GNU ld, the string table follows the symbol table and so marks its end.
     for (const ElfW(Sym)* symbol = symbols; reinterpret_cast<const char*>(symbol) < strings; ++symbol)
         if (symbol->st_value != 0 && std::strcmp(strings + symbol->st_name, name) == 0)
             return reinterpret_cast<void*>(map->l_addr + symbol->st_value);
@@ -68,7 +68,7 @@ struct Product {
           c(a.size(), 1.0F) {}
 };
 
-/// Processor time of this thread: other programs on the machine do not count.
+/// Returns the processor time of this thread. Other programs on the machine do not affect it.
 double thread_ns() {
     timespec now{};
     clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
@@ -111,10 +111,10 @@ void compare(const char* name, int n, int rounds, Time time, Function direct_fun
                 n, n, median(direct_times), median(through_times), median(differences), rounds);
 }
 
-/// A call site: each number has a copy of this function, all at the same offset of a page of their own.
+/// Contains one call site. Each number has its own copy of this function, at the same offset in a separate page.
 template <int number>
 [[gnu::noinline, gnu::aligned(4096)]] void call_from(Fortran function, const Product& p) {
-    __asm__ volatile("# call site %c0" : : "i"(number));  // so that the compiler keeps the copies apart
+    __asm__ volatile("# call site %c0" : : "i"(number));  // keeps the compiler from merging the copies
     const float alpha = 1, beta = 0;
     const int ld = 1;
     function("N", "N", &p.n, &p.n, &p.n, &alpha, p.a.data(), &ld, p.b.data(), &ld, &beta,
@@ -150,7 +150,7 @@ void compare_sites(int rounds, Fortran direct_function, Fortran through) {
                 median(of_one), median(of_ten), rounds);
 }
 
-/// The mean of what the threads took for a call, all at once.
+/// Returns the mean time of a call over all threads, which run at once.
 template <class Time, class Function>
 double ns_of_threads(int threads, Time time, Function function) {
     std::vector<double> times(static_cast<std::size_t>(threads));

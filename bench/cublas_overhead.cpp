@@ -1,14 +1,14 @@
-// Cost that the shim adds on the host to a product of cuBLAS with a cached decision and no log. One product, in one
-// process, is called directly in its library and through the entry point, in alternating rounds.
+// Measures the cost, on the host, that the shim adds to a product of cuBLAS with a cached decision and no log. One
+// process makes the same product directly in the library and through the entry point, in alternating rounds.
 //
-// The library is one whose products do nothing (empty_cublas/), with a driver that says compute capability 9.0: no
-// GPU is needed, and a real one would only hide what is measured. Governed by compute type, by math mode, and
-// forwarded because the program asks for the format that the policy chooses:
+// The library (empty_cublas/) does nothing, and its driver reports compute capability 9.0. So no GPU is needed; the
+// time of a real one would hide the shim's. Products are governed by compute type, governed by math mode, or
+// forwarded because the program itself asks for the format that the policy chooses:
 //
 //     LD_PRELOAD=build/lib/libfp32shim.so FP32_MATMUL_PRECISION=high build/bin/cublas_overhead [rounds]
 //
-// Nothing set, which is the price of the shim being there: the same without FP32_MATMUL_PRECISION. In each line,
-// `runs as` is what reached the library last through the shim.
+// Without FP32_MATMUL_PRECISION, measures the cost of the shim's presence alone. In each line, `runs as` is the
+// format that the library was last asked for through the shim.
 #include <dlfcn.h>
 
 #include <algorithm>
@@ -27,7 +27,7 @@ constexpr int type_r_32f = 0;
 constexpr int compute_32f_fast_tf32 = 77;
 constexpr int algorithm_default = -1;
 
-/// Operands that nobody reads.
+/// Operands, which the empty library never reads.
 struct Product {
     void* handle = nullptr;
     int n = 64;
@@ -43,7 +43,7 @@ int call(decltype(&cublasSsyrk_v2) function, Product& p) {
     return function(p.handle, fill_mode_upper, trans_n, p.n, p.n, &p.alpha, p.matrix, p.n, &p.beta, p.matrix, p.n);
 }
 
-/// Calls as a program that asks for TF32 itself.
+/// Calls the function like a program that asks for TF32 itself.
 int call(decltype(&cublasGemmEx) function, Product& p) {
     return function(p.handle, trans_n, trans_n, p.n, p.n, p.n, &p.alpha, p.matrix, type_r_32f, p.n, p.matrix,
                     type_r_32f, p.n, &p.beta, p.matrix, type_r_32f, p.n, compute_32f_fast_tf32, algorithm_default);
@@ -83,8 +83,8 @@ void compare(const char* name, Product& product, int rounds, Function direct, Fu
         name, median(direct_times), median(through_times), median(differences), last.compute_type, last.math_mode);
 }
 
-/// The same product outside every scope and within one that has a label only. With FP32_MATMUL_LOG=NAME.fp32rec calls
-/// are counted, under the scope.
+/// Times the same product outside every scope and in a scope that has a label only. With
+/// FP32_MATMUL_LOG=NAME.fp32rec, calls are counted by scope.
 template <class Function>
 void compare_scopes(const char* name, Product& product, int rounds, Function through) {
     const auto push =

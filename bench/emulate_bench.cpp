@@ -1,5 +1,6 @@
-// Cost of the CPU preview: sgemm on rounded operands against the same sgemm as called, both through the Fortran
-// interface of libopenblas.so.0. The two alternate, so that a busy machine slows both; the medians are compared.
+// Measures the cost of the CPU preview: sgemm on rounded operands, compared with the same sgemm as called. Both use
+// the Fortran interface of libopenblas.so.0. The two alternate, so that a busy machine slows both; medians are
+// compared.
 //   OPENBLAS_NUM_THREADS=1 emulate_bench
 #include <benchmark/benchmark.h>
 #include <dlfcn.h>
@@ -61,7 +62,8 @@ std::vector<float> random_matrix(std::int64_t n) {
     return matrix;
 }
 
-/// `trans`: of both operands. A scratch limit of 0 stands for one that all operands fit.
+/// Multiplies with rounded operands. `trans`: transposition of both operands. A scratch limit of 0 means a limit that
+/// is large enough for all operands.
 void emulated_sgemm(benchmark::State& state, char trans, OperandRounding rounding, std::size_t scratch_limit) {
     static Sgemm sgemm = find_sgemm();
     if (sgemm == nullptr) return state.SkipWithError("libopenblas.so.0 with sgemm_ was not found");
@@ -91,7 +93,7 @@ void emulated_sgemm(benchmark::State& state, char trans, OperandRounding roundin
     state.counters["ratio"] = median(emulated_times) / median(native_times);
 }
 
-/// Rounding alone, from a matrix to another that both stay in the caches that they fit.
+/// Rounds one matrix into another, and nothing else. Both stay in those caches that are large enough.
 void rounding_alone(benchmark::State& state, OperandRounding rounding) {
     const std::vector<float> from = random_matrix(state.range(0));
     std::vector<float> to(from.size());

@@ -1,6 +1,6 @@
-// Cost that the recording adds to a call, at steady state: the two readings of the clock alone, one call counted, one
-// call counted and written down as an event; on one thread, and on two at once. In alternating rounds, medians. Then
-// the cost of an untimed call where a thread goes through a number of rows again and again.
+// Measures the cost that the recording adds to a call at steady state: for two readings of the clock alone, for a
+// counted call, and for a counted call with an event; on one thread, and on two at once. Alternating rounds, medians.
+// Then measures an untimed call of a thread that cycles through a number of rows.
 //
 //     build/bin/recording_bench [rounds]
 #include <time.h>
@@ -22,11 +22,11 @@ namespace {
 using namespace fp32shim::record;
 
 constexpr int calls = 2'000'000;
-constexpr int distinct = 16;  // decisions that the loop goes through
+constexpr int distinct = 16;  // number of decisions that the loop cycles through
 
 enum class What { clock, summary, events };
 
-/// Processor time of this thread: other programs on the machine do not count.
+/// Returns the processor time of this thread. Other programs on the machine do not affect it.
 double thread_ns() {
     timespec now{};
     clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
@@ -37,7 +37,7 @@ double ns_per_call(Recording& recording, ThreadWriter& writer, const std::uint64
     const double begin = thread_ns();
     for (int i = 0; i < calls; ++i) {
         const std::uint64_t started = ticks();
-        asm volatile("" ::: "memory");  // the product
+        asm volatile("" ::: "memory");  // stands for the product
         const std::uint64_t ended = ticks();
         if (what == What::clock) {
             asm volatile("" ::"r"(started), "r"(ended));
@@ -52,7 +52,8 @@ double ns_per_call(Recording& recording, ThreadWriter& writer, const std::uint64
     return (thread_ns() - begin) / calls;
 }
 
-/// A thread of its own goes through so many rows again and again, in the order in which it met them or in another.
+/// Cycles through `rows` rows on a new thread, in the order of their first calls or in another order. Returns the
+/// time per row.
 double ns_per_row(Recording& recording, std::uint64_t rows, bool in_order) {
     double result = 0;
     std::thread([&] {
@@ -60,7 +61,7 @@ double ns_per_row(Recording& recording, std::uint64_t rows, bool in_order) {
         std::vector<std::uint64_t> keys(rows);
         for (std::uint64_t row = 0; row < rows; ++row) {
             keys[row] = fp32shim::system::Hash().add(rows).add(row).value();
-            // Counts 17 calls of no length, so that the row is known and its next calls are not timed.
+            // Counts 17 calls of no duration, so that the row is known and its next calls are not timed.
             for (int i = 0; i < 17; ++i)
                 recording.count(*writer, keys[row], 1, 1, false, [&](DecisionEvent& decision) {
                     decision.call.function = "sgemm_";
@@ -93,7 +94,7 @@ int main(int count, char** arguments) {
     const std::string path = std::string(folder == nullptr ? "/tmp" : folder) + "/recording_bench.%p.fp32rec";
     RecordingSettings settings;
     settings.max_size = 256ULL << 20;
-    settings.on_full = fp32shim::policy::OnFull::overwrite;  // else the disk would fill
+    settings.on_full = fp32shim::policy::OnFull::overwrite;  // otherwise the disk would fill up
     const Recording::Opened opened = Recording::open(path, {}, {}, settings);
     if (opened.recording == nullptr) {
         std::fprintf(stderr, "recording_bench: %s\n", opened.error.c_str());

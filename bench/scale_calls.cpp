@@ -1,11 +1,11 @@
-// Measures what a call costs where a program has much of something, on a BLAS that does nothing: processor time, as
-// medians of rounds, less that of the same calls without the shim.
+// Measures the cost of a call in programs with many sizes, rules, call sites or libraries, on a BLAS that does
+// nothing. The result is processor time, as the median of rounds, minus the time of the same calls without the shim.
 //
 //     scale_calls [ROUNDS [SIZES [shuffled]]]
-//         cycles through 1, 100, 1000, … SIZES sizes, in the order in which it began with them, or always in another
-//     scale_calls --policy RULES     writes a policy whose rules look at sizes, the last of which matches
+//         cycles through 1, 100, 1000, … SIZES sizes, in the order of their first calls, or in a random order
+//     scale_calls --policy RULES     writes a policy of rules that depend on sizes; only the last one matches
 //     scale_calls --sites [OBJECT…]  opens these libraries, then makes the first call of each of 500 call sites
-//     scale_calls --first            makes one call, and prints how long it took by the clock
+//     scale_calls --first            makes one call, and prints its time by the clock
 //
 //     LD_PRELOAD=build/lib/libfp32shim.so FP32_MATMUL_LOG=/tmp/run.%p.fp32rec build/bin/scale_calls
 //     build/bin/scale_calls --policy 990 > policy.toml
@@ -64,7 +64,9 @@ void measure_sizes(int rounds, int largest, bool is_shuffled) {
         const std::size_t calls = std::max(2 * sizes.size(), 1'000'000 / sizes.size() * sizes.size());
         ns_per_call(&sgemm_, sizes, sizes.size());
         if (is_shuffled) std::shuffle(sizes.begin(), sizes.end(), std::minstd_rand(1));
-        for (int i = 0; i < 20; ++i) ns_per_call(&sgemm_, sizes, sizes.size());  // a row's first calls are all timed
+        for (int i = 0; i < 20; ++i)
+            ns_per_call(&sgemm_, sizes, sizes.size());  // done in advance, since the first
+                                                        // calls of a row are all timed
         std::vector<double> through, past;
         for (int round = 0; round < rounds; ++round) {
             past.push_back(ns_per_call(&not_intercepted, sizes, calls));
@@ -81,7 +83,7 @@ void write_policy(int rules) {
                     i < rules ? 1'000'000 + i : 8);
 }
 
-/// A call site of its own for each number.
+/// Contains a separate call site for each number.
 template <std::size_t number>
 [[gnu::noinline]] double first_ns() {
     static const int size = 8;
@@ -92,7 +94,7 @@ template <std::size_t number>
 
 template <std::size_t... numbers>
 void measure_sites(std::index_sequence<numbers...>) {
-    call(&sgemm_, 8);  // reads the settings
+    call(&sgemm_, 8);  // makes the shim read its settings
     std::printf("%7zu sites: %7.2f us each\n", sizeof...(numbers), median({first_ns<numbers>()...}) / 1000);
 }
 

@@ -1,12 +1,12 @@
-// Recordings that are large or many, for bench/scale: what the shim's writer would write for such programs.
+// Writes large recordings, or many of them, for bench/scale. They have the contents that the shim would write.
 //
-//   scale_recordings rows FOLDER COUNT    of COUNT distinct decisions, half a million each; two calls of each
-//   scale_recordings events FILE COUNT    one of COUNT calls of 100 decisions, one by one, by four threads in turn
-//   scale_recordings many FOLDER COUNT    COUNT of three decisions each, as of as many processes
-//   scale_recordings fleet FOLDER COUNT   COUNT of the same 1,000 decisions each, as of a program on so many hosts
-//   scale_recordings distinct FOLDER COUNT   COUNT of 1,000 decisions each that no other has
-//   scale_recordings names FOLDER COUNT   COUNT processes, each with a recording of the same name, and one after
-//                                         the other; prints how long the first 100 and the last 100 took to begin it
+//   scale_recordings rows FOLDER COUNT    COUNT distinct decisions, half a million a recording; two calls of each
+//   scale_recordings events FILE COUNT    one recording with COUNT single calls of 100 decisions, by four threads in
+//   turn scale_recordings many FOLDER COUNT    COUNT recordings of three decisions each, one per process
+//   scale_recordings fleet FOLDER COUNT   COUNT recordings of the same 1,000 decisions, one per host
+//   scale_recordings distinct FOLDER COUNT   COUNT recordings of 1,000 decisions each, which no other recording has
+//   scale_recordings names FOLDER COUNT   COUNT processes, one after the other, with recordings of the same name;
+//                                         prints the time in which the first 100 and the last 100 began theirs
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -33,7 +33,7 @@ std::uint64_t nanoseconds() {
     return static_cast<std::uint64_t>(now.tv_sec) * 1'000'000'000 + static_cast<std::uint64_t>(now.tv_nsec);
 }
 
-/// `host`: stands in for this machine's name; empty: it is as it is.
+/// Opens a recording. `host`: name in place of this machine's; empty: this machine's name.
 std::unique_ptr<Recording> opened(const std::string& path, policy::LogLevel level, const std::string& host = {}) {
     policy::Policy policy;
     policy.log_level = level;
@@ -71,7 +71,7 @@ void call(Recording& recording, ThreadWriter& writer, long number, bool with_eve
                     with_event, [&](DecisionEvent& decision) { describe(decision, number); });
 }
 
-/// Beyond three quarters of a million, sizes of a recording are rounded up.
+/// Stays below three quarters of a million rows: beyond, a recording rounds sizes up.
 constexpr long rows_of_a_recording = 500'000;
 
 void make_rows(const std::string& folder, long count) {
@@ -92,7 +92,7 @@ void make_events(const std::string& path, long count) {
     for (long i = 0; i < count; ++i) call(*recording, *writers[i % 4], i % 100, true);
 }
 
-/// Decisions of each of many recordings.
+/// Decisions in each of many recordings.
 struct RowsOfEach {
     long count = 3;
     bool are_distinct = false;  ///< each recording has decisions of its own
@@ -114,7 +114,8 @@ void make_some_of_many(const std::string& folder, long begin, long end, RowsOfEa
     }
 }
 
-/// In several processes, since what a recording maps stays mapped, and the kernel allows 65,530 mappings each.
+/// Writes the recordings in several processes. What a recording maps stays mapped, and the kernel allows 65,530
+/// mappings per process.
 int make_many(const std::string& folder, long count, RowsOfEach rows) {
     constexpr long of_a_process = 1000;
     for (long begin = 0; begin < count; begin += of_a_process) {
@@ -129,7 +130,7 @@ int make_many(const std::string& folder, long count, RowsOfEach rows) {
     return 0;
 }
 
-/// Microseconds that a process of its own takes to begin a recording. Negative: it has none.
+/// Returns the microseconds in which a new process begins a recording. Negative: it could not begin one.
 double begin_in_a_child(const std::string& path) {
     int ends[2];
     if (pipe(ends) != 0) return -1;

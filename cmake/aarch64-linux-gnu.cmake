@@ -8,8 +8,8 @@ set(CMAKE_SYSTEM_PROCESSOR aarch64)
 set(CMAKE_C_COMPILER aarch64-linux-gnu-gcc)
 set(CMAKE_CXX_COMPILER aarch64-linux-gnu-g++)
 
-# The host's libraries must not be found. Its headers may: toml++ is headers only, and the cross compiler itself looks
-# in /usr/include, behind its own directories.
+# The host's libraries must not be found. Its headers may be: toml++ consists of headers only, and the cross compiler
+# itself searches /usr/include, after its own directories.
 set(CMAKE_FIND_ROOT_PATH /usr/aarch64-linux-gnu)
 set(CMAKE_FIND_ROOT_PATH_MODE_PROGRAM NEVER)
 set(CMAKE_FIND_ROOT_PATH_MODE_LIBRARY ONLY)

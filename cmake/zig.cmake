@@ -1,9 +1,9 @@
-# Builds for an older C library than this machine's: zig's clang, with the C++ library linked in.
+# Builds for an older C library than this machine's, by zig's clang. The C++ library is linked in statically.
 #
 #   pip install ziglang
 #   cmake --preset portable [-DFP32SHIM_ZIG=PROGRAM] [-DFP32SHIM_GLIBC=2.17] [-DFP32SHIM_PROCESSOR=aarch64]
 #
-# zig is looked for on the path, and in the packages of python3.
+# zig is searched for on the path, and in the packages of python3.
 set(FP32SHIM_GLIBC 2.17 CACHE STRING "the oldest C library that the result runs on; zig knows 2.17 and newer")
 cmake_host_system_information(RESULT machine QUERY OS_PLATFORM)
 set(FP32SHIM_PROCESSOR ${machine} CACHE STRING "the processor that the result runs on: x86_64 or aarch64")
@@ -18,12 +18,12 @@ if(NOT FP32SHIM_ZIG)
 endif()
 set(CMAKE_TRY_COMPILE_PLATFORM_VARIABLES FP32SHIM_ZIG FP32SHIM_GLIBC FP32SHIM_PROCESSOR)
 if(NOT FP32SHIM_PROCESSOR STREQUAL machine)
-  set(CMAKE_SYSTEM_NAME Linux)  # CMake takes this as a cross build
+  set(CMAKE_SYSTEM_NAME Linux)  # makes CMake treat the build as a cross build
   set(CMAKE_SYSTEM_PROCESSOR ${FP32SHIM_PROCESSOR})
 endif()
 
-# A compiler is one program to CMake. Unless told otherwise, zig traps on undefined behaviour (-fno-sanitize), and writes debug
-# information (-g0), which has the paths of this folder.
+# CMake needs a compiler that is a single program, so scripts wrap zig. By default zig traps on undefined behaviour
+# (-fno-sanitize turns that off), and writes debug information with the paths of this folder (-g0 turns that off).
 set(zig ${CMAKE_BINARY_DIR}/zig)
 foreach(tool cc c++)
   file(CONFIGURE OUTPUT ${zig}/${tool} @ONLY CONTENT
@@ -34,8 +34,8 @@ set(CMAKE_C_COMPILER ${zig}/cc)
 set(CMAKE_CXX_COMPILER ${zig}/c++)
 set(CMAKE_ASM_COMPILER ${zig}/cc)
 
-# Libraries that are headers only, each under a folder of its own: /usr/include as a whole would bring this machine's C
-# library before zig's.
+# Links each header-only library into its own folder. With /usr/include as a whole, the compiler would find this
+# machine's C library before zig's.
 file(MAKE_DIRECTORY ${zig}/include)
 foreach(name toml++ nlohmann CLI fmt elfutils dwarf.h gelf.h libelf.h)
   find_path(FP32SHIM_${name}_FOUND_IN ${name} PATHS /usr/include /usr/local/include)
@@ -43,4 +43,4 @@ foreach(name toml++ nlohmann CLI fmt elfutils dwarf.h gelf.h libelf.h)
     file(CREATE_LINK ${FP32SHIM_${name}_FOUND_IN}/${name} ${zig}/include/${name} SYMBOLIC)
   endif()
 endforeach()
-set(CMAKE_INCLUDE_PATH ${zig}/include)  # the first place where find_path() looks
+set(CMAKE_INCLUDE_PATH ${zig}/include)  # find_path() searches here first

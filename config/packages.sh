@@ -5,8 +5,9 @@
 packages_to_build=(g++ cmake ninja-build libtomlplusplus-dev libcli11-dev libfmt-dev nlohmann-json3-dev libjs-chart.js libdw-dev)
 packages_for_examples=(libopenblas-dev)
 packages_for_tests=(libgtest-dev libbenchmark-dev gfortran python3-pytest python3-venv)
-# Programs and libraries that the whole-process tests run the shim under. A release that lacks one skips its tests.
-# libgoogle-perftools-dev is for libtcmalloc_minimal.so.4, whose own package has another name since Debian 13.
+# Programs and libraries under which the whole-process tests run the shim. Tests of packages that a release lacks are
+# skipped. libgoogle-perftools-dev is needed for libtcmalloc_minimal.so.4, whose own package has had another name
+# since Debian 13.
 packages_to_test_with=(
     clang libclang-rt-dev python3-jsonschema python3-numpy python3-scipy python3-torch libopenblas0-pthread libopenblas64-0-pthread
     libblis4-pthread libblas3 liblapack3 libblas-test libjemalloc2 libgoogle-perftools-dev faketime heaptrack fakeroot
@@ -24,13 +25,13 @@ missing_packages() {
     done
 }
 
-# is_known NAME: succeeds if the package lists have it. Not a pipe into `grep -q`: apt-cache would die of a closed pipe on a
-# long entry, which under pipefail reads as "not known".
+# is_known NAME: succeeds if the package lists have NAME. Does not pipe into `grep -q`: on a long entry, grep would
+# close the pipe, and apt-cache would fail, which under pipefail means "not known".
 is_known() {
     [[ $(apt-cache show "$1" 2>/dev/null) ]]
 }
 
-# without_unknown NAME...: prints the packages that this release has, one a line; reports the others.
+# without_unknown NAME...: prints the packages that this release has, one a line, and reports the others.
 without_unknown() {
     local package
     for package; do
@@ -42,8 +43,9 @@ without_unknown() {
     done
 }
 
-# require_packages ask|yes NAME... [-- OPTIONAL...]: installs all packages, the optional ones if this release has them.
-# Exits with status 2 if nobody can be asked, 1 if the answer was no or the installation failed.
+# require_packages ask|yes NAME... [-- OPTIONAL...]: installs all packages; of the optional ones, those that this
+# release has. Exits with status 2 if there is nobody to ask, and with 1 if the answer was no or the installation
+# failed.
 require_packages() {
     local consent=$1 missing required=() optional=() answer as_root=()
     shift
@@ -58,7 +60,7 @@ require_packages() {
     fi
     mapfile -t required < <(missing_packages "${required[@]}")
     mapfile -t optional < <(missing_packages "${optional[@]}")
-    # A fresh image has no package lists before the update below.
+    # A fresh image has no package lists yet, so optional packages cannot be checked before the update.
     if is_known g++; then
         mapfile -t optional < <(without_unknown "${optional[@]}")
     fi
@@ -77,7 +79,7 @@ require_packages() {
         read -r -p "Install them now? [y/N] " answer
         [[ $answer == [yY]* ]] || exit 1
     fi
-    # A mirror that does not answer may not matter: the installation will tell.
+    # A mirror that does not answer may not matter; if it does, the installation fails.
     "${as_root[@]}" apt-get update || echo "apt-get update failed: going on with the package lists at hand." >&2
     mapfile -t optional < <(without_unknown "${optional[@]}")
     "${install[@]}" "${required[@]}" "${optional[@]}" || exit 1

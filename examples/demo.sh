@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# The main job, from a fresh Debian 12/13 or Ubuntu 22.04/24.04: installs what is missing (after asking), builds, and
-# runs examples/qtlq three times: unmodified; with `high` (TF32) previewed on the CPU; with `high` and a policy that
-# pins its product to FP32. Then writes a report as a page for the browser. Exits with 0 if all came out as it should.
+# Demonstrates fp32shim on a fresh Debian 12/13 or Ubuntu 22.04/24.04: installs missing packages (after asking), builds,
+# and runs examples/qtlq three times: unmodified; with `high` (TF32) previewed on the CPU; with `high` and a policy
+# that pins its product to FP32. Then writes a report as an HTML page. Exits with 0 if all results are as expected.
 #
 #   examples/demo.sh [--yes]     --yes: install missing packages without asking
 set -euo pipefail
@@ -23,7 +23,7 @@ heading() {
 
 build() {
     heading "Build (Release, into build/)"
-    # A build folder keeps the generator that it was first configured with.
+    # An existing build folder keeps the generator of its first configuration.
     local generator=(-G Ninja)
     [[ -e build/CMakeCache.txt ]] && generator=()
     cmake -S . -B build "${generator[@]}" -DCMAKE_BUILD_TYPE=Release -DFP32SHIM_TESTS=OFF -DFP32SHIM_BENCH=OFF
@@ -34,7 +34,7 @@ build() {
     done
 }
 
-# products NAME [COMMAND...]: runs qtlq under COMMAND. NAME.txt gets the table, NAME.log what COMMAND said.
+# products NAME [COMMAND...]: runs qtlq under COMMAND. The table goes to NAME.txt, the output of COMMAND to NAME.log.
 products() {
     local name=$1
     shift
@@ -48,25 +48,25 @@ products() {
     cat "$results/$name.log"
 }
 
-# values NAME [COMMAND...]: the same run once more, for all 128 values: NAME.csv.
+# values NAME [COMMAND...]: runs qtlq under COMMAND again, and writes all 128 values to NAME.csv.
 values() {
     "${@:2}" build/bin/qtlq --csv >"$results/$1.csv"
 }
 
-# recorded NAME [OPTION...]: both, under `fp32shim run`, with every call of the first in NAME.fp32rec.
+# recorded NAME [OPTION...]: does both under `fp32shim run`, and records every call of the first run in NAME.fp32rec.
 recorded() {
     local name=$1
     shift
-    rm -f "$results/$name".*fp32rec # a recording is never overwritten: a second one gets a number
+    rm -f "$results/$name".*fp32rec # a recording is never overwritten; a second one would get a number in its name
     products "$name" "$fp32shim" run "$@" --log "$results/$name.fp32rec" --level calls --
     values "$name" "$fp32shim" run --quiet "$@" --
 }
 
 run_all() {
-    # The demonstration's settings, not those of the shell that it was started from.
+    # Removes settings of the calling shell, so that only the demonstration's own settings apply.
     unset LD_PRELOAD FP32SHIM_LIBRARY "${!FP32_MATMUL_@}"
     if [[ $PWD == *[[:space:]:]* ]]; then
-        # LD_PRELOAD has no way to quote a blank in a path.
+        # LD_PRELOAD cannot quote a blank in a path.
         links=$(mktemp -d)
         trap 'rm -r "$links"' EXIT
         ln -s "$PWD/build/lib/libfp32shim.so" "$links"
@@ -82,7 +82,7 @@ run_all() {
     recorded pinned "${high[@]}" --policy examples/qtlq/pin.toml
 }
 
-# Four of the rows: the largest eigenvalue, and three that TF32 gets wrong, two of them down to the sign.
+# Shows four rows: the largest eigenvalue, and three that TF32 gets wrong, two of them even in sign.
 show_table() {
     heading "Four eigenvalues"
     awk -F, '
@@ -109,7 +109,7 @@ write_report() {
     echo "Open in a browser: file://$PWD/$results/report.html"
 }
 
-# expect TEXT COMMAND...: says whether COMMAND holds.
+# expect TEXT COMMAND...: prints TEXT, and whether COMMAND succeeded.
 expect() {
     local text=$1
     shift
@@ -121,13 +121,13 @@ expect() {
     fi
 }
 
-# ran_at NAME FORMAT: whether the recording says that every product ran at FORMAT.
+# ran_at NAME FORMAT: succeeds if the recording shows that every product ran at FORMAT.
 ran_at() {
     "$fp32shim" report --format json --output "$results/$1.json" "$results/$1.fp32rec"
     [[ $(grep '"applied":' "$results/$1.json" | sort -u | tr -d ' ,') == "\"applied\":\"$2\"" ]]
 }
 
-# verify_says STATUS NAME: 0: shown, 1: violated.
+# verify_says STATUS NAME: succeeds if `verify` ends with STATUS. 0: shown, 1: violated.
 verify_says() {
     local status=0
     "$fp32shim" verify --at-least fp32 "$results/$2.fp32rec" >"$results/$2.verify.txt" || status=$?

@@ -1,8 +1,8 @@
-// gpu-check: shows on a GPU that the library does what it says. `fp32shim gpu-check` starts it.
+// gpu-check tests on a real GPU that the library works as documented. `fp32shim gpu-check` starts this program.
 //
-//   gpu-check [OPTION...]             the verdict: checks/
-//   gpu-check questions [OPTION...]   what cuBLAS does, as tables: questions/
-//   gpu-check --worker SECTION ...    what both start again and again: sections/
+//   gpu-check [OPTION...]             gives the verdict: checks/
+//   gpu-check questions [OPTION...]   shows the behaviour of cuBLAS, as tables: questions/
+//   gpu-check --worker SECTION ...    measures one section, as a child of the other two: sections/
 #include <cstdio>
 #include <exception>
 #include <stdexcept>

@@ -1,5 +1,5 @@
-# Run by CPack: packs the staged files. Order, owners and time are always the same.
-string(TIMESTAMP time "%s" UTC)  # SOURCE_DATE_EPOCH, where it is set
+# Packs the staged files, for CPack. Order, owners and time are always the same.
+string(TIMESTAMP time "%s" UTC)  # uses SOURCE_DATE_EPOCH if it is set
 get_filename_component(folder ${CPACK_TEMPORARY_DIRECTORY} DIRECTORY)
 set(archive ${CPACK_PACKAGE_DIRECTORY}/${CPACK_PACKAGE_FILE_NAME}.tar.gz)
 execute_process(

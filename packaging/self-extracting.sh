@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Makes of an archive that packages.sh built one file that runs `fp32shim gpu-check` on any machine with a GPU, and leaves nothing
-# behind but the report. For strangers: `sh fp32shim-X.Y.Z-gpu-check-linux-PROCESSOR.sh`.
+# Turns an archive that packages.sh built into one file that runs `fp32shim gpu-check` on any machine with a GPU, and leaves
+# nothing behind but the report. Users run it by `sh fp32shim-X.Y.Z-gpu-check-linux-PROCESSOR.sh`.
 #
 #   packaging/self-extracting.sh ARCHIVE.tar.gz FILE
 set -euo pipefail

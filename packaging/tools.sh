@@ -1,6 +1,6 @@
-# Sets up what the scripts of this folder build with: zig's compiler, and tools for wheels, from PyPI into build/packaging-tools
+# Sets up the tools of this folder's scripts: zig's compiler, and tools for wheels, from PyPI into build/packaging-tools
 # (FP32SHIM_PACKAGING_TOOLS: another folder).
-# Sourced in the root of the repository. Sets zig (its program), PATH, and what makes two builds the same: the time, the umask.
+# Sourced in the root of the repository. Sets zig (its program), PATH, and the time and umask that make two builds equal.
 # Needs python3 with venv, CMake, Ninja, and the headers that config/packages.sh lists.
 # shellcheck shell=bash
 

@@ -33,7 +33,7 @@ bool may_match(const Rule& rule, const SiteFacts& site, const Process& process) 
         rule.when, call, process,
         [&](std::string_view key, const auto&, const auto&, bool holds) { return holds || !is_of_site(key, site); });
     if (!may_hold || rule.unless.empty()) return may_hold;
-    // The exception holds for every call of the site if all its keys are known and hold.
+    // An exception holds for every call of the site if all its keys are known and hold.
     const bool always_excepted = judge_conditions(
         rule.unless, call, process, [&](std::string_view key, const auto& asked, const auto&, bool holds) {
             return asked.empty() || (holds && is_of_site(key, site));

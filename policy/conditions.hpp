@@ -1,4 +1,4 @@
-// Judges the keys of `when` and `unless`. matches() asks for the verdict, explain_rule() for the reasons.
+// Judges the keys of `when` and `unless`. matches() uses the verdict, explain_rule() the reasons.
 #pragma once
 
 #include <algorithm>
@@ -11,7 +11,7 @@
 
 namespace fp32shim::policy {
 
-// An empty list asks for nothing and so matches everything.
+// In all these functions an empty list sets no condition, so it matches everything.
 
 inline bool matches_any_glob(const std::vector<std::string>& globs, std::string_view text) {
     return globs.empty() ||
@@ -23,37 +23,36 @@ bool any_of(const std::vector<T>& values, T value) {
     return values.empty() || std::find(values.begin(), values.end(), value) != values.end();
 }
 
-/// Returns true if `ranges` is empty or one contains `size`. A negative size is unknown, and in no range.
+/// Returns true if `ranges` is empty, or one of them contains `size`. A negative size is unknown, and in no range.
 inline bool lies_in_any_range(const std::vector<Range>& ranges, double size) {
     return ranges.empty() || (size >= 0 && std::any_of(ranges.begin(), ranges.end(), [&](const Range& range) {
                                   return range.lowest <= size && size <= range.highest;
                               }));
 }
 
-/// Returns true if `globs` is empty, or one of them matches the whole `path` (`outer/inner`) or a label in it: so a
-/// condition on the scope `outer` also holds in scopes opened inside it.
+/// Returns true if `globs` is empty, or one of them matches the whole `path` (`outer/inner`) or one of its labels. So
+/// a condition on the scope `outer` also holds in scopes opened inside it.
 bool matches_scope(const std::vector<std::string>& globs, std::string_view path);
 
 /// Returns true if `globs` is empty, or one of them matches the call site with its offset
-/// (`libphysics.so!solve+0x1c4`) or without (`libphysics.so!solve`). A call site that is not known is an empty text.
+/// (`libphysics.so!solve+0x1c4`) or without it (`libphysics.so!solve`). An unknown call site is an empty text.
 bool matches_call_site(const std::vector<std::string>& globs, const CallSite* site);
 
-/// Returns true if `globs` is empty, or one of them matches one of the lines. Lines that are not known are an empty
-/// text.
+/// Returns true if `globs` is empty, or one of them matches one of the lines. Unknown lines are an empty text.
 bool matches_line(const std::vector<std::string>& globs, const CallLines* lines);
 
-/// Returns a glob of a line of Python without the line's number: `train.py:41 forward` becomes `train.py:* forward`.
+/// Returns a glob that matches a line of Python at any line number: `train.py:* forward` for `train.py:41 forward`.
 std::string of_any_line(std::string_view where);
 
-/// Returns true if `text` is not asked for, or the line's text matches one of its globs. Where the text cannot be
-/// read, the number of the line in `where` decides, if it is there.
+/// Returns true if the rule has no `text`, or if the source line's text matches one of its globs. If the text cannot
+/// be read, the line number in `where` decides, if there is one.
 bool matches_text(const Conditions& conditions, const MatmulCall& call);
 
 /// smallest_dim() and largest_dim() return the smallest and the largest of m, n and k; -1: all are unknown.
 double smallest_dim(const MatmulCall& call);
 double largest_dim(const MatmulCall& call);
-/// Returns the call's floating-point operations: 2mnk (complex: 8mnk) times the batch count; -1 if the function lacks
-/// one of these sizes. The result is a double, since legal sizes overflow 64 bits.
+/// Returns the number of floating-point operations of a call: 2mnk (complex: 8mnk) times the batch count; -1 if the
+/// function lacks one of these sizes. The result is a double, since legal sizes overflow 64 bits.
 double flops_of(const MatmulCall& call);
 /// Returns the compute capability as 10·major + minor; -1 on the CPU or if it is unknown.
 inline double capability_of(const MatmulCall& call) {
@@ -61,7 +60,7 @@ inline double capability_of(const MatmulCall& call) {
 }
 
 /// Calls `judge(key, list, found, holds)` for each condition key, and returns false as soon as `judge` does. `list`:
-/// what the rule asks for; `found`: the value of the call or process; `holds`: true if `list` allows `found`.
+/// values that the rule allows; `found`: value of the call or process; `holds`: true if `list` allows `found`.
 template <class Judge>
 bool judge_conditions(const Conditions& c, const MatmulCall& call, const Process& process, const Judge& judge) {
     const auto glob = [&](std::string_view key, const std::vector<std::string>& globs, std::string_view text) {

@@ -1,5 +1,5 @@
-// Three steps: who decides (choose), what the floor allows (clamp), what the device can do (decide_on_cpu,
-// decide_on_cuda).
+// Decides in three steps: the strongest source (choose), the floor (clamp), and the abilities of the device
+// (decide_on_cpu, decide_on_cuda).
 #include "policy/decide.hpp"
 
 #include <algorithm>
@@ -13,8 +13,8 @@ struct DeviceDecision {
     Reason reason;
 };
 
-/// Returns the precision that the strongest Source asks for, and that source. Tries `rule_count` rules; `rule_at(i)`
-/// returns the index in Policy::rules of the i-th one, from 0.
+/// Returns the precision that the strongest Source asks for, and that source. Tries `rule_count` rules. `rule_at(i)`
+/// returns the index in Policy::rules of the i-th rule to try, i counted from 0.
 template <class RuleAt>
 Decision choose(const MatmulCall& call, const Process& process, const Policy& policy, const Overrides& overrides,
                 std::size_t rule_count, const RuleAt& rule_at) {
@@ -40,8 +40,8 @@ Precision resolve_automatic(const MatmulCall& call, const Policy& policy) {
     return possible ? Precision::high : Precision::native;
 }
 
-/// Returns the strictest floor that allows a precision. `native` passes every floor: on the CPU it is FP32; on CUDA
-/// it is the program's own request, which is not known here: a later step (the plan) compares it with the floor.
+/// Returns the strictest floor that allows a precision. `native` passes every floor. On the CPU it is FP32. On CUDA
+/// it is the program's own request, unknown here, which a later step (the plan) compares with the floor.
 Floor floor_met_by_precision(Precision precision, bool allow_bf16x9) {
     const std::optional<Applied> format = format_of(precision);
     if (!format || (allow_bf16x9 && format == Applied::bf16x9)) return Floor::fp32;
@@ -56,7 +56,7 @@ Precision clamp(Precision wanted, Floor floor, bool allow_bf16x9) {
     return floor == Floor::bf16x9 && allow_bf16x9 ? Precision::bf16x9 : Precision::highest;
 }
 
-/// Returns the precision that asks for a format; `highest` where none does.
+/// Returns the precision that asks for a format; `highest` if there is none.
 Precision precision_for(Applied format) {
     switch (format) {
 #define PRECISION(number, name, format) \
@@ -83,7 +83,8 @@ DeviceDecision decide_on_cuda(Precision wanted, const MatmulCall& call, const Po
     return {precision_for(nearest), reason};
 }
 
-/// Returns what the CPU can run: `native`, which is FP32 there, for `highest` and every unavailable precision.
+/// Returns the precision that the CPU can run. For `highest` and every unavailable precision that is `native`, which
+/// means FP32 on a CPU.
 DeviceDecision decide_on_cpu(Precision wanted, CpuMode mode) {
     if (format_of(wanted).value_or(Applied::fp32) == Applied::fp32) return {Precision::native, Reason::as_requested};
     if (mode == CpuMode::emulate) return {wanted, Reason::as_requested};
@@ -93,7 +94,7 @@ DeviceDecision decide_on_cpu(Precision wanted, CpuMode mode) {
 template <class RuleAt>
 Decision decide_by_rules(const MatmulCall& call, const Process& process, const Policy& policy,
                          const Overrides& overrides, std::size_t rule_count, const RuleAt& rule_at) {
-    // Settings are about float32 products. Narrower ones are counted and left as they are.
+    // Settings apply to float32 products only. Products of narrower types are counted and left alone.
     if (call.dtype != Dtype::float32 && call.dtype != Dtype::complex64) return {.reason = Reason::observed};
 
     Decision decision = choose(call, process, policy, overrides, rule_count, rule_at);

@@ -1,4 +1,4 @@
-// Decides the precision of a call. Pure: the same arguments give the same answer; no lock, no I/O.
+// Decides the precision of a call. Pure: the same arguments give the same decision; no lock, no I/O.
 #pragma once
 
 #include <cstdint>
@@ -13,34 +13,34 @@ namespace fp32shim::policy {
 
 /// Settings made by the running program or its operator; they override environment and file.
 struct Overrides {
-    bool pinned = false;               ///< an accuracy audit holds this call site at `highest`
-    std::optional<Precision> thread;   ///< precision of the thread's innermost scope that names one
+    bool pinned = false;               ///< an accuracy audit pins this call site to `highest`
+    std::optional<Precision> thread;   ///< precision of the thread's innermost scope that sets one
     std::optional<Precision> process;  ///< latest request for the process, by C API or `fp32shim set`
     Floor floor = Floor::none;         ///< strictest floor set by the thread's scopes or the C API
 };
 
-/// Result of decide(): the precision of a call, its source, and why it is not what was requested.
+/// Result of decide(): the precision of a call, its source, and the reason if it differs from the request.
 struct Decision {
     Precision requested = Precision::native;  ///< request of the winning source, before floor and device limit it
     Precision precision = Precision::native;  ///< precision to run at; never `automatic`
     Source source = Source::native;
-    std::int32_t rule = -1;                ///< index into Policy::rules of the winning rule; -1: none won
+    std::int32_t rule = -1;                ///< index into Policy::rules of the winning rule; -1: no rule won
     Reason reason = Reason::as_requested;  ///< reason why `precision` differs from `requested`
 
     bool operator==(const Decision&) const = default;
 };
 
-/// Decides the precision of one call. The first of these that asks for one wins: audit pin › rule (in order) › thread
-/// scope › process › environment › default of the policy file › native. Then the floor applies, then the limits of
-/// device and CPU mode. Thread-safe; allocates nothing.
+/// Decides the precision of one call. The first of these sources that asks for a precision wins: audit pin › rule (in
+/// order) › thread scope › process › environment › default of the policy file › native. Then the floor applies, then
+/// the limits of device and CPU mode. Thread-safe; allocates nothing.
 Decision decide(const MatmulCall& call, const Process& process, const Policy& policy, const Overrides& overrides);
 
-/// Decides one call, trying only `rules`: ascending indices of those that may match its call site (may_match()).
+/// Decides one call, trying only `rules`: ascending indices of the rules that may match its call site (may_match()).
 Decision decide(const MatmulCall& call, const Process& process, const Policy& policy, const Overrides& overrides,
                 std::span<const std::uint16_t> rules);
 
-/// Returns a decision as it holds for a call that no audit has judged: FP32 where its rule has a tolerance, else as
-/// it is.
+/// Returns the decision for a call that no audit has judged: FP32 if its rule has a tolerance, else `decision`
+/// itself.
 Decision without_audits(Decision decision, const Policy& policy);
 
 /// Facts that are the same in all calls of a call site.
@@ -48,13 +48,13 @@ struct SiteFacts {
     std::string_view function;
     std::string_view caller;
     Device device = Device::cpu;
-    std::optional<Dtype> dtype;  ///< absent: differs from call to call
+    std::optional<Dtype> dtype;  ///< absent: varies from call to call
 };
 
 /// Returns false if a rule cannot match any call of the site, whatever its sizes, scopes and GPU.
 bool may_match(const Rule& rule, const SiteFacts& site, const Process& process);
 
-/// Returns true if the rule's `when` holds and `unless` does not. Exposed for `fp32shim report` and `log`.
+/// Returns true if the rule's `when` holds and its `unless` does not. Exposed for `fp32shim report` and `log`.
 bool matches(const Rule& rule, const MatmulCall& call, const Process& process);
 
 }  // namespace fp32shim::policy

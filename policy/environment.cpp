@@ -12,7 +12,7 @@ namespace {
 
 constexpr std::string_view prefix = "FP32_MATMUL_";
 
-/// Error in a variable's value; empty: there is none.
+/// Error in a variable's value; empty: no error.
 using Problem = std::string;
 
 std::string_view without_blanks(std::string_view text) {
@@ -22,7 +22,7 @@ std::string_view without_blanks(std::string_view text) {
     return text.substr(begin, text.find_last_not_of(blanks) + 1 - begin);
 }
 
-/// Gives each word of a list to `take`, a function that returns a problem. Returns the first one.
+/// Gives each word of a list to `take`, which returns a problem or an empty text. Returns the first problem.
 template <class Handle>
 Problem for_each_word(std::string_view list, Handle handle) {
     for (std::string_view rest = list; !rest.empty();) {
@@ -33,7 +33,7 @@ Problem for_each_word(std::string_view list, Handle handle) {
     return {};
 }
 
-/// Sets `target` to the value that `text` names in the table `words`. Returns an error if it names none.
+/// Sets `target` to the value that `text` names in the table `words`. Returns an error if `text` is not in the table.
 template <class T>
 Problem read_word(std::string_view text, const auto& words, T& target) {
     const auto value = parse_word(words, text);
@@ -171,7 +171,7 @@ FromEnvironment read_environment(const Environment& environment, std::vector<Dia
         if (!entry.starts_with(prefix) || equals == std::string_view::npos) continue;
         const std::string_view name = entry.substr(prefix.size(), equals - prefix.size());
         const std::string_view value = entry.substr(equals + 1);
-        // getenv() finds the first of two variables with one name.
+        // If a name occurs twice, the first entry counts, as for getenv().
         if (std::find(seen.begin(), seen.end(), name) != seen.end()) continue;
         seen.push_back(name);
         if (value.empty()) continue;

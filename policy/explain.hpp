@@ -1,4 +1,4 @@
-// Explains why a rule applies to a call or not, for `fp32shim explain`. Pure, like decide.
+// Explains for `fp32shim explain` why a rule applies to a call or does not. Pure, like decide().
 #pragma once
 
 #include <string>
@@ -10,20 +10,20 @@
 
 namespace fp32shim::policy {
 
-/// Text shown in place of a fact about the call or process that the user did not give.
+/// Text shown for a fact about the call or process that the user did not give.
 inline constexpr std::string_view unknown_value = "unknown";
 
 /// Verdict on one key of a `when` or `unless` table.
 struct ConditionVerdict {
     std::string_view key;  ///< the key's name in a policy file: `max_dim`
     std::string asked;     ///< values that the rule asks for: `<=128`, `"libtorch_*" or "libfoo.so"`
-    std::string found;     ///< the call's value: `4096`; `none` if it has no scope or GPU; or unknown_value
+    std::string found;     ///< the call's value: `4096`; `none` if the call has no scope or GPU; or unknown_value
     bool holds = false;
 };
 
-/// Verdict on a rule, and on each key that its `when` and `unless` tables have.
+/// Verdict on a rule, and on each key of its `when` and `unless` tables.
 struct RuleVerdict {
-    bool applies = false;  ///< true: all keys of `when` hold, and `unless` is empty or has a key that does not
+    bool applies = false;  ///< true: all keys of `when` hold, and `unless` is empty or has a key that does not hold
     std::vector<ConditionVerdict> when, unless;
 };
 

@@ -12,10 +12,11 @@ namespace {
 
 constexpr std::size_t none = std::string_view::npos;
 
-/// Piece of a pattern between two `*`, or before the first or after the last: elements that match one byte each.
+/// Piece of a pattern without `*`: the elements between two `*`, before the first or after the last. Each matches one
+/// byte.
 struct Piece {
     std::string_view pattern;
-    std::size_t length = 0;  ///< number of elements, and of bytes that they match
+    std::size_t length = 0;  ///< number of elements, which is also the number of bytes that they match
     bool is_literal = true;
 };
 
@@ -34,7 +35,7 @@ Piece first_piece(std::string_view pattern) {
     return piece;
 }
 
-/// Returns true if `piece` matches the begin of `text`. Precondition: `text` is not shorter than the piece.
+/// Returns true if `piece` matches the beginning of `text`. Precondition: `text` is not shorter than the piece.
 bool begins_with(std::string_view text, const Piece& piece) {
     if (piece.is_literal) return text.starts_with(piece.pattern);
     std::size_t at = 0;
@@ -57,7 +58,7 @@ std::uint64_t matches_in_8_bytes(const char* text, std::uint64_t eight_times_c) 
 }
 static_assert(std::endian::native == std::endian::little);
 
-/// Returns a mask: bit i, i < 64, is set if it is set in `asked` and `element` matches text[i].
+/// Returns a mask of 64 bits. Bit i is set if it is set in `asked` and `element` matches text[i].
 std::uint64_t matches_of(const GlobElement& element, std::string_view text, std::uint64_t asked) {
     std::uint64_t matches = 0;
     if (element.kind == GlobElement::Kind::any) return asked;
@@ -98,7 +99,7 @@ std::size_t find(std::string_view text, const Piece& piece) {
 }  // namespace
 
 bool glob_matches(std::string_view pattern, std::string_view text) {
-    // The piece before the first `*` rules most texts out.
+    // The piece before the first `*` excludes most texts, so it is tried first.
     std::size_t at = 0, begin = 0;
     for (; at < pattern.size() && pattern[at] != '*'; ++begin) {
         const GlobElement element = glob_element(pattern, at);

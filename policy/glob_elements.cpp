@@ -5,8 +5,8 @@ namespace {
 
 bool is_negation(char c) { return c == '!' || c == '^'; }
 
-/// Returns the position after the set that opens at `begin`, npos if it has no end. A `]` that comes first is a
-/// member.
+/// Returns the position after the set that opens at `begin`; npos: the set has no end. A `]` right at the start is a
+/// member of the set.
 std::size_t end_of_set(std::string_view pattern, std::size_t begin) {
     std::size_t first = begin + 1;
     if (first < pattern.size() && is_negation(pattern[first])) ++first;

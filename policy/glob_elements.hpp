@@ -1,4 +1,4 @@
-// Elements of a glob, to match texts (glob.cpp) and to compare globs (shadowed_rules.cpp).
+// Elements of a glob, for matching texts (glob.cpp) and for comparing globs (shadowed_rules.cpp).
 #pragma once
 
 #include <cstdint>
@@ -15,9 +15,9 @@ struct GlobElement {
         run,      ///< `*`: any number of bytes
     };
     Kind kind;
-    std::string_view text;  ///< the element as the pattern has it
+    std::string_view text;  ///< the element as it stands in the pattern
 
-    /// Returns true if the element matches byte `c`. Precondition: it is no `run`.
+    /// Returns true if the element matches byte `c`. Precondition: the element is not a `run`.
     bool matches(char c) const;
 
     /// Set of the bytes that an element matches. Faster than matches() for many bytes.
@@ -35,7 +35,7 @@ struct GlobElement {
     };
 };
 
-/// Returns the element of `pattern` that begins at `at`, with `*`, `?` or `[`. A `[` without `]` is a literal.
+/// Returns the element of `pattern` at `at`, where a `*`, `?` or `[` stands. A `[` without `]` is a literal.
 GlobElement special_glob_element(std::string_view pattern, std::size_t at);
 
 /// Returns the element of `pattern` that begins at `at`.

@@ -11,8 +11,8 @@ void replace(T& target, const std::optional<T>& value) {
     if (value) target = *value;
 }
 
-/// Copies the values that `settings` has into `policy`, over those of weaker sources; but the stricter floor stays.
-/// `source`: the source of `settings`. Sets default_source to it if `settings` has a default precision.
+/// Overwrites values of `policy` by those that `settings` has; but the stricter floor stays. `source`: source of
+/// `settings`. If `settings` has a default precision, `source` becomes default_source.
 void overlay(const SettingsLayer& settings, Source source, Policy& policy) {
     if (settings.default_precision) {
         policy.default_precision = *settings.default_precision;
@@ -40,8 +40,8 @@ void overlay(const SettingsLayer& settings, Source source, Policy& policy) {
     replace(policy.audit_nonfinite, settings.audit_nonfinite);
 }
 
-/// Returns true if BF16x9 satisfies a floor of FP32. The user cannot loosen the site's [limits]: if the site's file
-/// sets `allow_bf16x9`, or a floor of `bf16x9` or `fp32`, the user's file can only forbid BF16x9.
+/// Returns true if BF16x9 satisfies a floor of FP32. The user cannot loosen the site's [limits]. So if the site's
+/// file sets `allow_bf16x9`, or a floor of `bf16x9` or `fp32`, the user's file can only forbid BF16x9.
 bool allows_bf16x9(const SettingsLayer* site, const SettingsLayer* user) {
     const bool site_judges = site && (site->allow_bf16x9 || site->floor >= Floor::bf16x9);
     const bool site_allows = !site_judges || site->allow_bf16x9.value_or(false);

@@ -13,36 +13,37 @@
 
 namespace fp32shim::policy {
 
-/// A policy, with the errors and warnings of its sources. A file or variable with an error contributes nothing to
+/// A policy, and the errors and warnings of its sources. A file or variable with an error contributes nothing to
 /// `policy`; floors of the other sources still hold. Warnings do not change the policy.
 struct Loaded {
     Policy policy;
     std::vector<Diagnostic> errors;
     std::vector<Diagnostic> warnings;
-    bool is_readable = true;  ///< false: read_policy_file() found no file that it could read
+    bool is_readable = true;  ///< false: read_policy_file() found no readable file
 };
 
 /// Reads one policy text. `file` is used in messages only.
 Loaded read_policy(std::string_view text, const std::string& file);
 
-/// Reads one policy file. Reports an error if it cannot be opened, is not a regular file on a disk, or exceeds 1 MiB.
-/// `owner`: required owner and only writer; none: anybody.
+/// Reads one policy file. Reports an error if the file cannot be opened, is not a regular file on a disk, or exceeds
+/// 1 MiB. `owner`: the user who must own the file and be the only one who may write it; absent: any user.
 Loaded read_policy_file(const std::string& path, std::optional<uid_t> owner = std::nullopt);
 
 /// List of `NAME=value`, as in `environ`. Entries that do not begin with FP32_MATMUL_ are skipped.
 using Environment = std::vector<std::string_view>;
 
-/// Path and required owner of the site's policy, which is for all users of a machine.
+/// Path and required owner of the site's policy, which applies to all users of a machine.
 struct LoadOptions {
-    std::string site_policy = "/etc/fp32shim/policy.toml";  ///< path of the site's policy; none if empty or absent
-    bool elevated = false;  ///< true in setuid and similar programs: nothing is read or reported
-    uid_t site_owner = 0;   ///< required owner and only writer of the site's policy: root
+    std::string site_policy = "/etc/fp32shim/policy.toml";  ///< path of the site's policy; an empty or absent path
+                                                            ///< means no policy
+    bool elevated = false;  ///< true in setuid and similar programs, where nothing is read or reported
+    uid_t site_owner = 0;   ///< user who must own the site's policy and be the only one who may write it: root
 };
 
-/// Loads the policy of a process: the environment overrides the user's file, which overrides the site's; the
-/// strictest floor holds. `on_error` of the result is FP32_MATMUL_ON_ERROR, else `abort` if a floor is set, else
-/// `continue`; a broken FP32_MATMUL_FLOOR counts as a floor here. An empty variable counts as unset. A broken one is
-/// not applied; the others are. With FP32_MATMUL_DISABLE=1 nothing else is read.
+/// Loads the policy of a process. The environment overrides the user's file, which overrides the site's. The
+/// strictest floor holds. `on_error` of the result is FP32_MATMUL_ON_ERROR; if that is unset, `abort` if a floor is
+/// set, else `continue`. For this, an FP32_MATMUL_FLOOR with an error counts as a floor. An empty variable counts as
+/// unset. A variable with an error is not applied; the others are. With FP32_MATMUL_DISABLE=1 nothing else is read.
 Loaded load(const Environment& environment, const LoadOptions& options);
 
 }  // namespace fp32shim::policy

@@ -1,4 +1,4 @@
-// Description of a matrix product, made before anything is decided.
+// Description of a matrix product, made before its precision is decided.
 #pragma once
 
 #include <cstdint>
@@ -17,23 +17,24 @@ std::string_view to_string(Dtype dtype);
 /// Call site of a product in a program or library, in words.
 struct CallSite {
     std::string_view text;      ///< `libphysics.so!solve+0x1c4`; without a known function `libphysics.so+0x31c4`
-    std::string_view function;  ///< begin of `text` that names object and function: `libphysics.so!solve`
+    std::string_view function;  ///< the beginning of `text`, with object and function: `libphysics.so!solve`
 };
 
-/// Lines of Python that led to a call, each put into words when it is asked for: `train.py:41 Model.forward`.
+/// Lines of Python that led to a call, such as `train.py:41 Model.forward`. A line is put into words only when
+/// needed.
 struct CallLines {
-    /// Calls `judge(context, line)` with each line until it returns true. Returns true if it did.
+    /// Calls `judge(context, line)` with each line until `judge` returns true. Returns true if it did.
     bool (*any)(const CallLines& lines, bool (*judge)(void* context, std::string_view line), void* context) = nullptr;
 };
 
-/// Text of the source line that asked for a call, read when a rule asks for it.
+/// Text of the source line that asked for a call. Read only if a rule needs it.
 struct LineText {
-    /// Returns the text without blanks at either end; nullopt: it cannot be read.
+    /// Returns the text without blanks at either end; nullopt: the text cannot be read.
     std::optional<std::string_view> (*read_text)(const LineText& line) = nullptr;
 };
 
 /// A product whose precision is to be decided. Sizes are those that the library receives, in elements: C is m×n, k is
-/// the summed dimension; -1: the function lacks it. Owns nothing: views must outlive the decision.
+/// the summed dimension; -1: the function lacks this size. Owns nothing: views must outlive the decision.
 struct MatmulCall {
     std::string_view function;  ///< symbol that the program called: `cblas_sgemm`
     std::string_view caller;    ///< base name of the library or program that calls; empty when unknown
@@ -43,23 +44,23 @@ struct MatmulCall {
     Device device = Device::cpu;
     std::int32_t device_index = -1;       ///< CUDA ordinal; -1 on the CPU
     std::int32_t compute_capability = 0;  ///< 10·major + minor; 0 when unknown
-    char trans_a = 0;                     ///< 'N', 'T', 'C'; 0 if the function has none
+    char trans_a = 0;                     ///< 'N', 'T', 'C'; 0: the function has no such argument
     char trans_b = 0;
     std::int64_t m = -1;
     std::int64_t n = -1;
     std::int64_t k = -1;
     std::int64_t batch = 1;  ///< batch_count; 1 for a single product
-    /// Number of the call, from 1, among those of the process with the same function, sizes, scope and location; -1:
-    /// not known, or no rule asks for it.
+    /// Number of the call, from 1, among the process's calls with the same function, sizes, scope and location; -1:
+    /// unknown, or no rule needs it.
     std::int64_t call_number = -1;
-    /// Line of the program that asked for the product: `train.py:41 Model.forward`; empty if it is not known.
+    /// Line of the program that asked for the product: `train.py:41 Model.forward`; empty: unknown.
     std::string_view where = {};
-    const LineText* text = nullptr;       ///< of that line; nullptr: not known, or no rule asks for it
-    const CallSite* call_site = nullptr;  ///< nullptr: not known, or no rule asks for it
-    const CallLines* stack = nullptr;     ///< all lines that led to the call; nullptr: not known, or no rule asks
+    const LineText* text = nullptr;       ///< text of that line; nullptr: unknown, or no rule needs it
+    const CallSite* call_site = nullptr;  ///< nullptr: unknown, or no rule needs it
+    const CallLines* stack = nullptr;     ///< all lines that led to the call; nullptr: unknown, or no rule needs them
 };
 
-/// Returns false if a size is 0, so that there is nothing to multiply. Unknown sizes count as not 0.
+/// Returns false if a size is 0, so that there is nothing to multiply. An unknown size counts as positive.
 inline bool multiplies(const MatmulCall& call) {
     return call.m != 0 && call.n != 0 && call.k != 0 && call.batch != 0;
 }

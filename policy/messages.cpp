@@ -13,7 +13,8 @@ constexpr std::size_t longest_quote = 200, longest_path = 4096;
 
 char lower(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; }
 
-/// Returns the optimal string alignment distance. Callers pass texts of similar lengths, one a short known name.
+/// Returns the optimal string alignment distance. Callers pass texts of similar lengths; one of them is a short known
+/// name.
 std::size_t edit_distance(std::string_view a, std::string_view b) {
     std::vector<std::size_t> before(b.size() + 1), previous(b.size() + 1), row(b.size() + 1);
     for (std::size_t j = 0; j <= b.size(); ++j) row[j] = j;
@@ -32,7 +33,7 @@ std::size_t edit_distance(std::string_view a, std::string_view b) {
     return row[b.size()];
 }
 
-/// Returns the candidate that means the same precision as `name`: `fp32` for `highest`, say. nullopt: none does.
+/// Returns the candidate that means the same precision as `name`, such as `fp32` for `highest`; nullopt: none does.
 std::optional<std::string_view> same_precision(std::string_view name,
                                                const std::vector<std::string_view>& candidates) {
     const auto precision = parse_word(precision_words, name);
@@ -48,12 +49,15 @@ bool ends_in_name(std::string_view path, std::string_view extension) {
     return !path.empty() && path.back() != '/';
 }
 
-/// Returns plain_text() of `text`. A text longer than `longest` bytes is truncated after a character, and gets a `…`.
+/// Returns plain_text() of `text`. If that has more than `longest` bytes, cuts it between two characters and adds a
+/// `…`.
 std::string printable_to(std::string_view text, std::size_t longest) {
     const bool cut = text.size() > longest;
     if (cut) {
         std::size_t length = longest;
-        while (length > 0 && (static_cast<unsigned char>(text[length]) & 0xc0) == 0x80) --length;  // inside UTF-8
+        while (length > 0 && (static_cast<unsigned char>(text[length]) & 0xc0) == 0x80)
+            --length;  // not inside a
+                       // UTF-8 character
         text = text.substr(0, length);
     }
     return system::plain_text(text) + (cut ? "…" : "");

@@ -1,4 +1,4 @@
-// Error messages, and their parts. A message is one printable line: the value found, the values allowed, the nearest
+// Error messages, and their parts. A message is one printable line: the wrong value, the allowed values, the nearest
 // known name.
 #pragma once
 
@@ -11,8 +11,8 @@ namespace fp32shim::policy {
 
 /// Error or warning about a position in a file, or about an environment variable.
 struct Diagnostic {
-    std::string where;    ///< `prod.toml:12:5`, or `FP32_MATMUL_PRECISION`
-    std::string message;  ///< one line: the value found, the values allowed, the nearest known name
+    std::string where;    ///< its place: `prod.toml:12:5`, or `FP32_MATMUL_PRECISION`
+    std::string message;  ///< one line: the wrong value, the allowed values, the nearest known name
 
     /// Returns `where: message` on one line.
     std::string text() const { return where + ": " + message; }
@@ -59,17 +59,18 @@ std::string joined(const std::vector<std::string_view>& names);
 /// case; nullopt if none is similar enough.
 std::optional<std::string_view> nearest(std::string_view name, const std::vector<std::string_view>& candidates);
 
-/// Returns `; did you mean "high"?` for the candidate that `name` (tf32) stands for or is similar to; else "".
+/// Returns `; did you mean "high"?` for the candidate that means the same as `name` (tf32) or is similar to it;
+/// empty: there is none.
 std::string did_you_mean(std::string_view name, const std::vector<std::string_view>& candidates);
 
 /// Returns an error message: `found "hihg"; allowed: native, high; did you mean "high"?`.
 std::string not_one_of(std::string_view found, const std::vector<std::string_view>& allowed);
 
-/// Returns the message of not_one_of() on a default precision; if rules may have it, says that only they may.
+/// Returns the message of not_one_of() for a default precision. If rules may have the value, says that only they may.
 std::string not_a_default_precision(std::string_view found);
 
-/// Returns the error in the name of a log, if any. Valid are `stderr`, and names that end in `.jsonl` or `.fp32rec`,
-/// with the placeholders %p %h %r %j %t.
+/// Returns the error in the name of a log; nullopt: the name is valid. Valid names are `stderr`, and names that end
+/// in `.jsonl` or `.fp32rec`, with the placeholders %p %h %r %j %t.
 std::optional<std::string> problem_with_log_path(std::string_view path);
 
 }  // namespace fp32shim::policy

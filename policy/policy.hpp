@@ -1,5 +1,5 @@
-// A policy: rules and settings, whatever file or variable they come from. Plain data; read_policy makes it, decide
-// reads it.
+// A policy: rules and settings, joined from files and variables. Plain data, which read_policy() makes and decide()
+// reads.
 #pragma once
 
 #include <cstdint>
@@ -25,19 +25,19 @@ struct Range {
 struct Conditions {
     std::vector<std::string> function, caller, executable, command, host, scope, where, text, call_site,
         stack;  ///< globs, one of which must match
-    /// `where` without numbers of lines, which holds instead of it where `text` is asked for: `train.py:* forward`.
+    /// Globs of `where` with any line number, such as `train.py:* forward`. Used instead of `where` if `text` is set.
     std::vector<std::string> where_of_any_line;
     std::vector<Device> device;
     std::vector<Dtype> dtype;
-    std::vector<Range> compute_capability;  ///< in 10·major + minor
+    std::vector<Range> compute_capability;  ///< as 10·major + minor
     std::vector<Range> m, n, k, batch, min_dim, max_dim, flops, call_number;
 
     bool empty() const;
-    /// Returns true if a condition depends on a call's sizes: then decisions cannot be cached by call site alone.
+    /// Returns true if a condition depends on a call's sizes. Decisions then cannot be cached by call site alone.
     bool looks_at_sizes() const;
     /// Returns true if a condition depends on the lines of Python that led to a call.
     bool looks_at_where() const { return !where.empty() || !stack.empty(); }
-    /// Returns the globs that `where` has to match: numbers of lines count only without `text`.
+    /// Returns the globs of `where` that a call has to match. If `text` is set, they allow any line number.
     const std::vector<std::string>& where_to_match() const { return text.empty() ? where : where_of_any_line; }
 
     bool operator==(const Conditions&) const = default;
@@ -50,47 +50,51 @@ enum class Metric : std::uint8_t {
 #include "policy/metrics.def"
 };
 
-/// Fraction of calls to audit where a rule has a tolerance, or `[audit] action` is pin, and `sample` is not set.
+/// Fraction of calls to audit if `sample` is not set, but audits are needed: for a rule with a tolerance, or because
+/// `[audit] action` is pin.
 inline constexpr double default_sample_of_judges = 1e-3;
 
-/// Limit of an error.
+/// Upper limit of an error.
 struct Tolerance {
-    double error = 1e-2;  ///< largest error that is accepted
+    double error = 1e-2;  ///< largest accepted error
     Metric metric = Metric::row;
 
     bool operator==(const Tolerance&) const = default;
 };
 
 struct Rule {
-    std::string name;  ///< name in the file; `rule 3` if it has none
+    std::string name;  ///< name in the file; `rule 3` if the rule has no name
     Precision precision = Precision::native;
-    /// Present: run at the cheapest format, from `precision` up, that audits have kept within it.
+    /// If present, the rule runs calls at the cheapest format, from `precision` up, whose audits stayed within this
+    /// limit.
     std::optional<Tolerance> tolerance;
-    bool lower_guarded = false;   ///< lets CUDA calls that are PEDANTIC, or in PyTorch's NoTF32Guard, run below FP32
-    bool assume_aligned = false;  ///< lets CUDA batches given by arrays of pointers run below FP32
+    bool lower_guarded = false;   ///< allows CUDA calls that are PEDANTIC, or in PyTorch's NoTF32Guard, to run below
+                                  ///< FP32
+    bool assume_aligned = false;  ///< allows CUDA batches that are given by arrays of pointers to run below FP32
     Conditions when;
     Conditions unless;
-    std::string file;  ///< path of the file that has the rule, for messages
+    std::string file;  ///< path of the file that contains the rule, for messages
     int line = 0;
-    /// Hash of the name, the file and all keys: a rule that a reload finds again has the same. Valid in this process.
+    /// Hash of the name, the file and all keys. A rule that a reload finds unchanged has the same hash. Valid in this
+    /// process only.
     std::uint64_t content = 0;
 };
 
 enum class OnError : std::uint8_t { continue_untouched, highest, abort };
 enum class LogLevel : std::uint8_t { unset, summary, calls };
 enum class OnFull : std::uint8_t { drop, overwrite };
-/// Sources from which the location of a call in its program is told; bits of a WhereSet.
+/// Sources that tell a call's location in its program; bits of a WhereSet.
 enum class Where : std::uint8_t {
     none = 0,
     python = 1,     ///< the thread's stack of Python functions
-    nvtx = 2,       ///< ranges that the program marks for NVIDIA's profilers, as scopes
-    itt = 4,        ///< tasks that the program marks for Intel's profilers, as scopes
+    nvtx = 2,       ///< ranges that the program opens for NVIDIA's profilers, as scopes
+    itt = 4,        ///< tasks that the program opens for Intel's profilers, as scopes
     torch = 8,      ///< modules of PyTorch, as scopes
     native = 16,    ///< the call site in a compiled program or library
-    automatic = 31  ///< `auto`: all that the program has
+    automatic = 31  ///< `auto`: all sources that the program has
 };
 
-/// Largest number of native callers that can be asked for.
+/// Largest number of native callers that a policy can ask for.
 inline constexpr std::uint8_t most_native_frames = 64;
 
 /// A set of sources: the sum of their bits.
@@ -102,7 +106,7 @@ struct WhereSet {
     bool operator==(const WhereSet&) const = default;
 };
 
-/// Formats that an audit can compare: what is tested, and what it is tested against.
+/// Formats that an audit can compare, as the tested format or as the reference.
 enum class AuditFormat : std::uint8_t {
 #define AUDITED(number, name) name = (number),
 #include "policy/formats.def"
@@ -115,12 +119,12 @@ std::string_view to_string(LogLevel level);
 std::string_view to_string(OnFull on_full);
 std::string_view to_string(AuditAction action);
 std::string_view to_string(AuditFormat format);
-/// Returns the format of one name as audits and as decisions have it; nullopt: it is none of the other.
+/// Returns the audits' value for a format of a decision; nullopt: audits do not have the format.
 std::optional<AuditFormat> audit_format_of(Applied applied);
 std::optional<Applied> applied_of(AuditFormat format);
 std::string_view to_string(Metric metric);
-/// Returns the words of a policy file: `auto`, or the names of the sources with commas between them; empty: no
-/// sources. `python,native:8` asks for Python's lines and for 8 callers in compiled code.
+/// Returns a set in the words of a policy file: `auto`, or the names of the sources with commas between them; empty:
+/// no sources. `python,native:8` stands for Python's lines and 8 callers in compiled code.
 std::string to_string(WhereSet where);
 
 struct Policy {
@@ -131,7 +135,7 @@ struct Policy {
 
     Precision default_precision = Precision::native;
     Source default_source = Source::native;  ///< source of `default_precision`
-    Floor floor = Floor::none;               ///< the strictest of all files and the environment
+    Floor floor = Floor::none;               ///< the strictest floor of all files and the environment
     bool allow_bf16x9 = false;               ///< BF16x9 satisfies a floor of FP32 (see [limits])
 
     CpuMode cpu_mode = CpuMode::off;
@@ -149,12 +153,12 @@ struct Policy {
     std::string log_group;          ///< group of the log; empty: the process's own
 
     double audit_sample = 0;       ///< fraction of calls to audit, 0 to 1
-    std::uint64_t audit_seed = 0;  ///< chooses the calls to audit
-    /// The format to test against FP32, or fp64, against which to test what ran. Absent: test what the call runs at,
-    /// or TF32 if that is FP32.
+    std::uint64_t audit_seed = 0;  ///< seed for the random choice of the calls to audit
+    /// Other format of the comparison. If it is fp64, the format that ran is tested against fp64. Any other format is
+    /// tested against FP32. Absent: the format that ran is tested against FP32, or TF32 if FP32 ran.
     std::optional<AuditFormat> audit_against;
     Metric audit_metric = Metric::row;
-    double audit_tolerance = 1e-2;  ///< largest error by `audit_metric` that is no finding
+    double audit_tolerance = 1e-2;  ///< largest error by `audit_metric` that is accepted
     AuditAction audit_action = AuditAction::log;
     bool audit_fingerprint = false;  ///< keep a hash and a sketch of each result
     bool audit_nonfinite = false;    ///< find the first product that turns finite operands into NaN or infinity
@@ -162,17 +166,18 @@ struct Policy {
     OnError on_error = OnError::continue_untouched;
     bool disabled = false;  ///< FP32_MATMUL_DISABLE=1
 
-    std::vector<Rule> rules;  ///< in the order in which they are tried: those of the user's file, then of the site's
+    std::vector<Rule> rules;  ///< in the order in which they are tried: the user's rules, then the site's
 
     /// Returns true if a rule depends on the sizes of a call.
     bool looks_at_sizes() const;
     /// Returns true if a rule depends on the scope of a call.
     bool looks_at_scopes() const;
-    /// Returns true if `log_where` names the source, or if rules need it: rules by scope need all that opens scopes.
+    /// Returns true if `log_where` names the source, or if rules need it. Rules by scope need all sources that open
+    /// scopes.
     bool wants(Where source) const;
     /// Returns true if a rule depends on the lines of Python that led to a call.
     bool looks_at_where() const;
-    /// Returns true if a rule depends on the text of such a line.
+    /// Returns true if a rule depends on the text of a source line.
     bool looks_at_text() const;
     /// Returns true if a rule depends on the number of a call.
     bool looks_at_call_numbers() const;

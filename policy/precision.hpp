@@ -1,4 +1,4 @@
-// Vocabulary of the project: precisions, formats, floors and reasons. Includes nothing of the project.
+// Vocabulary of the project: precisions, formats, floors and reasons. Includes no other header of the project.
 #pragma once
 
 #include <cstddef>
@@ -9,47 +9,46 @@
 
 namespace fp32shim::policy {
 
-/// Precision that a user asks for (`requested`): one of the table, or one that asks for no format.
+/// Precision that a user asks for (`requested`): one of the table's, `native` or `automatic`.
 enum class Precision : std::uint8_t {
     native = 0,     ///< the call as the program made it
-    automatic = 4,  ///< `auto`: TF32 if the GPU, or emulation on the CPU, has it, else native
+    automatic = 4,  ///< `auto`: TF32 if the GPU, or emulation on the CPU, has it; otherwise native
 #define PRECISION(number, name, format) name = (number),
 #define RULE_PRECISION(number, name, format) name = (number),
 #include "policy/formats.def"
 };
 
-/// Number format: the lowest, by the order of Floor, that the executed call let the library use (`applied` in logs).
-/// `unchanged`: only forwarded by the shim, which cannot know the format.
+/// Number format of a call (`applied` in logs): the lowest, in the order of Floor, that the library was allowed to
+/// use. `unchanged`: the shim only forwarded the call and cannot know the format.
 enum class Applied : std::uint8_t {
 #define FORMAT(number, name, ...) name = (number),
 #include "policy/formats.def"
 };
 
-/// Lowest allowed format: the greater, the stricter. Formats without a floor of their own meet one of these:
-/// floor_met_by.
+/// Lowest allowed format. A stricter floor has a greater value. floor_met_by() tells which floor a format meets.
 enum class Floor : std::uint8_t {
     none = 0,
 #define FLOOR(number, name) name = (number),
 #include "policy/formats.def"
 };
 
-/// Treatment of products on the CPU for which a precision below FP32 is asked.
+/// Treatment of products on the CPU if a precision below FP32 is requested.
 enum class CpuMode : std::uint8_t { off, emulate, accelerate };
 
-/// Rounding to TF32 by emulation: to nearest with ties away from zero or to even, or towards zero.
+/// Rounding of operands to TF32 in emulation: to nearest, with ties away from zero or to even; or towards zero.
 enum class Tf32Rounding : std::uint8_t { away, even, truncate };
 
 /// Source of a requested precision, strongest first.
 enum class Source : std::uint8_t { guard_pin, rule, thread, process, environment, file, native };
 
-/// Reasons why a product did not run as asked; a closed list.
+/// Reasons why a product did not run as requested: a complete list.
 enum class Reason : std::uint8_t {
 #define REASON(number, code, ...) code = (number),
 #include "policy/reasons.def"
 #undef REASON
 };
 
-/// Number of reasons. All values of Reason are below it.
+/// Number of reasons. Every value of Reason is smaller.
 inline constexpr std::size_t reason_count =
     std::initializer_list<int>{
 #define REASON(number, code, ...) (number),
@@ -83,7 +82,7 @@ constexpr std::optional<Floor> floor_met_by(Applied format) {
     return std::nullopt;
 }
 
-/// Returns the format that takes the place of one on GPUs; itself if some GPU has it.
+/// Returns the format that GPUs use in place of a format; the format itself if some GPU has it.
 constexpr Applied nearest_on_gpu(Applied format) {
     switch (format) {
 #define FORMAT(number, name, floor, gpus, on_gpu) \
@@ -117,7 +116,7 @@ std::string_view to_string(Source source);
 std::string_view to_string(Reason reason);
 /// Returns the reason as a clause that follows "because"; empty for a reason that only a newer version has.
 std::string_view reason_clause(Reason reason);
-/// Returns advice to a user whose call did not run as asked, for this reason; empty if there is none to give.
+/// Returns advice to a user whose call did not run as requested for this reason; empty: there is none.
 std::string_view remedy_of(Reason reason);
 /// Returns true if `code` is the text of a reason that only products on a CPU can have.
 bool is_reason_of_cpu(std::string_view code);

@@ -14,7 +14,7 @@ namespace {
 constexpr std::string_view digits = "0123456789";
 constexpr std::string_view operator_characters = "<>=";
 
-/// Parses decimal digits; nullopt if there is a sign, a space or another character, or if the number exceeds 64 bits.
+/// Parses decimal digits. Returns nullopt for a sign, a space or another character, and for a number beyond 64 bits.
 std::optional<std::uint64_t> parse_whole(std::string_view text) {
     std::uint64_t number = 0;
     const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
@@ -48,7 +48,7 @@ std::optional<std::uint64_t> parse_with_unit(std::string_view text, std::span<co
     return *number * *unit;
 }
 
-/// Values that satisfy a comparison: those less than, equal to or greater than its operand.
+/// Values that satisfy a comparison: those less than, equal to, or greater than its operand.
 struct Comparison {
     bool less, equal, greater;
 };
@@ -59,7 +59,7 @@ constexpr Word<Comparison> comparisons[] = {
     {">=", {false, true, true}},
 };
 
-/// A term of a range or a version constraint: `>=0.1`. `operation` is empty if there is only a number.
+/// A term of a range or a version constraint: `>=0.1`. `operation` is empty if the term is only a number.
 struct Term {
     std::string_view operation;
     std::string_view operand;
@@ -98,7 +98,7 @@ std::optional<Version> parse_version(std::string_view text) {
         if (end == text.size()) return version;
         text.remove_prefix(end + 1);
     }
-    return std::nullopt;  // a fourth part
+    return std::nullopt;  // a fourth part is not allowed
 }
 
 }  // namespace
@@ -137,7 +137,7 @@ std::optional<std::uint64_t> parse_bytes(std::string_view text) { return parse_w
 std::optional<double> parse_fraction(std::string_view text) {
     double number = 0;
     const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-    // Written so that NaN fails.
+    // With these comparisons NaN fails.
     const bool is_fraction = error == std::errc() && end == text.data() + text.size() && number >= 0 && number <= 1;
     return is_fraction ? std::optional(number) : std::nullopt;
 }

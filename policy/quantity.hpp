@@ -1,5 +1,5 @@
-// Numbers as people write them in policies: ranges of sizes, byte counts, compute capabilities, versions.
-// The functions return nullopt for a text that they cannot read.
+// Numbers as people write them in policies: ranges of sizes, byte counts, compute capabilities, versions. The
+// functions return nullopt for an invalid text.
 #pragma once
 
 #include <cstdint>
@@ -10,14 +10,14 @@
 
 namespace fp32shim::policy {
 
-/// Kind of the numbers in a range, which decides how they are written.
+/// Kind of the numbers in a range, which decides their notation.
 enum class Quantity : std::uint8_t {
     size,                ///< `128`, `2K`, `2M`, `2G`, `2T`: decimal multiples
     compute_capability,  ///< `8`, `8.0`, `12.1`: read as 10·major + minor
 };
 
-/// Parses a range of whole numbers: `128`, `<=128`, `>=64 <=256`. All terms must hold; `<128` is `<=127`. The result
-/// is empty (lowest > highest) if no number satisfies all terms.
+/// Parses a range of whole numbers: `128`, `<=128`, `>=64 <=256`. All terms must hold; `<128` means `<=127`. The
+/// result is empty (lowest > highest) if no number satisfies all terms.
 std::optional<Range> parse_range(std::string_view text, Quantity quantity);
 
 /// Parses a size: `128`, `2K`, `2G`.
@@ -27,13 +27,13 @@ std::optional<std::uint64_t> parse_size(std::string_view text);
 std::optional<std::int32_t> parse_compute_capability(std::string_view text);
 
 /// Parses a number of bytes: `4096`, `64KiB`, `500MB`, `2G`. KiB MiB GiB TiB are powers of 1024; K M G T, with or
-/// without B, of 1000.
+/// without B, are powers of 1000.
 std::optional<std::uint64_t> parse_bytes(std::string_view text);
 
 /// Parses a number from 0 to 1, such as `0.25`.
 std::optional<double> parse_fraction(std::string_view text);
 
-/// Decides if `version` satisfies a `constraint` such as `>=0.1 <2`. A missing part of a version is zero.
+/// Tells if `version` satisfies a `constraint` such as `>=0.1 <2`. Missing parts of a version count as zero.
 std::optional<bool> version_satisfies(std::string_view version, std::string_view constraint);
 
 }  // namespace fp32shim::policy

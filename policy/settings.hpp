@@ -1,4 +1,4 @@
-// Settings of one source: a file, or the environment. join() makes a Policy of them.
+// Settings of one source: a file, or the environment. join() combines them into a Policy.
 #pragma once
 
 #include <optional>
@@ -10,7 +10,7 @@
 
 namespace fp32shim::policy {
 
-/// Settings of one source, each of which may be absent. Fields have the meaning that they have in Policy.
+/// Settings of one source, each of which may be absent. Fields have the same meaning as in Policy.
 struct SettingsLayer {
     std::string name, revision, file, sha256;
     std::optional<Precision> default_precision;
@@ -38,7 +38,7 @@ struct SettingsLayer {
     std::vector<Rule> rules;
 };
 
-/// Returns the settings in a policy file's text; nullopt, with errors in `report`, if it is wrong.
+/// Returns the settings in a policy file's text. If the text has errors, returns nullopt and reports them.
 std::optional<SettingsLayer> read_settings(std::string_view text, Report& report);
 
 /// Settings from the FP32_MATMUL_* variables. A variable with a wrong value is reported, and its setting stays unset.
@@ -46,23 +46,23 @@ struct FromEnvironment {
     SettingsLayer settings;
     std::string policy_path;  ///< value of FP32_MATMUL_POLICY; empty when unset
     std::optional<OnError> on_error;
-    bool floor_is_broken = false;  ///< FP32_MATMUL_FLOOR has an unknown value
+    bool floor_is_broken = false;  ///< FP32_MATMUL_FLOOR has an invalid value
     bool disabled = false;
 };
 
 FromEnvironment read_environment(const Environment& environment, std::vector<Diagnostic>& errors,
                                  std::vector<Diagnostic>& warnings);
 
-/// Adds the sources that a word names to `where`: one of where_words, or `native:8`; `none` takes all away. Returns
-/// an error message if it names none; empty: it does.
+/// Adds the sources of a word to `where`: a word of where_words, or `native:8`. The word `none` removes all. Returns
+/// an error message for an unknown word, otherwise an empty text.
 std::string add_where(std::string_view word, WhereSet& where);
 
-/// Reads a list such as `python,nvtx` into `where`. Returns an error message for an unknown word; empty: there is
-/// none.
+/// Reads a list such as `python,nvtx` into `where`. Returns an error message for an unknown word, otherwise an empty
+/// text.
 std::string parse_where(std::string_view list, WhereSet& where);
 
-/// Joins up to three sources; nullptr for one that is absent or broken. The environment's settings override the
-/// user's, which override the site's. The user's rules come before the site's. The strictest floor holds.
+/// Joins up to three sources. An absent or broken source is nullptr. The environment's settings override the user's,
+/// which override the site's. The user's rules come before the site's. The strictest floor holds.
 Policy join(const SettingsLayer* site, const SettingsLayer* user, const SettingsLayer* environment);
 
 }  // namespace fp32shim::policy

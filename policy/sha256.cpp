@@ -29,7 +29,7 @@ std::uint32_t big_endian_word(std::string_view bytes) {
 
 }  // namespace
 
-/// Processes one block: FIPS 180-4, section 6.2.2, in the names that it uses.
+/// Processes one block by FIPS 180-4, section 6.2.2. The variables have the standard's names.
 void Sha256::add_block(State& state, std::string_view block) {
     std::array<std::uint32_t, 64> w;
     for (std::size_t t = 0; t < 16; ++t) w[t] = big_endian_word(block.substr(4 * t, 4));
@@ -72,7 +72,7 @@ void Sha256::add(std::string_view bytes) {
 }
 
 std::string Sha256::finish() {
-    // Section 5.1.1: a one bit, zeros, and the length in bits as the last eight bytes of a block.
+    // Padding by section 5.1.1: a one bit, zeros, and the length in bits as the last eight bytes of a block.
     std::string tail = std::move(rest_);
     tail += '\x80';
     while (tail.size() % block_size != block_size - 8) tail += '\0';

@@ -1,4 +1,4 @@
-// Fingerprints of policy files and recordings.
+// Computes SHA-256, by which policy files and recordings are told apart.
 #pragma once
 
 #include <array>
@@ -9,11 +9,12 @@
 
 namespace fp32shim::policy {
 
-/// Computes the SHA-256 (FIPS 180-4) of bytes that come in pieces.
+/// Computes the SHA-256 (FIPS 180-4) of bytes that arrive in pieces.
 class Sha256 {
   public:
     void add(std::string_view bytes);
-    /// Returns the SHA-256 of all bytes added, as 64 lower-case hexadecimal digits. Must be the last call.
+    /// Returns the SHA-256 of all bytes added, as 64 lower-case hexadecimal digits. No function may be called after
+    /// it.
     std::string finish();
 
   private:
@@ -23,7 +24,7 @@ class Sha256 {
 
     State state_ = {0x6a09e667, 0xbb67ae85, 0x3c6ef372, 0xa54ff53a, 0x510e527f, 0x9b05688c, 0x1f83d9ab, 0x5be0cd19};
     std::uint64_t size_ = 0;
-    std::string rest_;  ///< bytes that do not fill a block yet
+    std::string rest_;  ///< bytes that do not yet fill a block
 };
 
 std::string sha256(std::string_view bytes);

@@ -8,8 +8,8 @@
 namespace fp32shim::policy {
 namespace {
 
-/// Number of comparisons that may still be made, since a malicious file can ask for too many. Once it is used up, no
-/// further rule is found to be shadowed.
+/// Number of comparisons that may still be made. Limited, since a malicious file could require too many. When the
+/// number is used up, no further rule is reported as shadowed.
 class Budget {
   public:
     bool spend_steps(std::size_t count) {
@@ -22,7 +22,7 @@ class Budget {
     std::size_t left_ = 4'000'000;
 };
 
-/// Returns true if the list `broad` allows all that `narrow` allows. An empty list allows everything.
+/// Returns true if the list `broad` allows everything that `narrow` allows. An empty list allows everything.
 template <class T, class Covers>
 bool covers_list(const std::vector<T>& broad, const std::vector<T>& narrow, Budget& budget, const Covers& covers) {
     if (broad.empty()) return true;
@@ -46,13 +46,14 @@ bool covers_ranges(const std::vector<Range>& broad, const std::vector<Range>& na
     return covers_list(broad, narrow, budget, range_covers);
 }
 
-/// Returns the devices that conditions allow; empty: all. A condition on the compute capability allows only GPUs.
+/// Returns the devices that conditions allow; empty: every device. A condition on the compute capability allows GPUs
+/// only.
 std::vector<Device> devices_of(const Conditions& conditions) {
     const bool is_implied = conditions.device.empty() && !conditions.compute_capability.empty();
     return is_implied ? std::vector{Device::cuda} : conditions.device;
 }
 
-/// Returns true if `broad` holds for every call for which `narrow` holds.
+/// Returns true if `broad` holds for every call that satisfies `narrow`.
 bool covers(const Conditions& broad, const Conditions& narrow, Budget& budget) {
     const auto same = [](const auto& one, const auto& other) { return one == other; };
     for (const auto key :
@@ -77,7 +78,7 @@ bool are_disjoint(const std::vector<T>& one, const std::vector<T>& other, Budget
     });
 }
 
-/// Returns true if certainly no call satisfies both conditions.
+/// Returns true if it is certain that no call satisfies both conditions.
 bool exclude_each_other(const Conditions& one, const Conditions& other, Budget& budget) {
     const auto same = [](const auto& a, const auto& b) { return a == b; };
     const auto overlap = [](const Range& a, const Range& b) {
@@ -91,7 +92,7 @@ bool exclude_each_other(const Conditions& one, const Conditions& other, Budget& 
            are_disjoint(one.dtype, other.dtype, budget, same);
 }
 
-/// Returns true if `earlier` applies to every call to which `later` applies.
+/// Returns true if `earlier` applies to every call that `later` applies to.
 bool shadows(const Rule& earlier, const Rule& later, Budget& budget) {
     if (!covers(earlier.when, later.when, budget)) return false;
     if (earlier.unless.empty() || exclude_each_other(earlier.unless, later.when, budget)) return true;
@@ -116,7 +117,7 @@ bool element_covers(const GlobElement& broad, const GlobElement& narrow) {
 }  // namespace
 
 /// Matches `broad` against `narrow` as if each element of `narrow` were a letter of a text. A match proves that
-/// `broad` matches every text that `narrow` does. Only a `*` matches a `*` of `narrow`.
+/// `broad` matches every text that `narrow` matches. A `*` of `narrow` is matched by a `*` only.
 bool glob_covers(std::string_view broad, std::string_view narrow) {
     const std::vector<GlobElement> pattern = elements_of(broad), text = elements_of(narrow);
     std::size_t at = 0, position = 0, after_run = std::string_view::npos, run_end = 0;

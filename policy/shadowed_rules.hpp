@@ -15,11 +15,11 @@ struct ShadowedRule {
     std::size_t by;    ///< index of the first rule that applies to all calls of `rule`
 };
 
-/// Returns the rules that are certainly shadowed by one earlier rule. May miss a rule that several earlier rules
-/// shadow together, or one whose globs are too complicated to compare.
+/// Returns the rules that one earlier rule certainly shadows. May miss a rule that only several earlier rules shadow
+/// together, and a rule whose globs are too complicated to compare.
 std::vector<ShadowedRule> shadowed_rules(const std::vector<Rule>& rules);
 
-/// Returns true if `broad` certainly matches every text that `narrow` matches. Exposed for its test.
+/// Returns true if `broad` certainly matches every text that `narrow` matches. Exposed for tests.
 bool glob_covers(std::string_view broad, std::string_view narrow);
 
 }  // namespace fp32shim::policy

@@ -1,4 +1,4 @@
-// Spelling of the values of all settings, for parsing, printing and messages. The first text of a value is its name,
+// Words for the values of all settings, for parsing, printing and messages. The first word of a value is its name,
 // later ones are aliases. Parsing ignores case.
 #pragma once
 
@@ -14,14 +14,14 @@
 
 namespace fp32shim::policy {
 
-/// A value of a setting, and one text that stands for it.
+/// A value of a setting, and one word for it.
 template <class T>
 struct Word {
     std::string_view text;
     T value;
 };
 
-/// Words of precisions that are for rules only.
+/// Words of precisions that only rules may have.
 inline constexpr Word<Precision> rule_precision_words[] = {
 #define RULE_PRECISION(number, name, format) {#name, Precision::name},
 #include "policy/formats.def"
@@ -38,7 +38,7 @@ inline constexpr Word<Precision> precision_words[] = {
 #include "policy/formats.def"
 };
 
-/// Words of a default precision: all but the last ones, which are for rules only.
+/// Words of default precisions: all but the last ones, which only rules may have.
 inline constexpr std::span<const Word<Precision>> default_precision_words =
     std::span(precision_words).first(std::size(precision_words) - std::size(rule_precision_words));
 
@@ -64,7 +64,8 @@ inline constexpr auto floor_words = [] {
 inline constexpr Word<CpuMode> cpu_mode_words[] = {
     {"off", CpuMode::off}, {"emulate", CpuMode::emulate}, {"accelerate", CpuMode::accelerate}};
 
-/// Words of roundings to TF32, then those of engines. docs/policy-file.md says each engine's source.
+/// Words of roundings to TF32, then names of engines, each of which stands for that engine's rounding.
+/// docs/policy-file.md gives a source for each engine.
 inline constexpr Word<Tf32Rounding> tf32_rounding_words[] = {
     {"away", Tf32Rounding::away}, {"even", Tf32Rounding::even},       {"truncate", Tf32Rounding::truncate},
     {"a100", Tf32Rounding::away}, {"hopper", Tf32Rounding::truncate}, {"mi300", Tf32Rounding::truncate}};
@@ -76,13 +77,13 @@ inline constexpr Word<Dtype> dtype_words[] = {
     {"bfloat16", Dtype::bfloat16}, {"float8", Dtype::float8},
 };
 
-/// Words of the element types whose products the shim may alter. It only records products of the others.
+/// Words of the element types whose products the shim may alter. Products of other types are only recorded.
 inline constexpr std::span<const Word<Dtype>> governed_dtype_words = std::span(dtype_words).first(2);
 
 inline constexpr Word<OnError> on_error_words[] = {
     {"continue", OnError::continue_untouched}, {"highest", OnError::highest}, {"abort", OnError::abort}};
 
-/// Words of a log's level. LogLevel::unset has none.
+/// Words of a log's level. LogLevel::unset has no word.
 inline constexpr Word<LogLevel> log_level_words[] = {{"summary", LogLevel::summary}, {"calls", LogLevel::calls}};
 
 inline constexpr Word<OnFull> on_full_words[] = {{"drop", OnFull::drop}, {"overwrite", OnFull::overwrite}};
@@ -97,7 +98,7 @@ inline constexpr Word<AuditFormat> audit_format_words[] = {
 #include "policy/formats.def"
 };
 
-/// Words of `[audit] against`: all formats but fp32.
+/// Words of `[audit] against`: all formats except fp32.
 inline constexpr auto audit_against_words = [] {
     std::array<Word<AuditFormat>, std::size(audit_format_words) - 1> words{};
     std::copy_if(std::begin(audit_format_words), std::end(audit_format_words), words.begin(),
@@ -123,7 +124,7 @@ constexpr bool equal_ignoring_case(std::string_view a, std::string_view b) {
     return true;
 }
 
-/// Returns the value that `text` stands for in the table `words`, ignoring case; nullopt: none.
+/// Returns the value of the word `text` in the table `words`, ignoring case; nullopt: not in the table.
 constexpr auto parse_word(const auto& words, std::string_view text)
     -> std::optional<decltype(std::begin(words)->value)> {
     for (const auto& word : words) {
@@ -132,7 +133,7 @@ constexpr auto parse_word(const auto& words, std::string_view text)
     return std::nullopt;
 }
 
-/// Returns the name (the first text) of a value in the table `words`; empty: it has none.
+/// Returns the name (the first word) of a value in the table `words`; empty: the value has no word.
 constexpr std::string_view name_of(const auto& words, auto value) {
     for (const auto& word : words) {
         if (word.value == value) return word.text;
@@ -140,7 +141,7 @@ constexpr std::string_view name_of(const auto& words, auto value) {
     return {};
 }
 
-/// Returns all texts of the table `words`, for messages.
+/// Returns all words of the table `words`, for messages.
 std::vector<std::string_view> texts_of(const auto& words) {
     std::vector<std::string_view> texts;
     texts.reserve(std::size(words));

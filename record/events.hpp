@@ -15,17 +15,17 @@
 
 namespace fp32shim::record {
 
-/// Ways in which a product was executed.
+/// Ways in which the shim had a product computed.
 enum class How : std::uint8_t {
-    forward,         ///< by the function that the program called, with its arguments
-    round_operands,  ///< by the function that was called, on rounded copies of the operands
-    one_by_one,      ///< a batch, by single products, because no library has the batch function that was called
-    compute_type,    ///< cuBLAS: the same product, with another compute type
-    math_mode,       ///< cuBLAS: the same function, the handle's math mode changed around the call
+    forward,         ///< called the function that the program called, with the same arguments
+    round_operands,  ///< called the same function, with rounded copies of the operands
+    one_by_one,      ///< ran a batch as single products, because no library has the batch function
+    compute_type,    ///< cuBLAS: changed the compute type, and nothing else
+    math_mode,       ///< cuBLAS: called the same function while the handle had another math mode
 };
 std::string_view to_string(How how);
 
-/// Time of a log's line, and the process and thread that it is about.
+/// Time of a line in the log, and the process and thread that the line describes.
 struct Moment {
     std::int64_t time_ns = 0;  ///< nanoseconds since 1970, UTC
     std::int32_t pid = 0;
@@ -37,13 +37,13 @@ Moment this_moment();
 /// State of the reader of Python's stacks in a process.
 enum class PythonState : std::uint8_t {
     unused,     ///< no call has asked for a stack, or the process has no Python
-    unchecked,  ///< stacks are read; Python's own functions could not be asked for comparison
+    unchecked,  ///< stacks are read; a comparison with Python's own functions was not possible
     checked,    ///< stacks are read; Python's own functions gave the same answer
-    unknown,    ///< nothing is read: the version or build of Python is not known
-    differs,    ///< nothing is read any more: Python's own functions gave another answer
+    unknown,    ///< no stacks are read: this version or build of Python is not known
+    differs,    ///< no stacks are read any more: Python's own functions gave another answer
 };
 
-/// First line of a process in a log: the settings that its decisions begin with, before rules, scopes and API calls.
+/// First line of a process in a log. Holds the initial settings, before rules, scopes and API calls change them.
 struct StartEvent {
     std::string version;          ///< version of fp32shim
     std::string policy_name;      ///< name of the policy; empty: none
@@ -62,21 +62,20 @@ StartEvent make_start_event(std::string_view version, const policy::Policy& poli
 /// One level of the call path of a product: a line of a Python function, or a location in a program or library.
 struct StackFrame {
     std::string_view file;      ///< path of the source file, or of the loaded program or library
-    std::string_view function;  ///< Python: qualified name, before 3.11 the bare name; else empty
+    std::string_view function;  ///< Python: qualified name, before 3.11 the bare name; compiled code: empty
     std::uint32_t line = 0;     ///< line in the source file, from 1; 0: unknown
     std::uint32_t offset = 0;   ///< return address in a program or library, in bytes from its load address
 };
 
-/// Returns a line of Python in words, `train.py:41 Model.forward`; of a remark on a path, the remark. Long names
-/// are cut and end in `…`. A location in compiled code has no such words: the result is empty. The result lies in
-/// `buffer`.
+/// Returns a line of Python in words: `train.py:41 Model.forward`. A remark in a call path is returned as it is. Long
+/// names are cut and end in `…`. Compiled code has no such words: the result is empty. The result lies in `buffer`.
 std::string_view line_in_words(const StackFrame& frame, std::span<char, 512> buffer);
 
-/// Call path of a product, outermost frame first. Its frames are put into words when they are asked for, by `read`;
-/// their texts are valid until the next is asked for.
+/// Call path of a product, outermost frame first. `read` fills in a frame when the caller needs it. The frame's texts
+/// stay valid until the next call of `read`.
 struct Stack {
     std::size_t size = 0;
-    /// Reads the frame with an index below `size`. Returns false for a frame that is to be left out.
+    /// Reads the frame at `index`, which must be below `size`. Returns false if the frame should be left out.
     bool (*read)(const Stack& stack, std::size_t index, StackFrame& frame) = nullptr;
 };
 
@@ -88,19 +87,22 @@ struct DecisionEvent {
     policy::Source source = policy::Source::native;
     std::string_view rule;  ///< the rule's name; empty when no rule matched
     policy::Applied applied = policy::Applied::unchanged;
-    std::optional<policy::Applied> actual;  ///< format that the library says it used; absent: it does not say
+    std::optional<policy::Applied> actual;  ///< format that the library says it used; absent: the library does not
+                                            ///< say
     How how = How::forward;
     policy::Reason reason = policy::Reason::as_requested;
     std::string_view detail;                   ///< free text; empty when there is nothing to add
     std::int64_t host_ns = -1;                 ///< duration of the call on the host; -1: not measured
-    std::optional<int> status{};               ///< status that the function returned; absent: it returns none
-    const Stack* stack = nullptr;              ///< call path of the product; nullptr: it is not known
-    const policy::Rule* decided_by = nullptr;  ///< the rule of that name; nullptr: none, or it is not noted
+    std::optional<int> status{};               ///< status that the function returned; absent: the function returns
+                                               ///< none
+    const Stack* stack = nullptr;              ///< call path of the product; nullptr: not known
+    const policy::Rule* decided_by = nullptr;  ///< the rule called `rule`; nullptr: there is none, or no pointer to
+                                               ///< it was kept
 };
 
-/// Codes of error events; a closed list.
+/// Codes of error events: a complete list.
 enum class ErrorCode : std::uint8_t {
-    bad_setting,    ///< an environment variable or a policy file is wrong; `detail` says what was done about it
+    bad_setting,    ///< an environment variable or a policy file is wrong; `detail` says how the shim went on
     provider,       ///< the library's own function could not be found, or must not be called
     lines_dropped,  ///< earlier lines of this process could not be written; `dropped` says how many
 };

@@ -1,4 +1,5 @@
-// A fingerprint: by it two runs tell if a call gave the same result, and else how far the results are apart.
+// A fingerprint of a result. By comparing fingerprints, two runs tell if a call gave the same result, and if not, how
+// far the results are apart.
 #pragma once
 
 #include <algorithm>
@@ -13,20 +14,20 @@ inline constexpr int sketch_size = 32;
 
 /// Bits of Fingerprint::flags.
 inline constexpr std::uint32_t fingerprint_nonfinite =
-    1;  ///< elements with NaN or infinity: norm and sketch lack them
+    1;  ///< some elements are NaN or infinite; norm and sketch leave them out
 
-/// Hash and sketch of the result of one call: of all floats that the routine wrote, in the order of memory.
+/// Hash and sketch of one call's result: all floats that the routine wrote, in the order of memory.
 struct Fingerprint {
     std::uint32_t flags = 0;
-    std::uint64_t hash = 0;           ///< of the bits of all floats: a change of any one of them changes it
+    std::uint64_t hash = 0;           ///< hash of the bits of all floats; changes if any one of them changes
     double norm = 0;                  ///< Frobenius norm
-    double sketch[sketch_size] = {};  ///< sum i is that of the floats i, i + 32, i + 64, …, each with a random sign
+    double sketch[sketch_size] = {};  ///< sum i adds the floats i, i + 32, i + 64, …, each with a random sign
 
     bool is_finite() const { return (flags & fingerprint_nonfinite) == 0; }
 };
 
-/// Returns true if two results have the same bits: hashes of different results are equal once in 10^19 times, and
-/// even then norm and sketch would tell them apart.
+/// Returns true if two results have the same bits. The hashes of two different results are equal only once in 10^19
+/// cases, and norm and sketch would still differ.
 inline bool same_bits(const Fingerprint& a, const Fingerprint& b) {
     return a.hash == b.hash && a.flags == b.flags && a.norm == b.norm &&
            std::equal(std::begin(a.sketch), std::end(a.sketch), std::begin(b.sketch));

@@ -18,10 +18,10 @@ namespace fp32shim::record {
 namespace raw = system::raw;
 namespace {
 
-constexpr int most_interpreters = 5;         // as in the kernel
+constexpr int most_interpreters = 5;         // same limit as the kernel's
 constexpr unsigned long no_setuid_mark = 2;  // ST_NOSUID
 
-/// Returns the interpreter of a `#!` line, as the kernel reads it; empty: there is no such line.
+/// Returns the interpreter that a `#!` line names, read as the kernel reads it; empty: there is no such line.
 std::string_view interpreter_in(std::string_view head) {
     if (!head.starts_with("#!")) return {};
     head = head.substr(2, head.find('\n') - 2);
@@ -31,7 +31,7 @@ std::string_view interpreter_in(std::string_view head) {
     return head.substr(0, head.find_first_of(std::string_view(" \t\0", 3)));
 }
 
-/// Returns true if the kernel would heed setuid marks and capabilities of the file.
+/// Returns true if the kernel would honour the file's setuid mark and capabilities.
 bool may_gain_rights(const char* path) {
     if (raw::syscall6(SYS_prctl, PR_GET_NO_NEW_PRIVS) == 1) return false;
     struct statfs where {};
@@ -52,7 +52,8 @@ WhyUnseen judge_privileges(const char* path, const struct stat& status) {
     return size > 0 && may_gain_rights(path) ? WhyUnseen::capabilities : WhyUnseen::seen;
 }
 
-/// Returns true for the loader itself: started as a program it has no interpreter, but heeds LD_PRELOAD.
+/// Returns true if the file is the loader itself. Started as a program, the loader has no interpreter, but it obeys
+/// LD_PRELOAD.
 bool is_loader(const char* path) {
     const std::string_view name = system::base_name(path);
     return name.starts_with("ld") && name.find(".so") != std::string_view::npos;
@@ -60,7 +61,7 @@ bool is_loader(const char* path) {
 
 WhyUnseen inspect_elf(const system::RawFile& file, const char* path, const char* head, std::size_t size) {
     Elf64_Ehdr header;
-    if (size < sizeof header) return WhyUnseen::seen;  // cannot be started
+    if (size < sizeof header) return WhyUnseen::seen;  // the kernel cannot start such a file
     std::memcpy(&header, head, sizeof header);
     if (header.e_machine != system::own_machine || !system::has_own_layout(header)) return WhyUnseen::other_machine;
     for (std::uint32_t i = 0; i < header.e_phnum; ++i) {

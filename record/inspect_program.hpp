@@ -1,5 +1,5 @@
-// Judges by a program's file, read as the kernel and the loader will read it, if the program will have the shim in
-// it. For `fp32shim run`, and for recorded processes that start others.
+// Predicts if a program will load the shim, by reading its file as the kernel and the loader will. Used by `fp32shim
+// run`, and by recorded processes that start others.
 #pragma once
 
 #include <cstdint>
@@ -13,16 +13,16 @@ namespace fp32shim::record {
 /// Result of inspect_program(): if and how a program starts, and if the shim is then loaded.
 struct InspectedProgram {
     WhyUnseen why = WhyUnseen::seen;
-    bool can_start = false;             ///< there is an executable file and, for a script, its interpreter
-    std::string_view interpreter = {};  ///< a script's last interpreter, in the caller's buffer; empty: no script
+    bool can_start = false;             ///< the file is executable and, if it is a script, its interpreter exists
+    std::string_view interpreter = {};  ///< a script's last interpreter, in the caller's buffer; empty: not a script
 };
 
-/// Number of bytes at a file's begin by which the kernel tells how to start it.
+/// Number of bytes at the start of a file from which the kernel learns how to start it.
 inline constexpr std::size_t program_head_size = 256;
 
-/// Judges if the program at `path` would load the shim, following `#!` lines as the kernel does. A file that cannot
-/// be started counts as `seen`. `interpreter`: buffer for InspectedProgram::interpreter. Raw system calls and little
-/// stack; allocates nothing, leaves errno alone: safe in signal handlers and after vfork.
+/// Predicts if the program at `path` would load the shim. Follows `#!` lines as the kernel does. A file that cannot
+/// be started counts as `seen`. `interpreter`: buffer for InspectedProgram::interpreter. Makes raw system calls, uses
+/// little stack, allocates nothing and leaves errno alone. So it is safe in signal handlers and after vfork.
 InspectedProgram inspect_program(const char* path, std::span<char, program_head_size> interpreter);
 
 }  // namespace fp32shim::record

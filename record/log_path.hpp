@@ -1,4 +1,4 @@
-// Makes the path of a log or a recording from `NAME` with placeholders.
+// Makes the path of a log or a recording from a `NAME` with placeholders.
 #pragma once
 
 #include <cstdint>
@@ -17,7 +17,7 @@ enum class PathProblem : std::uint8_t {
 };
 
 struct ExpandedPath {
-    std::string_view path;  ///< the result, with a NUL behind it, in the caller's buffer; empty: see `problem`
+    std::string_view path;  ///< the result, in the caller's buffer, followed by a NUL; empty: see `problem`
     PathProblem problem = PathProblem::none;
     char placeholder = 0;  ///< the unknown letter; 0: the `%` was the last character
 };
@@ -25,18 +25,19 @@ struct ExpandedPath {
 /// Size of the longest path that the kernel accepts, with its NUL. expand_path() needs a buffer of this size.
 inline constexpr std::size_t path_capacity = 4096;
 
-/// Returns `name` as an absolute path, since daemons change their directory before they fork. A `%` of the current
-/// directory is doubled, for expand_path(). `out` and `scratch`: path_capacity bytes each. The result is in `out`,
-/// with a NUL behind it; empty: it is too long. Thread-safe, allocates nothing.
+/// Returns `name` as an absolute path, since daemons change their directory before they fork. A `%` in the name of
+/// the current directory is doubled, so that expand_path() keeps it. `out` and `scratch`: path_capacity bytes each.
+/// The result is in `out`, followed by a NUL; empty: the path is too long. Thread-safe, allocates nothing.
 std::string_view make_absolute(std::string_view name, std::span<char> out, std::span<char> scratch);
 
 /// Replaces `%p` by the process id, `%h` by the host, `%r` by the rank, `%j` by the job id, `%t` by the start time
 /// (`20261121T084200Z`) and `%%` by `%`. An unknown host, rank or job is written `none`. Host and job come from
-/// outside: letters other than A-Z a-z 0-9 . _ - and a leading dot become `_`, so that they cannot name another
-/// folder. Thread-safe, allocates nothing.
+/// outside, so they must not name another folder: each character except A-Z a-z 0-9 . _ - becomes `_`, and so does a
+/// leading dot. Thread-safe, allocates nothing.
 ExpandedPath expand_path(std::string_view name, const ProcessFacts& facts, std::span<char> buffer);
 
-/// Returns a message about the name of a log: the error, and what is allowed. Precondition: there is an error.
+/// Returns a message with the error in the name of a log, and the allowed placeholders. Precondition: there is an
+/// error.
 std::string describe_problem(const ExpandedPath& path);
 
 /// Returns true if `name` holds the placeholder `%letter`.

@@ -38,7 +38,7 @@ std::string read_command() {
         command.append(chunk, static_cast<std::size_t>(size));
     }
     system::raw::close(descriptor);
-    // Arguments end in NUL, the last one too; programs that rewrite their title leave many at the end.
+    // Each argument ends in NUL, also the last one. Programs that rewrite their title leave further NULs at the end.
     while (!command.empty() && command.back() == '\0') command.pop_back();
     for (char& letter : command)
         if (letter == '\0') letter = ' ';
@@ -54,18 +54,18 @@ std::string read_executable() {
             path.resize(static_cast<std::size_t>(size));
             return path;
         }
-        path.resize(path.size() * 2);  // it may have been cut
+        path.resize(path.size() * 2);  // the path may have been cut
     }
 }
 
-/// A variable that has the rank of a process.
+/// An environment variable that may hold the rank of a process.
 struct RankVariable {
     std::string_view name;
-    std::string_view beside;  ///< name of a variable that must be set as well; empty: none
+    std::string_view beside;  ///< name of another variable that must also be set; empty: none
 };
 
-/// The innermost launcher comes first: in a batch script, Slurm sets SLURM_PROCID=0, which the ranks of mpirun and
-/// torchrun inherit. RANK is torchrun's only beside a variable of its own.
+/// Innermost launcher first. In a batch script Slurm sets SLURM_PROCID=0, which the ranks of mpirun and torchrun
+/// inherit. RANK belongs to torchrun only if torchrun's own variable is set too.
 constexpr RankVariable rank_variables[] = {
     {"PMIX_RANK", {}},    {"OMPI_COMM_WORLD_RANK", {}},
     {"PMI_RANK", {}},     {"RANK", "TORCHELASTIC_RUN_ID"},

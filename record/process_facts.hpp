@@ -1,4 +1,4 @@
-// Facts about the running process, for every line of a log and for file names.
+// Facts about the running process, for the lines of a log and for file names.
 #pragma once
 
 #include <cstdint>
@@ -10,20 +10,21 @@
 namespace fp32shim::record {
 
 /// Facts about a process, gathered once. A forked child's facts differ from its parent's in `pid` and `forked_from`
-/// only. Empty strings: unknown.
+/// only. An empty string means unknown.
 struct ProcessFacts {
     std::int32_t pid = 0;
     std::int32_t forked_from = 0;  ///< id of the ancestor whose log a forked child continues; 0: not forked
-    std::string host;              ///< uname's node name
+    std::string host;              ///< node name, from uname
     std::string job_id;            ///< id that the batch system gave the job
     std::string job_id_from;       ///< name of the variable that has the job id, such as `SLURM_JOB_ID`
     std::int32_t rank = -1;        ///< rank of the process in a parallel job; -1: unknown
     std::string rank_from;         ///< name of the variable that has the rank, such as `SLURM_PROCID`
     std::string executable;        ///< path of the program, from /proc/self/exe
     std::string command;           ///< the whole argument line, joined by single spaces
-    std::int64_t start_ns = 0;     ///< time of gathering these facts: nanoseconds since 1970, UTC
-    std::uint64_t run = 0;         ///< random number of the process's `fp32shim run`; 0: no run that records
-    std::uint16_t pins = 0;        ///< bits of the variables of all_pins that are in the environment; 0: unknown
+    std::int64_t start_ns = 0;     ///< time when these facts were gathered: nanoseconds since 1970, UTC
+    std::uint64_t run = 0;         ///< random number of the `fp32shim run` that started the process; 0: none, or one
+                                   ///< that does not record
+    std::uint16_t pins = 0;        ///< one bit for each variable of all_pins that is in the environment; 0: unknown
 };
 
 /// Bits of ProcessFacts::pins: one for each variable of all_pins, and pins_known if the environment was searched.
@@ -33,7 +34,7 @@ inline constexpr std::uint16_t pins_known = 1, pin_onednn = 2, pin_nvidia = 4, p
 struct Pin {
     std::uint16_t bit;
     std::string_view entry;  ///< `NAME=value`
-    std::string_view reach;  ///< the variable's effect and limits, as a sentence that lacks only its subject
+    std::string_view reach;  ///< effect and limits of the variable: a sentence without its subject
 };
 inline constexpr Pin all_pins[] = {
     {pin_onednn, "ONEDNN_DEFAULT_FPMATH_MODE=STRICT",
@@ -59,14 +60,14 @@ inline constexpr Pin all_pins[] = {
 /// Returns `NAME=value` of each variable of all_pins whose bit is set in `pins`.
 std::vector<std::string_view> entries_of(std::uint16_t pins);
 
-/// Name of the variable by which `fp32shim run` tells its processes where to note programs that run without the shim:
-/// `NUMBER PATH`, with the run's number in 16 hexadecimal digits.
+/// Name of an environment variable that `fp32shim run` sets. Its value, `NUMBER PATH`, says where processes record
+/// programs that run without the shim. NUMBER is the run's number in 16 hexadecimal digits.
 inline constexpr std::string_view run_variable = "FP32SHIM_RUN";
-/// Name of the variable with the process id of `fp32shim run`, which has become the program, or, with
-/// run_process_is_parent before the id, is the program's parent.
+/// Name of the variable with the process id of `fp32shim run`. With run_process_is_parent before the id, that process
+/// is the program's parent; without it, that process has become the program.
 inline constexpr std::string_view run_process_variable = "FP32SHIM_RUN_PROCESS", run_process_is_parent = "parent ";
 struct RunNote {
-    std::uint64_t number = 0;  ///< number of the run; 0: there is none
+    std::uint64_t number = 0;  ///< number of the run; 0: no run
     std::string_view children_path{};
 };
 RunNote parse_run_note(std::string_view value);

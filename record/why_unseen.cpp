@@ -14,7 +14,7 @@ namespace {
 constexpr std::string_view other_machine =
     "is for a different processor or word size from this fp32shim (" FP32SHIM_MACHINE ")";
 
-/// Words of the values of WhyUnseen, in their order.
+/// Words for the values of WhyUnseen, in the order of the values.
 constexpr std::string_view words[] = {
     {},
     "is statically linked",

@@ -1,4 +1,4 @@
-// Reasons why a started program does not have the shim in it, and their words.
+// Reasons why a program was started without the shim, and words for them.
 #pragma once
 
 #include <cstdint>
@@ -6,7 +6,8 @@
 
 namespace fp32shim::record {
 
-/// Reason why a program lacks the shim. Values are in recordings (format/format.hpp): a new one goes to the end.
+/// Reason why a program lacks the shim. Recordings contain these values (format/format.hpp), so a new value goes to
+/// the end.
 enum class WhyUnseen : std::uint8_t {
     seen,
     statically_linked,
@@ -22,8 +23,8 @@ enum class WhyUnseen : std::uint8_t {
     switched_off,
 };
 
-/// Returns words that follow the program's name: `is statically linked`. Empty for `seen`, and for values that this
-/// version does not know.
+/// Returns words that continue a sentence after the program's name: `is statically linked`. Empty for `seen`, and for
+/// values that this version does not know.
 std::string_view to_string(WhyUnseen why);
 
 }  // namespace fp32shim::record

@@ -1,6 +1,6 @@
-// A BLAS whose product does nothing, so that what the shim adds to a call is all there is to measure.
+// A BLAS whose product does nothing, so that only the shim's cost remains to be measured.
 
-// The routine by which the shim finds the width of a library's integers.
+// The shim calls this routine to find the width of a library's integers.
 int isamax_(const int* n, const float* x, const int* increment) {
     (void)x;
     (void)increment;
@@ -14,7 +14,7 @@ void sgemm_(const char* trans_a, const char* trans_b, const int* m, const int* n
     (void)beta, (void)c, (void)ldc;
 }
 
-/// sgemm_ under a name that nobody intercepts.
+/// sgemm_ under a name that the shim does not intercept.
 void not_intercepted(const char* trans_a, const char* trans_b, const int* m, const int* n, const int* k,
                      const float* alpha, const float* a, const int* lda, const float* b, const int* ldb,
                      const float* beta, float* c, const int* ldc) {

@@ -1,2 +1,2 @@
-// A library with nothing to look up: copies of it make a process of many objects.
+// An empty library. Copies of it make a process with many loaded objects.
 int fp32shim_bench_object;

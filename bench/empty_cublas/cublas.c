@@ -49,7 +49,7 @@ int cublasSetMathMode(void* handle, int mode) {
     return success;
 }
 
-// Static, so that their addresses are theirs; the names that programs know are aliases.
+// Static functions, so that this file can take their addresses past a preload; the public names are aliases.
 
 static int sgemm(void* handle, int trans_a, int trans_b, int m, int n, int k, const float* alpha, const float* a,
                  int lda, const float* b, int ldb, const float* beta, float* c, int ldc) {

@@ -1,5 +1,5 @@
-// A libcublas.so.13 and a libcuda.so.1 whose products do nothing, so that the time of a call is that of the call.
-// Types are reduced to what the calling convention sees: enums are ints, handles and operands pointers.
+// A libcublas.so.13 and a libcuda.so.1 whose products do nothing, so that only the cost of a call is measured. Types
+// are reduced to those that the calling convention distinguishes: enums are ints, handles and operands pointers.
 #pragma once
 
 #ifdef __cplusplus
@@ -23,7 +23,7 @@ int cublasGemmEx(void* handle, int trans_a, int trans_b, int m, int n, int k, co
 int cublasSsyrk_v2(void* handle, int uplo, int trans, int n, int k, const float* alpha, const float* a, int lda,
                    const float* beta, float* c, int ldc);
 
-/// The functions themselves, past anything that is preloaded.
+/// Addresses of the functions themselves. Calls by them bypass anything that is preloaded.
 struct EmptyCublas {
     int (*sgemm)(void*, int, int, int, int, int, const float*, const float*, int, const float*, int, const float*,
                  float*, int);
@@ -33,8 +33,7 @@ struct EmptyCublas {
 };
 extern const struct EmptyCublas empty_cublas;
 
-/// The last product that reached the library: the compute type of a GemmEx, else 0; and the math mode under which it
-/// ran.
+/// The last product that reached the library: the compute type of a GemmEx, otherwise 0; and the handle's math mode.
 struct LastProduct {
     int compute_type, math_mode;
 };

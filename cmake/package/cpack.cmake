@@ -1,4 +1,4 @@
-# Packages by CPack: a .tar.gz, or with FP32SHIM_DEBIAN a .deb. packaging/packages.sh builds both.
+# Makes packages by CPack: a .tar.gz, or with FP32SHIM_DEBIAN a .deb. packaging/packages.sh builds both.
 set(FP32SHIM_MAINTAINER "The fp32shim authors <maintainers@fp32shim.invalid>" CACHE STRING
   "maintainer of the Debian package: whoever publishes it, with an address")
 
@@ -6,16 +6,16 @@ set(CPACK_PACKAGE_VENDOR "The fp32shim authors")
 set(CPACK_PACKAGE_CONTACT "${FP32SHIM_MAINTAINER}")
 set(CPACK_PACKAGE_DESCRIPTION_SUMMARY "chooses and records the precision of float32 matrix products")
 set(CPACK_INSTALL_DEFAULT_DIRECTORY_PERMISSIONS
-  OWNER_READ OWNER_WRITE OWNER_EXECUTE GROUP_READ GROUP_EXECUTE WORLD_READ WORLD_EXECUTE)  # whatever the umask is
+  OWNER_READ OWNER_WRITE OWNER_EXECUTE GROUP_READ GROUP_EXECUTE WORLD_READ WORLD_EXECUTE)  # independent of the umask
 set(CPACK_VERBATIM_VARIABLES ON)
 
-set(LOADER_LIB lib/${CMAKE_SYSTEM_PROCESSOR}-linux-gnu)  # $LIB for Debian's loader
+set(LOADER_LIB lib/${CMAKE_SYSTEM_PROCESSOR}-linux-gnu)  # value of $LIB in Debian's loader
 configure_file(packaging/debian/prerm.in ${CMAKE_BINARY_DIR}/package/prerm @ONLY)
 file(CHMOD ${CMAKE_BINARY_DIR}/package/prerm PERMISSIONS
   OWNER_READ OWNER_WRITE OWNER_EXECUTE GROUP_READ GROUP_EXECUTE WORLD_READ WORLD_EXECUTE)
 
 if(NOT FP32SHIM_DEBIAN)
-  set(CPACK_GENERATOR External)  # CPack's own archives have the order of the file system
+  set(CPACK_GENERATOR External)  # CPack's own archives follow the file system's order, so builds would differ
   set(CPACK_EXTERNAL_ENABLE_STAGING ON)
   set(CPACK_EXTERNAL_PACKAGE_SCRIPT ${PROJECT_SOURCE_DIR}/packaging/archive.cmake)
   set(CPACK_PACKAGE_FILE_NAME fp32shim-${PROJECT_VERSION}-linux-${CMAKE_SYSTEM_PROCESSOR})
@@ -40,7 +40,7 @@ asks for, and records which precision that was, and where.
 The package has the library, the command fp32shim, and modules by which
 programs in C, Fortran and Python name the parts of their work.")
 set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS ON)
-set(CPACK_DEBIAN_PACKAGE_RECOMMENDS libdw1)  # for the functions, files and lines of native code
+set(CPACK_DEBIAN_PACKAGE_RECOMMENDS libdw1)  # shows functions, files and lines of native code
 set(CPACK_DEBIAN_PACKAGE_SUGGESTS "python3 (>= 3.9)")
 set(CPACK_DEBIAN_PACKAGE_CONTROL_EXTRA ${CMAKE_BINARY_DIR}/package/prerm)
 set(CPACK_DEBIAN_PACKAGE_CONTROL_STRICT_PERMISSION ON)

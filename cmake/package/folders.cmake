@@ -1,4 +1,4 @@
-# The folders of an installation, relative to its prefix.
+# Folders of an installation, relative to its prefix.
 option(FP32SHIM_DEBIAN "install into the folders of a Debian package: see docs/decisions/0020-the-debian-package.md" OFF)
 if(FP32SHIM_DEBIAN)
   set(CMAKE_INSTALL_LIBDIR lib/${CMAKE_SYSTEM_PROCESSOR}-linux-gnu)

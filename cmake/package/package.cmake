@@ -1,5 +1,5 @@
-# A CMake package and a file for pkg-config, by which other projects find fp32shim. Both name files by their place relative to
-# their own, so that an installation can be moved.
+# Installs a CMake package and a file for pkg-config, which let other projects find fp32shim. Both refer to files by
+# relative paths, so that an installation can be moved.
 include(CMakePackageConfigHelpers)
 
 set(library ${FP32SHIM_INSTALL_LIBRARYDIR}/libfp32shim.so)

@@ -1,11 +1,11 @@
 !> The C API of fp32shim for Fortran programs. One file: compile it with your program.
-!!
-!! The functions are looked up when first used (dlsym), so a program that uses this module links no library of ours
-!! and runs with or without the shim; without it every function returns FP32SHIM_NOT_LOADED and does nothing. What
-!! each argument may be and what wins over what: fp32shim/fp32shim.h. An absent optional argument is C's NULL: not
-!! set. Trailing blanks of arguments are dropped.
-!!
-!! A scope belongs to the thread that opened it: inside an OpenMP region, open and close it on each thread.
+!
+! The functions are looked up at their first use (dlsym). So a program that uses this module links no library of
+! fp32shim, and runs with or without the shim. Without it every function returns FP32SHIM_NOT_LOADED and does nothing.
+! fp32shim/fp32shim.h describes the allowed arguments, and which setting overrides which. An absent optional argument
+! is C's NULL: not set. Trailing blanks of arguments are dropped.
+!
+! A scope belongs to the thread that opened it: inside an OpenMP region, open and close it on each thread.
 module fp32shim
     use, intrinsic :: iso_c_binding, only: c_associated, c_char, c_f_procpointer, c_funptr, c_int, c_loc, &
                                            c_null_char, c_null_ptr, c_ptr, c_size_t
@@ -15,12 +15,12 @@ module fp32shim
     public :: fp32shim_active, fp32shim_push_scope, fp32shim_pop_scope, fp32shim_set_precision, &
               fp32shim_get_precision, fp32shim_set_floor, fp32shim_get_floor, fp32shim_reload_policy
 
-    !> As in fp32shim.h; NOT_LOADED is this module's own.
+    !> Values of fp32shim.h; NOT_LOADED is this module's own.
     integer, parameter, public :: FP32SHIM_OK = 0, FP32SHIM_INVALID_ARGUMENT = 1, FP32SHIM_NOT_ACTIVE = 2, &
                                   FP32SHIM_SCOPE_MISMATCH = 3, FP32SHIM_SCOPE_DEPTH = 4, FP32SHIM_POLICY_ERROR = 5, &
                                   FP32SHIM_NOT_LOADED = -1
 
-    !> Characters that hold any precision, source or floor.
+    !> Number of characters that hold any precision, source or floor.
     integer, parameter, public :: FP32SHIM_NAME_SIZE = 16
 
     integer(c_int), parameter :: abi_version = 1
@@ -59,12 +59,12 @@ module fp32shim
 
 contains
 
-    !> Whether the shim is in this process, with the ABI that this module knows.
+    !> Returns true if the shim is in this process, with the ABI version of this module.
     logical function fp32shim_active()
         procedure(no_arguments), pointer :: shim
         type(c_funptr) :: address
 
-        ! RTLD_DEFAULT is a null handle in glibc.
+        ! In glibc, RTLD_DEFAULT is a null handle.
         address = dlsym(c_null_ptr, "fp32shim_abi_version" // c_null_char)
         fp32shim_active = c_associated(address)
         if (.not. fp32shim_active) return
@@ -89,13 +89,13 @@ contains
         status = call_without_arguments("fp32shim_pop_scope")
     end function
 
-    !> Absent: back to the environment and the policy.
+    !> Sets the precision. If it is absent, environment and policy decide again.
     integer function fp32shim_set_precision(precision) result(status)
         character(*), intent(in), optional :: precision
         status = call_with_text("fp32shim_set_precision", precision)
     end function
 
-    !> For this thread now, rules aside; blanks where the status is not OK.
+    !> Gets the precision in force for this thread, without rules; blanks if the status is not OK.
     integer function fp32shim_get_precision(precision, source) result(status)
         character(*), intent(out) :: precision, source
         character(kind=c_char), target :: c_precision(FP32SHIM_NAME_SIZE), c_source(FP32SHIM_NAME_SIZE)
@@ -119,7 +119,7 @@ contains
         status = call_with_text("fp32shim_set_floor", floor)
     end function
 
-    !> "none" without one; blanks where the status is not OK.
+    !> Gets the floor; "none" if there is none; blanks if the status is not OK.
     integer function fp32shim_get_floor(floor) result(status)
         character(*), intent(out) :: floor
         character(kind=c_char), target :: c_floor(FP32SHIM_NAME_SIZE)
@@ -172,7 +172,7 @@ contains
         status = shim(text(argument, c_argument))
     end function
 
-    !> A C string in `storage`, which has to live as long as the pointer; null where `argument` is absent.
+    !> Makes a C string in `storage`, which must live as long as the pointer; null if `argument` is absent.
     type(c_ptr) function text(argument, storage)
         character(*), intent(in), optional :: argument
         character(kind=c_char), allocatable, target, intent(out) :: storage(:)

@@ -1,6 +1,6 @@
-/* Scopes in C: the program names the parts of its work, and says what each may run at. The functions are looked up,
- * so that it builds and runs with or without fp32shim; scopes.py and scopes.f90 are the same program. */
-#define _GNU_SOURCE /* RTLD_DEFAULT */
+/* Scopes in C: the program names the parts of its work, and sets the precision that each may run at. It looks up
+ * the functions, so it builds and runs with or without fp32shim. scopes.py and scopes.f90 are the same program. */
+#define _GNU_SOURCE /* for RTLD_DEFAULT */
 #include <cblas.h>
 #include <dlfcn.h>
 #include <math.h>
@@ -10,7 +10,7 @@
 
 enum { n = 64 };
 
-/* Null where fp32shim is not loaded. */
+/* Pointers to the functions; null if fp32shim is not loaded. */
 static struct {
     int (*abi_version)(void);
     int (*get_precision)(char*, size_t, char*, size_t);
@@ -20,7 +20,7 @@ static struct {
     const char* (*status_string)(int);
 } shim;
 
-/* ISO C does not convert an object pointer to a function pointer; POSIX writes it through one. */
+/* ISO C does not convert an object pointer to a function pointer. POSIX allows this assignment instead. */
 static void look_up(const char* name, void* function) { *(void**)function = dlsym(RTLD_DEFAULT, name); }
 
 static void find_shim(void) {
@@ -41,7 +41,7 @@ static void find_shim(void) {
     look_up("fp32shim_status_string", &shim.status_string);
 }
 
-/* Whether a scope was opened, and is to be closed. */
+/* Opens a scope. Returns 1 if it was opened and must be closed. */
 static int enter(const char* label, const char* precision, const char* floor) {
     if (!shim.push_scope) return 0;
     const int status = shim.push_scope(label, precision, floor);
@@ -53,7 +53,7 @@ static void leave(int entered) {
     if (entered) shim.pop_scope();
 }
 
-/* One product of fixed numbers, and how far it is from the same in double. */
+/* Multiplies fixed numbers once, and prints the difference from the same product in double precision. */
 static void multiply(const char* part) {
     static float a[n * n], b[n * n], c[n * n];
     for (int i = 0; i < n * n; ++i) {
@@ -89,7 +89,7 @@ int main(void) {
     const int model = enter("model", "high", NULL);
     multiply("model");
 
-    const int solver = enter("solver", NULL, "fp32"); /* the floor wins over the scope around it */
+    const int solver = enter("solver", NULL, "fp32"); /* the floor overrides the scope around it */
     multiply("model/solver");
     leave(solver);
 

@@ -12,7 +12,7 @@ program scopes
     status = fp32shim_push_scope("model", precision="high")
     call multiply("model")
 
-    status = fp32shim_push_scope("solver", floor="fp32") ! the floor wins over the scope around it
+    status = fp32shim_push_scope("solver", floor="fp32") ! the floor overrides the scope around it
     call multiply("model/solver")
     status = fp32shim_pop_scope()
 
@@ -20,7 +20,7 @@ program scopes
 
 contains
 
-    !> One product of fixed numbers, and how far it is from the same in double precision.
+    !> Multiplies fixed numbers once, and prints the difference from the same product in double precision.
     subroutine multiply(part)
         character(*), intent(in) :: part
         real :: a(n, n), b(n, n), c(n, n)

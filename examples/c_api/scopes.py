@@ -23,5 +23,5 @@ def multiply(part):
 multiply("(no scope)")
 with fp32shim.scope("model", precision="high"):
     multiply("model")
-    with fp32shim.scope("solver", floor="fp32"):  # the floor wins over the scope around it
+    with fp32shim.scope("solver", floor="fp32"):  # the floor overrides the scope around it
         multiply("model/solver")

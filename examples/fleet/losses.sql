@@ -1,4 +1,4 @@
--- Recordings that cannot be read, or not in full, or that lack something because they were full.
+-- Recordings that are unreadable or damaged, or incomplete because they were full.
 SELECT host, recording, max(problem) AS problem,
        sum(CASE WHEN event = 'row' AND function IS NULL THEN calls ELSE uncounted_calls END) AS calls_of_unknown_format,
        max(dropped_events) AS dropped_events, max(overwritten_events) AS overwritten_events,

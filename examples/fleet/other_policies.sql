@@ -1,4 +1,4 @@
--- Hosts with another policy at a program's start than most recordings have, or with settings that were changed while it ran.
+-- Hosts whose policy at a program's start is not that of most recordings, or whose settings changed during the run.
 WITH policies AS (
   SELECT policy_sha256, count(*) AS recordings
   FROM fleet

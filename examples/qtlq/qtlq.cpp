@@ -1,8 +1,8 @@
-// diag(Q^T L Q) of a symmetric 128x128 matrix with a spectrum from 0.1 to 2.5e6: the textbook case in which TF32
-// turns small positive eigenvalues into large negative ones. One float32 product, through plain CBLAS; this
-// program knows nothing of fp32shim. qtlq.py is the same in torch, make_data.py made the input.
+// Computes diag(Q^T L Q) of a symmetric 128x128 matrix with a spectrum from 0.1 to 2.5e6. In this textbook case TF32
+// turns small positive eigenvalues into large negative ones. The program makes one float32 product, through plain
+// CBLAS, and knows nothing of fp32shim. qtlq.py does the same in torch; make_data.py made the input.
 //
-//   qtlq [--csv] [DIRECTORY]     DIRECTORY holds L.f32, Q.f32 and reference.csv
+//   qtlq [--csv] [DIRECTORY]     DIRECTORY has L.f32, Q.f32 and reference.csv
 #include <cblas.h>
 
 #include <algorithm>
@@ -60,7 +60,8 @@ std::vector<Published> read_published(const std::filesystem::path& path) {
     return rows;
 }
 
-/// (Q^T L) * Q^T summed along each row. Only the matrix product is at stake; the rest stays float32, in order.
+/// Returns (Q^T L) * Q^T, summed along each row. Only the matrix product may run at another precision; the sums are
+/// float32, in order.
 std::vector<float> diagonal(const Matrix& l, const Matrix& q) {
     Matrix qt_l(l.size());
     cblas_sgemm(CblasRowMajor, CblasTrans, CblasNoTrans, n, n, n, 1.0F, q.data(), n, l.data(), n, 0.0F, qt_l.data(),
@@ -72,8 +73,8 @@ std::vector<float> diagonal(const Matrix& l, const Matrix& q) {
     return result;
 }
 
-/// The row that is furthest from a published column, in units of the tolerance 0.05 + 1e-4 |value|: five printed
-/// digits are 5e-5 of the value, and the order in which a BLAS sums moves the small values by some 0.01.
+/// The row with the largest difference from a published column, in units of the tolerance 0.05 + 1e-4 |value|. Five
+/// printed digits are 5e-5 of the value. The order in which a BLAS sums changes the small values by some 0.01.
 struct Furthest {
     double distance = 0;
     int index = 0;
@@ -111,7 +112,7 @@ void print_table(const std::vector<float>& result, const std::vector<Published>&
     }
 }
 
-/// Returns the folder `given`, else the one of the build's source, else the executable's.
+/// Returns the folder `given`; if it is empty, the folder of the source, or else the folder of the executable.
 std::filesystem::path find_data(const std::string& given) {
     if (!given.empty()) return given;
     if (std::filesystem::exists(std::filesystem::path(QTLQ_DATA_DIR) / "L.f32")) return QTLQ_DATA_DIR;
@@ -141,7 +142,7 @@ int main(int argc, char** argv) {
         const Matrix q = read_matrix(data / "Q.f32");
         const std::vector<float> result = diagonal(l, q);
         if (csv) {
-            // Nine digits give a float32 back exactly: two runs are bitwise the same where these texts are.
+            // Nine digits identify a float32. So two runs with equal texts are bitwise equal.
             std::printf("index,value\n");
             for (int i = 0; i < n; ++i) std::printf("%d,%.9g\n", i, static_cast<double>(result[i]));
         } else {

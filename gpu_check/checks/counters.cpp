@@ -14,7 +14,7 @@ namespace gpu {
 
 namespace {
 
-/// Returns the fields of a line of CSV, in which quotes are doubled.
+/// Returns the fields of a line of CSV. In a quoted field, a doubled quote stands for one quote.
 std::vector<std::string> fields_of(const std::string& line) {
     std::vector<std::string> fields(1);
     bool is_quoted = false;
@@ -31,7 +31,7 @@ std::vector<std::string> fields_of(const std::string& line) {
     return fields;
 }
 
-/// "1,234" as ncu writes it, or "1234".
+/// Returns the number in a text such as "1234", or "1,234" as ncu writes it; nullopt: not a number.
 std::optional<double> number_in(std::string text) {
     std::erase(text, ',');
     char* end = nullptr;
@@ -40,7 +40,7 @@ std::optional<double> number_in(std::string text) {
     return number;
 }
 
-/// What ncu says where it does not count: its own lines begin so.
+/// Returns ncu's first error message in its output; empty: there is none.
 std::string problem_in(const std::string& output) {
     constexpr std::string_view mark = "==ERROR== ";
     std::istringstream lines(output);
@@ -49,7 +49,8 @@ std::string problem_in(const std::string& output) {
     return {};
 }
 
-/// The lowest format among those that a worker found; ncu may have begun the line.
+/// Returns the lowest format that a worker reported in the output; fp32 if it reported none. Such a report may follow
+/// text of ncu on the same line.
 std::string format_in(const std::string& output) {
     std::string lowest = "fp32";
     const std::string mark = std::string(line::found) + '\t';
@@ -62,17 +63,18 @@ std::string format_in(const std::string& output) {
 }
 
 struct Counted {
-    std::string problem;  ///< why nothing was counted; empty: it was
-    CountedKernel most;   ///< the highest number
+    std::string problem;  ///< reason why nothing was counted; empty: counting succeeded
+    CountedKernel most;   ///< kernel with the highest number
     std::size_t kernels = 0;
 };
 
-/// expected: what the products must be; else the library was not loaded, and the counters say nothing about it.
+/// Counts instructions of tensor cores in a section under one variant. expected: format that the products must have.
+/// If they have another one, the library was not loaded under ncu, and the counters prove nothing.
 Counted count(const char* section, const Variant& variant, const char* expected,
               const std::vector<std::string>& metrics, const Asking& asking, nlohmann::json& evidence) {
     std::string wanted;
     for (const std::string& metric : metrics) wanted += (wanted.empty() ? "" : ",") + metric;
-    // Clocks stay as they are: the device is not ours.
+    // The GPU's clocks are left as they are: the device may serve other users too.
     std::vector<std::string> words = {
         "ncu",           "--csv", "--target-processes", "all", "--clock-control", "none",
         "--print-units", "base",  "--metrics",          wanted};
@@ -80,7 +82,7 @@ Counted count(const char* section, const Variant& variant, const char* expected,
     words.insert(words.end(), worker.begin(), worker.end());
     const VariantRun run(variant, asking.environment, asking.shim);
     Environment environment = run.environment();
-    environment["LC_ALL"] = "C";  // numbers without another language's points and commas
+    environment["LC_ALL"] = "C";  // numbers with a decimal point, whatever the user's language
     if (Clock::now() >= asking.until) return {no_time_left, {}, 0};
     std::string output;
     const Ended ended =

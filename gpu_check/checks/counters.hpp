@@ -1,4 +1,4 @@
-// Evidence by the GPU's own counters: how many instructions of tensor cores a product ran, by Nsight Compute (ncu).
+// Evidence from the GPU's own counters: the number of tensor-core instructions in a product, by Nsight Compute (ncu).
 #pragma once
 
 #include <nlohmann/json.hpp>
@@ -10,8 +10,8 @@
 
 namespace gpu {
 
-/// Returns the counters of tensor cores among those that `ncu --query-metrics` lists, with the suffix that sums them
-/// up: instructions, and operations on TF32. Their names differ from one generation of GPUs to the next.
+/// Returns the tensor-core counters in the output of `ncu --query-metrics`, with the suffix `.sum` that adds up a
+/// kernel's counts. They count instructions, and operations on TF32. Their names differ between generations of GPUs.
 std::vector<std::string> tensor_metrics(const std::string& listing);
 
 /// One kernel in the output of `ncu --csv`.
@@ -20,11 +20,11 @@ struct CountedKernel {
     std::string metric;
     double value = 0;
 };
-/// Returns a row for each kernel and metric; rows that cannot be read are left out.
+/// Returns a row for each kernel and metric. Rows that cannot be read are left out.
 std::vector<CountedKernel> counted_kernels(const std::string& csv);
 
-/// Counts under `high`, where there must be instructions of tensor cores, and under a floor of fp32 while the program
-/// asks for TF32 in every way, where there must be none. Not tried where `ncu` is not on the path or may not count.
+/// Counts tensor-core instructions twice. Under `high` there must be some. Under a floor of fp32 there must be none,
+/// although the program asks for TF32 in every way. Not tried if `ncu` is not on the path or not permitted to count.
 Line check_counters(const Asking& asking, bool expects_tf32, nlohmann::json& evidence);
 
 }  // namespace gpu

@@ -35,7 +35,7 @@ Folders driver_folders() {
             "/run/opengl-driver/lib",  "/usr/local/cuda/compat"};
 }
 
-/// Returns the folders with libraries of CUDA toolkits that lie in these folders.
+/// Returns the folders with libraries in these CUDA toolkits.
 Folders libraries_of(const Folders& roots) {
     Folders result;
     for (const std::string& root : roots) {
@@ -54,7 +54,7 @@ Folders split(const std::string& list) {
     return result;
 }
 
-/// Toolkits that nobody names: in their usual folders, and around `nvcc` on the path.
+/// Returns CUDA toolkits that no variable names: those in the usual folders, and those of an `nvcc` on the path.
 Folders toolkits(const Environment& environment) {
     Folders roots = {"/usr/local/cuda"};
     for (const std::string& root : matching("/usr/local/cuda-*")) roots.push_back(root);
@@ -63,7 +63,7 @@ Folders toolkits(const Environment& environment) {
     return roots;
 }
 
-/// Returns the folders of NVIDIA's packages that a Python imports from.
+/// Returns the folders of NVIDIA's packages that a Python interpreter can import.
 Folders python_folders(const std::string& python, const Asking& asking) {
     constexpr const char* script =
         "import glob, site, sys\n"
@@ -77,20 +77,22 @@ Folders python_folders(const std::string& python, const Asking& asking) {
     return result;
 }
 
-/// Returns true if the loader finds it, as it will for a program that is started with this environment.
+/// Returns true if the loader finds the library by name alone. It then also does for programs started with this
+/// environment.
 bool loader_finds(const std::string& name) {
     void* const library = dlopen(name.c_str(), RTLD_LAZY | RTLD_LOCAL);
     if (library != nullptr) dlclose(library);
     return library != nullptr;
 }
 
-/// Where to look, the first first.
+/// Folders to search, in this order.
 struct SearchFolders {
-    std::string only;  ///< empty: everywhere
+    std::string only;  ///< the only folder to search; empty: search all
     Folders of_loader, named, others;
 };
 
-/// Returns the folder that has the file, or by_loader; empty: it is nowhere.
+/// Returns the folder that has the file; by_loader if the loader finds the file itself; empty: the file was not
+/// found.
 std::string find_library(const std::string& name, const SearchFolders& search) {
     std::error_code ignored;
     const auto has_it = [&](const std::string& folder) {
@@ -115,7 +117,7 @@ std::string search_path(const CudaFolders& found, const Environment& environment
     return path;
 }
 
-/// Measures the machine by this cuBLAS. Returns why it does not run; empty: it does.
+/// Measures the section `machine` with this cuBLAS. Returns the reason why cuBLAS does not run; empty: it runs.
 std::string try_cublas(const CudaFolders& found, Asking& asking, Findings& findings) {
     asking.environment["LD_LIBRARY_PATH"] = found.search;
     asking.environment["GPU_CUBLAS_MAJOR"] = std::to_string(found.major);

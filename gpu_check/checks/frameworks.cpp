@@ -14,7 +14,7 @@ using nlohmann::json;
 
 struct Run {
     const char* name;
-    const char* own;  // what the program asks for
+    const char* own;  // format that the program itself asks for
     const char* variables;
     const char* expected;
 };
@@ -23,10 +23,11 @@ constexpr Run runs[] = {{"high", "fp32", UNDER "FP32_MATMUL_PRECISION=high", "tf
                         {"floor", "tf32", UNDER "FP32_MATMUL_FLOOR=fp32", "fp32"}};
 #undef UNDER
 
-/// A framework that takes longer than this hangs; in less time, a slow machine may only have loaded it.
+/// A framework that takes longer than this counts as hanging. If it is stopped earlier, it may just have been loading
+/// on a slow machine.
 constexpr auto enough_time = std::chrono::seconds(60);
 
-/// The folder with frameworks/*.py: beside this program, or in share/ of an installation.
+/// Returns the folder with frameworks/*.py: beside this program, or in share/ of an installation.
 std::string scripts_folder() {
     for (const char* const folder : {"/frameworks", "/../../share/fp32shim/gpu-check"})
         if (const std::string path = own_folder() + folder; std::filesystem::exists(path + "/products.py"))
@@ -41,7 +42,7 @@ std::string reason_in(const std::string& errors) {
 }
 
 struct ProductsAnswer {
-    Verdict verdict = Verdict::shown;  ///< not_tried or failed: `problem` says why
+    Verdict verdict = Verdict::shown;  ///< not_tried or failed: `problem` has the reason
     std::string problem;
     json operations = json::array();
     std::string version;
@@ -55,7 +56,7 @@ ProductsAnswer run_products(const Framework& framework, const Run& run, const st
     const VariantRun variant({run.name, run.variables}, asking.environment, asking.shim);
     const std::string log = variant.folder() + "/log.jsonl";
     Environment environment = variant.environment();
-    // Else XLA multiplies by kernels of its own, which no library sees.
+    // Without this option XLA multiplies by kernels of its own, which no library sees.
     if (framework.name == std::string(jax.name)) environment["XLA_FLAGS"] = "--xla_gpu_enable_triton_gemm=false";
     std::vector<std::string> words = {
         python, "-B",     scripts + "/products.py", framework.name, "--own", run.own, "--log",
@@ -87,7 +88,7 @@ ProductsAnswer run_products(const Framework& framework, const Run& run, const st
     return answer;
 }
 
-/// "4 of 4 tf32", or the first fault. An operation that the framework cannot do here does not count.
+/// Returns "4 of 4 tf32", or the first fault. Operations that the framework cannot do on this machine do not count.
 std::string summary_of(const json& operations, const char* expected, Verdict& verdict) {
     int ran = 0;
     for (const json& operation : operations) {
@@ -138,7 +139,7 @@ Line check_kernels(const std::string& python, const Asking& asking, bool expects
         for (const json& operation : answer.operations) {
             for (const json& kernel : operation.value("kernels", json::array())) {
                 const std::string format = kernel["format"];
-                if (format == "none") continue;  // it multiplies nothing
+                if (format == "none") continue;  // the kernel multiplies nothing
                 ++all;
                 if (format == "unknown") continue;
                 ++named;

@@ -1,4 +1,4 @@
-// PyTorch, CuPy and JAX: unmodified products of each under the library, and the kernels that ran.
+// Runs unmodified products of PyTorch, CuPy and JAX under the library, and examines the kernels that ran.
 #pragma once
 
 #include <nlohmann/json.hpp>
@@ -10,15 +10,16 @@
 namespace gpu {
 
 struct Framework {
-    const char* name;  ///< as frameworks/products.py takes it
+    const char* name;  ///< name for frameworks/products.py
     const char* title;
 };
 inline constexpr Framework torch{"torch", "PyTorch"};
 inline constexpr Framework cupy{"cupy", "CuPy"};
 inline constexpr Framework jax{"jax", "JAX"};
 
-/// Runs its products at `high`, where the program asks for FP32, and under a floor of fp32, where it asks for TF32.
-/// Processor and device are warm then: each product ran once before it is judged. evidence: gets what was seen.
+/// Runs a framework's products twice: at `high`, where the program asks for FP32, and under a floor of fp32, where it
+/// asks for TF32. Each product runs once before it is judged, to warm up processor and device. evidence: receives the
+/// observations.
 Line check_framework(const Framework& framework, const std::string& python, const Asking& asking, bool expects_tf32,
                      nlohmann::json& evidence);
 

@@ -29,20 +29,20 @@ struct Options {
     std::string output;
     std::string libraries;
     std::string shim;
-    int largest = 8192;  ///< order of matrices
+    int largest = 8192;  ///< largest order of matrices
     bool only_libraries = false;
 };
 
-/// What the steps share.
+/// State that all steps share.
 struct Context {
     Options options;
     Clock::time_point begun = Clock::now();
     Asking asking;
-    Environment of_frameworks;  ///< they bring a CUDA of their own, and run as the caller's shell would run them
+    Environment of_frameworks;  ///< frameworks bring their own CUDA, so they run as in the caller's shell
     Findings machine;
     int compute_capability = 0;
     bool is_floored = false;      ///< Judging::is_floored
-    bool device_is_gone = false;  ///< it no longer answered: nothing else is tried
+    bool device_is_gone = false;  ///< the device no longer answers, so no further step is tried
     json evidence = json::object();
     std::vector<Line> lines;
 
@@ -52,9 +52,10 @@ struct Context {
     }
 };
 
-// ---- how large products may be here
+// ---- largest affordable products
 
-/// Returns how long one FP32 product of order n takes on this device, in seconds, by the largest that was timed.
+/// Returns an estimate, in seconds, for one FP32 product of order n on this device. Scales the time of the largest
+/// product that was timed.
 double estimated_seconds(const Context& context, int n) {
     double seconds = 1e-5;
     for (const int timed : {256, 1024, 4096}) {
@@ -65,8 +66,8 @@ double estimated_seconds(const Context& context, int n) {
     return seconds;
 }
 
-/// Returns the largest of these orders that so many products of take at most a share of the time; the smallest, if
-/// none.
+/// Returns the largest of the orders `falling` at which `products` products take at most `share` of the allowed time;
+/// if there is none, the smallest order.
 int largest_order(const Context& context, std::initializer_list<int> falling, int products, double share) {
     for (const int n : falling)
         if (n <= context.options.largest &&
@@ -89,7 +90,7 @@ Section first_variants(const char* name, std::size_t count) {
     return section;
 }
 
-/// Measures a section and adds its lines.
+/// Measures a section and adds its lines to the verdict.
 void check_section(Context& context, const Section& section, std::vector<int> sizes, Clock::time_point until,
                    Judge judge) {
     context.asking.sizes = std::move(sizes);
@@ -112,7 +113,7 @@ void check_times(Context& context, Clock::time_point until) {
     std::vector<int> sizes;
     std::vector<Line> left_out;
     for (const int n : {512, 2048, 8192}) {
-        // Both precisions, by two turns of two processes, and some 0.2 s each where a product takes less.
+        // Factor 24: both precisions, two turns of two processes, and about 0.2 s each for a product that takes less.
         if (n > context.options.largest) {
             left_out.push_back({"time at " + std::to_string(n), Verdict::not_tried, "larger than --largest"});
             continue;
@@ -166,30 +167,30 @@ void check_names(Context& context, Clock::time_point until) {
 }
 void check_ncu(Context& context, Clock::time_point until) {
     Asking asking = asking_for_tools(context, until);
-    asking.row_seconds = 60;  // ncu runs each kernel several times
+    asking.row_seconds = 60;  // ncu repeats each kernel several times
     context.lines.push_back(check_counters(asking, context.expects_tf32(), context.evidence["counters"]));
 }
 
-/// A step must have ended at this share of the time; what one leaves over, the next ones have.
+/// A step must end at this share of the allowed time. Time that it does not use is left to later steps.
 struct Step {
     const char* name;
     double ends_at;
     void (*check)(Context& context, Clock::time_point until);
 };
-constexpr double machine_ends_at = 0.3;  // the first process of all loads CUDA from the disk
+constexpr double machine_ends_at = 0.3;  // the first process has to load CUDA from the disk
 constexpr Step steps[] = {
     {"products", 0.5, check_products}, {"floor", 0.6, check_opt_ins}, {"times", 0.7, check_times},
     {"cost", 0.74, check_cost},        {"graph", 0.78, check_graph},  {"audits", 0.82, check_audits},
     {"PyTorch", 0.88, check_torch},    {"CuPy", 0.91, check_cupy},    {"JAX", 0.95, check_jax},
     {"kernels", 0.97, check_names},    {"counters", 0.99, check_ncu}};
 
-// ---- the whole
+// ---- the whole check
 
 bool has_no_answer(const Line& line) {
     return line.verdict == Verdict::failed && line.text.find("no answer in") != std::string::npos;
 }
 
-/// After a step without an answer: whether the device still multiplies for anyone.
+/// Returns true if the device still multiplies. Called after a step that got no answer.
 bool still_answers(Context& context) {
     Asking probe = context.asking;
     probe.until = std::min(context.moment_of(0.99), Clock::now() + std::chrono::seconds(10));
@@ -216,7 +217,7 @@ void print_line(const Line& line) {
     std::fflush(stdout);
 }
 
-/// On a terminal, a line on stderr that says what is measured now; erased again.
+/// On a terminal, shows on stderr what is being measured, and erases the line at the end.
 class Progress {
   public:
     explicit Progress(const char* step) {
@@ -229,7 +230,7 @@ class Progress {
     Progress& operator=(const Progress&) = delete;
 };
 
-/// Measures a step, and adds its lines.
+/// Runs a step, and adds its lines to the verdict.
 void measure(Context& context, const Step& step) {
     const Progress progress(step.name);
     if (context.device_is_gone) {
@@ -272,7 +273,7 @@ std::string default_output() {
     return text;
 }
 
-/// Prints the last line, and writes the report. Returns the exit status.
+/// Prints the summary, and writes the report. Returns the exit status.
 int finish(Context& context) {
     const auto count = [&](Verdict verdict) { return std::ranges::count(context.lines, verdict, &Line::verdict); };
     const auto faults = count(Verdict::wrong) + count(Verdict::failed);
@@ -293,7 +294,7 @@ int finish(Context& context) {
     return faults == 0 ? 0 : 1;
 }
 
-/// For scripts: where CUDA is, as assignments of a shell.
+/// Prints the places of CUDA's libraries for scripts: a name and a value a line, separated by a tab.
 int print_libraries(const CudaFolders& folders, const Findings& machine) {
     for (const auto& [name, value] : {std::pair{"driver_at", folders.driver},
                                       {"cublas_at", folders.cublas},
@@ -306,7 +307,7 @@ int print_libraries(const CudaFolders& folders, const Findings& machine) {
     return 0;
 }
 
-/// Only the first device is asked. Others would cost each process the time to start them, and JAX would use them.
+/// Hides all devices but the first. Others would cost each process the time to start them, and JAX would use them.
 void show_first_device(Context& context) {
     if (context.machine.distinct("devices") == "1") return;
     std::string& visible = context.asking.environment["CUDA_VISIBLE_DEVICES"];
@@ -321,9 +322,10 @@ CudaFolders find_machine(Context& context) {
     asking.row_seconds = static_cast<unsigned>(std::clamp(options.seconds * machine_ends_at - 1, 3.0, 60.0));
     asking.until = context.moment_of(machine_ends_at);
     const Environment before = asking.environment;
-    asking.environment["CUDA_MODULE_LOADING"] = "LAZY";  // all of cuBLAS would take each process seconds
+    asking.environment["CUDA_MODULE_LOADING"] = "LAZY";  // loading all of cuBLAS would take each process seconds
     CudaFolders folders = find_cuda(options.libraries, options.python, asking, context.machine);
-    // A slow start is no hang: each process begins with it.
+    // Every process needs this time to start, so the limit must be well above it. Otherwise a slow start would look
+    // like a hang.
     const double start = context.machine.numbers("seconds_to_start").front();
     asking.row_seconds = static_cast<unsigned>(std::clamp(std::max(options.seconds / 10, 3 * start), 3.0, 60.0));
     show_first_device(context);
@@ -333,7 +335,7 @@ CudaFolders find_machine(Context& context) {
     return folders;
 }
 
-/// Says what else governs programs on this machine, though not what is measured here.
+/// Lists settings of this machine that govern other programs but are switched off in these measurements.
 void tell_what_was_set_aside(Context& context, const std::vector<std::string>& unset) {
     for (const std::string& name : unset) std::printf("%-9s  %-20s %s\n", "", "unset", name.c_str());
     if (has_site_policy()) {

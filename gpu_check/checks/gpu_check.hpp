@@ -1,4 +1,4 @@
-// The verdict of gpu-check: about twenty lines, each with its evidence, within a number of seconds.
+// The verdict of gpu-check: about twenty lines with their evidence, within an allowed number of seconds.
 #pragma once
 
 #include <string>
@@ -6,8 +6,8 @@
 
 namespace gpu {
 
-/// `gpu-check [OPTION...]`. Returns 0: every line that was tried holds; 1: one does not, or could not be measured;
-/// 77: there is no CUDA device, or no CUDA.
+/// Runs `gpu-check [OPTION...]`. Returns 0 if every line that was tried holds; 1 if one does not, or could not be
+/// measured; 77 if there is no CUDA device, or no CUDA.
 int check_gpu(const std::vector<std::string>& words);
 
 }  // namespace gpu

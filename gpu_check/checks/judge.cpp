@@ -13,7 +13,7 @@ namespace gpu {
 
 namespace {
 
-constexpr std::size_t audited_products = 6;  // those of sections/audits.cpp
+constexpr std::size_t audited_products = 6;  // number of products in sections/audits.cpp
 
 std::string digits(const char* format, double number) {
     char text[48];
@@ -27,7 +27,7 @@ std::string joined(const std::vector<std::string>& texts) {
     return result;
 }
 
-/// Returns a line that says why one of these variants was not measured; an empty text: all were.
+/// Returns a line with the reason why one of these variants was not measured. Its text is empty if all were measured.
 Line unmeasured(const Findings& findings, const char* name, std::initializer_list<const char*> variants) {
     for (const char* variant : variants) {
         const auto& failures = findings.all(std::string(variant) + "/failure");
@@ -38,7 +38,7 @@ Line unmeasured(const Findings& findings, const char* name, std::initializer_lis
     return {name, Verdict::shown, ""};
 }
 
-/// The same where a finding is known to be missing.
+/// Returns a line about a variant with a missing finding: the reason as in unmeasured(), or just "not measured".
 Line why_unmeasured(const Findings& findings, const char* name, const char* variant) {
     Line line = unmeasured(findings, name, {variant});
     if (line.text.empty()) line = {name, Verdict::failed, std::string(variant) + ": " + not_measured};
@@ -81,20 +81,20 @@ Line judge_unconfigured(const Findings& findings) {
             "the library changes bits: " + without + " without it, " + with + " with it"};
 }
 
-/// What a precision came to: `tf32 (error 2.9e-04)`, and the reason if it is not what was asked for.
+/// Describes the result of a precision: `tf32 (error 2.9e-04)`, with the reason if it is not what was requested.
 std::string outcome(const Findings& findings, const std::string& word) {
     const std::string reason = findings.distinct(word + "/reason");
     return findings.lowest(word + "/format") + (reason == not_measured ? "" : " (" + reason + ")");
 }
 
-/// Returns true if the format is one that the decision permits and uses. FAST_16BF allows TF32 as well as BF16, and
-/// BF16x9 is as accurate as FP32.
+/// Returns true if a format agrees with the decision. FAST_16BF allows TF32 as well as BF16, and BF16x9 is as
+/// accurate as FP32.
 bool is_as_decided(const std::string& format, const std::string& decided) {
     if (decided == "bf16") return format == "bf16" || format == "tf32";
     return format == (decided == "bf16x9" ? "fp32" : decided);
 }
 
-/// Returns what is wrong with one precision; empty: nothing.
+/// Returns a description of the fault in one precision; empty: there is no fault.
 std::string fault_of(const Findings& findings, const std::string& word, const std::string& expected) {
     const std::string format = findings.lowest(word + "/format");
     const std::string decided = findings.distinct(word + "/decided");
@@ -115,7 +115,7 @@ Line judge_precision(const Findings& findings, const char* word, const std::stri
     if (findings.all(std::string(word) + "/format").empty()) return why_unmeasured(findings, word, word);
     const std::string format = findings.lowest(std::string(word) + "/format");
     if (is_refusal(format)) return {word, Verdict::failed, "the product was refused: " + format};
-    // No variant of these sets a floor.
+    // These variants set no floor themselves, so a floor can only come from this machine's policy.
     if (findings.distinct(std::string(word) + "/reason") == "floor" && fault_of(findings, word, "").empty())
         return {word, Verdict::measured,
                 "decided " + findings.distinct(std::string(word) + "/decided") + ", measured " + format +
@@ -148,16 +148,16 @@ Line judge_other_precisions(const Findings& findings) {
     return {name, Verdict::shown, "each measured as decided: " + joined(outcomes)};
 }
 
-/// Ways to ask for less than FP32 that one line is about.
+/// Ways to ask for less than FP32, as one line of the verdict covers them.
 struct OptIns {
     const char* name;
     const char* what;
     std::vector<const char*> names;
-    const char* without;  // the variant without a floor
+    const char* without;  // name of the variant without a floor
     const char* with;
 };
 
-/// Returns true if an answer says that this cuBLAS or device has no such product.
+/// Returns true if an answer means that this cuBLAS or device does not have the product.
 bool is_lacking(const std::string& answer) {
     constexpr const char* words[] = {"absent", "NOT_SUPPORTED", "INVALID_VALUE", "ARCH_MISMATCH"};
     return std::ranges::find(words, answer) != std::end(words);
@@ -303,7 +303,8 @@ std::vector<Line> judge_graph(const Findings& findings, const Judging& judging) 
         const std::string what = product + ", captured at high and replayed, ";
         const std::string format = findings.distinct("high/" + product + "_format");
         if (format != expected) return {{name, Verdict::wrong, what + "is " + format + ", not " + expected}};
-        // A library may choose another kernel while it is captured; then it does so without us, too.
+        // During a capture, a library may choose another kernel. Such a difference is no fault if it also occurs
+        // without the shim.
         const std::string bits = findings.distinct("high/" + product + "_bits");
         if (bits != findings.distinct("native/" + product + "_bits"))
             return {{name, Verdict::wrong, what + "has bits " + bits}};

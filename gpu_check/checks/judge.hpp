@@ -1,4 +1,4 @@
-// From what the workers found to lines of the verdict. Pure.
+// Turns the findings of workers into lines of the verdict. Pure functions.
 #pragma once
 
 #include <string>
@@ -9,18 +9,19 @@
 
 namespace gpu {
 
-/// What a judgement depends on besides the findings of its section.
+/// Facts that a judgement needs besides the findings of its section.
 struct Judging {
-    int compute_capability = 0;  ///< 90 is 9.0
-    std::vector<int> sizes;      ///< those that the section was asked for
-    bool is_floored = false;     ///< a policy of this machine forbids less than FP32
+    int compute_capability = 0;  ///< 90 means 9.0
+    std::vector<int> sizes;      ///< sizes at which the section was measured
+    bool is_floored = false;     ///< a policy of this machine forbids formats below FP32
 
     bool has_tf32() const { return compute_capability >= 80; }
-    /// Returns true if `high` has to come to TF32 here.
+    /// Returns true if `high` must result in TF32 on this machine.
     bool expects_tf32() const { return has_tf32() && !is_floored; }
 };
 
-/// Returns true if a floor that the site's policy sets, not gpu-check, raised `high`.
+/// Returns true if a floor raised the precision `high`. Such a floor comes from the site's policy, not from
+/// gpu-check.
 bool is_floored(const Findings& findings);
 
 std::vector<Line> judge_products(const Findings& findings, const Judging& judging);

@@ -6,17 +6,17 @@
 namespace gpu {
 
 enum class Verdict {
-    shown,      ///< seen to hold here
-    wrong,      ///< seen not to hold
-    failed,     ///< could not be measured, though it should have been
-    measured,   ///< figures, with no claim about them
-    not_tried,  ///< left out, for a reason that is no fault
+    shown,      ///< claim confirmed on this machine
+    wrong,      ///< claim refuted on this machine
+    failed,     ///< measurement failed, though it should have been possible
+    measured,   ///< figures without a claim
+    not_tried,  ///< left out, for a reason that is not a fault
 };
 
 const char* to_string(Verdict verdict);
 
 struct Line {
-    std::string name;  ///< of the check
+    std::string name;  ///< name of the check
     Verdict verdict = Verdict::not_tried;
     std::string text;  ///< the evidence
 };

@@ -34,7 +34,7 @@ std::string checksum_of(const std::string& path) {
     return content.empty() ? "unknown" : fp32shim::policy::sha256(content);
 }
 
-/// The version of NVIDIA's kernel module, as in 580.159.04; "unknown" where this system does not show it.
+/// Returns the version of NVIDIA's kernel module, such as 580.159.04; "unknown" if this system does not show it.
 std::string version_of_driver() {
     std::istringstream words(content_of("/proc/driver/nvidia/version"));
     for (std::string word; words >> word;) {
@@ -58,7 +58,8 @@ void replace_all(std::string& text, const std::string& word, const std::string& 
         text.replace(at, word.size(), by);
 }
 
-/// Names of this machine and its user; short ones would be found within words.
+/// Returns the names of this machine and its user. Leaves out short names, which might be found inside ordinary
+/// words.
 std::vector<std::string> private_names() {
     std::vector<std::string> names;
     utsname system{};
@@ -105,7 +106,7 @@ json to_json(const std::vector<Line>& lines) {
 }
 
 std::string anonymous(std::string text) {
-    // A path keeps its last part.
+    // Only the last part of each path is kept.
     for (std::size_t at = 0; (at = text.find('/', at)) != std::string::npos;) {
         const bool begins_path = at == 0 || std::string_view(" '\"=:(,").find(text[at - 1]) != std::string_view::npos;
         const std::size_t end = std::min(text.find_first_of(" '\":,)\t", at), text.size());

@@ -1,4 +1,4 @@
-// The report of gpu-check: one JSON file that can be sent to others. docs/gpu-results/schema.json describes it.
+// The report of gpu-check: one JSON file for sending to others. docs/gpu-results/schema.json describes it.
 #pragma once
 
 #include <nlohmann/json.hpp>
@@ -12,8 +12,8 @@ namespace gpu {
 
 inline constexpr int report_schema = 1;
 
-/// Returns what the report begins with: versions and checksums of what was run, and of the system. asking: for the
-/// shim.
+/// Returns the first part of the report: versions and checksums of the programs and of the system. asking: has the
+/// path of the shim.
 nlohmann::json describe_tool(const Asking& asking);
 nlohmann::json describe_system();
 
@@ -21,11 +21,12 @@ nlohmann::json describe_system();
 nlohmann::json to_json(const Findings& findings);
 nlohmann::json to_json(const std::vector<Line>& lines);
 
-/// Takes out of every text what names this machine or its user: the folders of paths, the host's name, the user's.
+/// Removes from every text what identifies this machine or its user: folders of paths, the host's name, the user's
+/// name.
 void make_anonymous(nlohmann::json& report);
 std::string anonymous(std::string text);
 
-/// Writes the file, whole or not at all. Throws std::runtime_error if that fails.
+/// Writes the file, completely or not at all. Throws std::runtime_error on failure.
 void write_report(const std::string& path, const nlohmann::json& report);
 
 }  // namespace gpu

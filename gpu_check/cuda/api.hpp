@@ -1,7 +1,7 @@
-// The part of CUDA's interface that is used here, under NVIDIA's names: the driver API, cuBLAS and cublasLt of CUDA
-// 12 and 13. Written down so that this program is built, and starts, without CUDA. Functions are declared for their
-// types only: each is looked up at run time. tests/cublas/gpu/cuda_declarations_test.cpp compares all of it with
-// NVIDIA's headers.
+// The part of CUDA's interface that this program uses, under NVIDIA's names: the driver API, cuBLAS and cublasLt of
+// CUDA 12 and 13. The declarations are repeated here so that the program builds, and starts, without CUDA. Functions
+// are declared for their types only; each is looked up at run time. tests/cublas/gpu/cuda_declarations_test.cpp
+// compares all declarations with NVIDIA's headers.
 #pragma once
 
 #include <cstddef>
@@ -94,7 +94,7 @@ enum cublasComputeType_t : int {
 };
 enum cublasGemmAlgo_t : int { CUBLAS_GEMM_DEFAULT = -1, CUBLAS_GEMM_DEFAULT_TENSOR_OP = 99 };
 
-// ---- cuBLAS: types of functions. T: float or cuComplex; R: the type of the real scalars of herk and her2k.
+// ---- cuBLAS: types of functions. T: float or cuComplex; R: type of the real scalars of herk and her2k.
 using Operation = cublasOperation_t;
 using Fill = cublasFillMode_t;
 template <class T>
@@ -109,7 +109,7 @@ template <class T>
 using GemmBatched = cublasStatus_t(cublasHandle_t, Operation, Operation, int m, int n, int k, const T* alpha,
                                    const T* const a[], int lda, const T* const b[], int ldb, const T* beta,
                                    T* const c[], int ldc, int count);
-/// The Ex forms without a compute type: cublasSgemmEx, cublasCgemmEx and cublasCgemm3mEx.
+/// Type of the Ex functions without a compute type: cublasSgemmEx, cublasCgemmEx and cublasCgemm3mEx.
 template <class T>
 using TypedGemm = cublasStatus_t(cublasHandle_t, Operation, Operation, int m, int n, int k, const T* alpha,
                                  const void* a, cudaDataType, int lda, const void* b, cudaDataType, int ldb,
@@ -123,7 +123,7 @@ using Syrk = cublasStatus_t(cublasHandle_t, Fill, Operation, int n, int k, const
 template <class R>
 using TypedSyrk = cublasStatus_t(cublasHandle_t, Fill, Operation, int n, int k, const R* alpha, const void* a,
                                  cudaDataType, int lda, const R* beta, void* c, cudaDataType, int ldc);
-/// syr2k, her2k and syrkx, herkx.
+/// Type of syr2k, her2k, syrkx and herkx.
 template <class T, class R = T>
 using Syr2k = cublasStatus_t(cublasHandle_t, Fill, Operation, int n, int k, const T* alpha, const T* a, int lda,
                              const T* b, int ldb, const R* beta, T* c, int ldc);
@@ -147,7 +147,7 @@ cublasStatus_t cublasSetMathMode(cublasHandle_t handle, cublasMath_t mode);
 
 Gemm<float> cublasSgemm_v2;
 Gemm<cuComplex> cublasCgemm_v2, cublasCgemm3m;
-Gemm<void> cublasHgemm;  // of halves
+Gemm<void> cublasHgemm;  // operands of half precision
 GemmStridedBatched<float> cublasSgemmStridedBatched;
 GemmStridedBatched<cuComplex> cublasCgemmStridedBatched, cublasCgemm3mStridedBatched;
 GemmBatched<float> cublasSgemmBatched;
@@ -176,7 +176,7 @@ Trsm<cuComplex> cublasCtrsm_v2;
 TrsmBatched<float> cublasStrsmBatched;
 TrsmBatched<cuComplex> cublasCtrsmBatched;
 
-// Those with a compute type.
+// Functions with a compute type:
 cublasStatus_t cublasGemmEx(cublasHandle_t handle, Operation trans_a, Operation trans_b, int m, int n, int k,
                             const void* alpha, const void* a, cudaDataType a_type, int lda, const void* b,
                             cudaDataType b_type, int ldb, const void* beta, void* c, cudaDataType c_type, int ldc,

@@ -34,7 +34,7 @@ int visit_object(dl_phdr_info* object, std::size_t, void* data) {
     for (int i = 0; i < object->dlpi_phnum && wanted.id.empty(); ++i) {
         const ElfW(Phdr)& segment = object->dlpi_phdr[i];
         if (segment.p_type != PT_NOTE) continue;
-        // The loader maps this address; it is a number in its own record.
+        // The address is mapped by the loader, whose record has it as a number.
         const auto* notes = reinterpret_cast<const std::uint8_t*>(object->dlpi_addr + segment.p_vaddr);
         wanted.id = in_hex(fp32shim::system::build_id_in({notes, segment.p_memsz}, segment.p_align));
     }

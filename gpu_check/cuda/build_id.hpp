@@ -1,4 +1,4 @@
-// Which build of a library a process has loaded.
+// Tells the build of a library that a process has loaded.
 #pragma once
 
 #include <string>
@@ -6,7 +6,8 @@
 
 namespace gpu {
 
-/// Returns the build id, in hexadecimal, of the loaded object whose file name begins so; "unknown" where it has none.
+/// Returns the build id, in hexadecimal, of the loaded object whose file name begins with `name`; "unknown": it has
+/// none.
 std::string build_id_of(std::string_view name);
 
 }  // namespace gpu

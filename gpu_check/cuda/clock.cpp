@@ -5,7 +5,7 @@ namespace gpu {
 float Event::milliseconds_since(const Event& start) const {
     check(device_.driver.get<decltype(cuEventSynchronize)>("cuEventSynchronize")(event_), "cuEventSynchronize");
     float result = 0;
-    // Drivers before CUDA 13 have the function without the suffix only, which does the same.
+    // Drivers before CUDA 13 have this function only without the suffix; it does the same.
     auto elapsed = device_.driver.find<decltype(cuEventElapsedTime)>("cuEventElapsedTime_v2");
     if (!elapsed) elapsed = device_.driver.find<decltype(cuEventElapsedTime)>("cuEventElapsedTime");
     if (!elapsed) throw std::runtime_error(device_.driver.file() + " has no cuEventElapsedTime");

@@ -27,7 +27,7 @@ class Event {
     CUevent event_ = nullptr;
 };
 
-/// Milliseconds of one call: the mean of `repeats` in a row.
+/// Returns the milliseconds of one call: the mean of `repeats` calls in a row.
 double milliseconds(const Device& device, int repeats, const std::function<void()>& call);
 
 }  // namespace gpu

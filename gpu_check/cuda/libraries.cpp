@@ -9,7 +9,7 @@ namespace gpu {
 
 namespace {
 
-/// Returns what a CUresult means, where a user meets it; empty for others.
+/// Returns the meaning of a CUresult that users may meet; empty for other values.
 const char* meaning_of(CUresult result) {
     switch (static_cast<int>(result)) {
         case 2:
@@ -44,7 +44,7 @@ const char* meaning_of(CUresult result) {
     }
 }
 
-/// Returns what may hide a device from this process; empty: nothing is known.
+/// Returns a possible reason why this process sees no device; empty: none is known.
 std::string why_hidden() {
     if (const char* const visible = std::getenv("CUDA_VISIBLE_DEVICES"))
         return std::string("; CUDA_VISIBLE_DEVICES is '") + visible + "'";
@@ -54,7 +54,7 @@ std::string why_hidden() {
     return {};
 }
 
-/// Returns the major version in a file's name: 13 of libcublas.so.13.
+/// Returns the major version in a file's name, such as 13 for libcublas.so.13.
 int major_version(const std::string& file) { return std::atoi(file.substr(file.rfind('.') + 1).c_str()); }
 
 }  // namespace
@@ -139,8 +139,8 @@ Buffer::Buffer(const Device& device, const void* host, std::size_t bytes) : Buff
 
 Buffer::~Buffer() { device_.driver.get<decltype(cuMemFree_v2)>("cuMemFree_v2")(address_); }
 
-// Both may return before the device is done, and a product on a stream of its own does not wait for the default
-// stream.
+// These driver calls may return before the device has finished. A product on its own stream does not wait for the
+// default stream, so upload() and fill_with_nan() wait themselves.
 void Buffer::upload(const void* host, std::size_t bytes, std::size_t offset) {
     check(device_.driver.get<decltype(cuMemcpyHtoD_v2)>("cuMemcpyHtoD_v2")(address_ + offset, host, bytes),
           "cuMemcpyHtoD");

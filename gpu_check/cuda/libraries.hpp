@@ -1,5 +1,5 @@
-// CUDA as a program finds it that was not linked with it: the driver API and cuBLAS by dlopen.
-// Used by the programs of this folder, which ask cuBLAS itself and know nothing of the shim.
+// Opens CUDA's driver API and cuBLAS by dlopen, so that the program needs no CUDA to be linked. Used by the programs
+// of this folder, which call cuBLAS itself and know nothing of the shim.
 #pragma once
 
 #include "gpu_check/cuda/api.hpp"
@@ -12,7 +12,7 @@
 
 namespace gpu {
 
-/// There is nothing to run on: no driver, no device, or no cuBLAS. Programs say so and end with `exit_skipped`.
+/// Thrown if there is no driver, no device, or no cuBLAS. Programs report it and end with `exit_skipped`.
 struct NoDevice : std::runtime_error {
     using std::runtime_error::runtime_error;
 };
@@ -20,16 +20,17 @@ constexpr int exit_skipped = 77;
 
 class Library {
   public:
-    /// The first of these names that the loader finds. Throws NoDevice with the loader's message about the first.
+    /// Opens the first of these names that the loader finds. If it finds none, throws NoDevice with its message about
+    /// the first name.
     explicit Library(std::initializer_list<const char*> names);
 
-    /// nullptr where this version of the library lacks it.
+    /// Returns a function; nullptr if this version of the library does not have it.
     template <class Function>
     Function* find(const char* name) const {
         return reinterpret_cast<Function*>(address(name));
     }
 
-    /// Returns the function that find() finds; ends the program without it.
+    /// Returns a function, like find(). If the library does not have it, ends the program.
     template <class Function>
     Function& get(const char* name) const {
         if (Function* function = find<Function>(name)) return *function;
@@ -45,32 +46,32 @@ class Library {
     std::string file_;
 };
 
-/// libcublas or libcublasLt, of the release that the variable GPU_CUBLAS_MAJOR names; without it 13, or 12 where that
-/// is not there.
+/// Opens libcublas or libcublasLt, of the major version that the variable GPU_CUBLAS_MAJOR names. Without that
+/// variable opens version 13, or 12 if 13 is missing.
 Library open_cuda_library(const char* name);
 
-/// Device 0, its primary context current on this thread.
+/// Device 0. Its primary context is current on the thread that made the object.
 class Device {
   public:
     Device();
 
     void synchronise() const;
-    /// For threads that did not make it.
+    /// Makes the context current on another thread.
     void make_current() const;
-    /// Returns how much memory is free, behind a semicolon; empty where that is unknown.
+    /// Returns the amount of free memory, after a semicolon, for messages; empty: unknown.
     std::string free_memory() const;
 
     const Library driver{"libcuda.so.1"};
     std::string name;
-    int devices = 0;             // that this process sees
-    int driver_version = 0;      // 13000: the CUDA that this driver supports
-    int compute_capability = 0;  // 90 is 9.0
+    int devices = 0;             // number of devices that this process sees
+    int driver_version = 0;      // newest CUDA version that this driver supports; 13000 means 13.0
+    int compute_capability = 0;  // 90 means 9.0
 
   private:
     CUcontext context_ = nullptr;
 };
 
-/// Device memory.
+/// A buffer in device memory.
 class Buffer {
   public:
     Buffer(const Device& device, std::size_t bytes);
@@ -82,7 +83,7 @@ class Buffer {
     Buffer& operator=(const Buffer&) = delete;
 
     void upload(const void* host, std::size_t bytes, std::size_t offset = 0);
-    /// Every float becomes NaN: what a product does not write is seen.
+    /// Fills the buffer with NaN, which shows the elements that a product does not write.
     void fill_with_nan(std::size_t bytes);
     void download(void* host, std::size_t bytes) const;
     template <class T>
@@ -92,7 +93,7 @@ class Buffer {
         return host;
     }
 
-    /// The address as the library's prototypes want it; offset in bytes.
+    /// Returns the address in the type that the library's prototypes require. offset: in bytes.
     template <class T>
     T* as(std::size_t offset = 0) const {
         return reinterpret_cast<T*>(address_ + offset);
@@ -115,10 +116,10 @@ class Cublas {
 
     const Library library = open_cuda_library("libcublas");
     cublasHandle_t handle = nullptr;
-    std::string version;  // 13.1.0
+    std::string version;  // such as 13.1.0
 };
 
-/// CUBLAS_STATUS_NOT_SUPPORTED
+/// Returns the name of a status, such as CUBLAS_STATUS_NOT_SUPPORTED.
 const char* text(cublasStatus_t status);
 void check(cublasStatus_t status, const char* what);
 void check(CUresult result, const char* what);

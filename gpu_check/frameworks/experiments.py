@@ -19,13 +19,14 @@ import tempfile
 
 HIGH = {"LD_PRELOAD": "SHIM", "FP32_MATMUL_PRECISION": "high"}
 FLOOR = {"LD_PRELOAD": "SHIM", "FP32_MATMUL_FLOOR": "fp32"}
-# What `fp32shim run --pin` sets for kernels of the frameworks' own.
+# Variables that `fp32shim run --pin` sets, for the frameworks' own kernels.
 PIN = {**FLOOR, "TRITON_F32_DEFAULT": "ieee", "JAX_DEFAULT_MATMUL_PRECISION": "highest", "CUPY_TF32": "0",
        "TORCH_ALLOW_TF32_CUBLAS_OVERRIDE": "0", "NVIDIA_TF32_OVERRIDE": "0"}
 OVERRIDE = {"NVIDIA_TF32_OVERRIDE": "1"}
 NO_TRITON = {"XLA_FLAGS": "--xla_gpu_enable_triton_gemm=false"}
 
-# name: (module, expected, {variant: environment}). The module has measure_NAME() and conclude_NAME(answers).
+# Each entry is name: (module, expected, {variant: environment}). The module has measure_NAME() and
+# conclude_NAME(answers).
 EXPERIMENTS = {
     "torch_convolutions": ("torch_experiments", "cudnn.allow_tf32 = False stays FP32 under high",
                            {"native": {}, "high": HIGH}),

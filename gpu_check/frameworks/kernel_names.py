@@ -3,7 +3,7 @@ tf32, and s1688gemm without another format for TF32 tensor cores; sgemm, ffma an
 
 import re
 
-# The first that matches counts.
+# The first matching rule counts.
 _RULES = [
     ("none", r"reduce|memcpy|memset"),
     ("bf16", r"bf16"),

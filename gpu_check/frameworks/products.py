@@ -43,7 +43,7 @@ class DecisionLog:
                 text = file.read()
         except FileNotFoundError:
             return []
-        # The last line may be in the making.
+        # The program may still be writing the last line.
         whole = text[: text.rfind("\n") + 1]
         self.position += len(whole.encode())
         events = [json.loads(line) for line in whole.splitlines()]
@@ -137,12 +137,12 @@ def main():
         answer = {"operation": name, "measured": None, "error": None, "decisions": [], "fails": False}
         try:
             results = [operation(a, b), operation(a, b)]
-        except Exception as error:  # whatever a framework throws: the other operations are asked all the same
+        except Exception as error:  # frameworks raise all kinds of errors; the other operations still have to run
             tell({**answer, "verdict": f"did not run: {one_line(error)}"}, f"{framework.version()}, {device}", arguments)
             continue
         ran += 1
         decisions = log.new_decisions()
-        # What was decided at the first run may be replayed at the second one, from a graph: both count.
+        # The second run may replay, from a graph, decisions of the first run. So both results count.
         judged = [formats.judge(result, a, b) for result in results]
         answer["measured"], answer["error"] = max(judged, key=lambda each: formats.FORMATS.index(each[0]))
         answer["verdict"], answer["fails"] = verdict(answer["measured"], decisions, arguments, formats)

@@ -91,7 +91,7 @@ def measure_torch_graph():
     captured = torch.empty_like(eager)
     stream = torch.cuda.Stream()
     stream.wait_stream(torch.cuda.current_stream())
-    with torch.cuda.stream(stream):  # as torch asks for: once outside
+    with torch.cuda.stream(stream):  # PyTorch requires one run outside the capture
         torch.mm(a, b, out=captured)
     torch.cuda.current_stream().wait_stream(stream)
     graph = torch.cuda.CUDAGraph()
@@ -108,7 +108,7 @@ def measure_torch_graph():
 def measure_torch_cublaslt():
     _need_device()
     torch.backends.cuda.preferred_blas_library("cublaslt")
-    # A floor has something to hold only where the program asks for less.
+    # A floor only has an effect if the program asks for less than FP32.
     return {"matmul": _product("FP32_MATMUL_FLOOR" in os.environ)}
 
 

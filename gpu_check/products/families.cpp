@@ -19,14 +19,14 @@ constexpr auto non_unit = CUBLAS_DIAG_NON_UNIT;
 constexpr auto real_type = CUDA_R_32F;
 constexpr auto complex_type = CUDA_C_32F;
 
-// CALL(cublasSsymm_v2, arguments after the handle...)
+// Calls a function that may be missing: CALL(cublasSsymm_v2, arguments after the handle...)
 #define CALL(name, ...)                                                            \
     [&]() -> Status {                                                              \
         const auto function = cublas.library.find<decltype(gpu::name)>(#name);     \
         return function ? Status(function(cublas.handle, __VA_ARGS__)) : Status(); \
     }()
 
-/// The operands of a problem under the names of the reference manual.
+/// Operands of a problem, under the names of the reference manual.
 template <class T>
 struct Operands {
     explicit Operands(const Problem& problem)
@@ -191,7 +191,7 @@ Status cher2k(const Cublas& cublas, const Problem& problem) {
     return CALL(cublasCher2k_v2, lower, N, p.n, p.n, &complex_one, p.a, p.n, p.b, p.n, &zero, p.c, p.n);
 }
 
-// With B = A the result is symmetric (hermitian), as syrkx (herkx) asks for.
+// syrkx (herkx) requires that the result is symmetric (hermitian), which B = A ensures.
 Status ssyrkx(const Cublas& cublas, const Problem& problem) {
     const Real p(problem);
     return CALL(cublasSsyrkx, lower, N, p.n, p.n, &one, p.a, p.n, p.a, p.n, &zero, p.c, p.n);

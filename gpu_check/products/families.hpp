@@ -1,4 +1,4 @@
-// One call of each function family without a compute type: those that only a handle's math mode can lower.
+// Calls one function of each family without a compute type. Only a handle's math mode can lower such functions.
 #pragma once
 
 #include <optional>
@@ -9,11 +9,11 @@
 namespace gpu {
 
 struct Family {
-    const char* name;  // as the rows of tests/cublas/stand_in/semantics.def say it
+    const char* name;  // name as in the rows of tests/cublas/stand_in/semantics.def
     const char* function;
     Shape shape;
     bool complex;
-    /// Result: none where the library lacks the function.
+    /// Calls the function. Returns nullopt if the library does not have it.
     std::optional<cublasStatus_t> (*call)(const Cublas& cublas, const Problem& problem);
 };
 

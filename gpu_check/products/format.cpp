@@ -10,13 +10,14 @@ namespace gpu {
 
 namespace {
 
-// Far above what summing in float32 does for k up to 8192, far below the distance between two formats. Tensor cores
-// cut off their sums where other units round them: with 4 products a step, that moves a result by 1e-5 at k = 2048,
-// and by 4e-5 at 8192, always towards zero.
+// Limit for errors that still count as FP32. Summing in float32 errs far less for k up to 8192, and two formats lie
+// far more apart. Tensor cores truncate their sums, while other units round them. With 4 products a step, that moves
+// a result by 1e-5 at k = 2048 and by 4e-5 at 8192, always towards zero.
 constexpr double matching_fp32 = 2e-5;
 constexpr double matching_lower = 1e-4;
 
-/// To a multiple of the unit of `explicit_bits` mantissa bits; a smaller exponent than the least counts as the least.
+/// Returns the unit to which a value is rounded in a format with `explicit_bits` mantissa bits. An exponent below
+/// `least_exponent` counts as that exponent.
 double quantum(double value, int explicit_bits, int least_exponent) {
     int exponent = 0;
     std::frexp(value, &exponent);
@@ -67,8 +68,8 @@ const char* match_of(Rounding rounding) {
     return "";
 }
 
-/// Names a format by the size of the error: no reference matches if sums of operands are rounded (3m), or
-/// intermediate results (trsm).
+/// Names a format by the size of the error alone. Needed when no reference can match, because the library rounds sums
+/// of operands (3m) or intermediate results (trsm).
 const char* format_by_level(double error) {
     if (error < 1e-3) return "tf32";
     if (error < 4e-3) return "bf16";
@@ -122,7 +123,7 @@ std::string scientific(double value) {
 Measured judge(std::span<const Complex> result, const std::vector<std::vector<Complex>>& references) {
     const double error = distance(result, references[0]);
     if (error < matching_fp32) return {"fp32", match_of(Rounding::none), error};
-    // The exact operands are no candidate any more: a solve in TF32 is nearer to them than to any rounded operands.
+    // Skips the exact operands: a solve in TF32 is closer to their result than to that of any rounded operands.
     std::size_t nearest = 1;
     double least = std::numeric_limits<double>::infinity();
     for (std::size_t r = 1; r < references.size(); ++r) {

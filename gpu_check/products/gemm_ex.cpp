@@ -4,7 +4,7 @@ namespace gpu {
 
 namespace {
 
-constexpr float alpha[2] = {1, 0};  // also the complex number
+constexpr float alpha[2] = {1, 0};  // the number 1, real or complex
 constexpr float beta[2] = {0, 0};
 
 }  // namespace

@@ -1,4 +1,4 @@
-// The four functions with a compute type.
+// Calls the four gemm functions with a compute type.
 #pragma once
 
 #include <optional>
@@ -12,8 +12,8 @@ const char* name_of(ExFunction function);
 
 struct ComputeType {
     cublasComputeType_t value;
-    const char* name;  // without CUBLAS_COMPUTE_
-    const char* row;   // in names of answers
+    const char* name;  // name without CUBLAS_COMPUTE_
+    const char* row;   // name as used in answers
 };
 inline constexpr ComputeType compute_types[] = {
     {CUBLAS_COMPUTE_32F, "32F", "32f"},
@@ -24,7 +24,8 @@ inline constexpr ComputeType compute_types[] = {
     {CUBLAS_COMPUTE_32F_EMULATED_16BFX9, "32F_EMULATED_16BFX9", "emulated_16bfx9"},
 };
 
-/// One product of the problem, or as many as it has copies. None: this library lacks the function.
+/// Multiplies once, or, for a batch, once for each copy in the problem. Returns nullopt if the library does not have
+/// the function.
 std::optional<cublasStatus_t> gemm_ex(const Cublas& cublas, const Problem& problem, ExFunction function,
                                       cublasComputeType_t compute_type,
                                       cublasGemmAlgo_t algorithm = CUBLAS_GEMM_DEFAULT);

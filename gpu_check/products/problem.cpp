@@ -14,14 +14,14 @@ namespace {
 std::vector<std::complex<float>> random_matrix(int n, bool complex, double scale, unsigned seed) {
     std::mt19937 generator(seed);
     const auto draw = [&] {
-        return static_cast<float>(scale * (generator() / 2147483648.0 - 1));  // 32 random bits over 2^31
+        return static_cast<float>(scale * (generator() / 2147483648.0 - 1));  // 32 random bits divided by 2^31
     };
     std::vector<std::complex<float>> matrix(static_cast<std::size_t>(n) * n);
     for (auto& element : matrix) element = {draw(), complex ? draw() : 0.0F};
     return matrix;
 }
 
-/// `copies` times the matrix, as the device wants it: real matrices without imaginary parts.
+/// Returns `copies` times the matrix in the device's layout: real matrices have no imaginary parts.
 std::vector<float> device_layout(const std::vector<std::complex<float>>& matrix, bool complex) {
     std::vector<float> result;
     result.reserve(matrix.size() * Problem::copies * (complex ? 2 : 1));
@@ -42,7 +42,8 @@ std::vector<char*> addresses(const Buffer& matrices, std::size_t matrix_bytes, s
     return result;
 }
 
-/// Elements below the diagonal, spread over the matrix: every shape writes these. For trsm all are of one column.
+/// Returns positions below the diagonal, spread over the matrix, which products of every shape write. For trsm all
+/// are in one column.
 std::vector<std::pair<int, int>> samples(Shape shape, int n) {
     constexpr int count = 48;
     std::vector<std::pair<int, int>> result;
@@ -85,7 +86,7 @@ void Problem::prepare(Shape shape) {
     }
 }
 
-/// FNV-1a.
+/// Returns a hash by the method FNV-1a.
 std::string Problem::hash_of_result() const {
     const auto values = c.download<float>(offset / sizeof(float) + matrix_bytes / sizeof(float));
     const auto* bytes = reinterpret_cast<const unsigned char*>(values.data()) + offset;
@@ -157,13 +158,14 @@ Complex Problem::entry(Shape shape, int row, int column, Rounding rounding) cons
                 if (k <= row) sum += at(host_a, row, k) * at(host_b, k, column);
                 break;
             case Shape::trsm:
-                break;  // solved_column()
+                break;  // judged by solved_column()
         }
     }
     return sum;
 }
 
-/// Forward substitution. Only the matrix is rounded: what a library rounds in between is not known.
+/// Solves by forward substitution. Rounds the matrix only, since the rounding of intermediate results in a library is
+/// unknown.
 std::vector<Complex> Problem::solved_column(int column, Rounding rounding) const {
     std::vector<Complex> solution(n);
     for (int i = 0; i < n; ++i) {

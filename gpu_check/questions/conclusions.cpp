@@ -1,4 +1,4 @@
-// Each experiment with its decision rule: what is expected, what was seen, and what follows for the shim.
+// Experiments with their decision rules: the expected result, the measured result, and the consequence for the shim.
 #include <algorithm>
 #include <cstdio>
 #include <string_view>
@@ -19,7 +19,7 @@ std::string three_digits(double value) {
     return text;
 }
 
-/// "198 of 200 same bits"
+/// Returns a text such as "198 of 200 same bits". all_same: becomes false if some bits differ.
 std::string same_bits(const Findings& findings, const char* name, bool& all_same) {
     const auto& all = findings.all(name);
     const auto same = std::count(all.begin(), all.end(), "same bits");
@@ -27,13 +27,13 @@ std::string same_bits(const Findings& findings, const char* name, bool& all_same
     return std::to_string(same) + " of " + std::to_string(all.size()) + " with the same bits";
 }
 
-/// "time 1.001, at most 1.020"
+/// Returns a text such as "time 1.001, at most 1.020".
 std::string times(const std::vector<double>& ratios) {
     if (ratios.empty()) return "no product took long enough to be timed";
     return "times as long: median " + three_digits(median(ratios)) + ", at most " + three_digits(ratios.back());
 }
 
-/// Two calls for the same product.
+/// Judges if two calls give the same product.
 Conclusion same_product(const Findings& findings, const char* experiment, const char* expected, const char* bits,
                         const char* time, const char* otherwise) {
     if (findings.all(bits).empty()) return {experiment, expected, not_measured, ask_again};

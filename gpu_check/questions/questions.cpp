@@ -29,7 +29,7 @@ void print_heading(const std::string& title, const std::vector<std::string>& col
     print_row(std::vector<std::string>(columns.size(), "---"));
 }
 
-/// Prints a section as a table, each row as soon as it is known. Without a device no table begins: one line says so.
+/// Prints a section as a table, each row as soon as it is known. Without a device prints one line instead of a table.
 void ask_and_print(const Section& section, const Arguments& arguments, Findings& findings) {
     std::vector<std::string> columns(section.columns.begin(), section.columns.end());
     if (!section.variants.empty()) columns.insert(columns.begin(), "run");

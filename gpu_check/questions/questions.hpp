@@ -1,5 +1,5 @@
-// Questions about cuBLAS that no manual answers, asked by running products and looking at the results: all sections,
-// as tables, with what follows from them.
+// Questions about cuBLAS that no manual answers. They are answered by running products and examining the results.
+// Prints all sections as tables, followed by conclusions.
 #pragma once
 
 #include <string>
@@ -9,23 +9,23 @@
 
 namespace gpu {
 
-/// `gpu-check questions ...`: prints the tables. Returns an exit status.
+/// Runs `gpu-check questions ...`, which prints the tables. Returns an exit status.
 int ask_questions(const std::vector<std::string>& words);
 
-/// The choice of a decision rule between two alternatives, and the measurements behind it.
+/// A choice between two alternatives by a decision rule, with the measurements behind it.
 struct Conclusion {
     const char* experiment;
     const char* expected;
     std::string seen;
     std::string follows;
 };
-/// conclusions.cpp: what follows from a section.
+/// Returns the conclusions from a section. Defined in conclusions.cpp.
 std::vector<Conclusion> conclusions(const Findings& findings, const std::string& section);
 
-// rows.cpp: the answers to rows of tests/cublas/stand_in/semantics.def
+// Answer to one row of tests/cublas/stand_in/semantics.def; see rows.cpp.
 struct Answer {
     std::string row;
-    std::string answer;  // "?" where this device cannot tell
+    std::string answer;  // "?" if this device cannot give the answer
     std::string because;
 };
 std::vector<Answer> answered_rows(const Findings& findings);

@@ -16,8 +16,7 @@ class Conclusions {
     explicit Conclusions(const Findings& findings) : findings_(findings) {}
 
     std::string measured(const std::string& name) const { return findings_.lowest(name); }
-    /// Returns the rounding of lowered products. A product that was not lowered, or was refused, says nothing about
-    /// it.
+    /// Returns the rounding rules of lowered products. Products that were refused, or not lowered, are left out.
     std::string rounding_rules(const std::string& name) const {
         std::set<std::string> rules;
         for (const std::string& rule : findings_.all(name)) {
@@ -32,7 +31,7 @@ class Conclusions {
         answers.push_back({std::move(row), std::move(answer), std::move(because)});
     }
 
-    /// "yes" where these ran below float32, "no" where none did, "mixed" where some did.
+    /// Adds the answer "yes" if all of these products ran below float32, "no" if none did, and "mixed" otherwise.
     void add_lowered(const std::string& row, std::initializer_list<const char*> names) {
         std::set<std::string> verdicts;
         std::string because;
@@ -44,7 +43,8 @@ class Conclusions {
         add(row, verdicts.empty() ? "?" : verdicts.size() == 1 ? *verdicts.begin() : "mixed", because);
     }
 
-    /// Adds an answer that says if the first ran as the second did; both in float32 tell nothing.
+    /// Adds an answer: did the first product run at the format of the second? If both ran at float32, the answer is
+    /// "?".
     void add_same(const std::string& row, const char* left, const char* right) {
         add(row,
             !is_format(measured(left)) || !is_format(measured(right)) || measured(right) == "fp32" ? "?"
@@ -90,7 +90,7 @@ void conclude_compute_types(Conclusions& conclusions, int compute_capability) {
     const bool is_hopper_or_newer = compute_capability >= 90;
     conclusions.add_lowered("compute_32f_on_tf32_handle", {"gemm_ex_32f_tf32"});
     conclusions.add_lowered("compute_32f_on_tensor_op_handle", {"gemm_ex_32f_tensor_op"});
-    // The row asks whether the mode overrides: the other way round from "was it lowered".
+    // The row asks if the mode overrides the compute type. So "yes" means that the product was not lowered.
     const std::string tf32 = conclusions.measured("gemm_ex_fast_tf32_pedantic");
     const std::string bf16 = conclusions.measured("gemm_ex_fast_16bf_pedantic");
     const std::string plain = conclusions.measured("gemm_ex_fast_tf32_default");
@@ -185,7 +185,7 @@ std::vector<Answer> answered_rows(const Findings& findings) {
     conclude_override(conclusions);
     conclude_devices(conclusions, compute_capability);
     conclude_refusals(conclusions);
-    // A section was left out, or failed.
+    // Replaces the answers that depend on a section which was left out or failed.
     for (Answer& answer : conclusions.answers) {
         if (answer.answer == not_measured) answer.answer = "?";
     }

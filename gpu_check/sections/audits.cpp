@@ -1,5 +1,5 @@
-// Products under the shim with audits on: the errors in its recording against those that the host computes in
-// float64. A product that is captured into a graph must be left alone.
+// Runs products under the shim with audits on. Compares the errors in the recording with errors that the host
+// computes in float64. A product that is captured into a graph must not be audited.
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
@@ -14,18 +14,18 @@ namespace gpu {
 
 namespace {
 
-constexpr double same_error = 0.02;     // two errors agree if they differ by less than this part
-constexpr double error_of_fp32 = 1e-5;  // below it, a product ran at FP32 although TF32 was allowed
+constexpr double same_error = 0.02;     // two errors agree if their relative difference is smaller than this
+constexpr double error_of_fp32 = 1e-5;  // a product with a smaller error ran at FP32, although TF32 was allowed
 constexpr int products_of_a_batch = 3;
 
 using Numbers = std::vector<float>;
 
 struct Errors {
     double norm = 0;
-    double row = 0;  ///< of a row or column, the larger
+    double row = 0;  ///< error by row or by column, whichever is larger
 };
 
-/// The errors of a column-major n×n result against `exact`.
+/// Returns the errors of a column-major n×n result, compared with `exact`.
 Errors errors_of(const float* result, const std::vector<double>& exact, int n) {
     std::vector<double> rows(static_cast<std::size_t>(n)), columns = rows, d_rows = rows, d_columns = rows;
     double reference = 0;
@@ -71,12 +71,13 @@ Numbers random_numbers(std::size_t count, unsigned seed) {
     return numbers;
 }
 
-/// Everything that the products need. Sizes tell the products apart in the recording.
+/// Handle, buffers and calls for the products. Each product has a size of its own, by which it is found in the
+/// recording.
 class Products {
   public:
     Products(const Device& device, const Cublas& cublas) : device_(device), cublas_(cublas) {}
 
-    /// Each multiplies once, and returns the errors of the result.
+    /// Multiplies once, and returns the errors of the result.
     Errors gemm(int n, const Numbers& a, const Numbers& b, bool transposed) const {
         const Buffer device_a(device_, a), device_b(device_, b);
         const Buffer device_c(device_, a.size() * sizeof(float));
@@ -89,7 +90,7 @@ class Products {
         return errors_of(result.data(), multiply_exactly(-1.5, a.data(), transposed, b.data(), n), n);
     }
 
-    /// A strided batch: the largest errors of its products.
+    /// Runs a strided batch, and returns the largest errors of its products.
     Errors batch(int n) const {
         const std::size_t one = static_cast<std::size_t>(n) * n;
         const Numbers a = random_numbers(one * products_of_a_batch, 3);
@@ -112,7 +113,7 @@ class Products {
         return largest;
     }
 
-    /// cublasLtMatmul without an algorithm, as an audit calls it.
+    /// Calls cublasLtMatmul without an algorithm, as an audit does.
     Errors lt(int n) const {
         const Library library = open_cuda_library("libcublasLt");
         const Numbers a = random_numbers(static_cast<std::size_t>(n) * n, 6);
@@ -139,7 +140,7 @@ class Products {
         return errors_of(result.data(), multiply_exactly(1, a.data(), false, b.data(), n), n);
     }
 
-    /// A rank-k update: the triangle that is written, mirrored.
+    /// Runs a rank-k update, which writes one triangle. Mirrors that triangle to get the whole result.
     Errors syrk(int n) const {
         const Numbers a = random_numbers(static_cast<std::size_t>(n) * n, 5);
         const Buffer device_a(device_, a);
@@ -157,8 +158,8 @@ class Products {
         return errors_of(result.data(), multiply_exactly(1, a.data(), true, a.data(), n), n);
     }
 
-    /// C := A B + C of ones: once as it is, which loads the kernel, then captured once and played twice. Returns
-    /// false unless C then is 1 + 3 n.
+    /// Computes C := A B + C, where all elements are one. Runs it once directly, which loads the kernel; then
+    /// captures it once and plays the capture twice. Returns true if C is 1 + 3 n afterwards.
     bool graph(int n) const {
         const Numbers ones(static_cast<std::size_t>(n) * n, 1.0F);
         const Buffer a(device_, ones), b(device_, ones), c(device_, ones);
@@ -208,7 +209,7 @@ struct Found {
     fp32shim::record::AuditErrors errors;
 };
 
-/// Returns what the recording has of the audits of one size.
+/// Returns the audits of one size in a recording.
 Found find_audits(const std::string& recording, int n) {
     const auto [reader, error] = fp32shim::record::RecordingReader::open(recording);
     if (reader == nullptr) throw std::runtime_error(recording + ": " + error);
@@ -270,7 +271,7 @@ void ask_audits(Worker& worker) {
     };
     row("cublasSgemm", [&](int m) { return products.gemm(m, random(m, 1), random(m, 2), false); });
     row("cublasSgemm, A transposed", [&](int m) { return products.gemm(m, random(m, 1), random(m, 2), true); });
-    // 1.0001 is 1 in TF32, however that rounds: an error of 1e-4.
+    // 1.0001 becomes 1 in TF32 by every way of rounding, an error of 1e-4.
     row("cublasSgemm, 1.0001 times 1", [&](int m) { return products.gemm(m, all(m, 1.0001F), all(m, 1), false); });
     row("cublasSgemmStridedBatched", [&](int m) { return products.batch(m); });
     row("cublasLtMatmul", [&](int m) { return products.lt(m); });
@@ -278,7 +279,7 @@ void ask_audits(Worker& worker) {
     worker.row({"cublasSgemm, captured and replayed"}, [&]() -> std::vector<std::string> {
         const bool graph_is_right = products.graph(n);
         const Found captured = find_audits(recording, n);
-        // The product before the capture ran at FP32 where there is no TF32, and then it was not audited either.
+        // Without TF32, the product before the capture ran at FP32 and was not audited either.
         const bool is_left_alone = graph_is_right && captured.audits <= 1 && captured.skipped == 2 - captured.audits;
         const char* const verdict = is_left_alone ? "not audited, result right" : "WRONG";
         worker.found("captured", verdict);

@@ -1,5 +1,5 @@
-// Findings of the workers, by name: "native/sgemm_ns" is the finding "sgemm_ns" of the variant "native". Without a
-// variant there is no prefix.
+// Findings of the workers, by name. "native/sgemm_ns" is the finding "sgemm_ns" of the variant "native". Sections
+// without variants have findings without a prefix.
 #pragma once
 
 #include <map>
@@ -12,13 +12,13 @@ class Findings {
   public:
     void add(const std::string& name, const std::string& value) { values_[name].push_back(value); }
 
-    /// All of them, as they came; empty where nothing was found.
+    /// Returns all findings of this name in the order of their arrival; empty: there are none.
     const std::vector<std::string>& all(const std::string& name) const;
-    /// The only one, or the lowest format of several; "not measured" where there is none.
+    /// Returns the only finding of this name, or the lowest format of several; "not measured": there is none.
     std::string lowest(const std::string& name) const;
-    /// Each distinct one once, with + between them; "not measured" where there is none.
+    /// Returns each distinct finding of this name once, joined by +; "not measured": there is none.
     std::string distinct(const std::string& name) const;
-    /// Returns the numbers among the findings of this name, ascending.
+    /// Returns the numbers among the findings of this name, in ascending order.
     std::vector<double> numbers(const std::string& name) const;
     const std::map<std::string, std::vector<std::string>>& values() const { return values_; }
 
@@ -28,11 +28,11 @@ class Findings {
 
 inline constexpr const char* not_measured = "not measured";
 
-/// Returns true if an answer names a format that a product ran in, not a refusal.
+/// Returns true if an answer names the format of a product, and false if it is a refusal.
 bool is_format(const std::string& answer);
-/// The lower of two formats; a refusal is lower than none.
+/// Returns the lower of two formats. A refusal counts as lower than any format.
 std::string lower_format(const std::string& left, const std::string& right);
-/// 0 of none.
+/// Returns the median of numbers in ascending order; 0 if there are none.
 double median(const std::vector<double>& ascending);
 
 }  // namespace gpu

@@ -1,4 +1,5 @@
-// Products captured into a graph: the same nodes and bits whether the program asks for TF32 or the shim does.
+// Products captured into a graph must have the same nodes and bits, no matter if the program asks for TF32 or the
+// shim.
 #include <functional>
 #include <map>
 
@@ -10,7 +11,8 @@ namespace gpu {
 
 namespace {
 
-/// "2 x 0, 1 x 2": how many nodes of each CUgraphNodeType; 0 is a kernel, 1 a copy, 2 a fill.
+/// Returns a text such as "2 x 0, 1 x 2": the number of nodes of each CUgraphNodeType. Type 0 is a kernel, 1 a copy,
+/// 2 a fill.
 std::string types_of(const Device& device, CUgraph graph, std::size_t& count) {
     const auto get_nodes = device.driver.find<decltype(cuGraphGetNodes)>("cuGraphGetNodes");
     const auto get_type = device.driver.find<decltype(cuGraphNodeGetType)>("cuGraphNodeGetType");
@@ -31,7 +33,7 @@ std::string types_of(const Device& device, CUgraph graph, std::size_t& count) {
     return result;
 }
 
-/// `multiply` between the beginning and the end of a capture.
+/// Captures the calls that `multiply` makes.
 CUgraph capture(const Device& device, CUstream stream, const std::function<void()>& multiply) {
     CUgraph graph = nullptr;
     check(device.driver.get<decltype(cuStreamBeginCapture_v2)>("cuStreamBeginCapture_v2")(

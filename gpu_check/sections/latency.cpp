@@ -1,4 +1,4 @@
-// Cost of a call on the host, for products that are too small to matter: alone and under the shim.
+// Costs of a call on the host, with and without the shim, for products so small that their own time hardly counts.
 #include <algorithm>
 #include <chrono>
 #include <functional>
@@ -16,7 +16,7 @@ constexpr int calls_a_round = 200;
 constexpr int rounds = 10;
 constexpr int many_shapes = 300;
 
-/// Nanoseconds of one call: the fastest of the rounds, between which the device catches up.
+/// Returns the nanoseconds of one call in the fastest of several rounds. The device catches up between rounds.
 double nanoseconds(const Device& device, const std::function<void()>& call) {
     for (int i = 0; i < calls_a_round; ++i) call();
     double best = 1e18;
@@ -57,7 +57,7 @@ void ask_cost(Worker& worker) {
 void ask_latency(Worker& worker) {
     Problem problem(worker.device(), size, false, 1);
     row(worker, "cublasSgemm", "sgemm", [&] { return family_call(worker, problem, "sgemm", CUBLAS_DEFAULT_MATH); });
-    // Under highest the shim sets the mode, calls, and sets it back.
+    // At `highest` the shim sets the math mode, makes the call, and sets the mode back.
     row(worker, "cublasSsyrk on a handle in TF32 mode", "ssyrk",
         [&] { return family_call(worker, problem, "ssyrk", CUBLAS_TF32_TENSOR_OP_MATH); });
     worker.cublas().set_math_mode(CUBLAS_DEFAULT_MATH);
@@ -76,7 +76,7 @@ void ask_latency(Worker& worker) {
             check(lt.launch(descriptor, &algorithm), "cublasLtMatmul");
         };
     });
-    // More than the shim remembers in one place.
+    // These are more descriptors than the shim remembers in one place.
     std::vector<cublasLtMatmulDesc_t> descriptors(many_shapes);
     std::vector<cublasLtMatmulAlgo_t> algorithms(many_shapes);
     int next = 0;

@@ -27,7 +27,7 @@ std::vector<std::string> ask_format(Worker& worker, const ComputeType& type, int
     return {text(status), says, result, lt.multiply(descriptor, nullptr)};
 }
 
-/// An algorithm found for one compute type, with a descriptor of another.
+/// Runs a product by an algorithm found for one compute type, with a descriptor of another type.
 std::vector<std::string> ask_foreign(Worker& worker, const ComputeType& found_for, const ComputeType& used_with) {
     Lt lt(worker, worker.sizes.back());
     cublasLtMatmulDesc_t asked = nullptr;
@@ -45,7 +45,8 @@ std::vector<std::string> ask_foreign(Worker& worker, const ComputeType& found_fo
     return {checked, result};
 }
 
-/// Operands at 4 bytes, with an algorithm for well aligned ones or with none.
+/// Runs a product whose operands are aligned to 4 bytes only, with an algorithm for well aligned operands or without
+/// one.
 std::string ask_misaligned(Worker& worker, cublasComputeType_t compute_type, bool with_algorithm) {
     Lt lt(worker, worker.sizes.back(), sizeof(float));
     cublasLtMatmulDesc_t descriptor = nullptr;
@@ -57,7 +58,7 @@ std::string ask_misaligned(Worker& worker, cublasComputeType_t compute_type, boo
                                            : std::string("no algorithm: ") + text(status);
 }
 
-/// cublasGemmEx on a handle with this workspace.
+/// Calls cublasGemmEx on a handle with a workspace of `bytes` bytes.
 std::string gemm_with_workspace(Worker& worker, Problem& problem, std::size_t bytes, cublasComputeType_t type) {
     const Cublas& cublas = worker.cublas();
     const Buffer workspace(worker.device(), bytes + 1);
@@ -67,7 +68,7 @@ std::string gemm_with_workspace(Worker& worker, Problem& problem, std::size_t by
     problem.prepare(Shape::gemm);
     const auto status = gemm_ex(cublas, problem, ExFunction::single, type);
     const std::string result = answer_of(status, problem.judge(Shape::gemm));
-    // Setting the stream takes the handle back to its own workspace.
+    // Setting the stream makes the handle use its own workspace again.
     check(cublas.library.get<decltype(cublasSetStream_v2)>("cublasSetStream_v2")(cublas.handle, nullptr),
           "cublasSetStream");
     return result;
@@ -142,7 +143,7 @@ void ask_workspace(Worker& worker) {
 void ask_capability(Worker& worker) {
     const Library library = open_cuda_library("libcublasLt");
     cublasLtHandle_t early = nullptr;
-    // Some releases refuse this where nobody has started CUDA; then the question does not arise.
+    // Some releases refuse this call before CUDA is started. The question then has no answer.
     const auto created = library.get<decltype(cublasLtCreate)>("cublasLtCreate")(&early);
     if (created != CUBLAS_STATUS_SUCCESS) worker.found("refused", text(created));
     for (const char* product : {"first", "second"}) {

@@ -1,4 +1,4 @@
-// cublasLt, and the descriptors of one n×n product.
+// cublasLt, with the descriptors of one n×n product.
 #pragma once
 
 #include <string>
@@ -80,7 +80,7 @@ class Lt {
             handle_, descriptor, layout_, layout_, layout_, layout_, &algorithm, &result);
     }
 
-    /// algorithm: nullptr lets the library choose. Does not wait.
+    /// Starts the product, and does not wait for its end. algorithm: nullptr lets the library choose.
     cublasStatus_t launch(cublasLtMatmulDesc_t descriptor, const cublasLtMatmulAlgo_t* algorithm) const {
         const float one = 1;
         const float zero = 0;
@@ -90,14 +90,14 @@ class Lt {
             problem.c.as<void>(problem.offset), layout_, algorithm, workspace_.as<void>(), workspace_bytes_, nullptr);
     }
 
-    /// The format of the product, or how it was refused.
+    /// Runs the product. Returns its format, or the name of the status with which the library refused it.
     std::string multiply(cublasLtMatmulDesc_t descriptor, const cublasLtMatmulAlgo_t* algorithm) {
         problem.prepare(Shape::gemm);
         const auto status = launch(descriptor, algorithm);
         return answer_of(status, problem.judge(Shape::gemm));
     }
 
-    /// Returns CUBLASLT_ALGO_CAP_NUMERICAL_IMPL_FLAGS of an algorithm in words.
+    /// Returns an algorithm's CUBLASLT_ALGO_CAP_NUMERICAL_IMPL_FLAGS in words.
     std::string numerical_flags(const cublasLtMatmulAlgo_t& algorithm) const {
         unsigned long long flags = 0;
         std::size_t written = 0;
@@ -127,7 +127,7 @@ class Lt {
     std::vector<cublasLtMatmulDesc_t> descriptors_;
 };
 
-/// Returns the format of a product with the heuristic's first algorithm, at the largest size.
+/// Returns the format of a product by the heuristic's first algorithm, at the largest size.
 std::string lt_format(Worker& worker, cublasComputeType_t compute_type);
 
 }  // namespace gpu

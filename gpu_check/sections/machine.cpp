@@ -9,7 +9,7 @@ namespace gpu {
 
 namespace {
 
-/// Returns the milliseconds of the second FP32 product of order n; the first one loads the kernel.
+/// Returns the milliseconds of the second FP32 product of order n. The first product loads the kernel.
 double milliseconds_of_product(Worker& worker, int n) {
     const std::size_t bytes = static_cast<std::size_t>(n) * n * sizeof(float);
     Buffer a(worker.device(), bytes);
@@ -35,7 +35,7 @@ std::string version_text(int version) {
 }  // namespace
 
 void ask_machine(Worker& worker) {
-    constexpr double quick = 2;  // milliseconds: a larger product tells more
+    constexpr double quick = 2;  // milliseconds; if a product takes less, a larger one is timed too
     const auto begun = std::chrono::steady_clock::now();
     const Cublas& cublas = worker.cublas();
     const Device& device = worker.device();

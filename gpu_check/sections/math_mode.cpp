@@ -32,7 +32,7 @@ std::vector<std::string> ask_family(Worker& worker, const Family& family, Proble
         worker.found(std::string("mode_") + family.name + "_" + mode.name, cells.back());
     }
     worker.cublas().set_math_mode(CUBLAS_DEFAULT_MATH);
-    // A refused product leaves nothing to measure.
+    // If a product was refused, there is nothing to measure.
     const bool ran = measured.format != "wrong";
     cells.push_back(ran ? scientific(error_of_default) : "-");
     cells.push_back(ran ? scientific(measured.error) : "-");
@@ -44,7 +44,7 @@ std::vector<std::string> ask_family(Worker& worker, const Family& family, Proble
 
 void ask_math_modes(Worker& worker) {
     for (const int n : worker.sizes) {
-        // A solve divides by its matrix: larger elements would let the solution grow beyond float32.
+        // A solve divides by its matrix. With larger elements the solution would grow beyond float32's range.
         const double scale_of_solve = 1 / std::sqrt(n);
         for (const bool complex : {false, true}) {
             Problem product(worker.device(), n, complex, small_scale);

@@ -1,4 +1,4 @@
-// Every way for a program to ask for less than FP32, one after the other, on one product.
+// Lets a program ask for less than FP32 in every possible way, one after the other, on one product.
 #include "gpu_check/products/families.hpp"
 #include "gpu_check/products/gemm_ex.hpp"
 #include "gpu_check/sections/lt.hpp"
@@ -9,7 +9,7 @@ namespace gpu {
 namespace {
 
 struct OptIn {
-    const char* name;  // of the finding
+    const char* name;  // name of the finding
     const char* what;
     std::string (*multiply)(Worker& worker, Problem& problem);
 };

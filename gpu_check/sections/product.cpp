@@ -1,4 +1,4 @@
-// One product as a program calls it that asks for nothing.
+// One product of a program that asks for no particular precision.
 #include "gpu_check/products/families.hpp"
 #include "gpu_check/sections/section.hpp"
 

@@ -1,4 +1,5 @@
-// What is measured: a table of sections. A section is measured by worker processes, one for each of its variants.
+// The table of sections, which are the measurements. Worker processes measure a section, one for each of its
+// variants.
 #pragma once
 
 #include <optional>
@@ -14,32 +15,35 @@ namespace gpu {
 /// An environment in which a section is measured.
 struct Variant {
     const char* name;
-    const char*
-        variables;  // "NAME=value ..."; SHIM stands for the shim's path, FOLDER for a folder of this variant's
-    const char* rule = nullptr;  // precision of a rule for every product, in a policy of this variant's
+    const char* variables;  // "NAME=value ..."; SHIM stands for the shim's path, FOLDER for a folder that the variant
+                            // has for itself
+    const char* rule = nullptr;  // precision of a rule for every product, in a policy file that the variant has for
+                                 // itself
 };
 
-/// One table, and how it is measured.
+/// One table of results, and the way to measure it.
 struct Section {
     const char* name;
     const char* title;
-    std::vector<const char*> columns;  // with several variants a first one names the variant
+    std::vector<const char*> columns;  // if there are several variants, a further first column names the variant
     void (*measure)(Worker& worker);
-    std::vector<Variant> variants = {};  // none: once, as called. One may stand there several times: it takes turns
-    bool faults_are_answers = false;     // else a row that failed is a failure of the whole
+    std::vector<Variant> variants = {};  // none: measured once, in the caller's environment. A variant may be listed
+                                         // several times, to take turns
+    bool faults_are_answers = false;     // otherwise a row that fails makes the whole section fail
 };
 
-/// Returns the sections, in the order in which they are asked.
+/// Returns the sections in the order of measurement.
 std::span<const Section> sections();
-/// Throws std::invalid_argument where there is none of this name.
+/// Returns the section called `name`. Throws std::invalid_argument if there is none.
 const Section& section_called(const std::string& name);
 
-/// The format of a product, or how it was refused: a cublasStatus_t's name, or "absent" from this library.
+/// Returns the format of a product; if it was refused, the name of its cublasStatus_t; "absent" if the library does
+/// not have the function.
 std::string answer_of(const std::optional<cublasStatus_t>& status, const Measured& measured);
 
-// Each is in the file of its name.
-void ask_machine(Worker& worker);        // machine.cpp: what there is, and that a product runs
-void ask_math_modes(Worker& worker);     // math_mode.cpp: which functions a handle's math mode reaches
+// Each function is defined in the file that its comment names.
+void ask_machine(Worker& worker);        // machine.cpp: devices and versions, and a first product
+void ask_math_modes(Worker& worker);     // math_mode.cpp: functions that a handle's math mode affects
 void ask_compute_types(Worker& worker);  // compute_type.cpp: compute types, algorithms and math modes of Ex functions
 void ask_ex_functions(Worker& worker);
 void ask_alignment(Worker& worker);
@@ -50,12 +54,12 @@ void ask_lt_algorithms(Worker& worker);
 void ask_lt_alignment(Worker& worker);
 void ask_workspace(Worker& worker);
 void ask_capability(Worker& worker);
-void ask_shapes(Worker& worker);  // speed.cpp: bits and times of what should be the same
+void ask_shapes(Worker& worker);  // speed.cpp: bits and times of calls that should be equivalent
 void ask_gains(Worker& worker);
 void ask_times(Worker& worker);    // times.cpp: FP32, TF32 and forced TF32
-void ask_latency(Worker& worker);  // latency.cpp: what a call costs the host
+void ask_latency(Worker& worker);  // latency.cpp: costs of a call on the host
 void ask_cost(Worker& worker);
-void ask_graph(Worker& worker);  // graph.cpp, threads.cpp: what the shim must not change
+void ask_graph(Worker& worker);  // graph.cpp, threads.cpp: behaviour that the shim must not change
 void ask_threads(Worker& worker);
 void ask_product(Worker& worker);  // product.cpp: the format of one product, and its bits
 void ask_opt_ins(Worker& worker);  // opt_ins.cpp: every way for a program to ask for less than FP32

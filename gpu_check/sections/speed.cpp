@@ -1,4 +1,4 @@
-// One product by different calls: its bits, and the device's time.
+// Compares the bits and the device's time of one product by different calls.
 #include <algorithm>
 #include <array>
 #include <cstdio>
@@ -26,7 +26,7 @@ std::string text(const Product& p) {
            letter(p.trans_b);
 }
 
-/// Draws products, alike in every run: squares, and a draw from all combinations of these sizes.
+/// Returns products, the same in every run: squares of all sizes, then random combinations of sizes.
 std::vector<Product> draw_products(int largest, int count) {
     std::vector<int> sizes{1, 5, 16, 32, 64, 100, 127, 128, 256, 384, 512, 1000, 1024, 2048, 4096};
     sizes.erase(std::remove_if(sizes.begin(), sizes.end(), [&](int size) { return size > largest; }), sizes.end());
@@ -41,10 +41,10 @@ std::vector<Product> draw_products(int largest, int count) {
     return products;
 }
 
-/// One way to call for a product.
+/// One way to call cuBLAS for a product.
 struct Call {
     cublasMath_t mode;
-    std::optional<cublasComputeType_t> type;  // none: cublasSgemm
+    std::optional<cublasComputeType_t> type;  // none: calls cublasSgemm
     cublasGemmAlgo_t algorithm = CUBLAS_GEMM_DEFAULT;
 };
 enum Which { sgemm, ex, ex_99, ex_pedantic, sgemm_tf32, ex_fast, which_count };
@@ -87,7 +87,7 @@ class Bench {
         return c_.download<float>(count);
     }
 
-    /// The fastest of three rounds, in which the calls take turns.
+    /// Returns the time of each call in the fastest of three rounds. The calls take turns.
     std::array<double, which_count> times(const Product& p) const {
         std::array<double, which_count> best;
         best.fill(1e9);
@@ -125,7 +125,7 @@ std::vector<std::string> compare(Worker& worker, Bench& bench, const Product& pr
     std::array<std::vector<float>, which_count> bits;
     for (int i = 0; i < which_count; ++i) bits[i] = bench.bits(product, calls[i]);
     const auto times = bench.times(product);
-    // Below this, the time is that of launching.
+    // A shorter time is mostly that of launching the kernel.
     constexpr double least_milliseconds = 0.02;
     const auto same = [&](const char* name, Which left, Which right) -> std::string {
         const auto bytes = bits[left].size() * sizeof(float);

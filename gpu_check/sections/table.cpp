@@ -17,7 +17,7 @@ const std::vector<Variant> native_and_high = {{"native", ""}, {"high", UNDER "FP
 const std::vector<Variant> native_and_highest = {{"native", ""}, {"highest", UNDER "FP32_MATMUL_PRECISION=highest"}};
 const std::vector<Variant> in_turns = {native_and_high[0], native_and_high[1], native_and_high[0],
                                        native_and_high[1], native_and_high[0], native_and_high[1]};
-// The second native run says how far two runs of the same differ.
+// The second native run shows how much two equal runs differ.
 const std::vector<Variant> recorded_costs = {{"native", ""},
                                              {"preloaded", UNDER},
                                              {"summary", UNDER RECORDED "summary"},
@@ -29,7 +29,7 @@ const std::vector<Variant> all_costs = {recorded_costs[0],
                                         recorded_costs[3],
                                         {"highest", UNDER "FP32_MATMUL_PRECISION=highest"},
                                         {"high", UNDER "FP32_MATMUL_PRECISION=high"}};
-// The precisions that ask for a format; those for rules only by a policy file.
+// All precisions that ask for a format. Those for rules only are given by a policy file.
 const std::vector<Variant> every_precision = {
     {"native", ""},
     {"preloaded", UNDER},
@@ -45,7 +45,7 @@ const std::vector<Variant> floors = {{"native", ""},
 const std::vector<Variant> audited = {
     {"high", UNDER "FP32_MATMUL_PRECISION=high FP32_MATMUL_AUDIT=1 FP32_MATMUL_LOG=FOLDER/audits.fp32rec"}};
 
-// The sections that decide the most come first: a time limit cuts off the end.
+// The most decisive sections come first, since a time limit cuts off the end.
 const std::vector<Section> table = {
     {"machine",
      "Machine",

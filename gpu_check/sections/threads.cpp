@@ -1,4 +1,4 @@
-// Two threads on one handle: what the shim does to the one's product must not reach the other's.
+// Two threads share one handle. Changes that the shim makes for one thread's product must not affect the other's.
 #include <algorithm>
 #include <atomic>
 #include <cstdint>
@@ -15,7 +15,7 @@ namespace {
 constexpr int products = 200;
 using Halves = std::vector<std::uint16_t>;
 
-/// Halves between 0.5 and 1.
+/// Returns random half-precision numbers between 0.5 and 1.
 Halves random_halves(int size) {
     std::mt19937 generator(3);
     Halves halves(static_cast<std::size_t>(size) * size);

@@ -1,5 +1,5 @@
-// Rounding of float32 to TF32, BF16 or FP16: products of one element with 1, everything else zero, whose result is
-// the rounded operand itself.
+// Finds out how float32 is rounded to TF32, BF16 or FP16. The products multiply one element by 1, with zeros
+// everywhere else, so that the result is the rounded operand itself.
 #include <cmath>
 #include <cstdio>
 #include <iterator>
@@ -11,26 +11,26 @@ namespace gpu {
 
 namespace {
 
-/// The elements to be rounded, in units of the last place of a format with these explicit mantissa bits.
+/// Elements to be rounded are 1 + last * unit, where unit is the last place of the format's mantissa.
 constexpr double lasts[] = {0.5, 1.5, 0.75, -0.5};
 constexpr int count = std::size(lasts);
 
-/// The layout of the matrices in memory: kernels for TF32 want an alignment of 16 bytes.
+/// Layout of the matrices in memory. Kernels for TF32 need an alignment of 16 bytes.
 struct Layout {
     const char* name;
-    int ld_more;         // the leading dimension beyond n
-    std::size_t offset;  // of the pointers, in bytes
+    int ld_more;         // leading dimension minus n
+    std::size_t offset;  // offset of the pointers, in bytes
 };
 constexpr Layout layouts[] = {{"aligned", 0, 0}, {"ld = n + 1", 1, 0}, {"pointers + 4", 0, 4}};
 
 struct Operands {
     int n;
-    bool in_a;  // which operand has the elements; the other one has 1
+    bool in_a;  // true: A has the elements and B has 1; false: the reverse
     Operation trans_a, trans_b;
     Layout layout;
 };
 
-/// The elements after the product; empty where it was refused.
+/// Returns the elements after the product; empty: the product was refused.
 std::vector<float> rounded_elements(Worker& worker, const std::vector<float>& elements, const Operands& operands,
                                     cublasComputeType_t compute_type) {
     const int n = operands.n;
@@ -39,7 +39,7 @@ std::vector<float> rounded_elements(Worker& worker, const std::vector<float>& el
     const std::size_t skipped = offset / sizeof(float);
     std::vector<float> a(skipped + static_cast<std::size_t>(ld) * n);
     std::vector<float> b(a.size());
-    // op(A) has the elements in its first column, op(B) in its first row; everything else meets a zero.
+    // op(A) has its elements in the first column, op(B) in the first row. All other elements are multiplied by zero.
     const auto in_column = [&](std::vector<float>& matrix, std::size_t i) -> float& { return matrix[skipped + i]; };
     const auto in_row = [&](std::vector<float>& matrix, std::size_t i) -> float& { return matrix[skipped + i * ld]; };
     for (std::size_t i = 0; i < static_cast<std::size_t>(n); ++i) {
@@ -66,7 +66,7 @@ std::vector<float> rounded_elements(Worker& worker, const std::vector<float>& el
     return result;
 }
 
-/// Names the rule from where 1 + last * unit went.
+/// Names the rounding rule that turned `elements` into `found`.
 std::string rule(const std::vector<float>& elements, const std::vector<float>& found, double unit) {
     if (found.empty()) return "refused";
     if (found == elements) return "kept";
@@ -102,7 +102,7 @@ std::vector<std::string> ask_rule(Worker& worker, const Format& format, const Op
             cells.emplace_back("-");
             continue;
         }
-        // The neighbours of 1 + u/2 are 1 and 1 + u.
+        // 1 + u/2 lies between its neighbours 1 and 1 + u.
         const double units = (std::abs(found[i]) - 1) / unit;
         char text[32];
         std::snprintf(text, sizeof text, "%s%.4g u", found[i] < 0 ? "-1 - " : "1 + ", units);
@@ -113,7 +113,7 @@ std::vector<std::string> ask_rule(Worker& worker, const Format& format, const Op
     return cells;
 }
 
-/// Every way to lie in memory: which kernel runs depends on it.
+/// Tries all transpositions and both operands in this layout, since they decide which kernel runs.
 void ask_layouts(Worker& worker, const Format& format, int n, const Layout& layout) {
     for (const bool in_a : {true, false}) {
         for (const Operation trans_a : {CUBLAS_OP_N, CUBLAS_OP_T}) {

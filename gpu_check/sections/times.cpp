@@ -1,5 +1,5 @@
-// How long one cublasSgemm takes, by the device's own clock: at FP32, and at TF32, for which the program asks itself
-// or which the shim forces.
+// Times of one cublasSgemm by the device's own clock, at FP32 and at TF32. Either the program asks for TF32, or the
+// shim forces it.
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
@@ -13,14 +13,14 @@ namespace gpu {
 
 namespace {
 
-constexpr auto warming = std::chrono::milliseconds(150);  // an idle GPU takes that long to raise its clock
-constexpr double sample_milliseconds = 0.5;               // calls are timed together that take less
+constexpr auto warming = std::chrono::milliseconds(150);  // an idle GPU needs that long to raise its clock
+constexpr double sample_milliseconds = 0.5;               // shorter calls are timed together, several in a row
 constexpr double round_milliseconds = 200;
 constexpr int most_samples = 20;
 constexpr int most_repeats = 500;
 
-/// Random elements: the clock of a GPU, and so its speed, depends on how many bits change. A block of them is
-/// repeated.
+/// Fills a matrix with random elements, repeating one block. A GPU's clock, and so its speed, depends on the number
+/// of bits that change.
 void fill_with_random_numbers(Buffer& matrix, std::size_t elements) {
     std::vector<float> block(std::min<std::size_t>(elements, 1 << 22));
     std::mt19937 generator(1);
@@ -31,7 +31,7 @@ void fill_with_random_numbers(Buffer& matrix, std::size_t elements) {
     }
 }
 
-/// Operands for one product, and the product.
+/// One product, with its operands.
 class TimedProduct {
   public:
     TimedProduct(Worker& worker, int n)
@@ -45,11 +45,11 @@ class TimedProduct {
         fill_with_random_numbers(b_, bytes() / sizeof(float));
     }
 
-    /// Returns the median of several times of one call.
+    /// Returns the median time of one call, in milliseconds.
     double milliseconds(cublasMath_t mode) const {
         cublas_.set_math_mode(mode);
         const auto call = [this] { multiply(); };
-        gpu::milliseconds(device_, 1, call);  // chooses and loads the kernel
+        gpu::milliseconds(device_, 1, call);  // lets the library choose and load the kernel
         int repeats = 1;
         double first = 0;
         for (const auto begun = std::chrono::steady_clock::now();;) {
@@ -92,7 +92,8 @@ std::string text(const char* format, double number) {
 
 }  // namespace
 
-/// Native: FP32 and TF32, in turns. Under the shim: as called, which it makes TF32.
+/// Without the shim, measures FP32 and TF32 in turns. Under the shim, measures the product as called, which the shim
+/// makes TF32.
 void ask_times(Worker& worker) {
     const bool is_native = worker.variant == "native";
     for (const int n : worker.sizes) {

@@ -23,7 +23,7 @@ void Worker::row(const std::vector<std::string>& first_cells,
     tell(line::begins, first_cells);
     alarm(row_seconds_);
     const std::vector<std::string> cells = measure();
-    // A fault of the row's last kernel belongs to this row.
+    // A fault of the row's last kernel shows up here and so belongs to this row.
     if (device_) device_->synchronise();
     alarm(row_seconds_);
     tell(line::ends, cells);

@@ -1,6 +1,6 @@
-// A table is measured by a process of its own, the worker, which tells its parent each row as soon as it has it. A
-// device that faulted is of no more use to its process: then the parent starts another worker, from the next row on,
-// and the fault has cost one row. So has a row that hangs.
+// A worker is a process that measures one section, and sends each row to its parent as soon as it is known. After a
+// device has faulted, its process can no longer use it. The parent then starts another worker, which begins with the
+// next row, so a fault costs one row only. The same happens to a row that hangs.
 #pragma once
 
 #include <unistd.h>
@@ -14,31 +14,33 @@
 
 namespace gpu {
 
-/// The lines between worker and parent: a word, and fields behind tabs.
+/// Messages from worker to parent: lines of a word and fields, separated by tabs. The comments name the fields.
 namespace line {
-inline constexpr const char* begins = "begins";        // the row's first cells
-inline constexpr const char* found = "found";          // name, value
-inline constexpr const char* ends = "ends";            // the row's other cells
-inline constexpr const char* failed = "failed";        // why
-inline constexpr const char* no_device = "no device";  // why
+inline constexpr const char* begins = "begins";        // first cells of the row
+inline constexpr const char* found = "found";          // name and value of a finding
+inline constexpr const char* ends = "ends";            // other cells of the row
+inline constexpr const char* failed = "failed";        // reason
+inline constexpr const char* no_device = "no device";  // reason
 }  // namespace line
 
 class Worker {
   public:
-    /// variant: what the parent calls this environment. sizes: ascending; libraries choose their kernels by size.
-    /// first_row: an earlier worker has come as far. row_seconds: SIGALRM ends a worker whose row takes longer.
+    /// variant: the parent's name for this environment. sizes: ascending; libraries choose kernels by size.
+    /// first_row: number of rows that earlier workers have begun. row_seconds: a row that takes longer ends the
+    /// worker by SIGALRM.
     Worker(std::vector<int> sizes, std::string variant, int first_row, unsigned row_seconds)
         : sizes(std::move(sizes)), variant(std::move(variant)), first_row_(first_row), row_seconds_(row_seconds) {
         alarm(row_seconds_);
     }
 
-    /// Made when first asked for. The device of a process is never given back: it ends with it.
+    /// Returns the device, and makes it at the first call. The process never frees it; both end together.
     const Device& device();
     const Cublas& cublas();
 
-    /// One row: `measure` returns the cells behind these. Left out where an earlier worker has come past it.
+    /// Measures one row. `measure` returns the cells that follow `first_cells`. Skips rows that earlier workers have
+    /// begun.
     void row(const std::vector<std::string>& first_cells, const std::function<std::vector<std::string>()>& measure);
-    /// Tells what conclusions are drawn from. A name may have many values.
+    /// Sends a finding to the parent. A name may have several values.
     void found(const std::string& name, const std::string& value) const;
 
     const std::vector<int> sizes;
@@ -52,7 +54,7 @@ class Worker {
     std::unique_ptr<Cublas> cublas_;
 };
 
-/// Prints a line of that protocol. Tabs and ends of lines within a field become blanks.
+/// Sends one message to the parent. Tabs and line ends within a field become blanks.
 void tell(const char* word, const std::vector<std::string>& fields);
 
 }  // namespace gpu

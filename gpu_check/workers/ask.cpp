@@ -22,7 +22,7 @@ std::vector<std::string> split(const std::string& text, char separator) {
     return parts;
 }
 
-/// Reads a worker's lines until it ends.
+/// Reads the messages of a worker until it ends.
 class Reader {
   public:
     Reader(const Section& section, const Variant& variant, Findings& findings, const RowSink& sink)
@@ -55,7 +55,7 @@ class Reader {
         }
     }
 
-    /// Hands on the row in progress, or one for the section, with what went wrong in its first free cell.
+    /// Reports a failure: adds a row with the cells known so far, the reason in the next cell, and "-" in the others.
     void fail(const std::string& why) {
         std::vector<std::string> cells = in_a_row_ ? begun_ : variant_;
         const std::string what = reason.empty() ? why : reason;
@@ -74,7 +74,7 @@ class Reader {
     const std::string prefix;
     std::string reason;
     bool has_no_device = false;
-    int rows = 0;  // begun by all workers together
+    int rows = 0;  // number of rows begun by all workers together
 
   private:
     const Section& section_;
@@ -85,7 +85,8 @@ class Reader {
     bool in_a_row_ = false;
 };
 
-/// Returns false if the device did not answer at all: then other variants would only wait in vain as well.
+/// Measures a section under one variant. Returns false if the device did not answer at all; other variants would then
+/// wait in vain, too.
 bool ask_variant(const Section& section, const Variant& variant, const Asking& asking, Findings& findings,
                  const RowSink& sink) {
     Reader reader(section, variant, findings, sink);
@@ -107,9 +108,9 @@ bool ask_variant(const Section& section, const Variant& variant, const Asking& a
             return true;
         }
         if (reader.has_no_device) throw NoDevice(reader.reason);
-        // If not even a row was begun, another worker would do no better.
+        // If this worker began no row, another worker would not get further.
         const bool may_go_on = reader.rows > before;
-        // A worker that was given less time than a row may take did not hang.
+        // If the worker had less time than one row may take, it was cut off and did not hang.
         const auto used = Clock::now() - begun;
         if (ended.timed_out && used < std::chrono::seconds(asking.row_seconds)) {
             reader.fail(no_time_left);
@@ -170,7 +171,8 @@ int work(const std::vector<std::string>& words) {
         tell(line::failed, {error.what()});
         status = 1;
     }
-    // A faulted context's memory cannot be freed, and a sound context ends with its process.
+    // _exit, without destructors: memory of a faulted context cannot be freed, and a sound context ends with its
+    // process.
     std::fflush(nullptr);
     _exit(status);
 }

@@ -1,4 +1,4 @@
-// The parent's side: starts workers, hands on their rows as they come, and keeps what they found.
+// The parent's side of a measurement: starts workers, passes their rows on as they arrive, and keeps their findings.
 #pragma once
 
 #include <functional>
@@ -11,38 +11,40 @@
 
 namespace gpu {
 
-/// How sections are measured.
+/// Settings for measuring sections.
 struct Asking {
-    std::vector<int> sizes;   ///< ascending
-    std::string shim;         ///< libfp32shim.so; variants under it are left out where this file is not there
-    Environment environment;  ///< of the workers; each variant adds to it
+    std::vector<int> sizes;   ///< in ascending order
+    std::string shim;         ///< path of libfp32shim.so; if the file is missing, variants that use it are left out
+    Environment environment;  ///< environment of the workers; each variant adds to it
     unsigned row_seconds = 60;
-    Clock::time_point until = Clock::now() + std::chrono::hours(24);  ///< no worker runs on after this
+    Clock::time_point until = Clock::now() + std::chrono::hours(24);  ///< time at which the last worker is stopped
 };
 
-/// Gets the cells of each row of a table; the first names the variant, if the section has any.
+/// Receives the cells of each row of a table. If the section has variants, the first cell is the variant's name.
 using RowSink = std::function<void(const std::vector<std::string>& cells)>;
 
-/// Measures a section. Findings of a variant begin with its name and a slash; besides those of the workers, they are
-///   failure      why a row, or all of it, was not measured
-///   decided      what the shim applied to a recorded product, if the variant keeps a recording in FOLDER;
-///   reason       and why, where it was not what was asked for
-/// Those under "failures" name the section, and are of sections where a fault is no answer.
-/// Throws NoDevice where there is nothing to measure on.
+/// Measures a section. Names of findings begin with the variant's name and a slash. Besides the workers' findings
+/// there are:
+///   failure      reason why a row, or the whole section, was not measured
+///   decided      format that the shim applied to a recorded product, if the variant keeps a recording in FOLDER
+///   reason       reason why that format is not the requested one
+/// Findings called "failures" name the section. Sections in which a fault is a valid answer have none.
+/// Throws NoDevice if there is nothing to measure on.
 void ask(const Section& section, const Asking& asking, Findings& findings, const RowSink& sink);
 
-/// Failures that are told apart from others.
+/// Texts of failures that get a special treatment.
 inline constexpr const char* no_time_left = "no time left";
 inline constexpr const char* nothing_recorded = "nothing was recorded";
-inline constexpr const char* not_preloaded = "cannot be preloaded";  ///< words of the loader
+inline constexpr const char* not_preloaded = "cannot be preloaded";  ///< part of the loader's message
 
-/// The words that start this program as a worker.
+/// Returns the command line that starts this program as a worker.
 std::vector<std::string> worker_words(const Section& section, const Variant& variant, const Asking& asking,
                                       int first_row = 0);
-/// `--worker SECTION --variant NAME --first ROW --row-seconds N --size N,N`: measures. Returns an exit status.
+/// Measures as a worker: `--worker SECTION --variant NAME --first ROW --row-seconds N --size N,N`. Returns an exit
+/// status.
 int work(const std::vector<std::string>& words);
 
-/// "64,512" to numbers. Throws std::invalid_argument.
+/// Returns the numbers in a text such as "64,512". Throws std::invalid_argument.
 std::vector<int> parse_sizes(const std::string& given);
 
 }  // namespace gpu

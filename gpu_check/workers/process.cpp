@@ -19,9 +19,9 @@ namespace gpu {
 
 namespace {
 
-constexpr std::size_t most_errors = 8192;  // bytes of stderr that are kept
+constexpr std::size_t most_errors = 8192;  // number of bytes of stderr that are kept, from its end
 
-// The last makes every launch wait, which falsifies costs.
+// Environment variables that are removed. The last one makes every launch wait, which would falsify costs.
 constexpr std::string_view names_about_precision[] = {"LD_PRELOAD", "NVIDIA_TF32_OVERRIDE", "XLA_FLAGS",
                                                       "TRITON_F32_DEFAULT", "CUDA_LAUNCH_BLOCKING"};
 constexpr std::string_view prefixes_about_precision[] = {"JAX_",      "TORCH_",       "CUPY_",   "CUBLAS_",
@@ -32,7 +32,7 @@ bool is_about_precision(std::string_view name) {
            std::ranges::any_of(prefixes_about_precision, [&](auto prefix) { return name.starts_with(prefix); });
 }
 
-/// A pipe; what is left open goes with the object.
+/// A pipe. The destructor closes the ends that are still open.
 struct Pipe {
     std::array<int, 2> ends{-1, -1};
 
@@ -53,11 +53,12 @@ struct Pipe {
     }
 };
 
-/// In the child: nothing but system calls between fork and exec.
+/// Starts the program in the child. Makes system calls only, as is necessary between fork and exec.
 [[noreturn]] void exec_child(const std::vector<char*>& words, const std::vector<char*>& variables, int output,
                              int errors) {
     setpgid(0, 0);
-    prctl(PR_SET_PDEATHSIG, SIGKILL);  // a group of its own does not hear of Ctrl-C
+    prctl(PR_SET_PDEATHSIG, SIGKILL);  // the child's process group does not receive Ctrl-C, so the child ends with
+                                       // its parent
     const int nothing = open("/dev/null", O_RDONLY);
     dup2(nothing, 0);
     dup2(output, 1);
@@ -83,7 +84,7 @@ pid_t start(std::vector<std::string> words, const Environment& environment, int 
     const pid_t child = fork();
     if (child < 0) throw std::runtime_error(std::string("no process can be started: ") + std::strerror(errno));
     if (child == 0) exec_child(argument_list, variable_list, output, errors);
-    setpgid(child, child);  // the child does so too: whoever comes first
+    setpgid(child, child);  // the child makes the same call, since either process may run first
     return child;
 }
 
@@ -92,7 +93,7 @@ int milliseconds_until(Clock::time_point until) {
     return static_cast<int>(std::clamp<long long>(left, 0, 1'000'000));
 }
 
-/// Reads once from a descriptor that is ready. Returns false at its end.
+/// Reads once from a descriptor that is ready. Returns false at the end of the file.
 bool read_some(int descriptor, std::string& text) {
     std::array<char, 4096> bytes;
     const ssize_t count = read(descriptor, bytes.data(), bytes.size());
@@ -108,7 +109,7 @@ void pass_whole_lines(std::string& text, const std::function<void(const std::str
     text.erase(0, begin);
 }
 
-/// Waits until `until` for the child to end. Returns false if it does not.
+/// Waits for the child to end, at most until `until`. Returns false if the child is still running.
 bool wait_until_ended(pid_t child, Clock::time_point until, int& status) {
     for (;;) {
         const pid_t ended = waitpid(child, &status, WNOHANG);
@@ -165,7 +166,7 @@ Ended run_process(const std::vector<std::string>& words, const Environment& envi
         pass_whole_lines(text, handle_line);
     }
     ended.timed_out = !wait_until_ended(child, until, ended.status);
-    // What it started itself ends with it, in either case.
+    // Processes that the child started are ended too, whether it ended or timed out.
     kill(-child, SIGKILL);
     if (ended.timed_out) wait_until_ended(child, Clock::now() + std::chrono::seconds(2), ended.status);
     if (!text.empty()) handle_line(text);

@@ -1,4 +1,4 @@
-// What a variant gives to the processes that are run under it: an environment, and a folder of their own.
+// Environment and folder that a variant gives to its processes.
 #pragma once
 
 #include <string>
@@ -9,20 +9,21 @@
 
 namespace gpu {
 
-/// Policy of this machine, which governs each process under the library.
+/// Policy of this machine, which governs each process that loads the library.
 inline constexpr const char* site_policy = "/etc/fp32shim/policy.toml";
-/// Returns true if this machine has such a policy.
+/// Returns true if this machine has a policy file for all users.
 bool has_site_policy();
 /// Returns true if this machine loads the library into every process, by /etc/ld.so.preload.
 bool is_preloaded_everywhere();
 
-/// The environment and the folder of one variant; the folder goes with the object.
+/// The environment and the folder of one variant. The destructor removes the folder.
 ///
-/// Only what the variant says shall govern its processes. So a rule of ours goes before those of the site's policy,
-/// whose floor still holds, and a library that every process gets is switched off where the variant has none.
+/// Nothing but the variant shall govern its processes. So its rule comes before those of the site's policy, whose
+/// floor still holds. If every process of this machine loads the library, the library is switched off in variants
+/// without it.
 class VariantRun {
   public:
-    /// environment: the variant adds to it. shim: path of the library.
+    /// environment: base to which the variant adds its variables. shim: path of the library.
     VariantRun(const Variant& variant, Environment environment, const std::string& shim);
     ~VariantRun();
     VariantRun(const VariantRun&) = delete;
@@ -30,7 +31,8 @@ class VariantRun {
 
     const Environment& environment() const { return environment_; }
     const std::string& folder() const { return folder_; }
-    /// Adds the recorded decisions to the findings. Returns false if decisions were to be recorded and none was.
+    /// Adds the recorded decisions to the findings. Returns false if the variant keeps a recording but it has no
+    /// decisions.
     bool add_decisions(const std::string& prefix, Findings& findings) const;
 
   private:
@@ -42,7 +44,7 @@ class VariantRun {
     std::string folder_;
 };
 
-/// Returns true if the variables of a variant name SHIM or FOLDER.
+/// Returns true if the variables of a variant contain the word SHIM or FOLDER.
 bool mentions(const Variant& variant, const char* word);
 
 }  // namespace gpu

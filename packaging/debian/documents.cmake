@@ -1,9 +1,10 @@
-# Run by CPack on the staged files of a Debian package: adds its changelogs and lintian's overrides, and compresses manual pages.
+# Completes the staged files of a Debian package, for CPack: adds changelogs and lintian's overrides, compresses
+# manual pages.
 set(share ${CPACK_TEMPORARY_DIRECTORY}/usr/share)
 set(documents ${share}/doc/fp32shim)
 configure_file(${CMAKE_CURRENT_LIST_DIR}/../../CHANGELOG.md ${documents}/changelog COPYONLY)
 
-string(TIMESTAMP date "%a, %d %b %Y %H:%M:%S +0000" UTC)  # SOURCE_DATE_EPOCH, where it is set
+string(TIMESTAMP date "%a, %d %b %Y %H:%M:%S +0000" UTC)  # uses SOURCE_DATE_EPOCH if it is set
 file(WRITE ${documents}/changelog.Debian
   "fp32shim (${CPACK_PACKAGE_VERSION}-${CPACK_DEBIAN_PACKAGE_RELEASE}) unstable; urgency=medium\n\n"
   "  * Version ${CPACK_PACKAGE_VERSION}: changelog.gz lists what changed.\n\n"

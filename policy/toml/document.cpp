@@ -1,10 +1,11 @@
 #define TOML_EXCEPTIONS 0
 #define TOML_HEADER_ONLY 1
 #define TOML_ENABLE_FORMATTERS 0
-// Limits recursion, with the limit on dotted keys in toml/guard.cpp: toml++ builds and destroys tables recursively.
+// Limits recursion, together with the limit on dotted keys in toml/guard.cpp: toml++ builds and destroys tables
+// recursively.
 #define TOML_MAX_NESTED_VALUES 16
-// Texts with errors violate some assertions of toml++ 3.3, which also checks and reports the same conditions. A
-// failed assertion must neither end the process (as assert does) nor be assumed to hold (as with NDEBUG).
+// Wrong TOML violates some assertions of toml++ 3.3, although toml++ also checks and reports these errors. A failed
+// assertion must not end the process (as assert does). Nor may the compiler assume that it holds (as with NDEBUG).
 #undef NDEBUG
 #define TOML_ASSERT(expression) static_assert(true)
 
@@ -78,7 +79,7 @@ std::string describe(const Value& value) {
             char text[32];
             const auto result = std::to_chars(text, text + sizeof text, number);
             std::string written(text, result.ptr);
-            // Show 8.0 as a fraction: it is not 8.
+            // Shows 8.0 as a fraction, since it is not the integer 8.
             return written.find_first_not_of("-0123456789") == std::string::npos ? written + ".0" : written;
         }
         std::string operator()(bool boolean) const { return boolean ? "true" : "false"; }

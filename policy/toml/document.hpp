@@ -22,7 +22,7 @@ struct Value {
     std::variant<std::string, std::int64_t, double, bool, Date, Array, Table> content;
     Position at;
 
-    /// Returns the content if it is a T, otherwise null.
+    /// Returns the content if it is a T; otherwise nullptr.
     template <class T>
     const T* as() const {
         return std::get_if<T>(&content);
@@ -36,10 +36,10 @@ struct Entry {
     Value value;
 };
 
-/// Returns the entries of the root table; empty, with an error in `report`, if the text is not TOML.
+/// Returns the entries of the root table. If the text is not TOML, reports an error and returns none.
 Value::Table parse_toml(std::string_view text, Report& report);
 
-/// Returns the value for a message: `"hihg"`, `12`, `an array`.
+/// Returns the words for a value in a message: `"hihg"`, `12`, `an array`.
 std::string describe(const Value& value);
 
 /// Returns the entry of `table` with the key `key`, or nullptr.

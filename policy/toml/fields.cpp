@@ -48,7 +48,7 @@ std::vector<const Value*> read_one_or_more(const Entry& entry, Report& report) {
     if (!array) return {&entry.value};
     std::vector<const Value*> items;
     for (const Value& item : *array) items.push_back(&item);
-    // An empty list could mean nothing or everything.
+    // An empty list is refused: it could mean nothing or everything.
     if (items.empty()) report.error(entry.value.at, entry.key + ": found an empty list; omit the key instead");
     return items;
 }

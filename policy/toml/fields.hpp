@@ -25,18 +25,19 @@ void report_not_allowed(const Entry& entry, const Value& element, std::string_vi
 void report_unknown_key(const Entry& entry, std::string_view section, const std::vector<std::string_view>& known,
                         Report& report);
 
-/// Reads a string that is not empty, and reports any other value.
+/// Reads a string that is not empty. Reports any other value.
 std::optional<std::string> read_string(const Entry& entry, Report& report);
 
 std::optional<bool> read_boolean(const Entry& entry, Report& report);
 
-/// Reads a number within `range`, and reports any other value. `allowed` describes the range in messages.
+/// Reads a number within `range`. Reports any other value. `allowed` describes the range in messages.
 std::optional<double> read_number(const Entry& entry, Range range, std::string_view allowed, Report& report);
 
 /// Returns the items of a list, or a single value as a list of one. Reports an empty list and returns no items.
 std::vector<const Value*> read_one_or_more(const Entry& entry, Report& report);
 
-/// Returns the value that `element` names in `words`, a table of words.hpp; reports an element that names none.
+/// Returns the value that `element` names in `words`, a table of words.hpp. Reports an element that is not in the
+/// table.
 auto read_word(const Entry& entry, const Value& element, const auto& words, Report& report)
     -> decltype(parse_word(words, {})) {
     const auto* text = element.as<std::string>();
@@ -60,7 +61,7 @@ void assign_if_read(Target& target, std::optional<T> value) {
     if (value) target = *std::move(value);
 }
 
-// Readers for rows of Key: each reads one field of its target.
+// Functions for rows of Key. Each reads one field of the target.
 template <auto field, class Target>
 void read_string_into(const Entry& entry, Target& target, Report& report) {
     assign_if_read(target.*field, read_string(entry, report));
@@ -74,7 +75,7 @@ void read_word_into(const Entry& entry, Target& target, Report& report) {
     assign_if_read(target.*field, read_word(entry, words, report));
 }
 
-/// Reads into `target` those entries of a table that `keys` lists, and reports others as unknown.
+/// Reads into `target` the entries of a table that `keys` lists. Reports other entries as unknown.
 template <class Target, std::size_t count>
 void read_entries(const Value::Table& table, std::string_view section, const Key<Target> (&keys)[count],
                   Target& target, Report& report) {

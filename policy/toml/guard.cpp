@@ -6,14 +6,14 @@
 namespace fp32shim::policy {
 namespace {
 
-constexpr int longest_dotted_key = 8;  // ours have two parts
+constexpr int longest_dotted_key = 8;  // keys of policies have at most two parts
 
 bool contains(std::string_view characters, char c) { return characters.find(c) != std::string_view::npos; }
 
 bool is_ascii(char c) { return static_cast<unsigned char>(c) < 0x80; }
 
-/// Walks over a TOML text just closely enough to tell keys from strings and comments. It may err after the first
-/// syntax error, where toml++ stops.
+/// Scans a TOML text just closely enough to tell keys from strings and comments. May misread what follows a syntax
+/// error, which does not matter, since toml++ stops there.
 class Scanner {
   public:
     explicit Scanner(std::string_view text) : text_(text) {
@@ -21,12 +21,13 @@ class Scanner {
         if (text_.starts_with(byte_order_mark)) at_ = byte_order_mark.size();
     }
 
-    /// Returns the first problem of the text; empty: there is none. Stops at it, so that here() is its position.
+    /// Returns the first problem of the text; empty: there is none. Stops at the problem, so that here() is its
+    /// position.
     std::string problem() {
         constexpr std::string_view before_values_and_keys = "\n=,[{";
         constexpr std::string_view after_values_and_keys = "\n,]}#";
         char previous = '\n';       // the last character that is not a blank
-        bool is_in_number = false;  // since a sign, digit or dot that begins a value or key
+        bool is_in_number = false;  // true from a sign, digit or dot that begins a value or key
         int dots = 0;
         while (at_ < text_.size()) {
             const char c = text_[at_];
@@ -55,15 +56,15 @@ class Scanner {
 
     Position here() const {
         const std::string_view before = text_.substr(0, at_);
-        const std::string_view line = before.substr(before.rfind('\n') + 1);  // npos + 1 is 0
+        const std::string_view line = before.substr(before.rfind('\n') + 1);  // npos + 1 is 0, the start of the text
         const auto starts_character = [](char c) { return (static_cast<unsigned char>(c) & 0xc0) != 0x80; };
         return {static_cast<int>(1 + std::count(before.begin(), before.end(), '\n')),
                 static_cast<int>(1 + std::count_if(line.begin(), line.end(), starts_character))};
     }
 
   private:
-    /// Moves past a string and returns true. If the string has a backslash, then whitespace, then a character beyond
-    /// ASCII, which toml++ cannot read, stops at that character and returns false.
+    /// Moves past a string and returns true. toml++ cannot read a backslash, whitespace and then a character beyond
+    /// ASCII. At such a character the function stops and returns false.
     bool skip_string() {
         const char quote = text_[at_];
         const bool is_multiline = text_.substr(at_, 3) == std::string(3, quote);
@@ -83,7 +84,8 @@ class Scanner {
         return true;
     }
 
-    /// Returns false, and moves to the character, if one beyond ASCII follows this backslash and any whitespace.
+    /// Returns true unless a character beyond ASCII follows this backslash and any whitespace. In that case moves to
+    /// the character and returns false.
     bool ascii_follows_whitespace() {
         const std::size_t next = text_.find_first_not_of(" \t\r\n\v\f", at_ + 1);
         if (next == std::string_view::npos || is_ascii(text_[next])) return true;

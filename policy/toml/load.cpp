@@ -12,7 +12,8 @@ Loaded loaded_from(const std::optional<SettingsLayer>& settings, std::vector<Dia
     return {settings ? join(nullptr, &*settings, nullptr) : Policy{}, std::move(errors), {}};
 }
 
-/// Returns the settings of a file; nullopt, with all errors in `errors`, if the file is broken or unreadable.
+/// Returns the settings of a file. If the file is broken or unreadable, returns nullopt and adds all errors to
+/// `errors`.
 std::optional<SettingsLayer> settings_of(const PolicyFile& file, const std::string& path,
                                          std::vector<Diagnostic>& errors) {
     if (!file.problem.empty()) {

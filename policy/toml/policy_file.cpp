@@ -17,10 +17,10 @@
 namespace fp32shim::policy {
 namespace {
 
-/// Largest number of bytes to read: one more than a policy may have, so that read_settings notices a larger file.
+/// Largest number of bytes to read: one more than a policy may have, so that read_settings() detects a larger file.
 constexpr std::size_t most_bytes = (1 << 20) + 1;
 
-/// File systems whose files the kernel generates when they are read. linux/magic.h has no names for the last two.
+/// File systems whose files the kernel generates on reading. linux/magic.h has no names for the last two.
 constexpr std::uint32_t kernel_file_systems[] = {
     PROC_SUPER_MAGIC,    SYSFS_MAGIC,        DEBUGFS_MAGIC,  TRACEFS_MAGIC, SECURITYFS_MAGIC, CGROUP_SUPER_MAGIC,
     CGROUP2_SUPER_MAGIC, PSTOREFS_MAGIC,     EFIVARFS_MAGIC, SELINUX_MAGIC, BPF_FS_MAGIC,     NSFS_MAGIC,
@@ -33,7 +33,7 @@ PolicyFile unreadable_file(int error) {
     return file_with_problem("cannot be read: " + std::error_code(error, std::generic_category()).message());
 }
 
-/// Appends at most `most` bytes to `bytes`. Returns 0 or an errno.
+/// Appends at most `most` bytes of a file to `bytes`. Returns 0 or an errno.
 int read_bytes(int descriptor, std::size_t most, std::string& bytes) {
     std::size_t size = 0;
     bytes.resize(most);
@@ -47,7 +47,7 @@ int read_bytes(int descriptor, std::size_t most, std::string& bytes) {
     return 0;
 }
 
-/// Returns true if user id `user` is mapped in this user namespace (sandbox), or if that cannot be found out. If it
+/// Returns true if user id `user` is mapped in this user namespace (sandbox), or if that is unknown. For an id that
 /// is not mapped, the kernel may show it as the owner of any file whose real owner is not mapped.
 bool has_number_here(uid_t user) {
     const Descriptor map(open("/proc/self/uid_map", O_RDONLY | O_CLOEXEC));
@@ -61,8 +61,8 @@ bool has_number_here(uid_t user) {
     return false;
 }
 
-/// Returns true if the file counts as `owner`'s. In a sandbox that maps no root, root's files belong to user 65534,
-/// which is accepted: whoever made the sandbox also chose its /etc.
+/// Returns true if the file counts as `owner`'s. In a sandbox that does not map root, root's files belong to user
+/// 65534. That user is accepted: whoever made the sandbox also chose its /etc.
 bool is_owned_by(const struct stat& status, uid_t owner) {
     constexpr uid_t overflow_user = 65534;
     return status.st_uid == owner || (status.st_uid == overflow_user && !has_number_here(overflow_user));
@@ -91,7 +91,7 @@ bool is_kernels(const std::string& path) {
 PolicyFile read_policy_bytes(const std::string& path, std::optional<uid_t> owner) {
     struct stat found {};
     if (stat(path.c_str(), &found) != 0) {
-        const int error = errno;  // the text's allocations may change it
+        const int error = errno;  // kept, since building the text may change errno
         PolicyFile file = unreadable_file(error);
         file.is_absent = error == ENOENT || error == ENOTDIR;
         return file;
@@ -99,7 +99,7 @@ PolicyFile read_policy_bytes(const std::string& path, std::optional<uid_t> owner
     if (!S_ISREG(found.st_mode)) return file_with_problem("is not a regular file");
     if (is_kernels(path)) return file_with_problem("is a kernel file, not a file on a disk");
 
-    // Does not block, even if another file has taken its place.
+    // O_NONBLOCK: the file may have been replaced by one that would block.
     const Descriptor file(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
     struct stat opened {};
     if (file.number() < 0 || fstat(file.number(), &opened) != 0) return unreadable_file(errno);

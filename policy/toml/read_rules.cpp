@@ -107,8 +107,8 @@ constexpr Key<Tolerance> tolerance_keys[] = {
     {"metric", read_word_into<&Tolerance::metric, metric_words>},
 };
 
-/// Reads a precision, or the tolerance that decides on it: then the rule's precision is the cheapest that may be
-/// chosen.
+/// Reads a precision, or a tolerance. With a tolerance, the rule's precision becomes the cheapest that audits may
+/// choose.
 void read_precision(const Entry& entry, Rule& rule, Report& report) {
     const auto* table = entry.value.as<Value::Table>();
     if (table == nullptr) return assign_if_read(rule.precision, read_word(entry, precision_words, report));
@@ -150,7 +150,7 @@ double highest(const std::vector<Range>& ranges) {
     return result;
 }
 
-/// Returns the obvious reason why no call can satisfy the rule; empty if there is none.
+/// Returns an obvious reason why no call can satisfy the rule; empty: there is none.
 std::string why_never(const Rule& rule) {
     const Conditions& when = rule.when;
     if (!rule.unless.empty() && when == rule.unless) return "unless is the same as when";
@@ -176,7 +176,7 @@ bool shadows(const Rule& earlier, const Rule& later) {
 
 std::string label(const Rule& rule) { return "rule " + quoted(rule.name); }
 
-/// A rule being read. `whole`: it has no errors so far; other rules are only compared with a whole one.
+/// A rule that is being read. `whole`: the rule has no errors so far. Other rules are compared only with whole ones.
 struct Draft {
     Rule rule;
     Position at;

@@ -1,4 +1,4 @@
-// The [[rule]] tables of a policy file.
+// Reads the [[rule]] tables of a policy file.
 #pragma once
 
 #include <vector>
@@ -9,7 +9,7 @@
 namespace fp32shim::policy {
 
 /// Appends the rules of the `rule` entry. A rule with an error is reported and still appended, so that the numbers of
-/// the others stay right. The caller applies no rule of a file with errors.
+/// the others stay right. The caller must not apply the rules of a file with errors.
 void read_rules(const Entry& entry, std::vector<Rule>& rules, Report& report);
 
 }  // namespace fp32shim::policy

@@ -1,4 +1,4 @@
-// Reads the text of a policy file: all keys outside of rules.
+// Reads the text of a policy file: all keys except those of rules.
 #include <algorithm>
 #include <limits>
 #include <string>
@@ -14,7 +14,7 @@ namespace {
 
 constexpr std::string_view version = FP32SHIM_VERSION;
 constexpr std::size_t largest_policy = 1 << 20;
-constexpr std::uint64_t smallest_recording = 1 << 20;  // sixteen of its segments
+constexpr std::uint64_t smallest_recording = 1 << 20;  // sixteen segments
 constexpr std::int32_t first_tf32_capability = 80;
 
 void read_default(const Entry& entry, SettingsLayer& settings, Report& report) {
@@ -58,7 +58,7 @@ void read_log_max_size(const Entry& entry, SettingsLayer& settings, Report& repo
     }
 }
 
-/// Reads the permissions of a log. Only its owner may write it, since a recording can control the process.
+/// Reads the permissions of a log. Only the owner may write the log, since a recording can control the process.
 void read_log_mode(const Entry& entry, SettingsLayer& settings, Report& report) {
     constexpr std::string_view modes[] = {"0600", "0640", "0604", "0644"};
     const auto* text = entry.value.as<std::string>();
@@ -130,8 +130,8 @@ constexpr Key<Layer> audit_keys[] = {
     {"nonfinite", read_boolean_into<&Layer::audit_nonfinite>},
 };
 constexpr Key<Layer> root_keys[] = {
-    {"schema", [](const Entry&, Layer&, Report&) { /* judged before all others */ }},
-    {"requires", [](const Entry&, Layer&, Report&) { /* judged before all others */ }},
+    {"schema", [](const Entry&, Layer&, Report&) { /* is_for_this_version() reads it */ }},
+    {"requires", [](const Entry&, Layer&, Report&) { /* is_for_this_version() reads it */ }},
     {"name", read_string_into<&Layer::name>},
     {"revision", read_string_into<&Layer::revision>},
     {"default", read_default},
@@ -143,7 +143,7 @@ constexpr Key<Layer> root_keys[] = {
     {"rule", [](const Entry& entry, Layer& layer, Report& report) { read_rules(entry, layer.rules, report); }},
 };
 
-/// Returns true if this version can read the file. If not, reports just that: newer keys would look unknown.
+/// Returns true if this version can read the file. If not, reports only that: newer keys would look unknown.
 bool is_for_this_version(const Value::Table& root, Report& report) {
     if (const Entry* entry = find(root, "requires")) {
         const auto* constraint = entry->value.as<std::string>();

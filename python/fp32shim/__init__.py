@@ -54,7 +54,7 @@ class FP32ShimError(ValueError):
 
 def _load() -> ctypes.CDLL | None:
     """Returns the library as it was preloaded into this process; None where it was not, or is of another ABI."""
-    library = ctypes.CDLL(None)  # the global scope, where a preload lies; nothing is loaded
+    library = ctypes.CDLL(None)  # the global scope, which contains preloaded libraries; loads nothing
     try:
         if library.fp32shim_abi_version() != ABI_VERSION:
             return None
@@ -110,7 +110,7 @@ def scope(label: str, precision: str | None = None, floor: str | None = None) ->
     Where given, they run at `precision`, never below `floor`. Nested labels are joined by '/'. A rule of the policy wins
     over `precision`; `floor` adds to the floors around it. Raises FP32ShimError for an unknown name, or too deep a nesting.
     """
-    # KeyboardInterrupt may come right behind the push: the number of open scopes tells.
+    # KeyboardInterrupt may be raised right after the push, so the number of open scopes decides.
     depth = _library.fp32shim_scope_depth() if _library is not None else 0
     try:
         _call("fp32shim_push_scope", label, precision, floor)
@@ -172,7 +172,7 @@ def reload_policy() -> None:
 
 def _installed(*names: str) -> pathlib.Path | None:
     """Returns the first of these files, paths from the prefix, that was installed with this module."""
-    import importlib.metadata  # not at the top: programs that only use scopes start sooner
+    import importlib.metadata  # not imported at the top, so that programs that only use scopes start faster
 
     try:
         files = importlib.metadata.files("fp32shim") or []
@@ -180,7 +180,7 @@ def _installed(*names: str) -> pathlib.Path | None:
         files = []
     paths = [pathlib.Path(os.path.normpath(file.locate())) for name in names for file in files
               if file.as_posix().endswith("/" + name)]
-    # cmake --install: <prefix>/share/fp32shim/python/fp32shim/__init__.py
+    # Location after cmake --install: <prefix>/share/fp32shim/python/fp32shim/__init__.py
     above = pathlib.Path(__file__).resolve().parents
     paths += [above[4] / name for name in names if len(above) > 4]
     return next((path for path in paths if path.is_file()), None)

@@ -16,7 +16,7 @@ namespace {
 constexpr std::int64_t second_ns = 1'000'000'000;
 [[maybe_unused]] constexpr std::uint64_t assumed_ticks_per_second = 2'000'000'000;
 
-// The moment from which ticks_by_clock() counts on, and its rate. Written before counter_traps is set.
+// Moment at which ticks_by_clock() starts to count, and its rate. Written before counter_traps is set.
 constinit std::uint64_t ticks_before = 0, rate = second_ns;
 constinit std::int64_t begun_ns = 0;
 
@@ -69,7 +69,7 @@ ClockPoint read_clocks() {
 std::uint64_t ticks_per_second(const ClockPoint& from, const ClockPoint& to) {
     const std::int64_t elapsed_ns = to.monotonic_ns - from.monotonic_ns;
     if (elapsed_ns < 1000 || to.ticks <= from.ticks) return 0;
-    // Integers: a program may trap inexact floating-point results, or ask whether there were any.
+    // Integer arithmetic, since the program may trap inexact floating-point results or test for them.
     __extension__ using Wide = unsigned __int128;
     return static_cast<std::uint64_t>(Wide{to.ticks - from.ticks} * second_ns /
                                       static_cast<std::uint64_t>(elapsed_ns));
@@ -82,7 +82,7 @@ std::uint64_t measure_ticks_per_second([[maybe_unused]] const ClockPoint& since)
     return frequency;
 #else
     constexpr std::int64_t long_enough_ns = 20'000;
-    // A sandbox may refuse the clock, or the pause: neither may keep us here.
+    // Limits the wait: a sandbox may refuse the clock or the pause.
     constexpr int most_attempts = 10'000, most_pauses = 3;
     int pauses = 0;
     for (int attempt = 0; attempt < most_attempts && pauses < most_pauses; ++attempt) {

@@ -1,4 +1,4 @@
-// The time of a recording: the processor's own counter, which costs a fifth of what the kernel's clock does.
+// The time of a recording: the processor's own counter. Reading it costs a fifth of a call to the kernel's clock.
 #pragma once
 
 #include <atomic>
@@ -10,14 +10,14 @@
 
 namespace fp32shim::record {
 
-/// True if the instruction that reads the counter ends this process (prctl: PR_TSC_SIGSEGV).
+/// True if reading the processor's counter would end this process by a signal (prctl: PR_TSC_SIGSEGV).
 extern constinit std::atomic<bool> counter_traps;
-/// Returns by the kernel's clock what the counter would be. Touches no vector register.
+/// Returns an estimate of the processor's counter, from the kernel's clock. Touches no vector register.
 std::uint64_t ticks_by_clock();
-/// Makes ticks() go by the kernel's clock from now on. `ticks_per_second`: the rate that it goes on with.
+/// Makes ticks() use the kernel's clock from now on. `ticks_per_second`: rate at which ticks() continues.
 void leave_counter(std::uint64_t ticks_per_second);
-/// Does so if the counter traps already, as in a child of a program that had it trap. Needs no clock but the
-/// kernel's.
+/// Makes ticks() use the kernel's clock if reading the counter would end this process. A child inherits that state
+/// from its parent. Needs no clock but the kernel's.
 void leave_counter_if_it_traps();
 
 /// Reads the processor's counter, which has one constant rate on all processors. The processor may read it before or
@@ -34,7 +34,7 @@ inline std::uint64_t counter() {
 #endif
 }
 
-/// Returns the counter, or where it traps what it would be.
+/// Returns the counter; if reading the counter is not allowed, an estimate by the kernel's clock.
 inline std::uint64_t ticks() {
     if (counter_traps.load(std::memory_order_relaxed)) [[unlikely]]
         return ticks_by_clock();
@@ -47,7 +47,7 @@ struct ClockPoint {
     std::int64_t monotonic_ns = 0;  ///< CLOCK_MONOTONIC
     std::int64_t realtime_ns = 0;   ///< since 1970, UTC, by the system's clock
 };
-/// Reads all clocks, exact to some 50 ns. A few system calls; leaves errno alone.
+/// Reads all clocks, exact to some 50 ns. Makes a few system calls; leaves errno alone.
 ClockPoint read_clocks();
 
 /// Returns the counter's rate between two points, in ticks per second; 0: they are less than a microsecond apart.

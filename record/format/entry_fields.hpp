@@ -1,4 +1,4 @@
-// Audits and fingerprints as a recording stores them, and back.
+// Converts audits and fingerprints to the entries of a recording, and back.
 #pragma once
 
 #include <algorithm>
@@ -10,7 +10,7 @@
 
 namespace fp32shim::record::format {
 
-/// Fills an entry from an audit, but for its time and row.
+/// Fills an entry from an audit. Time and row are left to the caller.
 inline void store(const Audit& audit, AuditRecord& entry) {
     entry.tested = static_cast<std::uint8_t>(audit.tested);
     entry.reference = static_cast<std::uint8_t>(audit.reference);
@@ -33,7 +33,7 @@ inline void store(const Audit& audit, AuditRecord& entry) {
     }
 }
 
-/// Returns the audit that an entry has. Its enumerations may have values of a newer version.
+/// Returns the audit that an entry holds. A newer version may have written values that its enumerations do not have.
 inline Audit load(const AuditRecord& entry) {
     Audit audit;
     audit.tested = static_cast<policy::AuditFormat>(entry.tested);
@@ -50,7 +50,7 @@ inline Audit load(const AuditRecord& entry) {
     return audit;
 }
 
-/// Fills an entry from a fingerprint, but for its time, row and number.
+/// Fills an entry from a fingerprint. Time, row and number are left to the caller.
 inline void store(const Fingerprint& fingerprint, FingerprintRecord& entry) {
     entry.flags = fingerprint.flags;
     entry.hash = fingerprint.hash;

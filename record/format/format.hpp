@@ -4,15 +4,15 @@
 //     file      | 0: header | 1: segment | 2: segment | 3: segment | …            each 64 KiB
 //
 //     segment   | SegmentHeader 64 bytes | entries of one kind                      |
-//               kind   strings   texts, each | size + 1 : u32 | bytes | up to a multiple of 16 bytes |
-//                      rows      682 RowRecords of 96 bytes: a distinct decision each
-//                      counters  1023 CounterRecords of 64 bytes, of one slot
-//                      ring      4092 EventRecords of 16 bytes, of one slot: its newest
-//                      events    4092 EventRecords of 16 bytes, of one slot: a ring that was full
-//                      objects   1364 ObjectRecords of 48 bytes: a loaded program or library each
-//                      audits    682 AuditRecords of 96 bytes, of one slot: an audited call each
-//                      fingerprints  221 FingerprintRecords of 296 bytes, of one slot: the result of a call each
-//                      rules     2046 RuleRecords of 32 bytes: a rule of the policy each
+//               kind   strings   texts, each | size + 1 : u32 | bytes | padding to a multiple of 16 bytes |
+//                      rows      682 RowRecords of 96 bytes: one per distinct decision
+//                      counters  1023 CounterRecords of 64 bytes, all of one slot
+//                      ring      4092 EventRecords of 16 bytes, all of one slot: the slot's newest events
+//                      events    4092 EventRecords of 16 bytes, all of one slot: a copy of its ring when it was full
+//                      objects   1364 ObjectRecords of 48 bytes: one per loaded program or library
+//                      audits    682 AuditRecords of 96 bytes, all of one slot: one per audited call
+//                      fingerprints  221 FingerprintRecords of 296 bytes, all of one slot: one per fingerprinted call
+//                      rules     2046 RuleRecords of 32 bytes: one per rule of the policy
 //
 //     event     63                                                              0
 //               | time: ticks at which the call returned; rises within a slot    |   stored last
@@ -22,10 +22,10 @@
 //               | sequence of its segment  | offset / 16 |                           0: no text
 //
 // All integers are in the byte order of the machine that wrote (`byte_order` says which). Times are ticks of the
-// processor's counter (format/clock.hpp), made nanoseconds by the header.
+// processor's counter (format/clock.hpp); the header has the facts to convert them to nanoseconds.
 //
-// Each thing that a process shares through the file is published by one store with release order, after all of its
-// bytes: `magic`, `kind`, `RowRecord::published`, a text's size, `CounterRecord::row_plus_one` and `calls`,
+// Each entry is published by a single store with release order, after all of its other bytes are written. The fields
+// stored last are: `magic`, `kind`, `RowRecord::published`, a text's size, `CounterRecord::row_plus_one` and `calls`,
 // `EventRecord::time`, `ObjectRecord::published`, `AuditRecord::time`, `FingerprintRecord::time`,
 // `RuleRecord::published`, `ChildRecord::state`. Before that store the field reads as zero, or as its earlier value.
 // So the file of a running or killed process holds whole entries only.
@@ -73,9 +73,11 @@ inline constexpr auto segment_kind_count = static_cast<std::uint32_t>(SegmentKin
 struct SegmentHeader {
     std::uint32_t kind;      ///< SegmentKind; stored last, and never changed after that
     std::uint32_t slot;      ///< number of the slot, a thread's part of the file; kinds strings, rows, objects: 0
-    std::uint32_t sequence;  ///< number, from 0, among the segments of this kind (and of this slot if it has one)
-    std::uint32_t count;     ///< number of events (kind events), or of times that the ring was full (kind ring)
-    std::int32_t thread;     ///< id of the slot's thread: at present (counters, ring) or at the first event (events)
+    std::uint32_t sequence;  ///< position, from 0, among the segments of this kind (and of this slot if the segment
+                             ///< has one)
+    std::uint32_t count;     ///< number of events (kind events), or how often the ring has been full (kind ring)
+    std::int32_t thread;     ///< id of the slot's thread: the present thread (counters, ring) or the thread of the
+                             ///< first event (events)
     std::uint32_t reserved0;
     std::uint64_t first_time;  ///< time of the segment's first event, in ticks (kind events only)
     std::uint64_t last_time;   ///< time of the segment's last event, in ticks (kind events only)
@@ -104,20 +106,22 @@ static_assert(segment_size / string_alignment == 1 << 12);
 /// Bits of a row's number. Numbers continue from segment to segment: row 682 is the first one of the second segment.
 inline constexpr std::uint32_t row_bits = 20;
 inline constexpr std::uint32_t row_limit = (1U << row_bits) - 1;
-/// Row number of an EventRecord that is no call: another thread's events follow. The duration is that thread's id.
+/// Row number that marks a change of thread instead of a call: the next events are another thread's. The duration
+/// field then holds that thread's id.
 inline constexpr std::uint32_t thread_change = row_limit;
 /// Row of all calls for which the file had no space for a row of their own.
 inline constexpr std::uint32_t overflow_row = 0;
 
 inline constexpr std::uint32_t row_is_folded = 1;     ///< m, n, k and batch are rounded up to powers of two
-inline constexpr std::uint32_t row_is_overflow = 2;   ///< the row is overflow_row; its other fields mean nothing
-inline constexpr std::uint32_t row_stack_is_cut = 4;  ///< innermost frames of `stack` are left out, for want of rows
+inline constexpr std::uint32_t row_is_overflow = 2;   ///< the row is overflow_row; its other fields have no meaning
+inline constexpr std::uint32_t row_stack_is_cut = 4;  ///< innermost frames of `stack` are left out, because rows were
+                                                      ///< running out
 
 inline constexpr std::uint8_t no_actual = 0xff;
 inline constexpr std::int32_t no_status = INT32_MIN;
 
-/// A decision: the fields of DecisionEvent (record/events.hpp) that are the same for all its calls. Enumerations are
-/// stored as their values, which are fixed at the end of this file.
+/// A decision: the fields of DecisionEvent (record/events.hpp) that all its calls share. Enumerations are stored as
+/// numbers, which static_asserts at the end of this file fix.
 struct RowContent {
     std::int64_t m;  ///< size in elements, as passed to the library; -1: the function has no such size
     std::int64_t n;
@@ -132,14 +136,16 @@ struct RowContent {
     StringId detail;
     std::int32_t device_index;        ///< CUDA ordinal; -1 on the CPU
     std::int32_t compute_capability;  ///< 10·major + minor; 0: unknown
-    std::int32_t status;              ///< status that the function returned; no_status: it returns none
+    std::int32_t status;              ///< status that the function returned; no_status: the function returns none
     char trans_a;                     ///< 'N', 'T', 'C'; 0: the function has no such argument
     char trans_b;
     std::uint8_t dtype;      ///< element type: a policy::Dtype
     std::uint8_t device;     ///< CPU or GPU: a policy::Device
     std::uint8_t requested;  ///< precision that was asked for: a policy::Precision
-    std::uint8_t applied;    ///< lowest format (in the order of policy::Floor) allowed in the call: a policy::Applied
-    std::uint8_t actual;     ///< format that the library says it used: a policy::Applied; no_actual: it does not say
+    std::uint8_t applied;    ///< lowest format that the call was allowed to use, in the order of policy::Floor: a
+                             ///< policy::Applied
+    std::uint8_t actual;     ///< format that the library says it used: a policy::Applied; no_actual: the library does
+                             ///< not say
     std::uint8_t how;        ///< way in which the product was executed: a record::How
     std::uint8_t source;     ///< source of `requested`: a policy::Source
     std::uint8_t reason;     ///< reason why the product did not run as asked: a policy::Reason
@@ -157,8 +163,8 @@ static_assert(sizeof(RowRecord) == 96);
 
 // ---- call paths ---------------------------------------------------------------------------------------------------
 
-/// A frame of a call path, stored among the texts: equal frames under one parent are one record. The frames of all
-/// call paths form a tree.
+/// A frame of a call path, stored in a segment of texts. Equal frames with the same parent share one record, so the
+/// frames of all call paths form a tree.
 struct FrameRecord {
     StringId parent;       ///< FrameRecord of the calling frame; 0: this is the outermost
     StringId file;         ///< path of the source file, or of the loaded program or library
@@ -170,12 +176,14 @@ static_assert(sizeof(FrameRecord) == 20);
 
 // ---- counters -----------------------------------------------------------------------------------------------------
 
-/// Limit of a guess. An untimed call is assumed to last as long as the next timed call of its row, but at most this
-/// many times the mean of all calls without the longest. So a single interrupted call does not distort the total.
+/// Limits the estimate for untimed calls. Each of them is assumed to last as long as the next timed call of its row,
+/// but at most this many times the mean of all calls except the longest. So one interrupted call does not distort the
+/// total.
 inline constexpr std::uint64_t outlier_factor = 8;
 
-/// Counters of the calls of one slot (thread) with one row (decision). `calls` is stored last: other fields may be a
-/// call ahead. `total` is an estimate: untimed calls are assumed to last as long as the next timed one.
+/// Counters of the calls of one slot (thread) with one row (decision). `calls` is stored last, so a reader may see
+/// the other fields one call ahead of it. `total` is an estimate: untimed calls are assumed to last as long as the
+/// next timed call.
 struct CounterRecord {
     std::uint64_t calls;
     std::uint64_t total;         ///< ticks spent in the calls; on CUDA, in their launches
@@ -184,7 +192,7 @@ struct CounterRecord {
     std::uint64_t first;         ///< time at which the first call returned, in ticks
     std::uint64_t last;          ///< time at which the last timed call returned, in ticks
     std::uint32_t row_plus_one;  ///< number of the row plus 1; 0: unused; stored after the other fields' first values
-    std::uint32_t untimed;       ///< calls since the last timed one, not contained in `total` yet
+    std::uint32_t untimed;       ///< untimed calls since the last timed one; `total` does not yet contain them
     std::uint64_t timed;         ///< number of timed calls
 };
 static_assert(sizeof(CounterRecord) == 64);
@@ -197,7 +205,7 @@ struct EventRecord {
 };
 static_assert(sizeof(EventRecord) == 16);
 
-/// Duration that an untimed call is stored with. Most short calls are untimed.
+/// Stands for an unknown duration. Most short calls are not timed.
 inline constexpr std::uint64_t untimed = 0;
 /// Largest duration in ticks that can be stored. Longer ones are stored as this one.
 inline constexpr std::uint64_t longest_duration = (std::uint64_t{1} << 44) - 1;
@@ -217,10 +225,11 @@ inline constexpr std::size_t build_id_limit = 20;
 /// Largest number of segments with objects. If they do not suffice, flag_objects_missed is set.
 inline constexpr std::uint32_t object_segment_limit = 8;
 
-/// A program or library that the loader mapped into the process; it may have been unmapped later. Path and build id
-/// tell these files apart.
+/// A program or library that the loader mapped into the process and may have unmapped since. Path and build id tell
+/// such files apart.
 struct ObjectRecord {
-    std::uint64_t first_seen;               ///< ticks at which the shim first noted it, some time after its loading
+    std::uint64_t first_seen;               ///< ticks at which the shim first noticed the object, some time after its
+                                            ///< loading
     StringId path;                          ///< path by which the loader names it
     std::uint32_t flags;                    ///< bits object_is_…, which may also be set after publication
     std::uint8_t build_id_size;             ///< bytes of the build id; 0: the file has none
@@ -232,7 +241,7 @@ static_assert(sizeof(ObjectRecord) == 48);
 
 // ---- audits -------------------------------------------------------------------------------------------------------
 
-/// One audited call: record::Audit describes the values.
+/// One audited call. record::Audit describes the values.
 struct AuditRecord {
     std::uint64_t time;      ///< ticks at which the call returned; stored last
     std::uint32_t row;       ///< number of the call's row
@@ -250,19 +259,20 @@ struct AuditRecord {
     std::uint32_t worst_column;
     std::int16_t exponents[6];  ///< lowest and highest binary exponent of A, of B and of C; none: lowest > highest
     std::uint32_t product;      ///< with audit_nonfinite: number, from 0, of the product in its batch
-    float alpha;                ///< with audit_nonfinite: its size, see record::Audit
-    float beta;                 ///< likewise
+    float alpha;                ///< with audit_nonfinite: magnitude of alpha, see record::Audit
+    float beta;                 ///< with audit_nonfinite: magnitude of beta
 };
 static_assert(sizeof(AuditRecord) == 96);
 
 // ---- fingerprints -------------------------------------------------------------------------------------------------
 
-/// The fingerprint of one call's result: record::Fingerprint describes the values.
+/// Fingerprint of one call's result. record::Fingerprint describes the values.
 struct FingerprintRecord {
     std::uint64_t time;    ///< ticks at which the call returned; stored last
     std::uint32_t row;     ///< number of the call's row
     std::uint32_t flags;   ///< bits record::fingerprint_…
-    std::uint32_t number;  ///< number, from 0, among the thread's calls that got one: those missing found no space
+    std::uint32_t number;  ///< number, from 0, among the thread's fingerprints; a gap means that fingerprints found
+                           ///< no space
     std::int32_t thread;   ///< id of the calling thread
     std::uint64_t hash;
     double norm;
@@ -273,17 +283,17 @@ static_assert(sizeof(FingerprintRecord) == 296);
 // ---- rules --------------------------------------------------------------------------------------------------------
 
 inline constexpr std::uint32_t rule_is_used = 1;       ///< the rule has decided a call
-inline constexpr std::uint32_t rule_is_withdrawn = 2;  ///< a reload has taken the rule away, or changed it
-/// Largest number of segments with rules. Further rules, of policies changed by reloads, are not noted.
+inline constexpr std::uint32_t rule_is_withdrawn = 2;  ///< a reload has removed or changed the rule
+/// Largest number of segments with rules. Rules beyond them, from policies changed by reloads, are not recorded.
 inline constexpr std::uint32_t rule_segment_limit = 4;
 
-/// A rule of the policy, in force at the begin of the recording or after a reload.
+/// A rule of the policy that was in force at the start of the recording or after a reload.
 struct RuleRecord {
     StringId name;
     StringId file;            ///< path of the policy file
     std::uint32_t line;       ///< line in the policy file, from 1
     std::uint32_t flags;      ///< bits rule_is_…, which may also be set after publication
-    std::uint64_t content;    ///< policy::Rule::content, for the writer alone
+    std::uint64_t content;    ///< policy::Rule::content, which only the writer uses
     std::uint32_t published;  ///< 1: the entry is whole; stored last
     std::uint32_t reserved;
 };
@@ -298,7 +308,7 @@ struct Segment {
     SegmentHeader header;
     Entry entries[capacity];
 };
-/// Returns the offset of entry number `index` from the begin of its segment, in bytes.
+/// Returns the offset of entry number `index` from the start of its segment, in bytes.
 template <class Entry>
 constexpr std::uint32_t offset_of_entry(std::uint32_t index) {
     return static_cast<std::uint32_t>(sizeof(SegmentHeader) + index * sizeof(Entry));
@@ -322,16 +332,18 @@ static_assert(sizeof(RuleSegment) == segment_size && RuleSegment::capacity == 20
 
 enum class Architecture : std::uint8_t { unknown, x86_64, aarch64 };
 
-/// Bits of Header::flags: things that went wrong, or had to be left out. A bit that is set stays set.
+/// Bits of Header::flags: failures and omissions. A bit that is set stays set.
 inline constexpr std::uint32_t flag_file_full = 1;        ///< the file has reached its largest size
 inline constexpr std::uint32_t flag_io_error = 2;         ///< the kernel refused space or a write; see `last_error`
-inline constexpr std::uint32_t flag_rows_folded = 4;      ///< some rows have rounded sizes (row_is_folded)
-inline constexpr std::uint32_t flag_rows_overflowed = 8;  ///< rows lacked space; overflow_row counts their calls
+inline constexpr std::uint32_t flag_rows_folded = 4;      ///< some rows have sizes rounded up to powers of two
+                                                          ///< (row_is_folded)
+inline constexpr std::uint32_t flag_rows_overflowed = 8;  ///< rows ran out of space; overflow_row counts the
+                                                          ///< remaining calls
 inline constexpr std::uint32_t flag_closed = 16;          ///< the program closed the file, and reopening it failed
 inline constexpr std::uint32_t flag_lookup_past = 32;     ///< dlsym returned a library's own function, not the shim's
 inline constexpr std::uint32_t flag_objects_missed = 64;  ///< some loaded objects are not in the file
 inline constexpr std::uint32_t flag_left =
-    128;  ///< the process left this file (reload, strict seccomp); see went_on_at
+    128;  ///< the process continued in another file (reload, strict seccomp); see went_on_at
 inline constexpr std::uint32_t flag_children_only = 256;  ///< the file only lists programs that ran without the shim
 
 /// Offset and size of one text in the header.
@@ -356,7 +368,8 @@ enum class Text : std::uint32_t {
 inline constexpr std::size_t text_count = static_cast<std::size_t>(Text::count_);
 
 enum class CommandKind : std::uint8_t { none, set_precision, reload };
-inline constexpr std::uint8_t no_precision = 0xf;  ///< no request: environment and policy files decide again
+inline constexpr std::uint8_t no_precision = 0xf;  ///< no precision requested: environment and policy files decide
+                                                   ///< again
 
 /// A command of `fp32shim set` or `reload` in one word; 0: no command yet.
 ///
@@ -382,10 +395,11 @@ enum class ChangeKind : std::uint32_t { none, set_precision, reload, set_floor }
 enum class ChangeOrigin : std::uint32_t {
     command,       ///< `fp32shim set` or `reload`
     program,       ///< the C API
-    carried_over,  ///< no change, but a setting in force at the recording's begin: after a fork or a move of the log
+    carried_over,  ///< no change: the setting was already in force when the recording began, after a fork or a move
+                   ///< of the log
 };
 
-/// Settings that environment and policy files ask for after a reload.
+/// Settings from environment and policy files after a reload.
 struct ReloadedSettings {
     policy::Precision default_precision = policy::Precision::native;
     policy::Floor floor = policy::Floor::none;
@@ -406,15 +420,16 @@ struct ChangeRecord {
     StringId policy_revision;
     StringId policy_sha256;
     StringId message;
-    // After a reload. Older writers left zeros.
+    // Valid after a reload. Older writers left zeros.
     std::uint8_t has_settings;       ///< 1: the next three fields are the settings after a reload
-    std::uint8_t default_precision;  ///< default of policy and environment, a policy::Precision; `set` overrides it
+    std::uint8_t default_precision;  ///< default precision of policy and environment, a policy::Precision; `fp32shim
+                                     ///< set` overrides it
     std::uint8_t settings_floor;     ///< floor of policy and environment, a policy::Floor; the C API can raise it
     std::uint8_t cpu_mode;           ///< treatment of products on the CPU: a policy::CpuMode
     std::uint32_t reserved1[4];
 };
 static_assert(sizeof(ChangeRecord) == 64 && offsetof(ChangeRecord, has_settings) == 44);
-/// Number of changes that are kept. Change number i, from 0, is at index i % change_limit.
+/// Number of changes that the header keeps. Change number i, from 0, is at index i % change_limit.
 inline constexpr std::size_t change_limit = 256;
 
 // ---- children -----------------------------------------------------------------------------------------------------
@@ -424,16 +439,17 @@ inline constexpr std::size_t child_text_limit = 224;
 inline constexpr std::size_t child_limit = 40;
 inline constexpr std::uint32_t child_is_whole = 2;
 
-/// A program that ran without the shim. The recorded process started it, or (flag_children_only) a process without a
-/// recording did. Starts that differ only in time and starting process share one record.
+/// A program that ran without the shim. Either the recorded process started it, or, with flag_children_only, some
+/// process without a recording did. Starts that differ only in time and in the starting process share one record.
 struct ChildRecord {
     std::uint32_t state;       ///< 0 unused, 1 being written, child_is_whole; stored last
-    std::uint32_t count;       ///< number of starts; 0: the kernel refused them all
+    std::uint32_t count;       ///< number of starts; 0: the kernel refused every one
     std::int64_t first_ns;     ///< first start, since 1970, UTC
     std::int64_t last_ns;      ///< last start, since 1970, UTC
-    std::int32_t pid;          ///< process that first became the program by exec, or started it
-    std::uint8_t why;          ///< reason why it lacked the shim: a record::WhyUnseen
-    std::uint8_t detail_kind;  ///< meaning of the detail in `text`: a ChildDetail
+    std::int32_t pid;          ///< process that started the program or became it by exec; the first, if there were
+                               ///< several
+    std::uint8_t why;          ///< reason why the program lacked the shim: a record::WhyUnseen
+    std::uint8_t detail_kind;  ///< meaning of the detail that `text` holds: a ChildDetail
     std::uint8_t path_size;    ///< bytes of the path in `text`; `…` at its start stands for a truncated beginning
     std::uint8_t detail_size;  ///< bytes of the detail, which follows the path in `text`
     char text[child_text_limit];
@@ -443,20 +459,20 @@ static_assert(sizeof(ChildRecord) == 256);
 // ---- marks --------------------------------------------------------------------------------------------------------
 
 inline constexpr std::size_t mark_limit = 256;
-inline constexpr std::uint32_t mark_lacks_files = 1;      ///< some loaded files found no room in the mark
+inline constexpr std::uint32_t mark_lacks_files = 1;      ///< some loaded files found no space in the mark
 inline constexpr std::uint32_t mark_has_lookup_past = 2;  ///< dlsym returned a library's own function, not the shim's
 
-/// A mark: the files that a process had loaded which ended without a recording. Processes that had the same files and
-/// pins share one mark. Marks are in the file for the children of a run, number i in its segment i + 1.
+/// Marks list the loaded files of processes that ended without a recording. Processes with the same files and pins
+/// share one mark. Marks are stored in the file for the children of a run; mark number i is in segment i + 1.
 struct MarkSegment {
     std::uint32_t published;  ///< 1: the mark is whole; stored last
     std::uint32_t flags;      ///< bits mark_…
     std::int64_t noted_ns;    ///< end of the first process that left this mark: nanoseconds since 1970, UTC
     std::uint16_t pins;       ///< ProcessFacts::pins
     std::uint8_t reserved[6];
-    std::uint32_t count;            ///< number of files; the first is the program
-    std::uint32_t size;             ///< bytes of `files` in use
-    char files[segment_size - 32];  ///< of each file a MarkedFile, its path and its build id, one after the other
+    std::uint32_t count;            ///< number of files; the first is the program itself
+    std::uint32_t size;             ///< number of used bytes of `files`
+    char files[segment_size - 32];  ///< for each file: a MarkedFile, then its path, then its build id
 };
 static_assert(sizeof(MarkSegment) == segment_size && offsetof(MarkSegment, files) == 32);
 
@@ -467,9 +483,9 @@ struct MarkedFile {
 };
 static_assert(sizeof(MarkedFile) == 4);
 
-/// The first segment of a file. Fields with different writers are on cache lines of their own.
+/// The first segment of a file. Fields with different writers lie on different cache lines.
 struct Header {
-    // 0: written once, by the writer
+    // Offset 0. Written once, by the writer:
     std::uint64_t magic;  ///< format::magic; stored last, once the header is whole
     std::uint32_t version;
     std::uint32_t byte_order;
@@ -481,7 +497,7 @@ struct Header {
     std::int64_t start_monotonic_ns;  ///< begin of the recording by CLOCK_MONOTONIC
     std::uint64_t start_ticks;        ///< begin of the recording by the processor's counter
     std::uint64_t run;                ///< number of the `fp32shim run` that the process belongs to; 0: none
-    // 64
+    // Offset 64:
     std::uint64_t process_start;     ///< start of the process, in clock ticks after boot: field 22 of /proc/PID/stat
     std::uint64_t pid_namespace;     ///< inode of /proc/PID/ns/pid
     std::uint8_t boot_id[16];        ///< /proc/sys/kernel/random/boot_id
@@ -497,51 +513,54 @@ struct Header {
     std::int64_t facts_ns;           ///< ProcessFacts::start_ns: the time that replaces %t in a log's name
     std::uint8_t more_pins;          ///< high 8 bits of ProcessFacts::pins
     std::uint8_t where;              ///< sources of a call's location in its program: a policy::WhereSet
-    std::uint8_t native_frames;      ///< most native callers of a call path; 0: the call site only
+    std::uint8_t native_frames;      ///< largest number of native callers in a call path; 0: the call site only
     std::uint8_t reserved_line1[5];
-    // 128
+    // Offset 128:
     TextRange texts[text_count];
     std::uint8_t reserved2[48];
-    // 256: written whenever the file grows
+    // Offset 256. Written whenever the file grows:
     std::uint32_t next_segment;  ///< number of the first segment that no thread has reserved yet
     std::uint32_t flags;
-    std::uint64_t ticks_per_second;  ///< rate of the processor's counter; more exact the longer the process runs
-    std::uint64_t uncounted_calls;   ///< calls that no counters had space for, not even those of overflow_row
-    std::uint64_t uncounted_events;  ///< events of threads that got no ring, for want of space
-    std::int32_t last_error;         ///< errno of the last refused space or write; 0: none
+    std::uint64_t ticks_per_second;  ///< rate of the processor's counter; becomes more exact the longer the process
+                                     ///< runs
+    std::uint64_t uncounted_calls;   ///< number of calls for which no counters had space, not even those of
+                                     ///< overflow_row
+    std::uint64_t uncounted_events;  ///< number of events lost because their threads got no ring, for want of space
+    std::int32_t last_error;         ///< errno of the last refusal of disk space or a write; 0: none
     std::uint32_t change_count;      ///< number of changes so far; the last change_limit are kept
-    std::uint32_t segments_in_use;   ///< number of segments whose `kind` is stored; the header is not counted
+    std::uint32_t segments_in_use;   ///< number of segments whose `kind` is stored, without the header
     std::uint8_t reserved3[20];
-    // 320: written by `fp32shim set` and `reload`, read by each call
-    std::uint64_t command;  ///< CommandWord that was sent last
+    // Offset 320. Written by `fp32shim set` and `reload`, read by each call:
+    std::uint64_t command;  ///< the last CommandWord that was sent
     std::uint8_t reserved4[56];
-    // 384: written by the process: the answer to a command
-    std::uint64_t answered;  ///< CommandWord that the process last acted on; stored last
+    // Offset 384. The process's answer to a command:
+    std::uint64_t answered;  ///< the last CommandWord that the process has obeyed or refused; stored last
     std::uint32_t answer;    ///< CommandResult of the command in `answered`
     std::uint32_t answer_size;
     char answer_text[answer_limit];
     std::uint8_t reserved5[64];
-    // 896: written by the process
-    std::uint64_t objects_looked_at;  ///< ticks at which all loaded objects were last noted; 0: never
-    std::uint64_t exited_at;   ///< ticks at which the program called `exit` and its objects were noted; 0: it has not
+    // Offset 896. Written by the process:
+    std::uint64_t objects_looked_at;  ///< ticks at which all loaded objects were last listed; 0: never
+    std::uint64_t exited_at;   ///< ticks at which the program called `exit`, after its objects were listed; 0: it has
+                               ///< not called it
     std::uint64_t went_on_at;  ///< `start_ticks` of the recording that followed at a reload (flag_left); 0: none
-    // 920: children (ChildRecord), by whatever process starts them
-    std::uint32_t children_missed;  ///< starts of unseen children that found no space in `children`
-    // 924: written by the process
+    // Offset 920. Children (ChildRecord), written by the process that starts them:
+    std::uint32_t children_missed;  ///< number of starts without the shim that found no space in `children`
+    // Offset 924. Written by the process:
     std::uint32_t python;  ///< state of the reader of Python's stacks: a record::PythonState
-    // 928
-    std::uint64_t lost_audits;        ///< audits that found no space
-    std::uint64_t lost_fingerprints;  ///< fingerprints that found no space
-    // 944: in the file for the children of a run
-    std::uint32_t marks_missed;  ///< processes whose mark found no room
+    // Offset 928:
+    std::uint64_t lost_audits;        ///< number of audits that found no space
+    std::uint64_t lost_fingerprints;  ///< number of fingerprints that found no space
+    // Offset 944. Used in the file for the children of a run:
+    std::uint32_t marks_missed;  ///< number of processes whose mark found no space
     std::uint8_t reserved6[4096 - 948];
-    // 4096
+    // Offset 4096:
     ChangeRecord changes[change_limit];
-    // 20480
+    // Offset 20480:
     ChildRecord children[child_limit];
-    // 30720: in the file for the children of a run
+    // Offset 30720. Used in the file for the children of a run:
     std::uint64_t marks[mark_limit];  ///< hash of each mark's content; 0: unused
-    // 32768: the texts
+    // Offset 32768. The texts:
     char text[32768];
 };
 static_assert(sizeof(Header) == segment_size && std::is_standard_layout_v<Header>);
@@ -551,14 +570,15 @@ static_assert(offsetof(Header, answered) == 384 && offsetof(Header, objects_look
 static_assert(offsetof(Header, changes) == 4096 && offsetof(Header, children) == 20480 &&
               offsetof(Header, marks) == 30720 && offsetof(Header, text) == 32768);
 
-// ---- the values of enumerations that are in files: a new one goes to the end -------------------------------------
+// ---- values of enumerations that files contain: new values go to the end ----------------------------------------
 
 template <class Enumeration, class... More>
 constexpr bool are_numbered_from_0(Enumeration first, More... more) {
     unsigned next = 0;
     return static_cast<unsigned>(first) == next++ && ((static_cast<unsigned>(more) == next++) && ...);
 }
-using policy::Source;  // policy/formats.def numbers precisions, formats and floors, policy/reasons.def reasons
+using policy::Source;  // policy/formats.def numbers precisions, formats and floors; policy/reasons.def numbers
+                       // reasons
 static_assert(are_numbered_from_0(Source::guard_pin, Source::rule, Source::thread, Source::process,
                                   Source::environment, Source::file, Source::native));
 static_assert(are_numbered_from_0(How::forward, How::round_operands, How::one_by_one, How::compute_type,

@@ -26,7 +26,7 @@ class ProcPath {
     char buffer_[96] = {};
 };
 
-/// Returns the first bytes of a file; empty: it cannot be read.
+/// Returns the first bytes of a file; empty: the file cannot be read.
 std::string_view read_begin(const char* path, std::span<char> buffer) {
     const int descriptor = system::raw::open(path, O_RDONLY | O_CLOEXEC);
     if (descriptor < 0) return {};
@@ -42,11 +42,12 @@ Integer number_at(std::string_view text) {
     return value;
 }
 
-/// Returns the start of process /proc/FOLDER, in clock ticks after boot (field 22 of `stat`); 0: it has ended.
+/// Returns the start time of process /proc/FOLDER, in clock ticks after boot (field 22 of `stat`); 0: the process has
+/// ended.
 std::uint64_t read_start(std::string_view folder) {
     char buffer[512];
     std::string_view stat = read_begin(ProcPath(folder, "stat").c_str(), buffer);
-    // The name, field 2, may hold anything; ` S 1 …` follows the last parenthesis.
+    // Field 2, the name, may hold anything, even parentheses. The last parenthesis ends it; ` S 1 …` follows.
     const std::size_t name_end = stat.rfind(')');
     if (name_end == std::string_view::npos) return 0;
     stat.remove_prefix(name_end + 1);
@@ -60,8 +61,8 @@ std::uint64_t read_start(std::string_view folder) {
     return number_at<std::uint64_t>(stat);
 }
 
-/// Returns a process's id in its own namespace: the last number of `NSpid:` in /proc/PID/status. Before that line
-/// stand the groups of the process's user, perhaps thousands.
+/// Returns a process's id in its own namespace: the last number of `NSpid:` in /proc/PID/status. That line comes
+/// after the list of the user's groups, which may have thousands of entries.
 std::int32_t read_own_pid(std::string_view folder) {
     const ProcPath path(folder, "status");
     std::string buffer(4096, '\0');
@@ -77,7 +78,7 @@ std::int32_t read_own_pid(std::string_view folder) {
     return number_at<std::int32_t>(line.substr(line.find_last_of("\t :") + 1));
 }
 
-/// Returns the number of a process's namespace of process ids: /proc/PID/ns/pid links to `pid:[4026531836]`.
+/// Returns the number of a process's PID namespace. /proc/PID/ns/pid links to `pid:[4026531836]`.
 std::uint64_t read_pid_namespace(std::string_view folder) {
     char buffer[64];
     const long size = system::raw::readlink(ProcPath(folder, "ns/pid").c_str(), buffer, sizeof buffer);

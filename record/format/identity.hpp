@@ -1,4 +1,4 @@
-// Identifies the process of a recording, so that a reader can tell if it still runs.
+// Identifies the process of a recording, so that a reader can tell if the process still runs.
 #pragma once
 
 #include <array>
@@ -6,23 +6,23 @@
 
 namespace fp32shim::record {
 
-/// Identity of a process. Unlike a process id, it is never used again.
+/// Identity of a process. Unlike a process id, an identity is never reused.
 struct ProcessIdentity {
     std::int32_t pid = 0;                    ///< process id in the process's own namespace
     std::uint64_t start = 0;                 ///< start of the process, in clock ticks after boot; 0: unknown
-    std::uint64_t pid_namespace = 0;         ///< inode of its namespace of process ids; 0: unknown
+    std::uint64_t pid_namespace = 0;         ///< inode of the process's PID namespace; 0: unknown
     std::array<std::uint8_t, 16> boot_id{};  ///< boot_id of the running kernel; zeros: unknown
 
     bool operator==(const ProcessIdentity&) const = default;
-    /// Returns true if both processes ran in one boot of one kernel; false also if a boot is unknown.
+    /// Returns true if both processes ran under the same boot of one kernel; false if that is unknown.
     bool has_boot_of(const ProcessIdentity& other) const;
 };
 
 /// Returns the identity of this process. Raw system calls; allocates nothing, leaves errno alone.
 ProcessIdentity identify_self();
 
-/// Returns the identity of process `pid_here`, as /proc has it. `start` is 0 if there is no such process, or it has
-/// ended and is not yet waited for. Fields that this user may not read stay 0. Allocates.
+/// Returns the identity that /proc has for process `pid_here`. `start` is 0 if there is no such process, or if it has
+/// ended and its parent has not yet waited for it. Fields that this user may not read stay 0. Allocates.
 ProcessIdentity identify(std::int32_t pid_here);
 
 }  // namespace fp32shim::record

@@ -1,4 +1,4 @@
-// A decision as a row of a recording stores it, and back. record/decision_fields.def lists the fields.
+// Converts a decision to a row of a recording, and back. record/decision_fields.def lists the fields.
 #pragma once
 
 #include <algorithm>
@@ -34,7 +34,7 @@ constexpr void load(const Stored& stored, std::optional<Value>& value) {
     if (stored != absent_value(value)) value = static_cast<Value>(stored);
 }
 
-/// Tells for each field of a row whether it is a text.
+/// Tells for each field of a row if it is a text.
 inline constexpr bool is_text_of_a_row[] = {
 #define DECISION_FIELD(key, member, ...) std::is_same_v<decltype(RowContent::key), StringId>,
 #define CALL_FIELD(...)
@@ -43,11 +43,11 @@ inline constexpr bool is_text_of_a_row[] = {
 inline constexpr auto texts_of_a_row =
     static_cast<std::size_t>(std::count(std::begin(is_text_of_a_row), std::end(is_text_of_a_row), true));
 
-/// Fills `content`, which is all zeros, from a decision. `intern(text, id)` finds a text's id, or returns false if
-/// the file has no space for the text: then to_content() returns false too.
+/// Fills `content`, which must be all zeros, from a decision. `intern(text, id)` sets `id` to a text's id. If the
+/// file has no space for the text, it returns false, and then to_content() returns false too.
 template <class Intern>
 bool to_content(const DecisionEvent& decision, RowContent& content, const Intern& intern) {
-    // A file has a new provider's text before that of a new scope, unlike the table.
+    // Files store the text of a new provider before that of a new scope, unlike the table.
     if (!intern(decision.call.function, content.function) || !intern(decision.call.caller, content.caller) ||
         !intern(decision.provider, content.provider))
         return false;
@@ -66,7 +66,7 @@ bool to_content(const DecisionEvent& decision, RowContent& content, const Intern
     return true;
 }
 
-/// Returns the decision that a row has stored. `text_of(id)` gives a view of each text.
+/// Returns the decision that a row holds. `text_of(id)` returns a view of a text.
 template <class TextOf>
 DecisionEvent to_decision(const RowContent& content, const TextOf& text_of) {
     DecisionEvent decision;

@@ -15,7 +15,7 @@ namespace fp32shim::record {
 
 namespace {
 
-// A line is formatted behind one spare byte, where put() sets a line feed if a torn line has to be ended first.
+// Returns the buffer without its first byte. In that byte put() can place a line feed, to end a torn line.
 std::span<char> line_in(LogBuffer buffer) { return buffer.subspan<1>(); }
 static_assert(log_buffer_size == 1 + line_limit);
 
@@ -23,8 +23,8 @@ int open_uninterrupted(const char* path, int flags, std::uint32_t mode) {
     return system::raw::retry_if_interrupted([&] { return system::raw::open(path, flags, mode); });
 }
 
-/// Returns true if the file belongs to this user or root. In a folder like /tmp, somebody else may have made the file
-/// first, to read the log.
+/// Returns true if the file belongs to this user or root. In a folder like /tmp, another user may have created the
+/// file in order to read the log.
 bool is_own_or_roots(int descriptor) {
     struct stat status {};
     if (system::raw::fstat(descriptor, status) < 0) return false;
@@ -40,7 +40,7 @@ DecisionLog::~DecisionLog() {
 std::string DecisionLog::open(std::string_view name, const ProcessFacts& facts, const StartEvent& start,
                               LogBuffer buffer, std::uint32_t mode, const StartEvent& (*in_force)()) {
     facts_ = facts;
-    facts_.pid = system::raw::getpid();  // `facts` may be from before a fork
+    facts_.pid = system::raw::getpid();  // `facts` may have been gathered before a fork
     start_ = start;
     in_force_ = in_force;
     mode_ = mode;
@@ -87,7 +87,7 @@ bool DecisionLog::recover(LogBuffer buffer) {
     if (!held) return false;
     if (owner_.load(std::memory_order_acquire) != system::this_process()) return enter_child(buffer);
     if (gave_up_.load(std::memory_order_relaxed)) return false;
-    if (descriptor_.is_ours()) return true;  // another thread has recovered it
+    if (descriptor_.is_ours()) return true;  // another thread has already recovered the log
     const int error = reopened_.exchange(true, std::memory_order_relaxed) ? EBADF : open_file();
     if (error != 0) stop_logging(error, buffer);
     return error == 0;
@@ -121,9 +121,10 @@ bool DecisionLog::enter_child(LogBuffer buffer) {
 
 /// Opens the log's file, `path_`. Returns 0 or an errno.
 int DecisionLog::open_file() {
-    // O_NONBLOCK makes opening a pipe without a reader fail instead of wait.
+    // O_NONBLOCK: opening a pipe that has no reader fails at once instead of waiting.
     constexpr int flags = O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NONBLOCK | O_NOCTTY;
-    // O_EXCL, which follows no link, tells a new file, whose mode is chosen here, from an existing one.
+    // O_EXCL follows no link and fails for an existing file. So a new file, whose mode is chosen here, is told from
+    // an existing one.
     int descriptor = open_uninterrupted(path_, flags | O_EXCL, mode_);
     if (descriptor >= 0) {
         system::raw::fchmod(descriptor, mode_);
@@ -138,8 +139,8 @@ int DecisionLog::open_file() {
     return descriptor_.keep(descriptor);
 }
 
-/// Writes the line of `size` bytes that begins at buffer[1]; buffer[0] is for a line feed, to end a line that was
-/// written in part. Returns 0 or an errno; EBADF: the program has closed or replaced the log's descriptor.
+/// Writes the line of `size` bytes that begins at buffer[1]. buffer[0] may take a line feed, to end an earlier line
+/// that was written in part. Returns 0 or an errno; EBADF: the program has closed or replaced the log's descriptor.
 int DecisionLog::put(LogBuffer buffer, std::size_t size) {
     const int descriptor = descriptor_.number();
     if (!descriptor_.is_ours(descriptor)) return EBADF;
@@ -154,7 +155,7 @@ int DecisionLog::put(LogBuffer buffer, std::size_t size) {
         const long result = system::raw::retry_if_interrupted(
             [&] { return system::raw::write(descriptor, buffer.data() + position, end - position); });
         if (result > 0) {
-            position += static_cast<std::size_t>(result);  // after a short write, the next one shows why
+            position += static_cast<std::size_t>(result);  // after a short write, the next write tells the reason
             continue;
         }
         if (result == -EPIPE) hold.consume_pending(SIGPIPE);
@@ -166,7 +167,7 @@ int DecisionLog::put(LogBuffer buffer, std::size_t size) {
     return 0;
 }
 
-/// Acts on a result of put(): counts a lost line if `error` is an errno; if it is 0, reports the lines lost before.
+/// Handles a result of put(). If `error` is an errno, counts a lost line. If it is 0, reports the lines lost before.
 void DecisionLog::handle_result(int error, LogBuffer buffer) {
     if (error != 0) {
         dropped_.fetch_add(1, std::memory_order_relaxed);
@@ -175,7 +176,7 @@ void DecisionLog::handle_result(int error, LogBuffer buffer) {
     }
     if (dropped_.load(std::memory_order_relaxed) == 0) return;
     const std::int64_t dropped = dropped_.exchange(0, std::memory_order_relaxed);
-    if (dropped == 0) return;  // another thread reports these lines
+    if (dropped == 0) return;  // another thread reports the lost lines
     ErrorEvent event;
     event.code = ErrorCode::lines_dropped;
     event.detail = "this many lines before this one could not be written";

@@ -1,4 +1,4 @@
-// A decision on one line for people; event_lines.cpp has the JSON of the same event.
+// Formats a decision as one line for people. event_lines.cpp formats the same event as JSON.
 #include "record/lines/event_lines.hpp"
 
 #include "policy/words.hpp"
@@ -8,7 +8,7 @@ namespace fp32shim::record {
 
 namespace {
 
-/// Words for the values of How, which follow the format's name: `tf32 by rounding operands`.
+/// Words for the values of How. They follow the format's name: `tf32 by rounding operands`.
 constexpr policy::Word<How> ways[] = {
     {"", How::forward},
     {" by rounding operands", How::round_operands},

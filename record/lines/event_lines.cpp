@@ -2,8 +2,8 @@
 
 namespace fp32shim::record {
 
-// The numbers below bound the values, in bytes between the quotes. The longest line stays within line_limit: the
-// tests fill every value.
+// Numbers in the calls below limit the values, in bytes between the quotes. They keep the longest line within
+// line_limit. The tests fill every value to its limit.
 
 std::size_t format_start(const StartEvent& event, const ProcessFacts& facts, const Moment& moment,
                          std::span<char> out) {

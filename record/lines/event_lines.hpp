@@ -1,4 +1,4 @@
-// Events as lines: of JSON, and in words. The formatters are pure: they write nothing but their arguments.
+// Formats events as lines of JSON and in words. The formatters are pure: they write to their arguments only.
 #pragma once
 
 #include <cstddef>
@@ -10,11 +10,12 @@
 
 namespace fp32shim::record {
 
-/// Version of the log's format. It grows when a key is removed or changes its meaning, not with new keys or codes.
+/// Version of the log's format. It grows when a key is removed or changes its meaning. New keys and codes do not
+/// change it.
 inline constexpr int log_schema = 1;
 
-/// Longest line in bytes, its line feed included. A line with the line feed that DecisionLog may put before it has at
-/// most 4096 bytes: PIPE_BUF, up to which a write to a pipe is atomic.
+/// Longest line in bytes, its line feed included. DecisionLog may put one more line feed before it. Together they
+/// have at most 4096 bytes: PIPE_BUF, the largest write to a pipe that is atomic.
 inline constexpr std::size_t line_limit = 4095;
 
 /// Write one JSON object and a line feed to `out`, and return their size, at most line_limit; 0: `out` is too small.
@@ -27,13 +28,13 @@ std::size_t format_decision(const DecisionEvent& event, const ProcessFacts& fact
 std::size_t format_error(const ErrorEvent& event, const ProcessFacts& facts, const Moment& moment,
                          std::span<char> out);
 
-/// Writes a decision in words, for `FP32_MATMUL_LOG=stderr`, without `fp32shim: ` and line feed: `cblas_sgemm
-/// 128x128x128 NT float32 from libfoo.so -> libopenblas.so.0: high (environment) -> tf32 by rounding operands`.
-/// Writes at most 1600 bytes and returns a view of them. Thread-safe, allocates nothing.
+/// Writes a decision in words, for `FP32_MATMUL_LOG=stderr`: `cblas_sgemm 128x128x128 NT float32 from libfoo.so ->
+/// libopenblas.so.0: high (environment) -> tf32 by rounding operands`. The caller adds `fp32shim: ` and the line
+/// feed. Writes at most 1600 bytes and returns a view of them. Thread-safe, allocates nothing.
 std::string_view format_decision_text(const DecisionEvent& event, std::span<char> out);
 
-/// Writes the keys that every event begins with. `Line` is a JsonLine, or has its members that take a key and a
-/// value.
+/// Writes the keys that every event begins with. `Line` is JsonLine, or a type with the same members for keys and
+/// values.
 template <class Line>
 void write_common_fields(Line& line, std::string_view event, const ProcessFacts& facts, const Moment& moment) {
     line.code("event", event)
@@ -49,7 +50,7 @@ void write_common_fields(Line& line, std::string_view event, const ProcessFacts&
 }
 
 /// Writes the keys of a decision, which follow those of write_common_fields(). `write_call_field(key, value)` writes
-/// the one that differs from call to call.
+/// the field that differs from call to call.
 template <class WriteCallField>
 void write_decision_fields(JsonLine& line, const DecisionEvent& event, const WriteCallField& write_call_field) {
 #define DECISION_FIELD(key, member, kind, ...) line.kind(#key, event.member __VA_OPT__(, ) __VA_ARGS__);

@@ -1,4 +1,4 @@
-// One line of JSON in a buffer of the caller's.
+// Writes one line of JSON into the caller's buffer.
 #pragma once
 
 #include <cstddef>
@@ -11,7 +11,7 @@
 
 namespace fp32shim::record {
 
-/// One flat JSON object on one line. Every key is always written: the value of an absent one is null.
+/// Writes one flat JSON object on one line. Every key is always written; an absent value becomes null.
 class JsonLine {
   public:
     explicit JsonLine(std::span<char> out) : writer_(out) { writer_.text("{"); }
@@ -37,7 +37,7 @@ class JsonLine {
     JsonLine& utc_time(std::string_view key, std::int64_t time_ns);
     /// Writes "8.0" for 80, "10.3" for 103, null for 0.
     JsonLine& compute_capability(std::string_view key, std::int32_t value);
-    /// Appends the keys and values that another JsonLine's view() returns.
+    /// Appends keys and values that came from the view() of another JsonLine.
     JsonLine& members(std::string_view members);
 
     /// Returns the keys and values so far, with commas between them, without braces.

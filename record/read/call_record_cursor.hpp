@@ -1,4 +1,4 @@
-// Last step of reading: the audits, or the fingerprints, of one slot after the other.
+// Last step of reading audits or fingerprints: one slot after the other.
 #pragma once
 
 #include <algorithm>
@@ -11,11 +11,11 @@
 
 namespace fp32shim::record {
 
-/// Iterates over records about single calls, and reads the file in pieces. For one thread.
+/// Iterates over records of single calls, reading the file in pieces. For one thread.
 template <class Entry>
 class CallRecordCursor {
   public:
-    /// `segments`: those with the records, in the order to read them; all objects must outlive the cursor.
+    /// `segments`: the segments with the records, in reading order. All objects must outlive the cursor.
     CallRecordCursor(const RecordingBytes& bytes, std::span<const IndexedSegment> segments)
         : bytes_(&bytes), segments_(segments) {}
 
@@ -27,7 +27,7 @@ class CallRecordCursor {
         }
         return &piece_[position_++];
     }
-    /// Returns the slot of the record that next() has returned.
+    /// Returns the slot of the record that next() returned last.
     std::uint32_t slot() const { return slot_; }
 
   private:
@@ -43,7 +43,7 @@ class CallRecordCursor {
         return true;
     }
 
-    /// Reads a piece of the segment: up to its end, or to the first entry that is not in use.
+    /// Reads a piece of the current segment: up to its end, or to the first unused entry.
     void load() {
         position_ = 0;
         piece_.resize(std::min(entries_of_a_piece, capacity - first_));
@@ -57,10 +57,10 @@ class CallRecordCursor {
     }
 
     const RecordingBytes* bytes_;
-    std::span<const IndexedSegment> segments_;  ///< those not begun
-    std::uint64_t offset_ = 0;                  ///< of the segment at hand
-    std::uint32_t slot_ = 0;                    ///< that of the segment at hand
-    std::uint32_t first_ = capacity;            ///< its first entry that is still to be read
+    std::span<const IndexedSegment> segments_;  ///< segments that are not yet begun
+    std::uint64_t offset_ = 0;                  ///< offset of the current segment
+    std::uint32_t slot_ = 0;                    ///< slot of the current segment
+    std::uint32_t first_ = capacity;            ///< index of the current segment's first unread entry
     std::vector<Entry> piece_;
     std::size_t position_ = 0;
 };

@@ -1,4 +1,5 @@
-// Reads the parts of a recording besides the header's facts: counters, events, objects, changes and children.
+// Reads the contents of a recording: counters, events, objects, changes and children. The header's facts are read
+// elsewhere (reader.cpp).
 #include "record/read/reader.hpp"
 
 #include <algorithm>
@@ -23,7 +24,8 @@ namespace {
 
 constexpr std::uint32_t counters_of_a_piece = 64;
 
-/// Rounds an estimate, which is never negative, down to an integer; one of more than 64 bits gives the largest.
+/// Rounds an estimate, which is never negative, down to an integer. An estimate beyond 64 bits becomes the largest
+/// integer.
 std::uint64_t to_integer(double estimate) {
     constexpr double beyond = 0x1p64;
     return estimate < beyond ? static_cast<std::uint64_t>(estimate) : UINT64_MAX;
@@ -44,8 +46,8 @@ void add(CounterRecord& sum, const CounterRecord& more) {
     sum.timed += more.timed;
 }
 
-/// Adds an estimate for the calls that `total` lacks: each counts as the mean of the calls in `total`. In that mean,
-/// the longest call is limited to outlier_factor times the mean of the others.
+/// Adds an estimate for the untimed calls that `total` lacks: each counts as the mean of the calls in `total`. For
+/// that mean, the longest call is limited to outlier_factor times the mean of the others.
 void complete_total(CounterRecord& counters) {
     const auto untimed = static_cast<double>(counters.untimed);
     const double known = static_cast<double>(counters.calls) - untimed;
@@ -58,8 +60,8 @@ void complete_total(CounterRecord& counters) {
     counters.untimed = 0;
 }
 
-/// Counts the events at a segment's begin whose times rise. If writing the segment was interrupted, its header counts
-/// more: the entries after these still have older events.
+/// Counts the events at the start of a segment, as long as their times rise. If the writer was interrupted, the
+/// header's count is too high: beyond the last new event lie older ones.
 std::size_t count_whole_events(const EventSegment& segment) {
     const std::size_t limit = std::min<std::size_t>(segment.header.count, EventSegment::capacity);
     std::uint64_t last = 0;
@@ -69,7 +71,8 @@ std::size_t count_whole_events(const EventSegment& segment) {
 }
 
 /// Finds the complete entries of a ring that a process may be writing. Reads each piece twice: an entry that was
-/// there at the first reading is complete at the second. If the process overwrites the ring later, its `count` rises.
+/// there at the first reading is complete at the second. If the process overwrites the ring later, the ring's `count`
+/// rises.
 void find_complete_events(const RecordingBytes& bytes, SlotEvents& events) {
     std::vector<EventRecord> before, now;
     while (events.ring_end < EventSegment::capacity) {
@@ -85,8 +88,8 @@ void find_complete_events(const RecordingBytes& bytes, SlotEvents& events) {
     }
 }
 
-/// Excludes from a ring the events up to `last_appended`, of which segments of the file have copies. If no event came
-/// after the ring was copied, these are all its events. If the copying was interrupted, these are its first events.
+/// Excludes from a ring the events up to `last_appended`, since segments of the file have copies of them. These are
+/// all events of the ring if none came after it was copied, and its first events if the copying was interrupted.
 void exclude_appended_events(const RecordingBytes& bytes, SlotEvents& events) {
     if (events.ring_last <= events.last_appended) events.ring_end = 0;
     std::vector<EventRecord> piece;
@@ -175,11 +178,12 @@ std::optional<RecordedFingerprint> RecordedFingerprints::next() {
 
 void RecordingReader::read_counters(const std::vector<IndexedSegment>& segments) {
     counters_.reserve(std::min<std::size_t>(segments.size() * CounterSegment::capacity, format::row_limit));
-    std::vector<std::uint32_t> counters_by_row;  // index in `counters_` plus 1, by row; 0: none yet
+    std::vector<std::uint32_t> counters_by_row;  // index in `counters_` plus 1, by row; 0: the row has no counters
+                                                 // yet
     for (const IndexedSegment& segment : segments) {
         RecordedSlot& slot = slots_by_number_[segment.slot];
         if (segment.sequence == 0) slot.thread = segment.thread;
-        // A slot fills its entries one after the other.
+        // A slot uses its entries in order, so the first piece without used entries is the last.
         for (std::uint32_t first = 0; first < CounterSegment::capacity; first += counters_of_a_piece)
             if (!add_counters(segment, first, counters_by_row)) break;
     }
@@ -187,9 +191,8 @@ void RecordingReader::read_counters(const std::vector<IndexedSegment>& segments)
     total_calls_ += uncounted_calls_;
 }
 
-/// Adds the counters in a segment's entries from `first` on, at most a piece of them, to `counters_`.
-/// `counters_by_row[row]`: index of the row's counters in `counters_`, plus 1; 0: it has none yet. Returns false if
-/// no entry was in use.
+/// Adds up to one piece of a segment's entries, from entry `first` on, to `counters_`. `counters_by_row[row]`: index
+/// of the row's counters in `counters_`, plus 1; 0: none yet. Returns false if no entry was in use.
 bool RecordingReader::add_counters(const IndexedSegment& segment, std::uint32_t first,
                                    std::vector<std::uint32_t>& counters_by_row) {
     CounterRecord piece[counters_of_a_piece];
@@ -241,7 +244,7 @@ void RecordingReader::read_rings(const std::vector<IndexedSegment>& rings) {
     }
 }
 
-/// Sorts each slot's segments of events, and excludes from its ring the events that these segments also have.
+/// Sorts each slot's segments of events. Excludes from the slot's ring the events that these segments also have.
 void RecordingReader::arrange_events(const std::vector<IndexedSegment>& full_rings) {
     for (const IndexedSegment& segment : full_rings) events_[segment.slot].segments.push_back(segment);
     for (auto& [number, events] : events_) {
@@ -281,7 +284,7 @@ void RecordingReader::drop_misordered_segments(SlotEvents& events) {
 }
 
 /// Finds out how many full rings of a slot have no copy in the file. If the recording overwrites old events, counts
-/// their events as overwritten, else notes a problem.
+/// the missing events as overwritten; otherwise reports a problem.
 void RecordingReader::count_missing(const SlotEvents& events) {
     std::uint64_t expected = events.ring ? events.ring->count : 0;
     if (!events.segments.empty())
@@ -358,7 +361,7 @@ void RecordingReader::read_changes(const format::Header& header) {
             changes_.push_back(make_change(header.changes[index],
                                            offsetof(format::Header, changes) + index * sizeof(format::ChangeRecord)));
     }
-    // A change whose writer is at work, or was killed, counts as lost too.
+    // A change counts as lost, too, if its writer has not finished or was killed.
     lost_changes_ = count - static_cast<std::uint32_t>(changes_.size());
 }
 
@@ -385,7 +388,7 @@ void RecordingReader::read_children(const format::Header& header) {
 
 namespace {
 
-/// Reads the files of a mark. Returns false if they are not whole.
+/// Reads the list of files in a mark. Returns false if the list is incomplete or corrupt.
 bool read_files(const format::MarkSegment& segment, RecordedMark& mark) {
     if (segment.size > sizeof segment.files) return false;
     std::string_view left(segment.files, segment.size);

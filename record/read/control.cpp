@@ -26,7 +26,8 @@ using format::CommandKind;
 using format::CommandResult;
 using format::Header;
 
-/// Reason to refuse a recording that another process writes. A forked child maps its parent's until it multiplies.
+/// Reason to refuse a recording that belongs to another process. A forked child keeps its parent's recording mapped
+/// until its own first product.
 constexpr std::string_view of_another_process = "belongs to another process";
 constexpr std::string_view left = "is no longer used since a reload; [log] path must name a .fp32rec file";
 
@@ -45,8 +46,8 @@ std::string why_not_recording_into(int descriptor, const ProcessIdentity& proces
     return std::string((header.flags & format::flag_left) != 0 ? left : std::string_view());
 }
 
-/// Returns the recording that process `pid` writes; nullopt: none. If the process has mapped only recordings that
-/// cannot be used, `why` is set to the reason for the last of them; if it has mapped none, `why` is unchanged.
+/// Returns the recording that process `pid` writes; nullopt: none. If the process has mapped only unusable
+/// recordings, sets `why` to the reason for the last of them. If it has mapped none, leaves `why` unchanged.
 std::optional<LiveRecording> recording_of(std::int32_t pid, std::string& why) {
     const std::vector<MappedRecording> all_mapped = mapped_recordings(pid);
     if (all_mapped.empty()) return std::nullopt;
@@ -66,8 +67,8 @@ std::optional<LiveRecording> recording_of(std::int32_t pid, std::string& why) {
     return std::nullopt;
 }
 
-/// A command that was written into the header of a recording, and the answer to it. The header is read and written by
-/// copying: if it were mapped, truncating the file would kill fp32shim.
+/// A command that was written into the header of a recording, and the process's answer. The header is read and
+/// written by copying: if it were mapped and somebody truncated the file, fp32shim would be killed.
 class SentCommand {
   public:
     SentCommand(const LiveRecording& recording, CommandKind kind, std::uint8_t precision)
@@ -76,7 +77,7 @@ class SentCommand {
             answer_ = {CommandOutcome::failed, recording.name + error};
     }
 
-    /// Returns true if the answer is there, or cannot come any more.
+    /// Returns true if the answer has arrived, or can no longer arrive.
     bool is_over() {
         if (!answer_) answer_ = read_answer();
         return answer_.has_value();
@@ -103,7 +104,7 @@ class SentCommand {
         return value;
     }
 
-    /// Writes the command into the header. Returns an error, to be put after the file's name; empty: it is written.
+    /// Writes the command into the header. Returns an empty text, or an error that reads on from the file's name.
     std::string put_command(CommandKind kind, std::uint8_t precision) {
         if (file_.number() < 0)
             return errno == EACCES || errno == EPERM
@@ -111,10 +112,10 @@ class SentCommand {
                        : ": can no longer be opened; check whether the process still runs";
         if (const std::string why = why_not_recording_into(file_.number(), identify(pid_)); !why.empty())
             return " " + why;
-        // Two commands at the same time differ in their senders; the later one stands.
+        // Two simultaneous commands have different senders in their words; the later word stays in the header.
         const format::CommandWord before{read<std::uint64_t>(offsetof(Header, command))};
         std::uint32_t sequence = (before.sequence() + 1) & 0xffffff;
-        if (sequence == 0) sequence = 1;  // no command is 0
+        if (sequence == 0) sequence = 1;  // 0 would mean that there is no command
         sent_ = format::make_command(sequence, kind, precision, getpid()).value;
         struct stat status {};
         const bool is_whole = fstat(file_.number(), &status) == 0 && status.st_size >= off_t{sizeof(Header)};
@@ -124,7 +125,7 @@ class SentCommand {
     }
 
     std::optional<CommandAnswer> read_answer() const {
-        // The process stores `answered` last, so the fields read after it belong to that answer.
+        // The process stores `answered` last, so fields read after it belong to the same answer.
         if (read<std::uint64_t>(offsetof(Header, answered)) == sent_) {
             const auto text = read<std::array<char, format::answer_limit>>(offsetof(Header, answer_text));
             const auto size = std::min<std::size_t>(read<std::uint32_t>(offsetof(Header, answer_size)), text.size());
@@ -142,7 +143,7 @@ class SentCommand {
 
     std::int32_t pid_;
     Descriptor file_;
-    std::uint64_t sent_ = 0;  // CommandWord
+    std::uint64_t sent_ = 0;  // the CommandWord that was sent
     std::optional<CommandAnswer> answer_;
 };
 
@@ -163,7 +164,8 @@ std::vector<CommandAnswer> send(std::span<const LiveRecording> recordings, Comma
     return answers;
 }
 
-/// Returns the reason why this user may not inspect a process. `status`: stat's result for its folder in /proc.
+/// Returns the reason why this user may not inspect a process. `status`: result of stat for the process's folder in
+/// /proc.
 std::string why_not_looked_into(const struct stat& status) {
     if (geteuid() == 0 || geteuid() == status.st_uid)
         return " cannot be inspected from here: it has more rights than this command, or is outside its container";

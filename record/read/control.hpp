@@ -1,4 +1,4 @@
-// Control of a running process: finds its recording, and sends `fp32shim set` and `reload` through its header.
+// Controls a running process: finds its recording, and sends `fp32shim set` and `reload` through the header.
 #pragma once
 
 #include <chrono>
@@ -18,26 +18,28 @@ namespace fp32shim::record {
 
 /// A recording that a running process has mapped.
 struct LiveRecording {
-    std::int32_t pid = 0;   ///< process id in the reader's namespace; the header has the one in the process's own
+    std::int32_t pid = 0;   ///< process id in the reader's namespace; the header has the id in the process's own
+                            ///< namespace
     std::string name;       ///< path of the file, for people; ends in ` (deleted)` once the file is deleted
-    std::string open_path;  ///< path that opens the file, whatever its name is by now, as long as `file` exists
+    std::string open_path;  ///< path that opens the file even after it was renamed, as long as `file` exists
     std::shared_ptr<const HeldFile> file;
 };
 
-/// Calls `visit` for the recording of each process that this user may inspect, by rising process id. A LiveRecording
-/// that is kept holds a descriptor open.
+/// Calls `visit` for the recording of each process that this user may inspect, by rising process id. Each
+/// LiveRecording that the visitor keeps holds a descriptor open.
 void visit_live_recordings(const std::function<void(const LiveRecording&)>& visit);
 
 struct FoundRecording {
     std::optional<LiveRecording> recording;
-    std::string error;  ///< one line with a remedy, such as `process 17 does not exist; …`; empty: found
+    std::string error;  ///< one line with a remedy, such as `process 17 does not exist; …`; empty: the recording was
+                        ///< found
 };
 FoundRecording find_live_recording(std::int32_t pid);
 
 enum class CommandOutcome : std::uint8_t {
     done,          ///< the command takes effect with the process's next product
-    refused,       ///< the process could not obey: `message` is its reason
-    not_answered,  ///< the process made no product in time; the command takes effect with the next one
+    refused,       ///< the process could not obey; `message` is its reason
+    not_answered,  ///< the process ran no product in time; the command takes effect with its next product
     failed,        ///< the command was not sent
 };
 struct CommandAnswer {
@@ -45,9 +47,9 @@ struct CommandAnswer {
     std::string message;  ///< one line for the user; may be empty after `done`
 };
 
-/// Writes a command into the headers of processes' recordings, and waits until all have answered or `timeout` is
-/// over. Returns an answer for each. The command replaces one that a process has not answered yet. Without
-/// `precision`, environment and policy files decide again.
+/// Writes a command into the headers of the recordings, and waits until all processes have answered or `timeout` has
+/// passed. Returns an answer for each. The command replaces an earlier one that a process has not yet answered.
+/// Without `precision`, environment and policy files decide again.
 std::vector<CommandAnswer> send_set_precision(std::span<const LiveRecording> recordings,
                                               std::optional<policy::Precision> precision,
                                               std::chrono::milliseconds timeout);

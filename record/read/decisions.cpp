@@ -32,8 +32,8 @@ void RecordingDecisions::release_memory() {
     texts_ = {};
 }
 
-/// Finds the row with number `id`; nullopt: it is not published. `is_new`: if the row is not published in
-/// row_window_, reads its bytes again from the file, since it may have been published after row_window_ was read.
+/// Finds the row with number `id`; nullopt: the row is not published. With `is_new`, a row that row_window_ shows as
+/// unpublished is read from the file again, since it may have been published after row_window_ was filled.
 std::optional<RecordingDecisions::Published> RecordingDecisions::find(std::uint32_t id, bool is_new) {
     if (id >= format::row_limit) return std::nullopt;
     const IndexedSegment* segment = find_sequence(rows_, static_cast<std::uint32_t>(id / RowSegment::capacity));
@@ -98,7 +98,7 @@ void RecordingDecisions::read_texts(std::uint32_t id, const Published& published
     words.is_used = true;
 }
 
-/// Returns a text from the cache, so that a text which many rows name is read once.
+/// Returns a text from the cache. A text that many rows refer to is thus read only once.
 const std::string& RecordingDecisions::cached_text(format::StringId id, std::uint64_t referred_from) {
     static const std::string none;
     if (id == 0) return none;
@@ -120,7 +120,7 @@ std::optional<RecordedFrame> RecordingDecisions::frame(format::StringId id) {
         return std::nullopt;
     }
     std::memcpy(&record, bytes.data(), sizeof record);
-    // A parent is stored before its callees: so a path in a corrupt file ends, too.
+    // A parent is stored before its callees, so its id is smaller. This check ends the walk even in a corrupt file.
     if (record.parent >= id) {
         problems_.add(referred_from, "a frame of a call path comes before its caller; the path ends there");
         return std::nullopt;
@@ -129,7 +129,8 @@ std::optional<RecordedFrame> RecordingDecisions::frame(format::StringId id) {
                          cached_text(record.function, referred_from), record.line, record.offset};
 }
 
-/// Finds a segment of texts; nullptr: there is none. The first miss indexes the file again: a segment may be new.
+/// Finds a segment of texts; nullptr: there is none. The first miss indexes the file again, since the segment may be
+/// new.
 const IndexedSegment* RecordingDecisions::find_text_segment(std::uint32_t sequence) {
     const IndexedSegment* known = find_sequence(strings_, sequence);
     if (known != nullptr || std::exchange(has_looked_again_, true)) return known;
@@ -162,7 +163,7 @@ std::string RecordingDecisions::text(format::StringId id, std::uint64_t referred
     }
     if (size_plus_one > 1 && size <= format::segment_size - begin) {
         std::string text(text_window_.at(segment->offset + begin, size));
-        text.resize(size);  // zeros for bytes that the file has lost
+        text.resize(size);  // bytes that the file has lost stay zero
         return text;
     }
     problems_.add(referred_from, name() + " that is not in the file; it is shown as empty");

@@ -1,4 +1,4 @@
-// Rows and texts of a recording, read on demand: a file may have a million of them.
+// Rows and texts of a recording, read on demand, since a file may have a million of them.
 #pragma once
 
 #include <cstddef>
@@ -15,14 +15,14 @@
 
 namespace fp32shim::record {
 
-/// One distinct decision of a recording. `decision.host_ns` is -1: RecordedCounters have the times.
+/// One distinct decision of a recording. `decision.host_ns` is always -1; RecordedCounters hold the times.
 struct RecordedRow {
     std::uint32_t id = 0;
-    /// The reader owns the decision's texts, as long as the row is valid. An enumeration may have a value of a newer
-    /// version, for which to_string() gives an empty text.
+    /// The texts belong to the reader and stay valid as long as the row does. An enumeration may have a value of a
+    /// newer version; to_string() then gives an empty text.
     DecisionEvent decision;
     bool is_folded = false;      ///< sizes are rounded up to powers of two
-    bool is_overflow = false;    ///< counts calls for whose own rows there was no space: `decision` means nothing
+    bool is_overflow = false;    ///< the row counts calls whose own rows found no space; `decision` has no meaning
     format::StringId stack = 0;  ///< innermost frame of the call path, for frame(); 0: not known
     bool stack_is_cut = false;   ///< innermost frames are left out of `stack`
 };
@@ -42,30 +42,32 @@ class RecordingDecisions {
     RecordingDecisions(const RecordingBytes& bytes, ProblemList& problems)
         : bytes_(bytes), problems_(problems), row_window_(bytes), text_window_(bytes) {}
 
-    /// Sets the segments of rows and texts. `rows_in_use`: number of rows with calls, for the size of the cache.
+    /// Sets the segments of rows and texts. `rows_in_use`: number of rows with calls, which sets the size of the
+    /// cache.
     void start(std::vector<IndexedSegment> rows, std::vector<IndexedSegment> strings, std::size_t rows_in_use);
 
-    /// Returns a row; nullptr: it is missing. Valid until the next call of row().
+    /// Returns a row; nullptr: the file lacks it. The result is valid until the next call of row().
     const RecordedRow* row(std::uint32_t id);
-    /// Returns the format that a row's calls ran at, without reading texts; nullopt: missing row or overflow row.
+    /// Returns the format that a row's calls ran at, without reading texts; nullopt: the row is missing or is the
+    /// overflow row.
     std::optional<policy::Applied> format_of(std::uint32_t id);
     /// Visits published rows by rising id, until `visitor` returns false.
     void visit(const std::function<bool(const RecordedRow&)>& visitor);
-    /// Returns the text of an id. If the file lacks it, returns an empty one and notes a problem at `referred_from`,
-    /// the offset of the record that has the id.
+    /// Returns the text of an id. If the file lacks it, returns an empty text and reports a problem. `referred_from`:
+    /// offset of the record that has the id, for the message.
     std::string text(format::StringId id, std::uint64_t referred_from);
 
-    /// Returns a frame of a call path; nullopt: the file lacks it, which is noted as a problem.
+    /// Returns a frame of a call path. If the file lacks it, returns nullopt and reports a problem.
     std::optional<RecordedFrame> frame(format::StringId id);
 
-    /// Calls `name` with each row that is read from now on, so that it can set members which need the call path,
+    /// Calls `name` with each row that is read from now on. `name` may set members that follow from the call path,
     /// such as `where`. The texts that it sets must live as long as this object.
     void name_locations_by(std::function<void(RecordedRow&)> name) { name_location_ = std::move(name); }
 
-    /// Returns the function that name_locations_by() was given, which is not called any more.
+    /// Returns the function that name_locations_by() was given. This object no longer calls it.
     std::function<void(RecordedRow&)> release_namer() { return std::move(name_location_); }
 
-    /// Frees cached texts and bytes of the file, which are read again when they are needed.
+    /// Frees cached texts and bytes of the file. They are read again when needed.
     void release_memory();
 
   private:
@@ -93,12 +95,12 @@ class RecordingDecisions {
     const RecordingBytes& bytes_;
     ProblemList& problems_;
     std::function<void(RecordedRow&)> name_location_;
-    std::vector<IndexedSegment> rows_, strings_;  // by sequence
+    std::vector<IndexedSegment> rows_, strings_;  // sorted by sequence
     bool has_looked_again_ = false;
     RecordingWindow row_window_, text_window_;
     std::size_t cache_size_ = 1;
-    std::vector<CachedRow> cache_;   // by id; made when it is used
-    std::vector<CachedText> texts_;  // by id; made when it is used
+    std::vector<CachedRow> cache_;   // by id; allocated at first use
+    std::vector<CachedText> texts_;  // by id; allocated at first use
 };
 
 }  // namespace fp32shim::record

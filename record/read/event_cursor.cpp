@@ -44,7 +44,7 @@ std::optional<EventCursor::Event> EventCursor::next() {
         const EventRecord record = loaded_[position_++];
         if (format::row_of(record) == format::thread_change)
             thread_ = static_cast<std::int32_t>(format::duration_of(record));
-        if (!is_event_after(last_time_, record)) continue;  // the caller has had this event
+        if (!is_event_after(last_time_, record)) continue;  // the caller already has this event
         last_time_ = record.time;
         if (format::row_of(record) != format::thread_change) return Event{record, thread_};
     }
@@ -57,7 +57,7 @@ bool EventCursor::load() {
     while (piece_begin_ == piece_end_)
         if (!begin_segment() && !begin_ring()) return false;
     read_events(bytes_, segment_.offset, piece_begin_, piece_end_, loaded_);
-    // Read after the entries: a writer that replaces them writes the header first.
+    // Reads the header after the entries: a writer that replaces entries changes the header first.
     format::SegmentHeader header;
     bytes_.read_into(segment_.offset, header);
     const bool is_ring = segment_.kind == SegmentKind::ring;
@@ -74,7 +74,8 @@ bool EventCursor::load() {
     return true;
 }
 
-/// Drops the loaded events from the first one whose time does not rise: it is left from an earlier use of its entry.
+/// Drops loaded events from the first one whose time does not rise. That event is left over from an earlier use of
+/// its entry.
 void EventCursor::drop_misordered_events() {
     std::size_t kept = 0;
     while (kept < loaded_.size() && is_event_after(last_in_segment_, loaded_[kept]) && loaded_[kept].time <= latest_)
@@ -84,7 +85,7 @@ void EventCursor::drop_misordered_events() {
     piece_begin_ += kept;
     if (is_whole) return;
     const std::size_t left_out = piece_end_ - std::exchange(piece_begin_, piece_end_);
-    // The ring still has the events that the newest segment lacks.
+    // The newest segment may be incomplete; the ring still has the events that it lacks.
     if (segment_.kind != SegmentKind::events || next_segment_ >= events_.segments.size()) return;
     problems_.add(segment_.offset + sizeof(format::SegmentHeader) + (piece_end_ - left_out) * sizeof(EventRecord),
                   "the times of the events of slot " + std::to_string(segment_.slot) +
@@ -118,8 +119,8 @@ void EventCursor::begin(const IndexedSegment& segment, std::size_t first, std::s
     thread_ = segment.thread;
 }
 
-/// Goes on in the ring's copy, after the process overwrote the ring while this cursor read it. The copy is a segment:
-/// its sequence is the ring's count before the overwriting. Notes a problem if there is no such segment.
+/// Continues in the copy of the ring, after the process overwrote the ring while this cursor was reading it. The copy
+/// is the segment whose sequence equals the ring's earlier count. Reports a problem if there is no such segment.
 void EventCursor::find_moved_ring() {
     ProblemList ignored;
     SegmentIndex index = index_segments(bytes_, ignored);

@@ -17,7 +17,8 @@ namespace fp32shim::record {
 
 namespace {
 
-constexpr std::size_t most_recordings = 256;  // of one process: reloads to another name leave earlier ones mapped
+constexpr std::size_t most_recordings = 256;  // limit per process: each reload to another name leaves the earlier
+                                              // recording mapped
 constexpr std::string_view deleted_mark = " (deleted)";
 constexpr std::string_view extension = ".fp32rec";
 
@@ -26,7 +27,7 @@ bool is_recording_name(std::string_view name) {
     return name.ends_with(extension);
 }
 
-/// Line of /proc/PID/maps: `7f01c000-7f01d000 rw-s 00000000 08:01 1234   /tmp/run.fp32rec`
+/// A line of /proc/PID/maps: `7f01c000-7f01d000 rw-s 00000000 08:01 1234 /tmp/run.fp32rec`
 struct MapsLine {
     unsigned long begin = 0;
     char permissions[5] = {};
@@ -50,7 +51,7 @@ bool is_same_file(const MappedRecording& a, const MappedRecording& b) {
     return a.inode == b.inode && a.major == b.major && a.minor == b.minor;
 }
 
-/// Maps a regular file for a moment, and returns what /proc/self/maps says of it.
+/// Maps a regular file for a moment, and returns what /proc/self/maps says about the mapping.
 std::optional<MappedRecording> mapping_of(const HeldFile& file) {
     const Descriptor readable(open(file.path().c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
     if (readable.number() < 0) return std::nullopt;
@@ -67,8 +68,9 @@ std::optional<MappedRecording> mapping_of(const HeldFile& file) {
     return found;
 }
 
-/// Returns true if `mapped` is a mapping of the file. On btrfs and overlayfs, stat and /proc/PID/maps name different
-/// devices for one file. If they do, maps the file here, and compares `mapped` with the line of /proc/self/maps.
+/// Returns true if `mapped` is a mapping of the file. On btrfs and overlayfs, stat and /proc/PID/maps may give
+/// different devices for one file. In that case the function maps the file here, and compares `mapped` with
+/// /proc/self/maps.
 bool is_mapped_file(const HeldFile& file, const MappedRecording& mapped) {
     struct stat status {};
     if (file.number() < 0 || fstat(file.number(), &status) != 0 || !S_ISREG(status.st_mode)) return false;
@@ -78,7 +80,7 @@ bool is_mapped_file(const HeldFile& file, const MappedRecording& mapped) {
     return here && is_same_file(*here, mapped);
 }
 
-/// Opens the file at `path` with O_PATH; nullptr: it is not the mapped one.
+/// Opens the file at `path` with O_PATH; nullptr: it is not the mapped file.
 std::shared_ptr<const HeldFile> open_if_mapped(const std::string& path, int flags, const MappedRecording& mapped) {
     auto file = std::make_shared<const HeldFile>(open(path.c_str(), O_PATH | O_CLOEXEC | flags));
     return is_mapped_file(*file, mapped) ? file : nullptr;
@@ -106,7 +108,7 @@ FoundFile find_among_descriptors(const std::string& process_folder, const Mapped
         if (size <= 0) continue;
         const std::string_view name(target, static_cast<std::size_t>(size));
         if (!is_recording_name(name)) continue;
-        // The link is the kernel's own, and leads to the open file itself.
+        // This link comes from the kernel and leads to the open file itself.
         if (auto file = open_if_mapped(path, 0, mapped)) return {std::move(file), std::string(name)};
     }
     return {nullptr, mapped.name};
@@ -130,7 +132,8 @@ std::vector<MappedRecording> mapped_recordings(std::int32_t pid) {
 FoundFile find_mapped_file(std::int32_t pid, const MappedRecording& mapped) {
     const std::string folder = "/proc/" + std::to_string(pid);
     const std::string root = folder + "/root";
-    // The kernel writes a line feed as \012, and a name that has a backslash and these digits as it is.
+    // The kernel writes a line feed as \012. It does not mark a name that really contains a backslash and these
+    // digits, so both readings are tried.
     for (const std::string& name : {with_line_feeds(mapped.name), mapped.name})
         if (auto file = open_if_mapped(root + name, O_NOFOLLOW, mapped)) return {std::move(file), name};
     return find_among_descriptors(folder, mapped);

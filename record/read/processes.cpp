@@ -31,7 +31,7 @@ std::string command_of(std::int32_t pid) {
     std::ifstream file("/proc/" + std::to_string(pid) + "/cmdline", std::ios::binary);
     file.read(command.data(), static_cast<std::streamsize>(command.size()));
     command.resize(static_cast<std::size_t>(file.gcount()));
-    // Every argument ends in NUL; programs that rewrite their title leave further ones at the end.
+    // Each argument ends in NUL. Programs that rewrite their title leave further NULs at the end.
     command.resize(command.find_last_not_of('\0') + 1);
     std::replace(command.begin(), command.end(), '\0', ' ');
     return command;

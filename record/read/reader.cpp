@@ -25,7 +25,7 @@ using format::Text;
 
 namespace {
 
-constexpr std::size_t stable_header_size = 4096;  // the part of the header that is alike in all versions
+constexpr std::size_t stable_header_size = 4096;  // size of the part of the header that is the same in all versions
 
 __extension__ using Wide = __int128;
 
@@ -53,7 +53,8 @@ std::string why_no_recording(const format::Header& header, std::size_t header_by
     if (header_bytes < sizeof header.magic || header.magic != format::magic) {
         if (header_bytes >= sizeof header.magic && header.magic == __builtin_bswap64(format::magic))
             return "offset 0: recorded on a machine with a different byte order; read it on such a machine";
-        // Without what it begins with: somebody may have made a link to a file that only this user may read.
+        // The message does not quote the file's first bytes: a link made by another user may lead to a file that only
+        // this user may read.
         return "offset 0: not an fp32shim recording (these begin with \"FP32REC\"); name a .fp32rec file";
     }
     if (header_bytes < stable_header_size)
@@ -65,7 +66,7 @@ std::string why_no_recording(const format::Header& header, std::size_t header_by
     return {};
 }
 
-/// Returns true for a link that neither root nor this user has made, nor the owner of what it leads to.
+/// Returns true for a symbolic link of another user: not made by root, by this user, or by the owner of its target.
 bool is_link_of_another_user(const std::string& path) {
     struct stat link {
     }, target{};
@@ -74,7 +75,8 @@ bool is_link_of_another_user(const std::string& path) {
     return stat(path.c_str(), &target) == 0 && target.st_uid != link.st_uid;
 }
 
-/// Looks in /proc for a process of another namespace. One that is not found may still run: `unknown`.
+/// Searches /proc for a process of another namespace. If the process is not found it may still run, so the result is
+/// `unknown`.
 RecordingState find_in_proc(const ProcessIdentity& recorded) {
     for (const std::int32_t pid : list_processes())
         if (identify(pid) == recorded) return RecordingState::live;
@@ -98,7 +100,7 @@ RecordingReader::Opened RecordingReader::open(const std::string& path) {
     if (is_link_of_another_user(path))
         return {nullptr,
                 "a symbolic link that belongs to another user and may lead anywhere; name the file that it leads to"};
-    // O_NONBLOCK, so that opening a pipe without a writer does not wait.
+    // O_NONBLOCK: opening a pipe that has no writer does not wait.
     const int descriptor = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
     if (descriptor >= 0) return open_descriptor(descriptor, path);
     const int error = errno;
@@ -170,13 +172,13 @@ std::string RecordingReader::text(const format::Header& header, Text which, std:
     const std::uint64_t offset =
         offsetof(format::Header, texts) + sizeof(format::TextRange) * static_cast<std::size_t>(which);
     problems_->add(offset, "the header places a text at " + std::to_string(range.offset) + " to " +
-                              std::to_string(end) + ", but has only " + std::to_string(header_bytes) +
-                              " bytes; the text is left out");
+                               std::to_string(end) + ", but has only " + std::to_string(header_bytes) +
+                               " bytes; the text is left out");
     return {};
 }
 
-/// Returns the name of an environment variable from the header's text `which`. If that text cannot be such a name,
-/// notes a problem and returns an empty text, since names are shown unescaped.
+/// Returns the name of an environment variable, stored as the header's text `which`. If the text cannot be such a
+/// name, reports a problem and returns an empty text, since names are shown unescaped.
 std::string RecordingReader::variable_name(const format::Header& header, Text which, std::size_t header_bytes) {
     constexpr std::size_t longest = 64;
     std::string name = text(header, which, header_bytes);
@@ -228,8 +230,8 @@ void RecordingReader::read_facts(const format::Header& header, std::size_t heade
     measure_ticks(header);
 }
 
-/// Measures the rate of the processor's counter, if this machine recorded and was not restarted after the recording
-/// began. The longer ago the recording began, the more exact is the rate.
+/// Measures the rate of the processor's counter. Possible only if this machine made the recording and has not
+/// restarted since. The older the recording, the more exact the rate.
 void RecordingReader::measure_ticks(const format::Header& header) {
     facts_.ticks_per_second = header.ticks_per_second;
     if (facts_.ticks_per_second == 0) {
@@ -254,9 +256,9 @@ RecordingState RecordingReader::state() const {
         utsname names{};
         const bool is_same_host = uname(&names) == 0 && facts_.process.host == names.nodename;
         return is_same_host ? RecordingState::ended
-                            : RecordingState::unknown;  // ended by a restart, or on another machine
+                            : RecordingState::unknown;  // ended by a restart, or recorded on another machine
     }
-    // In another namespace the process has another id here, or none.
+    // A process of another namespace has another id here, or none.
     if (recorded.pid_namespace != self.pid_namespace) return find_in_proc(recorded);
     const std::uint64_t start = identify(recorded.pid).start;
     if (start == recorded.start) return RecordingState::live;
@@ -309,7 +311,7 @@ RecordedEvent RecordingReader::to_event(const EventCursor::Event& recorded, std:
 
 const CounterRecord* RecordingReader::counters_of(std::uint32_t row) const {
     if (counters_.empty() || row + 1 < counters_.front().row_plus_one) return nullptr;
-    // Most recordings have calls under every row, so the index is known.
+    // In most recordings every row has calls, so a row's index follows from its number.
     const std::size_t guess = row + 1 - counters_.front().row_plus_one;
     if (guess < counters_.size() && counters_[guess].row_plus_one == row + 1) return &counters_[guess];
     const auto found = std::ranges::lower_bound(counters_, row + 1, {}, &CounterRecord::row_plus_one);

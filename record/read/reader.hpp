@@ -1,7 +1,7 @@
-// Reader of recordings, for the command. format/format.hpp draws the file.
+// Reads recordings, for the command. format/format.hpp draws the file.
 //
-// It maps nothing and checks every byte, so no file makes it crash, even one that changes or shrinks meanwhile. A
-// part that cannot be read becomes a Problem; the rest is still there.
+// The reader maps nothing and checks every byte. So no file can crash it, even one that changes or shrinks meanwhile.
+// A part that cannot be read becomes a Problem; the other parts remain readable.
 #pragma once
 
 #include <sys/types.h>
@@ -30,20 +30,22 @@
 
 namespace fp32shim::record {
 
-/// Bound of times from a reader, 146 years before and after 1970: so the difference of two fits into 64 bits.
+/// Limit of the times that a reader returns, 146 years before and after 1970. The difference of any two fits into 64
+/// bits.
 inline constexpr std::int64_t farthest_time_ns = (std::int64_t{1} << 62) - 1;
 
 enum class RecordingState : std::uint8_t {
-    live,     ///< the process runs, and may record more
-    ended,    ///< the process has ended or was killed: nothing is lost by either, so recordings do not tell which
+    live,     ///< the process runs and may record more
+    ended,    ///< the process has ended or was killed; a recording looks the same after either
     unknown,  ///< the process ran on another machine, or in a namespace that cannot be seen from here
 };
 std::string_view to_string(RecordingState state);
 
-/// Facts about a recording's process. Settings are those at its start; changes() has later ones.
+/// Facts about a recording's process. The settings are the initial ones; changes() has later ones.
 struct RecordingFacts {
     std::uint32_t format_version = 0;
-    ProcessFacts process;  ///< its `start_ns`: time when the settings were read; `%t` in a log's path stands for it
+    ProcessFacts process;  ///< facts about the process; `start_ns` is when the settings were read, and replaces `%t`
+                           ///< in a log's path
     StartEvent start;      ///< version, policy and settings
     std::int64_t opened_ns = 0;  ///< begin of the recording: nanoseconds since 1970, UTC
     std::uint64_t ticks_per_second = 0;
@@ -52,48 +54,50 @@ struct RecordingFacts {
     std::uint64_t file_size = 0;
     format::Architecture architecture = format::Architecture::unknown;
     std::uint32_t flags = 0;      ///< bits format::flag_…: failures and omissions
-    std::int32_t last_error = 0;  ///< errno when space or a write was last refused; 0: never
+    std::int32_t last_error = 0;  ///< errno of the last refusal of disk space or a write; 0: none
     ProcessIdentity identity;
     PythonState python = PythonState::unused;  ///< state of the reader of Python's stacks
-    std::uint64_t opened_ticks = 0;   ///< `opened_ns` in ticks: no other recording of the process has the same value
-    std::uint64_t went_on_ticks = 0;  ///< `opened_ticks` of the recording that followed this one at a reload; 0: none
+    std::uint64_t opened_ticks = 0;            ///< `opened_ns` in ticks; unique among the recordings of one process
+    std::uint64_t went_on_ticks = 0;  ///< `opened_ticks` of the recording in which the process continued after a
+                                      ///< reload; 0: none
 
-    /// Returns true if the process, at a reload, went on from this recording to `next`.
+    /// Returns true if a reload made the process continue in the recording `next`.
     bool continues_in(const RecordingFacts& next) const {
         return went_on_ticks != 0 && went_on_ticks == next.opened_ticks && identity.start != 0 &&
                identity == next.identity;
     }
 };
 
-/// Number of a row's calls, and their times on the host; on CUDA, the times of their launches. If not all calls are
-/// timed, `total_ns` is an estimate, and the shortest and longest are those of the timed ones.
+/// Number of a row's calls, and their times on the host; on CUDA, the times of their launches. If some calls are
+/// untimed, `total_ns` is an estimate, and shortest and longest cover the timed calls only.
 struct RecordedCounters {
     std::uint64_t calls = 0;
     std::uint64_t total_ns = 0;
-    std::uint64_t shortest_ns = 0;  ///< duration of the shortest call; 0: no calls
+    std::uint64_t shortest_ns = 0;  ///< duration of the shortest call; 0: there are no calls
     std::uint64_t longest_ns = 0;
-    std::int64_t first_ns = 0;  ///< return of the first call: nanoseconds since 1970, UTC
-    std::int64_t last_ns = 0;   ///< return of the last call: nanoseconds since 1970, UTC
+    std::int64_t first_ns = 0;  ///< time at which the first call returned: nanoseconds since 1970, UTC
+    std::int64_t last_ns = 0;   ///< time at which the last call returned: nanoseconds since 1970, UTC
     std::uint64_t timed_calls = 0;
 };
 
-/// A slot: the part of the file for one thread at a time. Once the thread has ended, a later thread uses its slot.
+/// A slot: the part of the file for one thread at a time. After that thread has ended, another thread may use the
+/// slot.
 struct RecordedSlot {
     std::uint32_t slot = 0;         ///< number of the slot, below format::segment_limit
-    std::int32_t thread = 0;        ///< id of the last thread that had the slot
+    std::int32_t thread = 0;        ///< id of the last thread that used the slot
     std::uint64_t dropped = 0;      ///< number of events that found no space in the file
-    std::uint64_t overwritten = 0;  ///< number of oldest events that newer ones overwrote
+    std::uint64_t overwritten = 0;  ///< number of old events that newer ones overwrote
 };
 
-/// One call, as the level `calls` records it.
+/// One call, as recorded at the level `calls`.
 struct RecordedEvent {
-    std::int64_t end_ns = 0;        ///< return of the call: nanoseconds since 1970, UTC
-    std::uint64_t duration_ns = 0;  ///< duration on the host; of an untimed call, the mean of its row
+    std::int64_t end_ns = 0;        ///< time at which the call returned: nanoseconds since 1970, UTC
+    std::uint64_t duration_ns = 0;  ///< duration on the host; for an untimed call, the mean duration of its row
     bool is_timed = true;
     std::uint32_t row = 0;  ///< RecordedRow::id
     std::uint32_t slot = 0;
     std::int32_t thread = 0;  ///< id of the calling thread; 0: unknown
-    std::uint64_t ticks = 0;  ///< `end_ns` in ticks: each event of a slot has a higher value than the one before
+    std::uint64_t ticks = 0;  ///< `end_ns` in ticks; rises from event to event within a slot
 
     std::int64_t begin_ns() const {
         const auto most = static_cast<std::uint64_t>(end_ns + farthest_time_ns);
@@ -104,7 +108,7 @@ struct RecordedEvent {
 /// One audited call.
 struct RecordedAudit {
     std::uint32_t row = 0;    ///< RecordedRow::id
-    std::int64_t end_ns = 0;  ///< return of the call: nanoseconds since 1970, UTC
+    std::int64_t end_ns = 0;  ///< time at which the call returned: nanoseconds since 1970, UTC
     std::uint32_t slot = 0;
     Audit audit;
 };
@@ -112,25 +116,26 @@ struct RecordedAudit {
 /// The fingerprint of one call's result.
 struct RecordedFingerprint {
     std::uint32_t row = 0;     ///< RecordedRow::id
-    std::int64_t end_ns = 0;   ///< return of the call: nanoseconds since 1970, UTC
-    std::uint32_t number = 0;  ///< number, from 0, among the thread's calls that got one: those missing are lost
+    std::int64_t end_ns = 0;   ///< time at which the call returned: nanoseconds since 1970, UTC
+    std::uint32_t number = 0;  ///< number, from 0, among the thread's fingerprints; gaps are lost fingerprints
     std::int32_t thread = 0;   ///< id of the calling thread
     Fingerprint fingerprint;
 };
 
 /// A change of the process's settings while it ran.
 struct RecordedChange {
-    std::int64_t time_ns = 0;  ///< nanoseconds since 1970, UTC
+    std::int64_t time_ns = 0;  ///< time of the change: nanoseconds since 1970, UTC
     format::ChangeKind kind = format::ChangeKind::none;
     format::ChangeOrigin origin = format::ChangeOrigin::program;
-    bool was_done = false;                       ///< false: refused; `message` says why
-    std::int32_t requester = 0;                  ///< process id of the `fp32shim` command; 0: the program itself
-    std::optional<policy::Precision> precision;  ///< new precision; absent: that of environment and files holds again
+    bool was_done = false;                       ///< false: the change was refused; `message` says why
+    std::int32_t requester = 0;                  ///< process id of the `fp32shim` command; 0: the program itself made
+                                                 ///< the change
+    std::optional<policy::Precision> precision;  ///< new precision; absent: environment and policy files decide again
     policy::Floor floor = policy::Floor::none;   ///< floor that set_floor has set
-    std::string policy_name;                     ///< name of the policy after a reload; empty: it has none
+    std::string policy_name;                     ///< name of the policy after a reload; empty: the policy has no name
     std::string policy_revision;
     std::string policy_sha256;
-    std::optional<format::ReloadedSettings> settings;  ///< settings after a reload; absent: not known
+    std::optional<format::ReloadedSettings> settings;  ///< settings after a reload; absent: unknown
     std::string message;
 };
 
@@ -138,33 +143,36 @@ struct RecordedChange {
 struct RecordedObject {
     std::string path;                    ///< path by which the loader named it
     std::vector<std::uint8_t> build_id;  ///< first 20 bytes of the build id; empty: the file has none
-    std::int64_t first_seen_ns = 0;      ///< time when the shim first noted it: nanoseconds since 1970, UTC
-    bool is_bound_past = false;          ///< a product that it calls is known to bypass the shim
+    std::int64_t first_seen_ns = 0;      ///< time when the shim first noticed the object: nanoseconds since 1970, UTC
+    bool is_bound_past = false;          ///< a product that the object calls is known to bypass the shim
 };
 
-/// Programs and libraries that a process had loaded, as far as that is known.
+/// Programs and libraries that a process had loaded. The list may be incomplete.
 struct RecordedObjects {
     std::vector<RecordedObject> all;
-    /// Time when all loaded files were last noted; 0: never. If not `until_exit`, files loaded later are unknown.
+    /// Time when all loaded files were last listed; 0: never. Unless `until_exit` is true, files loaded later are
+    /// unknown.
     std::int64_t looked_at_ns = 0;
-    bool until_exit = false;       ///< loaded files were noted a last time at the program's `exit`
-    bool are_missing = false;      ///< further loaded files could not be noted
+    bool until_exit = false;       ///< loaded files were listed a last time at the program's `exit`
+    bool are_missing = false;      ///< some loaded files could not be listed
     bool had_lookup_past = false;  ///< dlsym gave the program a library's own function, past the shim
 };
 
-/// A program started without the shim: by this process, or by a process of its `fp32shim run` without a recording.
+/// A program that was started without the shim, either by this process or by a process of the same `fp32shim run`
+/// that has no recording.
 struct RecordedChild {
-    std::string path;         ///< path that was started; a `…` in front stands for a part that was cut off
-    std::string folder;       ///< current folder at the start, for a relative path; empty: not known
-    std::string interpreter;  ///< interpreter of a script; empty: no script
+    std::string path;         ///< path that was started; a leading `…` stands for a part that was cut off
+    std::string folder;       ///< current folder at the start, for a relative path; empty: unknown
+    std::string interpreter;  ///< interpreter of a script; empty: not a script
     WhyUnseen why = WhyUnseen::seen;
     std::uint32_t count = 0;
-    std::int32_t pid = 0;       ///< process that first became the program or started it
-    std::int64_t first_ns = 0;  ///< first start: nanoseconds since 1970, UTC
+    std::int32_t pid = 0;       ///< process that started the program or became it by exec; the first, if there were
+                                ///< several
+    std::int64_t first_ns = 0;  ///< time of the first start: nanoseconds since 1970, UTC
     std::int64_t last_ns = 0;
 };
 
-/// A rule of the policy that was in force last.
+/// A rule of the most recent policy.
 struct RecordedRule {
     std::string name;
     std::string file;  ///< path of the policy file
@@ -172,18 +180,18 @@ struct RecordedRule {
     bool is_used = false;  ///< the rule has decided a call
 };
 
-/// The files that a process of a `fp32shim run` had loaded which ended without a recording.
+/// Loaded files of a process that belonged to a `fp32shim run` and ended without a recording.
 struct RecordedMark {
-    std::string program;        ///< path of the program; empty: not known
-    std::uint16_t pins = 0;     ///< ProcessFacts::pins
-    std::int64_t noted_ns = 0;  ///< end of the first process with these files: nanoseconds since 1970, UTC
+    std::string program;        ///< path of the program; empty: unknown
+    std::uint16_t pins = 0;     ///< variables of `run --pin` in its environment: ProcessFacts::pins
+    std::int64_t noted_ns = 0;  ///< time when the first process with these files ended: nanoseconds since 1970, UTC
     RecordedObjects objects;
 };
 
 class RecordingReader;
 
-/// Iterates over the single calls that the level `calls` records. For one thread. The reader must outlive it, and not
-/// be refreshed meanwhile.
+/// Iterates over single calls, as recorded at the level `calls`. For one thread. The reader must outlive this object,
+/// and must not be refreshed while it is in use.
 class RecordedEvents {
   public:
     /// Returns the next call; nullopt after the last.
@@ -195,20 +203,21 @@ class RecordedEvents {
         std::unique_ptr<EventCursor> cursor;
         EventCursor::Event next;
 
-        bool operator<(const Slot& other) const;  // the earliest is the greatest
+        bool operator<(const Slot& other) const;  // ordered so that the earliest call is the greatest
     };
     RecordedEvents(const RecordingReader& reader, std::optional<std::uint32_t> slot,
                    const std::vector<std::uint64_t>& after);
 
     const RecordingReader* reader_;
-    std::vector<Slot> slots_;  ///< slots that have further calls: a heap, the slot of the earliest call in front
+    std::vector<Slot> slots_;  ///< slots that have further calls, as a heap: in front is the slot with the earliest
+                               ///< call
 };
 
-/// Iterates over the fingerprints of one slot. For one thread. The reader must outlive it, and not be refreshed
-/// meanwhile.
+/// Iterates over the fingerprints of one slot. For one thread. The reader must outlive this object, and must not be
+/// refreshed while it is in use.
 class RecordedFingerprints {
   public:
-    /// Returns the next one, in the order of the calls; nullopt after the last.
+    /// Returns the next fingerprint, in the order of the calls; nullopt after the last.
     std::optional<RecordedFingerprint> next();
 
   private:
@@ -220,51 +229,52 @@ class RecordedFingerprints {
     CallRecordCursor<format::FingerprintRecord> cursor_;
 };
 
-/// An open recording. For one thread; several readers of one file do not disturb each other, nor its writer. Takes 64
+/// An open recording. For one thread. Several readers of one file disturb neither each other nor the writer. Takes 64
 /// bytes of memory for each row with calls, some 50 for each segment, and a cache of rows and texts.
 class RecordingReader {
   public:
     struct Opened {
-        std::unique_ptr<RecordingReader> reader;  ///< nullptr: nothing can be read, and `error` says why
-        std::string error;                        ///< message: finding, offset and remedy, without the file's name
+        std::unique_ptr<RecordingReader> reader;  ///< nullptr: the file cannot be read; `error` says why
+        std::string error;                        ///< finding, offset and remedy, without the file's name
     };
-    /// Opens a file and reads facts, counters and changes. Of a newer format it reads the facts only, and notes a
-    /// problem. Of a corrupt or truncated file it reads all that is whole. Skips holes of the file.
+    /// Opens a file and reads facts, counters and changes. From a newer format it reads the facts only, and reports a
+    /// problem. From a corrupt or truncated file it reads all complete parts. Skips holes of the file.
     static Opened open(const std::string& path);
-    /// Opens a recording by a descriptor that can be read from; takes over the descriptor, even on failure. `path`:
-    /// opens the file again after release_memory(); empty: release_memory() leaves it open.
+    /// Opens a recording by a readable descriptor, and owns the descriptor from then on, even on failure. `path`:
+    /// path for opening the file again after release_memory(); empty: release_memory() leaves the file open.
     static Opened open_descriptor(int descriptor, const std::string& path = {});
 
-    /// Reads the file again, for live views. Views and references given before become invalid. Returns false, and
-    /// changes nothing, if the file cannot be read any more.
+    /// Reads the file again, for live views. Earlier views and references become invalid. Returns false, and changes
+    /// nothing, if the file can no longer be read.
     bool refresh();
-    /// Frees caches, and closes the file until it is next read; a file that was opened without a path stays open.
+    /// Frees caches, and closes the file until the next read. A file that was opened without a path stays open.
     void release_memory();
 
     const RecordingFacts& facts() const { return facts_; }
-    /// Returns the state of the recorded process, asking the kernel each time.
+    /// Returns the state of the recorded process. Asks the kernel each time.
     RecordingState state() const;
-    /// Returns the problems of the parts read so far, at most 100, by rising offset. Reading rows, events and objects
-    /// adds to them.
+    /// Returns the problems found so far, at most 100, by rising offset. Reading rows, events and objects may add
+    /// more.
     const std::vector<Problem>& problems() const;
 
-    /// Returns a row; nullptr: it is missing. Valid until the next call of row().
+    /// Returns a row; nullptr: the file lacks it. The result is valid until the next call of row().
     const RecordedRow* row(std::uint32_t id) const;
-    /// Returns a frame of a row's call path (RecordedRow::stack, RecordedFrame::parent); nullopt: it is missing.
+    /// Returns a frame of a row's call path (RecordedRow::stack, RecordedFrame::parent); nullopt: the file lacks it.
     std::optional<RecordedFrame> frame(format::StringId id) const { return decisions_->frame(id); }
-    /// Has `name` add to rows what their call paths tell. Its texts must outlive the reader. To be called before rows
-    /// are read.
+    /// Lets `name` add to each row what follows from its call path. Its texts must outlive the reader. Call this
+    /// before reading rows.
     void name_locations_by(std::function<void(RecordedRow&)> name) { decisions_->name_locations_by(std::move(name)); }
-    /// Returns the format that a row's calls ran at, without reading texts; nullopt: missing row or overflow row.
+    /// Returns the format that a row's calls ran at, without reading texts; nullopt: the row is missing or is the
+    /// overflow row.
     std::optional<policy::Applied> format_of_row(std::uint32_t id) const { return decisions_->format_of(id); }
-    /// Visits published rows by rising id, until `visitor` returns false. Ids may be missing, two rows may be equal,
+    /// Visits published rows by rising id, until `visitor` returns false. Ids may have gaps, two rows may be equal,
     /// and a row may have no calls.
     void visit_rows(const std::function<bool(const RecordedRow&)>& visitor) const { decisions_->visit(visitor); }
     struct RowCounters {
         std::uint32_t row = 0;
         RecordedCounters counters;
     };
-    /// View of the counters of all rows with calls; an entry is computed when it is read.
+    /// View of the counters of all rows with calls. An entry is computed when it is accessed.
     struct CountersView {
         struct Iterator {
             RowCounters operator*() const { return (*view)[index]; }
@@ -285,63 +295,64 @@ class RecordingReader {
 
         const RecordingReader& reader;
     };
-    /// Returns the counters of every row with calls, summed over slots, by rising row. In a corrupt file row() may
-    /// not find such a row.
+    /// Returns the counters of every row with calls, summed over slots, by rising row. In a corrupt file, row() may
+    /// fail to find such a row.
     CountersView counters() const { return {*this}; }
     const std::vector<RecordedSlot>& slots() const { return slots_; }
-    /// Returns the newest changes of the process's settings, the oldest of them first.
+    /// Returns the newest changes of the process's settings, oldest first.
     const std::vector<RecordedChange>& changes() const { return changes_; }
-    /// Returns the number of changes that changes() lacks. A recording keeps only the newest format::change_limit.
+    /// Returns the number of changes that are not in changes(). A recording keeps only the newest
+    /// format::change_limit.
     std::uint32_t lost_changes() const { return lost_changes_; }
     /// Returns the programs and libraries that the process had loaded. The first call reads them from the file.
     const RecordedObjects& objects() const;
-    /// Returns the rules of the policy, in their order; those that a reload took away are left out.
+    /// Returns the rules of the policy, in their order, without those that a reload removed.
     std::vector<RecordedRule> rules() const;
     /// Returns the programs that were started without the shim.
     const std::vector<RecordedChild>& children() const { return children_; }
     /// Returns the number of starts without the shim that found no space in the file.
     std::uint32_t missed_children() const { return missed_children_; }
 
-    /// Returns the marks of processes without a recording. They are in the file for the children of a run.
+    /// Returns the marks of processes without a recording. Only the file for the children of a run has marks.
     const std::vector<RecordedMark>& marks() const { return marks_; }
-    /// Returns the number of marks that found no space in the file, or are not whole.
+    /// Returns the number of marks that found no space in the file, or are incomplete.
     std::uint32_t missed_marks() const { return missed_marks_; }
 
-    /// Returns the number of calls, those without a row included.
+    /// Returns the number of calls, including calls without a row.
     std::uint64_t total_calls() const { return total_calls_; }
-    /// Returns the number of calls for which no counter had space, not even the overflow row; counters() lacks them.
+    /// Returns the number of calls for which no counter had space, not even the overflow row. counters() does not
+    /// include them.
     std::uint64_t uncounted_calls() const { return uncounted_calls_; }
     /// Returns the number of events that found no space in the file.
     std::uint64_t dropped_events() const;
     /// Returns the number of events that later ones overwrote.
     std::uint64_t overwritten_events() const;
-    /// Returns an upper bound of the number of events, from segment headers.
+    /// Returns an upper bound of the number of events, computed from segment headers.
     std::uint64_t event_count() const;
 
     /// Iterates over calls in the order of their return, of one `slot` or of all. Leaves out the events of each slot
-    /// with `ticks` up to `after[slot]` (0 beyond its end). To follow a live recording, call refresh(), and pass the
-    /// `ticks` of the last event seen of each slot. Reads 4 KiB per slot at a time.
+    /// with `ticks` up to `after[slot]` (0 beyond its end). To follow a live recording, call refresh(), and pass for
+    /// each slot the `ticks` of the last event seen. Reads 4 KiB per slot at a time.
     RecordedEvents events(std::optional<std::uint32_t> slot = std::nullopt,
                           const std::vector<std::uint64_t>& after = {}) const {
         return {*this, slot, after};
     }
-    /// Function that visit_events() calls for each event of events(), until it returns false.
+    /// Function that visit_events() calls for each event, until the function returns false.
     using EventVisitor = std::function<bool(const RecordedEvent&)>;
     void visit_events(const EventVisitor& visitor, std::optional<std::uint32_t> slot = std::nullopt,
                       const std::vector<std::uint64_t>& after = {}) const;
 
     using AuditVisitor = std::function<bool(const RecordedAudit&)>;
-    /// Visits the audits of each slot in the order of their calls, one slot after the other, until `visitor` returns
-    /// false.
+    /// Visits the audits, one slot after the other, in the order of the calls, until `visitor` returns false.
     void visit_audits(const AuditVisitor& visitor) const;
-    /// Visits the first product that made NaN or infinity of finite operands; there may be none.
+    /// Visits the record of the first product that made NaN or infinity of finite operands, if there is one.
     void visit_nonfinite(const AuditVisitor& visitor) const;
-    /// Visits both, each slot's in the order of their calls.
+    /// Visits the audits and that record of NaN or infinity, one slot after the other, in the order of the calls.
     void visit_all_audits(const AuditVisitor& visitor) const;
     /// Returns the number of audits that found no space in the file.
     std::uint64_t lost_audits() const { return lost_audits_; }
 
-    /// Returns the numbers of the slots that have fingerprints, rising.
+    /// Returns the numbers of the slots that have fingerprints, in rising order.
     std::vector<std::uint32_t> slots_with_fingerprints() const;
     RecordedFingerprints fingerprints(std::uint32_t slot) const;
     /// Returns the number of fingerprints that found no space in the file.
@@ -380,7 +391,8 @@ class RecordingReader {
     RowCounters to_counters(const format::CounterRecord& record) const;
     RecordedEvent to_event(const EventCursor::Event& event, std::uint32_t slot) const;
 
-    // On the heap: `decisions_` keeps references to both others, which must survive a move of the reader.
+    // On the heap: `decisions_` refers to the two objects before it, and these references must survive a move of the
+    // reader.
     std::shared_ptr<RecordingBytes> bytes_;
     std::unique_ptr<ProblemList> problems_;
     std::unique_ptr<RecordingDecisions> decisions_;
@@ -390,14 +402,14 @@ class RecordingReader {
     std::vector<format::CounterRecord> counters_;  // summed over slots, by rising row
     std::vector<RecordedSlot> slots_;
     std::map<std::uint32_t, RecordedSlot> slots_by_number_;  // empty after reading
-    std::map<std::uint32_t, SlotEvents> events_;             // by slot
+    std::map<std::uint32_t, SlotEvents> events_;             // indexed by slot
     std::vector<RecordedChange> changes_;
     std::vector<RecordedChild> children_;
     std::vector<RecordedMark> marks_;
-    std::vector<IndexedSegment> audit_segments_;        // by slot, then sequence
-    std::vector<IndexedSegment> fingerprint_segments_;  // likewise
+    std::vector<IndexedSegment> audit_segments_;        // sorted by slot, then by sequence
+    std::vector<IndexedSegment> fingerprint_segments_;  // sorted by slot, then by sequence
     std::vector<IndexedSegment> rule_segments_;
-    mutable std::vector<IndexedSegment> object_segments_;  // those that objects() has not yet read
+    mutable std::vector<IndexedSegment> object_segments_;  // segments that objects() has not yet read
     mutable RecordedObjects objects_;
     std::uint64_t total_calls_ = 0, uncounted_calls_ = 0, uncounted_events_ = 0, lost_audits_ = 0;
     std::uint64_t lost_fingerprints_ = 0;

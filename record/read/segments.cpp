@@ -20,7 +20,7 @@ RecordingBytes::RecordingBytes(int descriptor, std::string path) : descriptor_(d
     device_ = status.st_dev;
     inode_ = status.st_ino;
     read(0, begin_, sizeof begin_);
-    // A file with all its space allocated has no holes to ask for.
+    // If all space of the file is allocated, it has no holes, and searching for them would be wasted.
     has_holes_ = static_cast<std::uint64_t>(status.st_blocks) * 512 < static_cast<std::uint64_t>(status.st_size);
 }
 
@@ -115,7 +115,7 @@ SegmentIndex index_segments(const RecordingBytes& bytes, ProblemList& problems) 
     const std::uint64_t in_file = (file_size + segment_size - 1) / segment_size;
     const auto end = std::min({std::uint64_t{next_segment}, in_file, std::uint64_t{format::segment_limit}});
     for (std::uint64_t number = 1; number < end; ++number) {
-        // A header in a hole is all zeros, and of no segment.
+        // A header that lies in a hole is all zeros and belongs to no segment.
         const std::uint64_t data = bytes.next_data(number * segment_size);
         if (data >= end * segment_size) break;
         number = data / segment_size;

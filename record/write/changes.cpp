@@ -36,7 +36,7 @@ ChangeRecord make_floor_change(policy::Floor floor, ChangeOrigin origin) {
     return change;
 }
 
-/// Appends a change to the header's list, with the present time. Precondition: no other thread appends.
+/// Appends a change to the header's list, and stamps it with the present time. Precondition: no other thread appends.
 void append_change(format::Header& header, const ChangeRecord& change) {
     const std::atomic_ref count(header.change_count);
     const std::uint32_t number = count.load(std::memory_order_relaxed);
@@ -47,7 +47,8 @@ void append_change(format::Header& header, const ChangeRecord& change) {
     count.store(number + 1, std::memory_order_release);
 }
 
-/// Appends a requested precision and floor as ChangeOrigin::carried_over. Precondition: no other thread appends.
+/// Appends the precision and floor that were already requested before this recording, as ChangeOrigin::carried_over.
+/// Precondition: no other thread appends.
 void append_carried_over(format::Header& header, std::optional<policy::Precision> precision, policy::Floor floor) {
     if (precision) append_change(header, make_precision_change(precision, ChangeOrigin::carried_over));
     if (floor != policy::Floor::none) append_change(header, make_floor_change(floor, ChangeOrigin::carried_over));

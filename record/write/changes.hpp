@@ -1,4 +1,4 @@
-// The part of a recording that `fp32shim set` and `reload` talk to: their commands, and the list of changes of the
+// The part of a recording that `fp32shim set` and `reload` use: their commands, and a list of changes of the
 // process's settings.
 #pragma once
 
@@ -21,42 +21,45 @@ struct PolicyFacts {
     std::string_view name;
     std::string_view revision;
     std::string_view sha256;
-    std::optional<format::ReloadedSettings> settings{};  ///< settings after a reload; absent: not known
+    std::optional<format::ReloadedSettings> settings{};  ///< settings after a reload; absent: unknown
 };
 
-/// The part of a recording that receives commands, answers them, and notes changes; see Recording::changes().
-/// Thread-safe, but for start() and forget().
+/// Receives commands, answers them, and records changes; see Recording::changes(). Thread-safe, except for start()
+/// and forget().
 class RecordingChanges {
   public:
     RecordingChanges(RecordingFile& file, RecordingRows& rows) : file_(file), rows_(rows) {}
 
     struct Command {
         format::CommandKind kind = format::CommandKind::none;
-        std::optional<policy::Precision> precision;  ///< new precision; absent: environment and files decide again
-        std::uint64_t word = 0;                      ///< the command as it stands in the header; see CommandWord
+        std::optional<policy::Precision> precision;  ///< new precision; absent: environment and policy files decide
+                                                     ///< again
+        std::uint64_t word = 0;                      ///< the command's CommandWord in the header
     };
-    /// Returns true if `header` has a command that no thread has taken yet. Costs two loads.
+    /// Returns true if `header` has a command that no thread has taken yet. Costs two loads from memory.
     bool has_command(format::Header& header) const {
         return std::atomic_ref(header.command).load(std::memory_order_relaxed) !=
                taken_.load(std::memory_order_relaxed);
     }
-    /// Takes the waiting command, which only one thread gets; the others get nothing. A command that this version
-    /// does not know is answered here, and not returned.
+    /// Takes the waiting command. Only one thread gets it; other threads get nothing. A command that this version
+    /// does not know is answered as unknown, and not returned.
     std::optional<Command> receive_command();
-    /// Tells `fp32shim set` or `reload` the result, and notes the change. `message`: one line for the user, empty if
-    /// the command is done. `policy`: the policy in force after a reload.
+    /// Sends the result to `fp32shim set` or `reload`, and records the change. `message`: one line for the user,
+    /// empty if the command is done. `policy`: the policy in force after a reload.
     void answer(const Command& command, bool is_done, std::string_view message, const PolicyFacts& policy = {});
 
-    /// Notes a change that the program made by the C API. No `precision`: environment and files decide again.
+    /// Records a change that the program made by the C API. Without `precision`, environment and policy files decide
+    /// again.
     void record_precision_change(std::optional<policy::Precision> precision);
     void record_floor_change(policy::Floor floor);
     void record_reload(const PolicyFacts& policy);
-    /// Notes the precision and floor that were already in force when this recording began, if there were any.
+    /// Records the precision and floor that were already in force when this recording began, if there were any.
     void record_carried_over(std::optional<policy::Precision> precision, policy::Floor floor);
 
-    /// Begins a new file's list of changes with the settings already in force. No other thread may use the file yet.
+    /// Begins the list of changes in a new file, with the settings already in force. No other thread may use the file
+    /// yet.
     void start(format::Header& header, std::optional<policy::Precision> precision, policy::Floor floor);
-    /// Forgets the last command that was taken. For a new header, whose commands are all still to be taken.
+    /// Forgets the last command that was taken. Needed for a new header: none of its commands has been taken.
     void forget() { taken_.store(0, std::memory_order_relaxed); }
 
   private:
@@ -65,7 +68,7 @@ class RecordingChanges {
     std::atomic<std::uint64_t> taken_{0};  // the CommandWord that was taken last
     RecordingFile& file_;
     RecordingRows& rows_;
-    system::ForkSafeLock lock_;  // for writing to the list and to the answer
+    system::ForkSafeLock lock_;  // protects the list and the answer while they are written
 };
 
 }  // namespace fp32shim::record

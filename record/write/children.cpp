@@ -25,7 +25,8 @@ using format::Header;
 
 namespace {
 
-/// Appends a path, or, if it is longer than `limit`, `…` and its end, which says more than the beginning.
+/// Appends a path. If the path is longer than `limit`, appends `…` and the end of the path, which says more than the
+/// beginning.
 void append_end_of(system::LineWriter& out, std::string_view text, std::size_t limit) {
     constexpr std::string_view cut = "…";
     if (text.size() > limit) {
@@ -41,7 +42,7 @@ void describe(ChildRecord& record, const UnseenChild& child) {
     system::LineWriter out(record.text);
     char folder[512];
     std::string_view path = child.path;
-    // fexecve: names the file behind the descriptor.
+    // fexecve passes such a path; the link names the real file.
     if (path.starts_with("/proc/self/fd/")) {
         const long size = raw::readlink(path.data(), folder, sizeof folder);
         if (size > 0) path = {folder, static_cast<std::size_t>(size)};
@@ -67,7 +68,7 @@ bool is_same(const ChildRecord& a, const ChildRecord& b) {
            a.detail_size == b.detail_size && std::memcmp(a.text, b.text, sizeof a.text) == 0;
 }
 
-/// Fills the header of a file for children, which belongs to no process.
+/// Fills the header of a file for children. Such a file belongs to no process.
 void fill(Header& header, std::uint64_t run) {
     header.version = format::version;
     header.byte_order = format::byte_order;
@@ -76,7 +77,7 @@ void fill(Header& header, std::uint64_t run) {
     header.start_realtime_ns = header.facts_ns = raw::realtime_ns();
     header.start_monotonic_ns = raw::clock_ns(CLOCK_MONOTONIC);
     header.start_ticks = ticks();
-    header.ticks_per_second = 1'000'000'000;  // nothing in it has a time in ticks
+    header.ticks_per_second = 1'000'000'000;  // any rate will do: the file contains no times in ticks
     header.run = run;
     header.max_size = format::segment_size;
     header.next_segment = 1;
@@ -99,14 +100,14 @@ int write_new_file(int descriptor, std::uint64_t run) {
 /// Gives the file `from` the name `to`, unless a file of that name exists. Returns 0 or a negative errno.
 long publish(const char* from, const char* to) {
     const long result = raw::syscall6(SYS_linkat, AT_FDCWD, from, AT_FDCWD, to, 0);
-    // File systems without hard links.
+    // Only these errors mean that the file system has no hard links; then a rename is tried.
     if (result != -EPERM && result != -EOPNOTSUPP && result != -ENOSYS && result != -EMLINK) return result;
     constexpr long no_replace = 1;
     return raw::syscall6(SYS_renameat2, AT_FDCWD, from, AT_FDCWD, to, no_replace);
 }
 
-/// Makes the file for children: writes it under a temporary name, composed in `name`, then renames it, so
-/// that nobody sees half of it. Returns 0, even if another process has made the file meanwhile; or an errno.
+/// Makes the file for children under a temporary name, composed in `name`, and then gives it its own name, so that
+/// nobody sees an incomplete file. Returns 0, also if another process has made the file meanwhile; or an errno.
 int make(const ChildrenFile& file, std::span<char> name) {
     system::LineWriter writer(name);
     if (writer.text(file.path).text(".").number(raw::gettid()).terminated().empty()) return ENAMETOOLONG;
@@ -130,13 +131,14 @@ int open_existing(const ChildrenFile& file) {
         raw::syscall6(SYS_openat, AT_FDCWD, file.path, O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY, 0));
 }
 
-/// Returns true if the open file is the one for the children of this run, and not one that somebody else put there.
+/// Returns true if the open file belongs to the children of this run, and was not put there by somebody else.
 bool is_the_file(int descriptor, std::uint64_t run) {
     struct stat status {};
     if (raw::fstat(descriptor, status) < 0 || !S_ISREG(status.st_mode) ||
         status.st_size < static_cast<off_t>(sizeof(Header)))
         return false;
-    // The number of a run is known to its processes only; without one, somebody else could truncate the file.
+    // Only the processes of a run know its number, which protects the file. Without a run, the file must be this
+    // user's: another owner could truncate it.
     if (run == 0 && status.st_uid != static_cast<uid_t>(raw::syscall6(SYS_geteuid))) return false;
     std::uint64_t magic = 0, found_run = 0;
     std::uint32_t flags = 0;
@@ -184,7 +186,7 @@ void record_child(Header& header, const UnseenChild& child, ChildEvent event) {
 int open_children_file(const ChildrenFile& file) {
     int descriptor = open_existing(file);
     if (descriptor == -ENOENT) {
-        // Not on the stack, which in a signal handler may be small.
+        // Too large for the stack, which may be small in a signal handler.
         auto* const name = static_cast<char*>(map_private_pages(path_capacity, InChild::nothing));
         if (name == nullptr) return -ENOMEM;
         const int error = make(file, {name, path_capacity});

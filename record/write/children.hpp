@@ -1,6 +1,7 @@
-// Notes programs that are started and will not be seen; `fp32shim verify` reports them as doubts. They are noted
-// right before execve, perhaps by a process that has no recording, shares its parent's memory (vfork), or is in a
-// signal handler. So: raw system calls, little stack, no allocation, no lock, errno left alone.
+// Records programs that are started without the shim; `fp32shim verify` reports them as doubts. This happens right
+// before execve, perhaps in a process that has no recording, shares its parent's memory (vfork), or is in a signal
+// handler. So the code makes raw system calls, uses little stack, allocates nothing, takes no lock and leaves errno
+// alone.
 #pragma once
 
 #include <sys/mman.h>
@@ -17,31 +18,32 @@ namespace fp32shim::record {
 
 /// A program that is about to be started without the shim.
 struct UnseenChild {
-    std::string_view path;         ///< the path given to execve, with a NUL behind it
-    std::string_view interpreter;  ///< a script's interpreter; empty: it is no script
+    std::string_view path;         ///< the path given to execve, followed by a NUL
+    std::string_view interpreter;  ///< a script's interpreter; empty: not a script
     WhyUnseen why = WhyUnseen::seen;
 };
 
 enum class ChildEvent : std::uint8_t {
     starts,
-    failed,  ///< comes after `starts` for the same child, if the kernel refused the start
+    failed,  ///< the kernel refused the start; follows `starts` for the same child
 };
 
-/// Notes a child's start in a mapped header, which may be another process's. The event `failed` takes 1 from the
-/// number of starts that `starts` has counted. Without space for the child, only counts the start (children_missed).
+/// Records a child's start in a mapped header, which may be another process's. The event `failed` undoes one
+/// `starts`: it subtracts 1 from the number of starts. If the header has no space for the child, only counts it
+/// (children_missed).
 void record_child(format::Header& header, const UnseenChild& child, ChildEvent event);
 
-/// The file that lists programs started without the shim by processes that have no recording. It has nothing but the
-/// header of a recording. All processes of a run share it.
+/// A file that lists programs started without the shim by processes that have no recording. The file consists of a
+/// recording's header only. All processes of a run share it.
 struct ChildrenFile {
     const char* path = nullptr;
-    int descriptor = -1;    ///< of the file, if it is open already; -1: it is opened by its path
-    std::uint64_t run = 0;  ///< number of the `fp32shim run`, as in ProcessFacts
+    int descriptor = -1;    ///< descriptor of the open file; -1: the file is opened by its path
+    std::uint64_t run = 0;  ///< number of the `fp32shim run`, see ProcessFacts::run
 };
-/// Opens the file for children, which is made if it is missing. Returns a descriptor or a negative errno.
+/// Opens the file for children. If the file does not exist, makes it. Returns a descriptor or a negative errno.
 /// Precondition: signals are held.
 int open_children_file(const ChildrenFile& file);
-/// Maps the header of the open file and calls `use` with it. Returns 0, or an errno if it cannot be mapped.
+/// Maps the header of the open file and calls `use` with it. Returns 0; or an errno if the header cannot be mapped.
 template <class Use>
 int with_header(int descriptor, const Use& use) {
     using system::raw::syscall6;
@@ -52,10 +54,10 @@ int with_header(int descriptor, const Use& use) {
     syscall6(SYS_munmap, mapped, sizeof(format::Header));
     return 0;
 }
-/// Notes a child in the file for children. Returns 0 or an errno.
+/// Records a child in the file for children. Returns 0 or an errno.
 int record_child(const ChildrenFile& file, const UnseenChild& child, ChildEvent event);
 
-/// Returns `run.children.fp32rec` for `run.fp32rec`, in `out` with a NUL behind it; empty: it is too long.
+/// Returns `run.children.fp32rec` for `run.fp32rec`, in `out`, followed by a NUL; empty: the name is too long.
 /// Precondition: `log` ends in `.fp32rec`.
 std::string_view children_path(std::string_view log, std::span<char> out);
 

@@ -1,5 +1,5 @@
-// What a call runs of a recording: count(), and count_untimed() for the express lane (shim/blas/govern/express.hpp),
-// to be inlined there. Both find the row's counters by KnownKeys::find().
+// The part of a recording's code that runs in each call: count(), and count_untimed() for the express lane
+// (shim/blas/govern/express.hpp), which inlines it. Both find the row's counters by KnownKeys::find().
 #pragma once
 
 #include <atomic>
@@ -9,8 +9,9 @@
 
 namespace fp32shim::record {
 
-/// Returns the longest duration, in ticks, to assume for the untimed calls before a timed one: outlier_factor times
-/// the mean of all calls without the longest, or jitter_part's limit if that is larger.
+/// Returns the longest duration, in ticks, to assume for untimed calls before a timed one. The limit is
+/// outlier_factor times the mean of all calls except the longest, or the limit that jitter_part sets if that is
+/// larger.
 inline std::uint64_t Recording::longest_untimed_duration(const format::CounterRecord& counters) const {
     const std::uint64_t known = counters.calls - counters.untimed;
     const std::uint64_t others = counters.total - counters.longest;
@@ -52,7 +53,7 @@ inline void Recording::add_event(ThreadWriter& writer, const format::CounterReco
 template <class Describe>
 void Recording::count(ThreadWriter& writer, std::uint64_t key, std::uint64_t begin, std::uint64_t end,
                       bool with_event, Describe&& describe) {
-    // Out of line, so that the common case needs no stack for a decision.
+    // Not inlined: the common case then needs no stack for a decision.
     const auto count_described = [&](auto slowly) __attribute__((noinline, cold)) {
         DecisionEvent decision;
         describe(decision);
@@ -71,7 +72,8 @@ void Recording::count(ThreadWriter& writer, std::uint64_t key, std::uint64_t beg
     writer.use_.end();
 }
 
-/// Returns the counters of a key; nullptr: unknown key, or call by a signal handler that interrupted a look-up.
+/// Returns the counters of a key; nullptr: the key is unknown, or the caller is a signal handler that interrupted a
+/// look-up.
 inline format::CounterRecord* Recording::counters_of(ThreadWriter& writer, std::uint64_t key) {
     if (!writer.use_.begin()) return nullptr;
     format::CounterRecord* const counters = writer.find_counters(key);
@@ -86,7 +88,7 @@ inline bool Recording::knows(ThreadWriter& writer, std::uint64_t key) { return c
     const std::uint64_t timed = std::atomic_ref(counters.timed).load(relaxed);
     if (timed < timed_at_first || std::atomic_ref(counters.untimed).load(relaxed) >= untimed_in_a_row(timed))
         return true;
-    // Without the longest, which was likely interrupted.
+    // Subtracts the longest call, which was probably interrupted.
     const std::uint64_t total = std::atomic_ref(counters.total).load(relaxed);
     return total - std::atomic_ref(counters.longest).load(relaxed) >=
            short_ticks_ * std::atomic_ref(counters.calls).load(relaxed);

@@ -27,10 +27,11 @@ using format::segment_size;
 
 namespace {
 
-/// Number of segments that a new file has the size for, but no disk space until they fill. Most recordings need no
+/// Number of segments by which a new file is extended without allocating their disk space. Most recordings need no
 /// more: strings, rows, loaded objects and the counters of one thread.
 constexpr std::uint32_t sparse_segments = 4;
-/// Least disk space that a sparse segment gets at once, in bytes; if pages are larger, a page.
+/// Smallest amount of disk space that is allocated to a sparse segment at once, in bytes; if pages are larger, one
+/// page.
 constexpr std::uint32_t least_space = 4096;
 
 std::uint32_t space_unit() {
@@ -44,8 +45,9 @@ constexpr std::uint32_t limit_for_calls(std::uint32_t segments) {
     return segments - std::clamp(segments / 8, std::min(segments / 2, least_reserve), largest_reserve);
 }
 
-/// Writes `run.2.fp32rec` for `run.fp32rec` and 2. Without that extension the number goes to the end. The
-/// number 0 leaves `path` unchanged. Returns false if the result does not fit into `out`.
+/// Writes the path with a number before its extension: `run.2.fp32rec` for `run.fp32rec` and 2. Without that
+/// extension the number goes to the end. The number 0 leaves `path` unchanged. Returns false if the result does not
+/// fit into `out`.
 bool append_number(std::string_view path, std::uint64_t number, std::span<char> out) {
     constexpr std::string_view extension = ".fp32rec";
     system::LineWriter writer(out);
@@ -61,7 +63,8 @@ long map(void* at, std::size_t size, int flags, int descriptor, std::uint64_t of
     return raw::syscall6(SYS_mmap, at, size, PROT_READ | PROT_WRITE, flags, descriptor, offset);
 }
 
-/// Runs a system call that writes, and keeps signals that it causes from the program. Returns its result.
+/// Makes a system call that writes. Signals that the write causes do not reach the program. Returns the call's
+/// result.
 template <class Call>
 long call_without_signals(Call call) {
     const system::WriteHold hold;
@@ -85,8 +88,8 @@ int write_zeros(int descriptor, std::uint64_t offset, std::uint64_t size) {
     return 0;
 }
 
-/// Marks an empty file on btrfs to be overwritten in place. Otherwise btrfs writes a changed page elsewhere, even in
-/// allocated space, and on a full disk a store to a mapped page would be SIGBUS.
+/// Marks an empty file on btrfs to be overwritten in place. Otherwise btrfs would write each changed page to a new
+/// place, even in allocated space, and on a full disk a store to a mapped page would raise SIGBUS.
 void overwrite_in_place(int descriptor) {
     struct statfs where {};
     if (raw::syscall6(SYS_fstatfs, descriptor, &where) < 0 || where.f_type != BTRFS_SUPER_MAGIC) return;
@@ -101,7 +104,7 @@ void overwrite_in_place(int descriptor) {
 int allocate_space(int descriptor, std::uint64_t offset, std::uint64_t size) {
     const long result =
         call_without_signals([&] { return raw::syscall6(SYS_fallocate, descriptor, 0, offset, size); });
-    // File systems without it (NFS 3, some of FUSE) have to be written to.
+    // Some file systems (NFS 3, some of FUSE) cannot allocate space. Writing zeros has the same effect.
     if (result == -EOPNOTSUPP || result == -ENOSYS) return write_zeros(descriptor, offset, size);
     return static_cast<int>(-result);
 }
@@ -143,22 +146,22 @@ int RecordingFile::create(std::string_view path, const Limits& limits, std::size
     return error;
 }
 
-/// Gives the file the size of its first segments, and disk space for the used part of the header. If the size is
-/// refused (RLIMIT_FSIZE), the header and every later segment get their whole space at once.
+/// Extends the file to its first segments, and allocates disk space for the used part of the header. If the kernel
+/// refuses that size (RLIMIT_FSIZE), the header and every later segment get their whole space at once.
 int RecordingFile::make_space_for_header(std::size_t text_size) {
     const int descriptor = descriptor_.number();
     constexpr std::uint32_t size = (1 + sparse_segments) * segment_size;
     const bool is_sparse = call_without_signals([&] { return raw::syscall6(SYS_ftruncate, descriptor, size); }) == 0;
     sparse_until_ = is_sparse ? 1 + sparse_segments : 0;
     if (!is_sparse) return allocate_space(descriptor, 0, segment_size);
-    // The part before the texts is stored to at any time: changes, and children, which other processes note.
+    // Everything before the texts may be stored to at any time: changes, and children, which other processes record.
     const std::uint64_t unit = space_unit();
     const std::uint64_t used = offsetof(format::Header, text) + text_size;
     return allocate_space(descriptor, 0, (used + unit - 1) / unit * unit);
 }
 
 void RecordingFile::discard() {
-    raw::syscall6(SYS_unlinkat, AT_FDCWD, path_, 0);  // made just now, with O_EXCL
+    raw::syscall6(SYS_unlinkat, AT_FDCWD, path_, 0);  // the file was just made with O_EXCL, so it is ours to remove
     raw::close(descriptor_.release());
 }
 
@@ -271,7 +274,7 @@ RecordingFile::Appended RecordingFile::append_events(const format::SegmentHeader
     const bool is_new = number != 0;
     if (!is_new && limits_.overwrites) {
         number = next_unused_segment();
-        if (number == 0) return Appended::superseded;  // other threads have all the others in hand
+        if (number == 0) return Appended::superseded;  // other threads are overwriting all older segments
     }
     if (number != 0) {
         error = write_events(number, segment, events);
@@ -282,7 +285,7 @@ RecordingFile::Appended RecordingFile::append_events(const format::SegmentHeader
         }
         if (is_new) return_segment(number);
     }
-    // The ring, which is mapped too, cannot be read.
+    // The ring, which is mapped from the same file, can no longer be read.
     if (error == EFAULT)
         end_lost_recording();
     else
@@ -290,15 +293,15 @@ RecordingFile::Appended RecordingFile::append_events(const format::SegmentHeader
     return Appended::no_room;
 }
 
-/// Reserves the next unused segment number, and returns it. If that is not below `limit`, returns 0, and sets `error`
-/// to 0, which stands for a full file.
+/// Reserves the next unused segment number, and returns it. If that number is not below `limit`, returns 0 and sets
+/// `error` to 0, which stands for a full file.
 std::uint32_t RecordingFile::reserve(std::uint32_t limit, int& error) {
     const std::atomic_ref next(header()->next_segment);
     std::uint32_t number = next.load(std::memory_order_relaxed);
     do {
         if (number == 0)
-            end_lost_recording();  // the file was cut, and is long enough again since another thread has written to
-                                   // it
+            end_lost_recording();  // somebody truncated the file, and another thread's write then filled it up with
+                                   // zeros
         if (number == 0 || number >= limit) {
             error = 0;
             return 0;
@@ -307,14 +310,15 @@ std::uint32_t RecordingFile::reserve(std::uint32_t limit, int& error) {
     return number;
 }
 
-/// Gives back a number that reserve() returned. If a later number is reserved by now, the segment stays unused.
+/// Returns a number that reserve() gave out. If a later number has been reserved meanwhile, the segment stays unused.
 void RecordingFile::return_segment(std::uint32_t number) {
     std::uint32_t expected = number + 1;
     std::atomic_ref(header()->next_segment).compare_exchange_strong(expected, number, std::memory_order_relaxed);
 }
 
-/// Writes a segment of events from front to back. If the process is killed meanwhile, the events in the file are
-/// whole, and the ring still has all. Returns 0, or an errno: then the segment's header is zeros, for another use.
+/// Writes a segment of events from front to back. If the process is killed meanwhile, all events in the file are
+/// complete, and the ring still has all of them. Returns 0; or an errno, and leaves zeros in the segment's header, so
+/// that the segment can be used again.
 int RecordingFile::write_events(std::uint32_t number, const format::SegmentHeader& segment,
                                 std::span<const format::EventRecord> events) const {
     const int descriptor = descriptor_.number();
@@ -351,8 +355,8 @@ void RecordingFile::remember(std::uint32_t number) {
     if (const system::HeldLock held(queue_lock_); held) queue_[queue_end_++ % limits_.segments] = number;
 }
 
-/// Returns true if the descriptor still refers to this file. If the program closed it, reopens the file by its path,
-/// at most once per process.
+/// Returns true if the descriptor still refers to this file. If the program closed it, opens the file again by its
+/// path, at most once per process.
 bool RecordingFile::has_descriptor() {
     if (is_lost_.load(std::memory_order_relaxed)) return false;
     if (descriptor_.is_ours()) return true;
@@ -377,7 +381,7 @@ bool RecordingFile::has_descriptor() {
     return false;
 }
 
-/// Makes the file and keeps its descriptor. Returns 0, or an errno and leaves no file behind.
+/// Makes the file and keeps its descriptor. Returns 0; or an errno, and leaves no file behind.
 int RecordingFile::open_new(std::string_view path) {
     int descriptor = -EEXIST;
     const std::int32_t self = raw::getpid();
@@ -391,7 +395,7 @@ int RecordingFile::open_new(std::string_view path) {
 
     int error = 0;
     if (limits_.group >= 0) error = static_cast<int>(-raw::syscall6(SYS_fchown, descriptor, -1, limits_.group));
-    // After the group: nobody else may read it in between.
+    // The mode is set after the group, so that no wrong group can read the file in between.
     if (error == 0) error = -raw::fchmod(descriptor, limits_.mode);
     if (error == 0) {
         error = descriptor_.keep(descriptor);
@@ -402,8 +406,8 @@ int RecordingFile::open_new(std::string_view path) {
     return error;
 }
 
-/// Notes that space was refused, and says so on stderr once per process. `error`: an errno; 0: the file has its full
-/// size.
+/// Records that disk space was refused, and says so on stderr once per process. `error`: an errno; 0: the file has
+/// reached its largest size.
 void RecordingFile::warn_no_space(int error) {
     if (is_lost_.load(std::memory_order_relaxed)) return;
     set_flag(error == 0 ? format::flag_file_full : format::flag_io_error);
@@ -428,7 +432,8 @@ std::uint64_t number_of_attempt(int attempt, std::int32_t process) {
     constexpr int counted = 16;
     if (attempt < counted) return static_cast<std::uint64_t>(attempt);
     if (attempt == counted) return static_cast<std::uint64_t>(process);
-    // Ten digits, more than a process id has. In another PID namespace there may be a process of the same id.
+    // The numbers have ten digits, more than any process id. So none equals the id of a process, not even one in
+    // another PID namespace.
     constexpr std::uint64_t smallest = 1'000'000'000, numbers = 9 * smallest;
     const std::uint64_t random = system::Hash().add(ticks()).add(static_cast<std::uint64_t>(process)).value();
     return smallest + random % numbers;
@@ -444,7 +449,7 @@ std::int64_t find_group(std::string_view text) {
 
     const int descriptor = raw::open("/etc/group", O_RDONLY | O_CLOEXEC);
     if (descriptor < 0) return -1;
-    // Lines `name:password:number:members`; only the first 256 bytes of one matter.
+    // Lines have the form `name:password:number:members`. Only the first 256 bytes of each are needed.
     char line[256];
     std::size_t size = 0;
     std::int64_t found = -1;

@@ -1,7 +1,8 @@
-// The file of a recording: its name, its descriptor, its space. Segments come from here, mapped or written.
+// The file of a recording: its name, its descriptor and its disk space. It hands out segments, which are mapped or
+// written.
 //
-// All I/O is by raw system calls with SIGPIPE and SIGXFSZ held back. Space is allocated before it is mapped, so that
-// a full disk is an error here and never SIGBUS in a program's product.
+// All I/O is by raw system calls with SIGPIPE and SIGXFSZ held back. Disk space is allocated before it is mapped. So
+// a full disk is an error in this code and never SIGBUS in a program's product.
 #pragma once
 
 #include <sys/stat.h>
@@ -20,24 +21,25 @@
 
 namespace fp32shim::record {
 
-/// Makes the file of a recording and hands out its segments. Errors are errnos. Thread-safe, but for create(),
+/// Makes the file of a recording and hands out its segments. Errors are errnos. Thread-safe, except for create(),
 /// discard(), install() and abandon(), which only the thread that makes the file may call.
 class RecordingFile {
   public:
     RecordingFile() = default;
-    /// Closes the file; its mapped segments stay mapped.
+    /// Closes the file. Its mapped segments stay mapped.
     ~RecordingFile();
     RecordingFile(const RecordingFile&) = delete;
     RecordingFile& operator=(const RecordingFile&) = delete;
 
     struct Limits {
         std::uint32_t segments = 0;  ///< largest number of segments in the file
-        bool overwrites = false;     ///< in a full file, new events replace the oldest ones
+        bool overwrites = false;     ///< when the file is full, new events replace the oldest ones
         std::uint32_t mode = 0600;   ///< permission bits of the file
         std::int64_t group = -1;     ///< number of the group that gets the file; -1: none
     };
 
-    /// A mapped segment. Only its first `room` bytes may be stored to: the rest has no disk space yet (see grow()).
+    /// A mapped segment. Only its first `room` bytes may be stored to; the others have no disk space yet (see
+    /// grow()).
     struct Segment {
         void* address = nullptr;  ///< nullptr: no segment could be mapped
         std::uint32_t number = 0;
@@ -46,17 +48,17 @@ class RecordingFile {
 
     /// Makes the file `path`; if that exists, `NAME.1.fp32rec` or another number (number_of_attempt()). Returns 0; or
     /// an errno, and leaves no file. `text_size`: bytes of texts for which the header gets disk space. Maps a zeroed
-    /// header for install(), and points `header` at it. In a forked child, closes the parent's descriptor first.
+    /// header for install(), and sets `header` to it. In a forked child, closes the parent's descriptor first.
     int create(std::string_view path, const Limits& limits, std::size_t text_size, format::Header*& header);
     /// Undoes create(): removes the file.
     void discard();
-    /// Puts the new file into use, whose header is `filled`. If there was a header before, maps the new one at its
-    /// address instead, since other threads may still use that address.
+    /// Puts the new file, with its filled header, into use. If another header was in use, maps the new one at the
+    /// same address, since other threads may still use that address.
     void install(format::Header* filled);
-    /// Replaces the header by private zeros, in a forked child that could not make a file.
+    /// Replaces the header by private zeros. For a forked child that could not make a file.
     void abandon();
-    /// Ends the recording after a mapped part of its file could not be stored to, and says so once, unless standard
-    /// error takes nothing now. Async-signal-safe; does not wait.
+    /// Ends the recording after a store to a mapped part of its file failed. Reports this once on stderr, unless
+    /// writing there would block or fail. Async-signal-safe; does not wait.
     void end_lost_recording();
 
     bool is_open() const { return is_open_.load(std::memory_order_acquire); }
@@ -64,37 +66,44 @@ class RecordingFile {
     std::string_view path() const { return path_; }
     /// Sets a bit of Header::flags.
     void set_flag(std::uint32_t flag) { std::atomic_ref(header()->flags).fetch_or(flag, std::memory_order_relaxed); }
-    /// Returns the time a second from now, in ticks. After space was refused, no more is requested before that time.
+    /// Returns the time a second from now, in ticks. After a refusal of disk space, none is requested before that
+    /// time.
     std::uint64_t one_second_from_now() const {
         return ticks() + std::atomic_ref(header()->ticks_per_second).load(std::memory_order_relaxed);
     }
 
-    /// Maps segment 1 or 2 of a new file, with disk space for its beginning, before install(). Returns 0 or an errno.
+    /// Maps segment 1 or 2 of a new file and allocates disk space for its beginning. Called before install(). Returns
+    /// 0 or an errno.
     int map_first_segment(std::uint32_t number, Segment& segment);
-    /// Stores the kind of a mapped segment, whose other fields are complete: from then on readers see it.
+    /// Publishes a mapped segment: stores its kind after all other fields are complete. Readers see the segment from
+    /// then on.
     static void publish(format::Header& header, format::SegmentHeader& segment, format::SegmentKind kind);
     void publish(format::SegmentHeader& segment, format::SegmentKind kind) { publish(*header(), segment, kind); }
     static constexpr std::uint32_t first_segments = 2;  ///< number of segments that map_first_segment() maps
 
     enum class Space : std::uint8_t {
         whole,      ///< disk space for all of the segment
-        as_needed,  ///< disk space for the beginning only, in the file's first few segments; in others like `whole`
+        as_needed,  ///< disk space for the beginning only, in the file's first few segments; in other segments like
+                    ///< `whole`
     };
-    /// Maps a new segment of zeros. Without disk space, `address` is null; one line on stderr per process says so.
+    /// Maps a new segment of zeros. Without disk space, `address` is null, and one line on stderr per process says
+    /// so.
     Segment map_new_segment(Space space);
-    /// Does the same for entries of single calls, which leave room for counters and rows.
+    /// Maps a new segment for entries of single calls. These must leave space for counters and rows; otherwise as
+    /// map_new_segment() with `whole`.
     Segment map_new_segment_for_calls();
-    /// Gets disk space for at least the first `size` bytes of a segment. Updates `room`, the bytes that have space.
-    /// Without space, returns false, and says so on stderr once per process. For one thread at a time.
+    /// Allocates disk space for at least the first `size` bytes of a segment. Updates `room`, the number of bytes
+    /// with disk space. Without space, returns false and says so on stderr once per process. For one thread at a
+    /// time.
     bool grow(std::uint32_t number, std::uint32_t size, std::uint32_t& room);
 
     enum class Appended : std::uint8_t {
         yes,
-        no_room,     ///< no disk space; said on stderr once per process
-        superseded,  ///< left out: the file is full, and other threads are overwriting all older events
+        no_room,     ///< not written: no disk space, which is reported on stderr once per process
+        superseded,  ///< not written: the file is full, and other threads are overwriting all older events
     };
-    /// Writes `segment` (a header) and `events` (a full ring) into a new segment of the file; with
-    /// Limits::overwrites, in a full file, over the oldest one.
+    /// Writes `segment` (a header) and `events` (a full ring) into a new segment of the file. If the file is full and
+    /// Limits::overwrites is set, overwrites the oldest segment of events.
     Appended append_events(const format::SegmentHeader& segment, std::span<const format::EventRecord> events);
 
   private:
@@ -113,34 +122,37 @@ class RecordingFile {
     void warn_no_space(int error);
 
     std::atomic<bool> is_open_{false};
-    std::atomic<bool> is_lost_{false};  // a part of the file could not be stored to
+    std::atomic<bool> is_lost_{false};  // a store to a part of the file has failed
     std::atomic<format::Header*> header_{nullptr};
     system::OwnDescriptor descriptor_;
-    std::atomic<bool> reopened_{false};  // once per process: a program that keeps closing it does not want it
+    std::atomic<bool> reopened_{false};  // reopens once per process only: a program that keeps closing the file is
+                                         // left alone
 
-    // Numbers of the segments with events, oldest first, where they are to be overwritten: a queue in private memory.
+    // Queue, in private memory, of the segments with events that may be overwritten, oldest first.
     system::ForkSafeLock queue_lock_;
     std::uint32_t* queue_ = nullptr;
     std::uint64_t queue_begin_ = 0;
     std::uint64_t queue_end_ = 0;
 
     Limits limits_;
-    std::uint32_t sparse_until_ = 0;  // segments before this one get their space as they need it
+    std::uint32_t sparse_until_ = 0;  // number of the first segment that gets its whole space at once; earlier ones
+                                      // get space as needed
     char path_[path_capacity] = {};
     system::OncePerProcess said_full_, said_error_, said_closed_;
 };
 
-/// Gets disk space in a file, so that a full disk is an error here and no SIGBUS at a store. Returns 0 or an errno.
+/// Allocates disk space in a file, so that a full disk is an error at this point and not SIGBUS at a store. Returns 0
+/// or an errno.
 int allocate_space(int descriptor, std::uint64_t offset, std::uint64_t size);
 
-/// Returns the number before the extension of a recording's name at the `attempt`th try; 0: none. First comes the
-/// name itself, then 1, 2, … up to 15, then the process id, then random numbers: thousands of processes that were
-/// given one name must not try each other's numbers one by one.
+/// Returns the number to put before the extension of a recording's name at the `attempt`th try; 0: no number. The
+/// tries are: the name itself, 1 to 15, the process id, then random numbers. So thousands of processes with one name
+/// do not try each other's numbers one by one.
 std::uint64_t number_of_attempt(int attempt, std::int32_t process);
 inline constexpr int attempt_limit = 64;
 
-/// Returns the number of a group: `text` itself if it is a number, else as /etc/group has it. -1: there is no such
-/// group. Allocates nothing.
+/// Returns the number of a group: `text` itself if it is a number, else the number that /etc/group has for it; -1:
+/// there is no such group. Allocates nothing.
 std::int64_t find_group(std::string_view text);
 
 }  // namespace fp32shim::record

@@ -12,7 +12,7 @@ namespace fp32shim::record {
 void KnownKeys::add(std::uint64_t key, CountersNumber counters) {
     if (2 * (std::size_t{used_} + 1) > capacity()) grow();
     if (entries_ == nullptr) return;
-    // Some entries stay free, since they end the search for a key that is not there.
+    // Some entries must stay free: a free entry ends the search for an unknown key.
     if (4 * (std::size_t{used_} + 1) > 3 * capacity()) forget_all();
     free_entry(key) = {key, counters};
     ++used_;
@@ -39,8 +39,8 @@ void KnownKeys::grow() {
     const std::size_t size = size_of(std::size_t{1} << bits);
     void* pages = map_private_pages(size, InChild::nothing);
     if (pages == nullptr) return;
-    // Look-ups in a large table go all over it, each through another page. Without huge pages the kernel goes on with
-    // small ones.
+    // Look-ups in a large table touch many pages in random order, so huge pages save time. If the kernel has none, it
+    // uses small pages.
     constexpr std::size_t huge_page = std::size_t{2} << 20;
     if (size >= huge_page) system::raw::syscall6(SYS_madvise, pages, size, MADV_HUGEPAGE);
     const std::uint64_t* const in_order_before = in_order_;

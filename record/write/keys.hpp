@@ -1,5 +1,5 @@
-// The keys that one thread has met, with the counters of each: a hash table in private pages that grows with them, so
-// that only keys that are new to the thread take the slow way.
+// A hash table of the keys that one thread has met, with the counters of each. The table lies in private pages and
+// grows. So only keys that are new to the thread take the slow path.
 #pragma once
 
 #include <cstddef>
@@ -10,39 +10,40 @@
 
 namespace fp32shim::record {
 
-/// Identifies one CounterRecord of a thread by its segment's number and its index there. Later records have higher
-/// numbers: by 1, or by more if they begin a segment.
+/// Identifies one CounterRecord of a thread by its segment's number and its index there. Numbers rise from record to
+/// record: by 1, or by more where a new segment begins.
 using CountersNumber = std::uint32_t;
 inline constexpr std::uint32_t counters_index_bits = 10;
 static_assert(format::CounterSegment::capacity < 1U << counters_index_bits);
 
-/// Maps keys to counters. Part of a ThreadWriter, whose use_ guards it. All zeros is an empty table: a forked
-/// child begins with one, since the kernel zeroes the ThreadWriter there, and does not map the table's entries.
+/// Maps keys to counters. Part of a ThreadWriter, whose use_ guards it. An object of zeros is an empty table. A
+/// forked child begins with one: there the kernel zeroes the ThreadWriter and does not map the table's entries.
 ///
-/// Open addressing: a key is at its first index or behind it, without a free entry between. At most half of the
-/// entries are used, unless the kernel gives no more pages or the table has its largest size.
+/// Open addressing: a key is stored at its first index, or behind it with no free entry in between. At most half of
+/// the entries are used, unless the kernel gives no more pages or the table has its largest size.
 ///
 /// A table of 100,000 keys is larger than a processor's caches, and waiting for a key's entry takes longer than all
-/// else. But many programs repeat their calls in the same order. So the keys are also stored in the order of their
-/// counters; the key found last and the one behind it are tried first.
+/// other work. But many programs repeat their calls in the same order. So the keys are also stored in the order of
+/// their counters, and find() first tries the key found last and the next one in that order.
 class KnownKeys {
   public:
     static constexpr CountersNumber none = UINT32_MAX;
 
     /// Returns the counters of a key; `none`: the key is not known. Precondition: key != 0.
     [[gnu::always_inline]] CountersNumber find(std::uint64_t key);
-    /// Adds a key that find() does not know. If the table is full, drops all other keys.
+    /// Adds a key that is not in the table. If the table is full, drops all other keys.
     void add(std::uint64_t key, CountersNumber counters);
     std::size_t capacity() const { return entries_ == nullptr ? 0 : mask() + 1; }
 
-    /// Returns the index at which a key's search begins in a table of `1 << bits` entries. Mixes all
-    /// bits: keys are sums of multiples of sizes, and evenly spaced sizes would make them fall on few entries.
+    /// Returns the index at which a key's search begins in a table of `1 << bits` entries. Mixes all bits of the key:
+    /// keys are sums of multiples of sizes, and evenly spaced sizes would otherwise share a few entries.
     [[gnu::always_inline]] static std::uint64_t first_index(std::uint64_t key, std::uint32_t bits) {
         return system::table_index(system::folded(key), bits);
     }
 
     static constexpr std::uint32_t first_bits = 8;     ///< binary logarithm of the first size, 256 entries
-    static constexpr std::uint32_t largest_bits = 21;  ///< logarithm of the largest size, 2 entries per row: 48 MiB
+    static constexpr std::uint32_t largest_bits = 21;  ///< binary logarithm of the largest size, 2 entries per row:
+                                                       ///< 48 MiB
 
   private:
     struct Entry {
@@ -54,7 +55,7 @@ class KnownKeys {
     void grow();
     void forget_all();
     Entry& free_entry(std::uint64_t key);
-    /// Returns the size of a table in bytes: its entries, and behind them the keys in the order of their counters.
+    /// Returns the size of a table in bytes: its entries, followed by the keys in the order of their counters.
     static constexpr std::size_t size_of(std::size_t capacity) {
         return capacity * sizeof(Entry) + (capacity + 1) * sizeof(std::uint64_t);
     }
@@ -63,7 +64,7 @@ class KnownKeys {
     std::uint64_t* in_order_;  // capacity() + 1 keys, indexed by CountersNumber; 0: no key
     std::uint32_t bits_;       // binary logarithm of capacity()
     std::uint32_t used_;
-    CountersNumber last_;  // the counters found last; below capacity()
+    CountersNumber last_;  // number of the counters found last; below capacity()
 };
 
 [[gnu::always_inline]] inline CountersNumber KnownKeys::find(std::uint64_t key) {

@@ -20,7 +20,7 @@ namespace {
 
 namespace raw = system::raw;
 
-/// A note about one mapped segment. Never freed; without pages it is there for the next segment.
+/// A note about one mapped segment. Never freed: once `pages` is 0, the note is reused for another segment.
 struct Guarded {
     std::atomic<std::uintptr_t> pages;
     std::atomic<RecordingFile*> file;
@@ -29,12 +29,12 @@ struct Guarded {
     Guarded* next;
 };
 
-// Of the process `owner`. A forked child has none of this memory.
+// List of notes of the process `owner`. A forked child has none of this memory.
 constinit std::atomic<Guarded*> first{nullptr};
 constinit std::atomic<std::uint32_t> owner{0};
 constinit PrivateArena arena;
 constinit system::ForkSafeLock lock;
-// Pages that forked children have too, before they make a note of their own.
+// The mapped header, which forked children inherit. They need its address until they have notes of their own.
 constinit std::atomic<std::uintptr_t> kept_pages{0};
 
 Guarded* first_of_this_process() {
@@ -42,7 +42,7 @@ Guarded* first_of_this_process() {
                                                                            : nullptr;
 }
 
-/// Returns the note of the segment that contains `address`; nullptr: there is none.
+/// Returns the note for the segment that contains `address`; nullptr: there is none.
 Guarded* find(std::uintptr_t address) {
     for (Guarded* note = first_of_this_process(); note != nullptr; note = note->next) {
         const std::uintptr_t pages = note->pages.load(std::memory_order_acquire);
@@ -51,7 +51,7 @@ Guarded* find(std::uintptr_t address) {
     return nullptr;
 }
 
-/// Returns a note that has no pages. Precondition: `lock` is held.
+/// Returns an unused note. Precondition: `lock` is held.
 Guarded* unused_note() {
     for (Guarded* note = first_of_this_process(); note != nullptr; note = note->next)
         if (note->pages.load(std::memory_order_relaxed) == 0) return note;
@@ -67,15 +67,17 @@ bool put_zeros(std::uintptr_t pages) {
                          MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) >= 0;
 }
 
-/// Puts zeros in the place of the segment that contains `address`. Returns false if it is none of a recording's.
+/// Maps zeros over the segment that contains `address`. Returns false if no segment of a recording contains it.
 bool replace(std::uintptr_t address) {
     Guarded* const note = find(address);
     if (note == nullptr) {
-        // In a child that has no recording yet, the segment is its parent's; the child makes a file of its own.
+        // A child without a recording uses its parent's header until it makes a file of its own.
         const std::uintptr_t kept = kept_pages.load(std::memory_order_relaxed);
         return kept != 0 && address - kept < format::segment_size && put_zeros(kept);
     }
-    if (note->is_replaced.exchange(true)) return true;  // by another thread, perhaps at this moment
+    if (note->is_replaced.exchange(true))
+        return true;  // another thread has replaced the segment, or is replacing it
+                      // now
     const std::uintptr_t pages = note->pages.load(std::memory_order_relaxed);
     if (!put_zeros(pages)) return false;
     if (note->at_fork.load(std::memory_order_relaxed) == AtFork::unmapped)
@@ -86,13 +88,13 @@ bool replace(std::uintptr_t address) {
 
 void on_bus_error(int number, siginfo_t* info, void*) {
     const int kept_errno = errno;
-    // Else it was sent: by a process, or by the kernel, for memory that failed and is not in use now.
+    // The other signals were sent: by a process, or by the kernel for failed memory that is not in use now.
     const bool is_fault = info->si_code > 0 && info->si_code != BUS_MCEERR_AO;
     if (!is_fault || !replace(reinterpret_cast<std::uintptr_t>(info->si_addr))) {
         struct sigaction usual {};
         usual.sa_handler = SIG_DFL;
         sigaction(number, &usual, nullptr);
-        // A fault occurs again. A signal that was sent has to be sent again.
+        // A fault occurs again by itself. A signal that was sent has to be sent again.
         if (!is_fault) raw::syscall6(SYS_tgkill, raw::getpid(), raw::gettid(), number);
     }
     errno = kept_errno;
@@ -136,7 +138,7 @@ void install_lost_page_handler() {
     struct sigaction ours {};
     ours.sa_sigaction = on_bus_error;
     ours.sa_flags = SA_SIGINFO | SA_ONSTACK;
-    sigfillset(&ours.sa_mask);  // a handler of the program may multiply, or leave by siglongjmp
+    sigfillset(&ours.sa_mask);  // no handler of the program may interrupt: it might multiply, or leave by siglongjmp
     sigaction(SIGBUS, &ours, nullptr);
 }
 

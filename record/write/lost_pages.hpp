@@ -1,27 +1,29 @@
-// Mapped pages of a recording that cannot be stored to any more: somebody has cut the file, or its disk has failed.
-// The kernel answers such a store with SIGBUS, which would end the program. Its handler puts private memory in their
-// place.
+// Handles stores to mapped pages of a recording that no longer work, because somebody truncated the file or its disk
+// failed. The kernel answers such a store with SIGBUS, which would end the program. The handler maps private memory
+// in place of the pages.
 #pragma once
 
 namespace fp32shim::record {
 
 class RecordingFile;
 
-/// The part of forked children in guarded pages.
+/// State of guarded pages in forked children.
 enum class AtFork : unsigned char {
     unmapped,  ///< children do not have the pages
-    kept,      ///< children have them too
+    kept,      ///< children inherit the pages
 };
 
-/// Notes that the segment mapped at `pages` is one of `file`. Thread-safe. Without memory for the note, does nothing.
+/// Notes that the segment mapped at `pages` belongs to `file`. Thread-safe. Without memory for the note, does
+/// nothing.
 void guard_pages(RecordingFile& file, void* pages, AtFork at_fork);
-/// Takes the note back, before the pages are unmapped.
+/// Removes the note about a segment. Call this before unmapping the segment's pages.
 void release_pages(const void* pages);
-/// Takes back all notes of a file. For files that are given up while no thread uses them.
+/// Removes all notes about a file. For files that are given up while no thread uses them.
 void release_pages_of(const RecordingFile& file);
 
-/// Handles SIGBUS, unless the program already does, or ignores it. A fault in guarded pages replaces the segment by
-/// zeros and calls RecordingFile::lose(); any other SIGBUS has the effect that it has without a handler.
+/// Installs a handler for SIGBUS, unless the program already handles or ignores that signal. A fault in guarded pages
+/// replaces the segment by zeros and calls RecordingFile::end_lost_recording(). Any other SIGBUS has the effect that
+/// it would have without a handler.
 void install_lost_page_handler();
 
 }  // namespace fp32shim::record

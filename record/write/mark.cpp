@@ -31,7 +31,7 @@ bool write_all(int descriptor, const void* bytes, std::size_t size, std::uint64_
     return written == static_cast<long>(size);
 }
 
-/// Writes the mark into segment `number` of the file, its first word last. Returns 0 or an errno.
+/// Writes the mark into segment `number` of the file. Writes its first word last. Returns 0 or an errno.
 int write_segment(int descriptor, const MarkSegment& mark, std::size_t number) {
     const std::uint64_t offset = number * format::segment_size;
     const std::size_t size = offsetof(MarkSegment, files) + mark.size;
@@ -42,7 +42,8 @@ int write_segment(int descriptor, const MarkSegment& mark, std::size_t number) {
     return is_written ? 0 : EIO;
 }
 
-/// Finds an entry for the mark in the file. Returns 0, also if the file has the mark already or is full, or an errno.
+/// Finds an entry for the mark in the file, and writes the mark. Returns 0, also if the file already has the mark or
+/// is full; or an errno.
 int add_to_run(Header& header, int descriptor, const MarkSegment& mark) {
     const std::uint64_t hash = hash_of(mark);
     for (std::size_t i = 0; i < format::mark_limit; ++i) {
@@ -58,7 +59,7 @@ int add_to_run(Header& header, int descriptor, const MarkSegment& mark) {
 
 }  // namespace
 
-/// Memory of a mark that is too much for the stack of a signal handler.
+/// Memory of a mark, too large for the stack of a signal handler.
 struct Mark::Pages {
     MarkSegment segment;
     char program[path_capacity];

@@ -1,7 +1,7 @@
-// The mark of a process that ends without a recording: the files that it had loaded, for `fp32shim verify`. It goes
-// into the file that the processes of a run share (write/children.hpp). Written as the process ends, perhaps in a
-// signal handler or in a forked child of a process with threads. So: raw system calls, little stack, no allocation,
-// no lock.
+// The mark of a process that ends without a recording: a list of the files that it had loaded, for `fp32shim verify`.
+// The mark goes into the file that the processes of a run share (write/children.hpp). It is written as the process
+// ends, perhaps in a signal handler or in a forked child of a process with threads. So the code makes raw system
+// calls, uses little stack, allocates nothing and takes no lock.
 #pragma once
 
 #include "record/write/children.hpp"
@@ -9,7 +9,7 @@
 
 namespace fp32shim::record {
 
-/// Collects the loaded files of this process. For one thread.
+/// Collects the names of this process's loaded files, and writes the mark. For one thread.
 class Mark {
   public:
     Mark();
@@ -17,13 +17,13 @@ class Mark {
     Mark(const Mark&) = delete;
     Mark& operator=(const Mark&) = delete;
 
-    /// Returns the path of the program; empty: it is not known.
+    /// Returns the path of the program; empty: unknown.
     std::string_view program() const { return program_; }
     void add(const LoadedFile& file);
     void mark_incomplete() { set_flag(format::mark_lacks_files); }
     void mark_lookup_past() { set_flag(format::mark_has_lookup_past); }
 
-    /// Writes the mark, unless an earlier process has left the same. `pins`: ProcessFacts::pins. Returns 0 or an
+    /// Writes the mark, unless an earlier process has left an equal one. `pins`: ProcessFacts::pins. Returns 0 or an
     /// errno.
     int write(const ChildrenFile& file, std::uint16_t pins) const;
 
@@ -31,7 +31,7 @@ class Mark {
     void set_flag(std::uint32_t flag);
 
     struct Pages;
-    Pages* pages_;  ///< nullptr: there was no memory
+    Pages* pages_;  ///< nullptr: the kernel gave no memory
     std::string_view program_;
 };
 

@@ -13,8 +13,8 @@ namespace {
 constexpr std::size_t chunk_size = 1 << 16;
 constexpr std::size_t alignment = 16;
 
-// Pages that one thread unmaps may be what another then gets. The kernel orders the two; this says so to the
-// language, and to the thread sanitizer.
+// Counts unmapped pages. The kernel may give pages that one thread has unmapped to another. It orders the two
+// accesses; this counter makes that order visible to C++ and to the thread sanitizer.
 constinit std::atomic<std::uint32_t> unmapped{0};
 
 }  // namespace

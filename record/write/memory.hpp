@@ -1,5 +1,5 @@
-// Private memory of the recording's writer: pages from the kernel, never malloc, so that it may be used inside any
-// program's allocator and in signal handlers.
+// Private memory for writing a recording: pages from the kernel. Never calls malloc, so that it may be used inside
+// any program's allocator and in signal handlers.
 #pragma once
 
 #include <atomic>
@@ -7,13 +7,13 @@
 
 namespace fp32shim::record {
 
-/// The state of private pages in a forked child.
+/// State of private pages in a forked child.
 enum class InChild : unsigned char {
-    nothing,  ///< the child has no such pages
+    nothing,  ///< the child does not have the pages
     zeros,    ///< the child has zeroed pages; needs Linux 4.14
 };
 
-/// Returns zeroed pages, or nullptr. Leaves errno alone.
+/// Returns zeroed pages; nullptr: the kernel has none. Leaves errno alone.
 void* map_private_pages(std::size_t size, InChild in_child);
 void unmap_pages(void* pages, std::size_t size);
 
@@ -22,7 +22,7 @@ class PrivateArena {
   public:
     /// Returns zeroed memory, aligned to 16 bytes; nullptr: the kernel has none. Precondition: size <= 1024.
     void* allocate(std::size_t size);
-    /// Forgets all memory, in a forked child, where its pages are not mapped.
+    /// Forgets all memory. For a forked child, where the pages are not mapped.
     void forget() { current_.store(nullptr, std::memory_order_relaxed); }
 
   private:

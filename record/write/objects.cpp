@@ -26,8 +26,8 @@ void RecordingObjects::Walk::add(const LoadedFile& file) {
     }
 }
 
-/// Returns the entry of a file of that path and build id; nullptr: none. The search begins at index `next`, and goes
-/// round; `next` becomes the index after the entry. Precondition: lock_ is held.
+/// Returns the entry for a file with that path and build id; nullptr: none. The search begins at index `next` and
+/// wraps around. `next` becomes the index after the entry. Precondition: lock_ is held.
 ObjectRecord* RecordingObjects::find(const LoadedFile& file, format::StringId path, std::uint32_t& next) const {
     const auto id = file.build_id.first(std::min(file.build_id.size(), format::build_id_limit));
     for (std::uint32_t i = 0; i < count_; ++i) {
@@ -42,7 +42,7 @@ ObjectRecord* RecordingObjects::find(const LoadedFile& file, format::StringId pa
     return nullptr;
 }
 
-/// Returns the segment for object number count_, with disk space for the object; nullptr: there is no space.
+/// Returns the segment for one more object (number count_), with disk space for it; nullptr: there is no space.
 /// Precondition: lock_ is held.
 ObjectSegment* RecordingObjects::segment_for_one_more() {
     const std::uint32_t sequence = count_ / ObjectSegment::capacity;
@@ -59,7 +59,7 @@ ObjectSegment* RecordingObjects::segment_for_one_more() {
     return segments_[sequence] = segment;
 }
 
-/// Adds a file that the list lacks. Precondition: lock_ is held.
+/// Adds a file that is not in the list. Precondition: lock_ is held.
 void RecordingObjects::add(const LoadedFile& file, format::StringId path) {
     ObjectSegment* segment = path != 0 ? segment_for_one_more() : nullptr;
     if (segment == nullptr) return mark_incomplete();

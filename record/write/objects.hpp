@@ -1,5 +1,5 @@
-// The list of loaded programs and libraries in a recording: `fp32shim verify` judges by it what may have multiplied
-// past the shim.
+// The list of loaded programs and libraries in a recording. From this list `fp32shim verify` judges which of them may
+// have multiplied without the shim.
 #pragma once
 
 #include <atomic>
@@ -15,42 +15,43 @@
 
 namespace fp32shim::record {
 
-/// A program or library that is loaded into this process.
+/// A program or library that is loaded in this process.
 struct LoadedFile {
     std::string_view path;                   ///< path by which the loader names it; empty: the program itself
     std::span<const std::uint8_t> build_id;  ///< empty: the file has none
-    bool is_bound_past = false;              ///< true: a product that it calls is known to bypass the shim
+    bool is_bound_past = false;              ///< a product that the file calls is known to bypass the shim
 };
 
-/// The list of loaded files in a recording, each once; see Recording::objects(). Thread-safe, but for start().
+/// List of loaded files in a recording; see Recording::objects(). Has each file once. Thread-safe, except for
+/// start().
 class RecordingObjects {
   public:
-    /// `program`: path of the program itself.
+    /// `program`: path of the program.
     RecordingObjects(RecordingFile& file, RecordingRows& rows, const std::string& program)
         : file_(file), rows_(rows), program_(program) {}
 
-    /// Adds the loaded files one after the other. While a Walk exists, signals are blocked and other walks wait.
+    /// Adds loaded files one after the other. While a Walk exists, signals are blocked and other walks wait.
     class Walk {
       public:
         explicit Walk(RecordingObjects& objects) : objects_(objects), held_(objects.lock_) {}
-        /// Adds a file unless the list has it. Never calls malloc.
+        /// Adds a file that is not yet in the list. Never calls malloc.
         void add(const LoadedFile& file);
 
       private:
         RecordingObjects& objects_;
         const system::HeldLock held_;
-        std::uint32_t next_ = 0;  // the likely index of the next file: files come in the order of the last walk
+        std::uint32_t next_ = 0;  // likely index of the next file, since files come in the same order as in the last
+                                  // walk
     };
     void add(const LoadedFile& file) { Walk(*this).add(file); }
 
-    /// Notes that the list has every file that is loaded now. `stamp`: a number that changes when files are loaded;
-    /// not 0.
+    /// Notes that the list now has every loaded file. `stamp`: a number that changes when files are loaded; not 0.
     void mark_complete(std::uint64_t stamp);
     /// Returns the stamp of the last mark_complete(); 0: there was none.
     std::uint64_t stamp() const { return stamp_.load(std::memory_order_acquire); }
-    /// Notes that some loaded object could not be noted.
+    /// Notes that some loaded file could not be listed.
     void mark_incomplete() { file_.set_flag(format::flag_objects_missed); }
-    /// Notes that the program got the address of a function past the shim, so that calls of it are not seen.
+    /// Notes that the program got the address of a library's own function. Its calls by that address bypass the shim.
     void mark_lookup_past() { file_.set_flag(format::flag_lookup_past); }
 
     /// Begins an empty list, for a new file that no other thread knows yet.
@@ -65,7 +66,7 @@ class RecordingObjects {
     RecordingRows& rows_;
     const std::string& program_;
     std::atomic<std::uint64_t> stamp_{0};
-    // Under lock_: the published objects, in their segments.
+    // The published objects, in their segments. lock_ guards these members.
     system::ForkSafeLock lock_;
     std::uint32_t count_ = 0;
     format::ObjectSegment* segments_[format::object_segment_limit] = {};

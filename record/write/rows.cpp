@@ -17,8 +17,9 @@ using format::RowContent;
 using format::RowRecord;
 using format::StringId;
 
-// Both indexes are hash tries: a node has four children, chosen by two bits of the hash per level. A node is made
-// privately, published by one compare-and-swap on a null child, and never changes or goes away.
+// Texts and rows are indexed by two hash tries. Each node has four children, chosen by two bits of the hash per
+// level. A node is built privately and published by one compare-and-swap on a null child. It never changes or moves
+// afterwards.
 struct RecordingRows::StringNode {
     std::uint64_t hash;
     const char* text;
@@ -41,7 +42,7 @@ struct RecordingRows::RowNode {
     }
 };
 
-/// The segment of strings to which new texts are appended, and how far it is filled.
+/// The segment of strings that receives new texts, and its fill level.
 struct RecordingRows::StringsFill {
     char* segment;
     std::uint32_t number;
@@ -52,9 +53,10 @@ struct RecordingRows::StringsFill {
 
 namespace {
 
-constexpr std::uint32_t strings_segment_limit = 1U << 20;  // all that a string id can name
-/// Segments of texts after which no new frame is added to call paths: 32 MiB of a million frames, which take 64 MiB
-/// of private memory more. Without a limit, 300,000 deep paths that share few of their frames would take 1.3 GiB.
+constexpr std::uint32_t strings_segment_limit = 1U << 20;  // the largest number that a string id can hold
+/// Number of segments of texts after which call paths get no new frames. The limit is 32 MiB, a million frames, which
+/// take another 64 MiB of private memory. Without a limit, 300,000 deep paths that share few frames would take 1.3
+/// GiB.
 constexpr std::uint32_t path_segment_limit = 512;
 
 std::uint64_t hash_of(std::string_view bytes) { return system::Hash().add(bytes).value(); }
@@ -73,7 +75,7 @@ Node* find(const std::atomic<Node*>& root, std::uint64_t hash, const Key& key) {
     return nullptr;
 }
 
-/// Inserts `fresh` into a trie, unless a node of the same key is there by now. Returns the node that is in the trie.
+/// Inserts `fresh` into a trie, unless a node with the same key is already there. Returns the node in the trie.
 template <class Node, class Key>
 Node* insert(std::atomic<Node*>& root, Node* fresh, const Key& key) {
     std::atomic<Node*>* link = &root;
@@ -91,11 +93,11 @@ std::int64_t rounded_up(std::int64_t size) {
     return static_cast<std::int64_t>(std::bit_ceil(static_cast<std::uint64_t>(size)));
 }
 
-/// Returns the number of rows after which no new frame is added to call paths: a program of many paths must not
-/// take all rows.
+/// Returns the number of rows after which call paths get no new frames. Otherwise a program with many paths could use
+/// up all rows.
 std::uint32_t row_limit_for_frames(std::uint32_t row_limit) { return row_limit / 2; }
 
-/// Returns the number of rows after which sizes of new rows are rounded up, so that the last quarter lasts longer.
+/// Returns the number of rows after which sizes of new rows are rounded up. That makes the last quarter last longer.
 std::uint32_t row_limit_for_exact_sizes(std::uint32_t row_limit) { return row_limit - row_limit / 4; }
 
 }  // namespace
@@ -153,14 +155,14 @@ RecordingRows::Found RecordingRows::row_of(const DecisionEvent& decision) {
     return {format::overflow_row, false};
 }
 
-/// Returns true if call paths may get new frames, in a file that has `rows` rows.
+/// Returns true if call paths may still get new frames. `rows`: number of rows in the file.
 bool RecordingRows::has_room_for_frames(std::uint32_t rows) const {
     return rows < row_limit_for_frames(row_limit_) &&
            fill_.load(std::memory_order_acquire)->sequence < path_segment_limit;
 }
 
-/// Sets key.stack to the innermost frame of a call path. `adds`: adds frames that are new; else the path ends before
-/// the first of them, and the row says so. Returns false if there is no space for a frame.
+/// Sets key.stack to the innermost frame of a call path. With `adds`, new frames are added. Without it, the path ends
+/// before its first new frame, and the row is marked as cut. Returns false if there is no space for a frame.
 bool RecordingRows::intern_stack(const Stack& stack, bool adds, RowKey& key) {
     for (std::size_t index = 0; index < stack.size; ++index) {
         StackFrame frame;
@@ -173,8 +175,8 @@ bool RecordingRows::intern_stack(const Stack& stack, bool adds, RowKey& key) {
     return true;
 }
 
-/// Sets `id`, the frame that calls `frame`, to the id of `frame`. Returns false, with `id` as it was, if there is no
-/// space, or if the frame is new and `adds` is false.
+/// Replaces `id`, the id of the caller's frame, by the id of `frame`. Returns false, and leaves `id` unchanged, if
+/// there is no space, or if the frame is new and `adds` is false.
 bool RecordingRows::intern_frame(const StackFrame& frame, bool adds, StringId& id) {
     format::FrameRecord record{.parent = id, .file = 0, .function = 0, .line = frame.line, .offset = frame.offset};
     return intern(frame.file, record.file, adds) && intern(frame.function, record.function, adds) &&
@@ -186,7 +188,7 @@ const RecordingRows::RowNode* RecordingRows::find_row(const RowKey& key) const {
 }
 
 const RecordingRows::RowNode* RecordingRows::add_row(const RowKey& key) {
-    // The segment first: a number without one would be lost.
+    // Gets the segment before the row's number: without a segment, the number would be wasted.
     std::uint32_t row = row_count_.load(std::memory_order_relaxed);
     format::RowSegment* segment = nullptr;
     do {
@@ -203,7 +205,7 @@ const RecordingRows::RowNode* RecordingRows::add_row(const RowKey& key) {
     std::atomic_ref(record.published).store(1, std::memory_order_release);
     auto* fresh = new (memory) RowNode{hash_of(key.content, key.stack), &record, row, {}};
     const RowNode* kept = insert(rows_, fresh, key);
-    // Another thread was faster: nobody will ever count under this row.
+    // Another thread has added an equal row first. No call will be counted under this one.
     if (kept != fresh) std::atomic_ref(record.published).store(0, std::memory_order_release);
     return kept;
 }
@@ -221,8 +223,8 @@ format::RowSegment* RecordingRows::segment_of_row(std::uint32_t row) {
     return segment != nullptr ? segment : add_row_segment(sequence);
 }
 
-/// Calls `get`, which tries to get space in the file, with the lock held, and returns its result. After a failure of
-/// `get`, returns false for a second without calling it. Returns false, too, if the lock could not be acquired.
+/// Calls `get`, which tries to get space in the file, while holding the lock, and returns its result. After `get` has
+/// failed, returns false for a second without calling it. Also returns false if the lock could not be acquired.
 template <class Get>
 bool RecordingRows::get_room(const Get& get) {
     if (ticks() < retry_at_.load(std::memory_order_relaxed)) return false;
@@ -247,7 +249,8 @@ format::RowSegment* RecordingRows::add_row_segment(std::uint32_t sequence) {
     return published.load(std::memory_order_acquire);
 }
 
-/// Gets disk space for the first `size` bytes of a segment, and updates `room`. Returns false if there is none now.
+/// Allocates disk space for the first `size` bytes of a segment, and updates `room`. Returns false if there is none
+/// now.
 bool RecordingRows::grow(std::uint32_t number, std::uint32_t size, std::atomic<std::uint32_t>& room) {
     return get_room([&] {
         std::uint32_t bytes = room.load(std::memory_order_acquire);
@@ -263,8 +266,8 @@ StringId RecordingRows::string_id(std::string_view text) {
     return id;
 }
 
-/// Sets `id` to the id of a text. A new text is added if `adds` says so. Returns false, with `id` as it was, if the
-/// text is new and there is no space for it, or `adds` is false.
+/// Sets `id` to the id of a text. With `adds`, a new text is added. Returns false, and leaves `id` unchanged, if the
+/// text is new and either `adds` is false or there is no space.
 bool RecordingRows::intern(std::string_view text, StringId& id, bool adds) {
     if (text.empty()) return true;
     if (text.size() > format::string_limit) return intern_cut(text, id, adds);
@@ -286,13 +289,14 @@ bool RecordingRows::intern(std::string_view text, StringId& id, bool adds) {
     return true;
 }
 
-/// Calls intern() with the beginning of a too long text. A separate function, since few calls need this much stack.
+/// Calls intern() with the beginning of a text that is too long. A separate function, since few calls need this much
+/// stack.
 [[gnu::noinline]] bool RecordingRows::intern_cut(std::string_view text, StringId& id, bool adds) {
     char buffer[format::string_limit];
     return intern(system::limited(text, buffer), id, adds);
 }
 
-/// Reserves space for a text, with its size before it. Sets `id` to the text's id, and returns the address of the
+/// Reserves space for a text and, in front of it, its size. Sets `id` to the text's id. Returns the address of the
 /// space; nullptr: there is none.
 char* RecordingRows::reserve_string(std::size_t size, StringId& id) {
     constexpr std::size_t alignment = format::string_alignment;

@@ -1,7 +1,7 @@
-// Gives decisions their rows: every distinct text and every distinct decision is once in the file.
+// Gives decisions their rows. The file has every distinct text and every distinct decision once.
 //
-// Looking up is lock-free. Adding is too, but for one in some hundred additions, which has to get a further segment.
-// The index is private memory: a forked child starts anew.
+// Look-ups are lock-free. So are additions, except for about one in a hundred that needs a further segment. The index
+// lies in private memory, so a forked child starts anew.
 #pragma once
 
 #include <atomic>
@@ -16,27 +16,28 @@
 
 namespace fp32shim::record {
 
-/// The texts and rows of a recording's file, and the index to find them by.
+/// The texts and rows of a recording's file, with an index.
 class RecordingRows {
   public:
     explicit RecordingRows(RecordingFile& file) : file_(file) {}
 
     /// Begins a new file with segment 1 for strings, segment 2 for rows, and row 0. Returns 0 or an errno. `header`:
-    /// the file's, which need not be installed yet. Called before any other thread knows the file, and again in a
-    /// forked child, for its own file.
+    /// header of the file, which need not be installed yet. Called before any other thread knows the file, and again
+    /// in a forked child, for the child's file.
     int start(format::Header& header, std::uint32_t row_limit);
 
     struct Found {
         std::uint32_t row = format::overflow_row;
-        bool is_final = true;  ///< false: there was no space for the row now, but there may be later
+        bool is_final = true;  ///< false: there was no space for the row, but there may be later
         bool is_new = false;   ///< true: this call has added the row
     };
-    /// Returns the row of a decision, adding it if need be. Beyond half of the row limit, or a million frames, a new
-    /// call path is cut to its outer frames that are known; near the limit, sizes of new rows are rounded up to
-    /// powers of two; at the limit every new decision gets the overflow row. Thread-safe.
+    /// Returns the row of a decision. A new decision gets a new row. Beyond half of the row limit, or a million
+    /// frames, a new call path is cut to its known outer frames. Near the limit, sizes of new rows are rounded up to
+    /// powers of two. At the limit every new decision gets the overflow row. Thread-safe.
     Found row_of(const DecisionEvent& decision);
 
-    /// Returns the id of a text, adding the text if need be; 0: it is empty, or there is no space. Thread-safe.
+    /// Returns the id of a text, and adds the text if it is new; 0: the text is empty, or there is no space.
+    /// Thread-safe.
     format::StringId string_id(std::string_view text);
 
   private:
@@ -46,7 +47,7 @@ class RecordingRows {
     static constexpr std::size_t segment_count =
         (format::row_limit + format::RowSegment::capacity - 1) / format::RowSegment::capacity;
 
-    /// All that tells rows apart.
+    /// The values that distinguish rows.
     struct RowKey {
         format::RowContent content;
         format::StringId stack;
@@ -74,8 +75,9 @@ class RecordingRows {
     std::atomic<StringsFill*> fill_{nullptr};
     std::atomic<std::uint32_t> row_count_{0};
     std::atomic<format::RowSegment*> segments_[segment_count] = {};
-    std::atomic<std::uint32_t> first_rows_room_{0};  // bytes of the first segment; the others have their whole space
-    std::atomic<std::uint64_t> retry_at_{0};         // in ticks: until then no segment is asked for
+    std::atomic<std::uint32_t> first_rows_room_{0};  // bytes of the first segment of rows that have disk space; the
+                                                     // others have their whole space
+    std::atomic<std::uint64_t> retry_at_{0};         // time in ticks; no segment is requested before it
     system::ForkSafeLock growth_;
     std::uint32_t row_limit_ = format::row_limit;
 };

@@ -7,8 +7,8 @@ namespace fp32shim::record {
 using format::RuleRecord;
 using format::RuleSegment;
 
-/// Returns the index of the newest entry of this content; the number of entries if there is none. The search begins
-/// at `begin` and goes round.
+/// Returns the index of the newest entry with this content; the number of entries if there is none. The search begins
+/// at `begin` and wraps around.
 std::uint32_t RecordingRules::find(std::uint64_t content, std::uint32_t begin) const {
     const std::uint32_t count = count_.load(std::memory_order_acquire);
     for (std::uint32_t i = 0; i < count; ++i) {
@@ -70,7 +70,7 @@ RuleSegment* RecordingRules::segment_for_one_more() {
     return segments_[sequence] = segment;
 }
 
-/// Adds an entry; one that finds no space is left out, and nothing is said of that rule. Precondition: lock_ is held.
+/// Adds an entry for a rule. If there is no space, the rule is silently left out. Precondition: lock_ is held.
 void RecordingRules::add(const policy::Rule& rule, std::uint32_t flags) {
     const format::StringId name = rows_.string_id(rule.name), file = rows_.string_id(rule.file);
     RuleSegment* const segment = name != 0 ? segment_for_one_more() : nullptr;

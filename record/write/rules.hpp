@@ -1,5 +1,5 @@
-// The list of the policy's rules in a recording, with a bit for each that has decided a call: a rule that matched
-// nothing can be told.
+// The list of the policy's rules in a recording. A bit of each rule says if it has decided a call. So rules that
+// never matched can be reported.
 #pragma once
 
 #include <atomic>
@@ -14,15 +14,15 @@
 
 namespace fp32shim::record {
 
-/// The rules of a recording. Thread-safe, but for start(). Never calls malloc.
+/// List of rules in a recording. Thread-safe, except for start(). Never calls malloc.
 class RecordingRules {
   public:
     RecordingRules(RecordingFile& file, RecordingRows& rows) : file_(file), rows_(rows) {}
 
     /// Begins an empty list, for a new file that no other thread knows yet.
     void start() { count_.store(0, std::memory_order_relaxed); }
-    /// Notes that these rules are in force, and no others. A rule that is known by its content keeps its bit. To be
-    /// called before a call is decided by them.
+    /// Notes that exactly these rules are in force. A rule whose content is already known keeps its bit. Call this
+    /// before these rules decide a call.
     void update_rules(std::span<const policy::Rule> rules);
     /// Notes that a rule has decided a call. Lock-free.
     void mark_used(const policy::Rule& rule);
@@ -38,7 +38,7 @@ class RecordingRules {
     RecordingFile& file_;
     RecordingRows& rows_;
     std::atomic<std::uint32_t> count_{0};  // published entries, in their segments
-    system::ForkSafeLock lock_;            // for adding
+    system::ForkSafeLock lock_;            // protects additions
     format::RuleSegment* segments_[format::rule_segment_limit] = {};
     RecordingFile::Segment newest_;
 };

@@ -76,7 +76,7 @@ bool ThreadWriter::enlarge_by_row() {
     return true;
 }
 
-/// Assigns the next unused counters of the newest segment to `row`. Precondition: the segment has unused ones.
+/// Assigns the next unused counters of the newest segment to `row`. Precondition: the segment has unused counters.
 CountersNumber ThreadWriter::assign_counters(std::uint32_t row) {
     const CountersNumber number = (counter_segment_count_ - 1) << counters_index_bits | counters_used_++;
     CounterRecord& made = counters(number);
@@ -85,7 +85,7 @@ CountersNumber ThreadWriter::assign_counters(std::uint32_t row) {
     return number;
 }
 
-/// Returns true if there is space for one more CounterRecord, making a new segment if need be.
+/// Returns true if there is space for one more CounterRecord. If needed, makes a new segment.
 bool ThreadWriter::has_room_for_counters(RecordingFile& file) {
     const bool is_full = counters_used_ == CounterSegment::capacity;
     const std::uint32_t end = format::offset_of_entry<CounterRecord>(counters_used_ + 1);
@@ -126,7 +126,7 @@ Entry* ThreadWriter::next_entry(RecordingFile& file, CallRecords<Entry>& records
     return &records.segment->entries[records.used++];
 }
 
-/// Makes the next segment for records about calls. Returns false if there is no space.
+/// Makes the next segment for records of single calls. Returns false if there is no space.
 template <class Entry>
 bool ThreadWriter::begin_records(RecordingFile& file, CallRecords<Entry>& records, SegmentKind kind) {
     if (ticks() < records.retry_at) return false;
@@ -136,7 +136,7 @@ bool ThreadWriter::begin_records(RecordingFile& file, CallRecords<Entry>& record
         records.retry_at = file.one_second_from_now();
         return false;
     }
-    // Full: nobody stores to it any more.
+    // The segment is full, so this thread stores to it no more.
     if (records.segment != nullptr) {
         release_pages(records.segment);
         unmap_pages(records.segment, format::segment_size);

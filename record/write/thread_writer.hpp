@@ -1,5 +1,5 @@
 // One thread's slot in a recording's file: its counters, its ring of events, and its table of known keys. Recording
-// decides when a call is counted; here is where it goes.
+// decides when to count a call; ThreadWriter stores the result.
 #pragma once
 
 #include <atomic>
@@ -14,18 +14,18 @@
 
 namespace fp32shim::record {
 
-/// The newest segment of a slot with records about single calls, of one type. Zeros: there is none.
+/// The newest segment of a slot for one type of records of single calls. All zeros if there is none.
 template <class Entry>
 struct CallRecords {
     format::Segment<Entry>* segment;
-    std::uint32_t used;      // entries of that segment
+    std::uint32_t used;      // number of used entries in that segment
     std::uint32_t segments;  // number of segments so far
-    std::uint32_t wanted;    // number of records of the thread so far, those without space included
-    std::uint64_t retry_at;  // in ticks: until then no space is asked for
+    std::uint32_t wanted;    // number of the thread's records so far, including those that found no space
+    std::uint64_t retry_at;  // time in ticks; no space is requested before it
 };
 
-/// Writes the calls of one thread. Made by Recording::attach(), in zeroed pages: zeros stand for a writer without a
-/// slot. In a forked child the kernel zeroes these pages again.
+/// Writes the calls of one thread. Recording::attach() makes a writer in zeroed pages: a writer of zeros has no slot.
+/// In a forked child the kernel zeroes these pages again.
 class alignas(64) ThreadWriter {
   public:
     ThreadWriter(const ThreadWriter&) = delete;
@@ -37,16 +37,18 @@ class alignas(64) ThreadWriter {
     format::CounterRecord& counters(CountersNumber number) const {
         return counter_segments_[number >> counters_index_bits]->entries[number & ((1U << counters_index_bits) - 1)];
     }
-    /// Returns the counters of a key; nullptr: it is not known. Precondition: the caller uses the writer.
+    /// Returns the counters of a key; nullptr: unknown key. Precondition: the caller has marked the writer as in use
+    /// (use_).
     [[gnu::always_inline]] format::CounterRecord* find_counters(std::uint64_t key) {
         const CountersNumber number = keys_.find(key);
         return number == KnownKeys::none ? nullptr : &counters(number);
     }
-    /// Returns a row's counters, assigning unused ones if need be; overflow_counters: there is no space for them.
+    /// Returns a row's counters. If the row has none in this slot, assigns unused ones; overflow_counters: there is
+    /// no space.
     CountersNumber counters_of_row(RecordingFile& file, std::uint32_t row);
 
     [[gnu::always_inline]] bool has_room_for_event() const { return next_event_ != events_end_; }
-    /// Returns true if an event can be dropped at once: less than a second ago there was no space for events.
+    /// Returns true if an event can be dropped at once, because there was no space for events less than a second ago.
     /// Precondition: !counter_traps.
     [[gnu::always_inline]] bool drops_events() const { return ring_ != nullptr && counter() < retry_at_; }
     [[gnu::always_inline]] void drop_event() {
@@ -55,7 +57,7 @@ class alignas(64) ThreadWriter {
     }
     /// Adds an event to the ring. Precondition: has_room_for_event().
     [[gnu::always_inline]] void put_event(std::uint64_t time, std::uint64_t duration_row) {
-        // Times rise even where the counter did not: by them a reader tells this round of the ring from the last.
+        // Makes times rise even if the counter did not: from rising times a reader recognizes this round of the ring.
         if (time <= last_time_) time = last_time_ + 1;
         format::EventRecord& event = *next_event_;
         std::atomic_ref(event.duration_row).store(duration_row, std::memory_order_relaxed);
@@ -64,14 +66,15 @@ class alignas(64) ThreadWriter {
         ++next_event_;
     }
 
-    /// Gives a zeroed writer the slot `slot`. `first`: segment for its counters; entry 0 is the overflow row's.
+    /// Gives the slot `slot` to a zeroed writer. `first`: segment for its counters; entry 0 belongs to the overflow
+    /// row.
     void begin_slot(RecordingFile& file, std::uint32_t slot, const RecordingFile::Segment& first);
     /// Makes a segment for the ring of events. Returns false if there is no space.
     bool make_ring(RecordingFile& file);
     /// Copies the full ring into a segment of the file, and empties the ring. Returns false if there is no space.
     bool append_ring(RecordingFile& file);
 
-    /// Returns the next unused entry for a record about a call; nullptr: there is no space.
+    /// Returns the next unused entry for a record of a single call; nullptr: there is no space.
     template <class Entry>
     Entry* next_entry(RecordingFile& file, CallRecords<Entry>& records, format::SegmentKind kind);
     template <class Entry>
@@ -85,7 +88,7 @@ class alignas(64) ThreadWriter {
     bool has_room_for_counters(RecordingFile& file);
 
     // Invariant: next_event_ and events_end_ lie in the ring, or both are null.
-    system::InUse use_;  // of the members below
+    system::InUse use_;  // guards the members below
     KnownKeys keys_;
     format::EventRecord* next_event_;
     format::EventRecord* events_end_;
@@ -94,29 +97,30 @@ class alignas(64) ThreadWriter {
     std::atomic<std::uint32_t> is_taken_;  // 1: a thread uses this writer
     std::int32_t thread_;
     std::uint32_t slot_;
-    ThreadWriter* next_;                   // in Recording::writers_
-    ThreadWriter* beside_;                 // for calls that find this one in use; see Recording::spare_writer()
+    ThreadWriter* next_;                   // next writer in Recording::writers_
+    ThreadWriter* beside_;                 // writer for calls that find this one in use; see
+                                           // Recording::spare_writer()
     std::uint32_t counter_segment_count_;  // 0: the writer has no slot, as in a forked child
-    std::uint32_t counters_used_;          // entries of the newest segment of counters
-    std::uint32_t counters_room_;          // bytes of that segment that have disk space
+    std::uint32_t counters_used_;          // number of used entries in the newest segment of counters
+    std::uint32_t counters_room_;          // number of bytes of that segment that have disk space
     std::uint32_t newest_counters_;        // number of that segment in the file
     format::EventSegment* ring_;
-    std::uint32_t event_segments_;     // how often the ring was full
-    std::uint64_t retry_at_;           // in ticks: until then no space for events, or for a slot, is asked for
-    std::uint64_t counters_retry_at_;  // in ticks: until then no space for counters is asked for
+    std::uint32_t event_segments_;     // how often the ring has been full
+    std::uint64_t retry_at_;           // time in ticks; no space for events, or for a slot, is requested before it
+    std::uint64_t counters_retry_at_;  // time in ticks; no space for counters is requested before it
     CallRecords<format::AuditRecord> audits_;
     CallRecords<format::FingerprintRecord> fingerprints_;
-    // The slot's counters by row: open addressing, by the last bits of the row's hash. 0: free, since
-    // the overflow row's counters, number 0, are not in it.
+    // Hash table of the slot's counters by row. Open addressing, by the last bits of the row's hash. 0 marks a free
+    // entry: the overflow row's counters have number 0, but are not in the table.
     CountersNumber* by_row_;
     std::size_t by_row_capacity_;  // a power of two, or 0
     std::size_t by_row_used_;
 
-    // Last, since few threads use more than its beginning. Room for one of each row.
+    // Has room for one counter of each row. Last member, since few threads use more than its beginning.
     format::CounterSegment* counter_segments_[format::row_limit / format::CounterSegment::capacity + 1];
 };
 
-/// The counters of the overflow row: the first of every slot.
+/// Number of the overflow row's counters, which are the first of every slot.
 inline constexpr CountersNumber overflow_counters = 0;
 
 }  // namespace fp32shim::record

@@ -39,7 +39,7 @@ constexpr format::Architecture architecture =
     format::Architecture::aarch64;
 #endif
 
-/// Returns words for the error that kept a file from being made. `group`: the group that it was to get; -1: none.
+/// Describes the error that prevented a file from being made. `group`: the group that the file should get; -1: none.
 system::IoError describe_error(int error, std::int64_t group) {
     if (group >= 0 && (error == EPERM || error == EINVAL))
         return {"the file cannot be given to the group in [log] group", "name a group that this user is in"};
@@ -48,7 +48,7 @@ system::IoError describe_error(int error, std::int64_t group) {
 
 using HeaderTexts = std::array<std::string_view, format::text_count>;
 
-/// Returns the texts of a header, truncated so that together they fit.
+/// Returns the texts of a header, truncated so that all of them fit.
 HeaderTexts header_texts(const ProcessFacts& facts, const StartEvent& start) {
     static constexpr std::size_t name_limit = 1024, path_limit = 4096, command_limit = 16384;
     static_assert((format::text_count - 2) * name_limit + path_limit + command_limit <= sizeof(format::Header::text));
@@ -110,7 +110,7 @@ Recording::Opened Recording::open(std::string_view name, const ProcessFacts& fac
     const std::span<char> room(buffers);
     const std::string_view absolute = make_absolute(name, room.first(path_capacity), room.subspan(path_capacity));
     if (absolute.empty()) return refuse(describe_problem({{}, PathProblem::too_long, 0}));
-    // Without this a forked child would go on in its parent's file.
+    // Without detection of forks, a forked child would write into its parent's file.
     if (!system::can_detect_forks())
         return refuse(
             "this kernel has no MADV_WIPEONFORK; nothing is recorded; use Linux 4.14 or newer, or a .jsonl log");
@@ -138,7 +138,7 @@ Recording::Opened Recording::open(std::string_view name, const ProcessFacts& fac
     return {recording, {}};
 }
 
-/// Makes this process's file at `path`. `self`, `forked_from`: process ids for the header; `begun`: begin of the
+/// Makes this process's file at `path`. `self`, `forked_from`: process ids for the header; `begun`: start of the
 /// recording. Returns 0 or an errno.
 int Recording::start_file(std::int32_t self, std::int32_t forked_from, std::string_view path, const InForce& settings,
                           const ClockPoint& begun) {
@@ -198,7 +198,7 @@ void Recording::fill_header(format::Header& header, std::int32_t self, std::int3
 
     put_texts(header, header_texts(facts_, start));
 
-    // Measured since the file began to be made, and so not yet exact.
+    // Measured only since the making of the file began, and so not yet exact.
     if (ticks_per_second_.load(std::memory_order_relaxed) == 0)
         ticks_per_second_.store(measure_ticks_per_second(begun), std::memory_order_relaxed);
     const std::uint64_t rate = ticks_per_second_.load(std::memory_order_relaxed);
@@ -208,7 +208,7 @@ void Recording::fill_header(format::Header& header, std::int32_t self, std::int3
     refine_at_.store(begun.ticks + rate / 1000, std::memory_order_relaxed);
 }
 
-/// Measures the rate of the processor's counter: the longer the recording lasts, the more exactly.
+/// Measures the rate of the processor's counter. The result becomes more exact the longer the recording lasts.
 void Recording::measure_rate() {
     const std::uint64_t measured = ticks_per_second(started_, read_clocks());
     if (measured == 0) return;
@@ -226,7 +226,7 @@ void Recording::measure_rate() {
 
 bool Recording::is_of(std::uint32_t process) const { return owner_.load(std::memory_order_acquire) == process; }
 
-/// Makes the file of a forked child that has none yet. Returns false if this process can have none.
+/// Makes the file of a forked child, if that has none yet. Returns false if this process cannot have a file.
 bool Recording::ensure_own_file() {
     const std::uint32_t self = system::this_process();
     if (!is_of(self)) {
@@ -237,7 +237,7 @@ bool Recording::ensure_own_file() {
     return file_.is_open();
 }
 
-/// Begins the recording of a forked child, at its first call. Precondition: lock_ is held.
+/// Begins the recording of a forked child at its first call. Precondition: lock_ is held.
 void Recording::enter_child() {
     const ClockPoint begun = read_clocks();
     writers_.store(nullptr, std::memory_order_relaxed);
@@ -280,7 +280,8 @@ ThreadWriter* Recording::attach() {
     if (ensure_own_file()) {
         for (ThreadWriter* writer = writers_.load(std::memory_order_acquire); writer != nullptr;
              writer = writer->next_) {
-            // A load first: thousands of threads that begin at once would take the cache lines from each other.
+            // A load before the exchange: otherwise thousands of threads that start at once would contend for the
+            // cache line.
             if (writer->is_taken_.load(std::memory_order_relaxed) != 0) continue;
             std::uint32_t taken = 0;
             if (!writer->is_taken_.compare_exchange_strong(taken, 1, std::memory_order_acquire)) continue;
@@ -289,7 +290,7 @@ ThreadWriter* Recording::attach() {
         }
     }
     void* pages = map_private_pages(sizeof(ThreadWriter), InChild::zeros);
-    return static_cast<ThreadWriter*>(pages);  // zeros are a writer that is not ready
+    return static_cast<ThreadWriter*>(pages);  // a writer of zeros has no slot yet
 }
 
 void Recording::detach(ThreadWriter* writer) {
@@ -309,7 +310,7 @@ void Recording::detach_one(ThreadWriter* writer) {
     }
 }
 
-/// Assigns a writer that has a slot to the calling thread, and notes the thread's id in the file.
+/// Assigns a writer that has a slot to the calling thread, and stores the thread's id in the file.
 void Recording::change_thread(ThreadWriter& writer) {
     writer.use_.end();
     const std::int32_t thread = system::raw::gettid();
@@ -317,13 +318,13 @@ void Recording::change_thread(ThreadWriter& writer) {
     writer.thread_ = thread;
     writer.fingerprints_.wanted = 0;
     std::atomic_ref(writer.counter_segments_[0]->header.thread).store(thread, std::memory_order_relaxed);
-    // Without room for events this marker is not needed.
+    // Without room for events, no mark of the thread change is needed.
     if (writer.ring_ != nullptr && (writer.has_room_for_event() || find_room_for_events(writer)))
         writer.put_event(ticks(),
                          format::make_duration_row(static_cast<std::uint64_t>(thread), format::thread_change));
 }
 
-/// Gives a zeroed writer a slot in the file. Returns false if there is no space now.
+/// Gives a slot in the file to a zeroed writer. Returns false if there is no space now.
 bool Recording::make_ready(ThreadWriter& writer) {
     if (!ensure_own_file() || ticks() < writer.retry_at_) return false;
     const RecordingFile::Segment got = file_.map_new_segment(RecordingFile::Space::as_needed);
@@ -340,7 +341,7 @@ bool Recording::make_ready(ThreadWriter& writer) {
     return true;
 }
 
-// ---- counting, the slow way --------------------------------------------------------------------------------------
+// ---- counting on the slow path ----------------------------------------------------------------------------------
 
 void Recording::count_lost_call(bool with_event) {
     if (!ensure_own_file()) return;
@@ -352,7 +353,7 @@ void Recording::count_on_slow_path(ThreadWriter& writer, std::uint64_t key, std:
                                    bool with_event, const DecisionEvent& decision) {
     const system::SignalHold hold;
     if (writer.counter_segment_count_ == 0 && !make_ready(writer)) return count_lost_call(with_event);
-    if (!file_.is_open()) return;  // of a lost file no row can be found again: each look would add one
+    if (!file_.is_open()) return;  // a lost file does not find its rows again, so each look-up would add one
     refine_ticks_per_second(end);
     if (decision.decided_by != nullptr) rules_.mark_used(*decision.decided_by);
     RecordingRows::Found found = rows_.row_of(decision);
@@ -367,7 +368,7 @@ void Recording::count_on_slow_path(ThreadWriter& writer, std::uint64_t key, std:
     if (with_event) add_event(writer, counters, begin, end);
 }
 
-/// Counts a call that finds the thread's writer in use, by another one.
+/// Counts a call that finds the thread's writer in use by another call.
 void Recording::count_with_spare_writer(ThreadWriter& used, std::uint64_t key, std::uint64_t begin, std::uint64_t end,
                                         bool with_event, const DecisionEvent& decision) {
     ThreadWriter* const writer = spare_writer(used);
@@ -375,16 +376,17 @@ void Recording::count_with_spare_writer(ThreadWriter& used, std::uint64_t key, s
     count(*writer, key, begin, end, with_event, [&](DecisionEvent& described) { described = decision; });
 }
 
-/// Returns the writer that a thread uses for calls that find `writer` in use: those of a signal handler that
-/// interrupted count(), and those that are made deeper in the stack than one that a handler left by siglongjmp. It is
-/// kept, since a program may leave thousands of calls. nullptr: no memory.
+/// Returns the writer for calls that find the thread's own `writer` in use. Two kinds of calls do: those of a signal
+/// handler that interrupted count(), and those made deeper in the stack than a count() that a handler left by
+/// siglongjmp. The spare writer is kept, since a program may leave thousands of calls. nullptr: no memory.
 ThreadWriter* Recording::spare_writer(ThreadWriter& writer) {
     const system::SignalHold hold;
     if (writer.beside_ == nullptr) writer.beside_ = attach();
     return writer.beside_;
 }
 
-/// Adds a record about a call. `fill(entry)` sets all but its time and row. One without space counts as `lost`.
+/// Adds a record of a call. `fill(entry)` sets all fields except time and row. A record without space counts as
+/// `lost`.
 template <class Entry, class Fill>
 void Recording::add_record(ThreadWriter& writer, std::uint64_t key, std::uint64_t time, CallRecords<Entry>& records,
                            format::SegmentKind kind, std::uint64_t format::Header::*lost, const Fill& fill) {
@@ -393,7 +395,7 @@ void Recording::add_record(ThreadWriter& writer, std::uint64_t key, std::uint64_
     };
     // A signal handler may multiply while its thread is writing.
     if (!writer.use_.begin()) return lose();
-    // Unknown where a row of its own found no room, or the process was forked meanwhile.
+    // The key is unknown if its row found no space, or if the process was forked meanwhile.
     const CounterRecord* const counters = writer.find_counters(key);
     Entry* const entry = counters == nullptr ? nullptr : writer.next_entry(file_, records, kind);
     if (entry != nullptr) {
@@ -420,7 +422,7 @@ void Recording::add_fingerprint(ThreadWriter& writer, std::uint64_t key, std::ui
                });
 }
 
-/// Makes space for one more event: makes a ring, or copies the full one into the file. Returns false on failure.
+/// Makes space for one more event: makes a ring, or copies the full ring into the file. Returns false on failure.
 bool Recording::find_room_for_events(ThreadWriter& writer) {
     if (ticks() < writer.retry_at_) return false;
     const bool is_new = writer.ring_ == nullptr;
@@ -435,7 +437,7 @@ bool Recording::find_room_for_events(ThreadWriter& writer) {
     return true;
 }
 
-/// Calls find_room_for_events(). If that finds no room, counts the event as dropped and returns false.
+/// Calls find_room_for_events(). If there is no space, counts the event as dropped and returns false.
 bool Recording::make_room_for_events(ThreadWriter& writer) {
     const system::SignalHold hold;
     if (find_room_for_events(writer)) return true;
@@ -447,7 +449,7 @@ bool Recording::make_room_for_events(ThreadWriter& writer) {
     return false;
 }
 
-// ---- notes beside the calls --------------------------------------------------------------------------------------
+// ---- notes that are not about calls -----------------------------------------------------------------------------
 
 void Recording::record_loaded_objects() {
     if (settings_.record_loaded_objects != nullptr) settings_.record_loaded_objects(*this);
