@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <iterator>
 #include <string_view>
 
 #include "policy/policy.hpp"
@@ -10,7 +11,8 @@
 namespace fp32shim::record {
 
 /// Bits of Audit::flags.
-inline constexpr std::uint8_t audit_bad_operand = 1;  ///< A, B or C held NaN or infinity: there are no errors
+inline constexpr std::uint8_t audit_bad_operand = 1;  ///< A, B, C, alpha or beta held NaN or infinity: there are no
+                                                      ///< errors
 inline constexpr std::uint8_t audit_bad_result = 2;   ///< a result got NaN or infinity from finite operands
 inline constexpr std::uint8_t audit_skipped = 4;      ///< the audit could not be made: no memory, or the format is
                                                       ///< not available
@@ -19,8 +21,14 @@ inline constexpr std::uint8_t audit_beyond = 8;       ///< the error is beyond t
 /// The record has the formats that ran, the row and column of one such element, and the exponents of A and B. It has
 /// no errors.
 inline constexpr std::uint8_t audit_nonfinite = 16;
-inline constexpr std::uint8_t audit_nan = 32;  ///< with audit_nonfinite: the element is NaN; without this bit it is
-                                               ///< infinite
+/// Marks a record that is no audit either: the first product of its process that had NaN or infinity among its
+/// operands and in its result. The record has the row and column of one such element of an operand, and in `notes`
+/// the operand, a NonfiniteOperand. Versions that do not know the flag see an audit that was skipped.
+inline constexpr std::uint8_t audit_received = 128;
+inline constexpr std::uint8_t audit_early = 64;  ///< one of the first calls of its group, which are all audited;
+                                                 ///< without this bit the call was drawn at random
+inline constexpr std::uint8_t audit_nan = 32;    ///< with audit_nonfinite or audit_received: the element is NaN;
+                                                 ///< without this bit it is infinite
 
 /// Lowest and highest binary exponents, floor(log2|x|), in a matrix. Elements that are zero, NaN or infinite are left
 /// out.
@@ -59,6 +67,18 @@ inline double AuditErrors::by(policy::Metric metric) const {
     return this->*audit_errors[static_cast<std::size_t>(metric)].value;
 }
 
+/// Bits of Audit::notes. Versions that did not have them wrote 0.
+inline constexpr std::uint8_t audit_noted = 1;    ///< audit_early and these bits are known
+inline constexpr std::uint8_t audit_weighed = 2;  ///< `cancellation` is known
+inline constexpr std::uint8_t audit_checked = 4;  ///< `fp32_error` and `tested_error` are known
+/// Marks an audit in which the FP32 result of each product is noise: its own error is at least half its size.
+inline constexpr std::uint8_t audit_noise = 8;
+
+/// Operands that may hold NaN or infinity.
+enum class NonfiniteOperand : std::uint8_t { unknown, a, b, c, alpha, beta };
+
+inline constexpr std::string_view nonfinite_operands[] = {"?", "A", "B", "C", "alpha", "beta"};
+
 struct Audit {
     policy::AuditFormat tested = policy::AuditFormat::tf32;
     policy::AuditFormat reference = policy::AuditFormat::fp32;
@@ -67,9 +87,22 @@ struct Audit {
     std::uint32_t worst_row = 0;     ///< row number, from 0, of the row with the error `errors.row`
     std::uint32_t worst_column = 0;  ///< column number, from 0, of the column with the error `errors.column`
     Exponents a, b, c;               ///< exponents of the operands; of C before the call
+    std::uint8_t notes = 0;          ///< bits audit_noted …; with audit_received, a NonfiniteOperand
+    float cancellation = 0;  ///< norm of |alpha| |A||B| + |beta| |C|, relative to that of R; of a batch, the largest
+    /// Errors of the FP32 result and of T against a product in float64, in the row or column with the largest error.
+    float fp32_error = 0;
+    float tested_error = 0;
     // Set only with audit_nonfinite:
     std::uint32_t product = 0;  ///< number, from 0, of the product in its batch
     float alpha = 1, beta = 0;  ///< magnitudes of alpha and beta; of complex factors, the larger part's magnitude
 };
+
+/// Returns the operand of a record with audit_received that holds NaN or infinity; `?`: it is not known.
+inline std::string_view nonfinite_operand(const Audit& audit) {
+    return audit.notes < std::size(nonfinite_operands) ? nonfinite_operands[audit.notes] : nonfinite_operands[0];
+}
+
+/// Returns true for a record about NaN or infinity, which is no audit.
+inline bool is_about_nonfinite(const Audit& audit) { return (audit.flags & (audit_nonfinite | audit_received)) != 0; }
 
 }  // namespace fp32shim::record

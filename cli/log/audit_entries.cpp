@@ -14,6 +14,8 @@ using record::RecordedAudit;
 
 bool is_nonfinite(const RecordedAudit& audit) { return (audit.audit.flags & record::audit_nonfinite) != 0; }
 bool has(const RecordedAudit& audit, std::uint8_t flag) { return (audit.audit.flags & flag) != 0; }
+bool is_received(const RecordedAudit& audit) { return has(audit, record::audit_received); }
+bool notes(const RecordedAudit& audit, std::uint8_t note) { return (audit.audit.notes & note) != 0; }
 
 /// Returns true if the audit has errors.
 bool is_compared(const RecordedAudit& audit) {
@@ -43,6 +45,17 @@ FieldValue element_index(const RecordedAudit& audit) {
     return is_nonfinite(audit) || is_compared(audit) ? FieldValue(audit.audit.*index) : FieldValue();
 }
 
+template <float record::Audit::*number, std::uint8_t note>
+FieldValue noted(const RecordedAudit& audit) {
+    const auto value = static_cast<double>(audit.audit.*number);
+    return notes(audit, note) && std::isfinite(value) ? FieldValue(value) : FieldValue();
+}
+
+template <std::uint32_t record::Audit::*index>
+FieldValue operand_index(const RecordedAudit& audit) {
+    return nonfinite_operand(audit.audit).size() > 1 ? FieldValue() : FieldValue(audit.audit.*index);
+}
+
 template <float record::Audit::*factor>
 FieldValue factor_of(const RecordedAudit& audit) {
     const auto value = static_cast<double>(audit.audit.*factor);
@@ -69,6 +82,29 @@ constexpr Column<RecordedAudit> audit_columns[] = {
     {"b_highest", exponent_of<&Audit::b, &Exponents::highest>},
     {"c_lowest", exponent_of<&Audit::c, &Exponents::lowest>},
     {"c_highest", exponent_of<&Audit::c, &Exponents::highest>},
+    {"early",
+     [](const RecordedAudit& audit) {
+         return notes(audit, record::audit_noted) ? FieldValue(has(audit, record::audit_early)) : FieldValue();
+     }},
+    {"cancellation", noted<&Audit::cancellation, record::audit_weighed>},
+    {"fp32_error", noted<&Audit::fp32_error, record::audit_checked>},
+    {"tested_error", noted<&Audit::tested_error, record::audit_checked>},
+    {"noise",
+     [](const RecordedAudit& audit) {
+         return notes(audit, record::audit_checked) ? FieldValue(notes(audit, record::audit_noise)) : FieldValue();
+     }},
+};
+
+constexpr Column<RecordedAudit> received_columns[] = {
+    {"found", [](const RecordedAudit& audit) { return FieldValue(nonfinite_text(audit.audit, "nan")); }},
+    {"operand",
+     [](const RecordedAudit& audit) {
+         const std::string_view operand = nonfinite_operand(audit.audit);
+         return operand == "?" ? FieldValue() : FieldValue(operand);
+     }},
+    {"operand_row", operand_index<&Audit::worst_row>},
+    {"operand_column", operand_index<&Audit::worst_column>},
+    {"product", [](const RecordedAudit& audit) { return FieldValue(audit.audit.product); }},
 };
 
 constexpr Column<RecordedAudit> nonfinite_columns[] = {
@@ -86,15 +122,24 @@ constexpr Column<RecordedAudit> nonfinite_columns[] = {
 
 }  // namespace
 
-std::string_view event_of(const RecordedAudit& audit) { return is_nonfinite(audit) ? "nonfinite" : "audit"; }
+std::string_view event_of(const RecordedAudit& audit) {
+    return is_received(audit) ? "received" : is_nonfinite(audit) ? "nonfinite" : "audit";
+}
 
 std::span<const Column<RecordedAudit>> columns_of(const RecordedAudit& audit) {
+    if (is_received(audit)) return received_columns;
     if (is_nonfinite(audit)) return nonfinite_columns;
     return audit_columns;
 }
 
 std::string words_of(const record::RecordedRow& row, const RecordedAudit& entry) {
     const record::Audit& audit = entry.audit;
+    if (is_received(entry)) {
+        const std::string_view operand = nonfinite_operand(audit);
+        return fmt::format(
+            "first product that received NaN or infinity: {} in {}{}", nonfinite_text(audit, "NaN"), operand,
+            operand.size() > 1 ? "" : fmt::format(", row {}, column {}", audit.worst_row, audit.worst_column));
+    }
     if (is_nonfinite(entry))
         return fmt::format("first NaN or infinity from finite operands: {} in row {}, column {}{}",
                            nonfinite_text(audit, "NaN"), audit.worst_row, audit.worst_column,
@@ -102,10 +147,11 @@ std::string words_of(const record::RecordedRow& row, const RecordedAudit& entry)
     const std::string formats = fmt::format("{} with {}: ", to_string(audit.tested), to_string(audit.reference));
     if (has(entry, record::audit_skipped)) return formats + "skipped";
     if (has(entry, record::audit_bad_operand)) return formats + "NaN or infinity in the operands";
-    return fmt::format("{}norm {:.1e}, row or column {:.1e}, component {:.1e}{}{}", formats, audit.errors.norm,
+    return fmt::format("{}norm {:.1e}, row or column {:.1e}, component {:.1e}{}{}{}", formats, audit.errors.norm,
                        audit.errors.by(policy::Metric::row), audit.errors.component,
                        has(entry, record::audit_beyond) ? "; beyond the tolerance" : "",
-                       has(entry, record::audit_bad_result) ? "; NaN or infinity in the result only" : "");
+                       has(entry, record::audit_bad_result) ? "; NaN or infinity in the result only" : "",
+                       notes(entry, record::audit_noise) ? "; the FP32 result is noise" : "");
 }
 
 }  // namespace fp32shim::cli

@@ -240,13 +240,16 @@ void MergedCalls::add_audits(const record::RecordingReader& recording,
         return true;
     });
     audits_.add_lost(recording.lost_audits());
+    searched_calls_ += recording.searched_calls();
     recording.visit_nonfinite([&](const record::RecordedAudit& audit) {
         const auto found = merged_rows.find(audit.row);
         if (found == merged_rows.end() || found->second == no_row) return true;
-        const auto later = std::ranges::upper_bound(nonfinite_, audit.end_ns, {},
+        std::vector<MergedNonfinite>& list =
+            (audit.audit.flags & record::audit_received) != 0 ? received_ : nonfinite_;
+        const auto later = std::ranges::upper_bound(list, audit.end_ns, {},
                                                     [](const MergedNonfinite& other) { return other.found.end_ns; });
-        nonfinite_.insert(later, {found->second, processes_.size(), audit});
-        return false;  // a process has one
+        list.insert(later, {found->second, processes_.size(), audit});
+        return true;
     });
 }
 

@@ -100,7 +100,7 @@ struct MergedProcess {
     bool is_children_only() const { return (facts.flags & record::format::flag_children_only) != 0; }
 };
 
-/// The first product of a process that made NaN or infinity of finite operands.
+/// The first product of a process that made NaN or infinity of finite operands, or that received them.
 struct MergedNonfinite {
     std::uint32_t row = 0;        ///< index in MergedCalls::rows()
     std::size_t process = 0;      ///< index in MergedCalls::processes()
@@ -157,6 +157,10 @@ class MergedCalls {
     const AuditSums& audits() const { return audits_; }
     /// Returns the first products of processes that made NaN or infinity of finite operands, by time.
     const std::vector<MergedNonfinite>& nonfinite() const { return nonfinite_; }
+    /// Returns the first products of processes that received NaN or infinity in an operand, by time.
+    const std::vector<MergedNonfinite>& received() const { return received_; }
+    /// Returns the number of calls whose results were searched for NaN and infinity, whatever the filter.
+    std::uint64_t searched_calls() const { return searched_calls_; }
     /// Returns the sum of all calls that pass the filter; without a filter, calls without a row count too.
     Share total() const { return total_; }
     /// Returns the filter; null: there is none.
@@ -207,7 +211,8 @@ class MergedCalls {
     std::vector<MergedProcess> processes_;
     RuleUse rules_;
     AuditSums audits_;
-    std::vector<MergedNonfinite> nonfinite_;
+    std::vector<MergedNonfinite> nonfinite_, received_;
+    std::uint64_t searched_calls_ = 0;
     Share total_;
     std::uint64_t calls_before_filter_ = 0, calls_left_open_ = 0;
     std::int64_t first_ns_ = 0, last_ns_ = 0;

@@ -1,5 +1,7 @@
 #include "cli/recordings/row_audits.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
 
@@ -11,7 +13,50 @@ void widen(record::Exponents& sum, const record::Exponents& more) {
     sum.highest = std::max(sum.highest, more.highest);
 }
 
+/// Returns the probability of at most `found` of `drawn`, each with the probability `share`. Precondition: `found` is
+/// below the expected number, so that the terms fall from the last one on.
+double probability_of_at_most(std::uint64_t found, std::uint64_t drawn, double share) {
+    const auto n = static_cast<double>(drawn);
+    auto k = static_cast<double>(found);
+    double term = std::exp(std::lgamma(n + 1) - std::lgamma(k + 1) - std::lgamma(n - k + 1) + k * std::log(share) +
+                           (n - k) * std::log1p(-share));
+    double sum = term;
+    for (; k > 0 && term > sum * 1e-17; --k) sum += term *= k * (1 - share) / ((n - k + 1) * share);
+    return sum;
+}
+
 }  // namespace
+
+double upper_share(std::uint64_t found, std::uint64_t drawn) {
+    if (found >= drawn) return 1;
+    double low = static_cast<double>(found) / static_cast<double>(drawn);
+    double high = 1;
+    for (int i = 0; i < 60; ++i) {
+        const double middle = (low + high) / 2;
+        (probability_of_at_most(found, drawn, middle) > 0.05 ? low : high) = middle;
+    }
+    return high;
+}
+
+std::optional<double> RowAudits::estimate(double total, double early_total, std::uint64_t calls) const {
+    if (compared == 0 || not_noted > 0 || (drawn() == 0 && early < calls)) return std::nullopt;
+    if (drawn() == 0) return early_total / static_cast<double>(early);
+    const double others = calls > early ? static_cast<double>(calls - early) : 0;
+    const double mean_of_drawn = (total - early_total) / static_cast<double>(drawn());
+    return (early_total + others * mean_of_drawn) / (static_cast<double>(early) + others);
+}
+
+std::optional<double> RowAudits::most_beyond(std::uint64_t calls) const {
+    if (compared == 0 || not_noted > 0) return std::nullopt;
+    const std::uint64_t others = calls > early ? calls - early : 0;
+    const std::uint64_t beyond_of_drawn = beyond - early_beyond;
+    const double most = drawn() >= others ? static_cast<double>(beyond_of_drawn)
+                                          : static_cast<double>(others) * upper_share(beyond_of_drawn, drawn());
+    const double all = static_cast<double>(early + others);
+    return std::min(1.0, (static_cast<double>(early_beyond) + most) / all);
+}
+
+std::string bound_text(double share) { return fmt::format("{:.1f}%", std::ceil(share * 1000) / 10); }
 
 void AuditSums::add(std::uint32_t row, const record::Audit& audit) {
     const auto [found, is_new] = indices_.try_emplace({row, audit.tested, audit.reference}, audits_.size());
@@ -32,14 +77,25 @@ void AuditSums::add(std::uint32_t row, const record::Audit& audit) {
         return;
     }
     if ((audit.flags & record::audit_bad_result) != 0) ++sum.bad_results;
-    if ((audit.flags & record::audit_beyond) != 0) ++sum.beyond;
+    const bool is_beyond = (audit.flags & record::audit_beyond) != 0;
+    const bool is_early = (audit.flags & record::audit_early) != 0;
+    sum.beyond += is_beyond;
+    sum.early += is_early;
+    sum.early_beyond += is_early && is_beyond;
+    sum.not_noted += (audit.notes & record::audit_noted) == 0;
+    sum.noise += (audit.notes & record::audit_noise) != 0;
     ++sum.compared;
+    sum.cancellation = std::max(sum.cancellation, audit.cancellation);
+    sum.checked += (audit.notes & record::audit_checked) != 0;
+    sum.fp32_error = std::max(sum.fp32_error, audit.fp32_error);
+    sum.tested_error = std::max(sum.tested_error, audit.tested_error);
     if (audit.errors.row > sum.worst.row) sum.worst_row = audit.worst_row;
     if (audit.errors.column > sum.worst.column) sum.worst_column = audit.worst_column;
     for (const record::AuditError& error : record::audit_errors) {
         const double value = audit.errors.*error.value;
         sum.worst.*error.value = std::max(sum.worst.*error.value, value);
         if (std::isfinite(value)) sum.sum.*error.value += value;
+        if (std::isfinite(value) && is_early) sum.early_sum.*error.value += value;
     }
 }
 

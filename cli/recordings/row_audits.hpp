@@ -3,7 +3,9 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <span>
+#include <string>
 #include <string_view>
 #include <tuple>
 #include <vector>
@@ -12,7 +14,7 @@
 
 namespace fp32shim::cli {
 
-/// Returns the finding of an audit with the flag audit_nonfinite: `infinity`, or this word for NaN.
+/// Returns the finding of a record about NaN or infinity: `infinity`, or this word for NaN.
 inline std::string_view nonfinite_text(const record::Audit& audit, std::string_view nan) {
     return (audit.flags & record::audit_nan) != 0 ? nan : "infinity";
 }
@@ -27,17 +29,46 @@ struct RowAudits {
     std::uint64_t skipped = 0;       ///< audits that could not be made
     std::uint64_t bad_operands = 0;  ///< audits of operands with NaN or infinity
     std::uint64_t bad_results = 0;   ///< audits with NaN or infinity in a result, of finite operands
+    std::uint64_t noise = 0;         ///< compared audits whose FP32 result is noise
+    std::uint64_t early = 0;         ///< compared audits of the first calls of a group, which are all audited
+    std::uint64_t early_beyond = 0;  ///< those of them with an error beyond the tolerance
+    std::uint64_t not_noted = 0;     ///< compared audits by a version that did not note which are early
     record::AuditErrors worst;       ///< the largest error of any audit, by each metric
     record::AuditErrors sum;         ///< of the finite errors of all audits
+    record::AuditErrors early_sum;   ///< of those of early audits
+    float cancellation = 0;          ///< the largest; 0: not known
+    std::uint64_t checked = 0;       ///< audits with errors against float64
+    float fp32_error = 0;    ///< the largest error of FP32 against float64 in the worst row or column of an audit
+    float tested_error = 0;  ///< the largest such error of the tested format
     std::uint32_t worst_row = 0;     ///< number of the row of the result with the largest error
     std::uint32_t worst_column = 0;  ///< number of its column with the largest error
     record::Exponents a, b, c;
 
-    /// Returns the mean error by a metric; 0 without audits.
-    double mean(policy::Metric metric) const {
-        return compared == 0 ? 0 : sum.by(metric) / static_cast<double>(compared);
+    /// Returns the number of compared audits of calls that were drawn at random.
+    std::uint64_t drawn() const { return compared - early; }
+    /// Estimates the mean error of all `calls` by a metric: early audits count for themselves, those drawn at random
+    /// for all other calls. nullopt: no call was drawn, or the recording does not say which were.
+    std::optional<double> estimated_mean(policy::Metric metric, std::uint64_t calls) const {
+        return estimate(sum.by(metric), early_sum.by(metric), calls);
     }
+    std::optional<double> estimate(double record::AuditErrors::*error, std::uint64_t calls) const {
+        return estimate(sum.*error, early_sum.*error, calls);
+    }
+    /// Returns a bound of the share of `calls` that are beyond the tolerance, at a certainty of 95%: early audits
+    /// count for themselves, and the share among all other calls is at most upper_share() of those drawn at random.
+    /// nullopt: the recording does not say which were.
+    std::optional<double> most_beyond(std::uint64_t calls) const;
+
+  private:
+    std::optional<double> estimate(double total, double early_total, std::uint64_t calls) const;
 };
+
+/// Returns the upper bound, at a certainty of 95%, of the share of members with a property, if `found` of `drawn`
+/// members that were drawn at random have it (Clopper and Pearson, one-sided). 1 if none were drawn.
+double upper_share(std::uint64_t found, std::uint64_t drawn);
+
+/// Returns an upper bound of a share, never rounded down: `4.9%`.
+std::string bound_text(double share);
 
 /// Sums audits. Order: by the time of the first audit of a row.
 class AuditSums {

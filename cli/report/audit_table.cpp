@@ -4,6 +4,9 @@
 
 #include <algorithm>
 #include <functional>
+#include <map>
+#include <optional>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -27,36 +30,78 @@ std::string remarks_of(const RowAudits& audits) {
     add(audits.bad_operands, "with NaN or infinity in the operands");
     add(audits.bad_results, "with NaN or infinity in the result only");
     add(audits.skipped, "skipped");
+    add(audits.noise, "of noise");
     return text;
 }
 
-const std::vector<Table::Column> columns_of_audits = {{"function"},
-                                                      {"size"},
-                                                      {"where", false, 16},
-                                                      {"scope", false, 12},
-                                                      {"ran at"},
-                                                      {"compared"},
-                                                      {"audits", true},
+const std::vector<Table::Column> key_columns_of_audits = {{"function"},         {"size"},   {"where", false, 16},
+                                                          {"scope", false, 12}, {"ran at"}, {"compared"}};
+
+const std::vector<Table::Column> columns_of_audits = {{"audits", true},
+                                                      {"calls", true},
                                                       {"beyond", true, 0, audit_detail_rank},
+                                                      {"of calls, up to", true, 0, audit_detail_rank},
                                                       {"norm", true},
                                                       {"row or column", true},
+                                                      {"FP32's own", true, 0, audit_detail_rank},
                                                       {"component", true, 0, audit_detail_rank},
+                                                      {"cancellation", true, 0, audit_detail_rank},
                                                       {"remarks", false, 12, audit_detail_rank}};
+
+std::vector<std::string> keys_of(const MergedRow& row, const RowAudits& audits) {
+    return {
+        std::string(row.function), row.size_text(),
+        std::string(row.where),    std::string(row.scope),
+        std::string(row.ran_at()), fmt::format("{} with {}", to_string(audits.tested), to_string(audits.reference))};
+}
+
+/// A key that is shown only where rows would look alike without it.
+struct FurtherKey {
+    std::string_view title;
+    std::string (*text)(const MergedRow& row);
+};
+constexpr FurtherKey further_keys[] = {
+    {"op",
+     [](const MergedRow& row) {
+         return fmt::format("{}{}", row.trans_a == 0 ? ' ' : row.trans_a, row.trans_b == 0 ? ' ' : row.trans_b);
+     }},
+    {"caller", [](const MergedRow& row) { return std::string(row.caller); }},
+    {"provider", [](const MergedRow& row) { return std::string(row.provider); }},
+    {"asked for", [](const MergedRow& row) { return std::string(row.requested); }},
+    {"by", [](const MergedRow& row) { return std::string(row.source); }},
+    {"rule", [](const MergedRow& row) { return std::string(row.rule); }},
+    {"reason", [](const MergedRow& row) { return std::string(row.reason); }},
+};
 
 std::vector<std::string> cells_of(const MergedRow& row, const RowAudits& audits) {
     const auto error = [&](double value) { return audits.compared > 0 ? error_text(value) : std::string(); };
-    return {std::string(row.function),
-            row.size_text(),
-            std::string(row.where),
-            std::string(row.scope),
-            std::string(row.ran_at()),
-            fmt::format("{} with {}", to_string(audits.tested), to_string(audits.reference)),
-            count_text(audits.compared),
+    const std::optional<double> most_beyond = audits.most_beyond(row.counters.calls);
+    return {count_text(audits.compared),
+            count_text(row.counters.calls),
             audits.beyond == 0 ? "" : count_text(audits.beyond),
+            most_beyond ? bound_text(*most_beyond) : "",
             error(audits.worst.norm),
             error(audits.worst.by(policy::Metric::row)),
+            audits.checked > 0 ? error_text(static_cast<double>(audits.fp32_error)) : "",
             error(audits.worst.component),
+            audits.cancellation > 0 ? error_text(static_cast<double>(audits.cancellation)) : "",
             remarks_of(audits)};
+}
+
+/// Adds to the keys of rows those further ones that tell apart rows that look alike. Returns their titles.
+std::vector<std::string_view> tell_apart(const std::vector<const MergedRow*>& rows,
+                                         std::vector<std::vector<std::string>>& keys) {
+    std::vector<std::string_view> titles;
+    for (const auto& [title, text] : further_keys) {
+        std::map<std::vector<std::string>, std::string> first;
+        bool differs = false;
+        for (std::size_t i = 0; i < rows.size(); ++i)
+            differs |= first.try_emplace(keys[i], text(*rows[i])).first->second != text(*rows[i]);
+        if (!differs) continue;
+        titles.push_back(title);
+        for (std::size_t i = 0; i < rows.size(); ++i) keys[i].push_back(text(*rows[i]));
+    }
+    return titles;
 }
 
 /// Makes a table without the columns that have nothing in any row.
@@ -112,6 +157,22 @@ std::vector<std::string> cells_of(const MergedCalls& calls, const MergedNonfinit
             found.beta == 0 ? "" : fmt::format("{:.4g}", found.beta)};
 }
 
+const std::vector<Table::Column> received_columns = {
+    {"time"},   {"process"},  {"function"}, {"size"},      {"where", false, 16}, {"scope", false, 12},
+    {"ran at"}, {"received"}, {"in"},       {"row", true}, {"column", true},     {"of the batch", true}};
+
+std::vector<std::string> received_cells(const MergedCalls& calls, const MergedNonfinite& received) {
+    const std::vector<std::string> made = cells_of(calls, received);
+    const std::string operand(record::nonfinite_operand(received.found.audit));
+    const bool is_scalar = operand.size() > 1;
+    std::vector<std::string> cells(made.begin(), made.begin() + 8);
+    cells.push_back(operand);
+    cells.push_back(is_scalar ? "" : made[8]);
+    cells.push_back(is_scalar ? "" : made[9]);
+    cells.push_back(made[10]);
+    return cells;
+}
+
 double order_of(const RowAudits* audits) { return audits->worst.by(policy::Metric::row); }
 
 /// Returns the number of rows to show. `limit`: most of them; 0: all.
@@ -128,6 +189,13 @@ std::string text_of(const AuditTable& cells, const TableLimits& limits, int stre
 
 }  // namespace
 
+AuditTable received_table(const MergedCalls& calls, std::size_t limit) {
+    const std::vector<MergedNonfinite>& all = calls.received();
+    std::vector<std::vector<std::string>> rows;
+    for (std::size_t i = 0; i < rows_shown(all.size(), limit); ++i) rows.push_back(received_cells(calls, all[i]));
+    return without_empty_columns(received_columns, rows, all.size() - rows.size());
+}
+
 AuditTable nonfinite_table(const MergedCalls& calls, std::size_t limit) {
     const std::vector<MergedNonfinite>& all = calls.nonfinite();
     std::vector<std::vector<std::string>> rows;
@@ -139,10 +207,18 @@ AuditTable audit_table(const MergedCalls& calls, std::size_t limit) {
     std::vector<const RowAudits*> sorted;
     for (const RowAudits& row : calls.audits().all()) sorted.push_back(&row);
     std::ranges::stable_sort(sorted, std::greater<>(), order_of);
+    std::vector<const MergedRow*> products;
     std::vector<std::vector<std::string>> rows;
-    for (std::size_t i = 0; i < rows_shown(sorted.size(), limit); ++i)
-        rows.push_back(cells_of(calls.rows()[sorted[i]->row], *sorted[i]));
-    return without_empty_columns(columns_of_audits, rows, sorted.size() - rows.size());
+    for (std::size_t i = 0; i < rows_shown(sorted.size(), limit); ++i) {
+        products.push_back(&calls.rows()[sorted[i]->row]);
+        rows.push_back(keys_of(*products.back(), *sorted[i]));
+    }
+    std::vector<Table::Column> columns = key_columns_of_audits;
+    for (const std::string_view title : tell_apart(products, rows)) columns.push_back({std::string(title)});
+    columns.insert(columns.end(), columns_of_audits.begin(), columns_of_audits.end());
+    for (std::size_t i = 0; i < rows.size(); ++i)
+        for (std::string& cell : cells_of(*products[i], *sorted[i])) rows[i].push_back(std::move(cell));
+    return without_empty_columns(columns, rows, sorted.size() - rows.size());
 }
 
 std::string lost_audits_text(const MergedCalls& calls) {
@@ -151,7 +227,13 @@ std::string lost_audits_text(const MergedCalls& calls) {
 }
 
 std::string nonfinite_text(const MergedCalls& calls, const TableLimits& limits, int stream) {
-    return text_of(nonfinite_table(calls, limits.sites), limits, stream);
+    const std::string table = text_of(nonfinite_table(calls, limits.sites), limits, stream);
+    if (!table.empty() || calls.searched_calls() == 0) return table;
+    return fmt::format("{} searched, none found\n", counted(calls.searched_calls(), "call"));
+}
+
+std::string received_text(const MergedCalls& calls, const TableLimits& limits, int stream) {
+    return text_of(received_table(calls, limits.sites), limits, stream);
 }
 
 std::string audits_text(const MergedCalls& calls, const TableLimits& limits, int stream) {

@@ -90,6 +90,17 @@ Json nonfinite_json(const MergedCalls& calls, const MergedNonfinite& nonfinite) 
     return json;
 }
 
+Json received_json(const MergedCalls& calls, const MergedNonfinite& received) {
+    Json json = nonfinite_json(calls, received);
+    const std::string_view operand = record::nonfinite_operand(received.found.audit);
+    json["operand"] = operand == "?" ? Json() : Json(operand);
+    for (const char* const key : {"alpha", "beta", "exponents"}) json.erase(key);
+    if (operand.size() > 1) json["row"] = json["column"] = Json();
+    return json;
+}
+
+Json optional_json(const std::optional<double>& number) { return number ? number_or_null(*number) : Json(); }
+
 /// Returns the audits of one row. An error that is infinite is null.
 Json audits_json(const MergedCalls& calls, const RowAudits& audits) {
     const MergedRow& row = calls.rows()[audits.row];
@@ -99,14 +110,26 @@ Json audits_json(const MergedCalls& calls, const RowAudits& audits) {
                  {"tested", policy::to_string(audits.tested)},
                  {"reference", policy::to_string(audits.reference)},
                  {"audits", audits.compared},
+                 {"early_audits", audits.not_noted > 0 ? Json() : Json(audits.early)},
                  {"beyond", audits.beyond},
+                 {"early_beyond", audits.not_noted > 0 ? Json() : Json(audits.early_beyond)},
+                 {"beyond_at_most", optional_json(audits.most_beyond(row.counters.calls))},
                  {"skipped", audits.skipped},
                  {"bad_operands", audits.bad_operands},
                  {"bad_results", audits.bad_results}});
     for (const auto& [key, error] : record::audit_errors) {
         const double mean = audits.compared == 0 ? 0 : audits.sum.*error / static_cast<double>(audits.compared);
-        json[std::string(key)] = {{"worst", number_or_null(audits.worst.*error)}, {"mean", number_or_null(mean)}};
+        json[std::string(key)] = {{"worst", number_or_null(audits.worst.*error)},
+                                  {"mean", number_or_null(mean)},
+                                  {"estimated_mean", optional_json(audits.estimate(error, row.counters.calls))}};
     }
+    const auto known = [](bool is_known, float number) {
+        return is_known ? number_or_null(static_cast<double>(number)) : Json();
+    };
+    json["cancellation"] = known(audits.cancellation > 0, audits.cancellation);
+    json["fp32_error"] = known(audits.checked > 0, audits.fp32_error);
+    json["tested_error"] = known(audits.checked > 0, audits.tested_error);
+    json["noise"] = audits.noise;
     json["worst_row"] = audits.worst_row;
     json["worst_column"] = audits.worst_column;
     json["exponents"] = {{"a", to_json(audits.a)}, {"b", to_json(audits.b)}, {"c", to_json(audits.c)}};
@@ -130,6 +153,10 @@ Json head_json(const MergedCalls& calls) {
     json["first_nonfinite"] = Json::array();
     for (const MergedNonfinite& nonfinite : calls.nonfinite())
         json["first_nonfinite"].push_back(nonfinite_json(calls, nonfinite));
+    json["first_received"] = Json::array();
+    for (const MergedNonfinite& received : calls.received())
+        json["first_received"].push_back(received_json(calls, received));
+    json["searched_calls"] = calls.searched_calls();
     json["by_format"] = Json::object();
     for (const auto& [format, share] : calls.by_format()) json["by_format"][format] = to_json(share);
     return json;

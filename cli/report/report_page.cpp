@@ -391,6 +391,7 @@ Json page_data(const HtmlReport& report) {
     json["processes"] = processes_json(calls);
     json["changes"] = changes_json(calls);
     json["nonfinite"] = table_json(nonfinite_table(calls, max_lines));
+    json["received"] = table_json(received_table(calls, max_lines));
     json["audits"] = table_json(audit_table(calls, max_audits));
     json["timeline"] = timeline_json(report.timeline);
     PageRows rows = page_rows(calls, report.order, truncated);

@@ -324,6 +324,7 @@ void write_report_table(const MergedCalls& calls, const TableLimits& limits, int
         put(fmt::format("\n{}{}{}", coloured(title, Colour::bold, stream), title.empty() ? "" : "\n", body));
     };
     section("First NaN or infinity from finite operands", nonfinite_text(calls, limits, stream));
+    section("First product that received NaN or infinity", received_text(calls, limits, stream));
     section("", format_text(calls, stream));
     if (groups == nullptr) {
         write_tables(call_site_columns, sorted(calls.rows(), limits.order), "more row", limits, stream, put);

@@ -34,13 +34,17 @@ struct AuditTable {
 AuditTable audit_table(const MergedCalls& calls, std::size_t limit);
 /// Returns the products that made the first NaN or infinity of their processes, by time. `limit`: as above.
 AuditTable nonfinite_table(const MergedCalls& calls, std::size_t limit);
+/// Returns the first products that received NaN or infinity, by time.
+AuditTable received_table(const MergedCalls& calls, std::size_t limit);
 /// Returns a line about audits that are lost; empty: there are none.
 std::string lost_audits_text(const MergedCalls& calls);
 
 /// Returns audit_table() as text, behind lost_audits_text(); empty: there are no audits.
 std::string audits_text(const MergedCalls& calls, const TableLimits& limits, int stream);
-/// Returns nonfinite_table() as text; empty: there are none.
+/// Returns nonfinite_table() as text, or that nothing was found; empty: nothing was searched.
 std::string nonfinite_text(const MergedCalls& calls, const TableLimits& limits, int stream);
+/// Returns received_table() as text; empty: there are none.
+std::string received_text(const MergedCalls& calls, const TableLimits& limits, int stream);
 
 /// Column of a table of groups that shows a key of theirs. Left out if no group has a text in it.
 struct KeyColumn {

@@ -2,8 +2,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -28,6 +30,8 @@ struct SuggestOptions {
     bool conservative = false;
 };
 
+/// Share of a group's calls of which audits have to show that no more are beyond the tolerance.
+constexpr double well_bounded = 0.05;
 /// Number of lines about single products in front of a rule.
 constexpr std::size_t most_lines_of_a_rule = 8;
 
@@ -36,9 +40,14 @@ struct AuditedGroups {
     Groups groups;
     AuditSums audits;                                      ///< by number of the group
     std::map<std::size_t, std::uint64_t> host_ns;          ///< by number of the group
+    std::map<std::size_t, std::uint64_t> calls;            ///< by number of the group
+    std::map<std::size_t, std::uint64_t> noise;            ///< audits left out as noise, by number of the group
     std::map<policy::AuditFormat, std::uint64_t> formats;  ///< number of audits against FP32, by tested format
     std::uint64_t total_ns = 0;
     std::uint64_t recordings = 0;
+    double first_audit =
+        1;  ///< the first and last audit, as shares of the time from a recording's first call to its last
+    double last_audit = 0;
     std::int64_t began_ns = INT64_MAX;  ///< begin of the first recording
 };
 
@@ -46,24 +55,53 @@ policy::AuditFormat format_of(const SuggestOptions& options) {
     return options.precision == "medium" ? policy::AuditFormat::bf16 : policy::AuditFormat::tf32;
 }
 
-void add_recording(const record::RecordingReader& recording, policy::AuditFormat format,
+policy::Metric metric_of(const SuggestOptions& options) {
+    return *policy::parse_word(policy::metric_words, options.metric);
+}
+
+/// Adds an audit, judged by the options instead of by the policy that was in force.
+void add_audit(const record::Audit& recorded, std::size_t group, const SuggestOptions& options,
+               AuditedGroups& found) {
+    const policy::Metric metric = metric_of(options);
+    if ((recorded.notes & record::audit_noise) != 0 && metric != policy::Metric::component) {
+        ++found.noise[group];
+        return;
+    }
+    record::Audit audit = recorded;
+    audit.flags &= static_cast<std::uint8_t>(~record::audit_beyond);
+    if (!(audit.errors.by(metric) <= options.tolerance)) audit.flags |= record::audit_beyond;
+    found.audits.add(static_cast<std::uint32_t>(group), audit);
+}
+
+void add_recording(const record::RecordingReader& recording, const SuggestOptions& options,
                    RecordedProductsReader& reader, AuditedGroups& found) {
     std::map<std::uint32_t, std::size_t> numbers;
+    std::int64_t first_ns = INT64_MAX;
+    std::int64_t last_ns = INT64_MIN;
     ++found.recordings;
     found.began_ns = std::min(found.began_ns, recording.facts().opened_ns);
     for (const auto& [id, counters] : recording.counters()) {
         const record::RecordedRow* const row = recording.row(id);
         found.total_ns += counters.total_ns;
+        first_ns = std::min(first_ns, counters.first_ns);
+        last_ns = std::max(last_ns, counters.last_ns);
         if (row == nullptr || row->is_overflow) continue;
         const std::size_t number = found.groups.number_of(reader.group_of(*row, recording));
         numbers[id] = number;
         found.host_ns[number] += counters.total_ns;
+        found.calls[number] += counters.calls;
     }
     recording.visit_audits([&](const record::RecordedAudit& audit) {
         const auto number = numbers.find(audit.row);
         if (number == numbers.end() || audit.audit.reference != policy::AuditFormat::fp32) return true;
         ++found.formats[audit.audit.tested];
-        if (audit.audit.tested == format) found.audits.add(static_cast<std::uint32_t>(number->second), audit.audit);
+        if (audit.audit.tested != format_of(options)) return true;
+        add_audit(audit.audit, number->second, options, found);
+        const double share = last_ns <= first_ns ? 0
+                                                 : static_cast<double>(audit.end_ns - first_ns) /
+                                                       static_cast<double>(last_ns - first_ns);
+        found.first_audit = std::min(found.first_audit, std::clamp(share, 0.0, 1.0));
+        found.last_audit = std::max(found.last_audit, std::clamp(share, 0.0, 1.0));
         return true;
     });
 }
@@ -72,27 +110,41 @@ void add_recording(const record::RecordingReader& recording, policy::AuditFormat
 class Choice {
   public:
     Choice(const AuditedGroups& found, const SuggestOptions& options)
-        : found_(found), options_(options), metric_(*policy::parse_word(policy::metric_words, options.metric)) {
+        : found_(found), options_(options), metric_(metric_of(options)) {
         for (const RowAudits& audits : found.audits.all()) by_group_[audits.row] = &audits;
         for (std::size_t i = 0; i < found.groups.all().size(); ++i) {
             const RowAudits* const audits = audits_of(i);
             const bool is_judged = audits != nullptr && audits->compared > 0;
-            if (!is_judged) {
+            if (!is_judged && found.noise.contains(i)) {
+                noise_.push_back(i);
+            } else if (!is_judged) {
                 unaudited_.push_back(i);
             } else if (!(audits->worst.by(metric_) <= options.tolerance)) {
                 beyond_.push_back(i);
+            } else if (most_beyond(i).value_or(1) <= well_bounded) {
+                bounded_.push_back(i);
             }
         }
         exact_ = beyond_;
         if (!options.conservative) return;
         for (std::size_t i = 0; i < found.groups.all().size(); ++i)
-            if (!contains(exact_, i) && (contains(unaudited_, i) || shares_a_location(i))) widened_.push_back(i);
+            if (!contains(exact_, i) && (contains(unaudited_, i) || contains(noise_, i) || shares_a_location(i)))
+                widened_.push_back(i);
         exact_ = union_of(exact_, widened_);
     }
 
     const Subset& exact() const { return exact_; }
     const Subset& beyond() const { return beyond_; }
     const Subset& unaudited() const { return unaudited_; }
+    /// Returns the groups of which every FP32 result that was audited is noise.
+    const Subset& noise() const { return noise_; }
+    /// Returns the groups without an error beyond the tolerance of which at most well_bounded of the calls are
+    /// beyond.
+    const Subset& bounded() const { return bounded_; }
+    /// Returns the audited groups without an error beyond the tolerance.
+    std::uint64_t fine() const {
+        return found_.groups.all().size() - beyond_.size() - unaudited_.size() - noise_.size();
+    }
 
     /// Returns the evidence for a rule about some groups, the largest error first.
     std::vector<std::string> evidence(const Subset& groups) const {
@@ -133,16 +185,48 @@ class Choice {
         const RowAudits* const audits = audits_of(group);
         if (audits == nullptr || audits->compared == 0)
             return fmt::format("{}: never audited; {} of the host time", head, share);
-        return fmt::format("{}: {} up to {:.2g}, mean {:.2g}, in {}; {} of the host time", head, options_.metric,
-                           audits->worst.by(metric_), audits->mean(metric_), counted(audits->compared, "audit"),
-                           share);
+        return fmt::format("{}: {} up to {:.2g}{}, in {} of {}{}{}; {} of the host time", head, options_.metric,
+                           audits->worst.by(metric_), mean_text(*audits, calls_of(group)),
+                           counted(audits->compared, "audit"), counted(calls_of(group), "call"),
+                           beyond_text(*audits, group), fp32_text(*audits), share);
+    }
+
+    std::uint64_t calls_of(std::size_t group) const {
+        const auto calls = found_.calls.find(group);
+        return calls == found_.calls.end() ? 0 : calls->second;
+    }
+
+    std::optional<double> most_beyond(std::size_t group) const {
+        return audits_of(group)->most_beyond(calls_of(group));
+    }
+
+    std::string mean_text(const RowAudits& audits, std::uint64_t calls) const {
+        if (const auto mean = audits.estimated_mean(metric_, calls)) return fmt::format(", mean {:.2g}", *mean);
+        const bool is_early = audits.not_noted == 0;
+        return fmt::format(", mean {:.2g} of {}", audits.sum.by(metric_) / static_cast<double>(audits.compared),
+                           is_early ? "the first calls alone" : "these");
+    }
+
+    std::string beyond_text(const RowAudits& audits, std::size_t group) const {
+        if (audits.beyond == 0) return {};
+        const auto most = most_beyond(group);
+        return fmt::format(", {} beyond{}", count_text(audits.beyond),
+                           most ? fmt::format(" (of all calls at most {})", bound_text(*most)) : "");
+    }
+
+    /// Returns FP32's own error, which a pin does not remove.
+    std::string fp32_text(const RowAudits& audits) const {
+        if (audits.checked == 0 || metric_ != policy::Metric::row) return {};
+        const auto error = static_cast<double>(audits.fp32_error);
+        return fmt::format(", FP32's own {:.2g}{}", error,
+                           error > options_.tolerance ? " is beyond the tolerance too" : "");
     }
 
     const AuditedGroups& found_;
     const SuggestOptions& options_;
     policy::Metric metric_;
     std::map<std::size_t, const RowAudits*> by_group_;
-    Subset beyond_, unaudited_, widened_, exact_;
+    Subset beyond_, bounded_, noise_, unaudited_, widened_, exact_;
 };
 
 std::uint64_t sum_of(const std::map<std::size_t, std::uint64_t>& values, const Subset& groups) {
@@ -152,6 +236,14 @@ std::uint64_t sum_of(const std::map<std::size_t, std::uint64_t>& values, const S
     return sum;
 }
 
+constexpr std::string_view caveat =
+    "Audits judge products, not what the program makes of them: only its own results tell whether this is enough.";
+constexpr std::string_view search_command = "fp32shim bisect -- TEST names the products at fault";
+
+std::string try_command(std::string_view file) {
+    return fmt::format("fp32shim run --cpu emulate --policy {} -- PROGRAM", file);
+}
+
 /// Returns true if a rule names a call site by its offset.
 bool names_offset(const std::string& policy) {
     for (std::size_t at = policy.find("\nwhen = "); at != std::string::npos; at = policy.find("\nwhen = ", at + 1))
@@ -159,26 +251,55 @@ bool names_offset(const std::string& policy) {
     return false;
 }
 
+/// Returns lines about the groups that no audit found beyond the tolerance, and how much that says.
+std::string fine_text(const Choice& choice, const std::string& share) {
+    if (choice.fine() == 0) return {};
+    const std::uint64_t bounded = choice.bounded().size();
+    std::string text = fmt::format("# No audit was beyond it in {}.", counted(choice.fine(), "group"));
+    if (bounded > 0)
+        text += fmt::format(
+            " In {} of them, {} of the host time, at most {:g}% of the calls are beyond,\n"
+            "# with 95% certainty each (Clopper-Pearson).",
+            bounded, share, well_bounded * 100);
+    if (bounded < choice.fine())
+        text += fmt::format(" In {} too few calls were drawn to say that at most {:g}% are.",
+                            bounded == 0 ? "all of them" : "the others", well_bounded * 100);
+    return text + "\n";
+}
+
 std::string policy_header(const AuditedGroups& found, const Choice& choice, const SuggestOptions& options,
                           const std::string& policy) {
     std::uint64_t audits = 0;
+    std::uint64_t calls = 0;
     for (const RowAudits& row : found.audits.all()) audits += row.compared;
+    for (const auto& [group, count] : found.calls) calls += count;
+    const auto share_of = [&](const Subset& groups) {
+        return share_text(sum_of(found.host_ns, groups), found.total_ns);
+    };
     std::string text = fmt::format(
-        "# Suggested by fp32shim suggest {} from {} of {} in {}.\n"
-        "# Products that exceeded {:g} by the metric \"{}\" stay exact: {} of {} groups, {} of the host time.\n",
-        FP32SHIM_VERSION, counted(audits, "audit"), counted(found.groups.all().size(), "group"),
-        counted(found.recordings, "recording"), options.tolerance, options.metric, choice.beyond().size(),
-        found.groups.all().size(), share_text(sum_of(found.host_ns, choice.beyond()), found.total_ns));
-    if (!choice.unaudited().empty())
-        text += fmt::format("# Never audited: {} of the groups, {} of the host time; they {}.\n",
-                            choice.unaudited().size(),
-                            share_text(sum_of(found.host_ns, choice.unaudited()), found.total_ns),
+        "# Suggested by fp32shim suggest {} from {} of {}: {} in {}.\n"
+        "# Products that exceeded {:g} by the metric \"{}\"{} stay exact: {} of {} groups, {} of the host time.\n"
+        "# The audited calls lie between {:.0f}% and {:.0f}% of the time from the first call to the last.\n",
+        FP32SHIM_VERSION, counted(audits, "audit"), counted(calls, "call"),
+        counted(found.groups.all().size(), "group"), counted(found.recordings, "recording"), options.tolerance,
+        options.metric, options.metric == "mean" ? " (max |D| / mean |R|)" : "", choice.beyond().size(),
+        found.groups.all().size(), share_of(choice.beyond()), std::floor(found.first_audit * 100),
+        std::floor(found.last_audit * 100));
+    text += fine_text(choice, share_of(choice.bounded()));
+    const auto add_left_out = [&](const Subset& groups, std::string_view why) {
+        if (groups.empty()) return;
+        text += fmt::format("# {}: {} of the groups, {} of the host time; they {}.\n", why, groups.size(),
+                            share_of(groups),
                             options.conservative ? "stay exact" : "are lowered; --conservative keeps them exact");
+    };
+    add_left_out(choice.unaudited(), "Never audited");
+    add_left_out(choice.noise(), "Only noise in FP32 already, which no audit can judge");
     if (names_offset(policy))
         text +=
             "# A place such as program!main+0x1c4 is no longer valid once the program is recompiled: record and "
             "suggest again.\n";
-    return text + "# To try this policy on a CPU: fp32shim run --cpu emulate --policy FILE -- PROGRAM\n\n";
+    return text + fmt::format("# {}\n# To try this policy on a CPU: {}\n# If its results are worse: {}\n\n", caveat,
+                              try_command("FILE"), search_command);
 }
 
 /// Returns the reason why nothing can be suggested; empty: something can.
@@ -211,7 +332,7 @@ int suggest(SuggestOptions& options) {
     AuditedGroups found;
     RecordedProductsReader reader;
     const auto problems = visit_recordings(paths.paths, [&](const std::string&, record::RecordingReader& recording) {
-        add_recording(recording, format_of(options), reader, found);
+        add_recording(recording, options, reader, found);
     });
     const bool is_damaged = print_problems("suggest", problems);
     if (found.recordings == 0) return exit_code::usage;
@@ -230,6 +351,9 @@ int suggest(SuggestOptions& options) {
         say("suggest", problem);
         return exit_code::usage;
     }
+    if (!options.output.empty() && options.output != "-")
+        print(fmt::format("{} Next: {}\nIf its results are worse: {}\n", caveat, try_command(options.output),
+                          search_command));
     return is_damaged ? exit_code::finding : exit_code::ok;
 }
 

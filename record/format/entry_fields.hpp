@@ -2,6 +2,7 @@
 #pragma once
 
 #include <algorithm>
+#include <bit>
 #include <iterator>
 
 #include "record/audit.hpp"
@@ -23,9 +24,13 @@ inline void store(const Audit& audit, AuditRecord& entry) {
     entry.column_error = audit.errors.column;
     entry.worst_row = audit.worst_row;
     entry.worst_column = audit.worst_column;
-    entry.product = audit.product;
-    entry.alpha = audit.alpha;
-    entry.beta = audit.beta;
+    entry.notes = audit.notes;
+    const auto bits = [](float number) { return std::bit_cast<std::uint32_t>(number); };
+    // Without notes, as versions without them wrote it.
+    const bool is_nonfinite = is_about_nonfinite(audit) || audit.notes == 0;
+    entry.further[0] = is_nonfinite ? audit.product : bits(audit.cancellation);
+    entry.further[1] = bits(is_nonfinite ? audit.alpha : audit.fp32_error);
+    entry.further[2] = bits(is_nonfinite ? audit.beta : audit.tested_error);
     const Exponents* const operands[] = {&audit.a, &audit.b, &audit.c};
     for (int i = 0; i < 3; ++i) {
         entry.exponents[2 * i] = operands[i]->lowest;
@@ -42,9 +47,17 @@ inline Audit load(const AuditRecord& entry) {
     audit.errors = {entry.norm, entry.max, entry.mean, entry.component, entry.row_error, entry.column_error};
     audit.worst_row = entry.worst_row;
     audit.worst_column = entry.worst_column;
-    audit.product = entry.product;
-    audit.alpha = entry.alpha;
-    audit.beta = entry.beta;
+    audit.notes = entry.notes;
+    const auto number = [&](int i) { return std::bit_cast<float>(entry.further[i]); };
+    if (is_about_nonfinite(audit)) {
+        audit.product = entry.further[0];
+        audit.alpha = number(1);
+        audit.beta = number(2);
+    } else {
+        if ((entry.notes & audit_weighed) != 0) audit.cancellation = number(0);
+        if ((entry.notes & audit_checked) != 0) audit.fp32_error = number(1);
+        if ((entry.notes & audit_checked) != 0) audit.tested_error = number(2);
+    }
     Exponents* const operands[] = {&audit.a, &audit.b, &audit.c};
     for (int i = 0; i < 3; ++i) *operands[i] = {entry.exponents[2 * i], entry.exponents[2 * i + 1]};
     return audit;

@@ -248,8 +248,8 @@ struct AuditRecord {
     std::uint8_t tested;     ///< format of the tested result: a policy::AuditFormat
     std::uint8_t reference;  ///< format of the reference: a policy::AuditFormat
     std::uint8_t flags;      ///< bits record::audit_…
-    std::uint8_t reserved0;
-    double norm;  ///< errors: see record::AuditErrors
+    std::uint8_t notes;      ///< bits record::audit_noted …
+    double norm;             ///< errors: see record::AuditErrors
     double max;
     double mean;
     double component;
@@ -258,9 +258,9 @@ struct AuditRecord {
     std::uint32_t worst_row;
     std::uint32_t worst_column;
     std::int16_t exponents[6];  ///< lowest and highest binary exponent of A, of B and of C; none: lowest > highest
-    std::uint32_t product;      ///< with audit_nonfinite: number, from 0, of the product in its batch
-    float alpha;                ///< with audit_nonfinite: magnitude of alpha, see record::Audit
-    float beta;                 ///< with audit_nonfinite: magnitude of beta
+    /// Of a record about NaN or infinity: number, from 0, of the product in its batch; the bits of the magnitudes of
+    /// alpha and beta. Otherwise, as far as `notes` say: the bits of cancellation, fp32_error and tested_error.
+    std::uint32_t further[3];
 };
 static_assert(sizeof(AuditRecord) == 96);
 
@@ -553,7 +553,9 @@ struct Header {
     std::uint64_t lost_fingerprints;  ///< number of fingerprints that found no space
     // Offset 944. Used in the file for the children of a run:
     std::uint32_t marks_missed;  ///< number of processes whose mark found no space
-    std::uint8_t reserved6[4096 - 948];
+    std::uint8_t reserved6[4088 - 948];
+    // Offset 4088. Written by the process:
+    std::uint64_t searched_calls;  ///< number of calls whose results were searched for NaN and infinity
     // Offset 4096:
     ChangeRecord changes[change_limit];
     // Offset 20480:
@@ -567,8 +569,9 @@ static_assert(sizeof(Header) == segment_size && std::is_standard_layout_v<Header
 static_assert(offsetof(Header, process_start) == 64 && offsetof(Header, texts) == 128);
 static_assert(offsetof(Header, next_segment) == 256 && offsetof(Header, command) == 320);
 static_assert(offsetof(Header, answered) == 384 && offsetof(Header, objects_looked_at) == 896);
-static_assert(offsetof(Header, changes) == 4096 && offsetof(Header, children) == 20480 &&
-              offsetof(Header, marks) == 30720 && offsetof(Header, text) == 32768);
+static_assert(offsetof(Header, searched_calls) == 4088 && offsetof(Header, changes) == 4096 &&
+              offsetof(Header, children) == 20480 && offsetof(Header, marks) == 30720 &&
+              offsetof(Header, text) == 32768);
 
 // ---- values of enumerations that files contain: new values go to the end ----------------------------------------
 

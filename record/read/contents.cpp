@@ -130,6 +130,7 @@ void RecordingReader::read_segments(const format::Header& header) {
     sort_by_sequence(rule_segments_, "rules", *problems_);
     audit_segments_ = by_slot(std::move(index[SegmentKind::audits]));
     lost_audits_ = header.lost_audits;
+    searched_calls_ = header.searched_calls;
     fingerprint_segments_ = by_slot(std::move(index[SegmentKind::fingerprints]));
     lost_fingerprints_ = header.lost_fingerprints;
     std::vector<IndexedSegment> rows = std::move(index[SegmentKind::rows]);
@@ -141,13 +142,11 @@ void RecordingReader::read_segments(const format::Header& header) {
 }
 
 void RecordingReader::visit_audits(const AuditVisitor& visitor) const {
-    visit_all_audits(
-        [&](const RecordedAudit& audit) { return (audit.audit.flags & audit_nonfinite) != 0 || visitor(audit); });
+    visit_all_audits([&](const RecordedAudit& audit) { return is_about_nonfinite(audit.audit) || visitor(audit); });
 }
 
 void RecordingReader::visit_nonfinite(const AuditVisitor& visitor) const {
-    visit_all_audits(
-        [&](const RecordedAudit& audit) { return (audit.audit.flags & audit_nonfinite) == 0 || visitor(audit); });
+    visit_all_audits([&](const RecordedAudit& audit) { return !is_about_nonfinite(audit.audit) || visitor(audit); });
 }
 
 void RecordingReader::visit_all_audits(const AuditVisitor& visitor) const {

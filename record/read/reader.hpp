@@ -345,10 +345,12 @@ class RecordingReader {
     using AuditVisitor = std::function<bool(const RecordedAudit&)>;
     /// Visits the audits, one slot after the other, in the order of the calls, until `visitor` returns false.
     void visit_audits(const AuditVisitor& visitor) const;
-    /// Visits the record of the first product that made NaN or infinity of finite operands, if there is one.
+    /// Visits the records of the first products that made and that received NaN or infinity, if there are any.
     void visit_nonfinite(const AuditVisitor& visitor) const;
-    /// Visits the audits and that record of NaN or infinity, one slot after the other, in the order of the calls.
+    /// Visits the audits and those records of NaN or infinity, one slot after the other, in the order of the calls.
     void visit_all_audits(const AuditVisitor& visitor) const;
+    /// Returns the number of calls whose results were searched for NaN and infinity; 0 also in older files.
+    std::uint64_t searched_calls() const { return searched_calls_; }
     /// Returns the number of audits that found no space in the file.
     std::uint64_t lost_audits() const { return lost_audits_; }
 
@@ -411,7 +413,8 @@ class RecordingReader {
     std::vector<IndexedSegment> rule_segments_;
     mutable std::vector<IndexedSegment> object_segments_;  // segments that objects() has not yet read
     mutable RecordedObjects objects_;
-    std::uint64_t total_calls_ = 0, uncounted_calls_ = 0, uncounted_events_ = 0, lost_audits_ = 0;
+    std::uint64_t total_calls_ = 0, uncounted_calls_ = 0, uncounted_events_ = 0, lost_audits_ = 0,
+                  searched_calls_ = 0;
     std::uint64_t lost_fingerprints_ = 0;
     std::uint32_t lost_changes_ = 0, missed_children_ = 0, missed_marks_ = 0;
 };

@@ -412,6 +412,10 @@ void Recording::add_audit(ThreadWriter& writer, std::uint64_t key, std::uint64_t
                [&](format::AuditRecord& entry) { format::store(audit, entry); });
 }
 
+void Recording::count_search() {
+    if (ensure_own_file()) add_relaxed(header()->searched_calls, 1);
+}
+
 void Recording::add_fingerprint(ThreadWriter& writer, std::uint64_t key, std::uint64_t time,
                                 const Fingerprint& fingerprint) {
     add_record(writer, key, time, writer.fingerprints_, format::SegmentKind::fingerprints,

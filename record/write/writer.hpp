@@ -139,6 +139,8 @@ class Recording {
     void add_audit(ThreadWriter& writer, std::uint64_t key, std::uint64_t time, const Audit& audit);
     /// Adds the fingerprint of a call's result. The arguments are those of add_audit().
     void add_fingerprint(ThreadWriter& writer, std::uint64_t key, std::uint64_t time, const Fingerprint& fingerprint);
+    /// Counts a call whose result was searched for NaN and infinity.
+    void count_search();
     /// Counts a call about which nothing else can be recorded, for want of memory or disk space.
     void count_lost_call(bool with_event);
     /// Returns true if the thread knows the key, so that count() will not call `describe`.

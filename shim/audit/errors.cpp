@@ -25,7 +25,7 @@ double modulus(double re, double im) { return std::sqrt(re * re + im * im); }
 
 /// Adds the difference of one element, which consists of `width` numbers.
 template <class Reference>
-void add_element(const float* tested, const Reference* reference, const float* bound, int width, std::int64_t row,
+void add_element(const float* tested, const Reference* reference, double bound, int width, std::int64_t row,
                  std::int64_t column, ErrorSums& sums) {
     double d[2] = {};
     double r[2] = {};
@@ -35,9 +35,8 @@ void add_element(const float* tested, const Reference* reference, const float* b
         if (!std::isfinite(r[i])) return sums.add_bad_reference();
         if (!std::isfinite(d[i])) return sums.add_bad_tested();
     }
-    if (width == 1) return sums.add(row, column, std::abs(d[0]), std::abs(r[0]), static_cast<double>(*bound));
-    // A complex element has a real bound.
-    sums.add(row, column, modulus(d[0], d[1]), modulus(r[0], r[1]), static_cast<double>(*bound));
+    if (width == 1) return sums.add(row, column, std::abs(d[0]), std::abs(r[0]), bound);
+    sums.add(row, column, modulus(d[0], d[1]), modulus(r[0], r[1]), bound);
 }
 
 /// Calls `visit(row, column)` for each element of `part`.
@@ -51,14 +50,14 @@ void for_each_element(const Matrix& matrix, Part part, const Visit& visit) {
 }
 
 template <class Reference>
-void compare_elements(const Matrix& tested, const Reference* reference, std::int64_t reference_ld,
-                      const Matrix& bound, Written written, ErrorSums& sums) {
+void compare_elements(const Matrix& tested, const Reference* reference, std::int64_t reference_ld, const Bound& bound,
+                      Written written, ErrorSums& sums) {
     for_each_element(tested, written.part, [&](std::int64_t row, std::int64_t column) {
         const std::int64_t inner = tested.row_major ? column : row;
         const std::int64_t outer = tested.row_major ? row : column;
         const Reference* const at = reference + (inner + outer * reference_ld) * tested.width;
         const float* const tested_at = tested.at(row, column);
-        const float* const bound_at = bound.at(row, column);
+        const double bound_at = bound.at(row, column);
         add_element(tested_at, at, bound_at, tested.width, row, column, sums);
         if (written.symmetric && row != column) add_element(tested_at, at, bound_at, tested.width, column, row, sums);
     });
@@ -117,20 +116,30 @@ void ErrorSums::store_in(record::Audit& audit) const {
     for (const record::AuditError& error : record::audit_errors) audit.errors.*error.value = beyond;
 }
 
-void compare(const Matrix& tested, const Matrix& reference, const Matrix& bound, Written written, ErrorSums& sums) {
+double Bound::at(std::int64_t row, std::int64_t column) const {
+    // A complex element has a real bound.
+    const auto size = static_cast<double>(*sizes.at(row, column));
+    if (std::isfinite(size) || reduced.data == nullptr) return size;
+    const float* const from = start.data == nullptr ? nullptr : start.at(row, column);
+    const double started = from == nullptr ? 0 : modulus(from[0], start.width == 2 ? from[1] : 0);
+    return alpha * bound_reduction * static_cast<double>(*reduced.at(row, column)) + beta * started;
+}
+
+void compare(const Matrix& tested, const Matrix& reference, const Bound& bound, Written written, ErrorSums& sums) {
     compare_elements(tested, reference.data, reference.ld, bound, written, sums);
 }
 
-void compare(const Matrix& tested, const Fp64Matrix& reference, const Matrix& bound, Written written,
+void compare(const Matrix& tested, const Fp64Matrix& reference, const Bound& bound, Written written,
              ErrorSums& sums) {
     compare_elements(tested, reference.data, reference.ld, bound, written, sums);
 }
 
-bool add_exponents(const Matrix& matrix, Part part, record::Exponents& exponents) {
+bool add_exponents(const Matrix& matrix, Part part, record::Exponents& exponents, bool skips_diagonal) {
     bool all_finite = true;
     int lowest = exponents.lowest;
     int highest = exponents.highest;
     for_each_element(matrix, part, [&](std::int64_t row, std::int64_t column) {
+        if (skips_diagonal && row == column) return;
         for (int i = 0; i < matrix.width; ++i) {
             const auto bits = std::bit_cast<std::uint32_t>(matrix.at(row, column)[i]);
             if ((bits & magnitude) == 0) continue;

@@ -1,6 +1,7 @@
 // Computes the errors of one result compared with another, and the exponents of operands. Pure.
 #pragma once
 
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
 
@@ -27,6 +28,8 @@ class ErrorSums {
     void add(std::int64_t row, std::int64_t column, double difference, double reference, double bound) {
         add_to(rows_[row], difference, reference);
         add_to(columns_[column], difference, reference);
+        reference_ += reference * reference;
+        bound_ += bound * bound;
         largest_difference_ = difference > largest_difference_ ? difference : largest_difference_;
         largest_reference_ = reference > largest_reference_ ? reference : largest_reference_;
         sum_ += reference;
@@ -41,6 +44,8 @@ class ErrorSums {
 
     /// Raises the errors of `audit` to at least these, and sets its flag for results that are not finite.
     void store_in(record::Audit& audit) const;
+    /// Returns the norm of the bounds, relative to that of the reference.
+    double cancellation() const { return std::sqrt(ratio(bound_, reference_)); }
 
   private:
     struct Sums {
@@ -58,6 +63,8 @@ class ErrorSums {
     std::int64_t column_count_;
     Sums* rows_;
     Sums* columns_;
+    double reference_ = 0;
+    double bound_ = 0;
     double largest_difference_ = 0;
     double largest_reference_ = 0;
     double sum_ = 0;
@@ -73,14 +80,25 @@ struct Fp64Matrix {
     std::int64_t ld;
 };
 
+/// The sizes |alpha| |A||B| + |beta| |C| of the terms of each element.
+struct Bound {
+    Matrix sizes;      ///< as FP32 computes them, which may overflow
+    Matrix reduced{};  ///< |A||B| / bound_reduction, for elements where `sizes` overflows; no data: none does
+    double alpha = 0;  ///< magnitudes of the scalars, set with `reduced`
+    double beta = 0;
+    Matrix start{};  ///< C before the product, set with `reduced`; no data: not used
+
+    double at(std::int64_t row, std::int64_t column) const;
+};
+inline constexpr double bound_reduction = 0x1p160;
+
 /// Adds the differences of all elements that the routine writes. `tested`, `bound` and `reference` have the same size
 /// and layout, but may have different leading dimensions.
-void compare(const Matrix& tested, const Matrix& reference, const Matrix& bound, Written written, ErrorSums& sums);
-void compare(const Matrix& tested, const Fp64Matrix& reference, const Matrix& bound, Written written,
-             ErrorSums& sums);
+void compare(const Matrix& tested, const Matrix& reference, const Bound& bound, Written written, ErrorSums& sums);
+void compare(const Matrix& tested, const Fp64Matrix& reference, const Bound& bound, Written written, ErrorSums& sums);
 
-/// Widens the range `exponents` to include the elements of a matrix. Does not read elements outside `part`. Returns
-/// false if an element is NaN or infinite.
-bool add_exponents(const Matrix& matrix, Part part, record::Exponents& exponents);
+/// Widens the range `exponents` to include the elements of a matrix. Does not read elements outside `part`, nor, with
+/// `skips_diagonal`, those on the diagonal. Returns false if an element is NaN or infinite.
+bool add_exponents(const Matrix& matrix, Part part, record::Exponents& exponents, bool skips_diagonal = false);
 
 }  // namespace fp32shim::blas

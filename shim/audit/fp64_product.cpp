@@ -45,6 +45,19 @@ Number scalar(const void* at, bool is_pair) {
     return at == nullptr ? Number{} : number_at(static_cast<const float*>(at), is_pair ? 2 : 1);
 }
 
+/// Alpha and beta of a product as sum of two dense factors' product and of C.
+struct Scalars {
+    Number alpha;
+    Number beta;
+};
+
+Scalars scalars_of(const Level3& product) {
+    const bool has_pairs = product.is_complex && product.operation != Operation::herk;
+    const bool has_alpha_inside = product.operation == Operation::syr2k || product.operation == Operation::her2k;
+    return {has_alpha_inside ? Number{1, 0} : scalar(product.alpha, has_pairs),
+            scalar(product.beta, has_pairs && product.operation != Operation::her2k)};
+}
+
 /// An operand in its mathematical form: op() is applied, and triangles are completed.
 class Operand {
   public:
@@ -147,6 +160,17 @@ void add_product(const double* a, const double* b, double* c, std::int64_t rows,
     }
 }
 
+/// Returns the element of `matrix` that a row and column stand for: its mirror image, in a triangle that is not
+/// stored.
+Number mirrored_at(const Matrix& matrix, Part part, bool is_hermitian, std::int64_t row, std::int64_t column) {
+    const bool is_stored = part == Part::whole || (part == Part::upper ? row <= column : row >= column);
+    if (is_stored) return number_at(matrix.at(row, column), matrix.width);
+    const Number mirror = number_at(matrix.at(column, row), matrix.width);
+    return is_hermitian ? conj(mirror) : mirror;
+}
+
+double square(Number x) { return x.re * x.re + x.im * x.im; }
+
 std::size_t parts_of(const Level3& product) { return product.is_complex ? 2 : 1; }
 
 }  // namespace
@@ -158,6 +182,43 @@ std::size_t bytes_for_fp64_product(const Level3& product) {
                            2 * static_cast<double>(rows) * static_cast<double>(columns);
     const double bytes = numbers * sizeof(double) * static_cast<double>(parts_of(product));
     return bytes < 0x1p62 ? static_cast<std::size_t>(bytes) : SIZE_MAX;
+}
+
+std::size_t bytes_for_line(const Matrix& result) {
+    return static_cast<std::size_t>(std::max(result.rows, result.columns)) * sizeof(Number);
+}
+
+void add_line(const Level3& product, const Matrix& start, const Results& results, Line line, char* memory,
+              LineSums& sums) {
+    const auto [rows, summed, columns] = shape_of(product);
+    const std::int64_t length = line.is_row ? columns : rows;
+    auto* const values = reinterpret_cast<Number*>(memory);
+    std::fill(values, values + length, Number{});
+    with_factors(product, start, [&, depth = summed](const auto& a, const auto& b) {
+        for (std::int64_t p = 0; p < depth; ++p) {
+            const Number factor = line.is_row ? a.at(line.index, p) : b.at(p, line.index);
+            for (std::int64_t i = 0; i < length; ++i)
+                values[i] = values[i] + factor * (line.is_row ? b.at(p, i) : a.at(i, p));
+        }
+    });
+    const auto [alpha, beta] = scalars_of(product);
+    const bool is_hermitian = product.operation == Operation::herk || product.operation == Operation::her2k ||
+                              product.trans_a == 'C' || product.trans_b == 'C';
+    const Part part = results.written.part;
+    for (std::int64_t i = 0; i < length; ++i) {
+        const std::int64_t row = line.is_row ? line.index : i;
+        const std::int64_t column = line.is_row ? i : line.index;
+        const bool is_written = part == Part::whole || (part == Part::upper ? row <= column : row >= column);
+        if (!is_written && !results.written.symmetric) continue;
+        Number exact = alpha * values[i];
+        if (square(beta) != 0) exact = exact + beta * mirrored_at(start, part, is_hermitian, row, column);
+        const auto difference = [&](const Matrix& matrix) {
+            return square(mirrored_at(matrix, part, is_hermitian, row, column) + Number{-1, 0} * exact);
+        };
+        sums.tested += difference(results.tested);
+        sums.fp32 += difference(results.fp32);
+        sums.reference += square(exact);
+    }
 }
 
 Fp64Matrix multiply_in_fp64(const Level3& product, const Matrix& start, char* memory) {
@@ -173,10 +234,7 @@ Fp64Matrix multiply_in_fp64(const Level3& product, const Matrix& start, char* me
     double* const right = left + rows * depth;
     double* const sum = right + depth * columns;
     double* const result = sum + rows * columns;
-    const bool has_alpha_inside = product.operation == Operation::syr2k || product.operation == Operation::her2k;
-    const bool real_scalars = product.operation == Operation::herk;
-    const Number alpha = has_alpha_inside ? Number{1, 0} : scalar(product.alpha, is_complex && !real_scalars);
-    const Number beta = scalar(product.beta, is_complex && !real_scalars && product.operation != Operation::her2k);
+    const auto [alpha, beta] = scalars_of(product);
     const bool adds_start = beta.re != 0 || beta.im != 0;
     const int width = is_complex ? 2 : 1;
 

@@ -162,18 +162,22 @@ void set_formats(record::Audit& audit, const policy::Policy& policy, std::option
     }
 }
 
-bool is_due(const Verdict& verdict, const policy::Policy& policy) {
+bool is_due(Verdict& verdict, const policy::Policy& policy) {
     // An audit that had no memory or met a NaN tells nothing. A group with only such audits must not audit every
     // call.
     const std::uint32_t most = verdict.tested ? 4 * first_audits : first_audits;
-    if (verdict.group != nullptr && verdict.group->claim_early_audit(most)) return true;
+    verdict.is_early = verdict.group != nullptr && verdict.group->claim_early_audit(most);
+    if (verdict.is_early) return true;
     ThreadContext* const context = thread_context();
     return context != nullptr && fraction_of(policy.audit_seed, ++context->audit_calls) < policy.audit_sample;
 }
 
 void store_outcome(const Verdict& verdict, const policy::Policy& policy, record::Audit& audit) {
+    audit.notes |= record::audit_noted;
+    if (verdict.is_early) audit.flags |= record::audit_early;
     if ((audit.flags & (record::audit_skipped | record::audit_bad_operand)) != 0) return;
     const policy::Tolerance tolerance = tolerance_of(verdict.decision, policy);
+    if ((audit.notes & record::audit_noise) != 0 && tolerance.metric != policy::Metric::component) return;
     const double error = audit.errors.by(tolerance.metric);
     if (error > tolerance.error) audit.flags |= record::audit_beyond;
     if (verdict.group != nullptr) verdict.group->add_error(audit.tested, error);

@@ -65,6 +65,7 @@ struct Verdict {
     /// The format that an audit of this call has to test because the group has too few audits. Absent: the policy
     /// decides.
     std::optional<policy::AuditFormat> tested{};
+    bool is_early = false;  ///< is_due() chose this call as one of the first of its group
 };
 
 /// Judges a decision by the audits of its group. The policy's `action = "pin"` can forbid the decision, and a rule's
@@ -79,10 +80,11 @@ void set_formats(record::Audit& audit, const policy::Policy& policy, std::option
 
 /// Returns true if this call is to be audited: it is one of the first of its group, or the policy's fraction and seed
 /// select it. A group that a tolerance has not judged yet audits more of its first calls. The same sequence of calls
-/// of a thread always gives the same choice.
-bool is_due(const Verdict& verdict, const policy::Policy& policy);
+/// of a thread always gives the same choice. Notes in `verdict` why.
+bool is_due(Verdict& verdict, const policy::Policy& policy);
 
-/// Adds an audit to its group, and sets the audit's flag if its error exceeds the tolerance.
+/// Adds an audit to its group, and sets the audit's flags for an early call and for an error beyond the tolerance. An
+/// audit of noise judges nothing, unless the metric is `component`.
 void store_outcome(const Verdict& verdict, const policy::Policy& policy, record::Audit& audit);
 
 }  // namespace fp32shim::audit

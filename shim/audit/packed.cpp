@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "shim/audit/errors.hpp"
+
 namespace fp32shim::blas {
 namespace {
 
@@ -18,6 +20,13 @@ void absolute_complex(const float* from, float* to, std::size_t count) {
         to[i + 1] = 0;
     }
 }
+
+template <RoundingKernel absolute>
+void store_reduced(const float* from, float* to, std::size_t count) {
+    absolute(from, to, count);
+    for (std::size_t i = 0; i < count; ++i) to[i] *= 0x1p-80F;
+}
+static_assert(bound_reduction == 0x1p80 * 0x1p80);
 
 }  // namespace
 
@@ -43,6 +52,10 @@ void copy_elements(const Matrix& from, Part part, const Matrix& to) {
 }
 
 RoundingKernel absolute_values(bool is_complex) { return is_complex ? absolute_complex : store_absolute; }
+
+RoundingKernel reduced_absolute_values(bool is_complex) {
+    return is_complex ? store_reduced<absolute_complex> : store_reduced<store_absolute>;
+}
 
 void store_absolute_scalar(const void* from, bool is_pair, float (&to)[2]) {
     const auto* value = static_cast<const float*>(from);

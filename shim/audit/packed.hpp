@@ -24,6 +24,8 @@ void copy_elements(const Matrix& from, Part part, const Matrix& to);
 
 /// Returns the function that replaces numbers by their absolute values; for complex numbers, by their moduli.
 RoundingKernel absolute_values(bool is_complex);
+/// Returns the function that also divides the absolute values by the square root of bound_reduction.
+RoundingKernel reduced_absolute_values(bool is_complex);
 
 /// Stores the absolute value of a scalar in `to`, or 0 if there is no scalar. `is_pair`: the scalar is complex.
 void store_absolute_scalar(const void* from, bool is_pair, float (&to)[2]);

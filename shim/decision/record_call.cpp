@@ -117,6 +117,7 @@ std::uint64_t key_of(const Site& site, const Settings& in_force, const policy::M
                         event = decision_event(site, in_force, call, decision, done, location);
                     });
     if (found == nullptr) return;
+    if (found->is_searched) recording.count_search();
     for (const record::Audit& audit : found->audits)
         recording.add_audit(*context->writer, key.value, time.end, audit);
     if (found->fingerprint != nullptr)

@@ -46,6 +46,7 @@ struct ExpressKey {
 struct FoundInResult {
     std::span<const record::Audit> audits{};
     const record::Fingerprint* fingerprint = nullptr;  ///< nullptr: none was taken
+    bool is_searched = false;                          ///< for NaN and infinity
 };
 
 /// Records a call in the recording or log, or on stderr, as the settings say. `time` is nullptr if it was not
@@ -60,9 +61,9 @@ record::DecisionEvent decision_event(const Site& site, const Settings& in_force,
                                      const policy::Decision& decision, const Done& done,
                                      where::CallLocation& location);
 
-/// Prints which product made NaN or infinity from finite operands, where in its result, and where in the program.
-/// Includes the line of Python even if the settings do not ask for lines. Precondition: `found` has the flag
-/// audit_nonfinite.
+/// Prints which product made NaN or infinity from finite operands, where in its result, and where in the program; or
+/// which product received them, and where in its operands. Includes the line of Python even if the settings do not
+/// ask for lines. Precondition: is_about_nonfinite(found).
 void report_nonfinite(const Site& site, const Settings& in_force, const policy::MatmulCall& call,
                       const policy::Decision& decision, const Done& done, const record::Audit& found);
 

@@ -127,6 +127,11 @@ void settings_changed() {
     if (auto* const renew = renew_what_is_kept.load()) renew();
 }
 
+bool is_first_to_receive() {
+    static constinit std::atomic<bool> has_received{false};
+    return !has_received.load(std::memory_order_relaxed) && !has_received.exchange(true, std::memory_order_acq_rel);
+}
+
 bool end_search() {
     if (nonfinite_is_found.exchange(true, std::memory_order_acq_rel)) return false;
     settings_changed();

@@ -68,6 +68,10 @@ inline bool Settings::searches() const {
 /// if the search had ended already. Thread-safe.
 bool end_search();
 
+/// Returns true for the first product of this process, and of children that it forks later, that received NaN or
+/// infinity. Thread-safe.
+bool is_first_to_receive();
+
 /// Returns the number of changes of the process-wide overrides, modulo 256.
 std::uint8_t process_override_count();
 

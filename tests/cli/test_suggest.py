@@ -88,6 +88,18 @@ def test_rules_are_as_general_as_they_can_be_and_have_the_evidence(recording):
     assert "# cblas_sgemm 64x64x64: row up to " in text and "in 3 audits" in text
 
 
+def test_it_says_that_audits_do_not_see_what_the_program_makes_of_products_and_names_the_next_command(recording, tmp_path):
+    policy = tmp_path / "suggested.toml"
+    said = fp32shim("suggest", "-o", policy, recording)
+    header = fp32shim("suggest", recording).stdout
+    assert policy.read_text() == header and said.returncode == 0
+    for text in (said.stdout, header):
+        assert "Audits judge products, not what the program makes of them" in text and "fp32shim bisect -- TEST" in text
+    assert f"fp32shim run --cpu emulate --policy {policy} -- PROGRAM" in said.stdout
+    assert "from 12 audits of 12 calls: 4 groups in 1 recording." in header
+    assert "No audit was beyond it in 2 groups. In 2 of them" in header and "95% certainty" in header
+
+
 def test_conservative_keeps_a_whole_line_exact(recording):
     text = fp32shim("suggest", "--conservative", recording).stdout
     assert 'when = { where = "model.py:* mixed" }' in text

@@ -5,7 +5,7 @@ import subprocess
 
 import pytest
 
-from shim import BUILD, SYSTEM_PYTHON, audits_in, blas_library, client, has_module, need, run
+from shim import BUILD, LP64_BLAS, SYSTEM_PYTHON, audits_in, blas_library, client, has_module, need, run
 
 COMMAND = BUILD / "bin/fp32shim"
 METRICS = ("norm", "max", "mean", "component", "row", "column")
@@ -182,8 +182,8 @@ def test_the_report_begins_with_the_largest_error(tmp_path):
     run("graded_products.py", 5, 5, policy=policy("sample = 1"), log=recording, env={"FP32_MATMUL_WHERE": "python"})
     text = subprocess.run([COMMAND, "report", recording], capture_output=True, text=True, check=True).stdout
     head, row = text.split("Audits: the largest errors\n")[1].splitlines()[:2]
-    assert head.split() == ["function", "size", "where", "ran", "at", "compared", "audits", "beyond", "norm", "row", "or",
-                            "column", "component"]
+    assert head.split() == ["function", "size", "where", "ran", "at", "compared", "audits", "calls", "beyond", "of", "calls,",
+                            "up", "to", "norm", "row", "or", "column", "FP32's", "own", "component", "cancellation"]
     assert "graded_products.py" in row and " tf32 with fp32 " in row
 
 
@@ -241,3 +241,75 @@ def test_what_an_audit_computes_neither_traps_nor_leaves_a_flag(audited, words, 
     looked_at, audits = audited(SYSTEM_PYTHON, tmp_path / "traps.py", blas="reference", env={"FP32_MATMUL_AUDIT": words})
     assert looked_at.stdout == run(SYSTEM_PYTHON, tmp_path / "traps.py", blas="reference", preload=False).stdout == "13 0\n"
     assert len(audits) == 2 and max(audit["row"]["worst"] or 0 for audit in audits) > 1e39
+
+
+@pytest.mark.parametrize("blas", LP64_BLAS)
+def test_memory_that_a_routine_does_not_read_is_no_bad_operand(audited, blas):
+    _, (only,) = audited("odd_operands.py", blas_library(blas), "unit_diagonal", blas=blas, policy=policy("sample = 1"))
+    assert (only["audits"], only["bad_operands"], only["bad_results"]) == (1, 0, 0)
+    assert 0 < only["component"]["worst"] < 2**-10 and only["exponents"]["a"][1] < 4
+
+
+def test_a_bad_alpha_or_beta_is_a_bad_operand(audited):
+    _, audits = audited("odd_operands.py", blas_library("openblas"), "nan_scalars", policy=policy("sample = 1"))
+    assert [(audit["audits"], audit["bad_operands"], audit["bad_results"]) for audit in audits] == [(0, 1, 0)] * 2
+
+
+@pytest.mark.parametrize("case", ["overflow", "subnormal"])
+@pytest.mark.parametrize("blas", LP64_BLAS)
+def test_component_is_right_where_the_sizes_of_terms_overflow_or_operands_are_subnormal(audited, blas, case):
+    result, audits = audited("odd_operands.py", blas_library(blas), case, blas=blas, policy=policy("sample = 1"))
+    expected = [json.loads(line) for line in result.stdout.splitlines()]
+    assert len(audits) == len(expected) and {audit["bad_operands"] for audit in audits} == {0}
+    for product, audit in zip(expected, sorted(audits, key=lambda audit: audit["n"])):
+        assert audit["component"]["worst"] == pytest.approx(product["component"], rel=0.01), product
+    if case == "subnormal":
+        assert audits[0]["component"]["worst"] > 0.01 and audits[0]["exponents"]["a"][0] < -126
+    else:
+        assert all(0 < audit["component"]["worst"] < 2**-10 for audit in audits)
+
+
+def suggested(recording, *words):
+    return subprocess.run([COMMAND, "suggest", *words, recording], capture_output=True, text=True, check=True).stdout
+
+
+def test_a_result_that_is_noise_in_fp32_is_marked_and_never_pinned_for_it(audited, tmp_path):
+    _, audits = audited("noise_and_drift.py", "noise", policy=policy("sample = 1"))
+    noisy = max(audits, key=lambda audit: audit["calls"])
+    assert (noisy["audits"], noisy["noise"]) == (6, 6) and noisy["cancellation"] > 2**18
+    assert noisy["norm"]["worst"] > 10 and noisy["fp32_error"] > 0.5 and noisy["beyond"] == 0
+    text = suggested(tmp_path / "audited.fp32rec")
+    assert "[[rule]]" not in text and "Only noise in FP32 already" in text and "are lowered; --conservative keeps them" in text
+    assert "[[rule]]" in suggested(tmp_path / "audited.fp32rec", "--conservative")
+    _, audits = audited("noise_and_drift.py", "noise", policy=GUARD)
+    assert {audit["reason"] for audit in audits if audit["calls"] == 6} == {"as_requested"}
+
+
+def test_exact_zeros_are_no_noise(audited):
+    _, audits = audited("noise_and_drift.py", "exact_zeros", policy=policy("sample = 1"))
+    assert max(audit["calls"] for audit in audits) == 6 and {audit["noise"] for audit in audits} == {0}
+
+
+def test_fp32s_own_error_and_that_of_the_format_are_those_against_float64(audited):
+    _, (only,) = audited("graded_products.py", 0, 6, policy=policy("sample = 1"))
+    assert 0 < only["fp32_error"] < 1e-2 < only["tested_error"] and only["noise"] == 0
+    assert only["tested_error"] == pytest.approx(max(only["row"]["worst"], only["column"]["worst"]), rel=0.05)
+
+
+def test_the_first_calls_of_a_group_do_not_stand_for_the_others(audited, tmp_path):
+    _, audits = audited("noise_and_drift.py", "drift", policy=policy("sample = 0.3"), env={"FP32_MATMUL_WHERE": "python"})
+    (group,) = [audit for audit in audits if audit["calls"] == 400]
+    assert (group["early_audits"], group["early_beyond"], group["beyond"]) == (4, 4, 4)
+    assert 60 < group["audits"] < 200 and group["row"]["estimated_mean"] < group["row"]["mean"] / 2
+    # 4 of the 4 early ones, and at most 3 / (number of drawn ones) of the 396 others.
+    drawn = group["audits"] - 4
+    assert group["beyond_at_most"] == pytest.approx((4 + 396 * (1 - 0.05 ** (1 / drawn))) / 400, rel=1e-6)
+    text = suggested(tmp_path / "audited.fp32rec")
+    assert f"in {group['audits']} audits of 400 calls, 4 beyond (of all calls at most " in text
+
+
+def test_without_a_drawn_call_no_mean_and_no_bound_is_claimed(audited):
+    _, audits = audited("noise_and_drift.py", "drift", policy=policy("sample = 1e-9"))
+    (group,) = [audit for audit in audits if audit["calls"] == 400]
+    assert (group["audits"], group["early_audits"], group["beyond_at_most"]) == (4, 4, 1)
+    assert group["row"]["estimated_mean"] is None

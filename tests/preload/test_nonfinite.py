@@ -10,6 +10,7 @@ from shim import BUILD, LP64_BLAS, ROOT, blas_library, client, run
 
 COMMAND = BUILD / "bin/fp32shim"
 LINE = "first NaN or infinity from finite operands: "
+RECEIVED = "first product that received NaN or infinity: "
 NONFINITE = {"FP32_MATMUL_AUDIT": "nonfinite"}
 
 
@@ -30,13 +31,16 @@ def search(tmp_path):
         if "precision" not in settings and case != "threads":
             assert shimmed.stdout == run(*words, blas=blas, preload=False).stdout
         lines = [line for line in shimmed.stderr.splitlines() if "fp32shim" in line]
-        assert all(LINE in line for line in lines)
+        assert all(LINE in line or RECEIVED in line for line in lines)
+        run_search.received = [line for line in lines if RECEIVED in line]
+        lines = [line for line in lines if LINE in line]
         if not recorded:
             return lines, None
         report = subprocess.run([COMMAND, "report", "--format", "json", *tmp_path.glob(f"{case}-{blas}.*")],
                                 capture_output=True, text=True, check=True)
         found = json.loads(report.stdout)
         assert found["audits"] == []
+        run_search.report = found
         return lines, found["first_nonfinite"]
 
     return run_search
@@ -74,6 +78,33 @@ def test_a_product_with_bad_operands_is_not_named(search, blas, case):
     assert search(case, blas) == ([], [])
 
 
+@pytest.mark.parametrize("case, found, operand, place", [
+    ("bad_operands", "nan", "A", (4, 5)),
+    ("in_place", "infinity", "B", (0, 0)),
+    ("overflow", None, None, None),
+    ("bad_memory_that_is_not_read", None, None, None),
+])
+@pytest.mark.parametrize("blas", LP64_BLAS)
+def test_the_first_product_that_receives_nan_is_named_with_the_operand(search, blas, case, found, operand, place):
+    search(case, blas)
+    received = search.report["first_received"]
+    assert len(received) == len(search.received) == (operand is not None)
+    if operand is not None:
+        assert (received[0]["found"], received[0]["operand"], received[0]["row"], received[0]["column"]) == (found, operand, *place)
+        word = "NaN" if found == "nan" else found
+        assert f"{RECEIVED}{word} in {operand}, row {place[0]}, column {place[1]}; at nonfinite_cases.py:" in search.received[0]
+
+
+def test_a_search_that_finds_nothing_says_how_many_products_it_searched(tmp_path):
+    log = tmp_path / "none.fp32rec"
+    run("nonfinite_cases.py", blas_library("openblas"), "bad_memory_that_is_not_read", log=log, env=NONFINITE)
+    text = subprocess.run([COMMAND, "report", log], capture_output=True, text=True, check=True).stdout
+    assert re.search(r"First NaN or infinity from finite operands\n[2-9] calls searched, none found\n", text), text
+    run("nonfinite_cases.py", blas_library("openblas"), "bad_operands", log=tmp_path / "received.fp32rec", env=NONFINITE)
+    text = subprocess.run([COMMAND, "report", tmp_path / "received.fp32rec"], capture_output=True, text=True, check=True).stdout
+    assert "First product that received NaN or infinity" in text and " NaN       A " in text
+
+
 def test_a_product_of_a_batch_is_named_by_its_number(search):
     (line,), (named,) = search("batch", "blis")
     assert (named["function"], named["batch"], named["product"]) == ("sgemm_batch_", 5, 3)
@@ -98,7 +129,7 @@ def test_random_products_are_the_same_to_the_bit_while_they_are_searched(blas):
     for seed in range(1, 13):  # a search ends with the first find
         more = ["blis"] if blas == "blis" else []
         result = run("random_products", 1000 * seed, 100, "same", *more, blas=blas, log=False, env=NONFINITE)
-        assert all(LINE in line for line in result.stderr.splitlines()), result.stderr
+        assert all(LINE in line or RECEIVED in line for line in result.stderr.splitlines()), result.stderr
         found += result.stderr.count(LINE)
     assert found > 0
 
@@ -147,6 +178,7 @@ def test_the_log_shows_audits_and_the_first_nonfinite_behind_their_calls(tmp_pat
     assert [event["event"] for event in events] == ["start", "decision", "audit", "decision", "audit", "nonfinite"]
     assert events[3]["time_ns"] == events[4]["time_ns"] == events[5]["time_ns"]
     common, decision = list(events[1])[:10], [key for key in list(events[1])[10:] if key != "host_ns"]
+    assert {event["early"] for event in (events[2], events[4])} == {True}
     for event in (events[2], events[5]):
         assert list(event) == [*common, *decision, *documented(event["event"])]
     assert (events[2]["outcome"], events[2]["tested"], events[2]["norm"]) == ("compared", "tf32", 0)

@@ -3,11 +3,11 @@
 #include <algorithm>
 #include <cerrno>
 
-#include "shim/audit/errors.hpp"
 #include "shim/audit/fp64_product.hpp"
 #include "shim/audit/groups.hpp"
 #include "shim/audit/packed.hpp"
 #include "shim/audit/roles.hpp"
+#include "shim/audit/weigh.hpp"
 #include "shim/blas/emulate/arguments.hpp"
 #include "shim/blas/emulate/emulate.hpp"
 #include "shim/thread/running.hpp"
@@ -50,8 +50,9 @@ bool CallAudit::add_sizes(void* sizes, const Level3& single) {
     const std::size_t bytes = packed_bytes(result);
     if (uses_start(single)) sum.first.starts += bytes;
     const std::size_t wide = sum.second ? bytes_for_fp64_product(single) : bytes;
-    // Two results, the bound, and the sums of rows and columns.
-    const std::size_t work = 2 * bytes + rounded_up(ErrorSums::bytes_for(result));
+    // Two results, the bound and the reduced bound, the sums of rows and columns, and a row or column in float64.
+    const std::size_t work =
+        3 * bytes + rounded_up(ErrorSums::bytes_for(result)) + rounded_up(bytes_for_line(result));
     if (wide > audit_memory_limit || work > audit_memory_limit || sum.first.starts > audit_memory_limit) {
         sum.first.work = SIZE_MAX / 2;
         return false;
@@ -120,8 +121,8 @@ bool CallAudit::audit_one(void* audit, const Level3& single) {
         self.next_start_ += packed_bytes(result);
     }
     if (!self.store_operand_exponents(single, start)) return false;
-    const Matrix bound = self.allocate_like(result);
-    bool done = self.run_bound(single, start, bound);
+    Bound bound;
+    bool done = self.compute_bound(single, start, bound);
     if (done)
         done = self.audit_.reference == AuditFormat::fp64 ? self.compare_with_fp64(single, start, bound)
                                                           : self.compare_with_fp32(single, start, bound);
@@ -129,10 +130,11 @@ bool CallAudit::audit_one(void* audit, const Level3& single) {
     return done;
 }
 
-/// Notes the exponents of a product's operands. Returns false if they hold NaN or infinity.
+/// Notes the exponents of a product's operands. Returns false if these, alpha or beta hold NaN or infinity.
 bool CallAudit::store_operand_exponents(const Level3& single, const Matrix& start) {
     const bool in_place = is_in_place(single);
-    bool all_finite = add_exponents(operand_a(single), part_of_a(single), audit_.a);
+    bool all_finite = has_finite_scalars(single);
+    all_finite &= add_exponents(operand_a(single), part_of_a(single), audit_.a, has_unit_diagonal(single));
     const Matrix b = in_place ? start : operand_b(single);
     if (b.data != nullptr) all_finite &= add_exponents(b, Part::whole, audit_.b);
     if (!in_place && start.data != nullptr) all_finite &= add_exponents(start, written_of(single), audit_.c);
@@ -140,7 +142,7 @@ bool CallAudit::store_operand_exponents(const Level3& single, const Matrix& star
     return all_finite;
 }
 
-bool CallAudit::compare_with_fp32(const Level3& single, const Matrix& start, const Matrix& bound) {
+bool CallAudit::compare_with_fp32(const Level3& single, const Matrix& start, const Bound& bound) {
     const Matrix result = result_of(single);
     Matrix reference = result;
     Matrix tested = result;
@@ -155,17 +157,18 @@ bool CallAudit::compare_with_fp32(const Level3& single, const Matrix& start, con
     }
     ErrorSums sums(result, allocate_bytes(ErrorSums::bytes_for(result)));
     compare(tested, reference, bound, written_part(single), sums);
-    sums.store_in(audit_);
+    store_weighed(sums, single, start, {tested, reference, written_part(single)},
+                  allocate_bytes(bytes_for_line(result)), audit_);
     return true;
 }
 
-bool CallAudit::compare_with_fp64(const Level3& single, const Matrix& start, const Matrix& bound) {
+bool CallAudit::compare_with_fp64(const Level3& single, const Matrix& start, const Bound& bound) {
     const Matrix result = result_of(single);
     const Matrix layout = start.data != nullptr ? start : packed(result, nullptr);
     ErrorSums sums(result, allocate_bytes(ErrorSums::bytes_for(result)));
     const Fp64Matrix reference = multiply_in_fp64(single, layout, allocate_bytes(bytes_for_fp64_product(single)));
     compare(result, reference, bound, written_part(single), sums);
-    sums.store_in(audit_);
+    store_unweighed(sums, audit_);
     return true;
 }
 
@@ -183,17 +186,33 @@ bool CallAudit::run_in(AuditFormat format, const Level3& single, const Matrix& s
                    gemm, scratch_limit_of_a_product) == EmulationResult::done;
 }
 
-/// Computes |alpha| |A||B| + |beta| |C| into `to`. Returns false if there is no memory.
-bool CallAudit::run_bound(const Level3& single, const Matrix& start, const Matrix& to) {
-    const RoundingKernel kernel = absolute_values(single.is_complex);
-    if (start.data != nullptr) {
-        copy_elements(start, written_of(single), to);
-        round_in_place(to, kernel);
-    }
+/// Computes the bound of each element, and the reduced bound if FP32 overflows. Returns false if there is no memory.
+bool CallAudit::compute_bound(const Level3& single, const Matrix& start, Bound& bound) {
     float alpha[2] = {};
     float beta[2] = {};
     store_absolute_scalar(single.alpha, has_pair(single, false), alpha);
     store_absolute_scalar(single.beta, has_pair(single, true), beta);
+    bound.sizes = allocate_like(result_of(single));
+    if (!run_absolute(single, absolute_values(single.is_complex), start, alpha, beta, bound.sizes)) return false;
+    record::Exponents ignored;
+    if (add_exponents(bound.sizes, written_of(single), ignored)) return true;
+    // A unit diagonal cannot be reduced: the routine does not read it.
+    if (single.operation == Operation::trmm && has_unit_diagonal(single)) return true;
+    bound = {bound.sizes, allocate_like(bound.sizes), alpha[0], beta[0], start};
+    constexpr float one[2] = {1, 0};
+    constexpr float zero[2] = {0, 0};
+    const Matrix factor = is_in_place(single) ? start : Matrix{};
+    return run_absolute(single, reduced_absolute_values(single.is_complex), factor, one, zero, bound.reduced);
+}
+
+/// Computes alpha |A||B| + beta |start| into `to`. `kernel` makes the absolute values. Returns false if there is no
+/// memory.
+bool CallAudit::run_absolute(const Level3& single, RoundingKernel kernel, const Matrix& start, const float* alpha,
+                             const float* beta, const Matrix& to) {
+    if (start.data != nullptr) {
+        copy_elements(start, written_of(single), to);
+        if (!is_in_place(single)) round_in_place(to, kernel);  // else emulate() does
+    }
     Level3 other = with_result(single, to);
     other.alpha = alpha;
     other.beta = beta;

@@ -6,6 +6,7 @@
 #include <optional>
 
 #include "record/audit.hpp"
+#include "shim/audit/errors.hpp"
 #include "shim/blas/plan.hpp"
 #include "shim/blas/product.hpp"
 #include "shim/blas/routine.hpp"
@@ -40,10 +41,12 @@ class CallAudit {
     static bool add_sizes(void* sizes, const Level3& single);
     static bool save_start(void* audit, const Level3& single);
     static bool audit_one(void* audit, const Level3& single);
-    bool compare_with_fp32(const Level3& single, const Matrix& start, const Matrix& bound);
-    bool compare_with_fp64(const Level3& single, const Matrix& start, const Matrix& bound);
+    bool compare_with_fp32(const Level3& single, const Matrix& start, const Bound& bound);
+    bool compare_with_fp64(const Level3& single, const Matrix& start, const Bound& bound);
     bool run_in(policy::AuditFormat format, const Level3& single, const Matrix& start, const Matrix& to);
-    bool run_bound(const Level3& single, const Matrix& start, const Matrix& to);
+    bool compute_bound(const Level3& single, const Matrix& start, Bound& bound);
+    bool run_absolute(const Level3& single, RoundingKernel kernel, const Matrix& start, const float* alpha,
+                      const float* beta, const Matrix& to);
     bool store_operand_exponents(const Level3& single, const Matrix& start);
     Matrix allocate_like(const Matrix& like);
     char* allocate_bytes(std::size_t bytes);

@@ -1,6 +1,7 @@
 #include "shim/blas/audit/nonfinite.hpp"
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 
 #include "shim/audit/errors.hpp"
@@ -14,17 +15,47 @@ namespace {
 /// Returns the elements that the product writes, or updates.
 Elements written_elements(const Level3& single) { return {result_of(single), written_of(single)}; }
 
-bool is_finite_scalar(const void* scalar, bool is_pair) {
-    return scalar == nullptr || all_finite(static_cast<const float*>(scalar), is_pair ? 2 : 1);
+using record::NonfiniteOperand;
+
+/// NaN or infinity in an operand.
+struct BadOperand {
+    NonfiniteOperand operand;
+    ElementPosition position{};
+};
+
+std::optional<BadOperand> bad_scalar(const void* scalar, bool is_pair, NonfiniteOperand operand) {
+    const auto* const numbers = static_cast<const float*>(scalar);
+    if (numbers == nullptr || all_finite(numbers, is_pair ? 2 : 1)) return std::nullopt;
+    const bool is_nan = (std::bit_cast<std::uint32_t>(numbers[0]) & 0x7fffffffU) > 0x7f800000U ||
+                        (is_pair && (std::bit_cast<std::uint32_t>(numbers[1]) & 0x7fffffffU) > 0x7f800000U);
+    return BadOperand{operand, {0, 0, is_nan}};
 }
 
-/// Returns true if the scalars and operands that the product has read are finite, but for its result's start.
-bool has_finite_operands(const Level3& single) {
-    if (!is_finite_scalar(single.alpha, has_pair(single, false)) ||
-        !is_finite_scalar(single.beta, has_pair(single, true)))
-        return false;
-    if (first_nonfinite({operand_a(single), part_of_a(single), single.diag == 'U'})) return false;
-    return is_in_place(single) || !first_nonfinite({operand_b(single)});
+std::optional<BadOperand> bad_matrix(const Elements& elements, NonfiniteOperand operand) {
+    const std::optional<ElementPosition> position = first_nonfinite(elements);
+    return position ? std::optional(BadOperand{operand, *position}) : std::nullopt;
+}
+
+/// Returns the first operand with NaN or infinity among those that the product has read, but for its result's start;
+/// nullopt: all are finite.
+std::optional<BadOperand> bad_operand(const Level3& single) {
+    if (auto bad = bad_scalar(single.alpha, has_pair(single, false), NonfiniteOperand::alpha)) return bad;
+    if (auto bad = bad_scalar(single.beta, has_pair(single, true), NonfiniteOperand::beta)) return bad;
+    if (auto bad = bad_matrix({operand_a(single), part_of_a(single), has_unit_diagonal(single)}, NonfiniteOperand::a))
+        return bad;
+    return is_in_place(single) ? std::nullopt : bad_matrix({operand_b(single)}, NonfiniteOperand::b);
+}
+
+record::Audit received_by(const BadOperand& bad, std::int64_t number, const Plan& plan) {
+    record::Audit audit;
+    audit.tested = audit.reference = format_of(plan);
+    audit.flags = record::audit_received | record::audit_skipped;
+    if (bad.position.is_nan) audit.flags |= record::audit_nan;
+    audit.notes = static_cast<std::uint8_t>(bad.operand);
+    audit.worst_row = static_cast<std::uint32_t>(bad.position.row);
+    audit.worst_column = static_cast<std::uint32_t>(bad.position.column);
+    audit.product = static_cast<std::uint32_t>(number);
+    return audit;
 }
 
 /// Returns the size of a scalar, without arithmetic that might raise a floating-point exception: the larger of its
@@ -45,7 +76,7 @@ record::Audit audit_of(const Level3& single, const ElementPosition& position, st
     audit.product = static_cast<std::uint32_t>(number);
     audit.alpha = size_of(single.alpha, has_pair(single, false));
     audit.beta = size_of(single.beta, has_pair(single, true));
-    add_exponents(operand_a(single), part_of_a(single), audit.a);
+    add_exponents(operand_a(single), part_of_a(single), audit.a, has_unit_diagonal(single));
     if (const Matrix b = operand_b(single); !is_in_place(single) && b.data != nullptr)
         add_exponents(b, Part::whole, audit.b);
     return audit;
@@ -99,7 +130,15 @@ bool NonfiniteSearch::check_result(void* search, const Level3& single) {
     // Without a product, the operands are not to be read, and some libraries read them nevertheless.
     if (!multiplies(single)) return true;
     const std::optional<ElementPosition> position = first_nonfinite(written_elements(single));
-    if (!position || self.began_nonfinite(single, number) || !has_finite_operands(single)) return true;
+    if (!position) return true;
+    std::optional<BadOperand> bad = bad_operand(single);
+    if (!bad &&
+        self.began_nonfinite(single, number))  // the product has overwritten the element: this one may be another
+        bad = {is_in_place(single) ? NonfiniteOperand::b : NonfiniteOperand::c, *position};
+    if (bad) {
+        if (!self.received_) self.received_ = received_by(*bad, number, *self.plan_);
+        return true;
+    }
     self.found_ = audit_of(single, *position, number, *self.plan_);
     return false;
 }

@@ -22,6 +22,10 @@ class NonfiniteSearch {
     /// audit_nonfinite; nullopt: there is none. The memory of the operands must be as it was for the product.
     std::optional<record::Audit> find(const Plan& plan);
 
+    /// Returns the first product of this call, as far as find() got, that had NaN or infinity in an operand and in
+    /// its result, as an audit with the flag audit_received; nullopt: there is none.
+    const std::optional<record::Audit>& received() const { return received_; }
+
   private:
     static bool check_start(void* search, const Level3& single);
     static bool check_result(void* search, const Level3& single);
@@ -36,6 +40,7 @@ class NonfiniteSearch {
     /// A byte for each product, 1: it began with NaN or infinity; made for the first of them.
     std::optional<MappedMemory> bad_starts_;
     std::optional<record::Audit> found_;
+    std::optional<record::Audit> received_;
 };
 
 }  // namespace fp32shim::blas

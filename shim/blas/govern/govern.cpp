@@ -107,7 +107,7 @@ struct Looks {
     if (in_force.logs()) time.begin = time_now(in_force);
     const std::int64_t value = run(site, frame, product, plan);
     if (in_force.logs()) time.end = time_now(in_force);
-    record::Audit audits[2];
+    record::Audit audits[3];
     std::size_t count = 0;
     if (call_audit) {
         const audit::QuietFloatEnvironment environment(audit::QuietFloatEnvironment::Settings::as_the_program);
@@ -117,10 +117,13 @@ struct Looks {
     const std::optional<record::Audit> nonfinite = search ? search->find(plan) : std::nullopt;
     const bool is_first = nonfinite && end_search();
     if (is_first) audits[count++] = *nonfinite;
+    const bool receives = search && search->received() && is_first_to_receive();
+    if (receives) audits[count++] = *search->received();
     const auto fingerprint = looks.fingerprints ? fingerprint_call(site, frame, product) : std::nullopt;
-    const FoundInResult found{std::span(audits, count), fingerprint ? &*fingerprint : nullptr};
+    const FoundInResult found{std::span(audits, count), fingerprint ? &*fingerprint : nullptr, looks.searches};
     if (in_force.logs()) record_call(site, in_force, product.call, verdict.decision, plan, &time, {}, &found);
     if (is_first) report_nonfinite(site, in_force, product.call, verdict.decision, plan, *nonfinite);
+    if (receives) report_nonfinite(site, in_force, product.call, verdict.decision, plan, *search->received());
     return value;
 }
 

@@ -7,6 +7,7 @@
 #include "shim/audit/groups.hpp"
 #include "shim/audit/packed.hpp"
 #include "shim/audit/roles.hpp"
+#include "shim/audit/weigh.hpp"
 
 namespace fp32shim::cublas {
 namespace {
@@ -60,7 +61,9 @@ struct CallAudit::Memory {
     Matrix reference;
     Matrix tested;
     Matrix bound;
+    Matrix reduced;  ///< see blas::Bound
     char* sums;
+    char* line;  ///< see blas::add_line()
     char* wide;
 
     static std::size_t device_bytes(const Level3& single) {
@@ -71,7 +74,8 @@ struct CallAudit::Memory {
         const std::size_t wide = needs_wide ? blas::bytes_for_fp64_product(single) : 0;
         if (wide > host_memory_limit) return wide;
         return blas::rounded_up(sizeof(Scalars)) + packed_bytes(operand_a(single)) + packed_bytes(operand_b(single)) +
-               4 * packed_bytes(c) + blas::rounded_up(blas::ErrorSums::bytes_for(c)) + blas::rounded_up(wide);
+               5 * packed_bytes(c) + blas::rounded_up(blas::ErrorSums::bytes_for(c)) +
+               blas::rounded_up(blas::bytes_for_line(c)) + blas::rounded_up(wide);
     }
 
     Memory(const Level3& single, char* device, char* host) {
@@ -85,9 +89,10 @@ struct CallAudit::Memory {
         device_c = packed(stored_c, allocate_from(device, aligned(stored_c)));
         a = packed(stored_a, allocate_from(host, packed_bytes(stored_a)));
         b = packed(stored_b, allocate_from(host, packed_bytes(stored_b)));
-        for (Matrix* matrix : {&result, &reference, &tested, &bound})
+        for (Matrix* matrix : {&result, &reference, &tested, &bound, &reduced})
             *matrix = packed(stored_c, allocate_from(host, packed_bytes(stored_c)));
         sums = allocate_from(host, blas::rounded_up(blas::ErrorSums::bytes_for(stored_c)));
+        line = allocate_from(host, blas::rounded_up(blas::bytes_for_line(stored_c)));
         wide = host;
     }
 
@@ -180,17 +185,20 @@ bool CallAudit::compare_all(AuditFormat ran) {
 /// Compares one product. Returns false if that was impossible; sets a flag where its operands are not finite.
 bool CallAudit::compare_one(const AuditStream& stream, const Level3& single, const Memory& memory, AuditFormat ran) {
     Matrix start{};
+    char* const next_start = next_start_;
     if (!copy_to_host(stream, single, memory, start)) return false;
     if (!store_operand_exponents(single, memory, start)) return true;
     const Level3 on_host = with_operands(single, memory.a, memory.b, memory.result);
     const Level3 on_device = with_operands(single, memory.device_a, memory.device_b, memory.device_c);
+    blas::Bound bound;
     blas::ErrorSums sums(memory.result, memory.sums);
     std::fill_n(memory.sums, blas::ErrorSums::bytes_for(memory.result), '\0');
     if (audit_.reference == AuditFormat::fp64) {
         const Matrix layout = start.data != nullptr ? start : packed(memory.result, nullptr);
         const blas::Fp64Matrix reference = multiply_in_fp64(on_host, layout, memory.wide);
-        if (!run_bound(stream, on_device, memory, start)) return false;
-        compare(memory.result, reference, memory.bound, singles_.written(), sums);
+        if (!run_bound(stream, on_device, memory, start, bound)) return false;
+        compare(memory.result, reference, bound, singles_.written(), sums);
+        store_unweighed(sums, audit_);
     } else {
         const auto result_in = [&](AuditFormat format, const Matrix& to) -> const Matrix* {
             if (format == ran) return &memory.result;
@@ -198,10 +206,16 @@ bool CallAudit::compare_one(const AuditStream& stream, const Level3& single, con
         };
         const Matrix* const reference = result_in(AuditFormat::fp32, memory.reference);
         const Matrix* const tested = reference == nullptr ? nullptr : result_in(audit_.tested, memory.tested);
-        if (tested == nullptr || !run_bound(stream, on_device, memory, start)) return false;
-        compare(*tested, *reference, memory.bound, singles_.written(), sums);
+        if (tested == nullptr || !run_bound(stream, on_device, memory, start, bound)) return false;
+        compare(*tested, *reference, bound, singles_.written(), sums);
+        if (launcher_.adds_epilogue) {
+            store_unweighed(sums, audit_);
+            return true;
+        }
+        next_start_ = next_start;
+        if (!copy_to_host(stream, single, memory, start)) return false;  // run_bound() has overwritten the operands
+        store_weighed(sums, on_host, start, {*tested, *reference, singles_.written()}, memory.line, audit_);
     }
-    sums.store_in(audit_);
     return true;
 }
 
@@ -218,9 +232,10 @@ bool CallAudit::copy_to_host(const AuditStream& stream, const Level3& single, co
     return stream.wait();
 }
 
-/// Notes the exponents of a product's operands. Returns false if they hold NaN or infinity.
+/// Notes the exponents of a product's operands. Returns false if these, alpha or beta hold NaN or infinity.
 bool CallAudit::store_operand_exponents(const Level3& single, const Memory& memory, const Matrix& start) {
-    bool all_finite = add_exponents(memory.a, part_of_a(single), audit_.a);
+    bool all_finite = has_finite_scalars(single);
+    all_finite &= add_exponents(memory.a, part_of_a(single), audit_.a, has_unit_diagonal(single));
     if (has_b(single)) all_finite &= add_exponents(memory.b, blas::Part::whole, audit_.b);
     if (start.data != nullptr) all_finite &= add_exponents(start, singles_.written().part, audit_.c);
     if (!all_finite) audit_.flags |= record::audit_bad_operand;
@@ -246,17 +261,19 @@ bool CallAudit::run_in(const AuditStream& stream, Format format, bool is_bound, 
            stream.read(memory.device_c, to) && stream.wait();
 }
 
-/// Computes |alpha| |A||B| + |beta| |C|. Leaves the absolute values of the operands on the host.
-bool CallAudit::run_bound(const AuditStream& stream, const Level3& single, const Memory& memory,
-                          const Matrix& start) {
-    const blas::RoundingKernel kernel = blas::absolute_values(single.is_complex);
-    round_in_place(memory.a, kernel);
-    if (has_b(single)) round_in_place(memory.b, kernel);
-    Matrix bound{};
+/// Computes the bound of each element, and the reduced bound if FP32 overflows. Overwrites the operands on the host.
+bool CallAudit::run_bound(const AuditStream& stream, const Level3& single, const Memory& memory, const Matrix& start,
+                          blas::Bound& bound) {
+    const auto round_operands = [&](blas::RoundingKernel kernel) {
+        round_in_place(memory.a, kernel);
+        if (has_b(single)) round_in_place(memory.b, kernel);
+    };
+    round_operands(blas::absolute_values(single.is_complex));
+    Matrix absolute_start{};
     if (start.data != nullptr) {
-        bound = memory.bound;
-        copy_elements(start, blas::Part::whole, bound);
-        round_in_place(bound, kernel);
+        absolute_start = memory.bound;
+        copy_elements(start, blas::Part::whole, absolute_start);
+        round_in_place(absolute_start, blas::absolute_values(single.is_complex));
     }
     Scalars scalars;
     blas::store_absolute_scalar(single.alpha, has_pair(single, false), scalars.alpha);
@@ -264,7 +281,16 @@ bool CallAudit::run_bound(const AuditStream& stream, const Level3& single, const
     Level3 other = single;
     other.alpha = scalars.alpha;
     if (single.beta != nullptr) other.beta = scalars.beta;
-    return run_in(stream, Format::fp32, true, other, memory, bound, memory.bound);
+    if (!run_in(stream, Format::fp32, true, other, memory, absolute_start, memory.bound)) return false;
+    bound.sizes = memory.bound;
+    record::Exponents ignored;
+    if (add_exponents(bound.sizes, singles_.written().part, ignored)) return true;
+    // A unit diagonal cannot be reduced: the routine does not read it.
+    if (single.operation == blas::Operation::trmm && has_unit_diagonal(single)) return true;
+    bound = {memory.bound, memory.reduced, scalars.alpha[0], scalars.beta[0], start};
+    round_operands(blas::reduced_absolute_values(single.is_complex));
+    scalars = {{1, 0}, {0, 0}};
+    return run_in(stream, Format::fp32, true, other, memory, Matrix{}, memory.reduced);
 }
 
 }  // namespace fp32shim::cublas

@@ -53,6 +53,7 @@ showTotals();
 showFormats();
 showChanges();
 showTable("nonfinite", data.nonfinite);
+showTable("received", data.received);
 showTable("audits", data.audits);
 showRun();
 setUpFilters();
