@@ -289,7 +289,7 @@ def test_a_recording_without_calls_is_a_page_that_says_so(open_page, tmp_path):
 
 def test_a_filter_of_the_command_line_is_said(open_page, tmp_path):
     page = open_page("--m", "32", make_recording(tmp_path / "a.fp32rec", "calls", TF32, EXACT))
-    assert page.text("#totals dd") == "7" and "Filters" in page.text("#filtered")
+    assert page.text("#totals dd") == "7" and "filters of the command line" in page.text("#filtered")
 
 
 def test_changes_are_listed_and_drawn(open_page, tmp_path):
