@@ -19,8 +19,7 @@ constexpr std::size_t scope_owner_limit = 256;   ///< number of owners: the C AP
 using ScopeOwner = std::uint8_t;                 ///< number of an owner
 constexpr ScopeOwner c_api_owner = 0;            ///< owner of scopes that the program pushes by the C API
 constexpr ScopeOwner default_domain = 1;         ///< owner of NVTX ranges outside every named domain
-constexpr ScopeOwner nameless_domains =
-    2;  ///< owner of ranges of all domains that did not fit into the table of domains
+constexpr ScopeOwner nameless_domains = 2;       ///< owner of ranges whose domains did not fit into the table
 constexpr ScopeOwner first_named_domain = 3;
 
 /// A request to open a scope.

@@ -9,8 +9,7 @@ namespace {
 // Encodings of pointers (DW_EH_PE_…). The low four bits give the size, the next three the base that is added.
 constexpr std::uint8_t pointer_omitted = 0xff, pointer_size_mask = 0x0f, pointer_base_mask = 0xf0;
 constexpr std::uint8_t base_none = 0x00, base_here = 0x10;
-constexpr std::uint8_t sorted_table =
-    0x3b;  ///< pairs of signed 4-byte numbers, relative to the beginning of .eh_frame_hdr
+constexpr std::uint8_t sorted_table = 0x3b;  ///< pairs of signed 4-byte offsets from the start of .eh_frame_hdr
 
 /// Reads the pages of the tables. Remembers the last page checked, since most reads are in that page.
 class ReadablePages {

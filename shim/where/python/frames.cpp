@@ -20,12 +20,8 @@ constexpr int unit_size = 2;  ///< bytes of a unit of bytecode
 constexpr std::int32_t unknown_offset = -1;
 constexpr std::uintptr_t tag_bits = 7;
 constexpr std::uintptr_t frame_alignment_bits = 3;
-constexpr std::uintptr_t lowest_frame = 0x1'0000,
-                         frame_space =
-                             std::uintptr_t{1}
-                             << 56;  ///< the lowest address of a frame, and the size of the range of addresses
-constexpr char owner_generator = 1,
-               owner_interpreter = 3;  ///< frames of the interpreter itself have `owner_interpreter` or more
+constexpr std::uintptr_t lowest_frame = 0x1'0000, frame_space = std::uintptr_t{1} << 56;  ///< range of addresses
+constexpr char owner_generator = 1, owner_interpreter = 3;  ///< 3 or more: the interpreter itself
 
 // Fields in the state word of a str, counted from the lowest bit of `kind` on.
 constexpr std::uint32_t kind_mask = 7;  ///< bytes per character
