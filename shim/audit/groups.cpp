@@ -17,7 +17,7 @@ using policy::Reason;
 
 constexpr std::size_t group_limit = 1 << 16;
 constexpr std::size_t longest_search = 64;
-constinit std::atomic<Group*> groups{nullptr};  // an array of group_limit
+constinit std::atomic<Group*> groups{nullptr};  // an array of group_limit groups
 
 /// Returns the table of groups, made on first use; nullptr if there is no memory. A forked child continues with a
 /// copy.

@@ -13,8 +13,7 @@ namespace fp32shim::blas {
 /// One intercepted call. Lives on the stack of that call and points into the program's arguments. Not to be copied,
 /// since `level3` may point to `alpha_value` and `beta_value`.
 struct Product {
-    policy::MatmulCall call;  ///< the call in policy terms; for a batch of groups, the sizes are those of the group
-                              ///< with the most work
+    policy::MatmulCall call;  ///< in policy terms; for a batch of groups, with the sizes of the group with most work
 
     /// The product; for a strided batch, the first one. For a batch of groups only operation, layout and dtype are
     /// set, and for_each_product() reads the rest.

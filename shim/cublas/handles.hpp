@@ -37,7 +37,7 @@ struct HandleRecord {
     HandleLock* lock;
     HandleRecord* next;
 
-    // Only valid while the lock is held:
+    // The following members are valid only while the lock is held.
     bool runs_under_other_mode;  ///< a product is running in another math mode than the program's
     std::int32_t program_mode;   ///< the program's math mode, while a product is running in another
 };

@@ -96,8 +96,8 @@ const Library* library_of(const LoadedObject& object) {
         const LoadedObject* holder = entry.object.load(std::memory_order_acquire);
         if (holder == nullptr && entry.object.compare_exchange_strong(holder, &object)) holder = &object;
         if (holder != &object) continue;
-        // If two threads read at the same time, they find the same. Another file of that name may have been loaded at
-        // the address.
+        // If two threads look up at the same time, they find the same functions. Another file of that name may have
+        // been loaded at the address.
         const Library* library = entry.library.load(std::memory_order_acquire);
         if (library == nullptr || library->loads != loads) {
             library = read_library(object);
@@ -109,7 +109,7 @@ const Library* library_of(const LoadedObject& object) {
 }
 
 std::size_t desc_size(const Library& library, std::int32_t version) {
-    // If two threads measure at the same time, they find the same.
+    // If two threads measure at the same time, they get the same sizes.
     const DescSizes* sizes = library.desc_sizes.load(std::memory_order_acquire);
     if (sizes == nullptr) {
         sizes = measure_descriptors(library);

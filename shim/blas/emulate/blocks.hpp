@@ -10,8 +10,7 @@ namespace fp32shim::blas {
 
 struct Blocking {
     RoundedProduct rounded;
-    bool is_of_parts;  ///< one of several products of parts: A and B need different copies even if they are the same
-                       ///< matrix
+    bool is_of_parts;  ///< one of several products of parts: A and B need different copies even if equal
     Routine same;
     Routine gemm;
     HeldScratch* scratch;

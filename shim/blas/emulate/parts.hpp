@@ -16,8 +16,8 @@ struct RoundedProduct {
 };
 
 /// Returns the products whose sum a format computes, smallest first; none for a format that only rounds. Infinities
-/// and NaN appear in the last, largest product only, and are 0 in the others. Otherwise infinity times 0 (the later
-/// parts of a number without a rest) would turn every infinity into NaN.
+/// and NaN appear in the last, largest product only, and are 0 in the others. Otherwise infinity times 0 would turn
+/// every infinity into NaN: the later parts of a number that needs no rounding are 0.
 std::span<const RoundedProduct> products_of_parts(Preview preview);
 
 }  // namespace fp32shim::blas

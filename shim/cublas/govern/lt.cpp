@@ -466,7 +466,7 @@ CallOutcome govern_lt_check(Site& site, const Frame& frame) {
         return untouched;
     using Word = std::int64_t;
     using Check = std::int32_t (*)(Word, const void*, Word, Word, Word, Word, Word, Word, Word);
-    // The function without a stream has fewer arguments, and ignores the last one.
+    // The function without a stream has one argument less, and ignores the 0 that is passed for it.
     const bool has_stream = site.function->positions().words > check_result + 1;
     return {reinterpret_cast<Check>(site.real)(frame.word(0), changed.address(), frame.word(2), frame.word(3),
                                                frame.word(4), frame.word(5), frame.word(6), frame.word(7),

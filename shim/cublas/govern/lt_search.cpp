@@ -20,7 +20,7 @@ std::int32_t Search::ask(const void* desc, std::int32_t wanted, HeuristicResult*
     using Word = std::int64_t;
     using Heuristic = std::int32_t (*)(Word, const void*, Word, Word, Word, Word, Word, Word, HeuristicResult*,
                                        std::int32_t*, Word);
-    // The function without a stream has fewer arguments, and ignores the last one.
+    // The function without a stream has one argument less, and ignores the 0 that is passed for it.
     const bool has_stream = site_.function->positions().words > heuristic_found + 1;
     return reinterpret_cast<Heuristic>(site_.real)(frame_.word(0), desc, frame_.word(2), frame_.word(3),
                                                    frame_.word(4), frame_.word(5), frame_.word(6), wanted, results,

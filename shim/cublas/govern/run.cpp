@@ -19,8 +19,8 @@ std::int32_t run(const Site& site, const Frame& frame, const Product& product, c
     const Change& change = plan.change;
     std::int32_t status = run_change(site, frame, product.handle, product.asked.math_mode, change);
     if (change.how == record::How::forward || !is_refusal(status)) return status;
-    // If the library refused to raise the precision by a compute type, tries the math mode. Only for functions that
-    // have no compute type themselves.
+    // If the library refuses a higher compute type, the math mode is tried. This applies only to functions that have
+    // no compute type themselves.
     if (change.how == record::How::compute_type && change.format > plan.asked && product.asked.compute_type == 0 &&
         product.handle != nullptr) {
         // A logging callback of the program may have set another mode in the meantime.

@@ -27,7 +27,7 @@ class ReadablePages {
 
   private:
     bool has(std::uintptr_t address) {
-        constexpr std::uintptr_t page_size = 4096;  // if pages are larger, each 4096 bytes are checked by themselves
+        constexpr std::uintptr_t page_size = 4096;  // larger pages are checked in pieces of this size
         const std::uintptr_t page = address / page_size;
         if (is_readable_ == nullptr || page == known_) return true;
         if (!is_readable_(page * page_size)) return false;

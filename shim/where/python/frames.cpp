@@ -154,7 +154,7 @@ std::optional<std::int32_t> Python::offset_of(const char* frame, const char* cod
 
 /// Checks that memory can be read. Each page is checked once for all threads.
 [[gnu::always_inline]] inline bool Python::can_read(const char* begin, std::size_t size) const {
-    constexpr std::uintptr_t page_size = 4096;  // if pages are larger, each 4096 bytes are checked by themselves
+    constexpr std::uintptr_t page_size = 4096;  // larger pages are checked in pieces of this size
     static constinit std::array<std::atomic<std::uintptr_t>, 1024> readable_pages{};
     const auto first = reinterpret_cast<std::uintptr_t>(begin) / page_size;
     const auto last = (reinterpret_cast<std::uintptr_t>(begin) + size - 1) / page_size;
