@@ -66,7 +66,7 @@ class Scopes {
   private:
     struct Owned {
         std::int32_t open;    ///< all open scopes of the owner, those not on the stack included
-        std::int32_t hidden;  ///< the innermost of those that were only counted and are not on the stack
+        std::int32_t hidden;  ///< the innermost of these, which are only counted and not on the stack
     };
 
     bool append(const WantedScope& wanted, ScopeOwner owner);

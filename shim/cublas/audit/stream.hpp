@@ -39,7 +39,7 @@ class AuditStream {
         return read_rows(device, size, host, size, size, 1);
     }
     bool write_bytes(const void* host, void* device, std::size_t size) const;
-    /// Copies a matrix from the device to one of the same size on the host.
+    /// Copies a matrix from the device to one of the same size on the host, or back.
     bool read(const blas::Matrix& device, const blas::Matrix& host) const;
     bool write(const blas::Matrix& host, const blas::Matrix& device) const;
 
@@ -54,8 +54,8 @@ class AuditStream {
     mutable bool has_given_up_ = false;  ///< copies did not end in time
 };
 
-/// Host memory that the copies of one audit read and write. If the copies do not end, it stays mapped for good.
-/// Otherwise they would write to memory that is no longer mapped, or used for something else.
+/// Host memory that the copies of one audit read and write. If the copies do not end, it stays mapped for good, since
+/// they may still write to it.
 class HostMemory {
   public:
     HostMemory(const AuditStream& stream, std::size_t size) : stream_(stream), memory_(size) {}

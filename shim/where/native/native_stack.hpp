@@ -28,7 +28,9 @@ struct NativeStack {
         unknown     ///< no table leads to the caller of the last function
     };
 
-    std::uintptr_t addresses[policy::most_native_frames];  ///< return addresses; if interrupted: the address plus 1
+    /// Return addresses of the callers. For a function that a signal interrupted: the address of its next
+    /// instruction, plus 1.
+    std::uintptr_t addresses[policy::most_native_frames];
     std::size_t count = 0;
     End end = End::unknown;
     std::uint64_t key = 0;  ///< equal for stacks with equal addresses, if no object was loaded again; never 0
