@@ -11,7 +11,7 @@
 namespace fp32shim::cli {
 namespace {
 
-/// Row of the report and format of its timeline to which the calls of one recorded row are added.
+/// Places to which the calls of one recorded row are added: a row of the report, and a format of its timeline.
 struct Target {
     bool is_known = false;
     bool passes = false;
