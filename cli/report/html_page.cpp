@@ -30,7 +30,7 @@ namespace fp32shim::cli {
 namespace {
 
 /// Writes JSON that is safe between <script> tags: pure ASCII, hence without U+2028, and without `<`. Control
-/// characters are removed from its texts, since the page shows them unchanged.
+/// characters in its texts become \xNN, since the page shows the texts unchanged.
 std::string json_for_script(Json json) {
     make_plain(json);
     const std::string text = json.dump(-1, ' ', true, Json::error_handler_t::replace);
