@@ -80,7 +80,7 @@ struct GivenLines : policy::CallLines {
     const std::vector<std::string>* lines;
 };
 
-/// The source text from the command line.
+/// Source text of the calling line of Python, as given on the command line.
 struct GivenText : policy::LineText {
     explicit GivenText(std::string_view given) : text(given) {
         read_text = [](const LineText& line) {

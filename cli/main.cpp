@@ -142,7 +142,7 @@ std::string message_for_error(const CLI::App& app, const CLI::ParseError& error,
         problem = message_for_value_count(app, last_word);
     if (problem.empty() && dynamic_cast<const CLI::ExcludesError*>(&error) != nullptr)
         problem = message_for_exclusion(app);
-    // Values of options are checked before, so only flags can cause this error.
+    // Only flags cause a conversion error, because the values of other options are checked before.
     if (problem.empty() && dynamic_cast<const CLI::ConversionError*>(&error) != nullptr)
         problem = message_for_flag_value(app);
     return problem.empty() ? error.what() : problem;

@@ -28,7 +28,7 @@ struct ElfFile {
     bool is_this_architecture = false;   ///< ELF class, byte order and machine are those of fp32shim itself
     bool is_symbolic = false;            ///< linked with -Bsymbolic: finds its own symbols first
     std::string interpreter;             ///< path of the loader (PT_INTERP); empty: none
-    std::vector<std::uint8_t> build_id;  ///< NT_GNU_BUILD_ID; empty: none
+    std::vector<std::uint8_t> build_id;  ///< build id (NT_GNU_BUILD_ID); empty: none
     std::vector<std::string> needed;
     std::vector<ElfSymbol> imports;   ///< names that need a relocation, even if the file defines them itself
     std::vector<ElfSymbol> exports;   ///< names to which other files can bind
@@ -48,7 +48,7 @@ struct SymbolTable {
     std::vector<char> names;
 };
 
-/// Both tables of a file's functions.
+/// Symbol tables of a file.
 struct SymbolTables {
     SymbolTable exported;  ///< `.dynsym`
     SymbolTable all;       ///< `.symtab`, which strip removes

@@ -7,7 +7,7 @@
 
 namespace fp32shim::cli {
 
-/// This machine's processor, and its features that matter for matrix products.
+/// Processor of this machine, with the features that matter for matrix products.
 struct Processor {
     std::string architecture;
     std::string model;                                   ///< the processor's name for itself; empty: unknown
@@ -23,7 +23,7 @@ Processor read_processor();
 
 struct Gpu {
     std::string name;
-    std::string compute_capability;  ///< `9.0`
+    std::string compute_capability;  ///< such as `9.0`
     double memory_gib = 0;
 };
 

@@ -170,7 +170,7 @@ std::string package_of(const std::string& path) {
         std::ifstream record(entry.path() / "RECORD");
         for (std::string line; std::getline(record, line);) {
             if (!line.starts_with(line_begin)) continue;
-            std::string name = entry.path().stem().string();  // `nvidia_cublas-13.4.1.3`
+            std::string name = entry.path().stem().string();  // such as `nvidia_cublas-13.4.1.3`
             if (const std::size_t dash = name.rfind('-'); dash != std::string::npos) name[dash] = ' ';
             return name;
         }

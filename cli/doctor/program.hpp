@@ -15,7 +15,7 @@ namespace fp32shim::cli {
 struct Calls {
     std::string caller;    ///< path of the calling object
     std::string provider;  ///< path of the called object, which may be the caller itself
-    std::string family;    ///< `blas`, `cublas`, `lapack`
+    std::string family;    ///< one of `blas`, `cublas`, `lapack`
     std::vector<std::string> functions;
     std::string why;  ///< reason why the shim does not see the calls; empty if it sees them
     std::string remedy;

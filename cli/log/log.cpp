@@ -34,7 +34,8 @@ struct LogOptions {
     Filter filter;
 };
 
-/// Time between two readings of a recording by `log --follow`, first for calls, second for decisions.
+/// Time between two readings of a recording by `log --follow`: for recordings with calls, then for recordings with
+/// decisions only.
 constexpr auto calls_again_after = std::chrono::milliseconds(200);
 constexpr auto counts_again_after = std::chrono::milliseconds(1000);
 

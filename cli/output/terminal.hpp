@@ -45,7 +45,7 @@ class Table {
         bool is_number = false;      ///< aligns cells to the right
         std::size_t shrinks_to = 0;  ///< smallest width to which cells may be shortened on a narrow terminal; 0:
                                      ///< never shortened
-        std::uint8_t rank = 0;  ///< columns with the highest rank are left out first; 0: never left out
+        std::uint8_t rank = 0;       ///< columns with the highest rank are left out first; 0: never left out
     };
 
     using CellText = std::function<std::string(std::size_t row, std::size_t column)>;
@@ -60,8 +60,9 @@ class Table {
 
     /// Returns the title line, in bold if `stream` supports colours, then the rows, each with a line feed. On a
     /// terminal, long names are shortened in the middle. If the table is still too wide, each row continues in a
-    /// second line. Columns that would need a third line are left out by rank; those of one_line_rank or higher even
-    /// if they would need a second one. A last line names the omitted columns. On other streams each row is one line.
+    /// second line. Columns with a rank of one_line_rank or higher are left out instead of moving to that line. If
+    /// two lines are not enough, more columns are left out by rank. A last line names the omitted columns. On other
+    /// streams each row is one line.
     std::string text(int stream = 1) const;
     /// Writes text() line by line.
     void write(const TextSink& put, int stream) const;

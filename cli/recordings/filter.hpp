@@ -11,7 +11,7 @@
 #include "policy/decide.hpp"
 #include "record/read/reader.hpp"
 
-namespace CLI {  // NOLINT(readability-identifier-naming): CLI11's
+namespace CLI {  // NOLINT(readability-identifier-naming): the name is CLI11's
 class App;
 }
 

@@ -263,7 +263,8 @@ std::uint64_t run_number_of(const std::string& path) {
     return run;
 }
 
-/// Returns `run.children.fp32rec` for `run.fp32rec` and `run.3.fp32rec`.
+/// Returns the name of a recording's file of uncovered children: `run.children.fp32rec` for `run.fp32rec` and for
+/// `run.3.fp32rec`.
 std::string children_file_of(const std::string& path) {
     std::string name = path;
     if (!name.ends_with(extension)) return {};

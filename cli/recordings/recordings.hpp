@@ -56,9 +56,9 @@ struct ReadingProblem {
     bool is_unread = false;  ///< no part of the recording could be read
 };
 
-/// Returns a line for each copy that was left out although it may hold other calls than the one that is read: it has
-/// another owner, or its bytes differ. A copied header makes a file look like a copy, so the header alone is no
-/// proof.
+/// Returns a line for each copy that was left out but may hold calls which the file that is read instead lacks. Such
+/// a copy has another owner, or its bytes differ. An equal header alone is no proof of a copy, since anybody can copy
+/// a header.
 std::vector<ReadingProblem> problems_of_copies(const RecordingPaths& found);
 
 /// Opens each recording in turn and passes it to `visit`. Small ones are opened ahead on a second thread. Shows

@@ -22,7 +22,7 @@ struct RowAudits {
     std::uint32_t row = 0;  ///< index in MergedCalls::rows()
     policy::AuditFormat tested = policy::AuditFormat::tf32;
     policy::AuditFormat reference = policy::AuditFormat::fp32;
-    std::uint64_t compared = 0;      ///< number of audits with errors; the members below count the others
+    std::uint64_t compared = 0;      ///< number of audits that measured errors; the members below count the others
     std::uint64_t beyond = 0;        ///< number of compared audits whose error exceeds the tolerance in force
     std::uint64_t skipped = 0;       ///< number of audits that could not be made
     std::uint64_t bad_operands = 0;  ///< number of audits whose operands have NaN or infinity

@@ -12,7 +12,7 @@
 
 namespace fp32shim::cli {
 
-/// A rule in the recordings of some processes.
+/// A rule, with the number of recordings that have it and of those in which it decided no call.
 struct RuleCount {
     std::string name, file;
     std::uint32_t line = 0;         ///< line in the policy file

@@ -19,7 +19,7 @@ struct ReplayedKind {
 struct Replay {
     std::vector<ReplayedKind> kinds;     ///< sorted by host time, largest first
     std::vector<std::string> libraries;  ///< libraries that ran the measurements on the CPU
-    std::string gpu;                     ///< `NVIDIA H200 (compute capability 9.0)`; empty: none
+    std::string gpu;                     ///< name of the GPU, `NVIDIA H200 (compute capability 9.0)`; empty: none
 };
 
 /// Returns tables for people. `stream` has the meaning that it has in Table::text().

@@ -70,7 +70,7 @@ Share& Timeline::share_at(std::int64_t bin, std::size_t format_index) {
 
 void add_single_calls(record::RecordingReader& recording, const Filter& filter, const MergedCalls& calls,
                       CallDurations& durations, Timeline* timeline) {
-    std::vector<Target> targets;  // by row id, which has at most 20 bits
+    std::vector<Target> targets;  // targets by row id, which has at most 20 bits
     RowFilter rows(filter, recording);
     const auto target_of = [&](std::uint32_t id) {
         const record::RecordedRow* row = recording.row(id);

@@ -45,7 +45,7 @@ class RunSummary {
     void remove_temporary_recordings();
 
   private:
-    /// Returns the command that shows all rows.
+    /// Returns the command that shows all rows of these recordings.
     std::string how_to_see_more(const std::vector<std::string>& recordings) const;
 
     std::string folder_;    ///< temporary folder; empty: none

@@ -24,7 +24,8 @@ class DebugInformation {
     /// Opens the file, and finds its debug information in the file or elsewhere.
     DebugInformation(const Libdw& libdw, const std::string& path);
 
-    /// Fills `location.frames`, or `location.why_unknown`.
+    /// Finds the functions and lines at an address. Sets `location.frames` or, if there is no debug information,
+    /// `location.why_unknown`.
     void find(std::uint64_t address, SourceLocation& location);
 
     /// Returns the symbols of the separate file with the debug information.

@@ -31,7 +31,7 @@ bool is_continued(const MergedProcess& process, const std::vector<MergedProcess>
 /// changed after it was loaded, is judged by its name, and the result gets an entry `unread` about it.
 std::vector<PossibleBypass> find_possible_bypasses(const std::vector<MergedProcess>& processes);
 
-/// Returns true for `child:NAME`.
+/// Returns true for the name of a child, `child:NAME`.
 bool is_child_name(std::string_view name);
 
 /// Returns the names of all possible bypasses, except those of children (`child:NAME`).

@@ -105,7 +105,7 @@ const MergedRow& Comparison::row_of(const PathCalls& part) const {
 }
 
 void Comparison::find_changed_files() {
-    std::map<std::pair<std::uint32_t, std::uint32_t>, LinesOfSides> functions;  // by file and function
+    std::map<std::pair<std::uint32_t, std::uint32_t>, LinesOfSides> functions;  // lines by file and function
     std::unordered_map<std::uint32_t, SharedText> files;
     for (const int side : {0, 1}) {
         for (const PathNode& node : sides_[side].paths.nodes()) {

@@ -17,7 +17,7 @@ export class BoxColours {
     this.isComparison = sums.tree.isComparison;
     const panel = colour("panel");
     this.full = Object.fromEntries(formats.map((format) => [format, colour(format)]));
-    // These colours are pale enough for readable text.
+    // Boxes have pale colours, so that text on them can be read.
     this.pale = Object.fromEntries(
       formats.map((format) => [format, mixed(panel, this.full[format], 0.42)]),
     );
