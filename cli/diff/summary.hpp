@@ -39,7 +39,7 @@ struct ResultSummary {
     std::optional<std::size_t> first_beyond;  ///< index of the first pair beyond the bound
     std::optional<std::size_t> largest;       ///< index of the pair with the largest difference; absent if all have
                                               ///< identical bits
-    std::vector<ResultGroup> groups;          ///< sorted by largest difference, largest first
+    std::vector<ResultGroup> groups;          ///< sorted by their largest difference, in falling order
 };
 
 ResultSummary summary_of(const ResultsOfSide& a, const ResultsOfSide& b, const std::vector<ResultPair>& pairs,

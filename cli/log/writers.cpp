@@ -420,7 +420,7 @@ class ChromeWriter : public LogWriter {
     std::string line_;
     JsonText json_{line_, {.levels = 2}};
     struct Track {
-        std::int64_t number = 0;  ///< number of the process
+        std::int64_t number = 0;  ///< number of the process in the trace
         const RecordingReader* recording = nullptr;
     };
     std::unordered_map<const RecordingFacts*, Track> tracks_;  ///< tracks by recording

@@ -1,5 +1,5 @@
-// One value of a row or an event, for every output format. It is not part of a JSON document, since there may be
-// millions of values.
+// One value of a row or an event, for every output format. No JSON document is built from the values, since there may
+// be millions.
 #pragma once
 
 #include <cstddef>

@@ -20,7 +20,7 @@ class JsonDocument {
 
     /// Returns the object, so that members can be added. After many members, call flush().
     JsonText& json() { return json_; }
-    /// Writes the text so far. Returns false if writing failed, now or earlier; then the rest need not be made.
+    /// Writes the text so far. Returns false if writing failed, now or earlier; then the caller can stop.
     bool flush() {
         is_open_ = is_open_ && output_.put(text_);
         text_.clear();

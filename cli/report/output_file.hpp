@@ -23,8 +23,8 @@ class ReportOutput {
     ReportOutput(const ReportOutput&) = delete;
     ReportOutput& operator=(const ReportOutput&) = delete;
 
-    /// Adds text. Returns false if writing failed, for example on a closed pipe or a full disk; then the rest need
-    /// not be made.
+    /// Adds text. Returns false if writing failed, for example on a closed pipe or a full disk; then the caller can
+    /// stop.
     bool put(std::string_view text);
     /// Completes the file. Returns an error message of one line; empty on success.
     std::string finish();
