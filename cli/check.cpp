@@ -22,7 +22,7 @@ struct CheckOptions {
     bool is_json = false;
 };
 
-/// Returns the user who alone may write this file: root, for the site's policy; none: anybody may.
+/// Returns the user who must own this file: root for the policy of the machine; nullopt if any user may own it.
 std::optional<uid_t> required_owner(const std::string& file) {
     const policy::LoadOptions site;
     std::error_code error;
@@ -30,7 +30,7 @@ std::optional<uid_t> required_owner(const std::string& file) {
     return site.site_owner;
 }
 
-/// Returns warnings about a valid policy: rules that never decide, and settings that have no effect.
+/// Returns warnings about a valid policy: rules that never decide a call, and settings without effect.
 std::vector<policy::Diagnostic> warnings_about(const policy::Policy& policy, const std::string& file) {
     std::vector<policy::Diagnostic> warnings;
     for (const policy::ShadowedRule& shadowed : policy::shadowed_rules(policy.rules)) {

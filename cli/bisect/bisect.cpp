@@ -1,5 +1,5 @@
-// fp32shim bisect: finds the products that must stay exact for a command to be acceptable, by running it under
-// policies that lower some of its products.
+// fp32shim bisect: finds the products that must stay exact so that a command's result is acceptable. It runs the
+// command under policies that lower some of its products.
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <unistd.h>
@@ -40,7 +40,7 @@ struct BisectOptions {
     std::vector<std::string> words;  ///< the command to run
 };
 
-/// End of the command before its result: a message and an exit code.
+/// A premature end of bisect: a message and an exit code.
 struct End {
     std::string message;
     int exit_code;
@@ -48,7 +48,7 @@ struct End {
 
 void print_message(const std::string& message) { say("bisect", message); }
 
-/// Returns what is wrong with the options and the settings, other than a single value; empty: nothing.
+/// Returns what is wrong with the combination of options and settings; empty if it is valid.
 std::string problem_in_options(const BisectOptions& options) {
     if (!options.compare.empty() && options.relative == 0 && options.absolute == 0)
         return "--compare needs --rtol NUMBER or --atol NUMBER, the largest acceptable difference";
@@ -69,14 +69,14 @@ std::string problem_in_options(const BisectOptions& options) {
     ProcessEnvironment environment = ProcessEnvironment::of_this_process();
     if (!environment.get("FP32_MATMUL_POLICY").empty())
         print_message("FP32_MATMUL_POLICY has no effect, because each run has its own policy");
-    environment.set("FP32_MATMUL_POLICY", "");  // counts as unset
+    environment.set("FP32_MATMUL_POLICY", "");  // an empty value counts as unset
     const policy::Loaded loaded = policy::load(environment.views(), {});
     if (!loaded.errors.empty()) return loaded.errors.front().text();
     if (loaded.policy.disabled) return "FP32_MATMUL_DISABLE=1 is set: the shim is switched off; unset it";
     return {};
 }
 
-/// Returns the end if the command cannot start. Behind a runner, only a run can tell.
+/// Returns an end if the command cannot be started. With a runner, only a run can show this.
 std::optional<End> problem_with_command(const BisectOptions& options) {
     if (!options.runner.empty()) return std::nullopt;
     const char* path = std::getenv("PATH");
@@ -91,7 +91,7 @@ std::optional<End> problem_with_command(const BisectOptions& options) {
     return std::nullopt;
 }
 
-/// Returns all that the answers of a search depend on.
+/// Returns all facts on which the outcomes of a search depend.
 Json identity_of(const BisectOptions& options) {
     return {{"search", 1},
             {"fp32shim", FP32SHIM_VERSION},
@@ -105,7 +105,7 @@ Json identity_of(const BisectOptions& options) {
             {"atol", options.absolute}};
 }
 
-/// Returns the last lines of what a run has written, indented, with a line feed before them.
+/// Returns the last lines of a run's output, indented, with a line feed before them.
 std::string output_of(const FinishedRun& run) {
     constexpr std::size_t most = 10;
     std::vector<std::string> lines;
@@ -120,7 +120,7 @@ std::string output_of(const FinishedRun& run) {
     return text;
 }
 
-/// Returns the end if the command is not acceptable with everything exact, or has no products.
+/// Returns an end if the command is not acceptable even with everything exact, or has no products.
 std::optional<End> problem_with_exact_run(const Outcome& exact, const FinishedRun& run, const Groups& groups) {
     const std::string with = "with everything exact, the command ";
     if (exact.verdict != Verdict::acceptable) {
@@ -145,7 +145,7 @@ std::optional<End> problem_with_exact_run(const Outcome& exact, const FinishedRu
     return std::nullopt;
 }
 
-/// Returns the end if nothing ran at the lower precision, with the most frequent reason.
+/// Returns an end, with the most frequent reason, if nothing ran at the lower precision.
 std::optional<End> problem_with_lowered_run(const Outcome& all, const FinishedRun& run,
                                             const BisectOptions& options) {
     if (!all.lowered.empty()) return std::nullopt;
@@ -162,7 +162,7 @@ std::optional<End> problem_with_lowered_run(const Outcome& all, const FinishedRu
                exit_code::inconclusive};
 }
 
-/// Writes a new file. Returns errno; 0: it was written.
+/// Writes a new file. Returns 0 or an errno.
 int write_new(const std::string& path, const std::string& text) {
     const int descriptor = open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
     if (descriptor < 0) return errno;
@@ -172,7 +172,8 @@ int write_new(const std::string& path, const std::string& text) {
     return error;
 }
 
-/// Writes the policy under the name that was asked for, else under the first free one. Returns the end if it cannot.
+/// Writes the policy under the requested name or, without one, under the first unused name. Returns an end if this
+/// fails.
 std::optional<End> write_policy(const BisectOptions& options, SearchResult& result) {
     const std::string text = policy_of(result);
     int error = EEXIST;
@@ -207,7 +208,7 @@ int fail(const End& end) {
     return end.exit_code;
 }
 
-/// Searches, and prints the result. The state is removed if the search has come to an end.
+/// Searches and prints the result. Removes the state file once the search is complete.
 int search(const BisectOptions& options, Runs& runs, Groups& groups, SearchState& state) {
     const SearchSettings settings = settings_of(options);
     Search search(settings, runs, groups, state);

@@ -23,7 +23,7 @@ std::string work_share_text(const Subset& set, const Groups& groups) {
                       static_cast<std::uint64_t>(whole));
 }
 
-/// Returns `sgemm_ 64x64x64`, or for several products `sgemm_, ssymm_: 5 sizes`.
+/// Returns `sgemm_ 64x64x64`; for several products, `sgemm_, ssymm_: 5 sizes`.
 std::string product_text(const Subset& set, const Groups& groups) {
     std::set<std::string> functions;
     std::set<std::string> sizes;
@@ -63,7 +63,7 @@ std::string command_text(const std::vector<std::string>& words) {
     return printable(text);
 }
 
-/// Returns the number of groups that runs after the first have met.
+/// Returns the number of groups that first occurred after the first run.
 std::uint64_t new_groups_in(const SearchResult& result) {
     std::uint64_t most = 0;
     for (const TestedSet& tested : result.state.tested()) most = std::max(most, tested.outcome.new_groups);

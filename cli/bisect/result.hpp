@@ -1,4 +1,4 @@
-// The result of a search: the policy's file, the table for people, the JSON.
+// Result of a search: the policy file, the table for people, and the JSON.
 #pragma once
 
 #include <cstdint>
@@ -10,18 +10,18 @@
 
 namespace fp32shim::cli {
 
-/// Everything that a result is told from.
+/// All facts that the output of a result needs.
 struct SearchResult {
     const Groups& groups;
     const SearchState& state;
     const SearchSettings& settings;
     std::vector<std::string> command;
-    std::vector<Culprit> culprits;  ///< empty: everything may be lowered
-    std::uint64_t verified_by;      ///< number of the run under the policy
-    std::string policy_path;        ///< file of the policy; empty: none was written
+    std::vector<Culprit> culprits;  ///< groups that must stay exact; empty: everything may be lowered
+    std::uint64_t verified_by;      ///< number of the run that tested the final policy
+    std::string policy_path;        ///< file of the policy; empty if none was written
 };
 
-/// Returns the text of the policy under which all but the culprits are lowered, with comments.
+/// Returns the text of a policy that lowers everything except the culprits, with comments.
 std::string policy_of(const SearchResult& result);
 
 std::string text_of(const SearchResult& result);

@@ -16,10 +16,11 @@
 namespace fp32shim::cli {
 namespace {
 
-constexpr int tells_nothing = 125;  ///< exit status of a command that cannot be judged, as for `git bisect run`
+constexpr int tells_nothing =
+    125;  ///< exit status of a command that cannot judge its result, as for `git bisect run`
 constexpr std::size_t most_sizes = 500;
 
-/// Identity of a file's content, as far as the system tells it: a file that was written has another one.
+/// Identifies a version of a file. After the file is written again, its stamp differs.
 struct FileStamp {
     ino_t file = 0;
     off_t size = -1;
@@ -34,7 +35,7 @@ FileStamp stamp_of(const std::string& path) {
             std::int64_t{status.st_mtim.tv_sec} * 1'000'000'000 + status.st_mtim.tv_nsec};
 }
 
-/// Key of the line, in its scope, that a group belongs to.
+/// Returns the key of the line to which a group belongs: scope and location.
 std::pair<std::string, GroupLocation> line_key(const Group& group) { return {group.key.scope, group.key.location}; }
 
 }  // namespace
@@ -57,7 +58,8 @@ RunRequest Search::request_for(const TestedSet& tested) const {
             settings_.policy.precision};
 }
 
-/// Returns what is wrong with the numbers that the run has written; empty: nothing. The first ones are the reference.
+/// Returns what is wrong with the numbers that the run wrote; empty if they are acceptable. The numbers of the first
+/// run are the reference.
 std::string Search::problem_with_numbers() {
     Numbers numbers = read_numbers(settings_.compared_file);
     const std::string name = policy::quoted_path(settings_.compared_file);
@@ -89,7 +91,7 @@ void Search::judge_numbers(bool were_written, Outcome& outcome) {
     outcome.how = problem;
 }
 
-/// Adds the groups that a run has met.
+/// Adds the groups whose products a run recorded.
 void Search::add_met_groups(const FinishedRun& run, TestedSet& tested) {
     const bool is_whole = tested.lowered == Lowered::all_but || tested.set.empty();
     std::set<GroupKey> known;
@@ -106,7 +108,7 @@ void Search::add_met_groups(const FinishedRun& run, TestedSet& tested) {
     if (tested.lowered == Lowered::all_but) tested.outcome.lowered = union_of(tested.outcome.lowered, lowered);
 }
 
-/// Runs the command once for each set, all at once.
+/// Runs the command once for each set, all at the same time.
 void Search::run_once(const std::vector<TestedSet*>& sets) {
     if (settings_.max_runs != 0 && run_count_ + sets.size() > settings_.max_runs) throw OutOfRuns();
     std::vector<RunRequest> requests;
@@ -141,7 +143,7 @@ void Search::run_sets(Lowered lowered, const std::vector<Subset>& sets) {
     run_tests(std::move(tests));
 }
 
-/// Finds the outcomes of tests that are not known. A set is acceptable if it is in all repetitions.
+/// Runs tests and stores their outcomes. A set is acceptable only if all of its repetitions are.
 void Search::run_tests(std::vector<TestedSet> tests) {
     std::vector<TestedSet*> open;
     open.reserve(tests.size());
@@ -186,7 +188,7 @@ Outcome Search::test_exact() {
     const Outcome* known = state_.find(Lowered::only, {});
     if (known == nullptr) return test(Lowered::only, {});
     if (settings_.compared_file.empty()) return *known;
-    TestedSet again{Lowered::only, {}, {}};  // for the reference, which the state does not have
+    TestedSet again{Lowered::only, {}, {}};  // needed for the reference numbers, which the state file lacks
     run_once({&again});
     return again.outcome;
 }
@@ -199,8 +201,8 @@ Outcome Search::test(Lowered lowered, const Subset& set) {
     return outcome;
 }
 
-/// Returns the index of the first candidate that fails with only it and `fixed` lowered. Of candidates
-/// that are not known, as many run at once as are allowed to.
+/// Returns the index of the first candidate that fails when only it and `fixed` are lowered. Candidates with unknown
+/// outcomes run at the same time, up to the number of jobs.
 std::optional<std::size_t> Search::first_failing(const std::vector<Parts>& candidates, const Subset& fixed) {
     std::vector<Subset> sets;
     Subset all;
@@ -234,7 +236,7 @@ Parts Search::minimal(const Parts& parts, const Subset& fixed) {
     return result;
 }
 
-/// Returns all groups of the lines that some groups belong to.
+/// Returns all groups that belong to the same lines as the groups of `set`.
 Subset Search::whole_lines(const Subset& set) const {
     std::set<std::pair<std::string, GroupLocation>> lines;
     for (const std::size_t member : set) lines.insert(line_key(groups_[member]));
@@ -244,7 +246,8 @@ Subset Search::whole_lines(const Subset& set) const {
     return result;
 }
 
-/// Finds, in groups that fail together, first the scopes and then in these the lines that must be lowered for it.
+/// Searches groups that fail together. Finds first the scopes, then the lines in these scopes, that must be lowered
+/// to make the command fail.
 Culprit Search::culprit_in(const Subset& suspects) {
     const Parts scopes = minimal(groups_.split(suspects, [](const Group& group) { return group.key.scope; }), {});
     Parts lines = minimal(groups_.split(groups_of(scopes), line_key), {});
@@ -256,7 +259,7 @@ Culprit Search::culprit_in(const Subset& suspects) {
     return culprit;
 }
 
-/// Drops the culprits whose partners have become exact for another reason.
+/// Drops a culprit if the command is acceptable without it, because its partners stay exact for another reason.
 void Search::drop_superfluous_culprits(std::vector<Culprit>& culprits) {
     for (std::size_t i = 0; i < culprits.size() && culprits.size() > 1;) {
         std::vector<Culprit> others = culprits;
@@ -270,7 +273,7 @@ void Search::drop_superfluous_culprits(std::vector<Culprit>& culprits) {
     }
 }
 
-/// Lets a line run at the lower precision but for some of its functions and sizes, if that is acceptable.
+/// Lowers most functions and sizes of a culprit's line, if the command is acceptable when only the others stay exact.
 void Search::narrow_down_sizes(std::vector<Culprit>& culprits) {
     takes_new_groups_ = false;
     for (std::size_t i = 0; i < culprits.size(); ++i) {
@@ -289,21 +292,22 @@ void Search::narrow_down_sizes(std::vector<Culprit>& culprits) {
     takes_new_groups_ = true;
 }
 
-/// Returns true if the command fails with the set at the lower precision, of one group these calls only.
+/// Returns true if the command fails with `set` at the lower precision, where only these calls of the group
+/// `calls.group` are lowered.
 bool Search::calls_fail(const Subset& set, const CallRange& calls) {
     if (state_.find(Lowered::only, set, calls) == nullptr) run_tests({{Lowered::only, set, {}, calls}});
     return is_failure(state_.find(Lowered::only, set, calls)->verdict);
 }
 
-/// Finds the last and then the first call of a culprit's group that are needed to make the command fail, by halves. A
-/// range of calls is taken to fail if a part of it does.
+/// Finds, by bisection, the last and then the first call of a culprit's group that must be lowered to make the
+/// command fail. It is assumed that a range of calls fails if a part of it fails.
 void Search::narrow_down_calls(Culprit& culprit) {
     const std::uint64_t all = groups_[culprit.groups.front()].calls;
     if (culprit.groups.size() != 1 || all < 2) return;
     seeks_unresolved_ = culprit.tells_nothing;
     const Subset set = union_of(culprit.groups, groups_of(culprit.partners));
     CallRange found{culprit.groups.front(), 1, all};
-    if (!calls_fail(set, found)) return;  // runs differ in the number of calls, or in their order
+    if (!calls_fail(set, found)) return;  // the number or the order of calls differs between runs
     for (std::uint64_t passes = 0; found.last - passes > 1;) {
         const std::uint64_t middle = passes + (found.last - passes) / 2;
         suspects_ = found.last - passes;

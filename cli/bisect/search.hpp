@@ -1,4 +1,4 @@
-// The search: outcomes of sets of groups, and the groups that must stay exact.
+// Searches for the groups that must stay exact, by testing sets of groups.
 #pragma once
 
 #include <cstdint>
@@ -19,25 +19,26 @@ namespace fp32shim::cli {
 struct SearchSettings {
     PolicySettings policy;
     std::uint64_t jobs = 1, repeat = 1;
-    std::uint64_t max_runs = 0;  ///< 0: any number
-    std::string compared_file;   ///< file of numbers that the command writes; empty: its exit status decides alone
+    std::uint64_t max_runs = 0;  ///< 0: no limit
+    std::string compared_file;   ///< file of numbers that the command writes; empty: only the exit status decides
     double relative = 0, absolute = 0;
     bool narrows_calls = false;  ///< also finds the calls of a group that make the command fail
 };
 
-/// All runs that were allowed are used up.
+/// Thrown when the allowed number of runs is used up.
 struct OutOfRuns {};
-/// The search cannot go on.
+/// Thrown when the search cannot continue.
 struct SearchFailed {
     std::string why;
 };
 
-/// Groups that must stay exact, for one reason.
+/// Groups that must stay exact together, for the same reason.
 struct Culprit {
     Subset groups;
-    std::vector<Subset> partners;  ///< lowered together with all of these they make the command fail; alone not
-    bool tells_nothing = false;    ///< the command does not fail, but tells nothing
-    CallRange calls{};             ///< of its only group, calls that suffice to make the command fail
+    std::vector<Subset> partners;  ///< sets that must also be lowered to make the command fail
+    bool tells_nothing = false;  ///< lowering the groups makes the outcome unresolved (exit status 125) instead of a
+                                 ///< failure
+    CallRange calls{};           ///< calls of the only group that suffice to make the command fail
 };
 
 class Search {
@@ -45,17 +46,17 @@ class Search {
     Search(const SearchSettings& settings, Runs& runs, Groups& groups, SearchState& state)
         : settings_(settings), runs_(runs), groups_(groups), state_(state), run_count_(state.runs()) {}
 
-    /// Returns the outcome with everything exact. This run yields the groups and, with a compared file, the
-    /// reference.
+    /// Returns the outcome with everything exact. This run yields the groups and, with compared_file, the reference.
     Outcome test_exact();
-    /// Returns the outcome of a set; runs the command only if it is not known. Throws Interrupted, OutOfRuns and
-    /// SearchFailed.
+    /// Returns the outcome of a set. Runs the command only if the outcome is unknown. Throws Interrupted, OutOfRuns
+    /// and SearchFailed.
     Outcome test(Lowered lowered, const Subset& set);
-    /// Finds groups with which at FP32 all others may be lowered. All lowered together are known to fail.
+    /// Finds culprits: if their groups run at FP32, all other groups may be lowered. Precondition: the command fails
+    /// if all groups are lowered.
     std::vector<Culprit> find_culprits();
 
     std::uint64_t runs_done() const { return run_count_; }
-    /// Returns the run that ended last.
+    /// Returns the most recent run.
     const FinishedRun& last_run() const { return last_run_; }
 
   private:
@@ -89,10 +90,11 @@ class Search {
     std::vector<double> reference_;
     FinishedRun last_run_;
     std::uint64_t run_count_;
-    std::size_t suspects_ = 0;  ///< number of groups in the set that is being made smaller
-    Subset ever_lowered_;       ///< groups that ran at the lower precision
+    std::size_t suspects_ = 0;  ///< number of groups in the set that is being reduced
+    Subset ever_lowered_;       ///< groups that ran at the lower precision in any run
     bool takes_new_groups_ = true;
-    bool seeks_unresolved_ = false;  ///< the search is for groups with which the command tells nothing
+    bool seeks_unresolved_ =
+        false;  ///< the search looks for unresolved outcomes (exit status 125) instead of failures
 };
 
 /// Returns `call 37`, or `calls 12 to 37`.

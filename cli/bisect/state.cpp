@@ -116,7 +116,7 @@ SearchState::SearchState(std::string path, const Json& search, Groups& groups)
                                std::strerror(errno));
 }
 
-/// Returns what is wrong with the first line of a state; empty: nothing.
+/// Returns what is wrong with the first line of a state file; empty if it is valid.
 std::string SearchState::problem_with_first_line(const std::string& line) const {
     if (line == first_line_) return {};
     const Json search = Json::parse(line, nullptr, false);
@@ -127,7 +127,7 @@ std::string SearchState::problem_with_first_line(const std::string& line) const 
         policy::quoted_path(path_));
 }
 
-/// Reads all whole lines. A line without an end is that of a search that was killed; it is cut off.
+/// Reads all complete lines. An incomplete last line was left by a search that was killed; it is removed.
 void SearchState::read(const std::string& text) {
     const std::size_t whole = text.rfind('\n') == std::string::npos ? 0 : text.rfind('\n') + 1;
     std::size_t end = text.find('\n') + 1;
@@ -142,7 +142,7 @@ void SearchState::read(const std::string& text) {
     written_groups_ = groups_.all().size();
 }
 
-/// Takes in a line. Returns false if it is neither a group nor an outcome, or names a group that is not there.
+/// Adds the contents of a line. Returns false if it is neither a group nor an outcome, or names an unknown group.
 bool SearchState::read_line(const Json& line) {
     try {
         if (!line.is_object()) return false;

@@ -1,4 +1,4 @@
-// Answers of a search, kept in a file so that an interrupted search can go on.
+// Keeps the outcomes of a search in a file, so that an interrupted search can continue.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +13,7 @@
 
 namespace fp32shim::cli {
 
-/// Groups that a test lowers: only those of a set, or all but those of a set.
+/// Groups that a test lowers: only those of a set, or all except those of a set.
 enum class Lowered : std::uint8_t { only, all_but };
 std::string_view to_string(Lowered lowered);
 
@@ -22,36 +22,37 @@ std::string_view to_string(Verdict verdict);
 
 struct Outcome {
     Verdict verdict = Verdict::unresolved;
-    std::string how;               ///< `ended with status 1`
+    std::string how;               ///< end of a sentence: `ended with status 1`
     bool is_flaky = false;         ///< equal runs had different outcomes
-    std::uint64_t last_run = 0;    ///< number of the run that decided, from 1
-    Subset lowered;                ///< Lowered::all_but: groups that ran at the lower precision
-    std::uint64_t new_groups = 0;  ///< number of groups that no earlier run had met
+    std::uint64_t last_run = 0;    ///< number, from 1, of the run that determined the outcome
+    Subset lowered;                ///< groups that ran at the lower precision; only for Lowered::all_but
+    std::uint64_t new_groups = 0;  ///< number of groups that no earlier run had recorded
 };
 
-/// A set of groups whose outcome is known.
+/// A tested set of groups with its outcome.
 struct TestedSet {
     Lowered lowered = Lowered::only;
     Subset set;
     Outcome outcome;
-    CallRange calls{};  ///< of the set's group in it, only these calls are lowered
+    CallRange calls{};  ///< if given, only these calls of their group are lowered
 };
 
-/// JSON lines: one of the search, then one for each group and each outcome, in the order in which they were found.
+/// State of a search as JSON lines. The first line describes the search; then each group and each outcome has a line,
+/// in the order in which they were found.
 class SearchState {
   public:
-    /// Reads the file, if it is there. `search`: the command and all options that its answers depend on.
+    /// Reads the file if it exists. `search` has the command and all options on which its outcomes depend.
     SearchState(std::string path, const Json& search, Groups& groups);
 
-    /// Returns the reason why the file cannot be used; empty: none.
+    /// Returns the reason why the file cannot be used; empty if it can.
     const std::string& problem() const { return problem_; }
-    /// Outcomes in the order in which they were found.
+    /// Returns the outcomes in the order in which they were found.
     const std::vector<TestedSet>& tested() const { return tested_; }
-    /// Returns the known outcome of a set; nullptr: it is not known.
+    /// Returns the outcome of a set; null if it is unknown.
     const Outcome* find(Lowered lowered, const Subset& set, const CallRange& calls = {}) const;
-    /// Keeps an outcome, with the groups that are new since the last one. Returns false if it cannot be written.
+    /// Stores an outcome, and the groups found since the last one. Returns false if the file cannot be written.
     bool add(const TestedSet& tested);
-    /// Returns the number of runs that all outcomes took.
+    /// Returns the total number of runs that the outcomes took.
     std::uint64_t runs() const { return runs_; }
     const std::string& path() const { return path_; }
     void remove_file() const;
@@ -69,7 +70,7 @@ class SearchState {
     std::string problem_;
     std::vector<TestedSet> tested_;
     std::uint64_t runs_ = 0;
-    std::map<std::tuple<Lowered, Subset, CallRange>, std::size_t> indices_;  ///< in tested_
+    std::map<std::tuple<Lowered, Subset, CallRange>, std::size_t> indices_;  ///< indices in tested_
 };
 
 }  // namespace fp32shim::cli

@@ -36,7 +36,7 @@ CLI::Option* limit_to(CLI::Option* option, const std::vector<std::string_view>& 
             ""));
 }
 
-constexpr char whole_mark = '\0';  // no argument contains it
+constexpr char whole_mark = '\0';  // a character that no argument can contain
 
 }  // namespace
 
@@ -65,7 +65,7 @@ CLI::Option* add_choice(CLI::App& app, const std::string& name, std::string& val
 
 CLI::Option* add_values(CLI::App& app, const std::string& name, std::vector<std::string>& values,
                         const std::string& description) {
-    // By default CLI11 would take all words up to the next option as values, recordings too.
+    // By default, CLI11 takes all words up to the next option as values, even the names of recordings.
     return app.add_option(name, values, description)
         ->expected(1)
         ->allow_extra_args(false)

@@ -17,7 +17,7 @@ namespace {
 
 std::string one_size(std::int64_t size) { return size < 0 ? "?" : fmt::format("{}", size); }
 
-/// Finds the source file of a line of Python, `train.py:41 Model.forward`, among the frames that led to the call.
+/// Finds the source file of a Python location such as `train.py:41 Model.forward` among the frames of the call path.
 void find_source_file(const record::RecordedRow& row, const record::RecordingReader& recording, Group& group) {
     std::size_t frames = 0;
     for (auto id = row.stack; id != 0 && frames < 300; ++frames) {
@@ -37,7 +37,7 @@ bool is_lowered(policy::Applied applied) {
     return applied != policy::Applied::fp32 && applied != policy::Applied::unchanged;
 }
 
-/// Adds the calls of a group to an earlier entry of it, if there is one.
+/// Adds the calls of a group. If the map has the group already, its entry is increased.
 void add_met(std::map<GroupKey, RecordedProducts::Met>& met, const Group& group, bool was_lowered) {
     const auto [entry, is_new] = met.try_emplace(group.key, RecordedProducts::Met{group, was_lowered});
     if (is_new) return;

@@ -21,7 +21,7 @@ std::string unused_rule_text(const RuleCount& rule) {
 
 void RuleUse::add(const record::RecordingReader& recording, bool is_live) {
     if (recording.total_calls() == 0) return;
-    // Of calls without room for more than their number it is not known which rule decided them.
+    // If a recording had no room for some calls, it is unknown which rules decided them.
     const bool is_unclear = recording.uncounted_calls() > 0;
     for (record::RecordedRule& rule : recording.rules()) {
         OfRun& of_run =

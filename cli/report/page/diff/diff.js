@@ -27,7 +27,7 @@ function showNotes() {
   }
 }
 
-// Shows the calls below a box only, by their sums before and after; null: all.
+// Shows only the calls below a box, given by their sums on each side. Null shows all calls.
 function showSelection(before, after) {
   $("selected").hidden = before === null;
   if (before === null) {
