@@ -19,7 +19,7 @@ CLIENTS = BUILD / "tests/cublas/real"
 @dataclasses.dataclass(frozen=True)
 class Libraries:
     directory: pathlib.Path
-    major: int  # of the soname: libcublas.so.MAJOR
+    major: int  # number in the soname: libcublas.so.MAJOR
 
     @property
     def cublas(self):

@@ -1,4 +1,4 @@
-// cuBLAS rounds, computes and refuses as it says.
+// Tests that the stand-in of cuBLAS rounds, computes and refuses as documented.
 #include <cublasXt.h>
 
 #include <limits>
@@ -9,7 +9,7 @@
 #include "stand_in_fixture.hpp"
 
 extern "C" {
-// cublas.h excludes cublas_v2.h, which gives this name to the newer function.
+// cublas.h, which declares this, excludes cublas_v2.h, which gives this name to the newer function.
 cublasStatus_t cublasInit();
 cublasStatus_t cublasGetError();
 void legacy_sgemm(char, char, int, int, int, float, const float*, int, const float*, int, float, float*,

@@ -1,4 +1,4 @@
-// The driver faults, defers and orders work as it says.
+// Tests that the stand-in of the driver faults, defers and orders work as documented.
 
 #include <future>
 #include <thread>
@@ -136,11 +136,11 @@ TEST_F(StandIn, the_default_stream_runs_between_the_work_of_blocking_streams) {
                   CUBLAS_STATUS_SUCCESS);
     };
     cublasSetStream(handle, reinterpret_cast<cudaStream_t>(stream));
-    add(1, 1);  // 7
+    add(1, 1);  // gives 7
     cublasSetStream(handle, nullptr);
-    add(0, 10);  // 70
+    add(0, 10);  // gives 70
     cublasSetStream(handle, reinterpret_cast<cudaStream_t>(stream));
-    add(1, 1);  // 76
+    add(1, 1);  // gives 76
     ASSERT_EQ(cuStreamSynchronize(stream), CUDA_SUCCESS);
     EXPECT_EQ(download(c, 1)[0], 76);
 }

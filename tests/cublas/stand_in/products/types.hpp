@@ -9,7 +9,7 @@
 
 namespace stand_in {
 
-std::size_t size_of(cudaDataType type);  // 0: a type that the stand-in does not know
+std::size_t size_of(cudaDataType type);  // 0: the stand-in does not know the type
 bool is_complex(cudaDataType type);
 bool is_float8(cudaDataType type);
 
@@ -20,10 +20,10 @@ bool is_single(cublasComputeType_t type);  // 32F in all its forms
 
 // Returns true for supported types of C = alpha * A * B + beta * C, with A and B of one type.
 bool gemm_types_supported(cublasComputeType_t compute, cudaDataType a, cudaDataType b, cudaDataType c);
-// The type of alpha and beta there.
+// Returns the type of alpha and beta for this combination.
 cudaDataType scale_type_of(cublasComputeType_t compute, cudaDataType a);
 
-// 32-bit floating-point operands: those that a FAST type rounds.
+// Returns true for 32-bit floating-point operands, which a FAST type rounds.
 inline bool is_float32(cudaDataType type) { return type == CUDA_R_32F || type == CUDA_C_32F; }
 
 bool valid(cublasOperation_t operation);
