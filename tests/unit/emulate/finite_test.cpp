@@ -29,7 +29,7 @@ TEST(Finite, OneBadNumberIsFoundAtEveryPlaceOfEveryLength) {
     for (std::size_t begin = 0; begin < 9; ++begin)
         for (const std::size_t count : {0U, 1U, 3U, 8U, 31U, 255U, 256U, 257U, 600U}) {
             std::vector<float> numbers(begin + count + 1, 1.0F);
-            numbers.back() = infinity;  // behind the end
+            numbers.back() = infinity;  // after the end
             EXPECT_TRUE(all_finite(numbers.data() + begin, count));
             for (std::size_t index = begin; index < begin + count; ++index) {
                 numbers[index] = number_with(0xff800001U);  // a signalling NaN

@@ -1,4 +1,4 @@
-// Every key of `when` and `unless`, as it is written in a file: one call that it matches and one that it does not.
+// Tests every key of `when` and `unless`, as written in a file, with a call that matches and one that does not.
 #include <gtest/gtest.h>
 
 #include "policy/decide.hpp"
@@ -177,7 +177,7 @@ TEST(Matches, TriesACallSiteWithItsOffsetAndWithout) {
             << glob;
 }
 
-/// Lines of Python that count how often they are asked for.
+/// Lines of Python that count how often they are read.
 struct Lines : CallLines {
     explicit Lines(std::vector<std::string> all) : lines(std::move(all)) {
         any = [](const CallLines& self, bool (*judge)(void*, std::string_view), void* context) {
@@ -260,7 +260,7 @@ TEST(Policy, LooksAtSizesWhereAnyRuleDoes) {
     EXPECT_TRUE(policy.looks_at_sizes());
 }
 
-/// A call of a line with this text; none: it cannot be read.
+/// Returns a call from a line with this text; nullopt: the text cannot be read.
 MatmulCall at_line(std::string_view where, std::optional<std::string_view> text) {
     struct Text : LineText {
         std::optional<std::string_view> text;
