@@ -46,7 +46,7 @@ def built(folder, name, source, compiler, *options):
     file.write_text(source)
     program = folder / "program"
     shim.tool(compiler)
-    subprocess.run([compiler, *options, file, "-o", program, shim.blas_library("openblas")], check=True, cwd=folder)  # Fortran's modules
+    subprocess.run([compiler, *options, file, "-o", program, shim.blas_library("openblas")], check=True, cwd=folder)  # for modules
     return program
 
 
