@@ -64,7 +64,7 @@ class Mutant:
     line: int  # line number, from 1
     column: int
     kind: str
-    before: str  # the whole line
+    before: str  # text of the whole line
     after: str
 
     def key(self):

@@ -14,7 +14,7 @@ namespace {
 
 constexpr std::string_view version = FP32SHIM_VERSION;
 constexpr std::size_t largest_policy = 1 << 20;
-constexpr std::uint64_t smallest_recording = 1 << 20;  // sixteen segments
+constexpr std::uint64_t smallest_recording = 1 << 20;  // sixteen segments of a recording
 constexpr std::int32_t first_tf32_capability = 80;
 
 void read_default(const Entry& entry, SettingsLayer& settings, Report& report) {

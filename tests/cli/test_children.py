@@ -633,7 +633,7 @@ def test_a_child_that_is_started_in_another_folder_is_not_taken_for_covered(prog
     assert done.returncode == 7, done.stderr
     assert "its kind is not known" in children(verify(log))["child:there"]
     done = run(programs, "bash", "-c", f"./dyn; exec ./elsewhere {how} {tmp_path} ./there", log=tmp_path / "n.fp32rec")
-    assert done.returncode == 2  # ENOENT
+    assert done.returncode == 2  # exit status ENOENT
     assert children(verify(tmp_path / "n.fp32rec")) == {}
 
 
@@ -668,6 +668,6 @@ def test_arguments_that_cannot_be_read_fail_as_without_the_shim(programs, log, h
         pytest.skip("execvpe without a path crashes without the shim, too")
     words = [programs / "unreadable", how, programs / "dyn", str(number)]
     plain = subprocess.run(words, check=False, env=settings())
-    assert plain.returncode == 14  # EFAULT
+    assert plain.returncode == 14  # exit status EFAULT
     done = run(programs, *words, log=log)
     assert done.returncode == 14, done.stderr

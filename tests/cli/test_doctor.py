@@ -480,7 +480,7 @@ def test_the_program_does_not_have_the_commands_own_output():
     """Else whoever reads that would wait for what the program leaves behind."""
     _, _, stderr = doctor("--", "ls", "-l", "/proc/self/fd")
     pipes = [line.split()[-3:] for line in stderr.splitlines() if "-> pipe:" in line]
-    assert [number for number, _, _ in pipes] == ["1", "2"] and pipes[0][2] == pipes[1][2], stderr  # both are the stderr
+    assert [number for number, _, _ in pipes] == ["1", "2"] and pipes[0][2] == pipes[1][2], stderr  # 1 and 2 are one pipe
 
 
 def test_a_killed_program_is_told():

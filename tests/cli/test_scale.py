@@ -130,7 +130,7 @@ def test_a_recording_of_holes_costs_what_it_holds(tmp_path):
     with recording.open("r+b") as file:
         file.seek(256)
         file.write(struct.pack("<I", 1 << 22))
-        file.truncate(SEGMENT << 22)  # 256 GiB
+        file.truncate(SEGMENT << 22)  # a size of 256 GiB
     for words in (["report", "--format", "json"], ["log"], ["verify"]):
         _, seconds, memory, _ = measured(*words, recording)
         assert seconds < 1, words

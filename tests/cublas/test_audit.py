@@ -209,7 +209,7 @@ def fp32_errors(*words):
 def test_a_group_that_turns_bad_is_pinned_from_its_next_call_on(audited, function):
     result, audits = audited("graded_cublas_products.py", function, 20, 10, 5, policy=GUARD)
     errors = errors_of(result)
-    assert all(1e-4 < error < 1e-2 for _, error in errors[:20])  # TF32's errors
+    assert all(1e-4 < error < 1e-2 for _, error in errors[:20])  # TF32 has such errors
     assert errors[20][0] == "bad" and errors[20][1] > 1
     assert errors[21:] == fp32_errors(function, 20, 10, 5)[21:]
     (before,) = [audit for audit in audits if audit["applied"] == "tf32"]

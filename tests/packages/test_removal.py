@@ -47,7 +47,7 @@ def after_removal(root, before, **keywords):
     done = prerm(root, "remove", **keywords)
     assert done.returncode == 0 and done.stderr == "", done.stderr
     assert ("taken out of" in done.stdout) == (preload.read_bytes() != before), done.stdout
-    assert [path.name for path in (root / "etc").iterdir()] == ["ld.so.preload"]  # no other file is left
+    assert [path.name for path in (root / "etc").iterdir()] == ["ld.so.preload"]  # no temporary file is left
     return preload.read_bytes()
 
 
@@ -72,7 +72,7 @@ CASES = {  # LIBRARY stands for the path of the library
     b"/elsewhere/libfp32shim.so\n": b"/elsewhere/libfp32shim.so\n",
     b"/opt/libother.so \\n%s $(touch /tmp/x) * \xff\n": b"/opt/libother.so \\n%s $(touch /tmp/x) * \xff\n",
     b"LIBRARY \\n%s $(touch /tmp/x) * \xff\r\n": b"\\n%s $(touch /tmp/x) * \xff\r\n",
-    b"LIBRARY\r\n": b"LIBRARY\r\n",  # for the loader, this is another name
+    b"LIBRARY\r\n": b"LIBRARY\r\n",  # the loader reads \r as part of the name
     b"": b"",
     b"\n": b"\n",
 }

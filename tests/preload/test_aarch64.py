@@ -137,7 +137,7 @@ def test_recorded_calls_are_counted_each_under_its_own_row(tmp_path, level):
     assert done.stderr == ""
     did, recorded, timed = collections.Counter(), collections.Counter(), 0
     for line in plain.stdout.splitlines():
-        if "xerbla_" in line:  # its message only contains N
+        if "xerbla_" in line:  # the message of xerbla_ contains only N
             continue
         function, m, n, k, trans_a, trans_b, _, _, count = line.split()
         did[function, int(m), int(n), int(k), trans_a, trans_b] += int(count)

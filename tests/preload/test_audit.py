@@ -97,7 +97,7 @@ def test_a_group_that_turns_bad_is_pinned_from_its_next_call_on(audited):
     result, audits = audited("graded_products.py", 20, 10, 5, policy=GUARD, env={"FP32_MATMUL_WHERE": "python"})
     errors = errors_of(result)
     good, first_bad, later, good_again = errors[:20], errors[20], errors[21:30], errors[30:]
-    assert all(1e-4 < error < 1e-2 for _, error in good)  # TF32's errors
+    assert all(1e-4 < error < 1e-2 for _, error in good)  # TF32 has such errors
     assert first_bad[0] == "bad" and first_bad[1] > 1
     fp32 = errors_of(run("graded_products.py", 20, 10, 5, policy="schema = 1\n", log=False))
     assert later == fp32[21:30] and good_again == fp32[30:]
@@ -160,7 +160,7 @@ def test_by_the_whole_a_program_that_turns_bad_in_a_row_keeps_bf16_at_one_percen
 def test_an_audit_beyond_the_tolerance_ends_a_cheaper_format(audited):
     result, audits = audited("graded_products.py", 20, 10, policy=budget(5e-2, more="[audit]\nsample = 1"))
     errors = [error for _, error in errors_of(result)]
-    assert all(1e-3 < error < 5e-2 for error in errors[4:20])  # BF16's errors
+    assert all(1e-3 < error < 5e-2 for error in errors[4:20])  # BF16 has such errors
     assert errors[20] > 1
     # TF32 has no audits yet. It needs four good ones, and does not get them.
     assert all(error < 1e-2 for error in errors[21:])

@@ -53,7 +53,7 @@ def said(ran):
 
 def after_a_signal(locations):
     """An interrupted instruction has not been carried out: what is recorded lies 1 beyond it, as behind a call."""
-    interrupted = 1 + next(i for i, location in enumerate(locations) if "/libc." in location)  # after the kernel's frame
+    interrupted = 1 + next(i for i, location in enumerate(locations) if "/libc." in location)  # follows the kernel's frame
     path, _, offset = locations[interrupted].rpartition("+")
     return (*locations[:interrupted], f"{path}+{int(offset, 16) + 1:#x}", *locations[interrupted + 1:])
 

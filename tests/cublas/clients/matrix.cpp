@@ -36,7 +36,7 @@ class Random {
     /// Returns a positive or negative number within a factor of 16 around 2^exponent, whose last mantissa bit is set.
     double operator()(Dtype dtype, int exponent) {
         const std::uint64_t bits = next();
-        const auto mantissa = static_cast<double>(bits >> 41 | 1) / 8388608.0;  // 23 bits
+        const auto mantissa = static_cast<double>(bits >> 41 | 1) / 8388608.0;  // a mantissa of 23 bits
         const double value = (1 + mantissa) * power_of_two(exponent - 2 + static_cast<int>(bits & 3));
         const double narrowed = dtype == Dtype::float16    ? round_to(Format::fp16, value)
                                 : dtype == Dtype::bfloat16 ? round_to(Format::bf16, value)

@@ -21,7 +21,7 @@ Number decode(Dtype dtype, const unsigned char* bytes);
 /// Matrix in column-major order, with a leading dimension larger than needed. Elements that must not be read are NaN.
 struct Matrix {
     std::int64_t rows = 0, columns = 0, ld = 0;
-    std::vector<Number> values;  ///< ld × columns
+    std::vector<Number> values;  ///< ld × columns elements
 
     Number& at(std::int64_t i, std::int64_t j) { return values[static_cast<std::size_t>(i + j * ld)]; }
     const Number& at(std::int64_t i, std::int64_t j) const { return values[static_cast<std::size_t>(i + j * ld)]; }
@@ -52,8 +52,8 @@ struct Dense {
 using Rounding = std::function<double(double)>;
 
 Dense dense(const Matrix& matrix, const Rounding& rounding);
-Dense transposed(const Dense& matrix, char trans);  ///< trans: 'N', 'T' or 'C'
+Dense transposed(const Dense& matrix, char trans);  ///< `trans` is 'N', 'T' or 'C'
 Dense multiplied(const Dense& a, const Dense& b);
-double norm(const Dense& matrix);  ///< Frobenius norm
+double norm(const Dense& matrix);  ///< returns the Frobenius norm
 
 }  // namespace clients

@@ -34,11 +34,11 @@ inline cudaDataType_t data_type(Dtype dtype) {
 
 /// Ways in which the shim can govern a function.
 enum class Road {
-    compute_type,    ///< by the compute type of each call
-    math_mode,       ///< by the handle's math mode only
-    not_governable,  ///< not at all; calls are recognised and counted
-    observed,        ///< not at all; operands are narrower than float32, and calls are counted
-    uncounted,       ///< not at all; float64 is not the shim's concern
+    compute_type,    ///< governable by the compute type of each call
+    math_mode,       ///< governable by the handle's math mode only
+    not_governable,  ///< not governable; calls are recognised and counted
+    observed,        ///< not governable; operands are narrower than float32, and calls are counted
+    uncounted,       ///< not governable; float64 is not the shim's concern
 };
 
 struct ProductCase {

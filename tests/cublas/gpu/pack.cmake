@@ -4,7 +4,7 @@
 # bundle is too large to carry.
 cmake_minimum_required(VERSION 3.22)
 
-set(limit_bytes 41943040)  # 40 MiB
+set(limit_bytes 41943040)  # limit of 40 MiB
 set(cuda "libcublas\\.so\\.13|libcublasLt\\.so\\.13|libcuda\\.so\\.1")
 set(c_library "lib(c|m)\\.so\\.6|lib(dl|pthread|rt)\\.so\\.[0-9]+|ld-linux-[a-z0-9-]+\\.so\\.[0-9]+")
 set(may_need "^(${cuda}|${c_library})$")

@@ -14,7 +14,7 @@ namespace stand_in {
 struct LibraryHandle {
     static constexpr std::uint32_t alive_mark = 0x53544e44;
 
-    std::atomic<std::uint32_t> mark = 0;  // alive_mark from create to destroy
+    std::atomic<std::uint32_t> mark = 0;  // equals alive_mark from create to destroy
     int device = 0;
     int compute_capability = 0;
 };

@@ -10,8 +10,8 @@
 namespace stand_in {
 
 struct Request {
-    Row family = Row::sgemm_honours_math_mode;        // for functions without a compute type
-    std::optional<cublasComputeType_t> compute_type;  // for functions with a compute type
+    Row family = Row::sgemm_honours_math_mode;        // row for functions without a compute type
+    std::optional<cublasComputeType_t> compute_type;  // compute type of functions that have one
     int math_mode = CUBLAS_DEFAULT_MATH;
     cublasEmulationStrategy_t strategy = CUBLAS_EMULATION_STRATEGY_DEFAULT;
     bool tensor_op_algorithm = false;

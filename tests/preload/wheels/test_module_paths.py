@@ -91,8 +91,8 @@ def test_names_are_those_that_the_running_modules_know():
     assert scopes("names", 162) == ["Shares/Sequential.0"] * 2  # a module made in forward gets the name of its class
     called = ["Shares.deep/b.1", "Shares.deep/deep/b.1", "Shares.deep/deep/deep/b.1", "Shares.b.1"]
     assert scopes("names", 161) == called * 2  # a module registered elsewhere in the model has its name there
-    assert scopes("names", 163) == scopes("names", 164) == ["Shares.deep/deep/deep.up"]  # replaced by another module
-    assert scopes("names", 165)[-1] == "Shares.deep.late"  # registered after the first call
+    assert scopes("names", 163) == scopes("names", 164) == ["Shares.deep/deep/deep.up"]  # another module has replaced the first
+    assert scopes("names", 165)[-1] == "Shares.deep.late"  # the module was registered after the first call
     assert scopes("names", 166) == ["Größe/1"]
 
 

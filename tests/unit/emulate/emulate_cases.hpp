@@ -22,7 +22,7 @@ inline constexpr std::size_t unlimited = std::size_t{1} << 40;
 /// signalling NaN: between columns, in the triangle that is not stored, in the imaginary diagonal of Hermitian
 /// operands.
 struct Case {
-    blas::Level3 product;  ///< its pointers are set by `place`
+    blas::Level3 product;  ///< arguments; `place` sets the pointers
     std::array<float, 2> alpha{};
     std::array<float, 2> beta{};
     std::vector<float> a, b, c;

@@ -312,7 +312,7 @@ TEST(Parts, GiveInfinitiesAndNanAsFloat32Does) {
     constexpr float infinity = std::numeric_limits<float>::infinity();
     for (const Definition& format : definitions) {
         Case test_case = plain_gemm(6, 5, 4);
-        for (float& value : test_case.b) value = 1.0F;  // a number without a rest
+        for (float& value : test_case.b) value = 1.0F;  // 1 is exact in every format, so no rest remains
         test_case.a[0] = std::numeric_limits<float>::quiet_NaN();
         test_case.a[1] = infinity;
         test_case.a[2] = -infinity;

@@ -62,7 +62,7 @@ std::vector<AbsorbKernels> all_kernels() {
 TEST(ResultStream, HasTheSameFingerprintOnEveryInstructionSet) {
     std::vector<float> floats = random_floats(5000);
     floats[7] = -0.0F;
-    floats[8] = 1e-42F;  // subnormal
+    floats[8] = 1e-42F;  // a subnormal number
     floats[9] = std::numeric_limits<float>::max();
     for (const std::size_t count : {0UL, 1UL, 31UL, 32UL, 33UL, 1023UL, 1024UL, 1025UL, 5000UL}) {
         const std::vector<float> some(floats.begin(), floats.begin() + static_cast<std::ptrdiff_t>(count));

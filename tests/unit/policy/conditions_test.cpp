@@ -86,26 +86,26 @@ INSTANTIATE_TEST_SUITE_P(Kinds, When,
                                          ConditionCase{R"(compute_capability = ["8.0", ">=8.9 <=9.0"])", true}));
 
 INSTANTIATE_TEST_SUITE_P(Sizes, When,
-                         testing::Values(ConditionCase{"m = 128", true},                   //
-                                         ConditionCase{"m = 127", false},                  //
-                                         ConditionCase{R"(m = "128")", true},              //
-                                         ConditionCase{R"(m = "<=128")", true},            //
-                                         ConditionCase{R"(m = "<128")", false},            //
-                                         ConditionCase{R"(m = ">127")", true},             //
-                                         ConditionCase{R"(m = ">=129")", false},           //
-                                         ConditionCase{R"(n = ">=64 <=256")", true},       //
-                                         ConditionCase{R"(n = ">=64 <256")", false},       //
-                                         ConditionCase{R"(n = [1, 2, ">=256"])", true},    //
-                                         ConditionCase{R"(n = [1, 2, ">=257"])", false},   //
-                                         ConditionCase{"k = 64", true},                    //
-                                         ConditionCase{"k = 0", false},                    //
-                                         ConditionCase{"batch = 3", true},                 //
-                                         ConditionCase{R"(batch = "<=2")", false},         //
-                                         ConditionCase{"min_dim = 64", true},              //
-                                         ConditionCase{R"(min_dim = ">=65")", false},      //
-                                         ConditionCase{"max_dim = 256", true},             //
-                                         ConditionCase{R"(max_dim = "<=255")", false},     //
-                                         ConditionCase{"flops = 12582912", true},          // 2·128·256·64·3
+                         testing::Values(ConditionCase{"m = 128", true},                  //
+                                         ConditionCase{"m = 127", false},                 //
+                                         ConditionCase{R"(m = "128")", true},             //
+                                         ConditionCase{R"(m = "<=128")", true},           //
+                                         ConditionCase{R"(m = "<128")", false},           //
+                                         ConditionCase{R"(m = ">127")", true},            //
+                                         ConditionCase{R"(m = ">=129")", false},          //
+                                         ConditionCase{R"(n = ">=64 <=256")", true},      //
+                                         ConditionCase{R"(n = ">=64 <256")", false},      //
+                                         ConditionCase{R"(n = [1, 2, ">=256"])", true},   //
+                                         ConditionCase{R"(n = [1, 2, ">=257"])", false},  //
+                                         ConditionCase{"k = 64", true},                   //
+                                         ConditionCase{"k = 0", false},                   //
+                                         ConditionCase{"batch = 3", true},                //
+                                         ConditionCase{R"(batch = "<=2")", false},        //
+                                         ConditionCase{"min_dim = 64", true},             //
+                                         ConditionCase{R"(min_dim = ">=65")", false},     //
+                                         ConditionCase{"max_dim = 256", true},            //
+                                         ConditionCase{R"(max_dim = "<=255")", false},    //
+                                         ConditionCase{"flops = 12582912", true},         // equals 2·128·256·64·3
                                          ConditionCase{R"(flops = ">=12M <=13M")", true},  //
                                          ConditionCase{R"(flops = ">=1G")", false},        //
                                          ConditionCase{R"(flops = ">=1k")", true},         //

@@ -125,7 +125,7 @@ INSTANTIATE_TEST_SUITE_P(
              "p.toml:2:8: name: found a date or time; allowed: a string that is not empty"}),
     name_of_case);
 
-const std::string rule = "[[rule]]\nprecision = \"high\"\n";  // lines 2 and 3
+const std::string rule = "[[rule]]\nprecision = \"high\"\n";  // these are lines 2 and 3
 
 INSTANTIATE_TEST_SUITE_P(
     Rules, Diagnostics,

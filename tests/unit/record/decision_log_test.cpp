@@ -458,7 +458,7 @@ TEST_F(DecisionLogTest, NeverWaitsForASlowReader) {
     std::array<char, 65536> chunk;
     for (ssize_t size = 0; (size = read(reader, chunk.data(), chunk.size())) > 0;)
         text.append(chunk.data(), static_cast<std::size_t>(size));
-    EXPECT_EQ(text.back(), '\n');  // whole lines only
+    EXPECT_EQ(text.back(), '\n');  // the file has whole lines only
     close(reader);
 }
 

@@ -348,7 +348,7 @@ TEST(LineInWords, HasTheFileTheLineAndTheFunction) {
 TEST(LineInWords, CutsALongNameBetweenTwoCharacters) {
     char buffer[512];
     std::string name;
-    for (int i = 0; i < 100; ++i) name += "\xC3\xA9";  // é
+    for (int i = 0; i < 100; ++i) name += "\xC3\xA9";  // UTF-8 of é
     EXPECT_EQ(line_in_words({"a.py", name, 1, 0}, buffer), "a.py:1 " + name.substr(0, 156) + "…");
     EXPECT_EQ(line_in_words({"a.py", "x" + name, 1, 0}, buffer), "a.py:1 x" + name.substr(0, 156) + "…");
 }

@@ -13,7 +13,7 @@
 namespace fp32shim::where {
 namespace {
 
-/// The tables of this program, and the start addresses of its functions.
+/// The unwind tables of this program, and the start addresses of its functions.
 struct OwnTables {
     UnwindTables tables;
     std::vector<std::uintptr_t> functions;
@@ -149,7 +149,7 @@ TEST(UnwindRules, TruncatedTablesAreReadWithinTheirBounds) {
     const OwnTables own = own_tables();
     const Copy copy(own.tables);
     for (std::size_t size = 0; size < copy.bytes.size(); size += 1 + copy.bytes.size() / 300) {
-        // Memory of exactly that size.
+        // The copy's memory has exactly the size of the damaged table.
         const std::vector<std::uint8_t> bytes(copy.bytes.begin(),
                                               copy.bytes.begin() + static_cast<std::ptrdiff_t>(size));
         const std::span<const std::uint8_t> all(bytes);

@@ -27,15 +27,15 @@ TEST(PlainText, EscapesWhatSteersATerminalOrIsNotSeen) {
         {"\xE2\x80\xAE"
          "abc",
          "\\xe2\\x80\\xaeabc"},               // U+202E, which makes the following text run from right to left
-        {"\xE2\x81\xA6", "\\xe2\\x81\\xa6"},  // U+2066
+        {"\xE2\x81\xA6", "\\xe2\\x81\\xa6"},  // U+2066, an invisible control of direction
         {"a\xE2\x80\x8B"
          "b",
          "a\\xe2\\x80\\x8bb"},                         // U+200B, a space of no width
-        {"\xEF\xBB\xBF", "\\xef\\xbb\\xbf"},           // U+FEFF
+        {"\xEF\xBB\xBF", "\\xef\\xbb\\xbf"},           // U+FEFF, a byte order mark
         {"\xE2\x80\xA8", "\\xe2\\x80\\xa8"},           // U+2028, a line separator
         {"\xF3\xA0\x81\x81", "\\xf3\\xa0\\x81\\x81"},  // U+E0041, a tag character
         {"\xFF\xC3", "\\xff\\xc3"},                    // bytes that are not UTF-8
-        {"\xED\xA0\x80", "\\xed\\xa0\\x80"},           // a surrogate
+        {"\xED\xA0\x80", "\\xed\\xa0\\x80"},           // UTF-8 of a surrogate
     };
     for (const auto& [text, plain] : cases) {
         EXPECT_EQ(plain_text(text), plain);

@@ -225,7 +225,7 @@ TEST_F(StandIn, cherk_conjugates_and_leaves_a_real_diagonal) {
     const auto result = download(c, 4);
     EXPECT_EQ(result[0].x, 5);
     EXPECT_EQ(result[0].y, 0);
-    // i * conj(1 + 2i)
+    // The expected element is i * conj(1 + 2i).
     EXPECT_EQ(result[1].x, 2);
     EXPECT_EQ(result[1].y, 1);
 }

@@ -100,7 +100,8 @@ TEST_F(StandInLt, preferences_filter_by_workspace_alignment_and_implementation) 
     ASSERT_EQ(with_workspace.size(), 4u);
     EXPECT_GT(with_workspace[0].workspaceSize, 0u);
     float *a = upload<float>({1, 2}), *d = upload<float>({0});
-    EXPECT_EQ(matmul(a, d, &with_workspace[0].algo), CUBLAS_STATUS_INVALID_VALUE);  // the call passes no workspace
+    EXPECT_EQ(matmul(a, d, &with_workspace[0].algo), CUBLAS_STATUS_INVALID_VALUE);  // this call passes no workspace,
+                                                                                    // which the algorithm needs
 
     const std::uint32_t alignment = 4;
     cublasLtMatmulPreferenceSetAttribute(preference, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES, &alignment,

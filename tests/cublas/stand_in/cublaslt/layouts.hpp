@@ -39,7 +39,7 @@ struct MatmulDescriptor {
     std::int32_t trans_c;
     std::int32_t sm_count_target;
     std::int32_t epilogue_aux_type;
-    std::int32_t scale_modes[5];  // for A, B, C, D and aux
+    std::int32_t scale_modes[5];  // scale modes of A, B, C, D and aux
     std::int32_t scale_d_out_mode;
     std::int8_t fast_accumulation;
 

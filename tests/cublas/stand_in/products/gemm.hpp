@@ -23,7 +23,7 @@ struct Gemm {
 
     // The epilogue of cublasLt:
     Activation activation = Activation::none;
-    const void* bias = nullptr;  // one element per row of D
+    const void* bias = nullptr;  // bias vector: one element per row of D
     cudaDataType bias_type = CUDA_R_32F;
     std::int64_t bias_stride = 0;
     const void* scale_a = nullptr;  // for float8 operands: device address of a float

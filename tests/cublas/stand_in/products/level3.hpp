@@ -27,7 +27,7 @@ struct Matrix {
     const void* data = nullptr;
     cudaDataType type = CUDA_R_32F;
     std::int64_t leading_dimension = 0;
-    bool row_major = false;  // for cublasLt only
+    bool row_major = false;  // true for row-major matrices, which only cublasLt has
 };
 
 // alpha or beta: a host value, which is read at launch, or a device address, which is read when the kernel runs.
@@ -55,7 +55,7 @@ struct Rounding {
 template <class T>
 struct Dense {
     std::int64_t rows = 0, columns = 0;
-    std::vector<T> values;  // in column-major order
+    std::vector<T> values;  // elements in column-major order
 
     Dense() = default;
     Dense(std::int64_t r, std::int64_t c) : rows(r), columns(c), values(static_cast<std::size_t>(r * c)) {}

@@ -14,9 +14,9 @@ bool is_complex(cudaDataType type);
 bool is_float8(cudaDataType type);
 
 bool known_compute_type(cublasComputeType_t type);
-bool is_fast(cublasComputeType_t type);  // FAST_16F, FAST_16BF, FAST_TF32
+bool is_fast(cublasComputeType_t type);  // true for FAST_16F, FAST_16BF, FAST_TF32
 bool is_pedantic(cublasComputeType_t type);
-bool is_single(cublasComputeType_t type);  // 32F in all its forms
+bool is_single(cublasComputeType_t type);  // true for 32F in all its forms
 
 // Returns true for supported types of C = alpha * A * B + beta * C, with A and B of one type.
 bool gemm_types_supported(cublasComputeType_t compute, cudaDataType a, cudaDataType b, cudaDataType c);

@@ -18,7 +18,7 @@ struct Call {
     std::vector<Product> groups;
     std::vector<std::int64_t> group_sizes;  ///< number of products in each group; a strided batch has one group
     std::vector<float*> a, b, c;
-    std::int64_t stride_a = 0, stride_b = 0, stride_c = 0;  ///< strides in elements
+    std::int64_t stride_a = 0, stride_b = 0, stride_c = 0;  ///< distances between matrices, in elements
 
     std::size_t product_count() const;
     /// Returns the function's name without prefix and suffix, such as "sgemm_batch".

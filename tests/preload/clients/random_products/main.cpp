@@ -38,7 +38,7 @@ using Bits = std::vector<std::uint32_t>;
 enum class Format { same, tf32_away, tf32_even, tf32_truncate, bf16 };
 
 std::uint32_t rounded(std::uint32_t bits, Format format) {
-    if ((bits & 0x7f800000U) == 0x7f800000U) return bits;  // infinities and NaN stay
+    if ((bits & 0x7f800000U) == 0x7f800000U) return bits;  // infinities and NaN are not rounded
     switch (format) {
         case Format::same:
             return bits;

@@ -8,7 +8,7 @@
 
 namespace {
 
-constexpr std::uint32_t poison = 0x7f812345U;  // a signalling NaN
+constexpr std::uint32_t poison = 0x7f812345U;  // a signalling NaN, put where nothing may be read
 
 std::uint64_t below(Random& random, std::uint64_t limit) { return random() % limit; }
 bool one_in(Random& random, std::uint64_t chances) { return below(random, chances) == 0; }

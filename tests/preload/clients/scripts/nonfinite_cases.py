@@ -47,7 +47,7 @@ def sgemm(a, b, c=None, alpha=1.0, beta=0.0, ld=None, name="sgemm_"):
     m, k = a.shape
     n = b.shape[1]
     if c is None:
-        c = np.full((m, n), np.nan, a.dtype, order="F")  # never read, since beta is 0
+        c = np.full((m, n), np.nan, a.dtype, order="F")  # C is never read, since beta is 0
     call(name, "N", "N", m, n, k, alpha, a, ld or max(m, 1), b, max(k, 1), beta, c, max(m, 1), result=c)
 
 
