@@ -130,8 +130,8 @@ constexpr Key<Layer> audit_keys[] = {
     {"nonfinite", read_boolean_into<&Layer::audit_nonfinite>},
 };
 constexpr Key<Layer> root_keys[] = {
-    {"schema", [](const Entry&, Layer&, Report&) { /* is_for_this_version() reads it */ }},
-    {"requires", [](const Entry&, Layer&, Report&) { /* is_for_this_version() reads it */ }},
+    {"schema", [](const Entry&, Layer&, Report&) { /* is_for_this_version() has judged this key */ }},
+    {"requires", [](const Entry&, Layer&, Report&) { /* is_for_this_version() has judged this key */ }},
     {"name", read_string_into<&Layer::name>},
     {"revision", read_string_into<&Layer::revision>},
     {"default", read_default},

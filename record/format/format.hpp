@@ -497,7 +497,7 @@ struct Header {
     std::int64_t start_monotonic_ns;  ///< start of the recording by CLOCK_MONOTONIC
     std::uint64_t start_ticks;        ///< start of the recording by the processor's counter
     std::uint64_t run;                ///< number of the `fp32shim run` that the process belongs to; 0: none
-    // Offset 64:
+    // Offset 64. Identity of the process, and its settings at the start:
     std::uint64_t process_start;     ///< start of the process, in clock ticks after boot: field 22 of /proc/PID/stat
     std::uint64_t pid_namespace;     ///< inode of the process's PID namespace, /proc/PID/ns/pid
     std::uint8_t boot_id[16];        ///< id of this boot, from /proc/sys/kernel/random/boot_id
@@ -515,7 +515,7 @@ struct Header {
     std::uint8_t where;              ///< sources of a call's location in its program: a policy::WhereSet
     std::uint8_t native_frames;      ///< largest number of native callers in a call path; 0: the call site only
     std::uint8_t reserved_line1[5];
-    // Offset 128:
+    // Offset 128. Places of the texts:
     TextRange texts[text_count];
     std::uint8_t reserved2[48];
     // Offset 256. Written whenever the file grows:
@@ -548,15 +548,15 @@ struct Header {
     std::uint32_t children_missed;  ///< number of starts without the shim that found no space in `children`
     // Offset 924. Written by the process:
     std::uint32_t python;  ///< state of the reader of Python's stacks: a record::PythonState
-    // Offset 928:
+    // Offset 928. Losses:
     std::uint64_t lost_audits;        ///< number of audits that found no space
     std::uint64_t lost_fingerprints;  ///< number of fingerprints that found no space
     // Offset 944. Used in the file for the children of a run:
     std::uint32_t marks_missed;  ///< number of processes whose mark found no space
     std::uint8_t reserved6[4096 - 948];
-    // Offset 4096:
+    // Offset 4096. Changes of settings:
     ChangeRecord changes[change_limit];
-    // Offset 20480:
+    // Offset 20480. Children without the shim:
     ChildRecord children[child_limit];
     // Offset 30720. Used in the file for the children of a run:
     std::uint64_t marks[mark_limit];  ///< hash of each mark's content; 0: unused

@@ -141,7 +141,7 @@ def test_recordings_that_lost_something_are_named_with_what_was_lost(answers, fl
 
 def test_only_the_slow_host_is_named(answers):
     [row] = answers["slow_hosts"]
-    # A third of its time is in the other product, which is as fast as on other hosts.
+    # A third of the host's time is in the other product, which is as fast as on other hosts.
     assert row["host"] == host_name(SLOW) and row["times_as_slow"] > 2.5
 
 

@@ -35,7 +35,7 @@ def test_netlibs_programs_print_the_same(program, parameters, blas, function, tm
     settings = {
         "native": {"precision": "native"},
         "highest": {"precision": "highest"},
-        # Calls that are not emulated must be the same with emulation on.
+        # Products that are not emulated must give the same results with emulation on.
         "highest while emulating": {"precision": "highest", "cpu": "emulate"},
     }
     for name, setting in settings.items():

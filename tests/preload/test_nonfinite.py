@@ -61,7 +61,7 @@ def test_the_product_and_the_place_are_named(search, blas, case, function, found
         assert (named["function"], named["column"]) == (function, place[1])
         return
     assert (named["function"], named["row"], named["column"], named["product"]) == (function, *place, 0)
-    if found is not None:  # without a find, the result depends on the library's order of operations
+    if found is not None:  # if nothing is found, the result depends on the library's order of operations
         assert named["found"] == found
     word = "NaN" if named["found"] == "nan" else "infinity"
     assert f"{LINE}{word} in row {place[0]}, column {place[1]}" in line

@@ -137,7 +137,7 @@ def test_a_recording_is_whole_after_a_kill_while_it_grows_by_new_sizes(tmp_path)
         content = read(log)
         assert content["problems"] == content["unknown_rows"] == content["dropped_events"] == 0, content
         assert content["events"] in (content["calls"], content["calls"] - 1)
-        # A row exists before its first call. The first row belongs to calls without a row of their own.
+        # A row exists before its first call. The first row belongs to calls that found no space for a row.
         assert content["rows"] - 1 in (content["calls"], content["calls"] + 1)
         assert f"{content['calls']:,} call" in fp32shim("report", log).stdout
         log.unlink()

@@ -2,8 +2,7 @@
 //
 //   runtime_code places COUNT STRIDE ROUNDS   COUNT places whose return addresses are STRIDE bytes apart, called in
 //                                             turn. Prints for each round how many calls took the slow path.
-//   runtime_code churn COUNT                  COUNT places, each called twice; prints by how many KiB the process
-//   grew
+//   runtime_code churn COUNT                  COUNT places, each called twice; prints the growth of memory in KiB
 //
 // The slow path uses much of the stack, which shows that it was taken. The product itself, and the path of a known
 // call site, use little.

@@ -128,7 +128,7 @@ TEST(Robustness, RefusesLongDottedKeys) {
     EXPECT_EQ(only_error_of("x = '''\n'''''\n" + repeated("a.", 100'000) + "a = 1"), "p.toml:3:16" + message);
 }
 
-// These include characters for which toml++ 3.3 runs into code marked as unreachable.
+// Tests characters beyond ASCII. For some of them toml++ 3.3 runs into code marked as unreachable.
 TEST(Robustness, RefusesOtherThanAsciiWhereTomlDoes) {
     const std::string message = ": found a character beyond ASCII; only strings and comments may have them";
     for (const std::string character :

@@ -382,7 +382,7 @@ TEST(RecordingLife, AReadOnlyFolderIsOneErrorAndNoFile) {
 TEST(RecordingLife, WhereNoDescriptorCanBeKeptNoFileIsLeftBehind) {
     const TemporaryFolder folder;
     const int status = in_child([&] {
-        close(STDIN_FILENO);  // the file first gets this number, but must not keep it
+        close(STDIN_FILENO);  // the new file gets this number, but must not keep it
         struct rlimit limit {
             3, 3
         };
@@ -453,7 +453,7 @@ TEST(RecordingLife, AForkedChildHasAFileOfItsOwnAndTheParentsStaysIntact) {
         int to_parent[2];
         ASSERT_EQ(pipe(to_parent), 0);
         const int status = in_child([&] {
-            // These calls were in the parent's caches.
+            // Calls whose rows the parent's caches already had.
             for (int i = 0; i < 6'000; ++i) count_square(*recording, *writer, i % 2 + 1);
             std::thread([&] {
                 ThreadWriter* own = recording->attach();

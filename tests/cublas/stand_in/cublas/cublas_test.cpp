@@ -9,7 +9,8 @@
 #include "stand_in_fixture.hpp"
 
 extern "C" {
-// cublas.h, which declares this, excludes cublas_v2.h, which gives this name to the newer function.
+// Declared again, since cublas.h cannot be included: it excludes cublas_v2.h, which gives this name to the newer
+// function.
 cublasStatus_t cublasInit();
 cublasStatus_t cublasGetError();
 void legacy_sgemm(char, char, int, int, int, float, const float*, int, const float*, int, float, float*,

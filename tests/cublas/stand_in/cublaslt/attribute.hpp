@@ -1,5 +1,4 @@
-// Gets and sets attributes, in the way that all of cublasLt's descriptors share: one table per descriptor has the
-// place of each value.
+// Gets and sets attributes of cublasLt's descriptors. Each descriptor has a table with the place of each value.
 #pragma once
 
 #include <cstddef>

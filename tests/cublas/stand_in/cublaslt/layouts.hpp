@@ -67,8 +67,7 @@ static_assert(sizeof(LayoutDescriptor) <= 64);
 // A layout of matrices of different sizes, which are in arrays on the device. Only newer headers have it; an opaque
 // layout of theirs is large enough.
 struct GroupedLayout {
-    LayoutDescriptor layout;  // rows, columns and leading dimension are 0; the number of matrices is that of the
-                              // batch
+    LayoutDescriptor layout;  // rows, columns and leading dimension are 0; one matrix per member of the batch
     const std::int32_t* rows;
     const std::int32_t* columns;
     const std::int32_t* leading_dimensions;

@@ -47,7 +47,7 @@ cublasStatus_t CUBLASWINAPI cublasLtCreate(cublasLtHandle_t* handle) {
     return CUBLAS_STATUS_SUCCESS;
 }
 
-// Also called for the first handle of libcublas, which counts as the first of cublasLt.
+// Reads the environment. libcublas calls this for its first handle, which counts as the first of cublasLt, too.
 __attribute__((visibility("default"))) void stand_in_read_environment() { stand_in::environment(); }
 
 cublasStatus_t CUBLASWINAPI cublasLtDestroy(cublasLtHandle_t handle) {

@@ -30,7 +30,7 @@ double activate(double value, Activation activation) {
             return value;
         case Activation::relu:
             return value > 0 ? value : 0;
-        case Activation::gelu:  // the tanh form, as in the manual
+        case Activation::gelu:  // GELU in its tanh form, as in the manual
             return 0.5 * value * (1 + std::tanh(std::sqrt(2 / M_PI) * (value + 0.044715 * value * value * value)));
     }
     return value;
