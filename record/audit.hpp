@@ -66,7 +66,7 @@ struct Audit {
     AuditErrors errors;
     std::uint32_t worst_row = 0;     ///< row number, from 0, of the row with the error `errors.row`
     std::uint32_t worst_column = 0;  ///< column number, from 0, of the column with the error `errors.column`
-    Exponents a, b, c;               ///< exponents of the operands; of C before the call
+    Exponents a, b, c;               ///< exponents of A, of B, and of C before the call
     // Set only with audit_nonfinite:
     std::uint32_t product = 0;  ///< number, from 0, of the product in its batch
     float alpha = 1, beta = 0;  ///< magnitudes of alpha and beta; of complex factors, the larger part's magnitude
