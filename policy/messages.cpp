@@ -56,8 +56,7 @@ std::string printable_to(std::string_view text, std::size_t longest) {
     if (cut) {
         std::size_t length = longest;
         while (length > 0 && (static_cast<unsigned char>(text[length]) & 0xc0) == 0x80)
-            --length;  // not inside a
-                       // UTF-8 character
+            --length;  // never cuts inside a UTF-8 character
         text = text.substr(0, length);
     }
     return system::plain_text(text) + (cut ? "…" : "");

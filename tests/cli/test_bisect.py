@@ -308,7 +308,7 @@ def test_an_interrupted_search_goes_on_and_finds_the_same(tmp_path, by):
     assert result.lines[0].endswith('continuing from "bisect-state.jsonl" with the answers of 4 runs; '
                                     "remove the file to start again")
     found = result.json
-    for group in found["groups"] + expected["groups"]:  # the programs differ in a few lines before the products
+    for group in found["groups"] + expected["groups"]:  # the two programs have a few different lines before the products
         del group["line"], group["where"], group["file"]
     assert found == expected
 

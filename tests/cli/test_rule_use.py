@@ -158,7 +158,8 @@ c = rng.standard_normal((64, 64)).astype(np.float32, order="F")
 """
 AUDIT = 'schema = 1\n[audit]\nsample = 1\nagainst = "tf32"\n[cpu]\nmode = "emulate"\n'
 
-# Each multiplies the graded `a` and `l`, which need FP32, in a line with `bad` behind it, and elsewhere `c` and `c`.
+# Each program multiplies the graded `a` and `l`, which need FP32, in a line that ends in `bad`, and `c` and `c`
+# elsewhere.
 PROGRAMS = {
     "a_function": "def f():\n    return a @ l  # bad\ndef g():\n    return c @ c\nf(); g()\n",
     "two_lines_of_a_function": "def f():\n    x = c @ c\n    return a @ l  # bad\nf()\n",

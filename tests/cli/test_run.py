@@ -172,8 +172,8 @@ def test_the_shells_job_control_sees_one_job(tmp_path):
     def type_in(text):
         os.write(terminal, text.encode())
 
-    # No shell script: dash starts programs by vfork, and a stop between vfork and exec leaves it waiting, under the
-    # command or not.
+    # Not a shell script: dash starts programs by vfork. If it is stopped between vfork and exec it stays waiting,
+    # with or without the command.
     program = "import time; print('be''gun', flush=True)\nwhile True: time.sleep(0.05); print('ti''ck', flush=True)"
     (tmp_path / "program.py").write_text(program)
     try:
@@ -359,7 +359,7 @@ def test_a_library_that_cannot_be_preloaded_is_125(tmp_path, name):
 def test_a_library_that_is_not_the_shims_is_125(tmp_path):
     foreign = tmp_path / "foreign.so"
     content = bytearray(shim.LIBRARY.read_bytes())
-    content[18:20] = (8).to_bytes(2, "little")  # e_machine: MIPS
+    content[18:20] = (8).to_bytes(2, "little")  # e_machine becomes MIPS
     foreign.write_bytes(content)
     for library in ("/etc/passwd", pathlib.Path(shim.SYSTEM_PYTHON).resolve(), foreign):
         result = run("-q", "--pin", "--", "echo", "started", env={"FP32SHIM_LIBRARY": library})
@@ -431,7 +431,7 @@ def test_a_script_is_judged_by_its_interpreter(tmp_path):
 def test_a_program_of_another_processor_is_said_to_be_unseen(tmp_path):
     binary = tmp_path / "other"
     header = bytearray(pathlib.Path(shim.SYSTEM_PYTHON).resolve().read_bytes()[:4096])
-    header[18:20] = (8).to_bytes(2, "little")  # e_machine: MIPS
+    header[18:20] = (8).to_bytes(2, "little")  # e_machine becomes MIPS
     binary.write_bytes(header)
     binary.chmod(0o755)
     result = run("--", binary)
