@@ -168,7 +168,7 @@ std::chrono::milliseconds timeout_of(const LiveOptions& options) {
     return std::chrono::milliseconds(static_cast<std::int64_t>(options.seconds * 1000));
 }
 
-/// Returns the reason why other settings of the process leave `precision` without effect: `; the floor fp32 holds`;
+/// Returns the reason why other settings of the process leave `precision` without effect: `; the floor fp32 applies`;
 /// empty if none is found.
 std::string why_without_effect(const record::LiveRecording& live, policy::Precision precision) {
     const auto opened = record::RecordingReader::open(live.open_path);

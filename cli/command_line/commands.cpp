@@ -100,7 +100,7 @@ constexpr Command table[] = {
   fp32shim ps --format json)",
      .define = define_ps},
     {.name = "set",
-     .summary = "Change the precision of running processes, from their next product on",
+     .summary = "Change the precision of running processes from their next product",
      .examples = R"(  fp32shim set 4711 highest
   fp32shim set 4711 4712 high
   fp32shim set --all default  undo: as environments and policies say)",

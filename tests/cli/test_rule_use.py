@@ -79,16 +79,16 @@ def test_run_report_and_verify_name_the_rules_that_decided_no_call(files):
 
 
 def test_a_rule_that_one_process_of_a_run_uses_is_in_use(files):
-    assert unused(recorded(files, "fork").stderr) == [line_about(files, "three", 11, " of 2 recordings")]
+    assert unused(recorded(files, "fork").stderr) == [line_about(files, "three", 11, " in 2 recordings")]
     report = fp32shim("report", files)
-    assert unused(report.stdout) == [line_about(files, "three", 11, " of 2 recordings")]
+    assert unused(report.stdout) == [line_about(files, "three", 11, " in 2 recordings")]
 
 
 def test_of_two_runs_each_says_what_it_lacked(files):
     recorded(files, "fork")
     recorded(files)
-    assert unused(fp32shim("report", files).stdout) == [line_about(files, "two", 7, " of 1 of 3 recordings"),
-                                                       line_about(files, "three", 11, " of 3 recordings")]
+    assert unused(fp32shim("report", files).stdout) == [line_about(files, "two", 7, " in 1 of 3 recordings"),
+                                                       line_about(files, "three", 11, " in 3 recordings")]
 
 
 def test_top_names_the_rules_that_have_decided_no_call_so_far(files):

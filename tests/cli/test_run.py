@@ -561,7 +561,7 @@ def test_a_recording_that_is_there_is_no_proof_of_a_pinned_run(writes_recordings
     assert product("-q", "--pin", "--log", log).returncode == 0
     result = product("-q", "--pin", "--log", log)
     assert (result.returncode, result.stdout, len(result.lines)) == (125, "", 1)
-    assert f'--log: "{log}" is there already' in result.stderr and "%p" in result.stderr
+    assert f'--log: "{log}" exists already' in result.stderr and "%p" in result.stderr
     assert list(tmp_path.iterdir()) == [log]
 
 
@@ -570,7 +570,7 @@ def test_a_long_path_is_named_to_its_end(tmp_path):
     folder.mkdir()
     log = folder / "run.fp32rec"
     log.touch()
-    assert f'--log: "{log}" is there already' in run("-q", "--pin", "--log", log, "--", "true").stderr
+    assert f'--log: "{log}" exists already' in run("-q", "--pin", "--log", log, "--", "true").stderr
     library = folder / "none.so"
     assert f'"{library}"' in run("--", "true", env={"FP32SHIM_LIBRARY": library}).stderr
 
@@ -626,7 +626,7 @@ def test_a_recording_with_a_like_name_is_not_named(writes_recordings, tmp_path):
     result = run("--log", log, "--", "sh", "-c", script, env={"LD_LIBRARY_PATH": shim.blas_directory("openblas")})
     assert all(other.exists() for other in others)
     recorded, elsewhere = result.lines[-2:]
-    assert f"in 2 files, one per process: {log}, {tmp_path}/y.1.fp32rec;" in recorded
+    assert f"in 2 files, one per process: {log}, {tmp_path}/y.1.fp32rec." in recorded
     assert f"{program}, which was started with another FP32_MATMUL_LOG" in elsewhere and "(4 times)" in elsewhere
 
 
@@ -646,7 +646,7 @@ def test_the_recordings_of_other_ranks_are_not_named(writes_recordings, tmp_path
     assert result.lines[-1] == f"fp32shim run: recorded in {tmp_path}/run.0.fp32rec"
     result = run("--log", tmp_path / "of.%r.fp32rec", "--", "sh", "-c", f"RANK=1 {program}; RANK=2 {program}",
                  env={"LD_LIBRARY_PATH": shim.blas_directory("openblas")})
-    assert f"in 2 files, one per process: {tmp_path}/of.1.fp32rec, {tmp_path}/of.2.fp32rec;" in result.lines[-1]
+    assert f"in 2 files, one per process: {tmp_path}/of.1.fp32rec, {tmp_path}/of.2.fp32rec." in result.lines[-1]
 
 
 def test_the_recordings_are_named(writes_recordings, tmp_path):

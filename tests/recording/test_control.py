@@ -447,7 +447,7 @@ def told_while_busy(asked, command, *words):
 def test_the_answer_says_why_a_precision_has_no_effect(tmp_path, bits):
     policy = tmp_path / "policy.toml"
     for name, floor, mode, answers in (
-            ("floored", "fp32", "emulate", {"medium": "; the floor fp32 holds", "highest": ""}),
+            ("floored", "fp32", "emulate", {"medium": "; the floor fp32 applies", "highest": ""}),
             ("partly", "tf32", "emulate", {"medium": "; the floor tf32 applies", "high": ""}),
             ("off", "none", "off", {"high": "; CPU mode is off: products on the CPU stay as called", "highest": "",
                                     "auto": "", "default": ""})):
