@@ -38,7 +38,7 @@ std::vector<policy::Diagnostic> warnings_about(const policy::Policy& policy, con
         warnings.push_back({fmt::format("{}:{}", file, rule.line),
                             fmt::format("rule {} is never reached, because rule {} on line {} applies to all of its "
                                         "calls; put the narrower rule first, or remove it",
-                                        policy::quoted(rule.name), policy::quoted(by.name), by.line)});
+                                        policy::in_quotes(rule.name), policy::in_quotes(by.name), by.line)});
     }
     if (policy.cpu_mode == policy::CpuMode::accelerate) {
         warnings.push_back({file, "[cpu] mode \"accelerate\" runs as \"off\" in this version"});

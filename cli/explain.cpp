@@ -37,7 +37,7 @@ const Function* find_product(const std::string& name) {
 
 std::string problem_with_function(const std::string& name) {
     if (find_product(name) != nullptr) return {};
-    std::string problem = "found " + policy::quoted(name);
+    std::string problem = "found " + policy::in_quotes(name);
     if (find_function(name.c_str()) >= 0) {
         return problem + ", which multiplies nothing: fp32shim only watches it to learn the state of cuBLAS";
     }
@@ -62,7 +62,8 @@ bool has_dtype_argument(const Function& function) {
 std::string problem_with_call(const Function& function, const ExplainOptions& options) {
     const auto problem = [&](std::string_view option, const std::string& found, std::string_view allowed) {
         if (found.empty() || policy::equal_ignoring_case(found, allowed)) return std::string();
-        return fmt::format("{}: found {}; allowed for {}: {}", option, policy::quoted(found), function.name, allowed);
+        return fmt::format("{}: found {}; allowed for {}: {}", option, policy::in_quotes(found), function.name,
+                           allowed);
     };
     std::string wrong = problem("--device", options.device, policy::to_string(device_of(function)));
     if (!wrong.empty() || has_dtype_argument(function)) return wrong;
@@ -398,7 +399,7 @@ Action define_explain(CLI::App& app) {
         ->check([](const std::string& value) {
             return policy::parse_compute_capability(value)
                        ? std::string()
-                       : "found " + policy::quoted(value) + "; allowed: major.minor, such as 9.0";
+                       : "found " + policy::in_quotes(value) + "; allowed: major.minor, such as 9.0";
         });
     text("--executable", options->executable, "PROGRAM", "Program that makes the call");
     text("--command", options->command, "LINE", "Its whole command line; default: the program");

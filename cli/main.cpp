@@ -71,7 +71,7 @@ std::string allowed_values(const CLI::Option& option) {
 std::string several_values(const CLI::Option& option) {
     std::string found;
     for (const std::string& value : option.results())
-        (found += found.empty() ? "" : " and ") += policy::quoted(value);
+        (found += found.empty() ? "" : " and ") += policy::in_quotes(value);
     return option.get_name() + ": found " + found + "; allowed: one value";
 }
 
@@ -116,7 +116,8 @@ bool is_truth_value(const CLI::Option& flag) {
 std::string message_for_flag_value(const CLI::App& app) {
     for (const CLI::Option* option : app.get_options())
         if (option->get_items_expected_max() == 0 && option->count() > 0 && !is_truth_value(*option))
-            return option->get_name() + ": found " + policy::quoted(option->results().back()) + "; allowed: no value";
+            return option->get_name() + ": found " + policy::in_quotes(option->results().back()) +
+                   "; allowed: no value";
     return {};
 }
 
@@ -126,11 +127,11 @@ std::string message_for_extra_word(const CLI::App& app) {
     std::erase(words, "--");
     const std::string unexpected = words.empty() ? "" : without_whole_mark(words.front());
     if (unexpected.empty()) return {};
-    if (!unexpected.starts_with('-')) return "did not expect the argument " + policy::quoted(unexpected);
+    if (!unexpected.starts_with('-')) return "did not expect the argument " + policy::in_quotes(unexpected);
     std::vector<std::string> names;
     for (const CLI::Option* option : app.get_options())
         for (const std::string& name : option->get_lnames()) names.push_back("--" + name);
-    return "unknown option " + policy::quoted(unexpected) +
+    return "unknown option " + policy::in_quotes(unexpected) +
            policy::did_you_mean(unexpected, {names.begin(), names.end()});
 }
 

@@ -47,7 +47,7 @@ class Report {
 std::string printable(std::string_view text);
 
 /// Returns printable(text) in double quotes.
-std::string quoted(std::string_view text);
+std::string in_quotes(std::string_view text);
 
 /// Returns a printable path in double quotes. Truncates it only after 4096 bytes, since paths differ at their ends.
 std::string quoted_path(std::string_view path);

@@ -15,7 +15,7 @@ std::string unused_rule_text(const RuleCount& rule) {
         of = rule.without_use == rule.recordings
                  ? fmt::format(" in {} recordings", rule.recordings)
                  : fmt::format(" in {} of {} recordings", rule.without_use, rule.recordings);
-    return fmt::format("rule {} ({}:{}) decided no call{}{}", policy::quoted(rule.name), printable(rule.file),
+    return fmt::format("rule {} ({}:{}) decided no call{}{}", policy::in_quotes(rule.name), printable(rule.file),
                        rule.line, of, rule.may_follow ? " so far" : "");
 }
 
