@@ -12,7 +12,8 @@ function showNotes() {
   showNote(
     "changed-files",
     data.changed_files.length > 0 &&
-      "Compared without lines or offsets, because calls of the same functions are at different ones: " +
+      "Compared without lines or offsets, because calls of the same functions are at " +
+        "different ones: " +
         data.changed_files.join(", "),
   );
   showNote(

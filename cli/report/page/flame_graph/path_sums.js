@@ -7,8 +7,8 @@ export class PathSums {
   // Adds up the quantity `key`. Totals include only the given `sides`.
   constructor(tree, key, sides) {
     this.tree = tree;
-    this.kinds = formats.length * (tree.isComparison ? 2 : 1); // formats of the first side, then
-                                                               // those of the second
+    // Formats of the first side, then those of the second.
+    this.kinds = formats.length * (tree.isComparison ? 2 : 1);
     this.all = new Float64Array(tree.size);
     this.byKind = new Float64Array(tree.size * this.kinds);
     this.addOwnCalls(tree.columns.node, tree.columns[key], sides);

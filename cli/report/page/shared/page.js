@@ -6,8 +6,8 @@ export const data = JSON.parse($("data").textContent);
 // Shows the parts that every page has. `title` names the programs, if they are known.
 export function setUpPage(title) {
   $("programs").textContent = title || "Unknown program";
-  document.title = `${title || "unknown program"} – ${document.title}`; // the title was the
-                                                                        // command's name before
+  // The title was the command's name before.
+  document.title = `${title || "unknown program"} – ${document.title}`;
   $("version").textContent = data.version;
   for (const form of document.forms) {
     form.addEventListener("submit", (event) => event.preventDefault());
