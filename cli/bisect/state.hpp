@@ -24,12 +24,18 @@ struct Outcome {
     Verdict verdict = Verdict::unresolved;
     std::string how;               ///< `ended with status 1`
     bool is_flaky = false;         ///< equal runs had different outcomes
-    std::uint64_t last_run = 0;    ///< number of the run that decided, from 1
+    std::uint64_t last_run = 0;    ///< number of the last run, from 1
+    std::uint64_t runs = 0;        ///< number of runs
+    std::uint64_t failures = 0;    ///< number of runs that were not acceptable
+    std::uint64_t undecided = 0;   ///< number of runs that told nothing
+    bool is_confirmed = false;     ///< further runs, judged by themselves, gave the same verdict
     Subset lowered;                ///< Lowered::all_but: groups that ran at the lower precision
     std::uint64_t new_groups = 0;  ///< number of groups that no earlier run had met
+
+    std::uint64_t passed() const { return runs - failures - undecided; }
 };
 
-/// A set of groups whose outcome is known.
+/// A set of groups, and the outcome of its runs.
 struct TestedSet {
     Lowered lowered = Lowered::only;
     Subset set;
@@ -37,7 +43,8 @@ struct TestedSet {
     CallRange calls{};  ///< of the set's group in it, only these calls are lowered
 };
 
-/// JSON lines: one of the search, then one for each group and each outcome, in the order in which they were found.
+/// JSON lines: one of the search, then one for each file, group and outcome, in the order in which they were found. A
+/// later outcome of a set replaces an earlier one.
 class SearchState {
   public:
     /// Reads the file, if it is there. `search`: the command and all options that its answers depend on.
@@ -47,10 +54,14 @@ class SearchState {
     const std::string& problem() const { return problem_; }
     /// Outcomes in the order in which they were found.
     const std::vector<TestedSet>& tested() const { return tested_; }
-    /// Returns the known outcome of a set; nullptr: it is not known.
+    /// Returns the outcome of a set; nullptr: it has not run.
     const Outcome* find(Lowered lowered, const Subset& set, const CallRange& calls = {}) const;
     /// Keeps an outcome, with the groups that are new since the last one. Returns false if it cannot be written.
     bool add(const TestedSet& tested);
+    /// Keeps the SHA-256 of a file that the answers depend on. Returns false if it cannot be written.
+    bool add_file(const std::string& path, const std::string& sha256);
+    /// SHA-256 of files, by path.
+    const std::map<std::string, std::string>& files() const { return files_; }
     /// Returns the number of runs that all outcomes took.
     std::uint64_t runs() const { return runs_; }
     const std::string& path() const { return path_; }
@@ -68,6 +79,7 @@ class SearchState {
     std::size_t written_groups_ = 0;
     std::string problem_;
     std::vector<TestedSet> tested_;
+    std::map<std::string, std::string> files_;
     std::uint64_t runs_ = 0;
     std::map<std::tuple<Lowered, Subset, CallRange>, std::size_t> indices_;  ///< in tested_
 };
