@@ -96,6 +96,7 @@ def test_of_eight_products_the_two_that_break_the_result_are_found_by_their_line
     tried = [(one["lowered"], tuple(one["groups"])) for one in result.json["tried"]]
     assert len(set(tried)) == len(tried) > 10
     assert all(culprit["fails_with"] == [] and len(culprit["groups"]) == 1 for culprit in result.json["culprits"])
+    assert all(culprit["calls"] is None for culprit in result.json["culprits"])
     policy = (tmp_path / result.json["policy"]).read_text()
     assert policy.count("[[rule]]") == 2 and '# p2\n' in policy
     assert fp32shim("check", tmp_path / "bisect-policy.toml").returncode == 0
@@ -241,9 +242,6 @@ def test_the_calls_of_a_line_that_make_the_command_fail_are_found_by_their_numbe
     assert culprit["calls"] == calls and result.json["groups"][0]["calls"] == 100
     assert result.json["runs"] <= 24
     assert "call_number" not in (tmp_path / result.json["policy"]).read_text()
-    (tmp_path / result.json["policy"]).unlink()
-    without = program.bisect()
-    assert without.json["culprits"][0]["calls"] is None and without.json["runs"] < result.json["runs"]
 
 
 def test_calls_are_named_in_the_table(tmp_path):
@@ -316,7 +314,7 @@ def test_an_interrupted_search_goes_on_and_finds_the_same(tmp_path, by):
     plain, broken = tmp_path / "plain", tmp_path / "broken"
     plain.mkdir()
     broken.mkdir()
-    expected = four(plain).bisect().json
+    expected = four(plain).bisect().json if by == signal.SIGINT else None
     program = four(broken, head=COUNTED + "if count == 5: time.sleep(100)\n")
     process = start(program)
     runs = broken / "runs"
@@ -333,6 +331,9 @@ def test_an_interrupted_search_goes_on_and_finds_the_same(tmp_path, by):
     assert result.lines[0].endswith('continuing from "bisect-state.jsonl" with the answers of 4 runs; '
                                     "remove the file to start again")
     found = result.json
+    if expected is None:
+        assert program.names_of(result) == ["p1", "p3"]
+        return
     for group in found["groups"] + expected["groups"]:  # the programs differ in a few lines before the products
         del group["line"], group["where"], group["file"]
     assert found == expected
