@@ -108,11 +108,11 @@ def test_the_table_has_lines_shares_of_the_work_and_the_policy(tmp_path):
     program = four(tmp_path)
     result = fp32shim("bisect", "--cpu", "emulate", "--", *program.command, cwd=tmp_path, env=variables(), timeout=600)
     assert result.returncode == 0
-    assert re.match(r"2 of 4 groups exact were enough \(\d+\.\d% of the work\): with all others at high, 2 of 2 runs were acceptable\.",
-                    result.stdout)
+    assert re.match(r"2 of 4 groups exact were enough \(\d+\.\d% of the work\): "
+                    r"with all others at high, 2 of 2 runs were acceptable\.", result.stdout)
     for name, size in (("p1", 24), ("p3", 40)):
-        assert re.search(rf"^program\.py:{program.line[name]} <module> +cblas_sgemm {size}x{size}x2 +\d+\.\d% +fails alone \(2 of 2 runs\) +"
-                         rf"c = a @ b  # {name}$", result.stdout, re.MULTILINE), result.stdout
+        assert re.search(rf"^program\.py:{program.line[name]} <module> +cblas_sgemm {size}x{size}x2 +\d+\.\d% +"
+                         rf"fails alone \(2 of 2 runs\) +c = a @ b  # {name}$", result.stdout, re.MULTILINE), result.stdout
     assert "Policy: bisect-policy.toml, for fp32shim run --policy bisect-policy.toml -- " in result.stdout
     assert re.fullmatch(r"fp32shim bisect: run 1: everything exact: acceptable \(ended with status 0\)", result.lines[0])
     totals = set(re.findall(r"run \d+ of about (\d+): ", result.stderr))

@@ -18,7 +18,7 @@ def command(*words, folder):
 
 
 def culprits_of(script, folder):
-    """The texts of the lines that stay exact, each once though it may have several sizes. Under the policy that says so, the script is acceptable."""
+    """The texts of the lines that stay exact, each once whatever its sizes. Under that policy, the script is acceptable."""
     program = [sys.executable, HERE / script]
     done = command("bisect", "--cpu", "emulate", "--jobs", 2, "--format", "json", "--", *program, folder=folder)
     assert done.returncode == 0, done.stderr
