@@ -7,9 +7,10 @@
 #
 #   products   ten million random products, compared with the same calls without the shim
 #   races      first products of eight threads at once, 1,000 times
-#   faults     exhausted memory, refused system calls, forks at bad moments, 1,000 times each; kills, truncated and damaged
-#              recordings and the other faults of docs/reliability.md, 200 times each. FP32SHIM_TEST_REPEATS sets the number
-#   where      10,000 random call trees on each installed Python (pyenv's too), a million call paths
+#   faults     exhausted memory, refused system calls, forks at bad moments, 1,000 times each; kills, cut and damaged
+#              recordings and the other faults of docs/reliability.md, 200 times each; FP32SHIM_TEST_REPEATS: so often
+#   bisect     the search of bisect on 1,000 random programs of each kind
+#   where      10,000 random call trees on each Python that is found (pyenv's too), a million call paths
 #   wheel      the wheels of both processors, built and tried in bare Debian 11, 12 and 13 (needs root, debootstrap, qemu)
 #   packages   .deb, .tar.gz and wheel of the last commit, built twice and compared, and tried in bare Debian systems (needs root,
 #              debootstrap, lintian)
@@ -102,6 +103,10 @@ fleet() {
     FP32SHIM_FLEET_RECORDINGS=10000 FP32SHIM_SPARK=$environment FP32SHIM_WHEELS=$environment long_test fleet
 }
 
+bisect() {
+    FP32SHIM_BISECT_PROGRAMS=1000 build/bin/cli_tests --gtest_filter='*BisectSearch*'
+}
+
 fuzz() {
     cmake --preset clang -B build/fuzz -DFP32SHIM_FUZZ=ON -DFP32SHIM_BENCH=OFF -DFP32SHIM_CUDA_INCLUDE=OFF &&
         cmake --build build/fuzz --target recording_reader_fuzzer &&
@@ -116,7 +121,7 @@ lint() {
         xargs -P "$(nproc)" -n 4 clang-tidy -p build/clang --quiet
 }
 
-all=(products races faults where wheel packages deploy fleet fuzz clang lint)
+all=(products races faults bisect where wheel packages deploy fleet fuzz clang lint)
 case ${1-} in --help | -h) sed -n '2,/^set/{/^#/s/^# \{0,1\}//p}' "${BASH_SOURCE[0]}"; exit ;; esac
 for part in "$@"; do
     if [[ " ${all[*]} " != *" $part "* ]]; then

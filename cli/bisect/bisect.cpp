@@ -1,5 +1,5 @@
-// fp32shim bisect: finds the products that must stay exact so that a command's result is acceptable. It runs the
-// command under policies that lower some of its products.
+// fp32shim bisect: finds products with which exact a command is acceptable, by running it under policies that lower
+// some of its products.
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <unistd.h>
@@ -15,6 +15,9 @@
 
 #include "cli/binaries/program_file.hpp"
 #include "cli/binaries/shim_library.hpp"
+#include "cli/bisect/answers.hpp"
+#include "cli/bisect/command_trials.hpp"
+#include "cli/bisect/inputs.hpp"
 #include "cli/bisect/result.hpp"
 #include "cli/bisect/runs.hpp"
 #include "cli/bisect/search.hpp"
@@ -76,18 +79,17 @@ std::string problem_in_options(const BisectOptions& options) {
     return {};
 }
 
-/// Returns an end if the command cannot be started. With a runner, only a run can show this.
-std::optional<End> problem_with_command(const BisectOptions& options) {
+/// Returns the end if the command cannot start, else its file in `program`. Behind a runner, only a run can tell.
+std::optional<End> problem_with_command(const BisectOptions& options, std::string& program) {
     if (!options.runner.empty()) return std::nullopt;
     const char* path = std::getenv("PATH");
-    const ProgramFile program =
-        find_program(options.words.front(), path == nullptr || *path == '\0' ? nullptr : path);
-    if (program.lookup != Lookup::found)
-        return End{fmt::format("{}: {}", program.path, program.cause),
-                   program.lookup == Lookup::not_found ? exit_code::not_found : exit_code::not_executable};
-    if (const Unseen unseen = why_unseen(program.path); !unseen.text.empty())
-        print_message(
-            fmt::format("{} {}, so its products are neither seen nor controlled", program.path, unseen.text));
+    const ProgramFile found = find_program(options.words.front(), path == nullptr || *path == '\0' ? nullptr : path);
+    if (found.lookup != Lookup::found)
+        return End{fmt::format("{}: {}", found.path, found.cause),
+                   found.lookup == Lookup::not_found ? exit_code::not_found : exit_code::not_executable};
+    program = found.path;
+    if (const Unseen unseen = why_unseen(program); !unseen.text.empty())
+        print_message(fmt::format("{} {}, so its products are neither seen nor controlled", program, unseen.text));
     return std::nullopt;
 }
 
@@ -129,7 +131,8 @@ std::optional<End> problem_with_exact_run(const Outcome& exact, const FinishedRu
             return End{with + "is undecided (status 125), so there is nothing to compare with",
                        exit_code::inconclusive};
         if (exact.is_flaky)
-            return End{with + "is not always acceptable (" + exact.how + "), so it fails by chance",
+            return End{fmt::format("{}failed in {} of {} runs ({}): by chance, and too often for a search", with,
+                                   exact.failures, exact.runs, exact.how),
                        exit_code::inconclusive};
         if (run.ended.signal != 0) return End{with + exact.how, exit_code::was_killed};
         return End{
@@ -208,44 +211,81 @@ int fail(const End& end) {
     return end.exit_code;
 }
 
-/// Searches and prints the result. Removes the state file once the search is complete.
-int search(const BisectOptions& options, Runs& runs, Groups& groups, SearchState& state) {
+/// Says that the result is not certain, and how to go on.
+void print_doubt(const Findings& findings) {
+    print_message(fmt::format("not certain: {}; a larger --repeat estimates the rate of random failures better",
+                              findings.doubt));
+}
+
+/// Writes the policy, if a run has shown that it is enough, and prints the result.
+int conclude(const BisectOptions& options, const Groups& groups, const Answers& answers, Findings findings) {
+    const SearchState& state = answers.state();
+    const bool is_doubtful = !findings.doubt.empty();
+    if (is_doubtful && findings.culprits.empty()) {
+        state.remove_file();
+        print_doubt(findings);
+        return exit_code::inconclusive;
+    }
     const SearchSettings settings = settings_of(options);
-    Search search(settings, runs, groups, state);
+    SearchResult result{groups, state, settings, options.words, std::move(findings), answers.rates(), {}};
+    const Outcome* const shown = state.find(Lowered::all_but, exact_groups(result.findings.culprits));
+    const bool is_enough = shown != nullptr && shown->verdict == Verdict::acceptable;
+    if (is_enough && !result.findings.culprits.empty())
+        if (const auto end = write_policy(options, result)) return fail(*end);
+    print(options.is_json ? json_text(to_json(result)) : text_of(result));
+    state.remove_file();
+    if (!is_doubtful) return exit_code::ok;
+    print_doubt(result.findings);
+    return exit_code::inconclusive;
+}
+
+/// Searches, and prints the result. The state is removed if the search has come to an end.
+int search(const BisectOptions& options, Inputs& inputs, Runs& runs, Groups& groups, SearchState& state) {
+    const SearchSettings settings = settings_of(options);
+    CommandTrials trials(settings, runs, groups, state.runs());
+    Answers answers(settings, trials, state);
     const auto ends = [&state](const End& end) {
         state.remove_file();
         return fail(end);
     };
-    const Outcome exact = search.test_exact();
-    if (const auto end = problem_with_exact_run(exact, search.last_run(), groups)) return ends(*end);
-    const Outcome all = search.test(Lowered::all_but, {});
-    if (const auto end = problem_with_lowered_run(all, search.last_run(), options)) return ends(*end);
-    SearchResult result{groups, state, settings, options.words, {}, all.last_run, {}};
-    if (all.verdict != Verdict::acceptable) {
-        result.culprits = search.find_culprits();
-        result.verified_by = search.test(Lowered::all_but, exact_groups(result.culprits)).last_run;
-        if (const auto end = write_policy(options, result)) return fail(*end);
-    }
-    print(options.is_json ? json_text(to_json(result)) : text_of(result));
-    state.remove_file();
-    return exit_code::ok;
+    if (state.runs() > 0 && !options.compare.empty())
+        if (const std::string problem = trials.make_reference(); !problem.empty())
+            return fail({fmt::format("with everything exact, the command is no longer acceptable ({})", problem),
+                         exit_code::inconclusive});
+    const Outcome exact = answers.with_everything_exact();
+    inputs.keep(groups, state);
+    if (const auto end = problem_with_exact_run(exact, trials.last_run(), groups)) return ends(*end);
+    const Outcome all = answers.with_everything_lowered();
+    inputs.keep(groups, state);
+    if (const auto end = problem_with_lowered_run(all, trials.last_run(), options)) return ends(*end);
+    trials.plan_runs(all);
+    Findings findings;
+    if (all.verdict != Verdict::acceptable) findings = Search(settings, answers, groups).find();
+    return conclude(options, groups, answers, std::move(findings));
 }
 
 int bisect(const BisectOptions& options) {
     if (const std::string problem = problem_in_options(options); !problem.empty())
         return fail({problem, exit_code::usage});
-    if (const auto end = problem_with_command(options)) return fail(*end);
+    std::string program;
+    if (const auto end = problem_with_command(options, program)) return fail(*end);
     Groups groups;
     SearchState state(options.state, identity_of(options), groups);
     if (!state.problem().empty()) return fail({state.problem(), exit_code::usage});
+    if (const std::string changed = Inputs::changed_file(state); !changed.empty())
+        return fail({fmt::format("{} has changed since the runs whose answers are in {}; remove that file to start "
+                                 "again, or restore the other",
+                                 policy::quoted_path(changed), policy::quoted_path(options.state)),
+                     exit_code::usage});
     if (state.runs() > 0)
         print_message(fmt::format("continuing from {} with the answers of {}; remove the file to start again",
                                   policy::quoted_path(options.state), counted(state.runs(), "run")));
     int signal = 0;
     try {
+        Inputs inputs(program, options.words);
         Runs runs({options.words, list_entries(options.runner, " "), options.cpu});
         if (!runs.problem().empty()) return fail({runs.problem(), exit_code::usage});
-        return search(options, runs, groups, state);
+        return search(options, inputs, runs, groups, state);
     } catch (const Interrupted& interrupted) {
         signal = interrupted.signal;
     } catch (const OutOfRuns&) {
@@ -274,7 +314,9 @@ Action define_bisect(CLI::App& app) {
     add_count(app, "--max-runs", options->max_runs, 1,
               "Stop after this many runs; a higher number continues the search");
     add_count(app, "--repeat", options->repeat, 1,
-              "Number of equal runs that must all be acceptable, for a command that sometimes fails by chance");
+              "Number of runs with everything exact, from which the rate of random failures is estimated (20 is "
+              "reasonable); each set then runs until a sequential test decides. With 1, the default, one run decides "
+              "until equal runs differ");
     add_name(app, "--state", options->state, "FILE",
              "File of the answers so far, from which an interrupted search continues; removed at the end (default: "
              "bisect-state.jsonl)");

@@ -1,7 +1,7 @@
 // Result of a search: the policy file, the table for people, and the JSON.
 #pragma once
 
-#include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -16,9 +16,9 @@ struct SearchResult {
     const SearchState& state;
     const SearchSettings& settings;
     std::vector<std::string> command;
-    std::vector<Culprit> culprits;  ///< groups that must stay exact; empty: everything may be lowered
-    std::uint64_t verified_by;      ///< number of the run that tested the final policy
-    std::string policy_path;        ///< file of the policy; empty if none was written
+    Findings findings;
+    std::optional<FailureRates> rates;  ///< that were told apart; nullopt: one run of a set decided
+    std::string policy_path;            ///< file of the policy; empty: none was written
 };
 
 /// Returns the text of a policy that lowers everything except the culprits, with comments.

@@ -24,12 +24,18 @@ struct Outcome {
     Verdict verdict = Verdict::unresolved;
     std::string how;               ///< end of a sentence: `ended with status 1`
     bool is_flaky = false;         ///< equal runs had different outcomes
-    std::uint64_t last_run = 0;    ///< number, from 1, of the run that determined the outcome
-    Subset lowered;                ///< groups that ran at the lower precision; only for Lowered::all_but
-    std::uint64_t new_groups = 0;  ///< number of groups that no earlier run had recorded
+    std::uint64_t last_run = 0;    ///< number of the last run, from 1
+    std::uint64_t runs = 0;        ///< number of runs
+    std::uint64_t failures = 0;    ///< number of runs that were not acceptable
+    std::uint64_t undecided = 0;   ///< number of runs that told nothing
+    bool is_confirmed = false;     ///< further runs, judged by themselves, gave the same verdict
+    Subset lowered;                ///< Lowered::all_but: groups that ran at the lower precision
+    std::uint64_t new_groups = 0;  ///< number of groups that no earlier run had met
+
+    std::uint64_t passed() const { return runs - failures - undecided; }
 };
 
-/// A tested set of groups with its outcome.
+/// A set of groups, and the outcome of its runs.
 struct TestedSet {
     Lowered lowered = Lowered::only;
     Subset set;
@@ -37,8 +43,8 @@ struct TestedSet {
     CallRange calls{};  ///< if given, only these calls of their group are lowered
 };
 
-/// State of a search as JSON lines. The first line describes the search; then each group and each outcome has a line,
-/// in the order in which they were found.
+/// JSON lines: one of the search, then one for each file, group and outcome, in the order in which they were found. A
+/// later outcome of a set replaces an earlier one.
 class SearchState {
   public:
     /// Reads the file if it exists. `search` has the command and all options on which its outcomes depend.
@@ -48,11 +54,15 @@ class SearchState {
     const std::string& problem() const { return problem_; }
     /// Returns the outcomes in the order in which they were found.
     const std::vector<TestedSet>& tested() const { return tested_; }
-    /// Returns the outcome of a set; null if it is unknown.
+    /// Returns the outcome of a set; nullptr: it has not run.
     const Outcome* find(Lowered lowered, const Subset& set, const CallRange& calls = {}) const;
     /// Stores an outcome, and the groups found since the last one. Returns false if the file cannot be written.
     bool add(const TestedSet& tested);
-    /// Returns the total number of runs that the outcomes took.
+    /// Keeps the SHA-256 of a file that the answers depend on. Returns false if it cannot be written.
+    bool add_file(const std::string& path, const std::string& sha256);
+    /// SHA-256 of files, by path.
+    const std::map<std::string, std::string>& files() const { return files_; }
+    /// Returns the number of runs that all outcomes took.
     std::uint64_t runs() const { return runs_; }
     const std::string& path() const { return path_; }
     void remove_file() const;
@@ -69,6 +79,7 @@ class SearchState {
     std::size_t written_groups_ = 0;
     std::string problem_;
     std::vector<TestedSet> tested_;
+    std::map<std::string, std::string> files_;
     std::uint64_t runs_ = 0;
     std::map<std::tuple<Lowered, Subset, CallRange>, std::size_t> indices_;  ///< indices in tested_
 };
