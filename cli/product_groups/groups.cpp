@@ -13,7 +13,7 @@
 namespace fp32shim::cli {
 namespace {
 
-/// Finds the source file of a line of Python, `train.py:41 Model.forward`, among the frames that led to the call.
+/// Finds the source file of a Python location such as `train.py:41 Model.forward` among the frames of the call path.
 void find_source_file(const record::RecordedRow& row, const record::RecordingReader& recording, Group& group) {
     std::size_t frames = 0;
     for (auto id = row.stack; id != 0 && frames < 300; ++frames) {
