@@ -16,7 +16,7 @@ inline constexpr std::uint8_t audit_bad_operand = 1;  ///< A, B, C, alpha or bet
 inline constexpr std::uint8_t audit_bad_result = 2;   ///< a result got NaN or infinity from finite operands
 inline constexpr std::uint8_t audit_skipped = 4;      ///< the audit could not be made: no memory, or the format is
                                                       ///< not available
-inline constexpr std::uint8_t audit_beyond = 8;       ///< the error is beyond the tolerance
+inline constexpr std::uint8_t audit_beyond = 8;       ///< the error exceeds the tolerance
 /// Marks a record that is no audit: the first product of its process that made NaN or infinity of finite operands.
 /// The record has the formats that ran, the row and column of one such element, and the exponents of A and B. It has
 /// no errors.

@@ -12,7 +12,7 @@
 namespace fp32shim::cli {
 namespace {
 
-/// Truncates a command line: some programs are all of their first argument.
+/// Truncates a command line, because its first argument may be a whole program.
 std::string short_text(std::string_view command) {
     char buffer[100];
     return std::string(system::limited(command, buffer));
@@ -20,7 +20,7 @@ std::string short_text(std::string_view command) {
 
 std::string or_dash(SharedText text) { return text.empty() ? "-" : std::string(text); }
 
-/// Returns `3,207`, and the thread and process if the side has several.
+/// Returns the number of a product, `3,207`, with thread and process if the side has several.
 std::string number_text(const ResultsOfSide& side, const ResultPair& pair) {
     const ProcessResults& process = side.processes[pair.process_a];
     std::string text = count_text(pair.number_a);

@@ -19,18 +19,19 @@
 namespace fp32shim::cli {
 namespace {
 
-/// Returns a number for the functions that do the same under different names, as `cblas_sgemm` and `cblas_sgemm64_`.
+/// Returns a number for a function. Functions that do the same under different names, such as `cblas_sgemm` and
+/// `cblas_sgemm64_`, have the same number.
 std::uint64_t number_of_function(SharedText function) {
     const FunctionIndex found = find_function(std::string(function).c_str());
     if (found < 0) return function.id();
     const Function& known = functions[found];
-    // Lest it equals the number of a text.
+    // This bit keeps the number apart from the ids of texts.
     constexpr std::uint64_t is_known = std::uint64_t{1} << 63;
     return is_known | (reinterpret_cast<std::uint64_t>(known.family) << 3 & ~is_known) |
            static_cast<std::uint64_t>(known.convention);
 }
 
-/// Reads the products with fingerprints of one recording into a process.
+/// Reads the products with fingerprints from one recording.
 class RecordingResults {
   public:
     RecordingResults(const std::string& path, const record::RecordingReader& recording, ProductKinds& kinds,
@@ -51,7 +52,7 @@ class RecordingResults {
   private:
     void add_slot(std::uint32_t slot) {
         record::RecordedFingerprints all = recording_.fingerprints(slot);
-        std::map<std::int32_t, std::size_t> indices;  // in process_.threads, by id
+        std::map<std::int32_t, std::size_t> indices;  // indices in process_.threads, by thread id
         while (const auto entry = all.next()) {
             const auto [known, is_new] = indices.try_emplace(entry->thread, process_.threads.size());
             if (is_new) process_.threads.push_back({slot, entry->thread, entry->end_ns, {}, {}});
@@ -80,8 +81,8 @@ class RecordingResults {
 
 using Match = std::pair<std::size_t, std::size_t>;
 
-/// Matches processes of A with processes of B, in their order: first those of equal rank and name, then those of
-/// equal rank, then the rest.
+/// Matches processes of A with processes of B, both in their order: first processes with equal rank and name, then
+/// those with equal rank, then the rest.
 std::vector<Match> matched_processes(const std::vector<ProcessResults>& a, const std::vector<ProcessResults>& b) {
     using IsAlike = bool (*)(const ProcessResults&, const ProcessResults&);
     constexpr IsAlike rounds[] = {
@@ -119,7 +120,7 @@ std::uint64_t count_in_common(const Counts& a, const Counts& b) {
     return sum;
 }
 
-/// Returns the indices of the threads, by their first product.
+/// Returns the indices of threads, sorted by the time of their first product.
 std::vector<std::size_t> by_first_product(const std::vector<ThreadResults>& threads) {
     std::vector<std::size_t> order(threads.size());
     std::iota(order.begin(), order.end(), std::size_t{0});
@@ -127,11 +128,11 @@ std::vector<std::size_t> by_first_product(const std::vector<ThreadResults>& thre
     return order;
 }
 
-/// Matches threads in the order of their first product, each with the one that has the most kinds of products in
-/// common with it.
+/// Matches threads in the order of their first products. Each is matched with the thread that shares the most kinds
+/// of products with it.
 std::vector<Match> matched_threads(const std::vector<ThreadResults>& a, const std::vector<ThreadResults>& b) {
     std::vector<Match> matches;
-    // Those with equal products first: there may be thousands of threads.
+    // Threads with equal products are matched first, which is fast even with thousands of threads.
     std::map<Counts, std::deque<std::size_t>> by_counts;
     for (const std::size_t j : by_first_product(b)) by_counts[counts_of(b[j])].push_back(j);
     std::vector<std::size_t> others;
@@ -159,16 +160,16 @@ std::vector<Match> matched_threads(const std::vector<ThreadResults>& a, const st
     return matches;
 }
 
-/// Returns an estimate of the difference of B from A, relative to A.
+/// Returns an estimate of the difference between A and B, relative to A.
 double difference_of(const record::Fingerprint& a, const record::Fingerprint& b) {
     if (a.is_finite() != b.is_finite()) return std::numeric_limits<double>::infinity();
     const double apart = distance(a, b);
     const double relative = apart == 0 ? 0 : apart / a.norm;
-    // A damaged recording may hold anything.
+    // A damaged recording may contain NaN.
     return relative >= 0 ? relative : std::numeric_limits<double>::infinity();
 }
 
-/// Fingerprints of a thread by their indices, which rise.
+/// Finds the fingerprints of a thread by their indices, which must be requested in rising order.
 class FingerprintsByIndex {
   public:
     FingerprintsByIndex(const record::RecordingReader& recording, const ThreadResults& thread)
@@ -201,10 +202,12 @@ void compare(const ProcessResults& a, std::size_t thread_a, const record::Record
     for (const AlignedRun& run : runs) {
         for (std::size_t i = 0; i < run.count; ++i) {
             const auto one = all_a.at(run.a + i), other = all_b.at(run.b + i);
-            if (!one || !other) return;  // the file was truncated meanwhile
+            if (!one || !other) return;  // the file was truncated after it was first read
             pair.end_ns = one->end_ns;
             const auto row_a = a.rows.find(one->row), row_b = b.rows.find(other->row);
-            if (row_a == a.rows.end() || row_b == b.rows.end()) return;  // it was written anew
+            if (row_a == a.rows.end() || row_b == b.rows.end())
+                return;  // the file was rewritten after it was first
+                         // read
             pair.number_a = std::uint64_t{one->number} + 1;
             pair.number_b = std::uint64_t{other->number} + 1;
             pair.row_a = row_a->second;

@@ -17,7 +17,7 @@ bool has(const RecordedAudit& audit, std::uint8_t flag) { return (audit.audit.fl
 bool is_received(const RecordedAudit& audit) { return has(audit, record::audit_received); }
 bool notes(const RecordedAudit& audit, std::uint8_t note) { return (audit.audit.notes & note) != 0; }
 
-/// Returns true if the audit has errors.
+/// Returns true if the audit measured errors.
 bool is_compared(const RecordedAudit& audit) {
     return !has(audit, record::audit_skipped | record::audit_bad_operand);
 }

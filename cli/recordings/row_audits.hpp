@@ -1,4 +1,4 @@
-// Audits of several recordings, summed by merged row.
+// Sums audits of several recordings by merged row.
 #pragma once
 
 #include <cstdint>
@@ -19,7 +19,7 @@ inline std::string_view nonfinite_text(const record::Audit& audit, std::string_v
     return (audit.flags & record::audit_nan) != 0 ? nan : "infinity";
 }
 
-/// Audits of one row in one pair of formats.
+/// Sum of the audits of one row with the same two formats.
 struct RowAudits {
     std::uint32_t row = 0;  ///< index in MergedCalls::rows()
     policy::AuditFormat tested = policy::AuditFormat::tf32;
@@ -70,14 +70,14 @@ double upper_share(std::uint64_t found, std::uint64_t drawn);
 /// Returns an upper bound of a share, never rounded down: `4.9%`.
 std::string bound_text(double share);
 
-/// Sums audits. Order: by the time of the first audit of a row.
+/// Sums audits by row and formats. The sums are in the order in which their first audits came.
 class AuditSums {
   public:
     void add(std::uint32_t row, const record::Audit& audit);
     void add_lost(std::uint64_t count) { lost_ += count; }
 
     const std::vector<RowAudits>& all() const { return audits_; }
-    /// Returns the number of audits that found no room in their recordings.
+    /// Returns the number of audits for which recordings had no room.
     std::uint64_t lost() const { return lost_; }
 
   private:

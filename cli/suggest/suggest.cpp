@@ -1,4 +1,5 @@
-// fp32shim suggest: turns the audits of recordings into a policy that keeps exact what exceeded a tolerance.
+// fp32shim suggest: turns the audits in recordings into a policy that keeps products exact whose errors exceeded a
+// tolerance.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -32,10 +33,10 @@ struct SuggestOptions {
 
 /// Share of a group's calls of which audits have to show that no more are beyond the tolerance.
 constexpr double well_bounded = 0.05;
-/// Number of lines about single products in front of a rule.
+/// Maximum number of comment lines about single products before a rule.
 constexpr std::size_t most_lines_of_a_rule = 8;
 
-/// All products of some recordings, and the audits of each in one format.
+/// All products of some recordings, with their audits in one format.
 struct AuditedGroups {
     Groups groups;
     AuditSums audits;                                      ///< by number of the group
@@ -45,8 +46,8 @@ struct AuditedGroups {
     std::map<policy::AuditFormat, std::uint64_t> formats;  ///< number of audits against FP32, by tested format
     std::uint64_t total_ns = 0;
     std::uint64_t recordings = 0;
-    double first_audit =
-        1;  ///< the first and last audit, as shares of the time from a recording's first call to its last
+    /// Times of the first and the last audit, as shares of the time from a recording's first call to its last.
+    double first_audit = 1;
     double last_audit = 0;
     std::int64_t began_ns = INT64_MAX;  ///< begin of the first recording
 };
@@ -106,7 +107,7 @@ void add_recording(const record::RecordingReader& recording, const SuggestOption
     });
 }
 
-/// The groups that a policy keeps exact, and why.
+/// Chooses the groups that a policy keeps exact, and gives the reasons.
 class Choice {
   public:
     Choice(const AuditedGroups& found, const SuggestOptions& options)
@@ -146,7 +147,7 @@ class Choice {
         return found_.groups.all().size() - beyond_.size() - unaudited_.size() - noise_.size();
     }
 
-    /// Returns the evidence for a rule about some groups, the largest error first.
+    /// Returns comment lines with the errors that justify a rule about some groups, the largest first.
     std::vector<std::string> evidence(const Subset& groups) const {
         Subset sorted = groups;
         std::ranges::stable_sort(sorted, std::greater<>(), [this](std::size_t i) {
@@ -302,7 +303,7 @@ std::string policy_header(const AuditedGroups& found, const Choice& choice, cons
                               try_command("FILE"), search_command);
 }
 
-/// Returns the reason why nothing can be suggested; empty: something can.
+/// Returns the reason why nothing can be suggested; empty if something can.
 std::string why_nothing(const AuditedGroups& found, const SuggestOptions& options) {
     const auto count_of = [&](policy::AuditFormat format) {
         const auto counted = found.formats.find(format);

@@ -1,7 +1,7 @@
 #include "record/write/objects.hpp"
 
 #include <algorithm>
-#include <cstring>
+#include <span>
 
 #include "record/format/clock.hpp"
 
@@ -33,8 +33,7 @@ ObjectRecord* RecordingObjects::find(const LoadedFile& file, format::StringId pa
     for (std::uint32_t i = 0; i < count_; ++i) {
         const std::uint32_t index = (next + i) % count_;
         ObjectRecord& known = segments_[index / ObjectSegment::capacity]->entries[index % ObjectSegment::capacity];
-        if (known.path == path && known.build_id_size == id.size() &&
-            std::memcmp(known.build_id, id.data(), id.size()) == 0) {
+        if (known.path == path && std::ranges::equal(std::span(known.build_id, known.build_id_size), id)) {
             next = index + 1;
             return &known;
         }
@@ -68,7 +67,7 @@ void RecordingObjects::add(const LoadedFile& file, format::StringId path) {
     record.path = path;
     record.flags = file.is_bound_past ? format::object_is_bound_past : 0;
     record.build_id_size = static_cast<std::uint8_t>(std::min(file.build_id.size(), format::build_id_limit));
-    std::memcpy(record.build_id, file.build_id.data(), record.build_id_size);
+    std::copy_n(file.build_id.begin(), record.build_id_size, record.build_id);
     std::atomic_ref(record.published).store(1, std::memory_order_release);
     ++count_;
 }

@@ -18,7 +18,7 @@ namespace {
 using policy::Applied;
 using policy::AuditFormat;
 
-/// Returns the product with another result: `to`, which holds what C, or B of a trmm in place, held before.
+/// Returns the product with `to` as its result. `to` holds the values that C (or B of an in-place trmm) had before.
 Level3 with_result(const Level3& single, const Matrix& to) {
     Level3 other = single;
     auto* const data = const_cast<float*>(to.data);
@@ -98,7 +98,7 @@ bool CallAudit::save_start(void* audit, const Level3& single) {
 }
 
 record::Audit CallAudit::finish() {
-    // Only now: a product that lacked memory for its rounded operands ran at FP32.
+    // Set only now: a product that had no memory for its rounded operands ran at FP32.
     audit::set_formats(audit_, policy_, wanted_, format_of(plan_));
     if (audit_.flags & record::audit_skipped) return audit_;
     const int saved_errno = errno;
@@ -172,7 +172,7 @@ bool CallAudit::compare_with_fp64(const Level3& single, const Matrix& start, con
     return true;
 }
 
-/// Computes the product in a format, into `to`. Returns false if there is no memory.
+/// Computes the product in the given format. Stores the result in `to`. Returns false if there is no memory.
 bool CallAudit::run_in(AuditFormat format, const Level3& single, const Matrix& start, const Matrix& to) {
     if (start.data != nullptr) copy_elements(start, written_of(single), to);
     const Level3 other = with_result(single, to);
@@ -223,7 +223,7 @@ bool CallAudit::run_absolute(const Level3& single, RoundingKernel kernel, const 
 
 Matrix CallAudit::allocate_like(const Matrix& like) { return packed(like, allocate_bytes(packed_bytes(like))); }
 
-/// Takes memory of the product at hand, and sets it to zero.
+/// Returns zeroed memory for the current product, taken from the audit's memory.
 char* CallAudit::allocate_bytes(std::size_t bytes) {
     char* const taken = next_work_;
     next_work_ += rounded_up(bytes);

@@ -12,7 +12,7 @@
 namespace fp32shim::blas {
 namespace {
 
-/// Returns the elements that the product writes, or updates.
+/// Returns the elements that the product writes or updates.
 Elements written_elements(const Level3& single) { return {result_of(single), written_of(single)}; }
 
 using record::NonfiniteOperand;
@@ -58,8 +58,8 @@ record::Audit received_by(const BadOperand& bad, std::int64_t number, const Plan
     return audit;
 }
 
-/// Returns the size of a scalar, without arithmetic that might raise a floating-point exception: the larger of its
-/// two parts. 0: the routine has no such scalar.
+/// Returns the larger magnitude of a scalar's parts, or 0 if the routine has no such scalar. Uses no arithmetic that
+/// might raise a floating-point exception.
 float size_of(const void* scalar, bool is_pair) {
     const auto* const value = static_cast<const float*>(scalar);
     if (value == nullptr) return 0;
@@ -97,7 +97,8 @@ bool NonfiniteSearch::check_start(void* search, const Level3& single) {
     return goes_on;
 }
 
-/// Notes that product number_ begins with NaN or infinity. Returns false if there is no memory to note it.
+/// Notes that the result of product number_ contained NaN or infinity before the call. Returns false if there is no
+/// memory for the note.
 bool NonfiniteSearch::mark_nonfinite_start() {
     if (!bad_starts_) {
         std::size_t count = 0;
@@ -127,7 +128,8 @@ std::optional<record::Audit> NonfiniteSearch::find(const Plan& plan) {
 bool NonfiniteSearch::check_result(void* search, const Level3& single) {
     auto& self = *static_cast<NonfiniteSearch*>(search);
     const std::int64_t number = self.number_++;
-    // Without a product, the operands are not to be read, and some libraries read them nevertheless.
+    // A call that multiplies nothing must not read its operands, although some libraries do. So this search does not
+    // either.
     if (!multiplies(single)) return true;
     const std::optional<ElementPosition> position = first_nonfinite(written_elements(single));
     if (!position) return true;
