@@ -18,9 +18,12 @@ struct AlignedRun {
 /// Most entries left out of both sequences, together, between two runs: beyond that, an alignment may miss some.
 /// Entries that the other sequence does not have at all do not count.
 inline constexpr std::size_t most_left_out = 1000;
+/// Most runs that end for that reason. Sequences with more of them are in another order, as the tasks of a pool of
+/// threads are: they are aligned up to there.
+inline constexpr std::size_t most_cuts = 40;
 
 /// Returns runs of equal entries, rising on both sides, as few entries left out as possible (Myers 1986). Takes time
-/// and memory in proportion to the lengths, times most_left_out at worst.
+/// and memory in proportion to the lengths, and at worst most_cuts times the square of most_left_out more.
 std::vector<AlignedRun> align(std::span<const std::uint64_t> a, std::span<const std::uint64_t> b);
 
 /// Products of one run, in their order: a number for the kind of each, and one for kind and result.
