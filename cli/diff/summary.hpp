@@ -4,15 +4,19 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <set>
+#include <string>
+#include <utility>
 #include <vector>
 
+#include "cli/diff/pairs.hpp"
 #include "cli/diff/results.hpp"
 
 namespace fp32shim::cli {
 
 /// Consecutive aligned products.
 struct GrowthStep {
-    std::size_t first = 0, last = 0;  ///< indices in AlignedResults::pairs
+    std::size_t first = 0, last = 0;  ///< indices in PairedResults::pairs
     std::uint64_t same_bits = 0;
     double median = 0;        ///< of the differences
     std::size_t largest = 0;  ///< index of the pair with the largest difference
@@ -24,7 +28,7 @@ struct GrowthStep {
 struct ResultGroup {
     std::uint64_t products = 0;
     std::uint64_t other_bits = 0;
-    std::size_t first = 0;        ///< index in AlignedResults::pairs of its first product
+    std::size_t first = 0;        ///< index in PairedResults::pairs of its first product
     std::size_t first_other = 0;  ///< of its first product with other bits, if there is one
     std::size_t largest = 0;      ///< of its product with the largest difference
 };
@@ -32,11 +36,22 @@ struct ResultGroup {
 /// Divides the pairs into at most `most` steps of equal length; the last one may be shorter.
 std::vector<GrowthStep> growth_of(const std::vector<ResultPair>& pairs, std::size_t most);
 
+/// Products without a counterpart, of one location, function and sizes.
+struct UnpairedGroup {
+    std::uint64_t products = 0;
+    std::size_t first = 0;  ///< index in ResultsOfSide::products
+};
+/// Groups such products, the largest group first.
+std::vector<UnpairedGroup> groups_of(const ResultsOfSide& side, const std::vector<std::size_t>& unpaired);
+
 struct ResultSummary {
     std::uint64_t same_bits = 0;
-    std::uint64_t beyond = 0;                 ///< products with a difference beyond the bound
-    std::optional<std::size_t> first_other;   ///< index of the first pair with other bits
-    std::optional<std::size_t> first_beyond;  ///< of the first one beyond the bound
+    std::uint64_t other_precision = 0;                         ///< products that ran at another precision
+    std::uint64_t other_precision_other_bits = 0;              ///< those of them with other bits
+    std::set<std::pair<std::string, std::string>> precisions;  ///< other precisions, in A and in B
+    std::uint64_t beyond = 0;                                  ///< products with a difference beyond the bound
+    std::optional<std::size_t> first_other;                    ///< index of the first pair with other bits
+    std::optional<std::size_t> first_beyond;                   ///< of the first one beyond the bound
     std::optional<std::size_t> largest;  ///< of the one with the largest difference; absent: all have the same bits
     std::vector<ResultGroup> groups;     ///< the largest difference first
 };
