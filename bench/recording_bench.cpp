@@ -37,7 +37,7 @@ double ns_per_call(Recording& recording, ThreadWriter& writer, const std::uint64
     const double begin = thread_ns();
     for (int i = 0; i < calls; ++i) {
         const std::uint64_t started = ticks();
-        asm volatile("" ::: "memory");  // stands for the product
+        asm volatile("" ::: "memory");  // in place of the product
         const std::uint64_t ended = ticks();
         if (what == What::clock) {
             asm volatile("" ::"r"(started), "r"(ended));
@@ -94,7 +94,7 @@ int main(int count, char** arguments) {
     const std::string path = std::string(folder == nullptr ? "/tmp" : folder) + "/recording_bench.%p.fp32rec";
     RecordingSettings settings;
     settings.max_size = 256ULL << 20;
-    settings.on_full = fp32shim::policy::OnFull::overwrite;  // otherwise the disk would fill up
+    settings.on_full = fp32shim::policy::OnFull::overwrite;  // without overwriting, the file would fill the disk
     const Recording::Opened opened = Recording::open(path, {}, {}, settings);
     if (opened.recording == nullptr) {
         std::fprintf(stderr, "recording_bench: %s\n", opened.error.c_str());

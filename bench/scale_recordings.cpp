@@ -95,7 +95,7 @@ void make_events(const std::string& path, long count) {
 /// Decisions in each of many recordings.
 struct RowsOfEach {
     long count = 3;
-    bool are_distinct = false;  ///< each recording has decisions of its own
+    bool are_distinct = false;  ///< no two recordings share a decision
 };
 
 void make_some_of_many(const std::string& folder, long begin, long end, RowsOfEach rows) {

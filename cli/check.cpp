@@ -22,7 +22,7 @@ struct CheckOptions {
     bool is_json = false;
 };
 
-/// Returns the user who alone may write this file: root, for the site's policy; none: anybody may.
+/// Returns the user who must own this file: root for the policy of the machine; nullopt if any user may own it.
 std::optional<uid_t> required_owner(const std::string& file) {
     const policy::LoadOptions site;
     std::error_code error;
@@ -30,7 +30,7 @@ std::optional<uid_t> required_owner(const std::string& file) {
     return site.site_owner;
 }
 
-/// Returns warnings about a valid policy: rules that never decide, and settings that have no effect.
+/// Returns warnings about a valid policy: rules that never decide a call, and settings without effect.
 std::vector<policy::Diagnostic> warnings_about(const policy::Policy& policy, const std::string& file) {
     std::vector<policy::Diagnostic> warnings;
     for (const policy::ShadowedRule& shadowed : policy::shadowed_rules(policy.rules)) {
@@ -38,7 +38,7 @@ std::vector<policy::Diagnostic> warnings_about(const policy::Policy& policy, con
         warnings.push_back({fmt::format("{}:{}", file, rule.line),
                             fmt::format("rule {} is never reached, because rule {} on line {} applies to all of its "
                                         "calls; put the narrower rule first, or remove it",
-                                        policy::quoted(rule.name), policy::quoted(by.name), by.line)});
+                                        policy::in_quotes(rule.name), policy::in_quotes(by.name), by.line)});
     }
     if (policy.cpu_mode == policy::CpuMode::accelerate) {
         warnings.push_back({file, "[cpu] mode \"accelerate\" runs as \"off\" in this version"});

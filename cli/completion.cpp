@@ -1,4 +1,4 @@
-// fp32shim completion: scripts for completion in a shell, made from the options that are parsed.
+// fp32shim completion: prints completion scripts for shells, made from the commands' own options.
 #include <fmt/format.h>
 
 #include <memory>
@@ -13,14 +13,14 @@
 namespace fp32shim::cli {
 namespace {
 
-/// A command as the completion script of a shell offers it.
+/// A command with all that completion scripts offer for it.
 struct OfferedCommand : Command {
     std::unique_ptr<CLI::App> app;  ///< owns the options
     std::vector<const CLI::Option*> options;
-    const CLI::Option* positional = nullptr;  ///< last positional option; nullptr: none
+    const CLI::Option* positional = nullptr;  ///< last positional option; null if there is none
 };
 
-/// Returns the names of an option, with their dashes: `--format`, `-q`.
+/// Returns the names of an option with their dashes: `--format`, `-q`.
 std::vector<std::string> names_of(const CLI::Option& option) {
     std::vector<std::string> names;
     for (const std::string& name : option.get_lnames()) names.push_back("--" + name);
@@ -30,7 +30,7 @@ std::vector<std::string> names_of(const CLI::Option& option) {
 
 bool takes_value(const CLI::Option& option) { return option.get_items_expected_max() > 0; }
 
-/// Returns an option's allowed values if these are a closed list, else none. `option` may be null.
+/// Returns the allowed values of an option if they are a closed list; otherwise nothing. `option` may be null.
 std::vector<std::string> words_of(const CLI::Option* option) {
     const std::string type = option == nullptr ? "" : option->get_type_name();
     return type.find('|') == std::string::npos ? std::vector<std::string>() : CLI::detail::split(type, '|');
@@ -41,7 +41,7 @@ bool takes_file(const CLI::Option* option) {
     return type == "FILE" || type == "NAME.fp32rec" || type == "RECORDING";
 }
 
-/// Returns a description up to its first `;` or `(`, with blanks for characters that a shell may interpret.
+/// Returns a description up to its first `;` or `(`. Characters that a shell may interpret become blanks.
 std::string short_text(std::string_view description) {
     std::string text(description.substr(0, description.find_first_of(";(")));
     for (char& c : text) {
@@ -82,7 +82,7 @@ std::string bash_command(const OfferedCommand& command) {
     }
     std::string text = fmt::format("        {})\n", command.name);
     if (command.takes_program) {
-        // The first word that is neither an option nor its value starts a command line of its own.
+        // The first word that is neither an option nor an option's value begins another command line.
         text += fmt::format(
             "            for ((i = 2; i < COMP_CWORD; ++i)); do\n"
             "                case ${{COMP_WORDS[i]}} in\n"

@@ -1,4 +1,4 @@
-// fp32shim explain: explains how the settings treat a call that is described on the command line.
+// fp32shim explain: explains how the settings treat a call described on the command line.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -37,7 +37,7 @@ const Function* find_product(const std::string& name) {
 
 std::string problem_with_function(const std::string& name) {
     if (find_product(name) != nullptr) return {};
-    std::string problem = "found " + policy::quoted(name);
+    std::string problem = "found " + policy::in_quotes(name);
     if (find_function(name.c_str()) >= 0) {
         return problem + ", which multiplies nothing: fp32shim only watches it to learn the state of cuBLAS";
     }
@@ -53,23 +53,24 @@ policy::Device device_of(const Function& function) {
     return is_of_cublas(function.convention) ? policy::Device::cuda : policy::Device::cpu;
 }
 
-/// Returns true if the arguments of a call tell the types of its operands, false if the function's name does.
+/// Returns true if arguments of a call state the types of its operands, and false if the function's name does.
 bool has_dtype_argument(const Function& function) {
     return function.product().road == Road::lt_matmul || function.positions().of(Role::a_type) >= 0;
 }
 
-/// Returns an error for a device or type that the function does not have; empty if there is no such error.
+/// Returns an error message if the function does not support the given device or type; empty if it does.
 std::string problem_with_call(const Function& function, const ExplainOptions& options) {
     const auto problem = [&](std::string_view option, const std::string& found, std::string_view allowed) {
         if (found.empty() || policy::equal_ignoring_case(found, allowed)) return std::string();
-        return fmt::format("{}: found {}; allowed for {}: {}", option, policy::quoted(found), function.name, allowed);
+        return fmt::format("{}: found {}; allowed for {}: {}", option, policy::in_quotes(found), function.name,
+                           allowed);
     };
     std::string wrong = problem("--device", options.device, policy::to_string(device_of(function)));
     if (!wrong.empty() || has_dtype_argument(function)) return wrong;
     return problem("--dtype", options.dtype, policy::to_string(function.product().dtype));
 }
 
-/// The lines of Python that were given, outermost first.
+/// The lines of Python from the command line, outermost first.
 struct GivenLines : policy::CallLines {
     explicit GivenLines(const std::vector<std::string>& given) : lines(&given) {
         any = [](const CallLines& all, bool (*judge)(void*, std::string_view), void* context) {
@@ -80,7 +81,7 @@ struct GivenLines : policy::CallLines {
     const std::vector<std::string>* lines;
 };
 
-/// The text of the line that was given.
+/// Source text of the calling line of Python, as given on the command line.
 struct GivenText : policy::LineText {
     explicit GivenText(std::string_view given) : text(given) {
         read_text = [](const LineText& line) {
@@ -90,11 +91,11 @@ struct GivenText : policy::LineText {
     std::string_view text;
 };
 
-/// Returns a call site as the shim would know it from its text.
+/// Returns a call site, parsed from its text, as the shim would see it.
 policy::CallSite call_site_in(std::string_view text) {
     const std::size_t name = text.find('!');
     std::size_t end = std::min(text.rfind("+0x"), text.size());
-    // The compiler's name of a split-off part follows a dot.
+    // If the compiler splits off a part of a function, it appends a dot and a suffix to the name.
     if (name != std::string_view::npos) end = std::min(end, text.find('.', name + 2));
     return {text, text.substr(0, end)};
 }
@@ -122,7 +123,7 @@ policy::MatmulCall call_of(const Function& function, const ExplainOptions& optio
     return call;
 }
 
-/// Returns the meaning of a reason, and what can be done about it.
+/// Returns the meaning of a reason, and a remedy.
 std::string meaning_of(policy::Reason reason, const policy::MatmulCall& call) {
     if (reason == policy::Reason::compute_capability && call.compute_capability <= 0)
         return "no GPU was named, which counts as too old; name one with --compute-capability";
@@ -146,7 +147,7 @@ std::string call_text(const policy::MatmulCall& call) {
     return text;
 }
 
-/// Returns the option of `explain` that gives the fact named by a policy's key: `--m, --n, --k` for `min_dim`.
+/// Returns the option of `explain` for a key of a policy: `--m, --n, --k` for `min_dim`.
 std::string option_of(std::string_view key) {
     if (key == "min_dim" || key == "max_dim" || key == "flops") return "--m, --n, --k";
     std::string option = fmt::format("--{}", key);
@@ -159,8 +160,8 @@ std::string condition_text(const policy::ConditionVerdict& condition) {
     return condition.found == policy::unknown_value ? fmt::format("{} ({})", text, option_of(condition.key)) : text;
 }
 
-/// Returns the verdict on a rule, with the conditions that decided: those of `when` that fail, or all of an `unless`
-/// that holds.
+/// Returns the verdict on a rule, with the conditions that decided it: the failing ones of `when`, or all of an
+/// `unless` that holds.
 std::string verdict_text(const policy::RuleVerdict& verdict) {
     if (verdict.applies) return coloured("applies", Colour::green);
     std::string failed;
@@ -217,12 +218,12 @@ Json to_json(const std::vector<policy::ConditionVerdict>& conditions) {
     return list;
 }
 
-/// Everything that `explain` prints, in any format.
+/// All results that `explain` prints, in any format.
 struct Explanation {
     policy::MatmulCall call;
     policy::Policy policy;
     policy::Decision decision;
-    std::vector<policy::RuleVerdict> tried;  ///< verdicts on the policy's rules, up to the one that applies
+    std::vector<policy::RuleVerdict> tried;  ///< verdicts on the policy's rules, up to the first that applies
     PlannedCall planned;
 };
 
@@ -348,7 +349,7 @@ int explain(const ExplainOptions& options) {
     if (!options.stack.empty()) explanation.call.stack = &stack;
     explanation.policy = std::move(loaded.policy);
     const policy::Decision decision = policy::decide(explanation.call, process, explanation.policy, {});
-    // Audits of the program's data may later allow a tolerance's cheaper format.
+    // Audits of the program's data may later allow a cheaper format within a tolerance. They are unknown here.
     explanation.decision = policy::without_audits(decision, explanation.policy);
     if (explanation.decision.reason != policy::Reason::observed) {
         for (const policy::Rule& rule : explanation.policy.rules) {
@@ -398,7 +399,7 @@ Action define_explain(CLI::App& app) {
         ->check([](const std::string& value) {
             return policy::parse_compute_capability(value)
                        ? std::string()
-                       : "found " + policy::quoted(value) + "; allowed: major.minor, such as 9.0";
+                       : "found " + policy::in_quotes(value) + "; allowed: major.minor, such as 9.0";
         });
     text("--executable", options->executable, "PROGRAM", "Program that makes the call");
     text("--command", options->command, "LINE", "Its whole command line; default: the program");

@@ -43,7 +43,7 @@ PlannedCall plan_on_cpu(const Function& function, const policy::MatmulCall& call
 
 // ---- cuBLAS ------------------------------------------------------------------------------------------------------
 
-/// A possible value of a fact that only a running process knows, such as cuBLAS's math mode.
+/// A possible value of a fact that only a running process knows.
 struct Value {
     std::string_view name;
     std::int32_t value;
@@ -77,7 +77,7 @@ constexpr Value lt_algorithms[] = {{"for float32", static_cast<std::int32_t>(cub
 constexpr Value bf16x9_versions[] = {{"12.9 or newer", 1}, {"before 12.9", 0}};
 constexpr Value grouped_forms[] = {{"with cublasGemmGroupedBatchedEx", 1}, {"without cublasGemmGroupedBatchedEx", 0}};
 
-/// A fact that only a running process knows. The first of its possible values is assumed.
+/// A fact that only a running process knows, such as cuBLAS's math mode. The first of its possible values is assumed.
 struct Unknown {
     std::string_view what;
     std::span<const Value> values;

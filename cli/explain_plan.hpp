@@ -1,4 +1,5 @@
-// Plans a call by the shim's own code for `fp32shim explain`. Facts that only a process knows are assumed and listed.
+// Plans a call for `fp32shim explain` with the shim's own code. Facts that only a running process knows are assumed,
+// and the assumptions are listed.
 #pragma once
 
 #include <string>
@@ -10,7 +11,7 @@
 
 namespace fp32shim::cli {
 
-/// Format that a call would run at, and the reason, with the names that a log gives them.
+/// Format at which a call would run, and the reason, by the names that logs use.
 struct PlannedFormat {
     policy::Applied applied = policy::Applied::unchanged;
     policy::Reason reason = policy::Reason::as_requested;
@@ -20,14 +21,15 @@ struct PlannedFormat {
 
 /// Predicted treatment of a call by the shim.
 struct PlannedCall {
-    /// A different outcome, which comes about if one of the assumptions does not hold.
+    /// Another possible outcome, if one of the assumptions is wrong.
     struct Other {
         PlannedFormat outcome;
-        std::vector<std::string> where;  ///< facts that each cause this outcome: `math mode CUBLAS_TENSOR_OP_MATH`
+        std::vector<std::string> where;  ///< facts each of which would cause this outcome: `math mode
+                                         ///< CUBLAS_TENSOR_OP_MATH`
     };
 
     PlannedFormat outcome;
-    std::string words;                    ///< meaning of the outcome, for people
+    std::string words;                    ///< description of the outcome, for people
     std::vector<std::string> supposed{};  ///< assumptions on which the outcome depends
     std::vector<Other> others{};
     std::vector<std::string> notes{};

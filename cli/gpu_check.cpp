@@ -1,4 +1,4 @@
-// fp32shim gpu-check: starts the program that shows on a GPU that the library does what it says (gpu_check/).
+// fp32shim gpu-check: starts a program that checks on a GPU that the library works as documented (gpu_check/).
 #include <fmt/format.h>
 
 #include <cstring>
@@ -24,8 +24,8 @@ struct GpuCheckOptions {
     std::string python = "python3", output, libraries;
 };
 
-/// Returns the path of the program: in the folder of this one, in an installation's libexec, or in the build
-/// folder's.
+/// Returns the path of the program. It is in the same folder as this command, in libexec of an installation, or in
+/// the build folder.
 std::string find_program() {
     const std::filesystem::path here = std::filesystem::path(own_program()).parent_path();
     std::error_code error;

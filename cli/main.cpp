@@ -1,5 +1,5 @@
-// The `fp32shim` command: parses the options of one sub-command, says in one line what is wrong with them, and runs
-// it.
+// The `fp32shim` command: parses the options of one sub-command and runs it, or prints what is wrong with the options
+// in one line.
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cerrno>
@@ -24,8 +24,8 @@ bool takes_value(const CLI::App& app, const std::string& word) {
     return option != nullptr && option->get_items_expected_max() > 0;
 }
 
-/// Returns the index of PROGRAM, or of the `--` before it: the first word that is neither an option nor an option's
-/// value. All words after it belong to the program.
+/// Returns the index of PROGRAM or of the `--` before it. PROGRAM is the first word that is neither an option nor an
+/// option's value. All words after it belong to the program.
 std::size_t where_program_begins(const CLI::App& app, const std::vector<std::string>& words) {
     std::size_t i = 0;
     while (i < words.size()) {
@@ -37,14 +37,15 @@ std::size_t where_program_begins(const CLI::App& app, const std::vector<std::str
     return std::min(i, words.size());
 }
 
-/// Inserts a `--` before PROGRAM, so that CLI11 parses no later word as an option. `begin`: its index.
+/// Inserts a `--` before PROGRAM, which is at index `begin`, so that CLI11 parses no later word as an option.
 std::vector<std::string> with_program_marked(std::vector<std::string> words, std::size_t begin) {
     if (words[begin] != "--") words.insert(words.begin() + static_cast<std::ptrdiff_t>(begin), "--");
     return words;
 }
 
-/// Corrects two readings of CLI11: it would split `[a,b]` into two words, and give an empty `--output=` the next word
-/// as its value.
+/// Prevents two misreadings by CLI11. It would split `[a,b]` into two words, and it would take the word after an
+/// empty
+/// `--output=` as the value.
 std::vector<std::string> with_whole_words(const CLI::App& app, const std::vector<std::string>& words) {
     std::vector<std::string> kept;
     bool is_behind_options = false;
@@ -59,7 +60,8 @@ std::vector<std::string> with_whole_words(const CLI::App& app, const std::vector
     return kept;
 }
 
-/// Returns the values that an option takes, from its type: a list of words for `native|high`, otherwise the type.
+/// Returns the allowed values of an option, derived from its type: a list of words for `native|high`, otherwise the
+/// type.
 std::string allowed_values(const CLI::Option& option) {
     std::string text = option.get_type_name();
     for (std::size_t at = text.find('|'); at != std::string::npos; at = text.find('|', at)) text.replace(at, 1, ", ");
@@ -69,12 +71,12 @@ std::string allowed_values(const CLI::Option& option) {
 std::string several_values(const CLI::Option& option) {
     std::string found;
     for (const std::string& value : option.results())
-        (found += found.empty() ? "" : " and ") += policy::quoted(value);
+        (found += found.empty() ? "" : " and ") += policy::in_quotes(value);
     return option.get_name() + ": found " + found + "; allowed: one value";
 }
 
-/// Returns the message for an option with the wrong number of values: none, as the last word, or several; empty if
-/// there is no such option.
+/// Returns the message for an option with the wrong number of values: several, or none because it is the last word;
+/// empty if there is no such option.
 std::string message_for_value_count(const CLI::App& app, const std::string& last_word) {
     if (takes_value(app, last_word)) {
         const CLI::Option& option = *app.get_option_no_throw(last_word);
@@ -109,11 +111,13 @@ bool is_truth_value(const CLI::Option& flag) {
     }
 }
 
-/// Returns the message for a flag with a value; empty if there is none. CLI11 takes truth values, as in `--pin=true`.
+/// Returns the message for a flag with a value; empty if there is none. Truth values, as in `--pin=true`, are no
+/// error, since CLI11 accepts them.
 std::string message_for_flag_value(const CLI::App& app) {
     for (const CLI::Option* option : app.get_options())
         if (option->get_items_expected_max() == 0 && option->count() > 0 && !is_truth_value(*option))
-            return option->get_name() + ": found " + policy::quoted(option->results().back()) + "; allowed: no value";
+            return option->get_name() + ": found " + policy::in_quotes(option->results().back()) +
+                   "; allowed: no value";
     return {};
 }
 
@@ -123,23 +127,23 @@ std::string message_for_extra_word(const CLI::App& app) {
     std::erase(words, "--");
     const std::string unexpected = words.empty() ? "" : without_whole_mark(words.front());
     if (unexpected.empty()) return {};
-    if (!unexpected.starts_with('-')) return "did not expect the argument " + policy::quoted(unexpected);
+    if (!unexpected.starts_with('-')) return "did not expect the argument " + policy::in_quotes(unexpected);
     std::vector<std::string> names;
     for (const CLI::Option* option : app.get_options())
         for (const std::string& name : option->get_lnames()) names.push_back("--" + name);
-    return "unknown option " + policy::quoted(unexpected) +
+    return "unknown option " + policy::in_quotes(unexpected) +
            policy::did_you_mean(unexpected, {names.begin(), names.end()});
 }
 
-/// Returns the message for an error that CLI11 found: the option, the value found, the values allowed. `last_word`:
-/// of the options; empty: a program follows them.
+/// Returns the message for an error that CLI11 found: the option, the given value, the allowed values. `last_word` is
+/// the last word of the options, or empty if a program follows them.
 std::string message_for_error(const CLI::App& app, const CLI::ParseError& error, const std::string& last_word) {
     std::string problem = message_for_extra_word(app);
     if (problem.empty() && dynamic_cast<const CLI::ArgumentMismatch*>(&error) != nullptr)
         problem = message_for_value_count(app, last_word);
     if (problem.empty() && dynamic_cast<const CLI::ExcludesError*>(&error) != nullptr)
         problem = message_for_exclusion(app);
-    // Options that take values never cause this error: their values are checked before.
+    // Only flags cause a conversion error, because the values of other options are checked before.
     if (problem.empty() && dynamic_cast<const CLI::ConversionError*>(&error) != nullptr)
         problem = message_for_flag_value(app);
     return problem.empty() ? error.what() : problem;
@@ -176,7 +180,7 @@ int run_command(const Command& command, std::vector<std::string> words) {
     const std::string last_word = words.empty() || program < words.size() ? "" : words.back();
     if (program < words.size()) words = with_program_marked(std::move(words), program);
     words = with_whole_words(app, words);
-    std::reverse(words.begin(), words.end());  // CLI11 takes them from the end
+    std::reverse(words.begin(), words.end());  // CLI11 reads the words from the end of the vector
     try {
         app.parse(words);
     } catch (const CLI::CallForHelp&) {

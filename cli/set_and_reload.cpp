@@ -1,4 +1,4 @@
-// fp32shim set and reload: change a running process through the header of its recording.
+// fp32shim set and reload: change the settings of a running process through the header of its recording.
 #include <fmt/format.h>
 #include <pwd.h>
 #include <sys/stat.h>
@@ -33,13 +33,14 @@ struct LiveOptions {
     double seconds = 5;
 };
 
-/// Word that undoes a change of the precision.
+/// Word that undoes an earlier change of the precision.
 constexpr std::string_view back_to_settings = "default";
 
-/// Prints a process's answer to a command, and returns the exit code. `done`: text for a change that succeeded.
+/// Prints the answer of a process to a command, and returns the exit code. `done` is the text for a successful
+/// change.
 int print_answer(std::string_view command, const record::CommandAnswer& answer, const std::string& process,
                  const std::string& done) {
-    // Errors of the command itself name the process already.
+    // Errors of this command already name the process.
     const auto print_for_process = [&](const std::string& message) {
         say(command, message.starts_with(process) ? message : fmt::format("{}: {}", process, message));
     };
@@ -62,14 +63,15 @@ int print_answer(std::string_view command, const record::CommandAnswer& answer, 
     return exit_code::usage;
 }
 
-/// Returns the worse of two exit codes. From the worst: process not reached, refused, not answered yet, done.
+/// Returns the worse of two exit codes. The order, from the worst: process not reached, refused, not answered yet,
+/// done.
 int worse_exit_code(int one, int other) {
     for (const int code : {exit_code::usage, exit_code::finding, exit_code::inconclusive})
         if (one == code || other == code) return code;
     return exit_code::ok;
 }
 
-/// Returns the user that a process belongs to; nullopt: it has ended.
+/// Returns the owner of a process; nullopt if the process has ended.
 std::optional<uid_t> owner_of(std::int32_t pid) {
     struct stat status {};
     return stat(fmt::format("/proc/{}", pid).c_str(), &status) == 0 ? std::optional(status.st_uid) : std::nullopt;
@@ -85,8 +87,8 @@ std::string process_line(std::int32_t pid) {
     return printable(fmt::format("  process {} of {}: {}", pid, name, record::executable_of(pid))) + "\n";
 }
 
-/// Returns true if the command may reach all these processes: they are this user's, or --yes or an answer on the
-/// terminal allows it. Else lists them and says so.
+/// Returns true if the command may change all these processes: they belong to this user, or --yes or an answer on the
+/// terminal allows it. Otherwise prints a list of them and returns false.
 bool may_reach(std::string_view command, const std::vector<record::LiveRecording>& recordings, bool yes) {
     const auto is_own = [](const record::LiveRecording& recording) { return is_own_process(recording.pid); };
     const auto others = std::ranges::count_if(recordings, std::not_fn(is_own));
@@ -108,7 +110,8 @@ bool may_reach(std::string_view command, const std::vector<record::LiveRecording
     return false;
 }
 
-/// Returns the recordings of the named processes. For one without, prints an error and sets `status` to `usage`.
+/// Returns the recordings of the named processes. For a process without one, prints an error and sets `status` to
+/// `usage`.
 std::vector<record::LiveRecording> recordings_of(std::string_view command, const LiveOptions& options, int& status) {
     std::vector<record::LiveRecording> recordings;
     if (options.all) {
@@ -132,8 +135,9 @@ std::vector<record::LiveRecording> recordings_of(std::string_view command, const
     return recordings;
 }
 
-/// Sends a command to all named processes, and prints each answer; for several, also `done in 2 of 3 processes`.
-/// `send` returns the answers, `done_by` describes a process's change. Returns the worst exit code.
+/// Sends a command to all named processes and prints each answer; for several processes, also `done in 2 of 3
+/// processes`. `send` returns the answers. `done_by` describes the change of one process. Returns the worst exit
+/// code.
 template <class Send, class DoneBy>
 int command_all(std::string_view command, const LiveOptions& options, const Send& send, const DoneBy& done_by) {
     if (options.pids.empty() != options.all) {
@@ -164,8 +168,8 @@ std::chrono::milliseconds timeout_of(const LiveOptions& options) {
     return std::chrono::milliseconds(static_cast<std::int64_t>(options.seconds * 1000));
 }
 
-/// Returns the reason why the process's other settings leave `precision` without effect: `; the floor fp32 holds`.
-/// Empty if no such reason is found.
+/// Returns the reason why other settings of the process leave `precision` without effect: `; the floor fp32 applies`;
+/// empty if none is found.
 std::string why_without_effect(const record::LiveRecording& live, policy::Precision precision) {
     const auto opened = record::RecordingReader::open(live.open_path);
     if (!opened.reader) return {};
@@ -217,7 +221,7 @@ int reload(const LiveOptions& options) {
         [](const record::LiveRecording&) { return std::string("policy read again"); });
 }
 
-/// Parses process ids. Throws CLI::ValidationError if a word is none.
+/// Parses process ids. Throws CLI::ValidationError if a word is not a process id.
 std::vector<std::int32_t> process_ids(std::span<const std::string> words) {
     std::vector<std::int32_t> pids;
     for (const std::string& word : words) {
@@ -244,7 +248,7 @@ void add_all(CLI::App& app, LiveOptions& options) {
 
 Action define_set(CLI::App& app) {
     auto options = std::make_shared<LiveOptions>();
-    // The last positional word is the precision, which CLI11 cannot tell from a process id.
+    // The last positional word is the precision. CLI11 cannot distinguish it from a process id.
     auto precision = std::make_shared<CLI::Option*>();
     const auto take_words = [options, precision](const std::vector<std::string>& words) {
         const bool has_precision = !process_id(words.back());

@@ -1,5 +1,5 @@
-# Finds header-only libraries by a header and not by their package files. Those name the system's whole folder of
-# headers, which belongs to another C library if cmake/zig.cmake builds for an older one.
+# Finds header-only libraries by a header, not by their package files. A package file names the system's whole folder
+# of headers, which belongs to another C library if cmake/zig.cmake builds for an older one.
 
 # Adds the library TARGET, in the folder of HEADER. PACKAGE: the Debian package that has it, for the message.
 function(add_header_library target header package)

@@ -48,7 +48,7 @@ struct SiteFacts {
     std::string_view function;
     std::string_view caller;
     Device device = Device::cpu;
-    std::optional<Dtype> dtype;  ///< absent: varies from call to call
+    std::optional<Dtype> dtype;  ///< element type; absent: varies from call to call
 };
 
 /// Returns false if a rule cannot match any call of the site, whatever its sizes, scopes and GPU.

@@ -79,7 +79,7 @@ Problem read_audit_word(std::string_view word, SettingsLayer& settings) {
     } else if (equal_ignoring_case(word, "nonfinite")) {
         settings.audit_nonfinite = true;
     } else {
-        return "found " + quoted(word) +
+        return "found " + in_quotes(word) +
                "; allowed: fingerprint, nonfinite, or a fraction of calls from 0 to 1 (0.001); separate several with "
                "commas";
     }
@@ -141,7 +141,7 @@ std::string add_where(std::string_view word, WhereSet& where) {
         unsigned count = 0;
         const auto [end, error] = std::from_chars(word.data() + counted.size(), word.data() + word.size(), count);
         if (error != std::errc() || end != word.data() + word.size() || count < fewest || count > most_native_frames)
-            return "found " + quoted(word) + "; allowed: native:" + std::to_string(fewest) +
+            return "found " + in_quotes(word) + "; allowed: native:" + std::to_string(fewest) +
                    " to native:" + std::to_string(most_native_frames) + ", a number of callers";
         where.bits |= static_cast<std::uint8_t>(Where::native);
         where.native_frames = static_cast<std::uint8_t>(count);

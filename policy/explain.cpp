@@ -28,7 +28,7 @@ std::string condition_text(const Range& range, bool is_capability) {
     }
     return text.empty() ? ">=0" : text;
 }
-std::string condition_text(const std::string& glob, bool) { return quoted(glob); }
+std::string condition_text(const std::string& glob, bool) { return in_quotes(glob); }
 std::string condition_text(Device device, bool) { return std::string(to_string(device)); }
 std::string condition_text(Dtype dtype, bool) { return std::string(to_string(dtype)); }
 
@@ -36,20 +36,20 @@ std::string call_text(double size, bool is_capability) {
     return size < 0 ? std::string(unknown_value) : number_text(size, is_capability);
 }
 std::string call_text(std::string_view text, bool) {
-    return text.empty() ? std::string(unknown_value) : quoted(text);
+    return text.empty() ? std::string(unknown_value) : in_quotes(text);
 }
 std::string call_text(const CallSite* site, bool) {
-    return site == nullptr ? std::string(unknown_value) : quoted(site->text);
+    return site == nullptr ? std::string(unknown_value) : in_quotes(site->text);
 }
 std::string call_text(const LineText* line, bool) {
     const auto text = line == nullptr ? std::nullopt : line->read_text(*line);
-    return text ? quoted(*text) : std::string(unknown_value);
+    return text ? in_quotes(*text) : std::string(unknown_value);
 }
 std::string call_text(const CallLines* lines, bool) {
     std::string text;
     const auto append = [](void* context, std::string_view line) {
         auto& all = *static_cast<std::string*>(context);
-        (all += all.empty() ? "" : " and ") += quoted(line);
+        (all += all.empty() ? "" : " and ") += in_quotes(line);
         return false;
     };
     if (lines != nullptr) lines->any(*lines, append, &text);

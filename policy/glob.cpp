@@ -113,7 +113,7 @@ bool glob_matches(std::string_view pattern, std::string_view text) {
     Piece piece;
     for (;;) {
         // The earliest match of a piece leaves the most text for the next pieces.
-        pattern.remove_prefix(1);  // the `*`
+        pattern.remove_prefix(1);  // skips the `*`
         piece = first_piece(pattern);
         pattern.remove_prefix(piece.pattern.size());
         if (pattern.empty()) break;

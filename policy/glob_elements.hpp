@@ -9,10 +9,10 @@ namespace fp32shim::policy {
 /// One element of a glob: a character, `?`, `[set]` or `*`.
 struct GlobElement {
     enum class Kind : std::uint8_t {
-        literal,  ///< one given byte
-        any,      ///< `?`: one byte
-        set,      ///< `[abc]`, `[!abc]`: one byte of a set
-        run,      ///< `*`: any number of bytes
+        literal,  ///< a plain character: matches one byte
+        any,      ///< `?`: matches any one byte
+        set,      ///< `[abc]`, `[!abc]`: matches one byte of a set
+        run,      ///< `*`: matches any number of bytes
     };
     Kind kind;
     std::string_view text;  ///< the element as it stands in the pattern

@@ -56,8 +56,7 @@ std::string printable_to(std::string_view text, std::size_t longest) {
     if (cut) {
         std::size_t length = longest;
         while (length > 0 && (static_cast<unsigned char>(text[length]) & 0xc0) == 0x80)
-            --length;  // not inside a
-                       // UTF-8 character
+            --length;  // never cuts inside a UTF-8 character
         text = text.substr(0, length);
     }
     return system::plain_text(text) + (cut ? "…" : "");
@@ -67,7 +66,7 @@ std::string printable_to(std::string_view text, std::size_t longest) {
 
 std::string printable(std::string_view text) { return printable_to(text, longest_quote); }
 
-std::string quoted(std::string_view text) { return '"' + printable(text) + '"'; }
+std::string in_quotes(std::string_view text) { return '"' + printable(text) + '"'; }
 
 std::string quoted_path(std::string_view path) { return '"' + printable_to(path, longest_path) + '"'; }
 
@@ -99,11 +98,11 @@ std::optional<std::string_view> nearest(std::string_view name, const std::vector
 std::string did_you_mean(std::string_view name, const std::vector<std::string_view>& candidates) {
     auto candidate = same_precision(name, candidates);
     if (!candidate) candidate = nearest(name, candidates);
-    return candidate ? "; did you mean " + quoted(*candidate) + '?' : "";
+    return candidate ? "; did you mean " + in_quotes(*candidate) + '?' : "";
 }
 
 std::string not_one_of(std::string_view found, const std::vector<std::string_view>& allowed) {
-    return "found " + quoted(found) + "; allowed: " + joined(allowed) + did_you_mean(found, allowed);
+    return "found " + in_quotes(found) + "; allowed: " + joined(allowed) + did_you_mean(found, allowed);
 }
 
 std::string not_a_default_precision(std::string_view found) {
@@ -111,7 +110,7 @@ std::string not_a_default_precision(std::string_view found) {
     const auto for_rules = parse_word(rule_precision_words, found);
     if (!for_rules) return not_one_of(found, allowed);
     const std::string name(to_string(*for_rules));
-    return "found " + quoted(found) + "; allowed: " + joined(allowed) + "; " + name + " is for rules only";
+    return "found " + in_quotes(found) + "; allowed: " + joined(allowed) + "; " + name + " is for rules only";
 }
 
 std::optional<std::string> problem_with_log_path(std::string_view path) {
@@ -119,7 +118,7 @@ std::optional<std::string> problem_with_log_path(std::string_view path) {
         const std::string_view placeholder = path.substr(i, 2);
         if (placeholder.size() == 2 && std::string_view("phrjt%").find(placeholder[1]) != std::string_view::npos)
             continue;
-        return "found " + quoted_path(path) + ", where " + quoted(placeholder) +
+        return "found " + quoted_path(path) + ", where " + in_quotes(placeholder) +
                " is not a placeholder; allowed: %p (pid), %h (host), %r (rank), %j (job), %t (start time), %%";
     }
     if (path == "stderr" || ends_in_name(path, ".jsonl") || ends_in_name(path, ".fp32rec")) return std::nullopt;

@@ -11,7 +11,7 @@ namespace fp32shim::policy {
 
 /// Error or warning about a position in a file, or about an environment variable.
 struct Diagnostic {
-    std::string where;    ///< its place: `prod.toml:12:5`, or `FP32_MATMUL_PRECISION`
+    std::string where;    ///< place of the error: `prod.toml:12:5`, or `FP32_MATMUL_PRECISION`
     std::string message;  ///< one line: the wrong value, the allowed values, the nearest known name
 
     /// Returns `where: message` on one line.
@@ -47,7 +47,7 @@ class Report {
 std::string printable(std::string_view text);
 
 /// Returns printable(text) in double quotes.
-std::string quoted(std::string_view text);
+std::string in_quotes(std::string_view text);
 
 /// Returns a printable path in double quotes. Truncates it only after 4096 bytes, since paths differ at their ends.
 std::string quoted_path(std::string_view path);

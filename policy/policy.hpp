@@ -24,12 +24,12 @@ struct Range {
 /// A rule's `when` or `unless` table. All keys must hold: a key holds if its list is empty or has a matching entry.
 struct Conditions {
     std::vector<std::string> function, caller, executable, command, host, scope, where, text, call_site,
-        stack;  ///< globs, one of which must match
+        stack;  ///< lists of globs, of which one must match
     /// Globs of `where` with any line number, such as `train.py:* forward`. Used instead of `where` if `text` is set.
     std::vector<std::string> where_of_any_line;
     std::vector<Device> device;
     std::vector<Dtype> dtype;
-    std::vector<Range> compute_capability;  ///< as 10·major + minor
+    std::vector<Range> compute_capability;  ///< ranges of 10·major + minor
     std::vector<Range> m, n, k, batch, min_dim, max_dim, flops, call_number;
 
     bool empty() const;
@@ -164,7 +164,7 @@ struct Policy {
     bool audit_nonfinite = false;    ///< find the first product that turns finite operands into NaN or infinity
 
     OnError on_error = OnError::continue_untouched;
-    bool disabled = false;  ///< FP32_MATMUL_DISABLE=1
+    bool disabled = false;  ///< true if FP32_MATMUL_DISABLE=1 is set
 
     std::vector<Rule> rules;  ///< in the order in which they are tried: the user's rules, then the site's
 

@@ -98,7 +98,7 @@ std::optional<Version> parse_version(std::string_view text) {
         if (end == text.size()) return version;
         text.remove_prefix(end + 1);
     }
-    return std::nullopt;  // a fourth part is not allowed
+    return std::nullopt;  // a version has at most three parts
 }
 
 }  // namespace
@@ -137,7 +137,7 @@ std::optional<std::uint64_t> parse_bytes(std::string_view text) { return parse_w
 std::optional<double> parse_fraction(std::string_view text) {
     double number = 0;
     const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-    // With these comparisons NaN fails.
+    // Written so that NaN, which fails every comparison, is refused.
     const bool is_fraction = error == std::errc() && end == text.data() + text.size() && number >= 0 && number <= 1;
     return is_fraction ? std::optional(number) : std::nullopt;
 }

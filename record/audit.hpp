@@ -14,7 +14,7 @@ inline constexpr std::uint8_t audit_bad_operand = 1;  ///< A, B or C held NaN or
 inline constexpr std::uint8_t audit_bad_result = 2;   ///< a result got NaN or infinity from finite operands
 inline constexpr std::uint8_t audit_skipped = 4;      ///< the audit could not be made: no memory, or the format is
                                                       ///< not available
-inline constexpr std::uint8_t audit_beyond = 8;       ///< the error is beyond the tolerance
+inline constexpr std::uint8_t audit_beyond = 8;       ///< the error exceeds the tolerance
 /// Marks a record that is no audit: the first product of its process that made NaN or infinity of finite operands.
 /// The record has the formats that ran, the row and column of one such element, and the exponents of A and B. It has
 /// no errors.
@@ -66,7 +66,7 @@ struct Audit {
     AuditErrors errors;
     std::uint32_t worst_row = 0;     ///< row number, from 0, of the row with the error `errors.row`
     std::uint32_t worst_column = 0;  ///< column number, from 0, of the column with the error `errors.column`
-    Exponents a, b, c;               ///< exponents of the operands; of C before the call
+    Exponents a, b, c;               ///< exponents of A, of B, and of C before the call
     // Set only with audit_nonfinite:
     std::uint32_t product = 0;  ///< number, from 0, of the product in its batch
     float alpha = 1, beta = 0;  ///< magnitudes of alpha and beta; of complex factors, the larger part's magnitude

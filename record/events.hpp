@@ -27,7 +27,7 @@ std::string_view to_string(How how);
 
 /// Time of a line in the log, and the process and thread that the line describes.
 struct Moment {
-    std::int64_t time_ns = 0;  ///< nanoseconds since 1970, UTC
+    std::int64_t time_ns = 0;  ///< time in nanoseconds since 1970, UTC
     std::int32_t pid = 0;
     std::int32_t tid = 0;  ///< thread id; -1: the line is about several threads
 };

@@ -20,7 +20,7 @@ inline constexpr std::uint32_t fingerprint_nonfinite =
 struct Fingerprint {
     std::uint32_t flags = 0;
     std::uint64_t hash = 0;           ///< hash of the bits of all floats; changes if any one of them changes
-    double norm = 0;                  ///< Frobenius norm
+    double norm = 0;                  ///< Frobenius norm of the result
     double sketch[sketch_size] = {};  ///< sum i adds the floats i, i + 32, i + 64, …, each with a random sign
 
     bool is_finite() const { return (flags & fingerprint_nonfinite) == 0; }

@@ -18,8 +18,8 @@ namespace fp32shim::record {
 namespace raw = system::raw;
 namespace {
 
-constexpr int most_interpreters = 5;         // same limit as the kernel's
-constexpr unsigned long no_setuid_mark = 2;  // ST_NOSUID
+constexpr int most_interpreters = 5;         // the kernel's limit on nested `#!` interpreters
+constexpr unsigned long no_setuid_mark = 2;  // value of ST_NOSUID
 
 /// Returns the interpreter that a `#!` line names, read as the kernel reads it; empty: there is no such line.
 std::string_view interpreter_in(std::string_view head) {

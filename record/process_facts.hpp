@@ -33,7 +33,7 @@ inline constexpr std::uint16_t pins_known = 1, pin_onednn = 2, pin_nvidia = 4, p
 /// Environment variable that `fp32shim run --pin` sets, to keep products that bypass the shim at float32.
 struct Pin {
     std::uint16_t bit;
-    std::string_view entry;  ///< `NAME=value`
+    std::string_view entry;  ///< text `NAME=value`
     std::string_view reach;  ///< effect and limits of the variable: a sentence without its subject
 };
 inline constexpr Pin all_pins[] = {

@@ -1,4 +1,4 @@
-// The public C API. include/fp32shim/fp32shim.h says what each function promises.
+// The public C API. include/fp32shim/fp32shim.h documents each function.
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
@@ -35,18 +35,19 @@ class ErrnoKeeper {
 
 bool is_active() { return !settings().forward_everything; }
 
-/// Returns the part of this process's recording that stores changes of settings; nullptr: there is no recording.
+/// Returns the part of this process's recording that stores changes of settings, or nullptr if there is no recording.
 record::RecordingChanges* recorded_changes() {
     record::Recording* const recording = settings().recording;
     return recording != nullptr ? recording->changes() : nullptr;
 }
 
-/// Parses a precision that a program may ask for: any that is not for rules only.
+/// Parses a precision that a program may request. Returns nothing for those that are for rules only.
 std::optional<Precision> precision_of(const char* text) {
     return policy::parse_word(policy::default_precision_words, text);
 }
 
-/// Copies `text` and a '\0'. Returns false if they do not fit; true for a null `buffer` of size 0: no copy is wanted.
+/// Copies `text` and a '\0'. Returns false if they do not fit. A null `buffer` of size 0 means that no copy is
+/// wanted, and gives true.
 bool copy_out(std::string_view text, char* buffer, std::size_t size) {
     if (buffer == nullptr) return size == 0;
     if (text.size() >= size) return false;
@@ -64,7 +65,7 @@ struct Setting {
     Source source;
 };
 
-/// Returns the precision for calls of this thread that no policy rule concerns, and who set it.
+/// Returns the precision for calls of this thread that no policy rule matches, and its source.
 Setting setting_in_force() {
     if (const ThreadContext* context = existing_thread_context();
         context != nullptr && context->scopes.innermost().precision >= 0)
@@ -167,7 +168,7 @@ int fp32shim_pop_scope(void) {
 
 int fp32shim_scope_depth(void) {
     const ErrnoKeeper keep;
-    if (!is_active()) return 0;  // as pop does nothing then: who pops down to a number must come to an end
+    if (!is_active()) return 0;  // pop does nothing then, and a loop that pops down to a depth must end
     const ThreadContext* const context = existing_thread_context();
     return context == nullptr ? 0 : context->scopes.pushed();
 }

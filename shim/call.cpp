@@ -1,4 +1,4 @@
-// The gate of governed calls: keeps away what is not governed, and hands the rest to the side that governs it.
+// The gate of governed calls: forwards calls that need not be governed, and hands the others to blas/ or cublas/.
 #include "shim/blas/govern/express.hpp"
 #include "shim/blas/govern/govern.hpp"
 #include "shim/blas/product.hpp"
@@ -13,15 +13,15 @@ extern "C" fp32shim::CallOutcome fp32shim_govern(fp32shim::Site* site, const fp3
     site = rebound_site(site);
     const CallOutcome untouched{0, site->real};
     carry_out_waiting_command();
-    const std::uint32_t change_count = settings_change_count();  // counted before the settings are looked at
+    const std::uint32_t change_count = settings_change_count();  // read before the settings
     const Settings& in_force = settings();
-    // A stand-in has another signature than the function that was called, so it is never jumped to.
+    // A stand-in has another signature than the called function, so the gate cannot jump to it.
     const bool stands_in = site->runs_one_by_one();
-    // A site whose target was set under older settings may be governed in vain, which does no harm.
+    // If the site's target was set under older settings, a call may be governed needlessly, which does no harm.
     if (!stands_in &&
         (in_force.forward_everything || !site->is_blas || site->forwards_while_bound.load(std::memory_order_relaxed)))
         return untouched;
-    // A bare name can be anybody's function.
+    // A bare name may be that of any library's function.
     if (!stands_in && site->function->convention == Convention::bare &&
         !blas::arguments_look_like_pointers(*site->function, *frame))
         return untouched;

@@ -1,9 +1,9 @@
-// dlsym, dlvsym and dlclose. A program that asks a library for `cblas_sgemm` by name goes past a preload. Here it
-// gets an entry point of the shim that stands for exactly that library's function. All other names go on to the real
-// functions by a jump (entry/*.S), since those judge by their caller's address.
+// dlsym, dlvsym and dlclose. A program that looks up `cblas_sgemm` in a library by dlsym bypasses preloaded
+// libraries. Here it gets an entry point of the shim that stands for that library's function. For all other names,
+// the hooks jump to the real functions (entry/*.S), since those depend on their caller's address.
 //
-// Everything on the way to the real functions comes from the shim's own reader and calls nothing of other libraries:
-// sanitizer runtimes look up their own strcmp through here before it works.
+// The path to the real functions uses only the shim's own reader and calls no other library: sanitizer runtimes look
+// up their own strcmp through these hooks before it works.
 #include <dlfcn.h>
 
 #include "shim/loader/elf/objects.hpp"
@@ -27,7 +27,7 @@ extern "C" {
 using DlsymFunction = void* (*)(void* handle, const char* name);
 using DlvsymFunction = void* (*)(void* handle, const char* name, const char* version);
 
-// The entry points (entry/*.S) jump to these.
+// The entry points (entry/*.S) jump to these functions.
 __attribute__((visibility("hidden"))) constinit DlsymFunction fp32shim_real_dlsym = nullptr;
 __attribute__((visibility("hidden"))) constinit DlvsymFunction fp32shim_real_dlvsym = nullptr;
 
@@ -49,7 +49,7 @@ void find_real_lookups() {
     __atomic_store_n(&fp32shim_real_dlsym, real_dlsym, __ATOMIC_RELEASE);
 }
 
-/// Returns the list of objects of this process's recording; nullptr: there is no recording.
+/// Returns the list of objects in this process's recording, or nullptr if there is no recording.
 record::RecordingObjects* recorded_objects() {
     record::Recording* const recording = own_recording();
     return recording != nullptr ? recording->objects() : nullptr;
@@ -65,10 +65,12 @@ void warn_no_entry_left(const char* name) {
     system::stderr_line(line.view());
 }
 
-/// Returns the answer to a lookup that found the address `found`: an entry point of the shim; `found` itself if no
-/// entry point is left, or if it is no code of a known object (data, another linker namespace, code of a hook).
+/// Returns the answer to a lookup that found the address `found`: an entry point of the shim. Returns `found` itself
+/// if no entry point is left, or if `found` is not code of a known object (data, another linker namespace, code of a
+/// hook).
 void* entry_point_for(const char* name, void* found) {
-    // Some programs look a function up before each call: what is known needs no look at what is loaded.
+    // Some programs look up a function before each call. For a known function, the loaded objects need not be
+    // examined.
     if (void* known = known_dlsym_entry(find_function(name), found)) return known;
     const elf::Reading reading;
     if (elf::object_with_code_at(reinterpret_cast<ElfW(Addr)>(found)) == nullptr) {
@@ -82,14 +84,14 @@ void* entry_point_for(const char* name, void* found) {
 }
 
 /// Returns true if a lookup with RTLD_NEXT from this caller finds an entry point of the shim. Such a caller is
-/// another preloaded library, which wraps a product. That entry point would find the wrapper again as the provider,
-/// so the caller has to get an entry point for the next definition after the shim's instead.
+/// another preloaded library that wraps a product. The entry point would find that wrapper as its provider, so the
+/// caller has to get an entry point for the next definition after the shim's.
 bool next_is_entry_point(const char* name, std::uintptr_t return_address) {
     const elf::Reading reading;
     return find_next(object_containing(return_address - 1), system::view(name), {}).is_ours;
 }
 
-/// Returns the address that a lookup from `return_address` would find if the shim were not loaded; nullptr: none.
+/// Returns the address that a lookup from `return_address` would find if the shim were not loaded; nullptr if none.
 void* find_past_shim(void* handle, const char* name, std::string_view version, std::uintptr_t return_address) {
     const elf::Reading reading;
     const LoadedObject* caller = object_containing(return_address - 1);
@@ -98,7 +100,8 @@ void* find_past_shim(void* handle, const char* name, std::string_view version, s
     return find_in_handle(handle, system::view(name), version).address;
 }
 
-/// Returns true if Python imports an extension module by this lookup, in a process that asks for lines of Python.
+/// Returns true if Python imports an extension module by this lookup, in a process whose settings ask for lines of
+/// Python.
 bool is_import_by_python(const char* name) {
     if (!system::view(name).starts_with("PyInit_")) return false;
     const Settings* const in_force = known_settings();
@@ -112,22 +115,24 @@ void* real_lookup(void* handle, const char* name, const char* version) {
     return version == nullptr ? fp32shim_real_dlsym(handle, name) : fp32shim_real_dlvsym(handle, name, version);
 }
 
-/// Returns the answer to a dlsym or dlvsym call for the name of a product's function: that of entry_point_for();
-/// nullptr, with the loader's message in dlerror, if only the shim has the name. `version` is nullptr for dlsym.
+/// Returns the answer to a dlsym or dlvsym call for the name of an intercepted function, as entry_point_for() does.
+/// Returns nullptr, with the loader's message in dlerror, if only the shim has the name. `version` is nullptr for
+/// dlsym.
 void* answer_lookup(void* handle, const char* name, const char* version, std::uintptr_t return_address) {
     void* found = nullptr;
     if (handle != RTLD_NEXT && handle != RTLD_DEFAULT) {
         found = real_lookup(handle, name, version);
         if (found == nullptr) return nullptr;
     }
-    // RTLD_NEXT and RTLD_DEFAULT depend on the caller of the real function, which here would be the shim.
+    // RTLD_NEXT and RTLD_DEFAULT depend on the caller of the real function, which would be the shim here.
     if (found == nullptr || elf::is_own_code(reinterpret_cast<ElfW(Addr)>(found))) {
         const std::string_view wanted = version == nullptr ? std::string_view{} : system::view(version);
         found = find_past_shim(handle, name, wanted, return_address);
     }
     if (found != nullptr) return entry_point_for(name, found);
-    // No other object has it: fail as the loader does, with its message in dlerror (which names this library as the
-    // place that was searched). RTLD_NEXT looks behind whoever calls, so this must not become a jump.
+    // No other object has the name, so the lookup has to fail as in the loader. The real function fails and sets
+    // dlerror (which names this library as the place searched). RTLD_NEXT depends on the return address, so this call
+    // must not become a jump.
     void* nothing = real_lookup(RTLD_NEXT, name, version);
     asm volatile("" : "+r"(nothing));
     return handle == RTLD_NEXT || handle == RTLD_DEFAULT ? nothing : nullptr;
@@ -156,13 +161,13 @@ extern "C" __attribute__((visibility("default"))) int dlclose(void* handle) noex
     using namespace fp32shim;
     static constinit Next<int(void*)> real{"dlclose"};
     auto* const real_dlclose = real.get();
-    if (real_dlclose == nullptr) return -1;  // no C library: cannot be
+    if (real_dlclose == nullptr) return -1;  // impossible: there is no C library
     record_files_before_closing(recorded_objects(), handle);
     int result = 0;
     {
         const elf::Closing closing;
         result = real_dlclose(handle);
     }
-    forget_unloaded();  // what was unloaded may come back at the same address as something else
+    forget_unloaded();  // something else may be loaded at the same address
     return result;
 }

@@ -1,5 +1,5 @@
-// The last look at what is loaded, when the program ends: by `exit`, or by one of the functions that run no handlers,
-// as workers of multiprocessing, joblib, Celery and Ray do.
+// Notes the loaded objects when the program ends: by `exit`, or by a function that runs no handlers. Workers of
+// multiprocessing, joblib, Celery and Ray use the latter.
 #include <unistd.h>
 
 #include <atomic>
@@ -13,8 +13,8 @@
 namespace fp32shim {
 namespace {
 
-/// Notes the loaded objects in the recording, or in a mark. Changes nothing that products need: the program may still
-/// call products after this function. Needs nothing that is destroyed before the process is gone. Async-signal-safe.
+/// Notes the loaded objects in the recording, or in a mark. Changes nothing that products need, since the program may
+/// still call products afterwards. Uses nothing that is destroyed before the process ends. Async-signal-safe.
 void record_loaded_files_at_exit() {
     record::Recording* recording = own_recording();
     if (recording == nullptr) return write_mark();
@@ -27,7 +27,8 @@ __attribute__((destructor)) void record_exit() {
     if (watches_children()) record_loaded_files_at_exit();
 }
 
-/// Takes the last look before `_exit`, once in a process: a fault in it may lead back here by the program's handler.
+/// Notes the loaded objects before `_exit`, once per process: after a fault in it, the program's handler may lead
+/// here again.
 void record_files_before_end() {
     static constinit std::atomic<std::int32_t> looked{0};
     if (!watches_children() || shares_parents_memory() || may_have_crashed()) return;
@@ -38,7 +39,7 @@ void record_files_before_end() {
 using End = void(int);
 constinit Next<End> real_posix_exit{"_exit"}, real_c_exit{"_Exit"}, real_quick_exit{"quick_exit"};
 
-/// Finds the real functions while all is well: a program may call them after its memory was damaged.
+/// Finds the real functions early, since a program may call them after its memory was damaged.
 __attribute__((constructor)) void find_real_exits() {
     for (auto* real : {&real_posix_exit, &real_c_exit, &real_quick_exit}) real->get();
 }

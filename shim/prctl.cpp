@@ -1,5 +1,6 @@
-// The requests to the kernel after which the shim would end the program: reading the processor's counter, by which it
-// measures time, may become a fault, and in strict seccomp nearly every system call ends the thread.
+// Handles requests to the kernel after which the shim would kill the program. One turns reading the processor's
+// counter, by which the shim measures time, into a fault. In strict seccomp, nearly every system call kills the
+// thread.
 #include <linux/seccomp.h>
 #include <sys/prctl.h>
 
@@ -22,14 +23,14 @@ void leave_counter_for_clock() {
     constexpr std::uint64_t without_recording = 1'000'000'000;
     record::Recording* recording = own_recording();
     record::leave_counter(recording == nullptr ? without_recording : recording->ticks_rate());
-    settings_changed();  // ends the express lane's events
+    settings_changed();  // stops events of the express lane
 }
 
-/// Products may follow, also for the first time: they must find all that they need.
+/// Prepares everything that later products need, since the first product may still follow.
 void prepare_for_strict_seccomp() {
     const Settings& before = settings();
     if (before.forward_everything) return system::SignalHold::hold_no_more();
-    // Products on a GPU need system calls, so only those on a CPU can follow.
+    // Products on a GPU need system calls, so only products on a CPU can follow.
     if (before.logs() || before.policy.cpu_mode != policy::CpuMode::off)
         system::stderr_line(
             "the program is entering strict seccomp, which allows almost no system calls; from now on its products "

@@ -62,8 +62,8 @@ class InUse {
         return self >= user;
     }
 
-    std::uintptr_t user_;  // stack pointer of the using code; 0: none. Only this thread reads it, so fences suffice
-                           // for signal handlers.
+    // The stack pointer of the using code; 0: none. Only this thread reads it, so fences suffice for signal handlers.
+    std::uintptr_t user_;
 };
 
 /// Holds one use for the object's lifetime. Converts to false if the object was in use already.

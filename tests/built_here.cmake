@@ -1,4 +1,4 @@
-# GoogleTest, from its source: what the distribution has built needs its own, newer C library.
+# Builds GoogleTest from its source: the distribution's build needs the distribution's own, newer C library.
 find_path(FP32SHIM_GTEST_SOURCE src/gtest-all.cc PATHS /usr/src/googletest/googletest NO_DEFAULT_PATH REQUIRED
   DOC "GoogleTest's source (Debian, Ubuntu: googletest)")
 find_package(Threads REQUIRED)

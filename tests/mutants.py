@@ -25,7 +25,8 @@ import time
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 
-# Each replaces the text of one match. clang-format puts blanks around binary operators, and none into template lists.
+# Each operator replaces the text of one match. clang-format puts blanks around binary operators, but not in template
+# argument lists.
 OPERATORS = [
     ("boundary", r" (<|>|<=|>=) ", {"<": "<=", ">": ">=", "<=": "<", ">=": ">"}),
     ("equality", r" (==|!=) ", {"==": "!=", "!=": "=="}),
@@ -38,13 +39,14 @@ OPERATORS = [
     ("number", r"(?<=[(,= ])(0|1|2)(?=[;,)\]])", {"0": "1", "1": "2", "2": "3"}),
     ("step", r"(\+\+|--)(?=\w+[;)])", {"++": "--", "--": "++"}),
     ("loop", r"^ +(continue|break);", {"continue": "break", "break": "continue"}),
-    ("statement", r"^ +((?:\w|::|\.|->|\[[^]]*\])+(?:\([^;]*\)| [+|&-]?= [^;]*);)$", None),  # taken away
+    ("statement", r"^ +((?:\w|::|\.|->|\[[^]]*\])+(?:\([^;]*\)| [+|&-]?= [^;]*);)$", None),  # the statement is
+                                                                                             # removed
 ]
-# A declaration looks like a statement that can be taken away.
+# Declarations look like statements that could be removed, but are not removed.
 DECLARATION = re.compile(r"^ *(return|using|auto|const|constexpr|static|delete|throw|goto|case|default|public|private)\b")
 
 
-# Files of the code, and the tests that are about it: what fails soonest comes first.
+# Files of the code, with the tests that cover them. The tests that fail fastest come first.
 STAGES = {
     "policy/": [r"^policy\.", r"^(cli\.explain|cli\.policies|preload\.policies|preload\.bad_settings)"],
     "shim/cublas/": [r"^shim\.", r"^cublas\.(products|policies|lt|handles)", r"^cublas\."],
@@ -59,10 +61,10 @@ THEN = [r"^preload\.", r"^(recording|cublas)\.", r"^cli\."]
 @dataclasses.dataclass(frozen=True)
 class Mutant:
     file: str
-    line: int  # from 1
+    line: int  # line number, from 1
     column: int
     kind: str
-    before: str  # the whole line
+    before: str  # text of the whole line
     after: str
 
     def key(self):

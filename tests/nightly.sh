@@ -1,14 +1,15 @@
 #!/usr/bin/env bash
-# The long forms of what tests/run.sh does in short, and what is too slow for every change. Run tests/run.sh first: it
-# installs and builds. Some two hours on two cores; each part says how it ended, and its output lies in build/nightly/.
+# Runs the long forms of the tests in tests/run.sh, and tests that are too slow for every change. Run tests/run.sh first: it
+# installs and builds. Takes some two hours on two cores. Each part prints its result; its output is in build/nightly/.
 #
 #   tests/nightly.sh                  everything
 #   tests/nightly.sh products races   only these
 #
-#   products   ten million random products against the same calls without the shim
+#   products   ten million random products, compared with the same calls without the shim
 #   races      first products of eight threads at once, 1,000 times
 #   faults     exhausted memory, refused system calls, forks at bad moments, 1,000 times each; kills, cut and damaged
 #              recordings and the other faults of docs/reliability.md, 200 times each; FP32SHIM_TEST_REPEATS: so often
+#   bisect     the search of bisect on 1,000 random programs of each kind
 #   where      10,000 random call trees on each Python that is found (pyenv's too), a million call paths
 #   wheel      the wheels of both processors, built and tried in bare Debian 11, 12 and 13 (needs root, debootstrap, qemu)
 #   packages   .deb, .tar.gz and wheel of the last commit, built twice and compared, and tried in bare Debian systems (needs root,
@@ -24,7 +25,7 @@ root=$PWD
 logs=$root/build/nightly
 python=${FP32SHIM_SYSTEM_PYTHON:-/usr/bin/python3}
 
-# One pytest file outside ctest, which would end it after its time limit.
+# Runs one pytest file outside ctest, which would end it after a time limit.
 long_test() {
     local file=$1
     shift
@@ -34,7 +35,7 @@ long_test() {
 }
 
 products() {
-    # 44 settings, each some 230,000 calls; a seed of its own each night, said by the test that fails.
+    # 44 settings with some 230,000 calls each. The seed changes every night; a test that fails prints it.
     FP32SHIM_RANDOM_PRODUCTS=280000 FP32SHIM_RANDOM_SEED=$(date +%Y%m%d) long_test preload/test_random_products.py
 }
 
@@ -47,7 +48,7 @@ faults() {
     return "$failed"
 }
 
-# Each Python reads the trees by the library that the tests build, without the shim.
+# Each Python reads the call trees with the library that the tests build, without the shim.
 where() {
     local failed=0 found seed
     seed=$(date +%Y%m%d)
@@ -66,7 +67,8 @@ wheel() {
         FP32SHIM_WHEEL_FOLDER=$root/build/nightly/wheels long_test packages/systems/test_wheel.py
 }
 
-# In folders of other names and depths, under another umask, time zone and language: the same bytes.
+# Builds in folders of different names and depths, and with another umask, time zone and language. The bytes must be
+# equal.
 packages() {
     local made=$logs/packages file failed=0
     rm -rf "$made"
@@ -84,7 +86,7 @@ make_packages() {
     git clone --quiet "$1" "$2" && "$2/packaging/packages.sh" "$3" && "$2/packaging/wheel.sh" "$3"
 }
 
-# With the wheels of the part before it.
+# Uses the wheels of the part `wheel`, or builds them.
 deploy() {
     local folder=$root/build/nightly/deploy wheels=$root/build/nightly/wheels
     compgen -G "$wheels/*.whl" >/dev/null || packaging/wheel.sh build/nightly/wheels || return
@@ -101,6 +103,10 @@ fleet() {
     FP32SHIM_FLEET_RECORDINGS=10000 FP32SHIM_SPARK=$environment FP32SHIM_WHEELS=$environment long_test fleet
 }
 
+bisect() {
+    FP32SHIM_BISECT_PROGRAMS=1000 build/bin/cli_tests --gtest_filter='*BisectSearch*'
+}
+
 fuzz() {
     cmake --preset clang -B build/fuzz -DFP32SHIM_FUZZ=ON -DFP32SHIM_BENCH=OFF -DFP32SHIM_CUDA_INCLUDE=OFF &&
         cmake --build build/fuzz --target recording_reader_fuzzer &&
@@ -115,7 +121,7 @@ lint() {
         xargs -P "$(nproc)" -n 4 clang-tidy -p build/clang --quiet
 }
 
-all=(products races faults where wheel packages deploy fleet fuzz clang lint)
+all=(products races faults bisect where wheel packages deploy fleet fuzz clang lint)
 case ${1-} in --help | -h) sed -n '2,/^set/{/^#/s/^# \{0,1\}//p}' "${BASH_SOURCE[0]}"; exit ;; esac
 for part in "$@"; do
     if [[ " ${all[*]} " != *" $part "* ]]; then

@@ -1,6 +1,7 @@
-# Whole-process tests: one ctest test per pytest file, run by the system's Python.
+# Registers whole-process tests: one ctest test per pytest file, run by the system's Python.
 
-# Where ctest has no times of an earlier run, the long tests begin first: else the last of them runs alone. Seconds.
+# Costs in seconds. Without times from an earlier run, ctest starts the longest tests first; otherwise the last would
+# run alone.
 set(test_costs cublas.gpu_check=170 wheels.module_paths=90 cli.source_locations=40 wheels.products=90 cublas.products=80 cublas.audit=50 wheels.suites=60 wheels.bisect=60 cli.bisect=100 preload.aarch64=50 cublas.gpu_bundle=60
   preload.programs=45 wheels.qtlq=15 cublas.lt=15 cublas.recordings=15 cublas.real_libraries=22 cli.explain=20
   cli.rule_use=30 cli.report_html=40 cli.flame_graph=35 cli.scale=30 cli.doctor=20 recording.kills=20 cublas.handles=18 wheels.mkl=17 cublas.loading=16
@@ -14,7 +15,7 @@ function(set_test_cost name)
 endfunction()
 
 # add_pytest_files(FOLDER [LABELS...] [ENVIRONMENT...]): each test_NAME.py beside the caller's CMakeLists.txt becomes
-# FOLDER.NAME. All are told where things were built; what a shell sets for pytest and Python is not for them.
+# FOLDER.NAME. The tests get the paths of the build; variables of the shell for pytest and Python are removed.
 function(add_pytest_files folder)
   cmake_parse_arguments(arg "" "" "LABELS;ENVIRONMENT" ${ARGN})
   file(GLOB files RELATIVE ${CMAKE_CURRENT_SOURCE_DIR} CONFIGURE_DEPENDS test_*.py)

@@ -1,12 +1,12 @@
 #!/usr/bin/env bash
-# Builds everything and runs the tests. Installs what is missing, after asking.
+# Builds everything and runs the tests. Installs missing packages, after asking.
 #
 #   tests/run.sh              build into build/, unit tests and whole-process tests
 #   tests/run.sh --wheels     also under wheels from PyPI and MKL, in build/wheels (about 7.5 GiB)
 #   tests/run.sh --yes        install missing packages without asking
 #   tests/run.sh -- ARGS      pass ARGS to ctest: tests/run.sh -- -R policy
 #
-# tests/nightly.sh runs the long forms of some of them.
+# tests/nightly.sh runs the long forms of some tests.
 set -euo pipefail
 CDPATH='' cd "$(dirname "${BASH_SOURCE[0]}")/.."
 source config/packages.sh
@@ -25,8 +25,8 @@ while (($#)); do
     shift
 done
 
-# The build and examples/demo.sh work there, but LD_PRELOAD has no way to quote blanks and colons, nor CMake commas in
-# the path of a library, nor brackets in that of a folder that it lists.
+# The build and examples/demo.sh work in such folders, but LD_PRELOAD cannot quote blanks and colons. CMake commands
+# cannot quote commas in the path of a library, nor brackets in the path of a folder that they list.
 for folder in "$PWD" "${TMPDIR:-/tmp}"; do
     [[ $folder == *[][[:space:]:,\*\?]* ]] || continue
     echo "tests/run.sh: found the folder \"$folder\"; allowed for the checkout and for TMPDIR: a path without blanks and" \
@@ -37,21 +37,21 @@ done
 require_packages "$consent" "${packages_to_build[@]}" "${packages_for_examples[@]}" "${packages_for_tests[@]}" \
     -- "${packages_to_test_with[@]}"
 
-# A build folder keeps what it was last configured with, and examples/demo.sh leaves the tests out.
+# Sets these options again: a build folder keeps its last configuration, and examples/demo.sh leaves the tests out.
 configure=(-DFP32SHIM_TESTS=ON -DFP32SHIM_BENCH=ON -DFP32SHIM_WHEELS=)
 if [[ $wheels ]]; then configure+=("-DFP32SHIM_WHEELS=$(tests/wheels.sh --prepare)"); fi
 cmake --preset release "${configure[@]}" >build-configure.log 2>&1 || { cat build-configure.log; exit 1; }
 rm build-configure.log
 cmake --build build
 
-# Tests name the libraries and the settings that they use; what the user's shell says must not choose others.
+# Tests name the libraries and settings that they use. Variables of the user's shell must not select others.
 unset LD_PRELOAD LD_LIBRARY_PATH FP32SHIM_LIBRARY FP32SHIM_COMMAND "${!FP32_MATMUL_@}" "${!NVIDIA_@}" "${!CUBLAS_@}" \
     "${!STAND_IN_@}" "${!GTEST_@}"
 status=0
 ctest --test-dir build --no-tests=error --output-on-failure --parallel "$(nproc)" "${ctest_arguments[@]}" \
     >build/tests.log 2>&1 || status=$?
 sed -n '/^ *[0-9]*\/[0-9]* Test .*Passed\|^ *Start /!p' build/tests.log
-# ctest shows what a test says only when it fails; skipped parts are worth knowing too.
+# ctest shows a test's output only if the test fails, but users should also learn about skipped parts.
 grep -a '^SKIPPED' build/Testing/Temporary/LastTest.log || true
 grep -a 'tests passed' build/tests.log
 exit "$status"

@@ -1,14 +1,14 @@
 #!/usr/bin/env bash
 # Tests the shim under unmodified wheels from PyPI, and under MKL: tests/preload/wheels/. Also fetches two versions of
-# cuBLAS that torch does not use, into cublas/ of the environment: tests/cublas/ reads them there.
+# cuBLAS that torch does not use, into cublas/ of the environment, where tests/cublas/ reads them.
 #
-#   tests/wheels.sh                  make the virtual environment if need be, then run the tests
-#   tests/wheels.sh --prepare        only make it; its path is the one line on stdout
-#   tests/wheels.sh [PYTEST ARGS]    e.g. test_mkl.py, or -k faiss
+#   tests/wheels.sh                  makes the virtual environment if needed, then runs the tests
+#   tests/wheels.sh --prepare        only makes it; the one line on stdout is its path
+#   tests/wheels.sh [PYTEST ARGS]    for example test_mkl.py, or -k faiss
 #
-#   FP32SHIM_WHEELS   the virtual environment, default build/wheels; one that this script has not made is used as it is
+#   FP32SHIM_WHEELS   the virtual environment, default build/wheels; one that this script did not make is used unchanged
 #   FP32SHIM_LIBRARY  the shim, default build/lib/libfp32shim.so
-#   PYTHON            the interpreter to make it from, default python3; 3.11 or newer, with venv
+#   PYTHON            interpreter for the environment, default python3; 3.11 or newer, with venv
 set -euo pipefail
 
 root=$(CDPATH='' cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
@@ -19,10 +19,10 @@ python=${PYTHON:-python3}
 say() { echo "wheels: $*" >&2; }
 fail() { say "$*"; exit 1; }
 
-# What the environment was made from. Changes when it has to be made again.
+# Prints what the environment is made from. If this text changes, the environment is made again.
 recipe() { "$python" -c 'import platform, sys; print(sys.version, platform.machine())'; cat "$here/requirements.txt"; }
 
-# pip install, with one line per wheel as it arrives.
+# install ARGS: runs pip install, and prints one line per wheel as it arrives.
 install() {
     "$wheels/bin/python" -m pip install --no-deps --no-compile --disable-pip-version-check --progress-bar off \
         "$@" 2>&1 | tee "$wheels/pip.log" |
@@ -44,7 +44,7 @@ make_environment() {
     say "made in ${SECONDS} s, $(du -sh "$wheels" | cut -f1)"
 }
 
-# Beside torch's own cuBLAS, not over it.
+# Adds other versions of cuBLAS beside torch's own, without replacing it.
 add_cublas() {
     rm -rf "$wheels/cublas"
     say "adding cuBLAS: $(grep == "$here/cublas.txt" | tr '\n' ' ')about 1.5 GiB"

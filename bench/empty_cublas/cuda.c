@@ -2,7 +2,7 @@
 #include "empty_cublas.h"
 
 enum { success = 0, invalid_value = 1 };
-// CUdevice_attribute
+// Values of CUdevice_attribute.
 enum { compute_capability_major = 75, compute_capability_minor = 76 };
 
 int cuInit(unsigned flags) { return flags == 0 ? success : invalid_value; }

@@ -11,7 +11,7 @@
 namespace fp32shim::cli {
 namespace {
 
-/// A BLAS library, recognised by a string in its file that survives static linking and stripping.
+/// A BLAS library, recognised by a string in its file. The string remains after static linking and stripping.
 struct KnownBlas {
     std::string_view name;
     std::string_view marker;
@@ -39,9 +39,9 @@ Bypass bypass_in(const KnownBypass& known, const std::string& path) {
             .is_float32 = known.is_float32};
 }
 
-/// Returns a remark on the functions of a statically linked BLAS, empty if `names` is empty: ` (12 of its functions
-/// are defined but not exported: sgemm_, …)`. `are_exported`: a program exports the functions. The loader finds them
-/// before those of a preload, and the remark says `defined and found before those of any preload` instead.
+/// Returns a remark on the functions of a statically linked BLAS: ` (12 of its functions are defined but not
+/// exported: sgemm_, …)`; empty if `names` is empty. With `are_exported`, the remark says `defined and found before
+/// those of any preload`, because the loader finds functions that a program exports before preloaded ones.
 std::string describe(const std::vector<std::string>& names, bool are_exported) {
     if (names.empty()) return {};
     return fmt::format(" ({} of its functions {} {}: {}{})", names.size(), names.size() == 1 ? "is" : "are",
@@ -49,8 +49,8 @@ std::string describe(const std::vector<std::string>& names, bool are_exported) {
                        names.front(), names.size() > 1 ? ", …" : "");
 }
 
-/// Adds a bypass if a BLAS is linked into the file statically. Signs of such a BLAS: BLAS functions that a program
-/// exports; BLAS functions that any file defines without exporting them; in stripped files, the texts in `markers`.
+/// Adds a bypass if a BLAS is linked into the file statically. This shows in BLAS functions that a program exports,
+/// in BLAS functions that any file defines without exporting them, or, in stripped files, in the texts in `markers`.
 void add_static_blas(const std::string& path, const ElfFile& elf, const Markers& markers,
                      std::vector<Bypass>& bypasses) {
     std::vector<std::string> hidden;
@@ -68,8 +68,8 @@ void add_static_blas(const std::string& path, const ElfFile& elf, const Markers&
         }
     }
     const bool imports = has_kind(elf.imports, FunctionKind::blas);
-    // In wheels, `sgemm_` is often a local function of a few instructions that calls `scipy_sgemm_` of another
-    // library.
+    // In wheels, `sgemm_` is often a local function of a few instructions that calls `scipy_sgemm_` in another
+    // library. Such functions are no sign of a static BLAS.
     if (imports && which.empty()) hidden.clear();
     const bool takes_part = imports || has_kind(elf.exports, FunctionKind::blas);
     const bool is_part_of_mkl = system::base_name(path).starts_with("libmkl_");

@@ -1,5 +1,5 @@
 // Finds the bypasses in a file: code that multiplies without calling a BLAS function of another object, so that the
-// shim cannot intercept the product.
+// shim cannot intercept it.
 #pragma once
 
 #include <cstdint>
@@ -13,28 +13,28 @@ namespace fp32shim::cli {
 
 /// Code in one file that multiplies matrices without calling a function that the shim intercepts.
 struct Bypass {
-    std::string name;         ///< name for `--assume-unused`: `oneDNN`, `static-BLAS`
+    std::string name;         ///< word for `--assume-unused`: `oneDNN`, `static-BLAS`
     std::string title;        ///< name in messages: `oneDNN`, `OpenBLAS, linked statically`
     std::string object;       ///< path of the file that contains the bypass
-    std::string device;       ///< `gpu`: counts only where a GPU's driver was loaded; otherwise `cpu`
-    std::string message;      ///< words after the title in messages: `multiplies with kernels of its own, …`
-    std::string remedy;       ///< advice on how to govern the bypass; empty: none
+    std::string device;       ///< `gpu`: counts only if a GPU driver was loaded; otherwise `cpu`
+    std::string message;      ///< text after the title in messages: `multiplies with kernels of its own, …`
+    std::string remedy;       ///< advice on how to control the bypass; empty: none
     std::uint16_t pins = 0;   ///< environment variables (pin_…) that together keep the bypass at float32; 0: none
-    bool is_float32 = false;  ///< multiplies at float32 always, so that no verdict depends on it
+    bool is_float32 = false;  ///< always multiplies at float32, so no verdict depends on it
 };
 
 /// Returns the bypasses in a file, judged by its name, exports, hidden symbols and texts.
 std::vector<Bypass> find_bypasses(const std::string& path, const ElfFile& elf);
 /// Returns the bypasses that a file name alone implies. The file need not exist.
 std::vector<Bypass> find_bypasses_by_name(const std::string& path);
-/// Names of all bypasses that fp32shim knows, as `--assume-unused` takes them.
+/// Returns the names of all bypasses known to fp32shim, in the form that `--assume-unused` accepts.
 std::vector<std::string_view> bypass_names();
 
-/// Returns true if the file looks cuBLAS functions up by dlsym, as XLA does: it has their names as text, and neither
-/// imports nor exports them.
+/// Returns true if the file looks up cuBLAS functions with dlsym, as XLA does. Such a file contains their names as
+/// text, but neither imports nor exports them.
 bool looks_up_cublas(const std::string& path, const ElfFile& elf);
 
-/// Returns true if MKL is in the file.
+/// Returns true if the file contains MKL.
 bool contains_mkl(const std::string& path);
 
 }  // namespace fp32shim::cli

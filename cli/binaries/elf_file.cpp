@@ -14,7 +14,7 @@
 namespace fp32shim::cli {
 namespace {
 
-/// A file in arrays.
+/// A file whose bytes can be read as arrays.
 class FileBytes {
   public:
     explicit FileBytes(const std::string& path) : file_(path.c_str()) {
@@ -24,7 +24,7 @@ class FileBytes {
 
     std::uint64_t size() const { return size_; }
 
-    /// Returns at most `count` elements from `offset` on; fewer if the file ends.
+    /// Returns at most `count` elements starting at `offset`; fewer if the file ends before.
     template <class T>
     std::vector<T> array(std::uint64_t offset, std::uint64_t count) const {
         static_assert(std::is_trivially_copyable_v<T>);
@@ -47,7 +47,7 @@ class FileBytes {
     std::uint64_t size_ = 0;
 };
 
-/// Table of zero-terminated names. A wrong offset gives an empty name.
+/// Table of zero-terminated names. A wrong offset yields an empty name.
 class Names {
   public:
     Names() = default;
@@ -68,7 +68,7 @@ std::vector<Elf64_Phdr> read_segments(const FileBytes& file, const Elf64_Ehdr& h
     return file.array<Elf64_Phdr>(header.e_phoff, header.e_phnum);
 }
 
-/// Program headers and dynamic section of a file: the loader's view.
+/// Program headers and dynamic section of a file, which are the parts that the loader reads.
 class DynamicFile {
   public:
     DynamicFile(const FileBytes& file, const Elf64_Ehdr& header)
@@ -102,7 +102,7 @@ class DynamicFile {
         return 0;
     }
 
-    /// Returns up to `count` elements at the address that the dynamic section has for a tag (DT_…).
+    /// Returns up to `count` elements at the address stored in the dynamic section under a tag (DT_…).
     template <class T>
     std::vector<T> at(std::int64_t tag, std::uint64_t count) const {
         const auto offset = offset_of(value(tag));
@@ -128,10 +128,11 @@ class DynamicFile {
     Names names_;
 };
 
-/// Returns the number of dynamic symbols, computed from DT_HASH or DT_GNU_HASH: the symbol table has no length field.
+/// Returns the number of dynamic symbols. It is computed from DT_HASH or DT_GNU_HASH, because the symbol table has no
+/// length field.
 std::uint64_t count_of_symbols(const DynamicFile& dynamic) {
     const auto counts =
-        dynamic.at<std::uint32_t>(DT_HASH, 2);  // buckets, chains; there are as many chains as symbols
+        dynamic.at<std::uint32_t>(DT_HASH, 2);  // numbers of buckets and chains; there are as many chains as symbols
     if (counts.size() == 2) return counts[1];
     const auto table = dynamic.offset_of(dynamic.value(DT_GNU_HASH));
     if (dynamic.value(DT_GNU_HASH) == 0 || !table) return 0;
@@ -140,11 +141,12 @@ std::uint64_t count_of_symbols(const DynamicFile& dynamic) {
     });
 }
 
-/// Returns the names of the needed and the defined symbol versions, by version index.
+/// Returns the names of the required and the defined symbol versions, by version index.
 std::map<std::uint16_t, std::string> read_versions(const DynamicFile& dynamic) {
     std::map<std::uint16_t, std::string> versions;
     const FileBytes& file = dynamic.file();
-    // Tables of versions are lists of lists, linked by relative offsets. Their counts bound the walk, right or wrong.
+    // Tables of versions are lists of lists, linked by relative offsets. Even if their counts are wrong, they limit
+    // the number of steps.
     auto offset = dynamic.offset_of(dynamic.value(DT_VERNEED));
     for (std::uint64_t i = 0; offset && i < std::min<std::uint64_t>(dynamic.value(DT_VERNEEDNUM), 4096); ++i) {
         const auto need = file.one<Elf64_Verneed>(*offset);
@@ -165,7 +167,7 @@ std::map<std::uint16_t, std::string> read_versions(const DynamicFile& dynamic) {
         const auto definition = file.one<Elf64_Verdef>(*offset);
         if (!definition) break;
         const auto name = file.one<Elf64_Verdaux>(*offset + definition->vd_aux);
-        // The base version is the file's own name, and means no version.
+        // The base version is the name of the file and stands for no version.
         if (name && (definition->vd_flags & VER_FLG_BASE) == 0) {
             versions[definition->vd_ndx & 0x7fff] = dynamic.names().at(name->vda_name);
         }
@@ -218,7 +220,8 @@ std::vector<Elf64_Shdr> read_sections(const FileBytes& file, const Elf64_Ehdr& h
     return file.array<Elf64_Shdr>(header.e_shoff, header.e_shnum);
 }
 
-/// Adds functions that are not exported to `result`, from the full symbol table (.symtab), which strip removes.
+/// Adds functions that are not exported to `result`. They come from the full symbol table (.symtab), which strip
+/// removes.
 void read_hidden_symbols(const FileBytes& file, const Elf64_Ehdr& header, const NameFilter& wanted, ElfFile& result) {
     const auto sections = read_sections(file, header);
     for (const Elf64_Shdr& section : sections) {
@@ -226,7 +229,7 @@ void read_hidden_symbols(const FileBytes& file, const Elf64_Ehdr& header, const 
         const Elf64_Shdr& text = sections[section.sh_link];
         const Names names(file.array<char>(text.sh_offset, text.sh_size));
         for (const auto& symbol : file.array<Elf64_Sym>(section.sh_offset, section.sh_size / sizeof(Elf64_Sym))) {
-            // Labels and names of files cannot be called.
+            // Labels and file names in the table cannot be called.
             const unsigned char type = ELF64_ST_TYPE(symbol.st_info);
             if (symbol.st_shndx == SHN_UNDEF || (type != STT_FUNC && type != STT_GNU_IFUNC)) continue;
             const std::string_view name = names.at(symbol.st_name);
@@ -298,7 +301,7 @@ SymbolTables read_symbol_tables(const std::string& path) {
     };
     SymbolTables tables{read(SHT_DYNSYM), read(SHT_SYMTAB)};
     if (!sections.empty()) return tables;
-    // A file without sections still has what the loader needs.
+    // A file without sections still has the parts that the loader needs.
     const DynamicFile dynamic(file, *header);
     tables.exported = {dynamic.at<Elf64_Sym>(DT_SYMTAB, count_of_symbols(dynamic)),
                        dynamic.at<char>(DT_STRTAB, dynamic.value(DT_STRSZ))};

@@ -1,4 +1,4 @@
-// Classifies function names: intercepted functions, and LAPACK's.
+// Classifies function names: functions that the shim intercepts, and routines of LAPACK.
 #pragma once
 
 #include <cstdint>
@@ -10,11 +10,11 @@
 
 namespace fp32shim::cli {
 
-/// Kind of a function that multiplies and that the shim intercepts; `none` for any other.
+/// Kind of a function that multiplies and is intercepted; `none` for all others.
 enum class FunctionKind : std::uint8_t { none, blas, cublas };
 
-/// Returns `blas` or `cublas` for a function that multiplies and that the shim intercepts, otherwise `none`. Bare
-/// names (`sgemm`, `SGEMM`), which any function may have, give `none` too.
+/// Returns `blas` or `cublas` for a function that multiplies and is intercepted, otherwise `none`. Also returns
+/// `none` for bare names (`sgemm`, `SGEMM`), which any function may have.
 FunctionKind function_kind(std::string_view name);
 inline bool is_intercepted(std::string_view name) { return function_kind(name) != FunctionKind::none; }
 bool has_kind(const std::vector<ElfSymbol>& symbols, FunctionKind kind);
@@ -22,11 +22,11 @@ bool has_kind(const std::vector<ElfSymbol>& symbols, FunctionKind kind);
 /// Returns true for sgemm in any name form: `sgemm_`, `cblas_sgemm64_`, `cublasSgemm_v2`.
 bool is_sgemm(std::string_view name);
 
-/// Returns true for a LAPACK routine in float32 or complex64 that multiplies matrices, in any name form: `sgetrf_`,
+/// Returns true for a LAPACK routine that multiplies matrices in float32 or complex64, in any name form: `sgetrf_`,
 /// `scipy_cheevd_64_`.
 bool is_lapack(std::string_view name);
 
-/// Returns true for the LAPACK routines that OpenBLAS implements on its own kernels, not on BLAS functions.
+/// Returns true for LAPACK routines that OpenBLAS implements with its own kernels instead of BLAS functions.
 bool is_lapack_of_openblas(std::string_view name);
 
 /// Name of a function that only the shim exports.

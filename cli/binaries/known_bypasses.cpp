@@ -47,7 +47,8 @@ std::span<const KnownBypass> known_bypasses() {
         {.name = "dlib",
          .markers = {"N4dlib16resizable_tensorE"},
          .message = "its networks multiply with their own code if it was built without a BLAS (as in the wheels)"},
-        // Callers, since many programs need OpenCV without a call of it (Debian's torch does).
+        // The markers are in callers of OpenCV, since many programs load OpenCV without using it (Debian's torch
+        // does).
         {.name = "OpenCV",
          .markers = {"_ZN2cv3Mat", "core/src/matmul."},
          .files = {"cv2."},
@@ -60,9 +61,9 @@ std::span<const KnownBypass> known_bypasses() {
         {.name = "CLBlast",
          .files = {"libclblast.", "libclBLAS."},
          .message = "multiplies with OpenCL, in its own functions"},
-        // Drivers, which are loaded when a program looks for devices: programs that only need libOpenCL or libvulkan
-        // have none. NVIDIA's driver for Vulkan is that for OpenGL too, and has a file for Vulkan's kernels; its
-        // profilers (which torch loads) look drivers up.
+        // The files are drivers, which are loaded when a program looks for devices. Programs that merely link
+        // libOpenCL or libvulkan load no driver. NVIDIA's Vulkan driver also serves OpenGL, and has a separate file
+        // for Vulkan's kernels. NVIDIA's profilers, which torch loads, look up drivers and are excluded.
         {.name = "OpenCL",
          .markers = {"clIcdGetPlatformIDsKHR"},
          .files = {"libpocl.", "libnvidia-opencl.", "libamdocl64.", "libigdrcl.", "libintelocl.", "libMesaOpenCL.",
@@ -77,7 +78,7 @@ std::span<const KnownBypass> known_bypasses() {
         {.name = "SYCL",
          .files = {"libsycl.", "libacpp-rt.", "libhipSYCL-rt.", "libmkl_sycl"},
          .message = brought_along},
-        // With -fexternal-blas, gfortran's program calls a BLAS for large matrices, and that is seen.
+        // With -fexternal-blas, programs of gfortran call a BLAS for large matrices, which the shim sees.
         {.name = "MATMUL",
          .title = "MATMUL of gfortran",
          .markers = {"_gfortran_matmul_r4", "_gfortran_matmul_c4"},
@@ -88,7 +89,7 @@ std::span<const KnownBypass> known_bypasses() {
          .device = "gpu",
          .markers = {"CUDNN_NVTX_LEVEL"},
          .files = {"libcudnn.so", "libcudnn_graph.",
-                   "libcudnn_ops_infer."},  // cuDNN's other parts need one of the last two
+                   "libcudnn_ops_infer."},  // the last two suffice, because cuDNN's other parts need one of them
          .except = {"libcudnn_adv.", "libcudnn_cnn.", "libcudnn_ops."},
          .message = "on a GPU, convolutions, recurrent layers and attention run in its own kernels; only its "
                     "engines' calls of cublasLt are seen",
@@ -99,7 +100,8 @@ std::span<const KnownBypass> known_bypasses() {
          .files = {"libcusparseLt."},
          .message = "on a GPU, products with sparse matrices run in its own kernels",
          .remedy = "no variable switches its TF32 off: give it no float32 matrices"},
-        // Callers, since every torch for GPUs needs libcusparse. Its other formats have no kernels for TF32.
+        // The markers are in callers of cuSPARSE, since every torch for GPUs loads libcusparse. Formats other than
+        // Blocked-ELL have no kernels for TF32.
         {.name = "cuSPARSE",
          .device = "gpu",
          .markers = {"cusparseCreateBlockedEll", "cusparseCreateConstBlockedEll"},
@@ -150,7 +152,7 @@ std::span<const KnownBypass> known_bypasses() {
         {.name = "CUTLASS",
          .device = "gpu",
          .markers = {"7cutlass"},
-         // NVIDIA's own libraries are intercepted, or have rows of their own (of cuSPARSE: its callers).
+         // NVIDIA's own libraries are intercepted or have rows of their own (for cuSPARSE, its callers have one).
          .except = {"libcublas", "libcudnn", "libcusparse", "libcusolver", "libcutensor", "libcufft", "libnv"},
          .message = "on a GPU, products run in kernels that are compiled into the library (in torch: attention, and "
                     "some sparse and low-precision products)",

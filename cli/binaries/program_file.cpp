@@ -31,14 +31,14 @@ ProgramFile read_program_file(const std::string& path) {
     return {Lookup::found, path, {}};
 }
 
-/// Returns the program that `env` in a `#!` line starts; empty if there is none.
+/// Returns the program that `env` starts for a `#!` line; empty if there is none.
 std::string started_by_env(const std::string& script) {
     std::ifstream file(script);
     std::string line;
     std::getline(file, line);
     std::istringstream words(line.substr(std::min<std::size_t>(line.size(), 2)));
     std::string word;
-    words >> word;  // env itself
+    words >> word;  // skips the path of env itself
     while (words >> word) {
         if (word.starts_with('-') || word.find('=') != std::string::npos) continue;
         return find_program(word, getenv("PATH")).path;
@@ -58,7 +58,7 @@ ProgramFile find_program(const std::string& name, const char* path_variable) {
         const std::string folder(colon == 0 || folders.empty() ? "." : folders.substr(0, colon));
         ProgramFile candidate = read_program_file(folder + '/' + name);
         if (candidate.lookup == Lookup::found) return candidate;
-        // The program is unlikely to be in a folder that this user may not search.
+        // If this user may not search the folder, the program is probably not in it.
         const bool is_there = candidate.lookup == Lookup::not_executable && access(folder.c_str(), X_OK) == 0;
         if (is_there && !refused) refused = candidate;
         if (colon == std::string_view::npos) break;

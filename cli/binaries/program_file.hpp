@@ -1,4 +1,4 @@
-// Finds a program's file, and decides if the shim can be preloaded into it.
+// Finds the file of a program, and decides if the shim can be preloaded into it.
 #pragma once
 
 #include <cstdint>
@@ -10,30 +10,31 @@ namespace fp32shim::cli {
 
 enum class Lookup : std::uint8_t { found, not_found, not_executable };
 
-/// Program file that find_program() found, or the reason why it cannot be started.
+/// A program file found by find_program(), or the reason why it cannot be started.
 struct ProgramFile {
     Lookup lookup = Lookup::not_found;
-    std::string path;   ///< path for execve; if nothing was found, the name that was asked for
+    std::string path;   ///< path for execve; if nothing was found, the name that was searched
     std::string cause;  ///< reason why the program was not found or cannot be executed
 };
 
-/// Finds `name` as a shell does: a name with a slash is a path, others are searched in `path_variable`, the value of
-/// PATH (null: the C library's default).
+/// Finds `name` as a shell does. A name with a slash is a path; other names are searched in `path_variable`, the
+/// value of PATH. Null stands for the C library's default.
 ProgramFile find_program(const std::string& name, const char* path_variable);
 
-/// Returns the file of this command; without /proc, by the name that it was started by. Empty on failure.
+/// Returns the path of this command's file; without /proc, derives it from the name with which it was started. Empty
+/// on failure.
 std::string own_program();
 
-/// Returns true for an ELF file, whatever its processor.
+/// Returns true for an ELF file of any architecture.
 bool is_elf(const std::string& path);
 
-/// Reason why the shim cannot be preloaded into a program. The reason `seen` means that none is known.
+/// Reason why the shim cannot be preloaded into a program. The reason `seen` means that it can, as far as is known.
 struct Unseen {
     record::WhyUnseen why = record::WhyUnseen::seen;
-    std::string text;  ///< words after the program's name: `is statically linked`; empty if `why` is `seen`
+    std::string text;  ///< text after the program's name: `is statically linked`; empty if `why` is `seen`
 };
 
-/// Judges if the shim can be preloaded into the program at `path`; judges a script (`#!`) by its interpreter.
+/// Decides if the shim can be preloaded into the program at `path`. For a script (`#!`), its interpreter counts.
 Unseen why_unseen(const std::string& path);
 
 }  // namespace fp32shim::cli

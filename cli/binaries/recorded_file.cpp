@@ -21,7 +21,7 @@ std::int64_t modified_ns(const std::string& path) {
 std::string why_another_file(const record::RecordedObject& object, std::vector<std::uint8_t> build_id) {
     build_id.resize(std::min(build_id.size(), record::format::build_id_limit));
     if (build_id != object.build_id) return "is a different file now";
-    // Without a build id, a file that is older than the recording is taken to be the same.
+    // Without a build id, a file that is older than the recording counts as unchanged.
     if (build_id.empty() && modified_ns(object.path) >= object.first_seen_ns) return "has changed since";
     return {};
 }

@@ -1,4 +1,4 @@
-// Tells if a file is still the one that a recorded process had loaded.
+// Decides if a file is still the same as when a recorded process loaded it.
 #pragma once
 
 #include <cstdint>
@@ -9,11 +9,11 @@
 
 namespace fp32shim::cli {
 
-/// Returns the reason why the file at the object's path, which has this build id, may not be the one that was loaded:
-/// the predicate of a sentence. Empty if it is the same.
+/// Returns the reason why the file at the object's path may differ from the loaded one, as the end of a sentence;
+/// empty if it is the same. `build_id` is that of the file.
 std::string why_another_file(const record::RecordedObject& object, std::vector<std::uint8_t> build_id);
 
-/// Returns the path without `..`, `.` and double slashes, if it is one of the same file then; otherwise the path
+/// Returns the path without `..`, `.` and double slashes if it still leads to the same file; otherwise the path
 /// itself.
 std::string plain_path(const std::string& path);
 

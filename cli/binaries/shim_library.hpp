@@ -1,4 +1,4 @@
-// Finds libfp32shim.so, the library to preload.
+// Finds libfp32shim.so, the library that is preloaded.
 #pragma once
 
 #include <string>
@@ -7,8 +7,8 @@ namespace fp32shim::cli {
 
 /// Path of libfp32shim.so, or the reason why it cannot be preloaded.
 struct ShimLibrary {
-    std::string path;     ///< absolute; empty if there is a problem
-    std::string problem;  ///< one line, with the place that was searched and the remedy; empty: none
+    std::string path;     ///< absolute path; empty if there is a problem
+    std::string problem;  ///< one line with the searched place and the remedy; empty: none
 };
 
 /// Returns FP32SHIM_LIBRARY if it is set, otherwise libfp32shim.so in the folder of the `fp32shim` command or in the

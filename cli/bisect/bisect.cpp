@@ -1,5 +1,5 @@
-// fp32shim bisect: finds the products that must stay exact for a command to be acceptable, by running it under
-// policies that lower some of its products.
+// fp32shim bisect: finds products with which exact a command is acceptable, by running it under policies that lower
+// some of its products.
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <unistd.h>
@@ -15,6 +15,9 @@
 
 #include "cli/binaries/program_file.hpp"
 #include "cli/binaries/shim_library.hpp"
+#include "cli/bisect/answers.hpp"
+#include "cli/bisect/command_trials.hpp"
+#include "cli/bisect/inputs.hpp"
 #include "cli/bisect/result.hpp"
 #include "cli/bisect/runs.hpp"
 #include "cli/bisect/search.hpp"
@@ -40,7 +43,7 @@ struct BisectOptions {
     std::vector<std::string> words;  ///< the command to run
 };
 
-/// End of the command before its result: a message and an exit code.
+/// A premature end of bisect: a message and an exit code.
 struct End {
     std::string message;
     int exit_code;
@@ -48,7 +51,7 @@ struct End {
 
 void print_message(const std::string& message) { say("bisect", message); }
 
-/// Returns what is wrong with the options and the settings, other than a single value; empty: nothing.
+/// Returns what is wrong with the combination of options and settings; empty if it is valid.
 std::string problem_in_options(const BisectOptions& options) {
     if (!options.compare.empty() && options.relative == 0 && options.absolute == 0)
         return "--compare needs --rtol NUMBER or --atol NUMBER, the largest acceptable difference";
@@ -69,29 +72,28 @@ std::string problem_in_options(const BisectOptions& options) {
     ProcessEnvironment environment = ProcessEnvironment::of_this_process();
     if (!environment.get("FP32_MATMUL_POLICY").empty())
         print_message("FP32_MATMUL_POLICY has no effect, because each run has its own policy");
-    environment.set("FP32_MATMUL_POLICY", "");  // counts as unset
+    environment.set("FP32_MATMUL_POLICY", "");  // an empty value counts as unset
     const policy::Loaded loaded = policy::load(environment.views(), {});
     if (!loaded.errors.empty()) return loaded.errors.front().text();
     if (loaded.policy.disabled) return "FP32_MATMUL_DISABLE=1 is set: the shim is switched off; unset it";
     return {};
 }
 
-/// Returns the end if the command cannot start. Behind a runner, only a run can tell.
-std::optional<End> problem_with_command(const BisectOptions& options) {
+/// Returns the end if the command cannot start, else its file in `program`. Behind a runner, only a run can tell.
+std::optional<End> problem_with_command(const BisectOptions& options, std::string& program) {
     if (!options.runner.empty()) return std::nullopt;
     const char* path = std::getenv("PATH");
-    const ProgramFile program =
-        find_program(options.words.front(), path == nullptr || *path == '\0' ? nullptr : path);
-    if (program.lookup != Lookup::found)
-        return End{fmt::format("{}: {}", program.path, program.cause),
-                   program.lookup == Lookup::not_found ? exit_code::not_found : exit_code::not_executable};
-    if (const Unseen unseen = why_unseen(program.path); !unseen.text.empty())
-        print_message(
-            fmt::format("{} {}, so its products are neither seen nor controlled", program.path, unseen.text));
+    const ProgramFile found = find_program(options.words.front(), path == nullptr || *path == '\0' ? nullptr : path);
+    if (found.lookup != Lookup::found)
+        return End{fmt::format("{}: {}", found.path, found.cause),
+                   found.lookup == Lookup::not_found ? exit_code::not_found : exit_code::not_executable};
+    program = found.path;
+    if (const Unseen unseen = why_unseen(program); !unseen.text.empty())
+        print_message(fmt::format("{} {}, so its products are neither seen nor controlled", program, unseen.text));
     return std::nullopt;
 }
 
-/// Returns all that the answers of a search depend on.
+/// Returns all facts on which the outcomes of a search depend.
 Json identity_of(const BisectOptions& options) {
     return {{"search", 1},
             {"fp32shim", FP32SHIM_VERSION},
@@ -105,7 +107,7 @@ Json identity_of(const BisectOptions& options) {
             {"atol", options.absolute}};
 }
 
-/// Returns the last lines of what a run has written, indented, with a line feed before them.
+/// Returns the last lines of a run's output, indented, with a line feed before them.
 std::string output_of(const FinishedRun& run) {
     constexpr std::size_t most = 10;
     std::vector<std::string> lines;
@@ -120,7 +122,7 @@ std::string output_of(const FinishedRun& run) {
     return text;
 }
 
-/// Returns the end if the command is not acceptable with everything exact, or has no products.
+/// Returns an end if the command is not acceptable even with everything exact, or has no products.
 std::optional<End> problem_with_exact_run(const Outcome& exact, const FinishedRun& run, const Groups& groups) {
     const std::string with = "with everything exact, the command ";
     if (exact.verdict != Verdict::acceptable) {
@@ -129,7 +131,8 @@ std::optional<End> problem_with_exact_run(const Outcome& exact, const FinishedRu
             return End{with + "is undecided (status 125), so there is nothing to compare with",
                        exit_code::inconclusive};
         if (exact.is_flaky)
-            return End{with + "is not always acceptable (" + exact.how + "), so it fails by chance",
+            return End{fmt::format("{}failed in {} of {} runs ({}): by chance, and too often for a search", with,
+                                   exact.failures, exact.runs, exact.how),
                        exit_code::inconclusive};
         if (run.ended.signal != 0) return End{with + exact.how, exit_code::was_killed};
         return End{
@@ -145,7 +148,7 @@ std::optional<End> problem_with_exact_run(const Outcome& exact, const FinishedRu
     return std::nullopt;
 }
 
-/// Returns the end if nothing ran at the lower precision, with the most frequent reason.
+/// Returns an end, with the most frequent reason, if nothing ran at the lower precision.
 std::optional<End> problem_with_lowered_run(const Outcome& all, const FinishedRun& run,
                                             const BisectOptions& options) {
     if (!all.lowered.empty()) return std::nullopt;
@@ -162,7 +165,7 @@ std::optional<End> problem_with_lowered_run(const Outcome& all, const FinishedRu
                exit_code::inconclusive};
 }
 
-/// Writes a new file. Returns errno; 0: it was written.
+/// Writes a new file. Returns 0 or an errno.
 int write_new(const std::string& path, const std::string& text) {
     const int descriptor = open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
     if (descriptor < 0) return errno;
@@ -172,7 +175,8 @@ int write_new(const std::string& path, const std::string& text) {
     return error;
 }
 
-/// Writes the policy under the name that was asked for, else under the first free one. Returns the end if it cannot.
+/// Writes the policy under the requested name or, without one, under the first unused name. Returns an end if this
+/// fails.
 std::optional<End> write_policy(const BisectOptions& options, SearchResult& result) {
     const std::string text = policy_of(result);
     int error = EEXIST;
@@ -207,44 +211,81 @@ int fail(const End& end) {
     return end.exit_code;
 }
 
-/// Searches, and prints the result. The state is removed if the search has come to an end.
-int search(const BisectOptions& options, Runs& runs, Groups& groups, SearchState& state) {
+/// Says that the result is not certain, and how to go on.
+void print_doubt(const Findings& findings) {
+    print_message(fmt::format("not certain: {}; a larger --repeat estimates the rate of random failures better",
+                              findings.doubt));
+}
+
+/// Writes the policy, if a run has shown that it is enough, and prints the result.
+int conclude(const BisectOptions& options, const Groups& groups, const Answers& answers, Findings findings) {
+    const SearchState& state = answers.state();
+    const bool is_doubtful = !findings.doubt.empty();
+    if (is_doubtful && findings.culprits.empty()) {
+        state.remove_file();
+        print_doubt(findings);
+        return exit_code::inconclusive;
+    }
     const SearchSettings settings = settings_of(options);
-    Search search(settings, runs, groups, state);
+    SearchResult result{groups, state, settings, options.words, std::move(findings), answers.rates(), {}};
+    const Outcome* const shown = state.find(Lowered::all_but, exact_groups(result.findings.culprits));
+    const bool is_enough = shown != nullptr && shown->verdict == Verdict::acceptable;
+    if (is_enough && !result.findings.culprits.empty())
+        if (const auto end = write_policy(options, result)) return fail(*end);
+    print(options.is_json ? json_text(to_json(result)) : text_of(result));
+    state.remove_file();
+    if (!is_doubtful) return exit_code::ok;
+    print_doubt(result.findings);
+    return exit_code::inconclusive;
+}
+
+/// Searches, and prints the result. The state is removed if the search has come to an end.
+int search(const BisectOptions& options, Inputs& inputs, Runs& runs, Groups& groups, SearchState& state) {
+    const SearchSettings settings = settings_of(options);
+    CommandTrials trials(settings, runs, groups, state.runs());
+    Answers answers(settings, trials, state);
     const auto ends = [&state](const End& end) {
         state.remove_file();
         return fail(end);
     };
-    const Outcome exact = search.test_exact();
-    if (const auto end = problem_with_exact_run(exact, search.last_run(), groups)) return ends(*end);
-    const Outcome all = search.test(Lowered::all_but, {});
-    if (const auto end = problem_with_lowered_run(all, search.last_run(), options)) return ends(*end);
-    SearchResult result{groups, state, settings, options.words, {}, all.last_run, {}};
-    if (all.verdict != Verdict::acceptable) {
-        result.culprits = search.find_culprits();
-        result.verified_by = search.test(Lowered::all_but, exact_groups(result.culprits)).last_run;
-        if (const auto end = write_policy(options, result)) return fail(*end);
-    }
-    print(options.is_json ? json_text(to_json(result)) : text_of(result));
-    state.remove_file();
-    return exit_code::ok;
+    if (state.runs() > 0 && !options.compare.empty())
+        if (const std::string problem = trials.make_reference(); !problem.empty())
+            return fail({fmt::format("with everything exact, the command is no longer acceptable ({})", problem),
+                         exit_code::inconclusive});
+    const Outcome exact = answers.with_everything_exact();
+    inputs.keep(groups, state);
+    if (const auto end = problem_with_exact_run(exact, trials.last_run(), groups)) return ends(*end);
+    const Outcome all = answers.with_everything_lowered();
+    inputs.keep(groups, state);
+    if (const auto end = problem_with_lowered_run(all, trials.last_run(), options)) return ends(*end);
+    trials.plan_runs(all);
+    Findings findings;
+    if (all.verdict != Verdict::acceptable) findings = Search(settings, answers, groups).find();
+    return conclude(options, groups, answers, std::move(findings));
 }
 
 int bisect(const BisectOptions& options) {
     if (const std::string problem = problem_in_options(options); !problem.empty())
         return fail({problem, exit_code::usage});
-    if (const auto end = problem_with_command(options)) return fail(*end);
+    std::string program;
+    if (const auto end = problem_with_command(options, program)) return fail(*end);
     Groups groups;
     SearchState state(options.state, identity_of(options), groups);
     if (!state.problem().empty()) return fail({state.problem(), exit_code::usage});
+    if (const std::string changed = Inputs::changed_file(state); !changed.empty())
+        return fail({fmt::format("{} has changed since the runs whose answers are in {}; remove that file to start "
+                                 "again, or restore the other",
+                                 policy::quoted_path(changed), policy::quoted_path(options.state)),
+                     exit_code::usage});
     if (state.runs() > 0)
         print_message(fmt::format("continuing from {} with the answers of {}; remove the file to start again",
                                   policy::quoted_path(options.state), counted(state.runs(), "run")));
     int signal = 0;
     try {
+        Inputs inputs(program, options.words);
         Runs runs({options.words, list_entries(options.runner, " "), options.cpu});
         if (!runs.problem().empty()) return fail({runs.problem(), exit_code::usage});
-        return search(options, runs, groups, state);
+        return search(options, inputs, runs, groups, state);
     } catch (const Interrupted& interrupted) {
         signal = interrupted.signal;
     } catch (const OutOfRuns&) {
@@ -273,7 +314,9 @@ Action define_bisect(CLI::App& app) {
     add_count(app, "--max-runs", options->max_runs, 1,
               "Stop after this many runs; a higher number continues the search");
     add_count(app, "--repeat", options->repeat, 1,
-              "Number of equal runs that must all be acceptable, for a command that sometimes fails by chance");
+              "Number of runs with everything exact, from which the rate of random failures is estimated (20 is "
+              "reasonable); each set then runs until a sequential test decides. With 1, the default, one run decides "
+              "until equal runs differ");
     add_name(app, "--state", options->state, "FILE",
              "File of the answers so far, from which an interrupted search continues; removed at the end (default: "
              "bisect-state.jsonl)");

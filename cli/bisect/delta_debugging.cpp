@@ -5,7 +5,7 @@
 namespace fp32shim::cli {
 namespace {
 
-/// Cuts `parts` into `count` runs of neighbours whose lengths differ by one at most.
+/// Cuts `parts` into `count` consecutive pieces whose lengths differ by at most one.
 std::vector<Parts> split_evenly(const Parts& parts, std::size_t count) {
     std::vector<Parts> pieces;
     for (std::size_t i = 0; i < count; ++i) {
@@ -17,7 +17,7 @@ std::vector<Parts> split_evenly(const Parts& parts, std::size_t count) {
     return pieces;
 }
 
-/// Returns, for each piece, all others.
+/// Returns, for each piece, the union of all others.
 std::vector<Parts> complements_of(const std::vector<Parts>& pieces) {
     std::vector<Parts> result(pieces.size());
     for (std::size_t i = 0; i < pieces.size(); ++i) {
@@ -39,7 +39,7 @@ Parts minimal_failing(Parts parts, const FirstFailing& first_failing) {
             count = 2;
             continue;
         }
-        // Of two pieces, each is the other's complement.
+        // With two pieces, each is the complement of the other, so complements need no tests.
         if (count > 2) {
             const std::vector<Parts> rests = complements_of(pieces);
             if (const auto rest = first_failing(rests)) {

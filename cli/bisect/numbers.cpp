@@ -33,7 +33,7 @@ Numbers elements(std::string_view bytes) {
     return numbers;
 }
 
-/// Reads the file format of numpy: magic, version, length of the header, the header (a Python literal), the elements.
+/// Reads numpy's file format: magic, version, length of the header, the header (a Python literal), the elements.
 Numbers numbers_of_npy(std::string_view bytes) {
     static_assert(std::endian::native == std::endian::little);
     if (bytes.size() < 12) return {{}, "is truncated"};
@@ -70,7 +70,7 @@ std::vector<double> numbers_in(std::string_view text) {
             at = after;
             continue;
         }
-        ++at;  // a sign, or a word that is skipped
+        ++at;  // a sign without a number, or a word; both are skipped
         while (at != end && is_word(at[-1]) && is_word(*at)) ++at;
     }
     return values;

@@ -1,4 +1,4 @@
-// Numbers that a program writes to a file, for `bisect --compare`.
+// Reads the numbers that a program wrote to a file, for `bisect --compare`.
 #pragma once
 
 #include <string>
@@ -9,17 +9,17 @@ namespace fp32shim::cli {
 
 struct Numbers {
     std::vector<double> values;
-    std::string problem;  ///< reason why the file cannot be read, a predicate; empty: it was read
+    std::string problem;  ///< end of a sentence with the reason why the file cannot be read; empty if it was read
 };
 
-/// Reads all numbers of a file: of a `.npy` file with float32 or float64 elements, else of a text.
+/// Reads all numbers of a file: a `.npy` file with float32 or float64 elements, or a text.
 Numbers read_numbers(const std::string& path);
 
-/// Returns all numbers of a text, `nan` and `inf` included. A number that is part of a word is none.
+/// Returns all numbers of a text, including `nan` and `inf`. Digits that are part of a word are ignored.
 std::vector<double> numbers_in(std::string_view text);
 
-/// Returns a sentence about the first number that is further from its reference than `absolute + relative
-/// * |reference|`; empty if none is. NaN is near NaN only.
+/// Returns a sentence about the first number that differs from its reference by more than `absolute + relative *
+/// |reference|`; empty if there is none. NaN is equal only to NaN.
 std::string difference_between(const std::vector<double>& reference, const std::vector<double>& found,
                                double relative, double absolute);
 

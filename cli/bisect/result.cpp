@@ -23,7 +23,7 @@ std::string work_share_text(const Subset& set, const Groups& groups) {
                       static_cast<std::uint64_t>(whole));
 }
 
-/// Returns `sgemm_ 64x64x64`, or for several products `sgemm_, ssymm_: 5 sizes`.
+/// Returns `sgemm_ 64x64x64`; for several products, `sgemm_, ssymm_: 5 sizes`.
 std::string product_text(const Subset& set, const Groups& groups) {
     std::set<std::string> functions;
     std::set<std::string> sizes;
@@ -42,19 +42,54 @@ std::vector<std::string> locations_of(const std::vector<Subset>& sets, const Gro
     return locations;
 }
 
-std::string reason_text(const Culprit& culprit, const Groups& groups) {
+/// Returns the outcome of a set; without runs if there is none.
+Outcome outcome_of(const SearchResult& result, Lowered lowered, const Subset& set) {
+    const Outcome* const outcome = result.state.find(lowered, set);
+    return outcome == nullptr ? Outcome() : *outcome;
+}
+
+/// Returns the outcome with the groups of the policy exact.
+Outcome policy_outcome(const SearchResult& result) {
+    return outcome_of(result, Lowered::all_but, exact_groups(result.findings.culprits));
+}
+
+/// Returns the outcome with the groups of the policy exact, but for one culprit.
+Outcome outcome_without(const SearchResult& result, const Culprit& culprit) {
+    return outcome_of(result, Lowered::all_but, without(exact_groups(result.findings.culprits), culprit.groups));
+}
+
+Outcome outcome_together(const SearchResult& result, const Culprit& culprit) {
+    return outcome_of(result, Lowered::only, union_of(culprit.groups, groups_of(culprit.partners)));
+}
+
+std::string of_runs(std::uint64_t count, std::uint64_t runs) {
+    return fmt::format("{} of {}", count, counted(runs, "run"));
+}
+
+/// Returns `fails alone (2 of 2 runs)`, or `fails together with train.py:9 f (2 of 2 runs), alone not (0 of 1 run)`.
+std::string reason_text(const Culprit& culprit, const SearchResult& result) {
+    const auto effect_count = [&culprit](const Outcome& outcome) {
+        return of_runs(culprit.tells_nothing ? outcome.undecided : outcome.failures, outcome.runs);
+    };
     const std::string effect = culprit.tells_nothing ? "is undecided (status 125)" : "fails";
-    std::string text = culprit.partners.empty()
-                           ? effect + " alone"
-                           : effect + " together with " + listed(locations_of(culprit.partners, groups), 5);
+    const std::string together = effect_count(outcome_together(result, culprit));
+    std::string text = fmt::format("{} alone ({})", effect, together);
+    if (!culprit.partners.empty())
+        text = fmt::format("{} together with {} ({}), alone not ({})", effect,
+                           listed(locations_of(culprit.partners, result.groups), 5), together,
+                           effect_count(outcome_of(result, Lowered::only, culprit.groups)));
     if (culprit.calls.last != 0)
-        text +=
-            fmt::format(", even with only {} of {}", calls_text(culprit.calls), groups[culprit.calls.group].calls);
+        text += fmt::format(", even with only {} of {}", calls_text(culprit.calls),
+                            result.groups[culprit.calls.group].calls);
     return text;
 }
 
-const Culprit& culprit_of(std::size_t group, const std::vector<Culprit>& culprits) {
-    return *std::ranges::find_if(culprits, [group](const Culprit& one) { return contains(one.groups, group); });
+/// Returns the culprits that some groups belong to.
+std::vector<const Culprit*> culprits_of(const Subset& groups, const std::vector<Culprit>& culprits) {
+    std::vector<const Culprit*> found;
+    for (const Culprit& culprit : culprits)
+        if (without(culprit.groups, groups).size() < culprit.groups.size()) found.push_back(&culprit);
+    return found;
 }
 
 std::string command_text(const std::vector<std::string>& words) {
@@ -63,7 +98,7 @@ std::string command_text(const std::vector<std::string>& words) {
     return printable(text);
 }
 
-/// Returns the number of groups that runs after the first have met.
+/// Returns the number of groups that first occurred after the first run.
 std::uint64_t new_groups_in(const SearchResult& result) {
     std::uint64_t most = 0;
     for (const TestedSet& tested : result.state.tested()) most = std::max(most, tested.outcome.new_groups);
@@ -72,24 +107,123 @@ std::uint64_t new_groups_in(const SearchResult& result) {
 
 std::string tried_text(const SearchResult& result) {
     std::uint64_t counts[3] = {};
-    std::uint64_t flaky = 0;
-    for (const TestedSet& tested : result.state.tested()) {
-        ++counts[static_cast<std::size_t>(tested.outcome.verdict)];
-        flaky += tested.outcome.is_flaky ? 1 : 0;
-    }
+    for (const TestedSet& tested : result.state.tested()) ++counts[static_cast<std::size_t>(tested.outcome.verdict)];
     std::string text = fmt::format(
         "{} tried {}: {} acceptable, {} not acceptable, {} undecided.\n", counted(result.state.runs(), "run"),
         counted(result.state.tested().size(), "set") + " of groups", counts[0], counts[1], counts[2]);
-    if (flaky > 0)
-        text += fmt::format(
-            "Flaky: equal runs gave different results for {}. A set counts as not acceptable if one of its runs "
-            "fails.\n",
-            counted(flaky, "set"));
     if (const std::uint64_t met = new_groups_in(result); met > 0)
         text += fmt::format(
             "Not in the first run: {} that a later run met. {} exact unless everything else was lowered.\n",
             counted(met, "group"), met == 1 ? "It stayed" : "They stayed");
     return text;
+}
+
+/// Returns a sentence about runs in which one culprit was lowered beside all that the policy lowers.
+std::string need_text(const SearchResult& result) {
+    const std::vector<Culprit>& culprits = result.findings.culprits;
+    std::uint64_t runs = 0;
+    std::uint64_t bad = 0;
+    for (const Culprit& culprit : culprits) {
+        const Outcome outcome = outcome_without(result, culprit);
+        if (outcome.runs == 0 || outcome.verdict == Verdict::acceptable) return {};
+        runs += outcome.runs;
+        bad += outcome.runs - outcome.passed();
+    }
+    return fmt::format("Lowering {} as well was not acceptable in {}.\n",
+                       culprits.size() == 1 ? "it" : "any one of them", of_runs(bad, runs));
+}
+
+/// Returns a sentence for each set of culprits that may be lowered together.
+std::string lowered_together_text(const SearchResult& result) {
+    std::string text;
+    for (const std::vector<Subset>& sets : result.findings.lowered_together) {
+        text += fmt::format("Lowered together, though they were found one by one: {}.\n",
+                            listed(locations_of(sets, result.groups), 5));
+    }
+    return text;
+}
+
+/// Returns the assumption under which the result holds, and the evidence for it.
+std::string certainty_text(const SearchResult& result) {
+    if (!result.findings.doubt.empty()) return fmt::format("Not certain: {}.\n", result.findings.doubt);
+    if (!result.rates) {
+        const auto repeated = std::ranges::count_if(result.state.tested(),
+                                                    [](const TestedSet& tested) { return tested.outcome.runs > 1; });
+        return fmt::format("Assumed: equal runs end alike{}. If the command may fail at random, use --repeat 20.\n",
+                           repeated == 0 ? ""
+                                         : fmt::format(", as they did for {}",
+                                                       counted(static_cast<std::uint64_t>(repeated), "set")));
+    }
+    const Outcome exact = outcome_of(result, Lowered::only, {});
+    return fmt::format(
+        "Random failures: {} with everything exact, so at most {:.0f}% (95% confidence). Sequential tests judged the "
+        "sets;\nwhat fails in fewer than {:.0f}% of its runs may have been missed.\n",
+        of_runs(exact.failures, exact.runs), 100 * largest_rate({exact.failures, exact.passed()}),
+        100 * result.rates->by_cause);
+}
+
+/// Returns `with all others at high, 2 of 2 runs were acceptable`.
+std::string enough_text(const SearchResult& result) {
+    const Outcome outcome = policy_outcome(result);
+    return fmt::format("with all others at {}, {} {} acceptable", result.settings.policy.precision,
+                       of_runs(outcome.passed(), outcome.runs), outcome.runs == 1 ? "was" : "were");
+}
+
+Json run_counts(const Outcome& outcome) {
+    if (outcome.runs == 0) return {};
+    return {{"runs", outcome.runs}, {"failures", outcome.failures}, {"undecided", outcome.undecided}};
+}
+
+Json json_of_calls(const CallRange& calls) {
+    return calls.last == 0 ? Json() : Json{{"first", calls.first}, {"last", calls.last}};
+}
+
+Json json_of_culprit(const Culprit& culprit, const SearchResult& result, const Json& work_share) {
+    return {{"groups", culprit.groups},
+            {"calls", json_of_calls(culprit.calls)},
+            {"work_share", work_share},
+            {"fails_with", culprit.partners},
+            {"tells_nothing", culprit.tells_nothing},
+            {"alone", run_counts(outcome_of(result, Lowered::only, culprit.groups))},
+            {"together", run_counts(outcome_together(result, culprit))},
+            {"lowered_too", run_counts(outcome_without(result, culprit))}};
+}
+
+Json json_of_tried(const TestedSet& tested) {
+    const Outcome& outcome = tested.outcome;
+    return {{"run", outcome.last_run},
+            {"lowered", to_string(tested.lowered)},
+            {"groups", tested.set},
+            {"calls", json_of_calls(tested.calls)},
+            {"verdict", to_string(outcome.verdict)},
+            {"how", outcome.how},
+            {"is_flaky", outcome.is_flaky},
+            {"runs", outcome.runs},
+            {"failures", outcome.failures},
+            {"undecided", outcome.undecided}};
+}
+
+Json json_of_group(const Group& group, const Json& work_share, const std::string& text) {
+    const GroupKey& key = group.key;
+    const auto size = [](std::int64_t value) { return value < 0 ? Json() : Json(value); };
+    return {{"where", group.where},
+            {"call_site", key.location.is_call_site ? text_or_null(key.location.text) : Json()},
+            {"scope", text_or_null(key.scope)},
+            {"function", key.function},
+            {"m", size(key.m)},
+            {"n", size(key.n)},
+            {"k", size(key.k)},
+            {"batch", size(key.batch)},
+            {"calls", group.calls},
+            {"work_share", work_share},
+            {"file", text_or_null(group.file)},
+            {"line", group.line == 0 ? Json() : Json(group.line)},
+            {"text", text_or_null(text)}};
+}
+
+std::string_view outcome_word(const Findings& findings) {
+    if (!findings.doubt.empty()) return "not certain";
+    return findings.culprits.empty() ? "acceptable" : "found";
 }
 
 }  // namespace
@@ -98,99 +232,91 @@ std::string policy_of(const SearchResult& result) {
     const Groups& groups = result.groups;
     const LineTexts lines(groups, now_ns());
     const auto comment_on = [&](const Subset& set) {
-        const Culprit& culprit = culprit_of(set.front(), result.culprits);
         const Group& group = groups[set.front()];
         const std::string text = lines.of(group);
         std::vector<std::string> comment = {group.location_text() + (text.empty() ? "" : ": " + text)};
-        comment.push_back(fmt::format("{}, {} of the work; {}", product_text(set, groups),
-                                      work_share_text(set, groups), reason_text(culprit, groups)));
+        for (const Culprit* culprit : culprits_of(set, result.findings.culprits))
+            comment.push_back(fmt::format("{}, {} of the work; {}", product_text(culprit->groups, groups),
+                                          work_share_text(culprit->groups, groups), reason_text(*culprit, result)));
         return comment;
     };
-    return fmt::format(
-               "# Found by fp32shim bisect {} for: {}\n"
-               "# With these products exact and all others at {}, run {} was acceptable.\n\n",
-               FP32SHIM_VERSION, command_text(result.command), result.settings.policy.precision, result.verified_by) +
-           policy_lowering_all_but(groups, exact_groups(result.culprits), result.settings.policy, comment_on, &lines);
+    std::string text = fmt::format("# Found by fp32shim bisect {} for: {}\n# These products exact were enough: {}.\n",
+                                   FP32SHIM_VERSION, command_text(result.command), enough_text(result));
+    if (!result.findings.doubt.empty()) text += fmt::format("# Not certain: {}.\n", printable(result.findings.doubt));
+    return text + '\n' +
+           policy_lowering_all_but(groups, exact_groups(result.findings.culprits), result.settings.policy, comment_on,
+                                   &lines);
 }
 
 std::string text_of(const SearchResult& result) {
     const Groups& groups = result.groups;
-    const std::string& precision = result.settings.policy.precision;
-    if (result.culprits.empty())
-        return fmt::format("The command already passes at {}, so nothing needs to stay exact ({}).\n", precision,
-                           counted(groups.all().size(), "group"));
-    const Subset exact = exact_groups(result.culprits);
-    std::string text = fmt::format(
-        "{} of {} must stay exact ({} of the work). All others may run at {}, as run {} showed.\n\n", exact.size(),
-        counted(groups.all().size(), "group"), work_share_text(exact, groups), precision, result.verified_by);
+    const std::vector<Culprit>& culprits = result.findings.culprits;
+    const Subset exact = exact_groups(culprits);
+    if (exact.empty()) {
+        const Outcome outcome = policy_outcome(result);
+        return fmt::format("Nothing had to stay exact: with {} at {}, {} {} acceptable.\n",
+                           counted(groups.all().size(), "group"), result.settings.policy.precision,
+                           of_runs(outcome.passed(), outcome.runs), outcome.runs == 1 ? "was" : "were") +
+               certainty_text(result);
+    }
+    std::string text = fmt::format("{} of {} exact {} enough ({} of the work): {}.\n\n", exact.size(),
+                                   counted(groups.all().size(), "group"), exact.size() == 1 ? "was" : "were",
+                                   work_share_text(exact, groups), enough_text(result));
+    if (policy_outcome(result).verdict != Verdict::acceptable)
+        text = fmt::format("{} of {} exact may not be enough: {}.\n\n", exact.size(),
+                           counted(groups.all().size(), "group"), enough_text(result));
     const LineTexts lines(groups, now_ns());
     Table table({{.title = "where", .shrinks_to = 24},
                  {.title = "product", .shrinks_to = 20},
                  {.title = "work", .is_number = true},
-                 {.title = "reason", .shrinks_to = 11},
+                 {.title = "reason", .shrinks_to = 24},
                  {.title = "line", .shrinks_to = 24}});
-    for (const Culprit& culprit : result.culprits) {
+    for (const Culprit& culprit : culprits) {
         const Group& group = groups[culprit.groups.front()];
         table.add({group.location_text(), product_text(culprit.groups, groups),
-                   work_share_text(culprit.groups, groups), reason_text(culprit, groups), lines.of(group)});
+                   work_share_text(culprit.groups, groups), reason_text(culprit, result), lines.of(group)});
     }
-    text += table.text() + '\n' + tried_text(result);
+    text += table.text() + '\n' + need_text(result) + lowered_together_text(result) + certainty_text(result) +
+            tried_text(result);
+    if (result.policy_path.empty()) return text;
     return text + fmt::format("Policy: {}, for fp32shim run --policy {} -- {}\n", printable(result.policy_path),
                               printable(result.policy_path), command_text(result.command));
 }
 
 Json to_json(const SearchResult& result) {
     const Groups& groups = result.groups;
+    const Findings& findings = result.findings;
     const LineTexts lines(groups, now_ns());
     double work = 0;
     for (const Group& group : groups.all()) work += group.work;
     const auto share = [work](double part) { return work == 0 ? Json() : Json(part / work); };
+    Json rates;
+    if (result.rates) {
+        rates = run_counts(outcome_of(result, Lowered::only, {}));
+        rates["at_random"] = result.rates->at_random;
+        rates["by_cause"] = result.rates->by_cause;
+    }
     Json json = {{"schema", 1},
-                 {"outcome", result.culprits.empty() ? "acceptable" : "found"},
+                 {"outcome", outcome_word(findings)},
+                 {"doubt", text_or_null(findings.doubt)},
                  {"command", result.command},
                  {"precision", result.settings.policy.precision},
                  {"cpu", text_or_null(result.settings.policy.cpu)},
                  {"runs", result.state.runs()},
-                 {"verified_by", result.verified_by},
+                 {"verified_by", policy_outcome(result).last_run},
+                 {"verified", run_counts(policy_outcome(result))},
+                 {"random_failures", rates},
                  {"policy", text_or_null(result.policy_path)},
                  {"new_groups", new_groups_in(result)},
+                 {"lowered_together", findings.lowered_together},
                  {"groups", Json::array()},
                  {"culprits", Json::array()},
                  {"tried", Json::array()}};
-    for (const Group& group : groups.all()) {
-        const GroupKey& key = group.key;
-        const auto size = [](std::int64_t value) { return value < 0 ? Json() : Json(value); };
-        json["groups"].push_back({{"where", group.where},
-                                  {"call_site", key.location.is_call_site ? text_or_null(key.location.text) : Json()},
-                                  {"scope", text_or_null(key.scope)},
-                                  {"function", key.function},
-                                  {"m", size(key.m)},
-                                  {"n", size(key.n)},
-                                  {"k", size(key.k)},
-                                  {"batch", size(key.batch)},
-                                  {"calls", group.calls},
-                                  {"work_share", share(group.work)},
-                                  {"file", text_or_null(group.file)},
-                                  {"line", group.line == 0 ? Json() : Json(group.line)},
-                                  {"text", text_or_null(lines.of(group))}});
-    }
-    const auto json_of_calls = [](const CallRange& calls) {
-        return calls.last == 0 ? Json() : Json{{"first", calls.first}, {"last", calls.last}};
-    };
-    for (const Culprit& culprit : result.culprits)
-        json["culprits"].push_back({{"groups", culprit.groups},
-                                    {"calls", json_of_calls(culprit.calls)},
-                                    {"work_share", share(groups.work_of(culprit.groups))},
-                                    {"fails_with", culprit.partners},
-                                    {"tells_nothing", culprit.tells_nothing}});
-    for (const TestedSet& tested : result.state.tested())
-        json["tried"].push_back({{"run", tested.outcome.last_run},
-                                 {"lowered", to_string(tested.lowered)},
-                                 {"groups", tested.set},
-                                 {"calls", json_of_calls(tested.calls)},
-                                 {"verdict", to_string(tested.outcome.verdict)},
-                                 {"how", tested.outcome.how},
-                                 {"is_flaky", tested.outcome.is_flaky}});
+    for (const Group& group : groups.all())
+        json["groups"].push_back(json_of_group(group, share(group.work), lines.of(group)));
+    for (const Culprit& culprit : findings.culprits)
+        json["culprits"].push_back(json_of_culprit(culprit, result, share(groups.work_of(culprit.groups))));
+    for (const TestedSet& tested : result.state.tested()) json["tried"].push_back(json_of_tried(tested));
     return json;
 }
 

@@ -1,7 +1,7 @@
-// The result of a search: the policy's file, the table for people, the JSON.
+// Result of a search: the policy file, the table for people, and the JSON.
 #pragma once
 
-#include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -10,18 +10,18 @@
 
 namespace fp32shim::cli {
 
-/// Everything that a result is told from.
+/// All facts that the output of a result needs.
 struct SearchResult {
     const Groups& groups;
     const SearchState& state;
     const SearchSettings& settings;
     std::vector<std::string> command;
-    std::vector<Culprit> culprits;  ///< empty: everything may be lowered
-    std::uint64_t verified_by;      ///< number of the run under the policy
-    std::string policy_path;        ///< file of the policy; empty: none was written
+    Findings findings;
+    std::optional<FailureRates> rates;  ///< that were told apart; nullopt: one run of a set decided
+    std::string policy_path;            ///< file of the policy; empty: none was written
 };
 
-/// Returns the text of the policy under which all but the culprits are lowered, with comments.
+/// Returns the text of a policy that lowers everything except the culprits, with comments.
 std::string policy_of(const SearchResult& result);
 
 std::string text_of(const SearchResult& result);

@@ -25,10 +25,11 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// Sources of locations that rules can name: all but those in compiled code, which every recording has.
+/// Sources of locations that rules can name. Call sites in compiled code are not listed, since every recording has
+/// them.
 constexpr const char* where_list = "python,nvtx,itt,torch";
 
-/// Returns the end of a file: at most 4 KiB, from the begin of a line.
+/// Returns the end of a file: at most 4 KiB, from the start of a line.
 std::string end_of_file(const std::string& path) {
     constexpr std::streamoff most = 4096;
     std::ifstream file(path, std::ios::binary);
@@ -41,7 +42,7 @@ std::string end_of_file(const std::string& path) {
     return text;
 }
 
-/// Starts a process in a group of its own. Returns errno; 0: it was started.
+/// Starts a process in its own process group. Returns 0 or an errno.
 int spawn(const std::vector<std::string>& words, const std::string& output, const sigset_t& mask, pid_t& process) {
     posix_spawn_file_actions_t files;
     posix_spawn_file_actions_init(&files);
@@ -72,7 +73,7 @@ Ended ended_of(int status) {
     return ended;
 }
 
-/// Takes the status of a process that has ended. Returns false if it still runs.
+/// Collects the exit status of a process. Returns false if it is still running.
 bool reap(pid_t process, FinishedRun& run) {
     int status = 0;
     const pid_t changed = waitpid(process, &status, WNOHANG);
@@ -84,7 +85,7 @@ bool reap(pid_t process, FinishedRun& run) {
     return true;
 }
 
-/// Ends a process group: by SIGTERM, after two seconds by SIGKILL.
+/// Ends a process group with SIGTERM and, after two seconds, with SIGKILL.
 void end_group(pid_t group) {
     kill(-group, SIGTERM);
     kill(-group, SIGCONT);
@@ -104,7 +105,7 @@ Runs::Runs(RunSettings settings) : settings_(std::move(settings)) {
     sigemptyset(&awaited_);
     for (const int signal : {SIGINT, SIGTERM, SIGHUP, SIGCHLD}) sigaddset(&awaited_, signal);
     sigprocmask(SIG_BLOCK, &awaited_, &callers_mask_);
-    // Where SIGCHLD is ignored, children leave nothing to wait for.
+    // If SIGCHLD is ignored, the kernel keeps no exit status of children, so the default action is needed.
     std::signal(SIGCHLD, SIG_DFL);
     const char* temporary = std::getenv("TMPDIR");
     std::string folder = temporary == nullptr || *temporary == '\0' ? "/tmp" : temporary;

@@ -1,4 +1,4 @@
-// Runs of a command under policies, several at once.
+// Runs a command under several policies at once.
 #pragma once
 
 #include <sys/types.h>
@@ -13,32 +13,32 @@
 
 namespace fp32shim::cli {
 
-/// The command to run, and how.
+/// The command to run, and the settings shared by all runs.
 struct RunSettings {
     std::vector<std::string> command;
-    std::vector<std::string> runner;  ///< words before the whole command line
-    std::string cpu;                  ///< value of `run --cpu`; empty: left to the environment
+    std::vector<std::string> runner;  ///< words placed before the whole command line
+    std::string cpu;                  ///< value of `run --cpu`; empty: the environment decides
 };
 
-/// A policy to run the command under.
+/// One run of the command: its policy and precision.
 struct RunRequest {
-    std::string policy;     ///< text of the file
-    std::string precision;  ///< value of `run --precision`, which replaces that of the environment
+    std::string policy;     ///< text of the policy file
+    std::string precision;  ///< value of `run --precision`, which overrides the environment
 };
 
 struct FinishedRun {
     Ended ended;
     RecordedProducts products;
-    std::string output;  ///< end of what the command wrote to stdout and stderr
+    std::string output;  ///< last part of what the command wrote to stdout and stderr
 };
 
-/// A signal asked this command to end; all runs have been ended.
+/// Thrown when a signal asks this command to end. All runs have been ended before.
 struct Interrupted {
     int signal;
 };
 
-/// Starts the command by `fp32shim run`, each run in a process group of its own: with an empty stdin, its output kept
-/// in a file. Takes over SIGINT, SIGTERM, SIGHUP and SIGCHLD of this process.
+/// Starts the command with `fp32shim run`. Each run has its own process group and an empty stdin, and its output goes
+/// to a file. Handles SIGINT, SIGTERM, SIGHUP and SIGCHLD of this process.
 class Runs {
   public:
     explicit Runs(RunSettings settings);
@@ -47,15 +47,15 @@ class Runs {
     Runs(const Runs&) = delete;
     Runs& operator=(const Runs&) = delete;
 
-    /// Returns the reason why nothing can be run; empty: none.
+    /// Returns the reason why nothing can be run; empty if runs are possible.
     const std::string& problem() const { return problem_; }
-    /// Runs the command under all policies at once. Throws Interrupted.
+    /// Runs the command once for each request, all at the same time. Throws Interrupted.
     std::vector<FinishedRun> run(const std::vector<RunRequest>& requests);
 
   private:
     struct Started {
         pid_t process = -1;
-        std::string folder;  ///< of policy, recordings and output
+        std::string folder;  ///< folder for policy, recordings and output
         FinishedRun result;
     };
     Started start(const RunRequest& request);

@@ -1,41 +1,33 @@
 #include "cli/bisect/search.hpp"
 
 #include <fmt/format.h>
-#include <sys/stat.h>
 
 #include <algorithm>
-#include <bit>
-#include <cstring>
+#include <iterator>
 #include <set>
 #include <utility>
-
-#include "cli/output/progress.hpp"
-#include "cli/output/terminal.hpp"
-#include "policy/messages.hpp"
 
 namespace fp32shim::cli {
 namespace {
 
-constexpr int tells_nothing = 125;  ///< exit status of a command that cannot be judged, as for `git bisect run`
-constexpr std::size_t most_sizes = 500;
+constexpr std::size_t most_sizes = 500;        ///< of a line that is narrowed down
+constexpr std::size_t most_culprit_sizes = 8;  ///< of such a line
+constexpr std::uint64_t most_pairs = 8;        ///< of culprits that are tried lowered together
 
-/// Identity of a file's content, as far as the system tells it: a file that was written has another one.
-struct FileStamp {
-    ino_t file = 0;
-    off_t size = -1;
-    std::int64_t changed_ns = 0;
-    bool operator==(const FileStamp&) const = default;
+/// Evidence that contradicts the search so far.
+struct Doubt {
+    std::string why;
 };
-
-FileStamp stamp_of(const std::string& path) {
-    struct stat status {};
-    if (path.empty() || stat(path.c_str(), &status) != 0) return {};
-    return {status.st_ino, status.st_size,
-            std::int64_t{status.st_mtim.tv_sec} * 1'000'000'000 + status.st_mtim.tv_nsec};
-}
 
 /// Key of the line, in its scope, that a group belongs to.
 std::pair<std::string, GroupLocation> line_key(const Group& group) { return {group.key.scope, group.key.location}; }
+
+Subset with_partners(const Culprit& culprit) { return union_of(culprit.groups, groups_of(culprit.partners)); }
+
+std::vector<Culprit> all_but_index(std::vector<Culprit> culprits, std::size_t index) {
+    culprits.erase(culprits.begin() + static_cast<std::ptrdiff_t>(index));
+    return culprits;
+}
 
 }  // namespace
 
@@ -50,191 +42,46 @@ Subset exact_groups(const std::vector<Culprit>& culprits) {
     return all;
 }
 
-RunRequest Search::request_for(const TestedSet& tested) const {
-    if (tested.lowered == Lowered::only)
-        return {policy_lowering_only(groups_, tested.set, settings_.policy, tested.calls), "highest"};
-    return {policy_lowering_all_but(groups_, tested.set, settings_.policy, nullptr, nullptr),
-            settings_.policy.precision};
-}
-
-/// Returns what is wrong with the numbers that the run has written; empty: nothing. The first ones are the reference.
-std::string Search::problem_with_numbers() {
-    Numbers numbers = read_numbers(settings_.compared_file);
-    const std::string name = policy::quoted_path(settings_.compared_file);
-    if (!numbers.problem.empty()) return name + ' ' + numbers.problem;
-    if (reference_.empty()) {
-        reference_ = std::move(numbers.values);
-        return {};
-    }
-    const std::string difference =
-        difference_between(reference_, numbers.values, settings_.relative, settings_.absolute);
-    return difference.empty() ? difference : name + ": " + difference;
-}
-
-void Search::judge(const FinishedRun& run, Outcome& outcome) {
-    const Ended& ended = run.ended;
-    if (ended.exec_error != 0)
-        throw SearchFailed{fmt::format("a run cannot start: {}", std::strerror(ended.exec_error))};
-    outcome.how = ended_text(ended);
-    const bool has_passed = ended.signal == 0 && ended.exit_status == 0;
-    outcome.verdict = has_passed ? Verdict::acceptable : Verdict::not_acceptable;
-    if (ended.signal == 0 && ended.exit_status == tells_nothing) outcome.verdict = Verdict::unresolved;
-}
-
-void Search::judge_numbers(bool were_written, Outcome& outcome) {
-    const std::string problem =
-        were_written ? problem_with_numbers() : policy::quoted_path(settings_.compared_file) + " was not written";
-    if (problem.empty()) return;
-    outcome.verdict = Verdict::not_acceptable;
-    outcome.how = problem;
-}
-
-/// Adds the groups that a run has met.
-void Search::add_met_groups(const FinishedRun& run, TestedSet& tested) {
-    const bool is_whole = tested.lowered == Lowered::all_but || tested.set.empty();
-    std::set<GroupKey> known;
-    for (const Group& group : groups_.all()) known.insert(group.key);
-    Subset lowered;
-    for (const RecordedProducts::Met& met : run.products.groups) {
-        const bool is_new = !known.contains(met.group.key);
-        if (is_new && run_count_ > 1) ++tested.outcome.new_groups;
-        if (is_new && !(is_whole && takes_new_groups_)) continue;
-        const std::size_t number = groups_.number_of(met.group);
-        if (met.was_lowered) lowered.push_back(number);
-    }
-    std::ranges::sort(lowered);
-    if (tested.lowered == Lowered::all_but) tested.outcome.lowered = union_of(tested.outcome.lowered, lowered);
-}
-
-/// Runs the command once for each set, all at once.
-void Search::run_once(const std::vector<TestedSet*>& sets) {
-    if (settings_.max_runs != 0 && run_count_ + sets.size() > settings_.max_runs) throw OutOfRuns();
-    std::vector<RunRequest> requests;
-    requests.reserve(sets.size());
-    for (const TestedSet* tested : sets) requests.push_back(request_for(*tested));
-    const FileStamp before = stamp_of(settings_.compared_file);
-    std::vector<FinishedRun> runs;
-    {
-        Progress progress("fp32shim bisect, runs");
-        progress.show(run_count_, run_count_ + sets.size() + estimated_runs_left());
-        runs = runs_.run(requests);
-    }
-    for (std::size_t i = 0; i < sets.size(); ++i) {
-        TestedSet& tested = *sets[i];
-        ++run_count_;
-        const bool had_passed = tested.outcome.verdict == Verdict::acceptable;
-        const bool is_first = tested.outcome.last_run == 0;
-        judge(runs[i], tested.outcome);
-        if (tested.outcome.verdict == Verdict::acceptable && !settings_.compared_file.empty())
-            judge_numbers(stamp_of(settings_.compared_file) != before, tested.outcome);
-        tested.outcome.is_flaky = !is_first && had_passed != (tested.outcome.verdict == Verdict::acceptable);
-        tested.outcome.last_run = run_count_;
-        add_met_groups(runs[i], tested);
-        last_run_ = std::move(runs[i]);
-    }
-}
-
-void Search::run_sets(Lowered lowered, const std::vector<Subset>& sets) {
-    std::vector<TestedSet> tests;
-    tests.reserve(sets.size());
-    for (const Subset& set : sets) tests.push_back({lowered, set, {}});
-    run_tests(std::move(tests));
-}
-
-/// Finds the outcomes of tests that are not known. A set is acceptable if it is in all repetitions.
-void Search::run_tests(std::vector<TestedSet> tests) {
-    std::vector<TestedSet*> open;
-    open.reserve(tests.size());
-    for (TestedSet& one : tests) open.push_back(&one);
-    for (std::uint64_t i = 0; i < settings_.repeat && !open.empty(); ++i) {
-        run_once(open);
-        std::erase_if(open, [](const TestedSet* one) { return one->outcome.verdict != Verdict::acceptable; });
-    }
-    for (const TestedSet& one : tests) {
-        if (!state_.add(one)) throw SearchFailed{policy::quoted_path(state_.path()) + ": cannot be written"};
-        ever_lowered_ = union_of(ever_lowered_, one.outcome.lowered);
-        print_outcome(one);
-    }
-}
-
-std::uint64_t Search::estimated_runs_left() const {
-    const std::uint64_t left = suspects_ == 0 ? 0 : 2 * std::bit_width(suspects_ - 1) + 1;
-    return settings_.max_runs == 0 ? left : std::min(left, settings_.max_runs - run_count_);
-}
-
-void Search::print_outcome(const TestedSet& tested) const {
-    const std::size_t all = groups_.all().size();
-    const std::string& precision = settings_.policy.precision;
-    std::string what = fmt::format("{} of {} at {}", tested.set.size(), counted(all, "group"), precision);
-    if (tested.set.size() == 1)
-        what = fmt::format("only {} at {}", groups_[tested.set[0]].location_text(), precision);
-    if (tested.lowered == Lowered::all_but)
-        what = tested.set.empty()
-                   ? fmt::format("everything at {}", precision)
-                   : fmt::format("all but {} of {} at {}", tested.set.size(), counted(all, "group"), precision);
-    if (tested.lowered == Lowered::only && tested.set.empty()) what = "everything exact";
-    if (const CallRange& calls = tested.calls; calls.last != 0)
-        what = fmt::format("{}, {}, at {}", groups_[calls.group].location_text(), calls_text(calls), precision);
-    const std::uint64_t left = estimated_runs_left();
-    say("bisect",
-        fmt::format("run {}: {}: {} ({}{}){}", tested.outcome.last_run, what, to_string(tested.outcome.verdict),
-                    tested.outcome.how, tested.outcome.is_flaky ? "; equal runs differed" : "",
-                    left == 0 ? "" : fmt::format("; about {} left", left)));
-}
-
-Outcome Search::test_exact() {
-    const Outcome* known = state_.find(Lowered::only, {});
-    if (known == nullptr) return test(Lowered::only, {});
-    if (settings_.compared_file.empty()) return *known;
-    TestedSet again{Lowered::only, {}, {}};  // for the reference, which the state does not have
-    run_once({&again});
-    return again.outcome;
-}
-
 Outcome Search::test(Lowered lowered, const Subset& set) {
-    const Outcome* known = state_.find(lowered, set);
-    if (known == nullptr) run_sets(lowered, {set});
-    Outcome outcome = *state_.find(lowered, set);
+    Outcome outcome = answers_.of(lowered, set);
     ever_lowered_ = union_of(ever_lowered_, outcome.lowered);
     return outcome;
+}
+
+/// Returns true if the command is acceptable with these groups exact and all others lowered.
+bool Search::is_enough(const Subset& exact) {
+    const Outcome outcome = test(Lowered::all_but, exact);
+    if (Answers::has_no_answer(outcome))
+        throw Doubt{fmt::format("{} of {} runs with {} of {} groups exact failed, which is neither often nor seldom",
+                                outcome.failures, outcome.runs, exact.size(), groups_.all().size())};
+    return outcome.verdict == Verdict::acceptable;
 }
 
 /// Returns the index of the first candidate that fails with only it and `fixed` lowered. Of candidates
 /// that are not known, as many run at once as are allowed to.
 std::optional<std::size_t> Search::first_failing(const std::vector<Parts>& candidates, const Subset& fixed) {
     std::vector<Subset> sets;
-    Subset all;
-    for (const Parts& parts : candidates) {
-        sets.push_back(union_of(groups_of(parts), fixed));
-        all = union_of(all, sets.back());
-    }
-    suspects_ = all.size();
+    sets.reserve(candidates.size());
+    for (const Parts& parts : candidates) sets.push_back(union_of(groups_of(parts), fixed));
     for (std::size_t i = 0; i < sets.size(); ++i) {
         std::vector<Subset> next;
         for (std::size_t j = i; j < sets.size() && next.size() < settings_.jobs; ++j) {
-            const Outcome* known = state_.find(Lowered::only, sets[j]);
+            const Outcome* known = answers_.known(Lowered::only, sets[j]);
             if (known == nullptr) next.push_back(sets[j]);
             if (known != nullptr && is_failure(known->verdict)) break;
         }
-        if (state_.find(Lowered::only, sets[i]) == nullptr) {
-            if (settings_.max_runs != 0)
-                next.resize(std::min<std::uint64_t>(next.size(),
-                                                    std::max<std::uint64_t>(settings_.max_runs - run_count_, 1)));
-            run_sets(Lowered::only, next);
-        }
-        if (is_failure(state_.find(Lowered::only, sets[i])->verdict)) return i;
+        if (answers_.known(Lowered::only, sets[i]) == nullptr) answers_.find(Lowered::only, next);
+        if (is_failure(answers_.of(Lowered::only, sets[i]).verdict)) return i;
     }
     return std::nullopt;
 }
 
 Parts Search::minimal(const Parts& parts, const Subset& fixed) {
-    Parts result = minimal_failing(
-        parts, [&](const std::vector<Parts>& candidates) { return first_failing(candidates, fixed); });
-    suspects_ = 0;
-    return result;
+    return minimal_failing(parts,
+                           [&](const std::vector<Parts>& candidates) { return first_failing(candidates, fixed); });
 }
 
-/// Returns all groups of the lines that some groups belong to.
+/// Returns all groups that belong to the same lines as the groups of `set`.
 Subset Search::whole_lines(const Subset& set) const {
     std::set<std::pair<std::string, GroupLocation>> lines;
     for (const std::size_t member : set) lines.insert(line_key(groups_[member]));
@@ -244,69 +91,134 @@ Subset Search::whole_lines(const Subset& set) const {
     return result;
 }
 
-/// Finds, in groups that fail together, first the scopes and then in these the lines that must be lowered for it.
-Culprit Search::culprit_in(const Subset& suspects) {
-    const Parts scopes = minimal(groups_.split(suspects, [](const Group& group) { return group.key.scope; }), {});
-    Parts lines = minimal(groups_.split(groups_of(scopes), line_key), {});
+/// Returns the part with the least work as a culprit, with all others as its partners.
+Culprit Search::least_of(Parts parts, const std::vector<Subset>& partners) const {
     const auto least =
-        std::ranges::min_element(lines, {}, [this](const Subset& line) { return groups_.work_of(line); });
-    Culprit culprit{*least, {}, seeks_unresolved_};
-    lines.erase(least);
-    culprit.partners = std::move(lines);
+        std::ranges::min_element(parts, {}, [this](const Subset& part) { return groups_.work_of(part); });
+    Culprit culprit{*least, partners, seeks_unresolved_};
+    parts.erase(least);
+    culprit.partners.insert(culprit.partners.end(), parts.begin(), parts.end());
     return culprit;
 }
 
-/// Drops the culprits whose partners have become exact for another reason.
-void Search::drop_superfluous_culprits(std::vector<Culprit>& culprits) {
-    for (std::size_t i = 0; i < culprits.size() && culprits.size() > 1;) {
-        std::vector<Culprit> others = culprits;
-        others.erase(others.begin() + static_cast<std::ptrdiff_t>(i));
-        const bool may_go = !culprits[i].partners.empty() &&
-                            test(Lowered::all_but, exact_groups(others)).verdict == Verdict::acceptable;
-        if (may_go)
-            culprits = std::move(others);
-        else
-            ++i;
+/// Finds, in groups that fail together, first the scopes and then in these the lines that must be lowered for it.
+Culprit Search::culprit_in(const Subset& suspects) {
+    const Parts scopes = minimal(groups_.split(suspects, [](const Group& group) { return group.key.scope; }), {});
+    return least_of(minimal(groups_.split(groups_of(scopes), line_key), {}), {});
+}
+
+/// Finds lines with which exact the command is acceptable.
+std::vector<Culprit> Search::find_lines() {
+    std::vector<Culprit> culprits;
+    for (;;) {
+        for (Culprit& culprit : culprits) culprit.groups = whole_lines(culprit.groups);
+        const Subset exact = exact_groups(culprits);
+        if (is_enough(exact)) return culprits;
+        const Outcome outcome = test(Lowered::all_but, exact);
+        seeks_unresolved_ = outcome.verdict == Verdict::unresolved;
+        const Subset suspects = without(whole_lines(outcome.lowered), exact);
+        if (suspects.empty())
+            throw Doubt{
+                fmt::format("the command fails although nothing ran at {}: it fails by chance or for another reason",
+                            settings_.policy.precision)};
+        culprits.push_back(culprit_in(suspects));
     }
 }
 
-/// Lets a line run at the lower precision but for some of its functions and sizes, if that is acceptable.
-void Search::narrow_down_sizes(std::vector<Culprit>& culprits) {
-    takes_new_groups_ = false;
-    for (std::size_t i = 0; i < culprits.size(); ++i) {
-        Subset sizes;
-        std::ranges::set_intersection(culprits[i].groups, ever_lowered_, std::back_inserter(sizes));
-        if (culprits[i].groups.size() < 2 || sizes.empty() || sizes.size() > most_sizes) continue;
+/// Finds the sizes of a line with which exact its others may be lowered. Returns nothing if the line had better stay
+/// exact as a whole: because most of its sizes are needed, or for lack of a way to tell.
+std::vector<Culprit> Search::sizes_of(const Culprit& line, const Subset& other_exact) {
+    Subset rest;
+    std::ranges::set_intersection(line.groups, ever_lowered_, std::back_inserter(rest));
+    if (line.groups.size() < 2 || rest.empty() || rest.size() > most_sizes) return {};
+    const std::size_t most = std::min(std::max<std::size_t>(rest.size() / 2, 2), most_culprit_sizes);
+    const Subset partners = groups_of(line.partners);
+    seeks_unresolved_ = line.tells_nothing;
+    std::vector<Culprit> found;
+    while (found.size() < most && !rest.empty()) {
+        if (!is_failure(test(Lowered::only, union_of(rest, partners)).verdict)) return {};
         Parts parts;
-        for (const std::size_t size : sizes) parts.push_back({size});
+        for (const std::size_t size : rest) parts.push_back({size});
         std::ranges::stable_sort(parts, std::ranges::greater(),
                                  [this](const Subset& part) { return groups_.work_of(part); });
-        seeks_unresolved_ = culprits[i].tells_nothing;
-        std::vector<Culprit> narrower = culprits;
-        narrower[i].groups = groups_of(minimal(parts, groups_of(culprits[i].partners)));
-        if (test(Lowered::all_but, exact_groups(narrower)).verdict == Verdict::acceptable) culprits = narrower;
+        found.push_back(least_of(minimal(parts, partners), line.partners));
+        rest = without(rest, found.back().groups);
+        const Subset exact = exact_groups(found);
+        if (exact != line.groups && is_enough(union_of(other_exact, exact))) return found;
     }
-    takes_new_groups_ = true;
+    return {};
 }
 
-/// Returns true if the command fails with the set at the lower precision, of one group these calls only.
+/// Lets a line run at the lower precision but for some of its functions and sizes, where that is acceptable.
+void Search::narrow_down_sizes(std::vector<Culprit>& culprits) {
+    answers_.take_new_groups(false);
+    for (std::size_t i = 0; i < culprits.size();) {
+        const Subset others = exact_groups(all_but_index(culprits, i));
+        const std::vector<Culprit> sizes = sizes_of(culprits[i], others);
+        const auto line = culprits.begin() + static_cast<std::ptrdiff_t>(i);
+        i += std::max<std::size_t>(sizes.size(), 1);
+        if (sizes.empty()) continue;
+        culprits.insert(culprits.erase(line), sizes.begin(), sizes.end());
+    }
+    answers_.take_new_groups(true);
+}
+
+/// Lowers the first culprit, of those with the most work, without which the others are enough. Returns false if there
+/// is none.
+bool Search::lower_one(std::vector<Culprit>& culprits) {
+    for (std::size_t i = 0; i < culprits.size() && culprits.size() > 1; ++i) {
+        std::vector<Culprit> others = all_but_index(culprits, i);
+        if (!is_enough(exact_groups(others))) continue;
+        culprits = std::move(others);
+        return true;
+    }
+    return false;
+}
+
+/// Lowers the first two culprits, of those with the most work, whose effects cancel. Returns false if there are none.
+bool Search::lower_two(Findings& found, std::uint64_t& tests_left) {
+    std::vector<Culprit>& culprits = found.culprits;
+    if (culprits.size() < 3) return false;  // all lowered together are known to fail
+    for (std::size_t second = 1; second < culprits.size(); ++second) {
+        for (std::size_t first = 0; first < second; ++first) {
+            if (tests_left == 0) return false;
+            --tests_left;
+            std::vector<Culprit> others = all_but_index(all_but_index(culprits, second), first);
+            if (!is_enough(exact_groups(others))) continue;
+            found.lowered_together.push_back({culprits[first].groups, culprits[second].groups});
+            culprits = std::move(others);
+            return true;
+        }
+    }
+    return false;
+}
+
+/// Lowers culprits that others have made superfluous, and pairs of them that may be lowered together. In the end,
+/// each that is left is needed beside the others.
+void Search::lower_the_superfluous(Findings& found) {
+    std::ranges::stable_sort(found.culprits, std::ranges::greater(),
+                             [this](const Culprit& culprit) { return groups_.work_of(culprit.groups); });
+    std::uint64_t tests_left = most_pairs;
+    while (lower_one(found.culprits) || lower_two(found, tests_left)) continue;
+}
+
+/// Returns true if the command fails with `set` at the lower precision, where only these calls of the group
+/// `calls.group` are lowered.
 bool Search::calls_fail(const Subset& set, const CallRange& calls) {
-    if (state_.find(Lowered::only, set, calls) == nullptr) run_tests({{Lowered::only, set, {}, calls}});
-    return is_failure(state_.find(Lowered::only, set, calls)->verdict);
+    return is_failure(answers_.of(Lowered::only, set, calls).verdict);
 }
 
-/// Finds the last and then the first call of a culprit's group that are needed to make the command fail, by halves. A
-/// range of calls is taken to fail if a part of it does.
+/// Finds, by bisection, the last and then the first call of a culprit's group that must be lowered to make the
+/// command fail. It is assumed that a range of calls fails if a part of it fails.
 void Search::narrow_down_calls(Culprit& culprit) {
     const std::uint64_t all = groups_[culprit.groups.front()].calls;
     if (culprit.groups.size() != 1 || all < 2) return;
     seeks_unresolved_ = culprit.tells_nothing;
-    const Subset set = union_of(culprit.groups, groups_of(culprit.partners));
+    const Subset set = with_partners(culprit);
     CallRange found{culprit.groups.front(), 1, all};
-    if (!calls_fail(set, found)) return;  // runs differ in the number of calls, or in their order
+    if (!calls_fail(set, found)) return;  // the number or the order of calls differs between runs
     for (std::uint64_t passes = 0; found.last - passes > 1;) {
         const std::uint64_t middle = passes + (found.last - passes) / 2;
-        suspects_ = found.last - passes;
         if (calls_fail(set, {found.group, 1, middle}))
             found.last = middle;
         else
@@ -314,37 +226,63 @@ void Search::narrow_down_calls(Culprit& culprit) {
     }
     for (std::uint64_t passes = found.last + 1; passes - found.first > 1;) {
         const std::uint64_t middle = found.first + (passes - found.first) / 2;
-        suspects_ = passes - found.first;
         if (calls_fail(set, {found.group, middle, found.last}))
             found.first = middle;
         else
             passes = middle;
     }
-    suspects_ = 0;
-    culprit.calls = found;
+    if (answers_.confirm(Lowered::only, set, found)) culprit.calls = found;
 }
 
-std::vector<Culprit> Search::find_culprits() {
-    std::vector<Culprit> culprits;
-    for (;;) {
-        for (Culprit& culprit : culprits) culprit.groups = whole_lines(culprit.groups);
-        const Subset exact = exact_groups(culprits);
-        const Outcome outcome = test(Lowered::all_but, exact);
-        if (outcome.verdict == Verdict::acceptable) break;
-        seeks_unresolved_ = outcome.verdict == Verdict::unresolved;
-        const Subset suspects = without(whole_lines(outcome.lowered), exact);
-        if (suspects.empty())
-            throw SearchFailed{
-                fmt::format("the command fails although nothing ran at {}: it fails by chance or for another reason; "
-                            "--repeat N detects failures by chance",
-                            settings_.policy.precision)};
-        culprits.push_back(culprit_in(suspects));
+/// Runs again what makes a group a culprit. Returns false if the answers differ.
+bool Search::is_confirmed(Culprit& culprit, const Subset& exact) {
+    seeks_unresolved_ = culprit.tells_nothing;
+    if (!culprit.partners.empty() && is_failure(test(Lowered::only, culprit.groups).verdict))
+        culprit.partners.clear();
+    if (!is_failure(test(Lowered::only, with_partners(culprit)).verdict)) return false;
+    if (!answers_.confirm(Lowered::only, with_partners(culprit))) return false;
+    if (!answers_.expects_random_failures()) return true;
+    return (culprit.partners.empty() || answers_.confirm(Lowered::only, culprit.groups)) &&
+           answers_.confirm(Lowered::all_but, without(exact, culprit.groups));
+}
+
+/// Runs again what the findings rest on. Returns the reason why they are not certain; empty: there is none.
+std::string Search::doubt_about(Findings& found) {
+    const Subset exact = exact_groups(found.culprits);
+    for (Culprit& culprit : found.culprits)
+        if (!is_confirmed(culprit, exact))
+            return fmt::format("equal runs gave different answers about {}",
+                               groups_[culprit.groups.front()].location_text());
+    if (!answers_.confirm(Lowered::all_but, exact)) return "equal runs gave different answers about the policy";
+    return {};
+}
+
+Findings Search::find_once() {
+    Findings found;
+    try {
+        found.culprits = find_lines();
+        if (found.culprits.empty()) return found;
+        narrow_down_sizes(found.culprits);
+        lower_the_superfluous(found);
+        found.doubt = doubt_about(found);
+        if (settings_.narrows_calls && found.doubt.empty())
+            for (Culprit& culprit : found.culprits) narrow_down_calls(culprit);
+    } catch (const Doubt& doubt) {
+        answers_.take_new_groups(true);
+        found.doubt = doubt.why;
     }
-    drop_superfluous_culprits(culprits);
-    narrow_down_sizes(culprits);
-    if (settings_.narrows_calls)
-        for (Culprit& culprit : culprits) narrow_down_calls(culprit);
-    return culprits;
+    return found;
+}
+
+Findings Search::find() {
+    for (;;) {
+        Findings found = find_once();
+        if (found.doubt.empty()) return found;
+        if (!answers_.expects_random_failures())
+            answers_.expect_random_failures();
+        else if (!answers_.be_stricter())
+            return found;
+    }
 }
 
 }  // namespace fp32shim::cli

@@ -1,97 +1,72 @@
-// The search: outcomes of sets of groups, and the groups that must stay exact.
+// The search: groups with which exact a command is acceptable, and why each of them is needed.
 #pragma once
 
 #include <cstdint>
-#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "cli/bisect/answers.hpp"
 #include "cli/bisect/delta_debugging.hpp"
-#include "cli/bisect/numbers.hpp"
-#include "cli/bisect/runs.hpp"
-#include "cli/bisect/state.hpp"
 #include "cli/product_groups/groups.hpp"
-#include "cli/product_groups/policy_text.hpp"
 
 namespace fp32shim::cli {
 
-struct SearchSettings {
-    PolicySettings policy;
-    std::uint64_t jobs = 1, repeat = 1;
-    std::uint64_t max_runs = 0;  ///< 0: any number
-    std::string compared_file;   ///< file of numbers that the command writes; empty: its exit status decides alone
-    double relative = 0, absolute = 0;
-    bool narrows_calls = false;  ///< also finds the calls of a group that make the command fail
-};
-
-/// All runs that were allowed are used up.
-struct OutOfRuns {};
-/// The search cannot go on.
-struct SearchFailed {
-    std::string why;
-};
-
-/// Groups that must stay exact, for one reason.
+/// Groups that are kept exact for one reason: a line, or one of its sizes.
 struct Culprit {
     Subset groups;
-    std::vector<Subset> partners;  ///< lowered together with all of these they make the command fail; alone not
-    bool tells_nothing = false;    ///< the command does not fail, but tells nothing
-    CallRange calls{};             ///< of its only group, calls that suffice to make the command fail
+    std::vector<Subset> partners;  ///< sets that must also be lowered to make the command fail
+    bool tells_nothing = false;  ///< lowering the groups makes the outcome unresolved (exit status 125) instead of a
+                                 ///< failure
+    CallRange calls{};           ///< calls of the only group that suffice to make the command fail
+};
+
+/// Findings of a search.
+struct Findings {
+    std::vector<Culprit> culprits;  ///< empty: everything may be lowered
+    /// Culprits that were found and may be lowered nevertheless, because a run with them lowered together was
+    /// acceptable.
+    std::vector<std::vector<Subset>> lowered_together;
+    std::string doubt;  ///< reason why this is not certain; empty: no run contradicts it
 };
 
 class Search {
   public:
-    Search(const SearchSettings& settings, Runs& runs, Groups& groups, SearchState& state)
-        : settings_(settings), runs_(runs), groups_(groups), state_(state), run_count_(state.runs()) {}
+    Search(const SearchSettings& settings, Answers& answers, const Groups& groups)
+        : settings_(settings), answers_(answers), groups_(groups) {}
 
-    /// Returns the outcome with everything exact. This run yields the groups and, with a compared file, the
-    /// reference.
-    Outcome test_exact();
-    /// Returns the outcome of a set; runs the command only if it is not known. Throws Interrupted, OutOfRuns and
-    /// SearchFailed.
-    Outcome test(Lowered lowered, const Subset& set);
-    /// Finds groups with which at FP32 all others may be lowered. All lowered together are known to fail.
-    std::vector<Culprit> find_culprits();
-
-    std::uint64_t runs_done() const { return run_count_; }
-    /// Returns the run that ended last.
-    const FinishedRun& last_run() const { return last_run_; }
+    /// Finds groups with which exact all others may be lowered. All lowered together are known to fail. Throws
+    /// Interrupted, OutOfRuns and SearchFailed.
+    Findings find();
 
   private:
+    Outcome test(Lowered lowered, const Subset& set);
     std::optional<std::size_t> first_failing(const std::vector<Parts>& candidates, const Subset& fixed);
     Parts minimal(const Parts& parts, const Subset& fixed);
-    void run_sets(Lowered lowered, const std::vector<Subset>& sets);
-    void run_tests(std::vector<TestedSet> tests);
-    bool calls_fail(const Subset& set, const CallRange& calls);
-    void run_once(const std::vector<TestedSet*>& sets);
-    RunRequest request_for(const TestedSet& tested) const;
-    static void judge(const FinishedRun& run, Outcome& outcome);
-    void judge_numbers(bool were_written, Outcome& outcome);
-    std::string problem_with_numbers();
-    void add_met_groups(const FinishedRun& run, TestedSet& tested);
-    void print_outcome(const TestedSet& tested) const;
-    std::uint64_t estimated_runs_left() const;
-
     Subset whole_lines(const Subset& set) const;
     bool is_failure(Verdict verdict) const {
         return verdict == (seeks_unresolved_ ? Verdict::unresolved : Verdict::not_acceptable);
     }
+    bool is_enough(const Subset& exact);
+
+    Findings find_once();
+    std::vector<Culprit> find_lines();
     Culprit culprit_in(const Subset& suspects);
-    void drop_superfluous_culprits(std::vector<Culprit>& culprits);
+    Culprit least_of(Parts parts, const std::vector<Subset>& partners) const;
     void narrow_down_sizes(std::vector<Culprit>& culprits);
+    std::vector<Culprit> sizes_of(const Culprit& line, const Subset& other_exact);
+    void lower_the_superfluous(Findings& found);
+    bool lower_one(std::vector<Culprit>& culprits);
+    bool lower_two(Findings& found, std::uint64_t& tests_left);
     void narrow_down_calls(Culprit& culprit);
+    bool calls_fail(const Subset& set, const CallRange& calls);
+    std::string doubt_about(Findings& found);
+    bool is_confirmed(Culprit& culprit, const Subset& exact);
 
     const SearchSettings& settings_;
-    Runs& runs_;
-    Groups& groups_;
-    SearchState& state_;
-    std::vector<double> reference_;
-    FinishedRun last_run_;
-    std::uint64_t run_count_;
-    std::size_t suspects_ = 0;  ///< number of groups in the set that is being made smaller
-    Subset ever_lowered_;       ///< groups that ran at the lower precision
-    bool takes_new_groups_ = true;
+    Answers& answers_;
+    const Groups& groups_;
+    Subset ever_lowered_;            ///< groups that ran at the lower precision
     bool seeks_unresolved_ = false;  ///< the search is for groups with which the command tells nothing
 };
 

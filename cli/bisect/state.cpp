@@ -64,7 +64,9 @@ Json to_json(const TestedSet& tested) {
             {"is_flaky", outcome.is_flaky},          {"last_run", outcome.last_run},
             {"ran_lowered", outcome.lowered},        {"new_groups", outcome.new_groups},
             {"calls_of", tested.calls.group},        {"first_call", tested.calls.first},
-            {"last_call", tested.calls.last}};
+            {"last_call", tested.calls.last},        {"runs", outcome.runs},
+            {"failures", outcome.failures},          {"undecided", outcome.undecided},
+            {"is_confirmed", outcome.is_confirmed}};
 }
 
 TestedSet tested_set_of(const Json& json) {
@@ -79,6 +81,12 @@ TestedSet tested_set_of(const Json& json) {
     tested.outcome.lowered = json.at("ran_lowered").get<Subset>();
     tested.outcome.new_groups = json.at("new_groups");
     tested.calls = {json.at("calls_of"), json.at("first_call"), json.at("last_call")};
+    // Earlier versions stopped at the first run that was not acceptable, and kept no counts.
+    Outcome& outcome = tested.outcome;
+    outcome.runs = json.value("runs", std::uint64_t{1});
+    outcome.failures = json.value("failures", std::uint64_t{outcome.verdict == Verdict::not_acceptable ? 1U : 0U});
+    outcome.undecided = json.value("undecided", std::uint64_t{outcome.verdict == Verdict::unresolved ? 1U : 0U});
+    outcome.is_confirmed = json.value("is_confirmed", false);
     return tested;
 }
 
@@ -116,7 +124,7 @@ SearchState::SearchState(std::string path, const Json& search, Groups& groups)
                                std::strerror(errno));
 }
 
-/// Returns what is wrong with the first line of a state; empty: nothing.
+/// Returns what is wrong with the first line of a state file; empty if it is valid.
 std::string SearchState::problem_with_first_line(const std::string& line) const {
     if (line == first_line_) return {};
     const Json search = Json::parse(line, nullptr, false);
@@ -127,7 +135,7 @@ std::string SearchState::problem_with_first_line(const std::string& line) const 
         policy::quoted_path(path_));
 }
 
-/// Reads all whole lines. A line without an end is that of a search that was killed; it is cut off.
+/// Reads all complete lines. An incomplete last line was left by a search that was killed; it is removed.
 void SearchState::read(const std::string& text) {
     const std::size_t whole = text.rfind('\n') == std::string::npos ? 0 : text.rfind('\n') + 1;
     std::size_t end = text.find('\n') + 1;
@@ -142,12 +150,16 @@ void SearchState::read(const std::string& text) {
     written_groups_ = groups_.all().size();
 }
 
-/// Takes in a line. Returns false if it is neither a group nor an outcome, or names a group that is not there.
+/// Takes in a line. Returns false if it is no group, file or outcome, or names a group that is not there.
 bool SearchState::read_line(const Json& line) {
     try {
         if (!line.is_object()) return false;
         if (line.contains("scope")) {
             groups_.number_of(group_of(line));
+            return true;
+        }
+        if (line.contains("sha256")) {
+            files_[line.at("file")] = line.at("sha256");
             return true;
         }
         const TestedSet tested = tested_set_of(line);
@@ -156,6 +168,7 @@ bool SearchState::read_line(const Json& line) {
                 std::ranges::adjacent_find(set, std::greater_equal()) != set.end())
                 return false;
         if (tested.calls.last != 0 && !contains(tested.set, tested.calls.group)) return false;
+        if (tested.outcome.failures + tested.outcome.undecided > tested.outcome.runs) return false;
         add_tested(tested);
         return true;
     } catch (const Json::exception&) {
@@ -169,8 +182,11 @@ const Outcome* SearchState::find(Lowered lowered, const Subset& set, const CallR
 }
 
 void SearchState::add_tested(const TestedSet& tested) {
-    indices_.try_emplace({tested.lowered, tested.set, tested.calls}, tested_.size());
-    tested_.push_back(tested);
+    const auto [entry, is_new] = indices_.try_emplace({tested.lowered, tested.set, tested.calls}, tested_.size());
+    if (is_new)
+        tested_.push_back(tested);
+    else
+        tested_[entry->second] = tested;
     runs_ = std::max(runs_, tested.outcome.last_run);
 }
 
@@ -180,6 +196,11 @@ bool SearchState::add(const TestedSet& tested) {
         lines += json_line(to_json(groups_[written_groups_]));
     add_tested(tested);
     return append(lines + json_line(to_json(tested)));
+}
+
+bool SearchState::add_file(const std::string& path, const std::string& sha256) {
+    const auto [entry, is_new] = files_.try_emplace(path, sha256);
+    return !is_new || append(json_line({{"file", path}, {"sha256", sha256}}));
 }
 
 bool SearchState::append(const std::string& lines) const {

@@ -1,4 +1,4 @@
-// Answers of a search, kept in a file so that an interrupted search can go on.
+// Keeps the outcomes of a search in a file, so that an interrupted search can continue.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +13,7 @@
 
 namespace fp32shim::cli {
 
-/// Groups that a test lowers: only those of a set, or all but those of a set.
+/// Groups that a test lowers: only those of a set, or all except those of a set.
 enum class Lowered : std::uint8_t { only, all_but };
 std::string_view to_string(Lowered lowered);
 
@@ -22,35 +22,46 @@ std::string_view to_string(Verdict verdict);
 
 struct Outcome {
     Verdict verdict = Verdict::unresolved;
-    std::string how;               ///< `ended with status 1`
+    std::string how;               ///< end of a sentence: `ended with status 1`
     bool is_flaky = false;         ///< equal runs had different outcomes
-    std::uint64_t last_run = 0;    ///< number of the run that decided, from 1
+    std::uint64_t last_run = 0;    ///< number of the last run, from 1
+    std::uint64_t runs = 0;        ///< number of runs
+    std::uint64_t failures = 0;    ///< number of runs that were not acceptable
+    std::uint64_t undecided = 0;   ///< number of runs that told nothing
+    bool is_confirmed = false;     ///< further runs, judged by themselves, gave the same verdict
     Subset lowered;                ///< Lowered::all_but: groups that ran at the lower precision
     std::uint64_t new_groups = 0;  ///< number of groups that no earlier run had met
+
+    std::uint64_t passed() const { return runs - failures - undecided; }
 };
 
-/// A set of groups whose outcome is known.
+/// A set of groups, and the outcome of its runs.
 struct TestedSet {
     Lowered lowered = Lowered::only;
     Subset set;
     Outcome outcome;
-    CallRange calls{};  ///< of the set's group in it, only these calls are lowered
+    CallRange calls{};  ///< if given, only these calls of their group are lowered
 };
 
-/// JSON lines: one of the search, then one for each group and each outcome, in the order in which they were found.
+/// JSON lines: one of the search, then one for each file, group and outcome, in the order in which they were found. A
+/// later outcome of a set replaces an earlier one.
 class SearchState {
   public:
-    /// Reads the file, if it is there. `search`: the command and all options that its answers depend on.
+    /// Reads the file if it exists. `search` has the command and all options on which its outcomes depend.
     SearchState(std::string path, const Json& search, Groups& groups);
 
-    /// Returns the reason why the file cannot be used; empty: none.
+    /// Returns the reason why the file cannot be used; empty if it can.
     const std::string& problem() const { return problem_; }
-    /// Outcomes in the order in which they were found.
+    /// Returns the outcomes in the order in which they were found.
     const std::vector<TestedSet>& tested() const { return tested_; }
-    /// Returns the known outcome of a set; nullptr: it is not known.
+    /// Returns the outcome of a set; nullptr: it has not run.
     const Outcome* find(Lowered lowered, const Subset& set, const CallRange& calls = {}) const;
-    /// Keeps an outcome, with the groups that are new since the last one. Returns false if it cannot be written.
+    /// Stores an outcome, and the groups found since the last one. Returns false if the file cannot be written.
     bool add(const TestedSet& tested);
+    /// Keeps the SHA-256 of a file that the answers depend on. Returns false if it cannot be written.
+    bool add_file(const std::string& path, const std::string& sha256);
+    /// SHA-256 of files, by path.
+    const std::map<std::string, std::string>& files() const { return files_; }
     /// Returns the number of runs that all outcomes took.
     std::uint64_t runs() const { return runs_; }
     const std::string& path() const { return path_; }
@@ -68,8 +79,9 @@ class SearchState {
     std::size_t written_groups_ = 0;
     std::string problem_;
     std::vector<TestedSet> tested_;
+    std::map<std::string, std::string> files_;
     std::uint64_t runs_ = 0;
-    std::map<std::tuple<Lowered, Subset, CallRange>, std::size_t> indices_;  ///< in tested_
+    std::map<std::tuple<Lowered, Subset, CallRange>, std::size_t> indices_;  ///< indices in tested_
 };
 
 }  // namespace fp32shim::cli

@@ -75,7 +75,7 @@ class HelpFormatter : public CLI::Formatter {
     }
 
     std::string make_option_opts(const CLI::Option* option) const override {
-        // The name of a positional already tells its type, unless that is a list of words.
+        // The name of a positional option already shows its type, unless the type is a list of words.
         const std::string type = option->get_type_name();
         const bool is_said = option->get_positional() && type.find('|') == std::string::npos;
         return option->get_type_size() == 0 || is_said ? "" : " " + type;
@@ -90,7 +90,7 @@ class HelpFormatter : public CLI::Formatter {
 DefinedCommand defined(const Command& command) {
     auto app = std::make_unique<CLI::App>(std::string(command.summary), std::string(command.name));
     app->formatter(std::make_shared<HelpFormatter>(command));
-    app->allow_extras();  // main() reports them
+    app->allow_extras();  // main() reports extra words itself
     app->set_help_flag("-h,--help", "Print this and exit");
     app->set_version_flag("-V,--version", "", "Print the version and exit");
     Action action = command.define(*app);

@@ -1,4 +1,4 @@
-// Options of all commands, declared with CLI11. Parsing, --help and completion files use them.
+// Declares the options of all commands with CLI11, for parsing, --help and completion files.
 #pragma once
 
 #include <CLI/CLI.hpp>
@@ -9,7 +9,8 @@
 
 namespace fp32shim::cli {
 
-/// Parser and action of one command. Each has a CLI::App of its own, so that errors and help are about it alone.
+/// Parser and action of one command. Each command has its own CLI::App, so that errors and help mention only this
+/// command.
 struct DefinedCommand {
     std::unique_ptr<CLI::App> app;
     Action action;

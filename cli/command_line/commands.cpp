@@ -43,10 +43,10 @@ constexpr Command table[] = {
   fp32shim suggest --metric norm --tolerance 1e-3 -o policy.toml recordings/)",
      .define = define_suggest},
     {.name = "bisect",
-     .summary = "Find the products that must stay exact, by running a program",
+     .summary = "Find products to keep exact, by running a program",
      .examples =
          R"(  fp32shim bisect --cpu emulate -- ./test.sh      its exit status 0: acceptable
-  fp32shim bisect --precision medium --repeat 3 --jobs 4 -- python3 test.py
+  fp32shim bisect --precision medium --repeat 20 --jobs 4 -- python3 test.py
   fp32shim bisect --compare out.npy --rtol 1e-3 -- python3 model.py
   fp32shim bisect --runner 'srun -n1' --max-runs 40 -- ./solver)",
      .define = define_bisect,
@@ -100,7 +100,7 @@ constexpr Command table[] = {
   fp32shim ps --format json)",
      .define = define_ps},
     {.name = "set",
-     .summary = "Change the precision of running processes, from their next product on",
+     .summary = "Change the precision of running processes from their next product",
      .examples = R"(  fp32shim set 4711 highest
   fp32shim set 4711 4712 high
   fp32shim set --all default  undo: as environments and policies say)",

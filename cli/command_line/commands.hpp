@@ -6,38 +6,39 @@
 #include <span>
 #include <string_view>
 
-namespace CLI {  // NOLINT(readability-identifier-naming): CLI11's
+namespace CLI {  // NOLINT(readability-identifier-naming): the name is CLI11's
 class App;
 }
 
 namespace fp32shim::cli {
 
-/// Exit codes. Only `run` and `bisect` return the last three; once its program has started, `run` ends as that does.
+/// Exit codes. Only `run` and `bisect` return the last three. After `run` has started its program, it returns the
+/// program's exit code.
 namespace exit_code {
 inline constexpr int ok = 0;
 inline constexpr int finding = 1;       ///< the command found a problem
-inline constexpr int usage = 2;         ///< arguments are wrong, or name something that does not exist
-inline constexpr int inconclusive = 3;  ///< the command cannot decide
-inline constexpr int no_product = 4;    ///< bisect: the program has no product that is seen
-inline constexpr int was_killed = 5;    ///< bisect: the program was killed by a signal, with everything exact
+inline constexpr int usage = 2;         ///< arguments are invalid, or name something that does not exist
+inline constexpr int inconclusive = 3;  ///< the command cannot decide the question
+inline constexpr int no_product = 4;    ///< bisect: the shim saw no product of the program
+inline constexpr int was_killed = 5;    ///< bisect: a signal killed the program although everything was exact
 inline constexpr int own_failure = 125;
 inline constexpr int not_executable = 126;
 inline constexpr int not_found = 127;
 }  // namespace exit_code
 
-/// Runs a command whose options are parsed, and returns an exit code.
+/// Runs a command after its options were parsed. Returns an exit code.
 using Action = std::function<int()>;
 
 /// A sub-command: its name, help texts and options.
 struct Command {
     std::string_view name;
     std::string_view summary;   ///< one line, for the list of commands
-    std::string_view examples;  ///< lines for the end of --help
-    /// Declares the command's options on its own CLI::App and returns what to do with their values. The returned
-    /// action owns the storage that the options write to.
+    std::string_view examples;  ///< lines at the end of --help
+    /// Declares the command's options on its own CLI::App and returns its action. The action owns the variables to
+    /// which the options are written.
     Action (*define)(CLI::App& app);
     /// True if a program and its arguments follow the options, with or without `--`. The command then declares a
-    /// positional option `PROGRAM` of any number of words. All words after its first belong to the program.
+    /// positional option `PROGRAM` that takes any number of words. All words after the first belong to the program.
     bool takes_program = false;
     /// Exit code for wrong arguments.
     int usage_failure = exit_code::usage;
@@ -45,7 +46,8 @@ struct Command {
 
 std::span<const Command> commands();
 
-// Each is defined in the file or folder of its name, except ps (top) and set and reload (set_and_reload.cpp).
+// Each function is defined in the file or folder with its name, except ps (top), and set and reload
+// (set_and_reload.cpp).
 Action define_run(CLI::App& app);
 Action define_doctor(CLI::App& app);
 Action define_explain(CLI::App& app);

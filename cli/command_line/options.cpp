@@ -36,7 +36,7 @@ CLI::Option* limit_to(CLI::Option* option, const std::vector<std::string_view>& 
             ""));
 }
 
-constexpr char whole_mark = '\0';  // no argument contains it
+constexpr char whole_mark = '\0';  // a character that no argument can contain
 
 }  // namespace
 
@@ -65,7 +65,7 @@ CLI::Option* add_choice(CLI::App& app, const std::string& name, std::string& val
 
 CLI::Option* add_values(CLI::App& app, const std::string& name, std::vector<std::string>& values,
                         const std::string& description) {
-    // By default CLI11 would take all words up to the next option as values, recordings too.
+    // By default, CLI11 takes all words up to the next option as values, even the names of recordings.
     return app.add_option(name, values, description)
         ->expected(1)
         ->allow_extra_args(false)
@@ -121,7 +121,7 @@ CLI::Option* add_size(CLI::App& app, const std::string& name, std::int64_t& valu
     const auto read = [](std::string& text) {
         const auto size = policy::parse_size(text);
         if (!size || *size > static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max()))
-            return "found " + policy::quoted(text) + "; allowed: a whole number, such as 4096, 2K, 2M or 2G";
+            return "found " + policy::in_quotes(text) + "; allowed: a whole number, such as 4096, 2K, 2M or 2G";
         text = std::to_string(*size);
         return std::string();
     };
@@ -134,7 +134,7 @@ CLI::Option* add_count(CLI::App& app, const std::string& name, std::int64_t& val
         const auto count = parse_number<std::int64_t>(text);
         return count && *count >= lowest
                    ? std::string()
-                   : fmt::format("found {}; allowed: a whole number from {}", policy::quoted(text), lowest);
+                   : fmt::format("found {}; allowed: a whole number from {}", policy::in_quotes(text), lowest);
     });
 }
 
@@ -145,7 +145,8 @@ CLI::Option* add_seconds(CLI::App& app, const std::string& name, double& value, 
         const auto seconds = parse_number<double>(text);
         return seconds && *seconds >= lowest && *seconds <= highest
                    ? std::string()
-                   : fmt::format("found {}; allowed: seconds from {} to {}", policy::quoted(text), lowest, highest);
+                   : fmt::format("found {}; allowed: seconds from {} to {}", policy::in_quotes(text), lowest,
+                                 highest);
     });
 }
 
@@ -154,7 +155,7 @@ CLI::Option* add_number(CLI::App& app, const std::string& name, double& value, c
         const auto number = parse_number<double>(text);
         return number && *number >= 0 && std::isfinite(*number)
                    ? std::string()
-                   : fmt::format("found {}; allowed: a number from 0, such as 1e-3", policy::quoted(text));
+                   : fmt::format("found {}; allowed: a number from 0, such as 1e-3", policy::in_quotes(text));
     });
 }
 
@@ -164,7 +165,7 @@ std::optional<std::int32_t> process_id(const std::string& word) {
 }
 
 std::string not_a_process_id(const std::string& word) {
-    return policy::quoted(word) + " is not a process id; fp32shim ps lists the processes that are recording";
+    return policy::in_quotes(word) + " is not a process id; fp32shim ps lists the processes that are recording";
 }
 
 CLI::Option* add_process_id(CLI::App& app, std::int32_t& value, const std::string& description) {

@@ -1,5 +1,5 @@
 // Options that several commands share. The type name of an option is its list of words (`table|json`), FILE, FOLDER
-// or another placeholder; --help, errors and completion files use it.
+// or another placeholder. --help, errors and completion files use it.
 #pragma once
 
 #include <CLI/CLI.hpp>
@@ -17,29 +17,29 @@
 
 namespace fp32shim::cli {
 
-/// Appends a mark to a word `[a,b]`, so that CLI11 does not split it. without_whole_mark() removes the mark, as does
-/// an option that was given to remove_whole_marks().
+/// Appends a mark to a word like `[a,b]`, so that CLI11 does not split it. without_whole_mark() removes the mark, and
+/// so do options after remove_whole_marks().
 std::string with_whole_mark(const std::string& word);
 std::string without_whole_mark(const std::string& word);
 void remove_whole_marks(CLI::Option& option);
 
-/// Adds an option with a closed list of words, in upper or lower case. The error for another word names the nearest
-/// one. The words must be constants that outlive the app.
+/// Adds an option with a closed list of words, in upper or lower case. The error message for another word suggests
+/// the most similar one. The words must be constants that outlive the app.
 CLI::Option* add_choice(CLI::App& app, const std::string& name, std::string& value,
                         const std::vector<std::string_view>& words, const std::string& description);
 
-/// Adds an option that may be given several times, with one value each.
+/// Adds an option that may be given several times, each time with one value.
 CLI::Option* add_values(CLI::App& app, const std::string& name, std::vector<std::string>& values,
                         const std::string& description);
 
-/// Adds an option that takes words of a closed list: several times, or with commas and blanks between them.
+/// Adds an option that takes words of a closed list, several times or separated by commas and blanks.
 CLI::Option* add_choices(CLI::App& app, const std::string& name, std::vector<std::string>& values,
                          const std::vector<std::string_view>& words, const std::string& description);
 
 /// Returns `a|b|c`, the type name of an option with a closed list of words.
 std::string alternatives(const std::vector<std::string_view>& words);
 
-/// Adds an option that allows the words of a table of policy/words.hpp, aliases included.
+/// Adds an option that accepts the words of a table in policy/words.hpp, including aliases.
 template <class Words>
 CLI::Option* add_word(CLI::App& app, const std::string& name, std::string& value, const Words& words,
                       const std::string& description) {
@@ -51,11 +51,12 @@ CLI::Option* add_word(CLI::App& app, const std::string& name, std::string& value
         });
 }
 
-/// Adds an option whose value is a name. Empty values, as from unset variables, are errors. `type`: such as `FILE`.
+/// Adds an option whose value is a name. An empty value, as from an unset variable, is an error. `type` is a
+/// placeholder such as `FILE`.
 CLI::Option* add_name(CLI::App& app, const std::string& name, std::string& value, const std::string& type,
                       const std::string& description);
 
-/// Adds `--output FILE`. `value`: the file's path; empty for stdout, also where `-` is given.
+/// Adds `--output FILE`. `value` becomes the path of the file; empty for stdout, which `-` also stands for.
 CLI::Option* add_output(CLI::App& app, std::string& value);
 
 /// Adds an option of type `SIZE`, a number as in policies: `4096`, `2K`, `2G`.
@@ -72,11 +73,11 @@ CLI::Option* add_seconds(CLI::App& app, const std::string& name, double& value, 
 /// Adds an option of type `NUMBER`, a finite number of at least 0.
 CLI::Option* add_number(CLI::App& app, const std::string& name, double& value, const std::string& description);
 
-/// Adds `--format` with these words, of which the first is the default. `take` gets the word that was given.
+/// Adds `--format` with these words, the first of which is the default. Calls `take` with the given word.
 CLI::Option* add_format(CLI::App& app, const std::vector<std::string_view>& words,
                         const std::function<void(const std::string&)>& take);
 
-/// Adds `--format` with a table of formats, which have a `name` each. `format` becomes the one that was named, else
+/// Adds `--format` with a table of formats, each of which has a `name`. `format` becomes the named one, by default
 /// the first.
 template <class Format>
 CLI::Option* add_format(CLI::App& app, const Format*& format, std::span<const Format> formats) {
@@ -91,9 +92,9 @@ CLI::Option* add_format(CLI::App& app, const Format*& format, std::span<const Fo
 /// Adds `--format table|json`.
 CLI::Option* add_table_or_json(CLI::App& app, bool& is_json);
 
-/// Parses a process id; nullopt if the word is none.
+/// Parses a process id; nullopt if the word is not one.
 std::optional<std::int32_t> process_id(const std::string& word);
-/// Returns the message for a word that is no process id.
+/// Returns the message for a word that is not a process id.
 std::string not_a_process_id(const std::string& word);
 
 /// Adds the positional option `PID`.

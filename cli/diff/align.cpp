@@ -8,7 +8,7 @@ namespace {
 
 using Entries = std::span<const std::uint64_t>;
 
-/// Entries of a sequence that the other one has too, with their indices.
+/// Those entries of a sequence that the other sequence also has, with their indices.
 struct Common {
     std::vector<std::uint64_t> entries;
     std::vector<std::size_t> indices;
@@ -34,13 +34,14 @@ std::size_t common_prefix(Entries a, Entries b) {
     return static_cast<std::size_t>(end - a.begin());
 }
 
-/// Myers' greedy algorithm, forward. Diagonal k has a - b = k; `reach_[k]` is the farthest a on it.
+/// Searches forward with Myers' greedy algorithm. On diagonal k, a - b = k. For each number d of left-out entries,
+/// reach(d, k) is the largest a reached on diagonal k.
 class ForwardSearch {
   public:
     ForwardSearch(Entries a, Entries b) : a_(a), b_(b) {}
 
-    /// Adds the aligned pairs of a path from the begins to `end`: both ends, or where most_left_out entries are left
-    /// out. Returns `end`.
+    /// Adds the aligned pairs of a path that starts at both beginnings. The path ends at the ends of both sequences,
+    /// or after leaving out most_left_out entries. Returns its end.
     Pair add_pairs(std::vector<Pair>& pairs) {
         for (std::int64_t d = 0;; ++d) {
             const std::int64_t best = step(d);
@@ -57,9 +58,10 @@ class ForwardSearch {
         return static_cast<std::size_t>(d * (d + 1) / 2 + (k + d) / 2);
     }
     std::int64_t& reach(std::int64_t d, std::int64_t k) { return reaches_[index_of(d, k)]; }
-    /// Begin of the run on a diagonal: the farthest point of a neighbour, and one entry of a or of b left out.
+    /// Start of a run on a diagonal. It follows the farthest point of a neighbouring diagonal, with one more entry of
+    /// a or b left out.
     struct Begin {
-        std::int64_t a;  ///< `outside`: no path leads there
+        std::int64_t a;  ///< index in a; `outside` if no path leads to this diagonal
         bool leaves_out_of_a;
     };
     Begin begin_of_run(std::int64_t d, std::int64_t k) {
@@ -73,8 +75,8 @@ class ForwardSearch {
     }
     static std::int64_t size(Entries entries) { return static_cast<std::int64_t>(entries.size()); }
 
-    /// Finds the farthest points with d entries left out. Returns the diagonal of the one with the most entries
-    /// behind it.
+    /// Finds the farthest point on each diagonal with d left-out entries. Returns the diagonal whose path has covered
+    /// most entries.
     std::int64_t step(std::int64_t d) {
         reaches_.resize(index_of(d, d) + 1);
         std::int64_t best = 0;
@@ -99,7 +101,7 @@ class ForwardSearch {
         return {static_cast<std::size_t>(a), static_cast<std::size_t>(a - k)};
     }
 
-    /// Adds the pairs of the path that ends on diagonal k with d entries left out.
+    /// Adds the pairs of the path that ends on diagonal k with d left-out entries.
     void trace(std::int64_t d, std::int64_t k, std::vector<Pair>& pairs) {
         const std::size_t first = pairs.size();
         for (;; --d) {
@@ -114,7 +116,7 @@ class ForwardSearch {
 
     static constexpr std::int64_t outside = INT64_MIN / 4;
     Entries a_, b_;
-    std::vector<std::int64_t> reaches_;  ///< by d, then k
+    std::vector<std::int64_t> reaches_;  ///< largest a by d, then by k
     std::int64_t last_ = 0;
 };
 
@@ -151,7 +153,7 @@ std::size_t length_of(const std::vector<AlignedRun>& runs) {
     return length;
 }
 
-/// Keeps the runs of equal results, and aligns what lies between them by kinds.
+/// Keeps the runs of equal results, and aligns the products between them by kind.
 std::vector<AlignedRun> align_between(const std::vector<AlignedRun>& equal, Entries a, Entries b) {
     std::vector<AlignedRun> runs;
     AlignedRun done{0, 0, 0};
@@ -176,7 +178,8 @@ std::vector<AlignedRun> align_products(const ProductSequence& a, const ProductSe
     const bool is_whole = by_kind.size() == 1 && by_kind[0].count == std::max(a.kinds.size(), b.kinds.size());
     if (is_whole) return by_kind;
     std::vector<AlignedRun> by_result = align_between(align(a.results, b.results), a.kinds, b.kinds);
-    // Results that are equal by chance, as zeros are, may stand elsewhere in the other run.
+    // Results may be equal by chance, for example if they are zero. Aligning by such results may align fewer
+    // products.
     return length_of(by_result) >= length_of(by_kind) ? by_result : by_kind;
 }
 

@@ -1,4 +1,4 @@
-// fp32shim diff: finds the first product of two runs with another result, and how the results go apart from there.
+// fp32shim diff: finds the first product of two runs whose results differ, and how the differences grow after it.
 #include <fmt/format.h>
 #include <unistd.h>
 
@@ -32,7 +32,7 @@ struct DiffOptions {
     std::int64_t top = 20;
 };
 
-/// A format of the outcome.
+/// An output format.
 struct DiffFormat {
     std::string_view name;
     std::string (*text)(const DiffOutcome&, const std::vector<ReadingProblem>&, const DiffOptions&);
@@ -50,7 +50,7 @@ constexpr DiffFormat formats[] = {
                 const DiffOptions&) { return results_page(outcome, problems); }},
 };
 
-/// Finds the recordings of an argument. Returns false if an error was said.
+/// Finds the recordings for an argument. Returns false after printing an error.
 bool find_side(const std::string& argument, const std::string& output, RecordingPaths& found) {
     found = find_recordings({argument});
     if (print_errors("diff", found)) return false;
@@ -59,7 +59,7 @@ bool find_side(const std::string& argument, const std::string& output, Recording
     return problem.empty();
 }
 
-/// Says that one side has no fingerprints, if so, and why that may be.
+/// Warns if one side has no fingerprints, and explains the possible reason.
 bool warn_no_fingerprints(const std::string& argument, const ResultsOfSide& side) {
     if (side.fingerprints() > 0) return false;
     const std::string why =
@@ -72,11 +72,12 @@ bool warn_no_fingerprints(const std::string& argument, const ResultsOfSide& side
     return true;
 }
 
-/// Says that aligned products of one side asked for a lower format, and ran at FP32 all the same. `product_of`: the
-/// side's product of a pair.
+/// Warns if aligned products of one side requested a lower format but ran at FP32. `product_of` selects this side's
+/// product of a pair.
 void warn_not_lowered(const std::string& argument, const ResultsOfSide& side, std::size_t ResultPair::*product_of,
                       const std::vector<ResultPair>& pairs) {
-    std::map<std::pair<std::string_view, std::string_view>, std::uint64_t> products;  // by request and reason
+    std::map<std::pair<std::string_view, std::string_view>, std::uint64_t> products;  // number of products by request
+                                                                                      // and reason
     for (const ResultPair& pair : pairs) {
         const MergedRow& row = side.row_of(pair.*product_of);
         const bool asks_lower = row.requested != "native" && row.requested != "highest";
@@ -90,7 +91,7 @@ void warn_not_lowered(const std::string& argument, const ResultsOfSide& side, st
     }
 }
 
-/// Says why no products were aligned, as far as the recordings tell.
+/// Explains why no products were aligned, as far as the recordings show it.
 void warn_nothing_aligned(const ResultsOfSide& a, const ResultsOfSide& b) {
     const auto has_lines = [](const ResultsOfSide& side) {
         return std::ranges::any_of(side.rows, [](const MergedRow& row) { return !row.where.empty(); });

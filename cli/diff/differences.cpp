@@ -36,7 +36,7 @@ record::Fingerprint FingerprintsOfSide::of(std::size_t product) {
     }
     const std::size_t index = (offset - offset_) / size;
     if (index < piece_.size()) return record::format::load(piece_[index]);
-    record::Fingerprint lost;  // the file was truncated meanwhile
+    record::Fingerprint lost;  // the file was truncated after it was first read
     lost.flags = record::fingerprint_nonfinite;
     return lost;
 }
@@ -45,7 +45,7 @@ double difference_of(const record::Fingerprint& a, const record::Fingerprint& b)
     if (a.is_finite() != b.is_finite()) return std::numeric_limits<double>::infinity();
     const double apart = distance(a, b);
     const double relative = apart == 0 ? 0 : apart / a.norm;
-    // A damaged recording may hold anything.
+    // A damaged recording may contain NaN.
     return relative >= 0 ? relative : std::numeric_limits<double>::infinity();
 }
 

@@ -30,13 +30,13 @@ class FingerprintsOfSide {
     std::vector<ReadingProblem>& problems_;
     std::vector<std::unique_ptr<record::RecordingReader>> readers_;
     std::vector<bool> is_lost_;
-    std::uint32_t process_ = 0;  ///< of the piece
-    std::uint64_t offset_ = 0;   ///< of the piece in its recording
+    std::uint32_t process_ = 0;  ///< process of the piece
+    std::uint64_t offset_ = 0;   ///< offset of the piece in its recording
     std::vector<record::format::FingerprintRecord> piece_;
 };
 
-/// Returns an estimate of the norm of the difference of B from A, relative to the norm of A. Infinite: A is zero, or
-/// only one of the two is finite.
+/// Returns the estimated norm of the difference, relative to the norm of A. It is infinite if A is zero or only one
+/// of the two is finite.
 double difference_of(const record::Fingerprint& a, const record::Fingerprint& b);
 
 }  // namespace fp32shim::cli

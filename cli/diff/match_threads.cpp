@@ -54,7 +54,7 @@ std::int64_t begin_of(const ResultsOfSide& side, std::size_t thread) {
     return side.products[side.threads[thread].first].end_ns;
 }
 
-/// Returns the threads of a process, by their first product.
+/// Returns the threads of a process, sorted by the time of their first product.
 std::vector<std::size_t> by_first_product(const ResultsOfSide& side, const ProcessResults& process) {
     std::vector<std::size_t> order(process.threads);
     std::iota(order.begin(), order.end(), process.first_thread);
@@ -65,7 +65,7 @@ std::vector<std::size_t> by_first_product(const ResultsOfSide& side, const Proce
 /// Matches threads of two processes.
 void match_threads_of(const ResultsOfSide& a, const ProcessResults& process_a, const ResultsOfSide& b,
                       const ProcessResults& process_b, std::vector<MatchedThreads>& matches) {
-    // Those with equal products first: there may be thousands of threads.
+    // Threads with equal products are matched first, which is fast even with thousands of threads.
     std::map<Counts, std::deque<std::size_t>> by_counts;
     for (const std::size_t j : by_first_product(b, process_b)) by_counts[counts_of(b, j)].push_back(j);
     std::vector<std::size_t> others;

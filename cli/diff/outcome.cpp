@@ -12,7 +12,7 @@
 namespace fp32shim::cli {
 namespace {
 
-/// Truncates a command line: some programs are all of their first argument.
+/// Truncates a command line, because its first argument may be a whole program.
 std::string short_text(std::string_view command) {
     char buffer[100];
     return std::string(system::limited(command, buffer));
@@ -26,7 +26,7 @@ std::size_t thread_number(const ResultsOfSide& side, std::size_t product) {
     return thread - side.process_of(product).first_thread + 1;
 }
 
-/// Returns `3,207`, and the thread and process if the side has several.
+/// Returns the number of a product, `3,207`, with thread and process if the side has several.
 std::string number_text(const ResultsOfSide& side, std::size_t product) {
     const ProcessResults& process = side.process_of(product);
     std::string text = count_text(side.products[product].number);

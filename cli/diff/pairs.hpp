@@ -19,7 +19,7 @@ struct ResultPair {
 };
 
 struct PairedResults {
-    std::vector<ResultPair> pairs;        ///< by the time in A
+    std::vector<ResultPair> pairs;        ///< sorted by time in A
     std::vector<std::size_t> unpaired_a;  ///< products without a counterpart, in the order of ResultsOfSide::products
     std::vector<std::size_t> unpaired_b;
     std::uint64_t elsewhere = 0;  ///< pairs with the same bits whose products come in another order, or on threads

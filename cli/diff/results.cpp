@@ -17,18 +17,19 @@
 namespace fp32shim::cli {
 namespace {
 
-/// Returns a number for the functions that do the same under different names, as `cblas_sgemm` and `cblas_sgemm64_`.
+/// Returns a number for a function. Functions that do the same under different names, such as `cblas_sgemm` and
+/// `cblas_sgemm64_`, have the same number.
 std::uint64_t number_of_function(SharedText function) {
     const FunctionIndex found = find_function(std::string(function).c_str());
     if (found < 0) return function.id();
     const Function& known = functions[found];
-    // Lest it equals the number of a text.
+    // This bit keeps the number apart from the ids of texts.
     constexpr std::uint64_t is_known = std::uint64_t{1} << 63;
     return is_known | (reinterpret_cast<std::uint64_t>(known.family) << 3 & ~is_known) |
            static_cast<std::uint64_t>(known.convention);
 }
 
-/// Reads the products with fingerprints of one recording into a side.
+/// Reads the products with fingerprints from one recording into a side.
 class RecordingResults {
   public:
     RecordingResults(const record::RecordingReader& recording, ProductKinds& kinds, ResultsOfSide& side)

@@ -1,4 +1,4 @@
-// The results of a run: its products with fingerprints, as its recordings have them.
+// Reads the results of a run: the products that have fingerprints in its recordings.
 #pragma once
 
 #include <algorithm>
@@ -15,8 +15,8 @@
 
 namespace fp32shim::cli {
 
-/// Numbers for the kinds of products that are aligned with each other: by location without its line, scope, function
-/// and sizes.
+/// Numbers the kinds of products that can be aligned with each other. A kind has a location without its line, a
+/// scope, a function and sizes.
 class ProductKinds {
   public:
     std::uint32_t number_of(const MergedRow& row);
@@ -29,22 +29,22 @@ class ProductKinds {
 
 /// A product with a fingerprint.
 struct Product {
-    std::int64_t end_ns = 0;   ///< return of the call
-    std::uint64_t offset = 0;  ///< of its fingerprint in the recording
+    std::int64_t end_ns = 0;   ///< time at which the call returned
+    std::uint64_t offset = 0;  ///< offset of its fingerprint in the recording
     std::uint64_t result = 0;  ///< a hash of kind and fingerprint
     std::uint32_t row = 0;     ///< index in ResultsOfSide::rows
-    std::uint32_t number = 0;  ///< number, from 1, among those of its thread
+    std::uint32_t number = 0;  ///< number of the product in its thread, from 1
 };
 
-/// The products with fingerprints of one thread, in their order.
+/// Products of one thread that have fingerprints, in their order.
 struct ThreadResults {
     std::uint32_t process = 0;  ///< index in ResultsOfSide::processes
-    std::int32_t id = 0;        ///< threads one after the other share a slot of the recording
-    std::size_t first = 0;      ///< index in ResultsOfSide::products of the first one
+    std::int32_t id = 0;        ///< id of the thread, since successive threads share a slot
+    std::size_t first = 0;      ///< index of the first product in ResultsOfSide::products
     std::size_t count = 0;
 };
 
-/// A process, with products that have fingerprints.
+/// A process that has products with fingerprints.
 struct ProcessResults {
     std::string path;
     std::string program;  ///< name without folders
@@ -52,20 +52,20 @@ struct ProcessResults {
     std::int32_t rank = -1;
     std::int64_t opened_ns = 0;
     std::size_t first_thread = 0;  ///< index in ResultsOfSide::threads
-    std::size_t threads = 0;       ///< how many
+    std::size_t threads = 0;       ///< number of threads
 };
 
 /// One of the two runs.
 struct ResultsOfSide {
-    std::vector<MergedRow> rows;            ///< the decisions about products with fingerprints
-    std::vector<std::uint32_t> kinds;       ///< of each row
-    std::vector<Product> products;          ///< thread by thread
-    std::vector<ThreadResults> threads;     ///< process by process
-    std::vector<ProcessResults> processes;  ///< by time
-    std::string command;                    ///< of the first process
+    std::vector<MergedRow> rows;            ///< decisions about products with fingerprints
+    std::vector<std::uint32_t> kinds;       ///< for each row, its number in ProductKinds
+    std::vector<Product> products;          ///< sorted by thread
+    std::vector<ThreadResults> threads;     ///< sorted by process
+    std::vector<ProcessResults> processes;  ///< sorted by time
+    std::string command;                    ///< command of the first process
     std::uint64_t recordings = 0;
     std::uint64_t calls = 0;
-    std::uint64_t lost = 0;  ///< fingerprints that found no room in the recordings
+    std::uint64_t lost = 0;  ///< number of fingerprints for which recordings had no room
 
     std::uint64_t fingerprints() const { return products.size(); }
     std::uint64_t without_fingerprint() const { return calls - std::min(calls, fingerprints() + lost); }
@@ -75,7 +75,7 @@ struct ResultsOfSide {
     const ProcessResults& process_of(std::size_t product) const { return processes[thread_of(product).process]; }
 };
 
-/// Reads one side. Adds what cannot be read to `problems`.
+/// Reads the results of one side. Adds unreadable parts to `problems`.
 ResultsOfSide read_results(const std::vector<std::string>& paths, ProductKinds& kinds, NativeLocations& locations,
                            std::vector<ReadingProblem>& problems);
 

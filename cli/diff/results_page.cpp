@@ -9,11 +9,11 @@
 namespace fp32shim::cli {
 namespace {
 
-// Upper limits that bound the page's size.
+// Limits for the size of the page.
 constexpr std::size_t max_groups = 500;
 constexpr std::size_t max_points = 1000;
 
-/// Truncates the texts of `json`, which are names in recordings.
+/// Truncates the texts of `json`, because names in recordings may be long.
 void truncate_texts(Json& json) {
     if (json.is_string()) {
         json = truncated(json.get_ref<const std::string&>());

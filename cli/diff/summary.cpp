@@ -12,8 +12,8 @@ bool is_smaller(const ResultPair& one, const ResultPair& other) {
     return one.same_bits != other.same_bits ? one.same_bits : one.difference < other.difference;
 }
 
-/// Returns the index of the first of the largest differences from `first` to before `end`; one with the same bits
-/// only if all have these.
+/// Returns the index of the pair with the largest difference, from `first` to before `end`, and of the first one if
+/// there are several. Pairs with identical bits are taken only if all have them.
 std::size_t largest_of(const std::vector<ResultPair>& pairs, std::size_t first, std::size_t end) {
     const auto begin = pairs.begin();
     const auto found = std::max_element(begin + static_cast<std::ptrdiff_t>(first),

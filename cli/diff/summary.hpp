@@ -1,4 +1,4 @@
-// The outcome of `fp32shim diff`: what differs first, and how the differences grow. Pure.
+// Summarizes `fp32shim diff`: the first differences, and how differences grow. Pure functions.
 #pragma once
 
 #include <cstddef>
@@ -18,22 +18,22 @@ namespace fp32shim::cli {
 struct GrowthStep {
     std::size_t first = 0, last = 0;  ///< indices in PairedResults::pairs
     std::uint64_t same_bits = 0;
-    double median = 0;        ///< of the differences
+    double median = 0;        ///< median of the differences
     std::size_t largest = 0;  ///< index of the pair with the largest difference
 
     std::uint64_t products() const { return last - first + 1; }
 };
 
-/// Aligned products of one location, function and sizes, at the same precision on each side.
+/// Aligned products with the same location, function and sizes, and the same precision on each side.
 struct ResultGroup {
     std::uint64_t products = 0;
     std::uint64_t other_bits = 0;
-    std::size_t first = 0;        ///< index in PairedResults::pairs of its first product
-    std::size_t first_other = 0;  ///< of its first product with other bits, if there is one
-    std::size_t largest = 0;      ///< of its product with the largest difference
+    std::size_t first = 0;        ///< index in PairedResults::pairs of the group's first product
+    std::size_t first_other = 0;  ///< index of its first product with different bits, if other_bits is not 0
+    std::size_t largest = 0;      ///< index of its product with the largest difference
 };
 
-/// Divides the pairs into at most `most` steps of equal length; the last one may be shorter.
+/// Divides the pairs into at most `most` steps of equal length. The last step may be shorter.
 std::vector<GrowthStep> growth_of(const std::vector<ResultPair>& pairs, std::size_t most);
 
 /// Products without a counterpart, of one location, function and sizes.
@@ -46,14 +46,15 @@ std::vector<UnpairedGroup> groups_of(const ResultsOfSide& side, const std::vecto
 
 struct ResultSummary {
     std::uint64_t same_bits = 0;
-    std::uint64_t other_precision = 0;                         ///< products that ran at another precision
-    std::uint64_t other_precision_other_bits = 0;              ///< those of them with other bits
+    std::uint64_t other_precision = 0;                         ///< number of products that ran at another precision
+    std::uint64_t other_precision_other_bits = 0;              ///< number of those that have different bits
     std::set<std::pair<std::string, std::string>> precisions;  ///< other precisions, in A and in B
-    std::uint64_t beyond = 0;                                  ///< products with a difference beyond the bound
-    std::optional<std::size_t> first_other;                    ///< index of the first pair with other bits
-    std::optional<std::size_t> first_beyond;                   ///< of the first one beyond the bound
-    std::optional<std::size_t> largest;  ///< of the one with the largest difference; absent: all have the same bits
-    std::vector<ResultGroup> groups;     ///< the largest difference first
+    std::uint64_t beyond = 0;                 ///< number of products whose difference exceeds the bound
+    std::optional<std::size_t> first_other;   ///< index of the first pair with different bits
+    std::optional<std::size_t> first_beyond;  ///< index of the first pair beyond the bound
+    std::optional<std::size_t>
+        largest;  ///< index of the pair with the largest difference; absent if all have identical bits
+    std::vector<ResultGroup> groups;  ///< sorted by their largest difference, in falling order
 };
 
 ResultSummary summary_of(const ResultsOfSide& a, const ResultsOfSide& b, const std::vector<ResultPair>& pairs,

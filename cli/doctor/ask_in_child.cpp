@@ -22,7 +22,7 @@ namespace {
     sigaddset(&alarm_only, SIGALRM);
     sigprocmask(SIG_UNBLOCK, &alarm_only, nullptr);
     alarm(seconds);
-    const rlimit no_core{0, 0};  // a library that crashes must not leave a file in the user's folder
+    const rlimit no_core{0, 0};  // prevents a core file in the user's folder if the library crashes
     setrlimit(RLIMIT_CORE, &no_core);
     const int nowhere = open("/dev/null", O_RDWR);
     for (const int standard : {0, 1, 2}) dup2(nowhere, standard);

@@ -31,18 +31,19 @@ constexpr std::string_view library_names[] = {
 };
 
 bool is_library_name(std::string_view name) {
-    // A name without a version is a link for the compiler.
+    // A library name without a version is a link that only compilers use.
     return name.find(".so.") != std::string_view::npos &&
            std::ranges::any_of(library_names, [&](std::string_view prefix) { return name.starts_with(prefix); });
 }
 
-/// A library: the name that the loader looks for, and its path.
+/// A library: the name for which the loader searches, and the path that it finds.
 struct Located {
     std::string name;
     std::string path;
 };
 
-/// Returns the libraries in the loader's cache, from lines `	libblas.so.3 (libc6,x86-64) => /lib/…/libblas.so.3`.
+/// Returns the libraries in the loader's cache, from lines like `  libblas.so.3 (libc6,x86-64) =>
+/// /lib/…/libblas.so.3`.
 std::vector<Located> read_loader_cache() {
     std::vector<Located> found;
     const std::unique_ptr<FILE, int (*)(FILE*)> output(
@@ -64,7 +65,7 @@ std::vector<Located> read_loader_cache() {
     return found;
 }
 
-/// Returns the libraries that the loader finds by name, in its order: LD_LIBRARY_PATH, then its cache.
+/// Returns the libraries that the loader finds by name, in its search order: LD_LIBRARY_PATH, then its cache.
 std::vector<Located> findable_libraries() {
     std::vector<Located> found;
     const char* variable = std::getenv("LD_LIBRARY_PATH");
@@ -94,7 +95,7 @@ std::string text_from(void* library, const std::string& name) {
     return text == nullptr ? std::string() : text;
 }
 
-/// Returns the version in a configuration: `0.3.21` of `OpenBLAS 0.3.21 NO_LAPACKE DYNAMIC_ARCH …`.
+/// Returns the version in OpenBLAS's description of itself: `0.3.21` of `OpenBLAS 0.3.21 NO_LAPACKE DYNAMIC_ARCH …`.
 std::string version_in(const std::string& config) {
     std::istringstream words(config);
     std::string word;
@@ -175,7 +176,7 @@ BlasLibrary identify_blas(const std::string& soname, const std::string& path) {
 
 std::vector<BlasLibrary> find_blas_libraries() {
     std::vector<BlasLibrary> libraries;
-    std::set<std::string> names;  // the loader takes the first library of a name
+    std::set<std::string> names;  // the loader takes the first library with a name, so later ones are skipped
     for (const Located& candidate : findable_libraries()) {
         if (!is_library_name(candidate.name) || !names.insert(candidate.name).second) continue;
         libraries.push_back(identify_blas(candidate.name, candidate.path));

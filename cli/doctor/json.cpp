@@ -4,7 +4,7 @@
 
 namespace fp32shim::cli {
 
-// Functions of this name make nlohmann-json convert the types, also in vectors.
+// nlohmann-json calls functions of this name to convert the types, even inside vectors.
 
 static void to_json(Json& json, const Finding& finding) {
     json = {{"about", finding.about}, {"message", finding.message}, {"remedy", text_or_null(finding.remedy)}};

@@ -26,7 +26,8 @@ namespace {
 //     add LIBRARY [0] to global scope
 //     binding file CALLER [0] to PROVIDER [0]: normal symbol `NAME' [VERSION]
 //
-// After a dlopen all objects that came with it are listed; those that were there before, with the new scopes only.
+// After a dlopen, glibc lists all objects that were loaded with it. For objects that were loaded before, it lists
+// only their new scopes.
 
 /// Splits `NAME [3]` into the name and the linker namespace.
 std::optional<std::pair<std::string, int>> name_and_namespace(std::string_view text) {
@@ -38,7 +39,8 @@ std::optional<std::pair<std::string, int>> name_and_namespace(std::string_view t
     return std::pair{std::string(text.substr(0, bracket)), number};
 }
 
-/// Splits a list of object names at blanks. Where names have blanks too, takes the longest of the `known` names.
+/// Splits a list of object names at blanks. If names contain blanks, takes the longest of the `known` names that
+/// fits.
 std::vector<std::string> split_scope(std::string_view text, const std::set<std::string>& known) {
     const bool has_blanks =
         std::ranges::any_of(known, [](const std::string& name) { return name.find(' ') != std::string::npos; });
@@ -56,7 +58,7 @@ std::vector<std::string> split_scope(std::string_view text, const std::set<std::
     return names;
 }
 
-/// Reads the loader's log of one process id, line by line.
+/// Reads the loader's log for one process id, line by line.
 class Reader {
   public:
     explicit Reader(int pid) : pid_(pid) {}
@@ -144,7 +146,7 @@ class Reader {
     int pid_;
     std::optional<LoggedProcess> process_;
     std::set<std::string> names_;
-    std::vector<std::map<std::size_t, std::string>> lines_;  // scopes of each object by number, not yet split
+    std::vector<std::map<std::size_t, std::string>> lines_;  // unsplit scopes of each object, by number of the scope
     std::size_t object_ = 0;
     std::vector<LoggedProcess> processes_;
 };
@@ -164,7 +166,7 @@ class TemporaryFolder {
     TemporaryFolder(const TemporaryFolder&) = delete;
     TemporaryFolder& operator=(const TemporaryFolder&) = delete;
 
-    /// Path of the folder; empty if it could not be made.
+    /// Returns the path of the folder; empty if it could not be made.
     const std::filesystem::path& path() const { return path_; }
 
   private:
@@ -193,7 +195,7 @@ Observation observe_program(const std::string& path, const std::vector<std::stri
     std::error_code error;
     std::map<int, std::filesystem::path> logs;
     for (const auto& entry : std::filesystem::directory_iterator(folder.path(), error)) {
-        const std::string suffix = entry.path().extension().string();  // `.4711`: the process id
+        const std::string suffix = entry.path().extension().string();  // the extension is the process id: `.4711`
         int pid = 0;
         if (suffix.size() > 1) std::from_chars(suffix.data() + 1, suffix.data() + suffix.size(), pid);
         logs[pid] = entry.path();

@@ -9,42 +9,45 @@
 
 namespace fp32shim::cli {
 
-/// A program or library that the loader loaded, even if it was unloaded later.
+/// A program or library that the loader loaded. It stays listed after it is unloaded.
 struct LoggedObject {
     std::string name;  ///< name in the loader's output; argument 0 for the program
     int link_namespace = 0;
     /// Lists of objects in which the loader looks up this object's references, in this order. A list that begins with
-    /// the program is the global scope, as it was when logged. With RTLD_DEEPBIND the object's own list comes first.
+    /// the program is the global scope at the time of the log line. With RTLD_DEEPBIND the object's own list comes
+    /// first.
     std::vector<std::vector<std::string>> scopes;
 };
 
-/// A reference of `caller` that the loader bound to `symbol` of `provider`.
+/// A reference in `caller` that the loader bound to `symbol` in `provider`.
 struct BoundSymbol {
     std::string caller;
     std::string provider;
     std::string symbol;
 };
 
-/// One program image. A process has several if it calls execve.
+/// Objects of one program image. A process has several images if it calls execve.
 struct LoggedProcess {
     int pid = 0;
-    std::vector<LoggedObject> objects;        ///< the program first
-    std::vector<std::string> added_globally;  ///< objects made RTLD_GLOBAL after the start, in the order of time
-    std::vector<BoundSymbol> bindings;        ///< empty unless LD_DEBUG asked for bindings
+    std::vector<LoggedObject> objects;  ///< the program first
+    std::vector<std::string>
+        added_globally;                 ///< objects that became RTLD_GLOBAL after the start, in the order of time
+    std::vector<BoundSymbol> bindings;  ///< empty unless LD_DEBUG contains `bindings`
 };
 
-/// Reads one process's output of LD_DEBUG=scopes or scopes,bindings. Unknown lines are skipped.
+/// Reads the output of one process with LD_DEBUG=scopes or scopes,bindings. Unknown lines are skipped.
 std::vector<LoggedProcess> read_loader_log(std::istream& log, int pid);
 
 /// Result of running a program with LD_DEBUG.
 struct Observation {
-    std::string problem;  ///< reason why there is no log of the loader; empty: there is one
+    std::string problem;  ///< reason why there is no log of the loader; empty if there is one
     Ended ended;
     std::vector<LoggedProcess> processes;
 };
 
-/// Runs the program to its end with LD_DEBUG, in this process's environment, with its stdout on stderr.
-/// `with_bindings` also logs every symbol that is bound: tens of MB for large programs, in a temporary folder.
+/// Runs the program to its end with LD_DEBUG. It gets this process's environment, and its stdout goes to stderr.
+/// `with_bindings` also logs every symbol that is bound. This takes tens of MB for large programs, in a temporary
+/// folder.
 Observation observe_program(const std::string& path, const std::vector<std::string>& words, bool with_bindings);
 
 }  // namespace fp32shim::cli

@@ -38,7 +38,8 @@ Registers ask_processor(unsigned int leaf, unsigned int subleaf) {
     return answer;
 }
 
-/// Returns XCR0: a bit for each set of registers that the kernel saves. Instructions on other registers fault.
+/// Returns XCR0, which has a bit for each set of registers that the kernel saves. Instructions that use other
+/// registers fault.
 std::uint64_t saved_registers() {
     if ((ask_processor(1, 0).c >> 27 & 1) == 0) return 0;
     unsigned int low = 0;
@@ -65,7 +66,8 @@ std::string brand() {
 
 #else
 
-/// Returns the processor's implementer and part numbers from /proc/cpuinfo: aarch64 gives programs no processor name.
+/// Returns the processor's implementer and part numbers from /proc/cpuinfo, because aarch64 does not tell programs
+/// the processor's name.
 std::string brand() {
     std::ifstream file("/proc/cpuinfo");
     std::string implementer;
@@ -93,7 +95,8 @@ Function driver_function(void* library, const char* name) {
     return reinterpret_cast<Function>(dlsym(library, name));
 }
 
-/// Asks NVIDIA's driver; runs in a child process. Returns the keys problem, cuda and devices.
+/// Asks NVIDIA's driver for its version and GPUs. Runs in a child process. Returns the keys problem, cuda and
+/// devices.
 Json ask_driver() {
     void* library = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
     if (library == nullptr) return {{"problem", "no NVIDIA driver"}};
@@ -156,7 +159,7 @@ Processor read_processor() {
     const bool avx = (saved & 0x6) == 0x6;
     const bool avx512 = avx && (saved & 0xe0) == 0xe0;
     const bool amx = (saved & 0x60000) == 0x60000;
-    // F, DQ, CD, BW and VL together are what BLAS libraries mean by AVX-512.
+    // BLAS libraries mean F, DQ, CD, BW and VL together when they say AVX-512.
     constexpr unsigned int avx512_parts = 1U << 16 | 1U << 17 | 1U << 28 | 1U << 30 | 1U << 31;
     processor.features = {{"AVX2", avx && (seven.b >> 5 & 1) != 0},
                           {"AVX-512", avx512 && (seven.b & avx512_parts) == avx512_parts},

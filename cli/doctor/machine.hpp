@@ -1,4 +1,4 @@
-// Processor and GPUs of this machine.
+// Describes the processor and the GPUs of this machine.
 #pragma once
 
 #include <string>
@@ -7,26 +7,27 @@
 
 namespace fp32shim::cli {
 
-/// This machine's processor, and its features that matter for matrix products.
+/// Processor of this machine, with the features that matter for matrix products.
 struct Processor {
     std::string architecture;
-    std::string model;                                   ///< the processor's own name; empty: unknown
+    std::string model;                                   ///< the processor's name for itself; empty: unknown
     int cores = 0;                                       ///< cores that this process may use
-    std::vector<std::pair<std::string, bool>> features;  ///< name; true if present and enabled by the kernel
+    std::vector<std::pair<std::string, bool>> features;  ///< name, and true if the feature is present and enabled by
+                                                         ///< the kernel
 
     bool has(const std::string& feature) const;
 };
 
-/// Asks the processor for its features.
+/// Reads the features from the processor.
 Processor read_processor();
 
 struct Gpu {
     std::string name;
-    std::string compute_capability;  ///< `9.0`
+    std::string compute_capability;  ///< such as `9.0`
     double memory_gib = 0;
 };
 
-/// All NVIDIA GPUs, and the driver.
+/// All NVIDIA GPUs and their driver.
 struct Gpus {
     std::string problem;  ///< reason why no GPU can be used: `no NVIDIA driver`; empty: none
     std::string driver;   ///< version of the driver's kernel module; empty: unknown
@@ -34,7 +35,7 @@ struct Gpus {
     std::vector<Gpu> devices;
 };
 
-/// Lists the GPUs by libcuda.so.1, in a child process. CUDA_VISIBLE_DEVICES applies.
+/// Lists the GPUs with libcuda.so.1, in a child process. CUDA_VISIBLE_DEVICES applies.
 Gpus read_gpus();
 
 }  // namespace fp32shim::cli

@@ -24,7 +24,7 @@ bool is_wanted(std::string_view name) {
     return is_intercepted(name) || is_lapack(name) || is_blas_identity(name) || name == shim_mark;
 }
 
-/// A loaded program or library: its file, and the scopes in which the loader looks its references up.
+/// A loaded program or library: its file, and the scopes in which the loader looks up its references.
 struct Object {
     std::string name;  ///< name in the loader's output
     std::string path;
@@ -36,9 +36,9 @@ struct Object {
     std::vector<bool> is_global_scope;
 };
 
-/// Object to which the loader resolves a reference.
+/// Result of looking up a reference: the object to which the loader binds it.
 struct Resolution {
-    const Object* provider = nullptr;  ///< null: no object exports the name
+    const Object* provider = nullptr;  ///< null if no object exports the name
     bool passes_shim = false;          ///< a preloaded shim would be found before `provider`
 };
 
@@ -55,7 +55,7 @@ Resolution resolve(const Object& caller, const ElfSymbol& import, const std::vec
     bool passes_shim = false;
     for (std::size_t i = 0; i < caller.scopes.size(); ++i) {
         for (const Object* candidate : caller.scopes[i]) {
-            // Preloads come behind the program and before everything else of the global scope.
+            // In the global scope, preloaded libraries come directly after the program.
             if (caller.is_global_scope[i] && !candidate->is_program) passes_shim = true;
             if (!candidate->is_shim && has(candidate->elf, import)) return {candidate, passes_shim};
         }
@@ -67,7 +67,7 @@ Resolution resolve(const Object& caller, const ElfSymbol& import, const std::vec
     return {nullptr, passes_shim};
 }
 
-/// All programs and libraries that one process loaded. Resolves references among them.
+/// All programs and libraries that one process loaded. It resolves references between them.
 class Objects {
   public:
     Objects(const LoggedProcess& process, ExaminedProcess& result) {
@@ -116,7 +116,7 @@ class Objects {
     }
 
   private:
-    /// Finds the program's file by argument 0, the only name in the loader's output.
+    /// Finds the program's file from argument 0, the only name of the program in the loader's output.
     static std::string path_of_program(const std::string& name) {
         return find_program(name, std::getenv("PATH")).path;
     }
@@ -125,7 +125,7 @@ class Objects {
     std::vector<const Object*> added_globally_;
 };
 
-/// Judgement about a call: the shim sees it, or the reason why not.
+/// Tells if the shim sees a call, and why not.
 struct Sight {
     std::string why;  ///< reason why the shim does not see the call; empty: the shim sees the call
     std::string remedy;
@@ -153,7 +153,8 @@ constexpr std::string_view multiarch = "x86_64-linux-gnu";
 constexpr std::string_view multiarch = "aarch64-linux-gnu";
 #endif
 
-/// Returns the Python package, `nvidia_cublas 13.4.1.3`, of a file that a wheel's RECORD lists; otherwise empty.
+/// Returns the Python package of a file, `nvidia_cublas 13.4.1.3`, if a wheel's RECORD lists it; otherwise an empty
+/// text.
 std::string package_of(const std::string& path) {
     const std::filesystem::path file = std::filesystem::path(path).lexically_normal();
     std::filesystem::path root = file.parent_path();
@@ -161,7 +162,7 @@ std::string package_of(const std::string& path) {
         if (!root.has_relative_path()) return {};
         root = root.parent_path();
     }
-    // A RECORD has lines `nvidia/cu13/lib/libcublas.so.13,sha256=…,54198912`.
+    // Lines of a RECORD look like `nvidia/cu13/lib/libcublas.so.13,sha256=…,54198912`.
     const std::string line_begin = file.lexically_relative(root).string() + ',';
     std::error_code error;
     for (const auto& entry : std::filesystem::directory_iterator(root, error)) {
@@ -169,7 +170,7 @@ std::string package_of(const std::string& path) {
         std::ifstream record(entry.path() / "RECORD");
         for (std::string line; std::getline(record, line);) {
             if (!line.starts_with(line_begin)) continue;
-            std::string name = entry.path().stem().string();  // `nvidia_cublas-13.4.1.3`
+            std::string name = entry.path().stem().string();  // such as `nvidia_cublas-13.4.1.3`
             if (const std::size_t dash = name.rfind('-'); dash != std::string::npos) name[dash] = ' ';
             return name;
         }
@@ -183,8 +184,9 @@ void add_calls(const Objects& objects, const Object& caller, ExaminedProcess& re
         const FunctionKind kind = function_kind(import.name);
         if (kind == FunctionKind::none) continue;
         const Resolution binding = objects.binding(caller, import);
-        if (binding.provider == nullptr) continue;  // a weak reference, or one that is never called
-        // Calls among cuBLAS's own libraries are part of a product that the program asked for.
+        if (binding.provider == nullptr) continue;  // a weak reference, or a function that is never called
+        // cuBLAS's own libraries call each other during a product that the program requested. These calls are not
+        // listed.
         if (is_cublas(caller.path) && is_cublas(binding.provider->path)) continue;
         const Sight sight = sight_of(caller, binding);
         Calls& calls = groups[{binding.provider, kind, sight.why}];
@@ -215,8 +217,9 @@ bool is_openblas(const Object& library) {
            (exports(is_lapack_of_openblas) && std::ranges::any_of(library.elf.needed, is_from_openblas));
 }
 
-/// Returns the LAPACK `routines` that multiply unseen inside `library`: all if it exports BLAS functions and either
-/// imports none or contains MKL. Otherwise, in OpenBLAS, those on its own kernels; in any other library, none.
+/// Returns those LAPACK `routines` that multiply unseen inside `library`. If the library exports BLAS functions and
+/// either imports none or contains MKL, these are all of them. Otherwise they are, in OpenBLAS, the routines with its
+/// own kernels; in any other library, none.
 std::vector<std::string> inner_routines(const Object& library, const std::vector<std::string>& routines) {
     const bool has_own = has_kind(library.elf.exports, FunctionKind::blas);
     const bool could_be_caught = has_kind(library.elf.imports, FunctionKind::blas);
@@ -232,7 +235,7 @@ void add_inner_lapack(const Objects& objects, const Object& caller, ExaminedProc
     for (const ElfSymbol& import : caller.elf.imports) {
         if (!is_lapack(import.name)) continue;
         const Object* provider = objects.binding(caller, import).provider;
-        // OpenBLAS and its LAPACK call for another caller, which is listed.
+        // OpenBLAS and its LAPACK call on behalf of another caller, which is listed itself.
         if (provider == nullptr || is_openblas(caller)) continue;
         groups[provider].push_back(import.name);
     }
@@ -246,7 +249,7 @@ void add_inner_lapack(const Objects& objects, const Object& caller, ExaminedProc
         calls.family = "lapack";
         calls.package = package_of(calls.provider);
         calls.why = "LAPACK that multiplies inside its own library";
-        // Libraries of a wheel cannot be exchanged.
+        // A library inside a wheel cannot be replaced, so there is no remedy.
         if (calls.package.empty()) {
             calls.remedy = fmt::format(
                 "a separate LAPACK on top of a shared BLAS is seen (Debian, Ubuntu: install liblapack3, then choose "
@@ -258,7 +261,8 @@ void add_inner_lapack(const Objects& objects, const Object& caller, ExaminedProc
     }
 }
 
-/// Adds a note if torch is loaded without cuBLAS: its build has no CUDA part, or it loads cuBLAS on a GPU only.
+/// Adds a note if torch is loaded without cuBLAS. Either its build has no CUDA part, or it loads cuBLAS only on a
+/// GPU.
 void add_torch_note(const Objects& objects, ExaminedProcess& result) {
     const auto find = [&](std::string_view beginning) -> const Object* {
         for (const Object& object : objects.all()) {
@@ -321,7 +325,7 @@ ExaminedProgram examine_program(const std::string& path, const std::vector<std::
     program.path = path;
     program.why_unseen = why_unseen(program.path).text;
     if (!program.why_unseen.empty()) {
-        // The file shows what is linked in statically.
+        // The file shows which libraries are linked in statically.
         if (const auto elf = read_elf(program.path, is_wanted)) {
             ExaminedProcess inside;
             inside.program = program.path;

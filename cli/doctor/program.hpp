@@ -1,4 +1,4 @@
-// Examines a program: which of its objects call which BLAS, and which products the shim will see.
+// Examines a program: which of its objects call which BLAS, and which of its products the shim will see.
 #pragma once
 
 #include <string>
@@ -11,25 +11,25 @@
 
 namespace fp32shim::cli {
 
-/// Functions of one family that one loaded object calls in another.
+/// Functions of one family that a loaded object calls in another object.
 struct Calls {
-    std::string caller;    ///< path of the object that calls
-    std::string provider;  ///< path of the object that is called; may be the caller
-    std::string family;    ///< `blas`, `cublas`, `lapack`
+    std::string caller;    ///< path of the calling object
+    std::string provider;  ///< path of the called object, which may be the caller itself
+    std::string family;    ///< one of `blas`, `cublas`, `lapack`
     std::vector<std::string> functions;
-    std::string why;  ///< reason why the shim does not see the calls; empty: the shim sees the calls
+    std::string why;  ///< reason why the shim does not see the calls; empty if it sees them
     std::string remedy;
-    std::string package;  ///< Python package of the provider, `nvidia_cublas 13.4.1.3`; empty: unknown
-    BlasLibrary library;  ///< facts about the provider, if it is a BLAS of the CPU
+    std::string package;  ///< Python package that contains the provider, `nvidia_cublas 13.4.1.3`; empty: unknown
+    BlasLibrary library;  ///< set if the provider is a BLAS for the CPU
 };
 
-/// A remark on a loaded file: that it looks cuBLAS functions up by dlsym, for example.
+/// A remark on a loaded file, for example that it looks up cuBLAS functions with dlsym.
 struct Note {
     std::string about;
     std::string message;
 };
 
-/// One process of the program.
+/// Result for one process of the program.
 struct ExaminedProcess {
     int pid = 0;
     std::string program;
@@ -41,21 +41,21 @@ struct ExaminedProcess {
     std::vector<BoundSymbol> bindings;
 };
 
-/// The program with all its processes.
+/// Result for the program and all its processes.
 struct ExaminedProgram {
     std::string path;
-    std::string why_unseen;    ///< reason why no preload reaches the program, so that it was not run; empty: none
-    std::string not_observed;  ///< reason why the run told nothing about loaded objects; empty: none
+    std::string why_unseen;    ///< reason why no preload reaches the program; then it was not run; empty: none
+    std::string not_observed;  ///< reason why the run yielded no list of loaded objects; empty: none
     bool was_run = false;
     Ended ended;
     std::vector<ExaminedProcess> processes;
 };
 
-/// Examines the program's file. If it can be preloaded into, runs it once to its end and reads the files that it
-/// loaded. `words`: its name as it was given, and its arguments.
+/// Examines the program's file. If a library can be preloaded, runs the program once to its end and reads the files
+/// that it loaded. `words` are the program's name as given by the user, and its arguments.
 ExaminedProgram examine_program(const std::string& path, const std::vector<std::string>& words, bool with_bindings);
 
-/// Examines the objects of one process. Runs no code of theirs, except to ask BLAS libraries for their version.
+/// Examines the objects of one process. Runs none of their code, except to ask BLAS libraries for their version.
 ExaminedProcess examine_process(const LoggedProcess& process, bool with_bindings);
 
 }  // namespace fp32shim::cli

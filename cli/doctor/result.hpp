@@ -13,7 +13,7 @@
 
 namespace fp32shim::cli {
 
-/// Everything that `doctor` examined and concluded.
+/// All results and conclusions of `doctor`.
 struct DoctorResult {
     Processor processor;
     Gpus gpus;
@@ -25,7 +25,8 @@ struct DoctorResult {
     std::vector<Finding> not_seen;  ///< products of the program that the shim will not see
 };
 
-/// Fills `findings`, `seen` and `not_seen` from the other members, and by loading the library that `run` preloads.
+/// Fills `findings`, `seen` and `not_seen` from the other members. Also tries to load the library that `run`
+/// preloads.
 void judge(DoctorResult& result);
 
 /// Returns exit_code::finding if there are findings or unseen products, inconclusive if the program was not observed.

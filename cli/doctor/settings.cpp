@@ -37,7 +37,8 @@ bool may_lower(const policy::Policy& policy) {
            (lowers(policy.default_precision) || std::ranges::any_of(policy.rules, lowers, &policy::Rule::precision));
 }
 
-/// Reports a default precision that has no effect: the floor forbids it, or nothing on this machine can run at it.
+/// Reports a default precision that has no effect, because the floor forbids it or nothing on this machine supports
+/// it.
 void judge_default_precision(const policy::Policy& policy, const Gpus& gpus, std::vector<Finding>& findings) {
     policy::Policy default_only = policy;
     default_only.rules.clear();
@@ -106,7 +107,8 @@ void judge_cuda_variables(const policy::Policy& policy, std::vector<Finding>& fi
     }
 }
 
-/// Reports variables by which Triton, CuPy, JAX or MLX may run products below float32, unseen by the shim.
+/// Reports variables that may make Triton, CuPy, JAX or MLX run products below float32. The shim does not see these
+/// products.
 void judge_kernel_variables(std::vector<Finding>& findings) {
     constexpr std::uint16_t judged = record::pin_triton | record::pin_cupy | record::pin_jax | record::pin_mlx;
     for (const record::Pin& pin : record::all_pins) {
@@ -123,8 +125,8 @@ void judge_kernel_variables(std::vector<Finding>& findings) {
     }
 }
 
-/// Reports that JAX's compilation cache may hold code made under other settings. `fp32shim run` gives each policy a
-/// folder of its own; a plain preload does not.
+/// Reports that JAX's compilation cache may hold code made under other settings. `fp32shim run` gives each policy its
+/// own folder; a plain preload does not.
 void judge_compilation_cache(const policy::Policy& policy, const ProcessEnvironment& environment,
                              std::vector<Finding>& findings) {
     const std::string folder = environment.get(cache_variable);
@@ -148,14 +150,14 @@ void judge_onednn_variables(std::vector<Finding>& findings) {
     }
 }
 
-/// Splits a list of libraries as the loader does.
+/// Splits a list of libraries in the same way as the loader.
 std::vector<std::string> entries_of(std::string_view list) { return list_entries(list, " :\t\n"); }
 
 bool is_wanted_of_a_preload(std::string_view name) {
     return name == shim_mark || name == "dlsym" || name == "__asan_init" || is_intercepted(name);
 }
 
-/// Returns the file that the loader finds for an entry of LD_PRELOAD or a similar list; empty: none.
+/// Returns the file that the loader finds for an entry of LD_PRELOAD or a similar list; empty if it finds none.
 std::string file_of(const std::string& entry) {
     std::error_code error;
     const std::string file = entry.find('/') != std::string::npos ? entry : find_library(entry);
@@ -165,7 +167,7 @@ std::string file_of(const std::string& entry) {
 void judge_preload(const Preload& preload, bool shim_is_behind, std::vector<Finding>& findings) {
     const std::string about = fmt::format("{} in {}", policy::quoted_path(preload.entry), preload.where);
     if (preload.file.empty()) {
-        // The loader replaces $LIB, $ORIGIN and $PLATFORM.
+        // The loader replaces $LIB, $ORIGIN and $PLATFORM, so such an entry may be correct.
         if (preload.entry.find('$') == std::string::npos) {
             findings.push_back(
                 {about, "the loader does not find it, says so, and continues without it", "correct the path"});
@@ -197,7 +199,7 @@ void judge_preload(const Preload& preload, bool shim_is_behind, std::vector<Find
     }
 }
 
-/// Reports audits that have no recording to be kept in.
+/// Reports audits without a recording in which their errors could be kept.
 void judge_audit(const policy::Policy& policy, std::vector<Finding>& findings) {
     if (policy.audit_sample == 0 || policy.log_path.ends_with(".fp32rec")) return;
     const std::string value = variable("FP32_MATMUL_AUDIT");
@@ -206,7 +208,7 @@ void judge_audit(const policy::Policy& policy, std::vector<Finding>& findings) {
                         "set FP32_MATMUL_LOG=NAME.fp32rec"});
 }
 
-/// Reports libraries in LD_AUDIT that define `…_pltenter`: functions may then see the loader as their caller.
+/// Reports libraries in LD_AUDIT that define `…_pltenter`. With them, functions may see the loader as their caller.
 void judge_audits(std::vector<Finding>& findings) {
     const auto ends_in_pltenter = [](std::string_view name) { return name.ends_with("_pltenter"); };
     for (const std::string& entry : entries_of(variable("LD_AUDIT"))) {
@@ -220,7 +222,7 @@ void judge_audits(std::vector<Finding>& findings) {
     }
 }
 
-/// Reports variables that give a program's ranges to another library, where the settings ask for these ranges.
+/// Reports variables that give a program's ranges to another library although the settings need these ranges.
 void judge_range_hooks(const policy::Policy& policy, const ProcessEnvironment& environment,
                        std::vector<Finding>& findings) {
     for (const RangeHook& hook : wanted_range_hooks(policy)) {
@@ -235,7 +237,8 @@ void judge_range_hooks(const policy::Policy& policy, const ProcessEnvironment& e
     }
 }
 
-/// Reports rules by scope where nothing lets modules of PyTorch open scopes. `fp32shim run` does.
+/// Reports rules by scope if PyTorch modules do not open scopes. `fp32shim run` makes them do so; a plain preload
+/// does not.
 void judge_scope_rules(const policy::Policy& policy, std::vector<Finding>& findings) {
     if (policy.disabled || !policy.looks_at_scopes() || policy.log_where.has(policy::Where::torch)) return;
     findings.push_back({"rules by scope in the policy",

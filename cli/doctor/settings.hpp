@@ -1,4 +1,4 @@
-// Settings that a program would run under, and variables that contradict them.
+// Reads the settings under which a program would run, and finds variables that contradict them.
 #pragma once
 
 #include <string>
@@ -12,20 +12,20 @@ namespace fp32shim::cli {
 
 /// An entry of LD_PRELOAD or /etc/ld.so.preload.
 struct Preload {
-    std::string entry;  ///< entry as written: a name or a path
-    std::string file;   ///< file that the loader finds; empty: none
-    std::string where;  ///< list that has the entry: `LD_PRELOAD` or `/etc/ld.so.preload`
+    std::string entry;  ///< entry as it is written: a name or a path
+    std::string file;   ///< file that the loader finds for the entry; empty: none
+    std::string where;  ///< source of the entry: `LD_PRELOAD` or `/etc/ld.so.preload`
     bool is_shim = false;
 };
 
 /// Settings of this process's environment, and the findings about them.
 struct ExaminedSettings {
     policy::Loaded loaded;
-    std::vector<Preload> preloads;  ///< in the order of loading
+    std::vector<Preload> preloads;  ///< in the order in which they are loaded
     std::vector<Finding> findings;  ///< errors and warnings of the policy, and conflicting variables
 };
 
-/// Reads this process's environment as the shim would. `gpus` decide which precisions have an effect.
+/// Reads this process's environment in the same way as the shim. `gpus` determine which precisions have an effect.
 ExaminedSettings read_settings_in_force(const Gpus& gpus);
 
 }  // namespace fp32shim::cli

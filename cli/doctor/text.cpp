@@ -1,4 +1,4 @@
-// Result of `fp32shim doctor` as text.
+// Prints the result of `fp32shim doctor` as text.
 #include <fmt/format.h>
 #include <unistd.h>
 
@@ -128,7 +128,7 @@ std::string program_text(const ExaminedProgram& program) {
     return text;
 }
 
-/// Lists products that are not seen: those with the same remedy together, so that each remedy is printed once.
+/// Lists products that are not seen. Those with the same remedy stand together, so that each remedy is printed once.
 std::string not_seen_text(const std::vector<Finding>& not_seen) {
     std::string text;
     std::set<std::string> said;

@@ -1,4 +1,5 @@
-// Judges what `fp32shim doctor` examined: findings, products that are seen, products that are not.
+// Draws the conclusions of `fp32shim doctor`: findings, products that the shim sees, and products that it does not
+// see.
 #include <dlfcn.h>
 #include <fmt/format.h>
 
@@ -68,7 +69,7 @@ void keep_first(std::vector<T>& list, Key key) {
     std::erase_if(list, [&](const T& entry) { return !known.insert(key(entry)).second; });
 }
 
-/// Returns the distinct paths that a group's entries have in the member `field`.
+/// Returns the distinct paths in the member `field` of a group's entries.
 template <class T>
 std::vector<std::string> distinct(const std::vector<const T*>& group, std::string T::*field) {
     std::vector<std::string> paths;
@@ -144,8 +145,7 @@ void judge_program(const ExaminedProgram& program, DoctorResult& result) {
 
 std::string key_of(const Finding& finding) { return finding.about + '\n' + finding.message; }
 
-/// Returns a finding if the library that `fp32shim run` preloads is not there, or if the loader of this machine
-/// refuses it.
+/// Returns a finding if the library that `fp32shim run` preloads is missing, or if this machine's loader rejects it.
 std::optional<Finding> judge_own_library() {
     const ShimLibrary library = find_shim_library();
     if (!library.problem.empty()) return Finding{"nothing can be preloaded", library.problem, ""};
@@ -168,7 +168,8 @@ void judge(DoctorResult& result) {
     }
     result.findings.insert(result.findings.end(), result.settings.findings.begin(), result.settings.findings.end());
     if (result.program) judge_program(*result.program, result);
-    // Processes of one program load the same libraries, and a BLAS has several names.
+    // Several processes of a program load the same libraries, and a BLAS has several names. So equal findings are
+    // shown once.
     keep_first(result.findings, key_of);
     keep_first(result.not_seen, key_of);
     keep_first(result.seen, [](const std::string& line) { return line; });

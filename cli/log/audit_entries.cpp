@@ -15,7 +15,7 @@ using record::RecordedAudit;
 bool is_nonfinite(const RecordedAudit& audit) { return (audit.audit.flags & record::audit_nonfinite) != 0; }
 bool has(const RecordedAudit& audit, std::uint8_t flag) { return (audit.audit.flags & flag) != 0; }
 
-/// Returns true if the audit has errors.
+/// Returns true if the audit measured errors.
 bool is_compared(const RecordedAudit& audit) {
     return !has(audit, record::audit_skipped | record::audit_bad_operand);
 }

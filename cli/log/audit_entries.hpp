@@ -1,4 +1,4 @@
-// Entries of `fp32shim log` about audits, and about the first NaN or infinity.
+// Entries of `fp32shim log` for audits, and for the first NaN or infinity.
 #pragma once
 
 #include <span>
@@ -13,11 +13,11 @@ namespace fp32shim::cli {
 /// Returns the name of the event in docs/log-format.md: `audit` or `nonfinite`.
 std::string_view event_of(const record::RecordedAudit& audit);
 
-/// Returns the keys of the event, but for those of every event and of a decision.
+/// Returns the keys of the event, except those that every event or every decision has.
 std::span<const Column<record::RecordedAudit>> columns_of(const record::RecordedAudit& audit);
 
-/// Returns the finding in words: `tf32 with fp32: norm 1.2e-04, row or column 3.0e-04, component 2.2e-05`. `row`:
-/// that of the call.
+/// Returns the result of an audit as text: `tf32 with fp32: norm 1.2e-04, row or column 3.0e-04, component 2.2e-05`.
+/// `row` is the row of the audited call.
 std::string words_of(const record::RecordedRow& row, const record::RecordedAudit& audit);
 
 }  // namespace fp32shim::cli

@@ -1,4 +1,4 @@
-// fp32shim log: calls of recordings one by one, or distinct decisions if calls were not recorded.
+// fp32shim log: prints the calls of recordings one by one, or distinct decisions if calls were not recorded.
 #include <fmt/format.h>
 #include <unistd.h>
 
@@ -34,12 +34,13 @@ struct LogOptions {
     Filter filter;
 };
 
-/// Pauses of `log --follow` between two readings of a recording: the first to show calls, the second decisions.
+/// Time between two readings of a recording by `log --follow`: for recordings with calls, then for recordings with
+/// decisions only.
 constexpr auto calls_again_after = std::chrono::milliseconds(200);
 constexpr auto counts_again_after = std::chrono::milliseconds(1000);
 
-/// Enlarges the buffer of stdout. An entry may have a thousand bytes, and the usual buffer four thousand. To be
-/// called before anything is written there.
+/// Enlarges the buffer of stdout, because an entry may have a thousand bytes and the usual buffer has only four
+/// thousand. Must be called before anything is written to stdout.
 void enlarge_output_buffer() {
     static std::array<char, 1 << 16> buffer;
     if (isatty(STDOUT_FILENO) != 1) std::setvbuf(stdout, buffer.data(), _IOFBF, buffer.size());
@@ -47,7 +48,7 @@ void enlarge_output_buffer() {
 
 bool output_is_open() { return std::fflush(stdout) == 0 && std::ferror(stdout) == 0; }
 
-/// Prints a note if recordings have decisions only, without calls, and how to record calls.
+/// Prints a note, if recordings have decisions but no single calls, that explains how to record calls.
 void warn_calls_not_recorded(const std::vector<LogSource>& sources, const LogOptions& options) {
     if (options.rows) return;
     const auto is_summary = [](const LogSource& source) { return !source.has_calls(); };
@@ -63,9 +64,11 @@ void warn_calls_not_recorded(const std::vector<LogSource>& sources, const LogOpt
 /// Writes the entries of all sources in the order of time.
 void write_merged(std::vector<LogSource>& sources, LogWriter& writer) {
     std::optional<Progress> progress;
-    if (isatty(STDOUT_FILENO) != 1) progress.emplace("writing entries");  // on a terminal the entries show progress
+    if (isatty(STDOUT_FILENO) != 1)
+        progress.emplace("writing entries");  // on a terminal, the entries themselves show
+                                              // progress
     std::size_t written = 0;
-    using Next = std::pair<std::int64_t, std::size_t>;  // time, and index in `sources`
+    using Next = std::pair<std::int64_t, std::size_t>;  // time of the next entry, and index in `sources`
     std::priority_queue<Next, std::vector<Next>, std::greater<>> next;
     const auto look_into = [&](std::size_t index) {
         if (const auto time = sources[index].next_time()) next.emplace(*time, index);
@@ -80,7 +83,8 @@ void write_merged(std::vector<LogSource>& sources, LogWriter& writer) {
     }
 }
 
-/// Maximum number of recordings that are open at the same time: a process may have a limit of some thousand files.
+/// Maximum number of recordings that are open at the same time, because a process may be limited to some thousand
+/// files.
 constexpr std::size_t open_at_a_time = 32;
 
 std::vector<LogSource> open_sources(const std::vector<std::string>& paths, const LogOptions& options,
@@ -104,7 +108,7 @@ std::vector<LogSource> open_sources(const std::vector<std::string>& paths, const
 
 void follow(LogSource& source, LogWriter& writer) {
     for (;;) {
-        // Asked before reading, so that the reading has everything up to the process's end.
+        // The state is read first. If the process has ended, the following reading then gets everything.
         const bool has_ended = source.recording().state() != record::RecordingState::live;
         const bool is_last = !source.refresh() || has_ended;
         if (source.has_calls() || writer.accepts_repeated_rows() || is_last) {

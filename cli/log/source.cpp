@@ -69,7 +69,7 @@ void LogSource::load_rows() {
     if (is_one_of_many_) recording_->release_memory();
 }
 
-/// Loads the audits that were not yet read.
+/// Loads the audits that have not yet been read.
 void LogSource::load_audits() {
     are_audits_loaded_ = true;
     audits_.erase(audits_.begin(), audits_.begin() + static_cast<std::ptrdiff_t>(std::exchange(next_audit_, 0)));

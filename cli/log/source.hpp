@@ -1,4 +1,4 @@
-// Entries of one recording for `fp32shim log`, in the order of time, read some at a time.
+// Reads the entries of one recording for `fp32shim log` in the order of time, a few at a time.
 #pragma once
 
 #include <cstdint>
@@ -14,34 +14,35 @@
 
 namespace fp32shim::cli {
 
-/// Entries of one recording: calls, each at the time of its return, or distinct decisions, each at the return of its
-/// last call; and audits, each behind its call. Memory: the reader's, and 4 KiB for each thread's slot or 72 bytes
-/// for each decision, and 136 bytes for each audit.
+/// Entries of one recording. They are calls, each at the time of its return, or distinct decisions, each at the
+/// return of its last call. An audit follows its call. Needs the memory of the reader, 4 KiB for each thread's slot
+/// or 72 bytes for each decision, and 136 bytes for each audit.
 class LogSource {
   public:
-    /// Keeps a reference to the filter. `with_rows`: entries are decisions even if calls were recorded, without
-    /// audits. `is_one_of_many`: the file is open only during reads.
+    /// Keeps a reference to the filter. With `with_rows`, entries are decisions even if calls were recorded, and
+    /// there are no audits. With `is_one_of_many`, the file is open only while it is read.
     LogSource(std::string path, std::unique_ptr<record::RecordingReader> recording, const Filter& filter,
               bool with_rows, bool is_one_of_many);
 
     const std::string& path() const { return path_; }
     const record::RecordingReader& recording() const { return *recording_; }
-    /// Returns the recording's facts at construction. The reference is valid until this object is moved.
+    /// Returns the facts about the recording at the time of construction. The reference is valid until this object is
+    /// moved.
     const record::RecordingFacts& facts() const { return facts_; }
     /// Returns true if entries are calls, false if they are decisions.
     bool has_calls() const { return has_calls_; }
 
     /// Returns the time of the next entry, in nanoseconds since 1970, UTC; nullopt after the last one.
     std::optional<std::int64_t> next_time();
-    /// Writes the entry that next_time() found. Returns false once stdout cannot be written.
+    /// Writes the entry that next_time() found. Returns false if stdout cannot be written.
     bool write_next(LogWriter& writer);
 
-    /// Reads the file of a running process again. next_time() then goes through what is new: later calls, or
-    /// decisions that have got more calls since next_time() last went through them. Returns false if the file cannot
-    /// be read any more; what was read before stays.
+    /// Reads the file of a running process again. next_time() then continues with new entries: later calls, or
+    /// decisions that have more calls than when next_time() last returned them. Returns false if the file cannot be
+    /// read any more; entries that were read before stay.
     bool refresh();
 
-    /// Counts the calls that pass the filter and have sizes that are rounded up.
+    /// Returns the number of calls that pass the filter and have sizes that are rounded up.
     std::uint64_t calls_with_rounded_sizes();
     /// Returns one line about calls that the log lacks; empty if there are none.
     std::string missing_text() const;
@@ -60,14 +61,17 @@ class LogSource {
     bool has_audits_;
     bool is_one_of_many_;
 
-    std::optional<record::RecordedEvents> events_;  ///< cursor over calls; absent: not begun since the last refresh()
+    std::optional<record::RecordedEvents> events_;  ///< cursor over calls; absent until reading begins after
+                                                    ///< construction or refresh()
     std::optional<record::RecordedEvent> next_event_;
-    std::vector<std::uint64_t> last_;  ///< RecordedEvent::ticks of the last call read, by RecordedEvent::slot
+    std::vector<std::uint64_t>
+        last_;  ///< RecordedEvent::ticks of the last call that was read, by RecordedEvent::slot
 
     bool are_rows_loaded_ = false;
     std::vector<record::RecordingReader::RowCounters> rows_;  ///< decisions to write, in the order of time
     std::size_t next_row_ = 0;
-    std::unordered_map<std::uint32_t, std::uint64_t> calls_;  ///< calls per row id before the last refresh()
+    std::unordered_map<std::uint32_t, std::uint64_t>
+        calls_;  ///< number of calls before the last refresh(), by row id
     std::uint64_t unknown_events_ = 0;
 
     bool are_audits_loaded_ = false;

@@ -9,7 +9,7 @@
 namespace fp32shim::cli {
 namespace {
 
-/// Longest list of frames in the arguments of an event, which each event of a trace repeats.
+/// Maximum number of frames in the arguments of an event. Each event of a trace repeats them.
 constexpr int most_frames = 32;
 
 }  // namespace
@@ -37,7 +37,8 @@ void TracePaths::write_stack(JsonText& json, std::uint32_t frame) const {
 }
 
 void TracePaths::write_frames(JsonText& json, const std::function<void()>& flush) const {
-    std::vector<bool> is_product(paths_.nodes().size());  // levels of products, which are events
+    std::vector<bool> is_product(paths_.nodes().size());  // true for functions that multiply, which are events and
+                                                          // not frames
     for (const PathCalls& calls : paths_.calls()) is_product[calls.node] = true;
     bool is_first = true;
     for (std::size_t index = 1; index < is_product.size(); ++index) {

@@ -42,7 +42,7 @@ bool put(std::string_view text) {
     return std::ferror(stdout) == 0;
 }
 
-/// Returns a decision with the counters of one recording, in the report's form.
+/// Returns a decision with the counters of one recording, in the form that reports use.
 MergedRow row_with_counters(const RecordedRow& row, const RecordedCounters& counters) {
     MergedRow result = to_merged_row(row);
     result.counters = counters;
@@ -50,13 +50,13 @@ MergedRow row_with_counters(const RecordedRow& row, const RecordedCounters& coun
     return result;
 }
 
-/// Returns the words of FP32_MATMUL_LOG=stderr: `cblas_sgemm 128x128x128 … -> tf32 by rounding operands`.
+/// Returns the text that FP32_MATMUL_LOG=stderr prints: `cblas_sgemm 128x128x128 … -> tf32 by rounding operands`.
 std::string decision_words(const RecordedRow& row) {
     std::array<char, 1600> buffer;
     return row.is_overflow ? "(found no room)" : printable(record::format_decision_text(row.decision, buffer));
 }
 
-/// Offers the functions of record::JsonLine, but hands each key and its value to `handle` instead of writing JSON.
+/// Has the same functions as record::JsonLine, but passes each key and value to `handle` instead of writing JSON.
 template <class Handle>
 struct FieldVisitor {
     Handle handle;
@@ -78,7 +78,7 @@ struct FieldVisitor {
     }
 };
 
-/// Hands `handle` the keys and values that every event begins with. `thread`: -1 for calls of several threads.
+/// Passes to `handle` the keys and values with which every event begins. `thread` is -1 for calls of several threads.
 template <class Handle>
 void visit_common_fields(std::string_view event, const RecordingFacts& facts, std::int64_t time_ns,
                          std::int32_t thread, const Handle& handle) {
@@ -86,11 +86,11 @@ void visit_common_fields(std::string_view event, const RecordingFacts& facts, st
     write_common_fields(visitor, event, facts.process, {time_ns, facts.process.pid, thread});
 }
 
-/// Caches what is made from a row for the next calls of that row: calls are many, rows few.
+/// Caches values that are made from rows, because there are many calls but few rows.
 template <class Made>
 class PerRow {
   public:
-    /// Returns what the row has in the cache. If there is nothing, `make` makes it.
+    /// Returns the cached value of a row. If there is none, `make` makes it.
     template <class Make>
     const Made& of(const RecordingFacts& facts, const RecordedRow& row, const Make& make) {
         if (kept_.empty()) kept_.resize(4096);
@@ -109,7 +109,7 @@ class PerRow {
     std::vector<Kept> kept_;
 };
 
-/// Returns `what` with the process's host and rank: `python3 on node7, rank 3`.
+/// Returns `what` followed by the process's host and rank: `python3 on node7, rank 3`.
 std::string with_host_and_rank(std::string_view what, const record::ProcessFacts& process) {
     std::string text = fmt::format("{} on {}", what, process.host);
     if (process.rank >= 0) text += fmt::format(", rank {}", process.rank);
@@ -151,7 +151,7 @@ class TableWriter : public LogWriter {
     bool accepts_repeated_rows() const override { return true; }
 
   private:
-    /// Names the process of an entry, with a blank behind the name; empty if there is only one recording.
+    /// Returns the name of an entry's process, followed by a blank; empty if there is only one recording.
     std::string process_text(const RecordingFacts& facts) const {
         if (!names_processes_) return {};
         return fmt::format("{}{}{} ", names_hosts_ ? printable(facts.process.host) : "", names_hosts_ ? ":" : "",
@@ -162,7 +162,7 @@ class TableWriter : public LogWriter {
     std::size_t process_width_ = 0;
 };
 
-/// Writes events of docs/log-format.md, one a line or all as an array.
+/// Writes the events of docs/log-format.md, one per line or all in an array.
 class JsonWriter : public LogWriter {
   public:
     explicit JsonWriter(bool is_array) : is_array_(is_array) {}
@@ -205,7 +205,7 @@ class JsonWriter : public LogWriter {
     }
 
   private:
-    /// Members of a call's line that are those of its decision.
+    /// Members in the line of a call that come from its decision.
     struct DecisionMembers {
         std::string before_time, behind_time;
     };
@@ -220,13 +220,13 @@ class JsonWriter : public LogWriter {
         members.behind_time = line.view();
         return members;
     }
-    /// Appends the keys and values that an entry about no single thread begins with.
+    /// Appends the keys and values with which an entry begins that belongs to no single thread.
     static void append_common_members(JsonText& json, std::string_view event, const RecordingFacts& facts,
                                       std::int64_t time_ns) {
         visit_common_fields(event, facts, time_ns, -1,
                             [&](std::string_view key, const FieldValue& value) { json.member(key, value); });
     }
-    /// Writes an object that ends in a line feed.
+    /// Writes an object. Its text must end with a line feed.
     bool put_object(std::string_view object) {
         if (!is_array_) return put(object);
         object.remove_suffix(1);
@@ -240,7 +240,8 @@ class JsonWriter : public LogWriter {
     bool has_entries_ = false;
 };
 
-/// Writes events of docs/log-format.md, but not `start`, as CSV. Columns: keys of `row`; for a call, some are empty.
+/// Writes the events of docs/log-format.md, except `start`, as CSV. The columns are the keys of `row`. In the line of
+/// a call, some are empty.
 class CsvWriter : public LogWriter {
   public:
     void begin(std::span<const LogSource>) override {
@@ -281,8 +282,9 @@ class CsvWriter : public LogWriter {
     std::string line_;
 };
 
-/// Writes Chrome's trace format (https://docs.google.com/document/d/1CvAClvFfyA5R-PhYUmn5OOQtYMH4h6I0nSsKchNAySU):
-/// complete events, in microseconds from the first recording on, since a double cannot hold nanoseconds since 1970.
+/// Writes Chrome's trace format (https://docs.google.com/document/d/1CvAClvFfyA5R-PhYUmn5OOQtYMH4h6I0nSsKchNAySU)
+/// with complete events. Times are microseconds since the start of the first recording, because a double cannot hold
+/// nanoseconds since 1970.
 class ChromeWriter : public LogWriter {
   public:
     explicit ChromeWriter(NativeLocations& locations) : paths_(locations) {}
@@ -308,9 +310,9 @@ class ChromeWriter : public LogWriter {
                                     event.thread != 0 ? std::int64_t{event.thread} : event.slot, "",
                                     event.is_timed ? std::string_view() : mean);
     }
-    /// Writes a decision without its calls, as one span from the begin of its first call to the end of its last.
+    /// Writes a decision without its calls, as one span from the start of its first call to the end of its last.
     bool row(const RecordingFacts& facts, const RecordedRow& row, const RecordedCounters& counters) override {
-        // The begin of the first call is not recorded, only its return.
+        // A recording has only the return of the first call, so its start is estimated from the mean duration.
         const auto mean_ns = counters.total_ns / std::max<std::uint64_t>(counters.calls, 1);
         const RecordedEvent first{.end_ns = counters.first_ns, .duration_ns = mean_ns};
         std::string counts;
@@ -330,14 +332,15 @@ class ChromeWriter : public LogWriter {
     }
 
   private:
-    /// Numbers the processes, since viewers tell them apart by number alone. The number is the process id; a further
-    /// process with the same id, of another machine or time, gets a number above the highest id. Recordings of one
-    /// process share its number.
+    /// Numbers the processes, since viewers identify them only by number. The number is the process id. If another
+    /// process has the same id, on another machine or at another time, it gets a number above the highest id.
+    /// Recordings of one process share its number.
     void number_processes(std::span<const LogSource> recordings) {
         std::int64_t last = 0;
         for (const LogSource& recording : recordings)
             last = std::max<std::int64_t>(last, recording.facts().process.pid);
-        std::map<std::int32_t, std::vector<const RecordingFacts*>> of_id;  // one recording of each process, by id
+        std::map<std::int32_t, std::vector<const RecordingFacts*>> of_id;  // one recording of each process, by
+                                                                           // process id
         for (const LogSource& recording : recordings) {
             const RecordingFacts& facts = recording.facts();
             Track& track = tracks_[&facts];
@@ -361,7 +364,7 @@ class ChromeWriter : public LogWriter {
         return is_open;
     }
 
-    /// Returns the members that spans of a row begin with.
+    /// Returns the members with which the spans of a row begin.
     std::string head_of(const RecordedRow& recorded, const RecordingReader& recording) {
         const MergedRow row = to_merged_row(recorded);
         const std::string name = row.function + " " + row.size_text();
@@ -382,11 +385,11 @@ class ChromeWriter : public LogWriter {
         JsonText json(arguments);
         for (const std::string_view name : names)
             json.member(name, std::ranges::find(columns, name, &RowColumn::name)->value(row));
-        // Perfetto shows arguments, and does not read `sf`.
+        // Perfetto shows arguments but does not read `sf`, the member for stack frames.
         paths_.write_stack(json.key("stack"), paths_.frame_of(recording, recorded));
         return arguments;
     }
-    /// Returns nanoseconds as microseconds, in the shortest JSON number with a point.
+    /// Converts nanoseconds to microseconds, as the shortest JSON number with a point.
     static std::string microseconds(std::int64_t nanoseconds) {
         const fmt::format_int whole(nanoseconds / 1000), fraction(1000 + nanoseconds % 1000);
         std::string number(whole.data(), whole.size());
@@ -395,8 +398,8 @@ class ChromeWriter : public LogWriter {
         if (number.back() == '.') number += '0';
         return number;
     }
-    /// Writes a span in the viewer's line `thread`. `more`: further arguments, in JSON; `about_duration`: remark on
-    /// the duration, empty if there is none. Returns false once stdout cannot be written.
+    /// Writes a span in the viewer's line `thread`. `more` has further arguments, as JSON. `about_duration` is a
+    /// remark on the duration, or empty. Returns false if stdout cannot be written.
     bool write_complete_event(const RecordingFacts& facts, const RecordedRow& row, std::int64_t begin_ns,
                               std::int64_t end_ns, std::int64_t thread, std::string_view more,
                               std::string_view about_duration) {
@@ -417,10 +420,10 @@ class ChromeWriter : public LogWriter {
     std::string line_;
     JsonText json_{line_, {.levels = 2}};
     struct Track {
-        std::int64_t number = 0;  ///< of the process
+        std::int64_t number = 0;  ///< number of the process in the trace
         const RecordingReader* recording = nullptr;
     };
-    std::unordered_map<const RecordingFacts*, Track> tracks_;  ///< by recording
+    std::unordered_map<const RecordingFacts*, Track> tracks_;  ///< tracks by recording
     TracePaths paths_;
     std::int64_t zero_ns_ = std::numeric_limits<std::int64_t>::max();
 };

@@ -14,13 +14,13 @@
 namespace fp32shim::cli {
 namespace {
 
-/// Returns true if the text needs no escapes within the quotes of JSON.
+/// Returns true if JSON needs no escapes for this text.
 bool is_plain(std::string_view text) {
     return std::all_of(text.begin(), text.end(),
                        [](char c) { return c >= 0x20 && c < 0x7f && c != '"' && c != '\\'; });
 }
 
-/// Returns true if spreadsheets take the text for a formula (OWASP, "CSV injection").
+/// Returns true if spreadsheets would read the text as a formula (OWASP, "CSV injection").
 bool begins_formula(std::string_view text) {
     if (text.empty()) return false;
     if (static_cast<unsigned char>(text[0]) < 0x80) return std::string_view("=+-@\t").find(text[0]) != text.npos;
@@ -51,7 +51,7 @@ void as_json(std::string& out, FieldValue::Time time) {
     append_timestamp(out, time.ns);
     out += '"';
 }
-/// Appends a number in the form that Json gives it. Whole numbers, the usual case, take a fraction of Json's time.
+/// Appends a number in the same form as Json. Whole numbers are the usual case, and take a fraction of Json's time.
 void as_json(std::string& out, double number) {
     constexpr double first_with_exponent = 1e15;
     if (std::abs(number) >= first_with_exponent || number != std::trunc(number) || std::signbit(number)) {

@@ -1,4 +1,5 @@
-// One value of a row or an event, for every format. No JSON document surrounds it, since there may be millions.
+// One value of a row or an event, for every output format. No JSON document is built from the values, since there may
+// be millions.
 #pragma once
 
 #include <cstddef>
@@ -17,16 +18,16 @@ namespace fp32shim::cli {
 /// One value of an output field: null, a truth value, a number, a time or a text. It does not own the text.
 class FieldValue {
   public:
-    /// Point in time: nanoseconds since 1970, UTC. In output, it is the text of timestamp().
+    /// Point in time: nanoseconds since 1970, UTC. In output it has the form of timestamp().
     struct Time {
         std::int64_t ns;
     };
-    /// Compute capability of a GPU times ten: 80 is written as `"8.0"`.
+    /// Compute capability of a GPU, times ten: 80 is written as `"8.0"`.
     struct Capability {
         std::int32_t value;
     };
 
-    FieldValue() = default;  ///< null: the value is unknown, or does not apply
+    FieldValue() = default;  ///< makes null: the value is unknown or does not apply
     template <class Value>
     FieldValue(Value value) : value_(value) {}
     FieldValue(std::uint32_t value) : value_(std::uint64_t{value}) {}
@@ -40,9 +41,10 @@ class FieldValue {
         return time_ns == 0 ? FieldValue() : FieldValue(Time{time_ns});
     }
 
-    /// Appends the value as JSON; a text as a string, like dumped().
+    /// Appends the value as JSON. Texts become strings with the escapes of dumped().
     void append_json(std::string& out) const;
-    /// Appends nothing for null, and a text as csv_text() writes it. Numbers stay numbers, even negative ones.
+    /// Appends the value as CSV: nothing for null, and texts in the form of csv_text(). Numbers stay numbers, even
+    /// negative ones.
     void append_csv(std::string& out) const;
     Json json() const;
 
@@ -66,7 +68,7 @@ std::vector<Column<Row>> joined(std::initializer_list<std::span<const Column<Row
     return columns;
 }
 
-/// Appends the fields of a row, with commas between them.
+/// Appends the fields of a row, separated by commas.
 template <class Row>
 void append_csv(std::string& out, std::span<const Column<Row>> columns, const Row& row) {
     for (const Column<Row>& column : columns) {
@@ -76,7 +78,7 @@ void append_csv(std::string& out, std::span<const Column<Row>> columns, const Ro
     out.pop_back();
 }
 
-/// Returns the names of columns, with commas between them.
+/// Returns the names of columns, separated by commas.
 template <class Row>
 std::string csv_names(std::span<const Column<Row>> columns) {
     std::string text;
@@ -85,9 +87,9 @@ std::string csv_names(std::span<const Column<Row>> columns) {
     return text;
 }
 
-/// Writes a text as a field of RFC 4180: in quotes if it holds a comma or a quote. Characters that are not plain
-/// (system/plain_text.hpp), but for tabs, become \xNN. A text that a spreadsheet would take
-/// for a formula gets a `'` before it.
+/// Writes a text as a field of RFC 4180, in quotes if it contains a comma or a quote. Characters that are not plain
+/// (system/plain_text.hpp), except tabs, become \xNN. If a spreadsheet would read the text as a formula, a `'` is put
+/// before it.
 std::string csv_text(std::string_view text);
 
 }  // namespace fp32shim::cli

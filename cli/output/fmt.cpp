@@ -1,7 +1,7 @@
-// fmt, compiled once: distributions have its source as headers alone.
+// Compiles fmt once, from the source that distributions ship as headers.
 #include <fmt/format-inl.h>
 
-// Templates whose bodies the other files do not see.
+// These templates are instantiated here because other files do not see their bodies.
 FMT_BEGIN_NAMESPACE
 namespace detail {
 template auto dragonbox::to_decimal(float x) noexcept -> dragonbox::decimal_fp<float>;

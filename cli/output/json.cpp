@@ -17,7 +17,7 @@ std::string dumped(const Json& json, int indent) {
         rest.remove_prefix(plain);
         if (rest.empty()) return result;
         const system::Character character = system::first_character(rest);
-        if (rest.front() == '\n') {  // between the values: in a string it is escaped already
+        if (rest.front() == '\n') {  // a line feed between values; those inside strings are already escaped
             result += '\n';
         } else if (character.code > 0xffff) {
             const std::uint32_t offset = character.code - 0x10000;

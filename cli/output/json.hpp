@@ -1,4 +1,4 @@
-// JSON output of all commands.
+// Writes the JSON of all commands.
 #pragma once
 
 #include <cmath>
@@ -12,8 +12,8 @@
 
 namespace fp32shim::cli {
 
-/// Returns the text of `json`; bytes that are not UTF-8 become U+FFFD, characters that are not plain
-/// (system/plain_text.hpp) are written as \uNNNN. `indent`: -1: on one line.
+/// Returns the text of `json`. Bytes that are not UTF-8 become U+FFFD. Characters that are not plain
+/// (system/plain_text.hpp) become \uNNNN. With an `indent` of -1 the text is one line.
 std::string dumped(const Json& json, int indent);
 
 /// Returns indented text with a line feed at the end.
@@ -33,10 +33,10 @@ Json to_json(std::span<const Column<Row>> columns, const Row& row) {
     return json;
 }
 
-/// Returns the number; null if it is infinite or NaN, for which JSON has no words.
+/// Returns the number; null for infinity and NaN, which JSON cannot express.
 inline Json number_or_null(double value) { return std::isfinite(value) ? Json(value) : Json(); }
 
-/// Returns `text` as JSON; null if it is empty.
+/// Returns `text` as a JSON string; null if it is empty.
 inline Json text_or_null(std::string_view text) { return text.empty() ? Json() : Json(text); }
 
 }  // namespace fp32shim::cli

@@ -1,5 +1,5 @@
-// JSON that is written value by value: for documents with a million entries, which as a Json would take gigabytes,
-// and for millions of lines.
+// Writes JSON value by value, for documents with a million entries, which would take gigabytes as a Json, and for
+// millions of lines.
 #pragma once
 
 #include <cstddef>
@@ -13,20 +13,20 @@
 
 namespace fp32shim::cli {
 
-/// Places of line feeds in JSON, and of the blanks after them.
+/// Line feeds in JSON, and the blanks after them.
 struct JsonLayout {
-    std::size_t levels = 0;       ///< values within so many brackets stand on lines of their own
-    std::size_t indentation = 0;  ///< blanks for each level; with some, there is a blank behind each key too
+    std::size_t levels = 0;       ///< values inside at most this many brackets get lines of their own
+    std::size_t indentation = 0;  ///< blanks per level; if it is not 0, a blank also follows each key
 };
 /// The layout of dumped() with an indentation of 2.
 inline constexpr JsonLayout indented_json{std::numeric_limits<std::size_t>::max(), 2};
 
-/// Appends JSON to a text, which the caller may empty at any time. Keys need no escapes.
+/// Appends JSON to a text. The caller may empty the text at any time. Keys must need no escapes.
 class JsonText {
   public:
     explicit JsonText(std::string& out, JsonLayout layout = {}) : out_(out), layout_(layout) {}
 
-    /// Begins an object `{` or an array `[`.
+    /// Begins an object with `{` or an array with `[`.
     JsonText& open(char bracket) {
         begin();
         out_ += bracket;
@@ -34,7 +34,7 @@ class JsonText {
         has_values_ = false;
         return *this;
     }
-    /// Ends it, by `}` or `]`.
+    /// Ends the object with `}` or the array with `]`.
     JsonText& close(char bracket) {
         if (std::exchange(has_values_, true)) break_line(level_ - 1);
         --level_;
@@ -53,7 +53,7 @@ class JsonText {
         return *this;
     }
     JsonText& json(const Json& value);
-    /// Appends a value that is JSON already, or several, or members of an object, with commas between them.
+    /// Appends text that is JSON already: a value, or several values or members separated by commas.
     JsonText& raw(std::string_view json) {
         begin();
         out_ += json;
@@ -68,7 +68,7 @@ class JsonText {
     }
 
   private:
-    /// Writes what stands before a value or a key.
+    /// Writes the comma, line feed and blanks that precede a value or a key.
     void begin() {
         if (std::exchange(is_behind_key_, false)) return;
         if (std::exchange(has_values_, true)) out_ += ',';
@@ -80,7 +80,7 @@ class JsonText {
 
     std::string& out_;
     JsonLayout layout_;
-    std::size_t level_ = 0;  ///< brackets that are open
+    std::size_t level_ = 0;  ///< number of open brackets
     bool has_values_ = false, is_behind_key_ = false;
 };
 

@@ -30,7 +30,7 @@ std::int64_t now_ns() {
 }
 
 void append_timestamp(std::string& text, std::int64_t time_ns) {
-    // Text of the second that was asked for last.
+    // Keeps the text of the most recent second.
     static std::string last;
     static std::int64_t last_second = 0;
     const std::int64_t second = second_of(time_ns).time_since_epoch().count();

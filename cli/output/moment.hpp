@@ -1,4 +1,4 @@
-// Points in time, as recordings have them: nanoseconds since 1970, UTC.
+// Converts points in time as recordings store them: nanoseconds since 1970, UTC.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +11,7 @@ std::int64_t now_ns();
 
 /// Returns a time as `2026-11-21T08:42:00.123456789Z`.
 std::string timestamp(std::int64_t time_ns);
-/// Appends timestamp() to `text`. Fast if successive times lie in the same second.
+/// Appends timestamp() to `text`. Is fast if successive times lie in the same second.
 void append_timestamp(std::string& text, std::int64_t time_ns);
 
 /// Returns the time of day in UTC as `08:42:00.123456`.

@@ -13,7 +13,7 @@
 namespace fp32shim::cli {
 namespace {
 
-/// Writes a line to stderr at once and without a lock, since the command's own thread may be writing too.
+/// Writes a line to stderr immediately and without a lock, because the main thread may be writing at the same time.
 void write_line(std::string_view line) {
     [[maybe_unused]] const ssize_t written = ::write(STDERR_FILENO, line.data(), line.size());
 }
@@ -24,7 +24,7 @@ Progress::Progress(std::string what) : what_(std::move(what)) {
     if (isatty(STDERR_FILENO) != 1) return;
     try {
         writer_ = std::jthread([this](const std::stop_token& end) { write(end); });
-    } catch (const std::system_error&) {  // no thread could be started: nothing is shown
+    } catch (const std::system_error&) {  // without a thread, no progress is shown
     }
 }
 

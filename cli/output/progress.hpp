@@ -1,4 +1,4 @@
-// Progress on a terminal, for work that takes longer than a second.
+// Shows progress on a terminal, for work that takes longer than a second.
 #pragma once
 
 #include <atomic>
@@ -9,15 +9,15 @@
 
 namespace fp32shim::cli {
 
-/// Shows one line on stderr, rewritten in place and erased at the end; nothing if stderr is no terminal. A thread
-/// writes it, since one step may take seconds.
+/// Shows one line on stderr that is rewritten in place and erased at the end. Shows nothing if stderr is not a
+/// terminal. A second thread writes the line, since one step of the work may take seconds.
 class Progress {
   public:
     explicit Progress(std::string what);
     Progress(const Progress&) = delete;
     Progress& operator=(const Progress&) = delete;
 
-    /// Sets the numbers to show. `total` 0: unknown. Cheap enough to be called for every item.
+    /// Sets the numbers to show. A `total` of 0 means unknown. May be called for every item, since it is cheap.
     void show(std::size_t done, std::size_t total);
 
   private:
@@ -25,7 +25,7 @@ class Progress {
 
     std::string what_;
     std::atomic<std::size_t> done_ = 0, total_ = 0;
-    std::jthread writer_;  ///< last member, so that the thread ends before the other members are destroyed
+    std::jthread writer_;  ///< the last member, so that the thread ends before the other members are destroyed
 };
 
 }  // namespace fp32shim::cli

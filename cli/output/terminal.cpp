@@ -19,13 +19,13 @@ namespace {
 constexpr std::string_view column_gap = "  ";
 constexpr std::size_t continuation_indent = 4;
 
-/// Escape codes in the order of Colour.
+/// Escape codes for the values of Colour.
 constexpr std::string_view codes[] = {"", "\033[1m", "\033[2m", "\033[31m", "\033[32m", "\033[33m"};
 
-/// Escape codes that the command itself writes, besides `codes`: the end of a colour, and a new screen.
+/// Other escape codes that the command writes: the end of a colour, and a new screen.
 constexpr std::string_view further_codes[] = {"\033[0m", "\033[H\033[2J"};
 
-/// Returns the length of an escape code of the command's own at the beginning of `text`; 0: there is none.
+/// Returns the length of the command's own escape code at the beginning of `text`; 0 if there is none.
 std::size_t own_code_length(std::string_view text) {
     for (const std::string_view code : codes)
         if (!code.empty() && text.starts_with(code)) return code.size();
@@ -34,8 +34,9 @@ std::size_t own_code_length(std::string_view text) {
     return 0;
 }
 
-/// Returns a text as a terminal may have it: only lines, tabs and, if `takes_codes`, codes of the command's own steer
-/// it. This is the last look. A text of others went through printable() before: only there is a line feed foreign.
+/// Returns a text in which only line ends, tabs and, if `takes_codes`, the command's own escape codes control the
+/// terminal. Texts of other programs must have passed printable() before, because line feeds in them would remain
+/// here.
 std::string terminal_text(std::string_view text, bool takes_codes) {
     std::string shown;
     while (!text.empty()) {
@@ -52,7 +53,7 @@ std::string terminal_text(std::string_view text, bool takes_codes) {
     return shown;
 }
 
-/// Returns the width on a terminal: the number of characters, each taken to be one column wide.
+/// Returns the width of a text on a terminal, assuming that each character is one column wide.
 std::size_t width_of(std::string_view text) {
     return static_cast<std::size_t>(std::count_if(
         text.begin(), text.end(), [](char c) { return (static_cast<unsigned char>(c) & 0xc0) != 0x80; }));
@@ -68,7 +69,7 @@ std::size_t bytes_of(std::string_view text, std::size_t count) {
     return size;
 }
 
-/// Shortens `text` to `width` characters by leaving out its middle: names differ at their ends.
+/// Shortens `text` to `width` characters by leaving out the middle, since names differ at their ends.
 std::string without_middle(std::string_view text, std::size_t width) {
     const std::size_t length = width_of(text);
     if (length <= width) return std::string(text);
@@ -78,7 +79,8 @@ std::string without_middle(std::string_view text, std::size_t width) {
            std::string(text.substr(bytes_of(text, length - at_end)));
 }
 
-/// Shortens `text` to `width` characters. Of two names with an arrow between them the longer one loses more.
+/// Shortens `text` to `width` characters. If it consists of two names with an arrow between them, the longer name
+/// loses more.
 std::string shortened(std::string_view text, std::size_t width) {
     constexpr std::string_view arrow = " -> ";
     const std::size_t arrow_begin = text.find(arrow);
@@ -215,7 +217,8 @@ void Table::write_lines(std::size_t limit, int stream, const TextSink& put) cons
         write_row(Colour::none, [&](std::size_t i) { return cell(row, i); });
 }
 
-/// Distributes the columns over lines and reduces `widths` so that no line exceeds `limit`; `limit` 0: one line.
+/// Distributes the columns over lines and reduces `widths` so that no line exceeds `limit`. A `limit` of 0 means one
+/// line.
 std::vector<Table::Line> Table::fit(std::size_t limit, std::vector<std::size_t>& widths) const {
     if (limit == 0) return {{0, columns_.size()}};
     const auto least = [&](std::size_t i) {
@@ -239,7 +242,7 @@ std::vector<Table::Line> Table::fit(std::size_t limit, std::vector<std::size_t>&
         const std::size_t sum = length(line, [&](std::size_t i) { return widths[i]; });
         return sum - std::min(sum, limit);
     };
-    // The first of two lines ends where names are shortened the least.
+    // Columns are divided between two lines so that names are shortened as little as possible.
     for (std::size_t end = lines.front().end; lines.size() == 2 && --end > 0;) {
         const Line first{0, end}, second{end, columns_.size()};
         if (length(second, least) > limit) break;

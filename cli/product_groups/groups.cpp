@@ -3,8 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <iterator>
-#include <numeric>
 #include <utility>
 
 #include "cli/recordings/merged_calls.hpp"
@@ -15,9 +13,7 @@
 namespace fp32shim::cli {
 namespace {
 
-std::string one_size(std::int64_t size) { return size < 0 ? "?" : fmt::format("{}", size); }
-
-/// Finds the source file of a line of Python, `train.py:41 Model.forward`, among the frames that led to the call.
+/// Finds the source file of a Python location such as `train.py:41 Model.forward` among the frames of the call path.
 void find_source_file(const record::RecordedRow& row, const record::RecordingReader& recording, Group& group) {
     std::size_t frames = 0;
     for (auto id = row.stack; id != 0 && frames < 300; ++frames) {
@@ -37,7 +33,7 @@ bool is_lowered(policy::Applied applied) {
     return applied != policy::Applied::fp32 && applied != policy::Applied::unchanged;
 }
 
-/// Adds the calls of a group to an earlier entry of it, if there is one.
+/// Adds the calls of a group. If the map has the group already, its entry is increased.
 void add_met(std::map<GroupKey, RecordedProducts::Met>& met, const Group& group, bool was_lowered) {
     const auto [entry, is_new] = met.try_emplace(group.key, RecordedProducts::Met{group, was_lowered});
     if (is_new) return;
@@ -47,43 +43,6 @@ void add_met(std::map<GroupKey, RecordedProducts::Met>& met, const Group& group,
 }
 
 }  // namespace
-
-std::string GroupKey::size_text() const {
-    std::string text = fmt::format("{}{}x{}x{}", is_folded ? "<=" : "", one_size(m), one_size(n), one_size(k));
-    if (batch != 1) text += fmt::format(" batch {}", batch);
-    return text;
-}
-
-std::string Group::location_text() const { return key.scope.empty() ? where : where + " in " + key.scope; }
-
-Subset union_of(const Subset& a, const Subset& b) {
-    Subset result;
-    std::ranges::set_union(a, b, std::back_inserter(result));
-    return result;
-}
-
-Subset without(const Subset& a, const Subset& b) {
-    Subset result;
-    std::ranges::set_difference(a, b, std::back_inserter(result));
-    return result;
-}
-
-bool contains(const Subset& set, std::size_t member) { return std::ranges::binary_search(set, member); }
-
-std::size_t Groups::number_of(const Group& group) {
-    const auto [entry, is_new] = numbers_.try_emplace(group.key, all_.size());
-    if (is_new) all_.push_back(group);
-    return entry->second;
-}
-
-double Groups::work_of(const Subset& set) const {
-    return std::accumulate(set.begin(), set.end(), 0.0,
-                           [this](double sum, std::size_t member) { return sum + all_[member].work; });
-}
-
-void Groups::sort_by_work(std::vector<Subset>& parts) const {
-    std::ranges::stable_sort(parts, [this](const Subset& a, const Subset& b) { return work_of(a) > work_of(b); });
-}
 
 void RecordedProductsReader::name_native_location(const record::RecordedRow& row,
                                                   const record::RecordingReader& recording, Group& group) {

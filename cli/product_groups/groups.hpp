@@ -1,4 +1,4 @@
-// Groups of products that a policy can tell apart: one function at one size, at one location of the program.
+// Groups products that a policy can tell apart. A group is one function at one size, at one location of the program.
 #pragma once
 
 #include <compare>
@@ -14,22 +14,25 @@
 
 namespace fp32shim::cli {
 
-/// Location of a product in the program, as a rule names it.
+/// Location of a product in the program, in the form that rules use.
 struct GroupLocation {
-    std::string text;           ///< `train.py:41 Model.forward`, or a call site `libphysics.so!solve+0x1c4`
-    bool is_call_site = false;  ///< `text` is a call site in compiled code; empty: code made at run time
+    std::string text;  ///< `train.py:41 Model.forward`, or a call site `libphysics.so!solve+0x1c4`; empty:
+                       ///< unknown
+    bool is_call_site =
+        false;  ///< `text` is a call site in compiled code, or is empty for code generated at run time
 
     bool operator<(const GroupLocation& other) const { return members() < other.members(); }
     std::tuple<const std::string&, bool> members() const { return {text, is_call_site}; }
 };
 
-/// Key of a group.
+/// Facts that identify a group.
 struct GroupKey {
-    std::string scope;  ///< labels joined by `/`; empty: outside of all scopes
+    std::string scope;  ///< labels joined by `/`; empty outside of all scopes
     GroupLocation location;
     std::string function;
-    std::int64_t m = -1, n = -1, k = -1, batch = 1;  ///< -1: the function has no such size, or it is not known
-    bool is_folded = false;                          ///< sizes are upper bounds: they were rounded to powers of two
+    std::int64_t m = -1, n = -1, k = -1, batch = 1;  ///< -1 if the function has no such size or it is unknown
+    bool is_folded = false;                          ///< sizes were rounded up to powers of two, so they are upper
+                                                     ///< bounds
 
     auto members() const { return std::tie(scope, location, function, m, n, k, batch, is_folded); }
     bool operator<(const GroupKey& other) const { return members() < other.members(); }
@@ -39,9 +42,9 @@ struct GroupKey {
 
 struct Group {
     GroupKey key;
-    std::string where;       ///< location in words: the line, in compiled code too, if it is known
-    std::string file;        ///< source file of the line; empty: not known
-    std::uint32_t line = 0;  ///< line in the file; 0: not known
+    std::string where;       ///< location for people: the line, even in compiled code, if it is known
+    std::string file;        ///< source file of the line; empty: unknown
+    std::uint32_t line = 0;  ///< line in the file; 0: unknown
     std::uint64_t calls = 0;
     double work = 0;  ///< floating-point operations of all calls
 
@@ -49,16 +52,16 @@ struct Group {
     std::string location_text() const;
 };
 
-/// Calls of one group, by their numbers in a process.
+/// Range of calls of one group, by their numbers in a process, from 1.
 struct CallRange {
     std::size_t group = 0;  ///< index in Groups::all()
     std::uint64_t first = 0;
-    std::uint64_t last = 0;  ///< 0: there is no range; all calls are meant
+    std::uint64_t last = 0;  ///< 0: no range; all calls are meant
 
     auto operator<=>(const CallRange&) const = default;
 };
 
-/// Groups by their index in Groups::all(), rising.
+/// Set of groups, as rising indices in Groups::all().
 using Subset = std::vector<std::size_t>;
 
 Subset union_of(const Subset& a, const Subset& b);
@@ -66,15 +69,15 @@ Subset union_of(const Subset& a, const Subset& b);
 Subset without(const Subset& a, const Subset& b);
 bool contains(const Subset& set, std::size_t member);
 
-/// List of all groups that the runs of a search have met. A group keeps its number.
+/// List of all groups that occurred in the runs of a search. The index of a group never changes.
 class Groups {
   public:
-    /// Returns the number of a group, which is added if it is new.
+    /// Returns the index of a group. Adds the group if it is new.
     std::size_t number_of(const Group& group);
     const std::vector<Group>& all() const { return all_; }
     const Group& operator[](std::size_t number) const { return all_[number]; }
     double work_of(const Subset& set) const;
-    /// Returns the members of `set` in sets of equal `key_of(group)`, those with the most work first.
+    /// Divides `set` into subsets with equal `key_of(group)`, sorted by their work, largest first.
     template <class KeyOf>
     std::vector<Subset> split(const Subset& set, const KeyOf& key_of) const {
         std::map<decltype(key_of(all_.front())), Subset> by_key;
@@ -93,16 +96,16 @@ class Groups {
     std::map<GroupKey, std::size_t> numbers_;
 };
 
-/// Products that one run has recorded.
+/// Products recorded by one run.
 struct RecordedProducts {
     struct Met {
         Group group;
-        bool was_lowered = false;  ///< some of its calls ran below FP32
+        bool was_lowered = false;  ///< some calls of the group ran below FP32
     };
-    std::vector<Met> groups;                       ///< with calls and work of this run
-    std::map<std::string, std::uint64_t> reasons;  ///< number of calls that were not lowered, by their reason
+    std::vector<Met> groups;                       ///< groups with their calls and work in this run
+    std::map<std::string, std::uint64_t> reasons;  ///< number of calls that were not lowered, by reason
     std::uint64_t calls = 0;
-    std::uint64_t calls_without_group = 0;  ///< calls of which the recording only has the number
+    std::uint64_t calls_without_group = 0;  ///< number of calls of which the recording has only the number
     std::vector<std::string> uncovered;     ///< programs that were started without the shim
 };
 

@@ -22,7 +22,7 @@ std::string LineTexts::glob_of(const Group& group) const {
     const auto file = files_.find(group.file);
     if (group.key.location.is_call_site || file == files_.end() || file->contains("changed")) return {};
     std::string text = of(group);
-    constexpr std::string_view cut = "…";  // a long line's end is not known
+    constexpr std::string_view cut = "…";  // end of a shortened line, whose remaining text is unknown
     const bool is_cut = text.ends_with(cut);
     if (is_cut) text.resize(text.size() - cut.size());
     return text.empty() ? text : glob_for(text) + (is_cut ? "*" : "");

@@ -1,4 +1,4 @@
-// Texts of the source lines of groups: for people, and for rules that find a line again after an edit.
+// Reads the source lines of groups, for people and for rules that find a line again after an edit.
 #pragma once
 
 #include <cstdint>
@@ -9,15 +9,16 @@
 
 namespace fp32shim::cli {
 
-/// Texts of the lines of groups, read once from their files.
+/// Texts of the groups' source lines. Each file is read once.
 class LineTexts {
   public:
-    /// `recorded_ns`: time of the calls; a file that was changed later may have other lines now.
+    /// Reads the lines. `recorded_ns` is the time of the calls. If a file was changed later, its lines may have
+    /// changed too.
     LineTexts(const Groups& groups, std::int64_t recorded_ns);
 
-    /// Returns the line's text; empty if it is not known.
+    /// Returns the text of a group's line; empty if it is unknown.
     std::string of(const Group& group) const;
-    /// Returns the glob of a rule's `text`; empty if the line's text is not known for certain.
+    /// Returns a glob for the `text` of a rule; empty if the line's text is not known for certain.
     std::string glob_of(const Group& group) const;
 
   private:

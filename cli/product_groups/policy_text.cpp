@@ -19,16 +19,17 @@
 namespace fp32shim::cli {
 namespace {
 
-/// A rule of a policy to write.
+/// A rule of the policy that is written.
 struct Rule {
-    std::vector<std::string> scopes;         ///< empty: any
-    std::vector<std::string> locations;      ///< globs; empty: any
-    std::string text;                        ///< glob of the text of the line in `locations`; empty: any
+    std::vector<std::string> scopes;         ///< empty: any scope
+    std::vector<std::string> locations;      ///< globs; empty: any location
+    std::string text;                        ///< glob for the source text of the line in `locations`; empty: any text
     bool are_call_sites = false;             ///< `locations` are call sites
-    std::vector<std::string> unless_scopes;  ///< scopes within one of `scopes` that the rule is not about
-    const GroupKey* product = nullptr;       ///< function and sizes; nullptr: any
-    Subset groups;                           ///< known groups that the rule is about
-    CallRange calls;                         ///< of the one group, the calls that the rule is about
+    std::vector<std::string> unless_scopes;  ///< inner scopes of `scopes` to which the rule does not apply
+    const GroupKey* product = nullptr;       ///< function and sizes; null: any
+    Subset groups;                           ///< known groups to which the rule applies
+    CallRange calls;  ///< calls of the only group to which the rule applies; all if there is no
+                      ///< range
 };
 
 std::string quoted_toml(std::string_view text) {
@@ -52,7 +53,7 @@ std::string texts_entry(std::string_view key, std::vector<std::string> texts) {
     return globs_entry(key, texts);
 }
 
-/// Returns the entry for a size; empty if the size is not known. Folded sizes stand for those above half of them.
+/// Returns the entry for a size; empty if the size is unknown. A folded size stands for all sizes above its half.
 std::string size_entry(std::string_view key, std::int64_t size, bool is_folded) {
     if (size < 0) return {};
     if (is_folded && size > 1) return fmt::format(", {} = \">{} <={}\"", key, size / 2, size);
@@ -83,12 +84,12 @@ std::string rule_text(const Rule& rule, std::string_view name, std::string_view 
     return text;
 }
 
-/// Ways to name the location of a product: the broader one first. `exact`: as it was recorded. The others hold after
-/// an edit too.
+/// Ways to name the location of a product, the broadest first. `exact` names it as it was recorded; the others still
+/// match after an edit.
 enum class LocationForm : std::uint8_t { function, text, exact };
 
-/// Returns the part of a location that names its function: `train.py:* forward`, `libphysics.so!solve`; empty: no
-/// function is known.
+/// Returns a glob for a location's function: `train.py:* forward`, `libphysics.so!solve`; empty if the function is
+/// unknown.
 std::string function_glob(const GroupLocation& location) {
     if (!location.is_call_site) {
         const CutLocation cut = split_location(location.text);
@@ -97,14 +98,16 @@ std::string function_glob(const GroupLocation& location) {
     const std::size_t name = location.text.find('!');
     if (name == std::string::npos) return {};
     std::string function(without_offset(location.text));
-    // A part that the compiler split off has the name of its function for rules, and an addition behind a dot.
+    // If the compiler splits off a part of a function, it appends a dot and a suffix to the name. Rules compare the
+    // name without them.
     return glob_for(function.substr(0, function.find('.', name + 2)));
 }
 
-/// Finds the rules that name some groups, and no other known ones.
+/// Finds rules that apply to the chosen groups and to no other known ones.
 class RuleFinder {
   public:
-    /// `survives_edits`: prefers rules that hold after an edit of the program. `texts`: nullptr: none are known.
+    /// Prepares the rules. `survives_edits` prefers rules that still match after an edit of the program. `texts` may
+    /// be null.
     RuleFinder(const Groups& groups, const Subset& chosen, bool survives_edits, const LineTexts* texts)
         : groups_(groups), chosen_(chosen) {
         for (std::size_t i = 0; i < groups.all().size(); ++i) {
@@ -119,7 +122,8 @@ class RuleFinder {
         }
     }
 
-    /// Returns rules by location where they do, else by scope, else by both, else also by function and sizes.
+    /// Returns rules by location only, if that is enough. Otherwise they use the scope, then both, then also function
+    /// and sizes.
     std::vector<Rule> rules() {
         std::vector<Rule> rules;
         Subset rest = chosen_;
@@ -133,13 +137,13 @@ class RuleFinder {
 
   private:
     static constexpr LocationForm forms[] = {LocationForm::function, LocationForm::text, LocationForm::exact};
-    /// Form, kind of the location, glob, and of a text the glob of the function.
+    /// Form, kind of location, glob, and function glob (only for the form `text`).
     using LocationKey = std::tuple<LocationForm, bool, std::string, std::string>;
     struct Globs {
         std::string function, text, exact;
     };
 
-    /// Returns the key that groups share which a rule of this form cannot tell apart.
+    /// Returns a key. Groups have equal keys if a rule of this form cannot tell them apart.
     LocationKey key_of(std::size_t group, LocationForm form) const {
         const Globs& globs = globs_[group];
         const bool is_call_site = groups_[group].key.location.is_call_site;
@@ -152,8 +156,8 @@ class RuleFinder {
         return std::ranges::all_of(set, [this](std::size_t member) { return contains(chosen_, member); });
     }
 
-    /// Returns those of `set` that share the scope of `group` (`with_scope`), and its function and sizes
-    /// (`with_product`).
+    /// Returns those groups of `set` that share the scope of `group` (if `with_scope`) and its function and sizes (if
+    /// `with_product`).
     Subset alike(const Subset& set, std::size_t group, bool with_scope, bool with_product) const {
         const GroupKey& key = groups_[group].key;
         const auto product_of = [](const GroupKey& k) {
@@ -168,8 +172,8 @@ class RuleFinder {
         return result;
     }
 
-    /// Has a rule name a location, in the broadest form in which it names no group that is not chosen. Returns false
-    /// if there is none.
+    /// Adds a location to a rule, in the broadest form that matches only chosen groups. Returns false if there is
+    /// none.
     bool name_location(std::size_t group, bool with_scope, bool with_product, Rule& rule) const {
         for (const LocationForm form : forms) {
             const auto found = by_location_.find(key_of(group, form));
@@ -203,8 +207,8 @@ class RuleFinder {
         return rule;
     }
 
-    /// Has a rule ask for a scope. A condition on a scope also holds within its inner scopes, so that those of them
-    /// that are not chosen are excepted.
+    /// Adds a scope to a rule. A condition on a scope also holds within its inner scopes, so the inner scopes that
+    /// are not chosen are excluded.
     void name_scope(const std::string& scope, Rule& rule) const {
         rule.scopes = {scope};
         for (const auto& [other, members] : of_scope_) {
@@ -215,12 +219,13 @@ class RuleFinder {
 
     const Groups& groups_;
     const Subset& chosen_;
-    std::vector<Globs> globs_;  ///< by number of the group
+    std::vector<Globs> globs_;  ///< globs by index of the group
     std::map<LocationKey, Subset> by_location_;
     std::map<std::string, Subset> of_scope_;
 };
 
-/// Merges rules that differ in their locations or in their scopes only: a policy has at most 1000.
+/// Merges rules that differ only in their locations or only in their scopes, since a policy may have at most 1000
+/// rules.
 std::vector<Rule> merged(const std::vector<Rule>& rules) {
     using Key = std::tuple<std::vector<std::string>, bool, bool, std::vector<std::string>, const GroupKey*>;
     std::map<Key, std::size_t> known;

@@ -1,4 +1,4 @@
-// Policies that run some groups of products below FP32.
+// Writes policies that run some groups of products below FP32.
 #pragma once
 
 #include <functional>
@@ -12,28 +12,28 @@ namespace fp32shim::cli {
 
 class LineTexts;
 
-/// Settings of a policy besides its rules, in the words of a policy.
+/// Settings of a policy other than its rules, by their words in policy files.
 struct PolicySettings {
-    std::string precision;  ///< precision of lowered groups
-    std::string cpu;        ///< `[cpu] mode`; empty: left to the environment
-    std::string name;       ///< name of the policy, with which those of its rules begin
+    std::string precision;  ///< precision of the lowered groups
+    std::string cpu;        ///< `[cpu] mode`; empty: the environment decides
+    std::string name;       ///< name of the policy, and the beginning of its rules' names
 };
 
-/// Returns the policy under which only these groups run at the lower precision, of the group in `calls` those calls
-/// only. Everything else is exact, groups that are not known yet included, whatever the program itself asks for.
+/// Returns a policy that runs only the groups `lowered` at the lower precision; if `calls` is a range, only these
+/// calls of its group. Everything else is exact, including unknown groups, whatever the program requests.
 std::string policy_lowering_only(const Groups& groups, const Subset& lowered, const PolicySettings& settings,
                                  const CallRange& calls = {});
 
-/// Returns lines of comment for a rule about some groups, without `#`.
+/// Returns comment lines, without `#`, for a rule about some groups.
 using CommentOn = std::function<std::vector<std::string>(const Subset& groups)>;
 
-/// Returns the policy under which all but these groups run at the lower precision, where the program itself asks for
-/// nothing else. `comment_on` may be null. The rules are to survive an edit of the program: where it is enough they
-/// name a function, else a line's text (`texts`; nullptr: not known), else sizes, and a line or an offset at last.
+/// Returns a policy that runs all groups except `exact` at the lower precision, unless the program itself requests
+/// another. `comment_on` and `texts` may be null. The rules should still match after an edit of the program: they
+/// name a function if that is enough, otherwise the text of a line, then sizes, and a line number or an offset last.
 std::string policy_lowering_all_but(const Groups& groups, const Subset& exact, const PolicySettings& settings,
                                     const CommentOn& comment_on, const LineTexts* texts);
 
-/// Returns a glob that matches `text` only; bytes that a policy cannot have match any byte.
+/// Returns a glob that matches only `text`. Bytes that a policy cannot contain match any byte.
 std::string glob_for(std::string_view text);
 
 }  // namespace fp32shim::cli

@@ -9,16 +9,16 @@ namespace fp32shim::cli {
 namespace {
 
 constexpr unsigned key_shift = 16;
-constexpr std::uint64_t exact = 256;  ///< durations below it, in nanoseconds, are not rounded
+constexpr std::uint64_t exact = 256;  ///< durations below this number of nanoseconds are not rounded
 
-/// Rounds a duration: returns the number of the interval that it lies in. Longer durations have higher numbers.
+/// Returns the number of the interval in which a duration lies. Longer durations have higher numbers.
 std::uint64_t step_of(std::uint64_t duration_ns) {
     if (duration_ns < exact) return duration_ns;
     const auto shift = static_cast<unsigned>(std::bit_width(duration_ns)) - 8;
     return exact / 2 * shift + (duration_ns >> shift);
 }
 
-/// Returns the middle of the interval of durations with this number: the inverse of step_of().
+/// Returns the middle of the interval with this number, in nanoseconds: the inverse of step_of().
 std::uint64_t duration_of(std::uint64_t step) {
     if (step < exact) return step;
     const std::uint64_t shift = step / (exact / 2) - 1;

@@ -1,4 +1,4 @@
-// Durations of single calls, of recordings that have every call: the source of medians.
+// Medians of durations, from recordings that hold every single call.
 #pragma once
 
 #include <cstddef>
@@ -20,15 +20,16 @@ class CallDurations {
 
     bool empty() const { return steps_.empty(); }
 
-    /// Returns the median duration of each of `groups` groups, in nanoseconds; nullopt for one without calls.
-    /// `group_of[row]` is a row's group. Rows without an entry, or whose group is not below `groups`, do not count.
+    /// Returns the median duration of each of `groups` groups, in nanoseconds; nullopt for a group without calls.
+    /// `group_of[row]` is a row's group. Rows without an entry are left out, and so are rows whose group is not below
+    /// `groups`.
     std::vector<std::optional<std::uint64_t>> medians(std::span<const std::size_t> group_of,
                                                       std::size_t groups) const;
 
   private:
     /// Calls of one row with one rounded duration.
     struct Step {
-        std::uint64_t key = 0;  ///< (row + 1) << 16 | number of the duration
+        std::uint64_t key = 0;  ///< (row + 1) << 16 | number of the duration's interval
         std::uint64_t calls = 0;
 
         explicit operator bool() const { return key != 0; }

@@ -16,7 +16,7 @@
 namespace fp32shim::cli {
 namespace {
 
-/// Returns the frame of a row without a call path: all that is known is the calling library's name.
+/// Returns the frame of a row without a call path. Only the name of the calling library is known.
 PathFrame caller_frame(const record::RecordedRow& row) {
     PathFrame frame;
     frame.file = row.decision.call.caller;
@@ -29,10 +29,10 @@ std::uint64_t hash_of(std::uint32_t parent, const PathFrame& frame) {
     return hash.add(std::uint64_t{frame.function.id()}).value();
 }
 
-/// Returns true for a frame of the start-up file, by which modules of PyTorch become scopes.
+/// Returns true for a frame of fp32shim's own start-up file, which opens scopes for PyTorch modules.
 bool is_own_frame(const record::RecordedFrame& frame) { return frame.file.ends_with("/fp32shim_torch.py"); }
 
-/// Returns the functions of a location of which a line is known, innermost first.
+/// Returns the functions of a location whose lines are known, innermost first.
 std::vector<PathFrame> frames_with_lines(const SourceLocation& location) {
     std::vector<PathFrame> levels;
     for (const SourceFrame& source : location.frames) {
@@ -67,7 +67,9 @@ void CallPaths::start() {
 
 void CallPaths::add(const record::RecordingReader& recording, const record::RecordedRow* row, std::uint32_t row_index,
                     const record::RecordedCounters& counters) {
-    if (calls_.empty()) calls_.reserve(recording.counters().size());  // a growing one would take twice the memory
+    if (calls_.empty())
+        calls_.reserve(recording.counters().size());  // growing the vector step by step would take
+                                                      // twice the memory
     std::uint32_t node = 0;
     PathFrame product;
     product.function = "(found no room)";
@@ -91,7 +93,8 @@ void CallPaths::add(std::uint32_t node, std::uint32_t row, const record::Recorde
     calls_.push_back({node, row, counters});
 }
 
-/// Returns the node of a recording's frame. A path in a damaged file begins where its frames can be read.
+/// Returns the node of a recording's frame. If frames of a damaged file cannot be read, the path begins with the
+/// first readable one.
 std::uint32_t CallPaths::node_of(const record::RecordingReader& recording, record::format::StringId frame) {
     std::vector<std::pair<record::format::StringId, record::RecordedFrame>> unknown;  // innermost first
     std::uint32_t node = 0;
@@ -111,8 +114,7 @@ std::uint32_t CallPaths::node_of(const record::RecordingReader& recording, recor
     return node;
 }
 
-/// Adds a recorded frame, and returns its node. A location in compiled code has a level for each function that runs
-/// there.
+/// Adds a recorded frame and returns its node. In compiled code, inlined functions become levels of their own.
 std::uint32_t CallPaths::child_of_recorded(std::uint32_t parent, const record::RecordedFrame& frame,
                                            const record::RecordingReader& recording) {
     PathFrame level;
@@ -155,7 +157,7 @@ void CallPaths::finish() {
     sum_up();
 }
 
-/// Sorts calls_, and sums up the calls of equal rows by equal paths.
+/// Sorts calls_ and adds up entries with the same row and path.
 void CallPaths::sum_up() {
     const auto key = [](const PathCalls& calls) { return std::tuple(calls.node, calls.row); };
     std::ranges::sort(calls_, {}, key);

@@ -5,7 +5,8 @@
 namespace fp32shim::cli {
 namespace {
 
-// Kinds of record/decision_fields.def. A negative size, an argument that a library refused, is null.
+// One function for each kind of field in record/decision_fields.def. A negative size becomes null: the library
+// refused such an argument.
 FieldValue string(SharedText text, int = 0) { return FieldValue::text_or_null(text); }
 FieldValue code(SharedText text) { return FieldValue::text_or_null(text); }
 FieldValue letter(const char& c) { return c == 0 ? FieldValue() : FieldValue(std::string_view(&c, 1)); }
@@ -31,7 +32,7 @@ constexpr RowColumn counts[] = {
 const record::ProcessFacts& facts_of(const MergedProcess& process) { return process.facts.process; }
 const record::StartEvent& start_of(const MergedProcess& process) { return process.facts.start; }
 
-/// Returns the word of an enumeration's value; null for a value of a newer version.
+/// Returns the word for a value of an enumeration; null if a newer version wrote a value that this one does not know.
 FieldValue word(auto value) { return FieldValue::text_or_null(policy::to_string(value)); }
 
 constexpr ProcessColumn of_processes[] = {
@@ -74,7 +75,7 @@ constexpr ProcessColumn further_of_processes[] = {
 
 std::span<const RowColumn> decision_columns() { return decisions; }
 std::span<const RowColumn> row_columns() {
-    // Made on first use: other files join these columns to their own before main() begins.
+    // The columns are made on first use, because other files join them to their own before main() begins.
     static const auto of_rows = joined<MergedRow>({decisions, counts, counter_columns<MergedRow>});
     return of_rows;
 }

@@ -1,4 +1,4 @@
-// Columns of a row and of a process, for every format: keys in JSON, columns in CSV.
+// Columns of rows and processes, shared by all formats: keys in JSON, column names in CSV.
 #pragma once
 
 #include <span>
@@ -12,7 +12,7 @@ namespace fp32shim::cli {
 
 using RowColumn = Column<MergedRow>;
 
-/// Columns of the counters of a row or of a group of rows.
+/// Columns with the counters of a row or a group of rows.
 template <class Row>
 inline constexpr Column<Row> counter_columns[] = {
     {"calls", [](const Row& row) { return FieldValue(row.counters.calls); }},
@@ -25,7 +25,7 @@ inline constexpr Column<Row> counter_columns[] = {
     {"last", [](const Row& row) { return FieldValue::time_or_null(row.counters.last_ns); }},
 };
 
-/// Returns the columns of a decision: the keys of docs/log-format.md, except those that are about a single call.
+/// Returns the columns of a decision: the keys of docs/log-format.md without those that describe a single call.
 std::span<const RowColumn> decision_columns();
 
 /// Returns decision_columns(), then the columns of counts and times (docs/cli/report-json.md).
@@ -33,10 +33,10 @@ std::span<const RowColumn> row_columns();
 
 using ProcessColumn = Column<MergedProcess>;
 
-/// Returns the columns that tell processes apart, and their settings: each line of JSON lines has them.
+/// Returns the columns that identify a process and its settings. Every line of JSON lines has them.
 std::span<const ProcessColumn> process_columns();
 
-/// Returns further columns, which only an entry about the process itself has.
+/// Returns the other columns of a process, which only the entry of the process itself has.
 std::span<const ProcessColumn> further_process_columns();
 
 }  // namespace fp32shim::cli

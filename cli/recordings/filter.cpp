@@ -59,14 +59,14 @@ std::string toml_string(const std::string& text) {
     return result + '"';
 }
 
-/// Multiplies the upper bounds by `factor`, so that a size that was rounded up matches if its true value may match.
+/// Multiplies the upper bounds by `factor`. A size that was rounded up then matches if its true value may match.
 void widen(std::vector<policy::Range>& ranges, double factor) {
     for (policy::Range& range : ranges) {
         if (range.lowest <= range.highest) range.highest = std::max(range.highest, factor * range.highest - 1);
     }
 }
 
-/// Lines of a call path that were judged before.
+/// Lines of a call path, with the result of an earlier comparison.
 struct JudgedLines : policy::CallLines {
     JudgedLines() {
         any = [](const CallLines& lines, bool (*)(void*, std::string_view), void*) {
@@ -76,7 +76,8 @@ struct JudgedLines : policy::CallLines {
     bool holds = false;
 };
 
-/// Returns the floor that a row's calls meet; nullopt for calls that were only forwarded: their format is not known.
+/// Returns the floor that a row's calls meet. For calls that were only forwarded it is nullopt, since their format is
+/// unknown.
 std::optional<policy::Floor> floor_met(const record::RecordedRow& row) {
     return policy::floor_met_by(row.decision.actual.value_or(row.decision.applied));
 }
@@ -90,7 +91,7 @@ void Filter::declare(CLI::App& app) {
             ->group("Which calls");
     }
     std::vector<std::string_view> floors = policy::texts_of(policy::strict_floor_words);
-    floors.pop_back();  // nothing runs below the loosest
+    floors.pop_back();  // no format is below the loosest floor, so it would select nothing
     add_choice(app, "--ran-below", ran_below_text_, floors, "Only calls that ran below this format")
         ->group("Which calls");
 }
@@ -102,7 +103,7 @@ std::string Filter::read() {
         if (texts.empty()) continue;
         std::string list;
         for (const std::string& text : texts) (list += list.empty() ? "" : ", ") += toml_string(text);
-        // Read one by one, so that an error is about one key.
+        // Each key is read alone, so that an error message names one key.
         const std::string condition = fmt::format("{} = [{}]", key, list);
         const policy::Loaded one = policy::read_policy(
             "schema = 1\n[[rule]]\nprecision = \"native\"\nwhen = { " + condition + " }\n", "filter");
@@ -121,7 +122,7 @@ std::string Filter::read() {
     policy::Conditions& folded = folded_rule_.when;
     for (auto* ranges : {&folded.m, &folded.n, &folded.k, &folded.batch, &folded.min_dim, &folded.max_dim})
         widen(*ranges, 2);
-    widen(folded.flops, 16);  // the product of four sizes, each of which may be rounded up
+    widen(folded.flops, 16);  // a product of four sizes, each of which may be rounded up to twice its value
     return {};
 }
 
@@ -145,7 +146,7 @@ bool RowFilter::leaves_open(const record::RecordedRow* row) {
            policy::matches_any_glob(when.host, process.host);
 }
 
-/// Judges all options but `--ran-below`.
+/// Checks all options but `--ran-below`.
 bool RowFilter::meets_conditions(const record::RecordedRow& row) {
     const policy::Rule& rule = row.is_folded ? filter_->folded_rule_ : filter_->rule_;
     const record::ProcessFacts& process = recording_->facts().process;
@@ -159,7 +160,8 @@ bool RowFilter::meets_conditions(const record::RecordedRow& row) {
     return policy::matches(rule, call, {system::base_name(process.executable), process.command, process.host});
 }
 
-/// Judges a call path. Each frame is read once, since paths share their outer ones.
+/// Compares the lines of a call path with the filter. Each frame is read only once, since paths share their outer
+/// frames.
 RowFilter::Lines RowFilter::judge_path(record::format::StringId frame) {
     std::vector<std::pair<record::format::StringId, std::string>> unknown;  // lines, innermost first
     Lines found = Lines::none;

@@ -1,4 +1,4 @@
-// Options that choose among recorded calls: keys and values of a rule's `when`.
+// Command-line options that select recorded calls. They have the keys and values of a rule's `when`.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +11,7 @@
 #include "policy/decide.hpp"
 #include "record/read/reader.hpp"
 
-namespace CLI {  // NOLINT(readability-identifier-naming): CLI11's
+namespace CLI {  // NOLINT(readability-identifier-naming): the name is CLI11's
 class App;
 }
 
@@ -19,12 +19,12 @@ namespace fp32shim::cli {
 
 class Filter {
   public:
-    /// Declares `--function`, `--caller`, … `--max-dim`, `--flops`, of which a call has to match one value each, and
-    /// `--ran-below`. The filter must outlive the app.
+    /// Declares `--ran-below` and the options `--function`, `--caller`, … `--max-dim`, `--flops`. If an option is
+    /// given several times, a call has to match one of its values. The filter must outlive the app.
     void declare(CLI::App& app);
 
     /// Reads the values of all options, like a rule of a policy file. Returns an error message, empty on success.
-    /// Call once, between parsing the options and passes().
+    /// Must be called once, after the options are parsed and before passes().
     std::string read();
 
     bool is_empty() const { return rule_.when.empty() && !ran_below_; }
@@ -33,16 +33,16 @@ class Filter {
     /// Returns true if the filter has options besides `--ran-below`.
     bool has_conditions() const { return !rule_.when.empty(); }
     bool looks_at_sizes() const { return rule_.when.looks_at_sizes(); }
-    /// Returns true if rows need their `call_site` (NativeLocations::name_rows_of).
+    /// Returns true if the filter needs the `call_site` of rows (NativeLocations::name_rows_of).
     bool looks_at_call_sites() const { return !rule_.when.call_site.empty(); }
 
   private:
     friend class RowFilter;
     std::map<std::string, std::vector<std::string>> values_;  ///< values that were given for each key
     std::string ran_below_text_;
-    std::optional<policy::Floor> ran_below_;  ///< only calls of formats that do not meet it
+    std::optional<policy::Floor> ran_below_;  ///< selects calls whose format does not meet this floor
     policy::Rule rule_;
-    policy::Rule folded_rule_;  ///< `rule_`, widened for rows with sizes that are rounded up
+    policy::Rule folded_rule_;  ///< `rule_` with wider ranges, for rows whose sizes are rounded up
 };
 
 /// Filters the rows of one recording. Filter and recording must outlive this object. Takes some 50 bytes for each
@@ -52,25 +52,26 @@ class RowFilter {
     RowFilter(const Filter& filter, const record::RecordingReader& recording)
         : filter_(&filter), recording_(&recording) {}
 
-    /// Returns true if the filter selects calls of this row, or may do so for a row whose sizes are rounded up.
+    /// Returns true if the filter selects calls of this row. If the row's sizes are rounded up, it returns true for
+    /// calls that may match.
     bool passes(const record::RecordedRow& row);
 
-    /// Returns true if the filter asks for a format that calls of this row are not known to have or to lack, and all
-    /// else that is known of them matches. `row`: null for calls that no row has.
+    /// Returns true if `--ran-below` cannot be decided because the format of these calls is unknown, and everything
+    /// that is known of them matches. `row`: null for calls that belong to no row.
     bool leaves_open(const record::RecordedRow* row);
 
   private:
-    /// Lines of Python on a call path, as the filter sees them.
+    /// Result of comparing the lines of Python on a call path with the filter.
     enum class Lines : std::uint8_t { none, no_match, match };
     Lines judge_path(record::format::StringId frame);
     bool meets_conditions(const record::RecordedRow& row);
 
     const Filter* filter_;
     const record::RecordingReader* recording_;
-    std::unordered_map<record::format::StringId, Lines> known_;  ///< of each frame with its callers
+    std::unordered_map<record::format::StringId, Lines> known_;  ///< result for each frame together with its callers
 };
 
-/// Warns in one line that `calls` calls passed a filter by size although their sizes are rounded up.
+/// Returns a warning, in one line, that a filter by size passed `calls` calls whose sizes are rounded up.
 std::string folded_text(std::uint64_t calls);
 
 }  // namespace fp32shim::cli

@@ -1,4 +1,5 @@
-// The hash table of all that recordings have millions of: decisions, texts, levels of call paths, durations.
+// A small hash table for the data of which recordings have millions: decisions, texts, levels of call paths,
+// durations.
 #pragma once
 
 #include <cstddef>
@@ -9,14 +10,14 @@
 
 namespace fp32shim::cli {
 
-/// Hash table with open addressing, of which at least half is free. An entry is a few bytes, such as a key, or the
-/// index of something that lies elsewhere; one that converts to false is free. So an entry takes two to four times
-/// its size, where a node of std::unordered_set takes some 50 bytes.
+/// Hash table with open addressing. At least half of its entries are free. An entry is a few bytes, such as a key or
+/// an index into another array. A free entry is one that converts to false. A stored entry takes two to four times
+/// its size; a node of std::unordered_set takes some 50 bytes.
 template <class Entry>
 class HashTable {
   public:
-    /// Returns the entry with this hash that `is_like` accepts, and false. If there is none, returns a free one and
-    /// true: the caller sets it. `hash_of` returns the hash of an entry that is set.
+    /// Returns the entry with this hash for which `is_like` is true, and false. If there is none, returns a free
+    /// entry and true, and the caller must fill it. `hash_of` returns the hash of a filled entry.
     template <class IsLike, class HashOf>
     std::pair<Entry&, bool> find_or_add(std::uint64_t hash, const IsLike& is_like, const HashOf& hash_of) {
         if (2 * used_ >= entries_.size()) enlarge(hash_of);
@@ -25,7 +26,7 @@ class HashTable {
         if (is_new) ++used_;
         return {entry, is_new};
     }
-    /// Returns the entry with this hash that `is_like` accepts; null: there is none.
+    /// Returns the entry with this hash for which `is_like` is true; null if there is none.
     template <class IsLike>
     const Entry* find(std::uint64_t hash, const IsLike& is_like) const {
         if (entries_.empty()) return nullptr;
@@ -33,7 +34,7 @@ class HashTable {
         return entry ? &entry : nullptr;
     }
     bool empty() const { return used_ == 0; }
-    /// Returns all entries in no order, free ones too.
+    /// Returns all entries in no particular order, including free ones.
     std::span<const Entry> entries() const { return entries_; }
 
   private:
@@ -52,7 +53,7 @@ class HashTable {
             if (entry) entries_[index_of(hash_of(entry), is_other)] = entry;
     }
 
-    std::vector<Entry> entries_;  ///< their number is a power of two
+    std::vector<Entry> entries_;  ///< size is a power of two
     std::size_t used_ = 0;
 };
 

@@ -1,4 +1,4 @@
-// The texts of locations in programs, without what an edit or another build changes.
+// Removes from locations the parts that change with an edit or a new build.
 #pragma once
 
 #include <string>
@@ -12,7 +12,7 @@ std::string_view without_offset(std::string_view call_site);
 struct CutLocation {
     std::string_view file, rest;
 };
-/// Divides `train.py:41 Model.forward` into file name and function; the file is empty if there is no line.
+/// Splits `train.py:41 Model.forward` into file name and function. The file is empty if the text has no line.
 CutLocation split_location(std::string_view where);
 
 /// Returns a location without its line or offset: `train.py Model.forward`.

@@ -48,7 +48,7 @@ void merge_field(const Field& field, Merged& merged) {
         merged = field;
 }
 
-/// Converts a row like cli::to_merged_row(). For nullptr, which means calls without a row, only sets `is_overflow`.
+/// Converts a row like cli::to_merged_row(). Null stands for calls without a row: only `is_overflow` is set.
 MergedRow to_merged_row(const record::RecordedRow* row) {
     if (row != nullptr) return cli::to_merged_row(*row);
     MergedRow merged;
@@ -186,7 +186,7 @@ void MergedCalls::add(const std::string& path, record::RecordingReader& recordin
     const bool takes_all = filter_ == nullptr || filter_->is_empty();
     std::optional<RowFilter> rows;
     if (!takes_all) rows.emplace(*filter_, recording);
-    // A file may hold equal rows, and its process counts once in a merged row.
+    // Several rows of a file may be merged into one, and the process counts only once for it.
     std::vector<std::uint32_t> counted;
     counted.reserve(recording.counters().size());
     if (paths != nullptr) paths->start();
@@ -230,8 +230,8 @@ void MergedCalls::add(const std::string& path, record::RecordingReader& recordin
     processes_.push_back(std::move(process));
 }
 
-/// Adds the audits of a recording. `merged_rows`: index in rows_ of the rows that have some; no_row: the row is
-/// filtered out.
+/// Adds the audits of a recording. `merged_rows` maps the ids of rows that have audits to their index in rows_;
+/// no_row means that the filter left the row out.
 void MergedCalls::add_audits(const record::RecordingReader& recording,
                              const std::map<std::uint32_t, std::uint32_t>& merged_rows) {
     recording.visit_audits([&](const record::RecordedAudit& audit) {
@@ -246,7 +246,7 @@ void MergedCalls::add_audits(const record::RecordingReader& recording,
         const auto later = std::ranges::upper_bound(nonfinite_, audit.end_ns, {},
                                                     [](const MergedNonfinite& other) { return other.found.end_ns; });
         nonfinite_.insert(later, {found->second, processes_.size(), audit});
-        return false;  // a process has one
+        return false;  // each process has only one
     });
 }
 

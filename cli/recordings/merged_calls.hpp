@@ -1,4 +1,4 @@
-// Several recordings merged: the model of report, verify and the summary of run.
+// Several recordings merged into one model, which report, verify and the summary of run read.
 #pragma once
 
 #include <cstdint>
@@ -22,7 +22,7 @@ class CallPaths;
 class Filter;
 class ProcessGroups;
 
-/// Form in which rows keep a field of a decision: numbers as they are, texts and enumeration names as SharedText.
+/// Type of a decision's field in a row. Numbers keep their type; texts and enumeration names become SharedText.
 template <class Field>
 struct MergedField {
     using Type = SharedText;
@@ -35,7 +35,7 @@ struct MergedField<Field> {
     static Field unknown(const Field& initial) { return initial; }
 };
 
-/// Fields that tell two rows apart (record/decision_fields.def). Initially they say that nothing is known.
+/// Fields that distinguish rows (record/decision_fields.def). Initially all are unknown.
 struct MergedDecision {
 #define DECISION_FIELD(key, member, ...)                             \
     MergedField<decltype(record::DecisionEvent::member)>::Type key = \
@@ -43,90 +43,91 @@ struct MergedDecision {
 #define CALL_FIELD(...)
 #include "record/decision_fields.def"
     bool is_folded = false;    ///< sizes are rounded up to powers of two
-    bool is_overflow = false;  ///< stands for calls without a decision: only counts are known
+    bool is_overflow = false;  ///< the row stands for calls without a decision, of which only counts are known
 
     bool operator==(const MergedDecision&) const = default;
 };
 
 /// Calls of one distinct decision in all recordings. Takes some 200 bytes, since there may be a million rows.
-/// docs/log-format.md describes the fields; an empty text in a row is null in the log.
+/// docs/log-format.md describes the fields. An empty text in a row is null in the log.
 struct MergedRow : MergedDecision {
     double flops = -1;  ///< operations of one call; -1: unknown
     record::RecordedCounters counters;
-    /// Median duration of the timed calls that were recorded singly, not only as counts; absent if there are none.
+    /// Median duration in nanoseconds of the timed calls that were recorded singly; absent if there are none.
     std::optional<std::uint64_t> median_ns;
     std::uint32_t processes = 0;  ///< number of recordings with calls of this decision
 
-    /// Returns the format that the library says it used; if it does not say, the least precise that the call permits.
+    /// Returns the format that the library reports. If it reports none, returns the least precise format that the
+    /// call permits.
     SharedText ran_at() const { return actual.empty() ? applied : actual; }
     bool has_estimated_time() const { return counters.timed_calls < counters.calls; }
     /// Returns the number of floating-point operations of all calls; 0 if it is unknown.
     double total_flops() const;
-    /// Returns true if a precision was asked for and not applied.
+    /// Returns true if a precision was requested but not applied.
     bool is_refused() const;
-    /// Returns `128x128x64`, with `?` for a size that the function does not have, and the batch count.
+    /// Returns `128x128x64` and the batch count. A `?` stands for a size that the function does not have.
     std::string size_text() const;
-    /// Returns `libfoo.so -> libopenblas.so.0`.
+    /// Returns the calling and the called library: `libfoo.so -> libopenblas.so.0`.
     std::string route_text() const;
 };
 
 /// Adds the counters of further calls to `sum`.
 void add_counters(record::RecordedCounters& sum, const record::RecordedCounters& counters);
 
-/// Limits a median of rounded durations to the range from the shortest to the longest call.
+/// Limits a median to the range from the shortest to the longest call. Rounding of durations may have put it outside.
 std::uint64_t clamped_median(std::uint64_t median_ns, const record::RecordedCounters& counters);
 
-/// Converts a row of one recording into the form in which rows of several are compared and summed. Sets the decision
-/// and `flops`; counters, median and `processes` stay unset. A row with `is_overflow` gets its flags only.
+/// Converts a row of one recording into a row that can be merged with rows of others. Sets the decision and `flops`.
+/// Counters, median and `processes` stay unset. For a row with `is_overflow` it sets only the flags.
 MergedRow to_merged_row(const record::RecordedRow& row);
 
-/// One recording, without its calls.
+/// Describes the process of one recording, without its calls.
 struct MergedProcess {
     std::string path;
     record::RecordingFacts facts;
     record::RecordingState state = record::RecordingState::unknown;
-    std::uint64_t calls = 0;  ///< calls that pass the filter
+    std::uint64_t calls = 0;  ///< number of calls that pass the filter
     std::uint64_t uncounted_calls = 0, dropped_events = 0, overwritten_events = 0;
     std::vector<record::RecordedChange> changes;
-    std::uint64_t lost_changes = 0;  ///< number of older changes that the recording no longer has
+    std::uint64_t lost_changes = 0;  ///< number of older changes of settings that the recording no longer has
     record::RecordedObjects objects;
     std::vector<record::RecordedChild> children;  ///< children that the shim did not see
     std::uint32_t missed_children = 0;            ///< number of further unseen children, dropped for lack of space
     std::vector<record::RecordedMark> marks;      ///< processes of the run that ended without a recording
-    std::uint32_t missed_marks = 0;               ///< number of further ones, dropped for lack of space
+    std::uint32_t missed_marks = 0;               ///< number of further marks, dropped for lack of space
 
-    /// Returns true for a file that records no process and only names children that the shim did not see, and has the
-    /// marks of processes without a recording.
+    /// Returns true for a file that records no process. It only lists children that the shim did not see and marks of
+    /// processes without a recording.
     bool is_children_only() const { return (facts.flags & record::format::flag_children_only) != 0; }
 };
 
-/// The first product of a process that made NaN or infinity of finite operands.
+/// The first product of a process that turned finite operands into NaN or infinity.
 struct MergedNonfinite {
     std::uint32_t row = 0;        ///< index in MergedCalls::rows()
     std::size_t process = 0;      ///< index in MergedCalls::processes()
-    record::RecordedAudit found;  ///< its `row` is that of the recording
+    record::RecordedAudit found;  ///< its `row` is an id in the recording, not an index in rows()
 };
 
-/// Quantity by which rows and groups of rows are sorted, the largest first; `time`: by total duration.
+/// Quantity by which rows and groups of rows are sorted, largest first. `time` is the total duration.
 enum class RowOrder : std::uint8_t { time, calls, flops };
-/// Returns the number by which calls are sorted. `work`: floating-point operations of all of them.
+/// Returns the value by which calls are sorted. `work` is the number of floating-point operations of all of them.
 double weight(RowOrder order, std::uint64_t calls, std::uint64_t host_ns, double work);
 
-/// Calls and their time, summed.
+/// Sum of calls and their durations.
 struct Share {
     std::uint64_t calls = 0;
     std::uint64_t host_ns = 0;
     std::uint64_t timed_calls = 0;
-    bool is_estimate = false;  ///< not all calls were timed, so `host_ns` is an estimate
+    bool is_estimate = false;  ///< `host_ns` is an estimate because not all calls were timed
 
     void add(const record::RecordedCounters& counters);
 };
 
-/// Calls, their time and their work, summed.
+/// Sum of calls, their durations and their floating-point operations.
 struct ShareWithWork : Share {
-    double work = 0;  ///< floating-point operations, as far as they are known
+    double work = 0;  ///< floating-point operations of the calls for which they are known
 
-    /// Adds calls of `flops` operations each; negative: not known.
+    /// Adds calls of `flops` operations each; a negative number means unknown.
     void add(const record::RecordedCounters& counters, double flops);
     void add(const ShareWithWork& others);
     double weight(RowOrder order) const;
@@ -136,40 +137,42 @@ class MergedCalls {
   public:
     enum class Objects : std::uint8_t { kept, left_out };
 
-    /// Keeps a reference to the filter; null: all calls count. Objects::left_out: processes() lack loaded libraries.
+    /// Keeps a pointer to the filter; with null, all calls count. With Objects::left_out, processes() do not list
+    /// loaded libraries.
     explicit MergedCalls(const Filter* filter = nullptr, Objects objects = Objects::kept)
         : filter_(filter), objects_(objects) {}
 
-    /// Adds a recording. `paths`: tree to which its call paths are added; null: they are not read. `groups`: groups
-    /// to which its calls are added; null: there are none.
+    /// Adds a recording. Its call paths are added to `paths`, and its calls to `groups`. Either may be null.
     void add(const std::string& path, record::RecordingReader& recording, CallPaths* paths = nullptr,
              ProcessGroups* groups = nullptr);
-    /// Returns the index in rows() for the calls of `row` (null: calls without a row); nullopt if none were added.
+    /// Returns the index in rows() of the calls of `row`, which is null for calls without a row; nullopt if none were
+    /// added.
     std::optional<std::size_t> index_of(const record::RecordedRow* row) const;
-    /// Gives each row its median. `durations` have the calls of each row by its index in rows().
+    /// Sets the median of each row. `durations` has the calls of each row by its index in rows().
     void set_medians(const CallDurations& durations);
 
     const std::vector<MergedRow>& rows() const { return rows_; }
     const std::vector<MergedProcess>& processes() const { return processes_; }
-    /// Returns the rules of the policies, whatever the filter.
+    /// Returns the rules of the policies. The filter does not affect them.
     std::vector<RuleCount> rules() const { return rules_.all(); }
     /// Returns the audits of rows().
     const AuditSums& audits() const { return audits_; }
-    /// Returns the first products of processes that made NaN or infinity of finite operands, by time.
+    /// Returns the first product of each process that turned finite operands into NaN or infinity, sorted by time.
     const std::vector<MergedNonfinite>& nonfinite() const { return nonfinite_; }
-    /// Returns the sum of all calls that pass the filter; without a filter, calls without a row count too.
+    /// Returns the sum of all calls that pass the filter. Without a filter it includes calls without a row.
     Share total() const { return total_; }
-    /// Returns the filter; null: there is none.
+    /// Returns the filter; null if there is none.
     const Filter* filter() const { return filter_; }
-    /// Returns the number of all calls, those included that do not pass the filter.
+    /// Returns the number of all calls, including those that do not pass the filter.
     std::uint64_t calls_before_filter() const { return calls_before_filter_; }
-    /// Returns the number of calls that may have run below the format of the filter, or not (RowFilter::leaves_open).
+    /// Returns the number of calls that `--ran-below` neither selects nor rules out (RowFilter::leaves_open).
     std::uint64_t calls_left_open() const { return calls_left_open_; }
-    /// Returns the number of calls of total() that no row has.
+    /// Returns the number of calls in total() that belong to no row.
     std::uint64_t calls_without_row() const;
-    /// Returns the calls of each MergedRow::ran_at(), the strictest format first; `unknown` for calls without a row.
+    /// Returns the calls by format (MergedRow::ran_at()), the most precise format first. Calls without a row are
+    /// `unknown`.
     std::vector<std::pair<std::string, Share>> by_format() const;
-    /// Returns the number of processes() without those that only stand for marks and names of children.
+    /// Returns the number of processes(), without files that only list children and marks.
     std::size_t recording_count() const;
     /// Returns the number of machines that the recordings come from.
     std::size_t host_count() const;
@@ -183,11 +186,12 @@ class MergedCalls {
     std::uint64_t lost_changes() const { return sum_of(&MergedProcess::lost_changes); }
 
   private:
-    /// Returns the index in rows_ of the row that calls of `row` are added to, and adds such a row if there is none.
+    /// Returns the index in rows_ of the row that takes the calls of `row`. Adds such a row if there is none.
     std::size_t find_or_add(const record::RecordedRow* row);
     struct HashedRow {
-        std::uint32_t row = 0;   ///< index in rows_ plus one
-        std::uint32_t hash = 0;  ///< of that row, so that most others are told apart without looking at it
+        std::uint32_t row = 0;  ///< index in rows_ plus one
+        std::uint32_t hash =
+            0;  ///< hash of that row, so that unequal rows are mostly told apart without reading them
 
         explicit operator bool() const { return row != 0; }
     };

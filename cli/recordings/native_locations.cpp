@@ -11,7 +11,7 @@
 namespace fp32shim::cli {
 namespace {
 
-/// Returns what the recording knows of a file; of one that it does not list, the path only.
+/// Returns what the recording knows of a file. If the recording does not list the file, only the path is set.
 record::RecordedObject object_at(const std::string& path, const record::RecordingReader& recording) {
     const auto& all = recording.objects().all;
     const auto found = std::ranges::find(all, path, &record::RecordedObject::path);
@@ -21,7 +21,7 @@ record::RecordedObject object_at(const std::string& path, const record::Recordin
     return object;
 }
 
-/// Returns the innermost function with a line: `solve.cpp:120 solve_step`; empty if there is none.
+/// Returns the innermost function whose line is known: `solve.cpp:120 solve_step`; empty if there is none.
 std::string line_text(const SourceLocation& location) {
     for (const SourceFrame& frame : location.frames) {
         if (frame.file.empty() || frame.line == 0) continue;
@@ -46,7 +46,7 @@ const NativeLocations::Location& NativeLocations::location_of(const record::Reco
     Location& known = entry->second;
     if (!is_new) return known;
     if (!is_native) {
-        // A remark: the product was called by code that was made at run time.
+        // A frame without a file is a remark: the product was called by code that was generated at run time.
         if (frame.file.empty()) known.where = frame.function;
         return known;
     }

@@ -1,5 +1,4 @@
-// The location of a call in compiled code: for recordings that were asked for it (`where` has `native`), and for
-// filters.
+// Finds the locations of calls in compiled code. Recordings need them if `where` has `native`; filters need them too.
 #pragma once
 
 #include <cstdint>
@@ -18,16 +17,16 @@ class RecordingReader;
 
 namespace fp32shim::cli {
 
-/// Puts the call sites of rows into words: `solve.cpp:120 solve_step`, or without debug information
-/// `libphysics.so!solve_step+0x1c4`. Keeps all answers. For one thread.
+/// Translates the call sites of rows into text: `solve.cpp:120 solve_step`, or `libphysics.so!solve_step+0x1c4`
+/// without debug information. Keeps all results. For one thread.
 class NativeLocations {
   public:
-    /// Has the rows of a recording name their call sites, where it was asked for native ones and the row has no
-    /// line of Python. `with_call_sites`: rows also have their `call_site`, as rules see it. This object must outlive
-    /// the reader.
+    /// Makes a recording's reader name the call sites of rows that have no line of Python, if the recording asks for
+    /// native locations. With `with_call_sites`, rows also get the `call_site` that rules compare. This object must
+    /// outlive the reader.
     void name_rows_of(record::RecordingReader& recording, bool with_call_sites);
 
-    /// Returns the functions and the line of a frame in compiled code. The result lasts as long as this object.
+    /// Returns the functions and the line of a frame in compiled code. The result lives as long as this object.
     const SourceLocation& at(const record::RecordedFrame& frame, const record::RecordingReader& recording);
 
   private:
@@ -39,7 +38,7 @@ class NativeLocations {
     const Location& location_of(const record::RecordedFrame& frame, const record::RecordingReader& recording);
 
     SourceLocations locations_;
-    /// By path and build of the object, and offset.
+    /// Locations by path of the object, its build id, and offset.
     std::map<std::tuple<std::string, std::vector<std::uint8_t>, std::uint32_t>, Location> known_;
 };
 

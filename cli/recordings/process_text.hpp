@@ -1,4 +1,4 @@
-// Words for the facts of a recording's process, which the reports share.
+// Texts about the process of a recording, shared by all reports.
 #pragma once
 
 #include <string>
@@ -8,26 +8,29 @@
 
 namespace fp32shim::cli {
 
-/// Returns the settings at the begin of the recording: `default high, floor none, CPU mode off`.
+/// Returns the settings at the start of the recording: `default high, floor none, CPU mode off`.
 std::string settings_text(const record::StartEvent& start);
-/// Returns the policy's name and revision, or `none`. The texts are a recording's: not printable() yet.
+/// Returns the policy's name and revision, or `none`. The result comes from a recording and must pass printable()
+/// before it is printed.
 std::string policy_text(std::string_view name, std::string_view revision, std::string_view sha256);
-/// Describes a change of settings: `precision high`, or a refused one: `policy not read again`.
+/// Returns a change of settings as text: `precision high`, or `policy not read again` for a refused change.
 std::string change_text(const record::RecordedChange& change);
-/// Returns the origin of a change of settings: `fp32shim command`.
+/// Returns the source of a change of settings: `fp32shim command`.
 std::string_view origin_text(record::format::ChangeOrigin origin);
-/// Returns a text about the number of changes of settings that a recording has lost.
+/// Returns a sentence about the changes of settings that a recording has lost.
 std::string lost_changes_text(std::uint64_t count);
-/// Returns the reason why a recording lacks later calls of its process; empty if it lacks none.
+/// Returns the reason why a recording lacks later calls of its process; empty if it has all of them.
 std::string early_end_text(const record::RecordingFacts& facts);
 
-/// Returns `./static in /home/me, is statically linked (process 12, 2026-…; 2 times in all)`: not printable() yet.
+/// Returns `./static in /home/me, is statically linked (process 12, 2026-…; 2 times in all)`. The result must pass
+/// printable() before it is printed.
 std::string unseen_child_text(const record::RecordedChild& child);
 
-/// Returns `python train.py (process 4711 on node3, job 88, rank 2)`: not printable() yet.
+/// Returns `python train.py (process 4711 on node3, job 88, rank 2)`. The result must pass printable() before it is
+/// printed.
 std::string process_text(const record::ProcessFacts& process);
 
-/// Returns `pinned by its environment: NVIDIA_TF32_OVERRIDE=0, …`; empty without such variables.
+/// Returns `pinned by its environment: NVIDIA_TF32_OVERRIDE=0, …`; empty if no variable pins the process.
 std::string pins_text(std::uint16_t pins);
 
 }  // namespace fp32shim::cli

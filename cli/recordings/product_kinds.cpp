@@ -44,7 +44,7 @@ ProductKind kind_of(const MergedRow& row) {
 }
 
 auto key_of(const ProductKind& kind, const MergedRow& row) {
-    // Of a function that is not known, nothing else tells calls apart.
+    // An unknown function has no operation, so its name is part of the key.
     const std::uint32_t function = kind.operation.empty() ? row.function.id() : 0;
     return std::tuple(kind.operation, function, kind.batching, kind.layout, kind.is_cublas, kind.dtype.id(),
                       kind.device.id(), kind.ran_at.id(), kind.sizes.trans_a, kind.sizes.trans_b, kind.sizes.m,

@@ -1,4 +1,4 @@
-// Kinds of products: the rows of recordings merged by all that a benchmark of a product depends on.
+// Kinds of products. Rows that a benchmark cannot tell apart are merged into one kind.
 #pragma once
 
 #include <cstdint>
@@ -12,11 +12,11 @@
 
 namespace fp32shim::cli {
 
-/// The order of elements in memory. A recording does not say which of the two a call of CBLAS asks for: then it is
-/// taken to be row_major, as programs in C and numpy have it.
+/// Order of elements in memory. A recording does not say which order a call of CBLAS asks for. Such calls are assumed
+/// to be row_major, as in most C and numpy programs.
 enum class Layout : std::uint8_t { column_major, row_major };
 
-/// The sizes of C := op(A) op(B), with C m×n and `k` summed over. Leading dimensions are not recorded.
+/// Sizes of C := op(A) op(B): C is m×n, and the sum runs over `k`. Leading dimensions are not recorded.
 struct GemmSizes {
     char trans_a = 'N';
     char trans_b = 'N';
@@ -27,33 +27,33 @@ struct GemmSizes {
     bool operator==(const GemmSizes&) const = default;
 };
 
-/// Returns the same product of the same memory in the other layout: the transposed matrices.
+/// Returns the sizes of the transposed product, which has the same matrices in the other layout.
 GemmSizes in_other_layout(const GemmSizes& sizes);
 
-/// Calls that agree in operation, sizes, types and format.
+/// Calls with the same operation, sizes, types and format.
 struct ProductKind {
-    std::string_view operation;         ///< `gemm`; empty: the function is not known to this version
+    std::string_view operation;         ///< `gemm`; empty if this version does not know the function
     std::vector<SharedText> functions;  ///< names of the functions that were called
-    std::vector<SharedText> providers;  ///< libraries that ran them
+    std::vector<SharedText> providers;  ///< libraries that ran the calls
     Batching batching = Batching::single;
     Layout layout = Layout::column_major;
     bool is_cublas = false;
     SharedText dtype, device, ran_at;
-    GemmSizes sizes;  ///< letters are 0 where the function has none; sizes -1 where they are not known
+    GemmSizes sizes;  ///< letters are 0 where the function has none; an unknown size is -1
     std::int64_t batch = 1;
     bool is_folded = false;    ///< sizes are rounded up to powers of two
-    bool is_overflow = false;  ///< calls without a decision
+    bool is_overflow = false;  ///< the calls have no decision
     ShareWithWork calls;
 
-    /// Returns `gemm 64x32x16 NT`, with the batch count.
+    /// Returns `gemm 64x32x16 NT` and the batch count.
     std::string text() const;
-    /// Returns the sizes as a row-major or column-major product.
+    /// Returns the sizes for the layout `wanted`.
     GemmSizes sizes_in(Layout wanted) const { return wanted == layout ? sizes : in_other_layout(sizes); }
-    /// Returns the reason why no gemm of these sizes can be run; empty if one can.
+    /// Returns the reason why no gemm can be run with these sizes; empty if it can.
     std::string why_no_gemm() const;
 };
 
-/// Returns the kinds of all products, the largest by `order` first.
+/// Returns the kinds of all products, sorted by `order`, largest first.
 std::vector<ProductKind> product_kinds(const MergedCalls& calls, RowOrder order);
 
 }  // namespace fp32shim::cli

@@ -6,8 +6,8 @@
 namespace fp32shim::cli {
 namespace {
 
-constexpr std::size_t most_ready = 16;         // each has an open file
-constexpr std::size_t most_rows_open = 65536;  // of 64 bytes each
+constexpr std::size_t most_ready = 16;         // recordings; each keeps a file open
+constexpr std::size_t most_rows_open = 65536;  // rows take 64 bytes each
 
 std::size_t rows_of(const record::RecordingReader::Opened& opened) {
     return opened.reader ? opened.reader->counters().size() : 0;
@@ -19,7 +19,7 @@ ReadAhead::ReadAhead(const std::vector<std::string>& paths) : paths_(paths) {
     if (paths.size() < 2) return;
     try {
         opener_ = std::thread([this] { open_all(); });
-    } catch (const std::system_error&) {  // no thread could be started
+    } catch (const std::system_error&) {  // without a thread, next() opens the recordings itself
     }
 }
 
@@ -40,7 +40,7 @@ ReadAhead::Item ReadAhead::open(const std::string& path) {
     }
 }
 
-/// Returns true if one more recording may be open.
+/// Returns true if one more recording may be opened ahead.
 bool ReadAhead::has_room() const { return ready_.size() < most_ready && rows_ready_ + rows_taken_ < most_rows_open; }
 
 void ReadAhead::open_all() {

@@ -1,4 +1,4 @@
-// Opens recordings on a second thread, some ahead of their reader.
+// Opens recordings on a second thread before they are needed.
 #pragma once
 
 #include <condition_variable>
@@ -14,24 +14,24 @@
 
 namespace fp32shim::cli {
 
-/// Opens recordings in the order of their paths, while the caller reads those before. Opening takes half of the time
-/// that a report spends on a recording. Only small recordings are opened ahead, so that memory does not grow.
+/// Opens recordings in the order of their paths, while the caller reads earlier ones. Opening takes half of the time
+/// that a report spends on a recording. Only small recordings are opened ahead, so that memory use stays bounded.
 class ReadAhead {
   public:
-    /// `paths` must outlive this object.
+    /// Keeps a reference to `paths`, which must outlive this object.
     explicit ReadAhead(const std::vector<std::string>& paths);
     ~ReadAhead();
     ReadAhead(const ReadAhead&) = delete;
     ReadAhead& operator=(const ReadAhead&) = delete;
 
-    /// Returns the next recording, or the reason why it cannot be read. To be called once for each path. The caller
-    /// must be done with the recording before.
+    /// Returns the next recording, or the reason why it cannot be read. Must be called once for each path. The caller
+    /// must have finished with the previous recording.
     record::RecordingReader::Opened next();
 
   private:
     struct Item {
         record::RecordingReader::Opened opened;
-        std::exception_ptr failure;  ///< exception that opening threw, for next(); null: none
+        std::exception_ptr failure;  ///< exception thrown while opening, which next() throws again; null: none
     };
     static Item open(const std::string& path);
     void open_all();
@@ -45,7 +45,7 @@ class ReadAhead {
     std::size_t rows_taken_ = 0;  ///< number of rows of the recording that next() last returned
     std::size_t taken_ = 0;       ///< number of recordings that next() has returned
     bool is_ended_ = false;
-    std::thread opener_;  ///< not joinable: no thread could be started, and next() opens
+    std::thread opener_;  ///< not joinable if no thread could be started; then next() opens recordings itself
 };
 
 }  // namespace fp32shim::cli

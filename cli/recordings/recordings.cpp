@@ -26,8 +26,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// Returns all `*.fp32rec` below a folder, and each subfolder that cannot be read: opening it as a recording tells
-/// why. Sets `problem` if the search ends early with an error.
+/// Returns all `*.fp32rec` below a folder, and also each subfolder that cannot be read, so that opening it reports
+/// the reason. Sets `problem` if the search ends early with an error.
 std::vector<std::string> recordings_below(const std::string& folder, std::string& problem) {
     std::vector<std::string> found;
     std::error_code error;
@@ -36,7 +36,7 @@ std::vector<std::string> recordings_below(const std::string& folder, std::string
         std::error_code ignored;
         const std::string path = entry->path().string();
         if (entry->is_directory(ignored)) {
-            // Does not follow links to folders.
+            // Links to folders are not followed.
             if (entry->is_symlink(ignored) || access(path.c_str(), R_OK | X_OK) == 0) continue;
             entry.disable_recursion_pending();
             found.push_back(path);
@@ -59,8 +59,8 @@ std::vector<std::string> matches_of(const std::string& pattern) {
     return found;
 }
 
-/// Returns the begin of a file's header; empty if the file is no recording. Copies of a recording share it.
-/// Different recordings differ in it, even two of one process, before and after a reload, an exec or a fork.
+/// Returns the first bytes of a file's header; empty if the file is no recording. Copies of a recording have the same
+/// bytes there. Different recordings differ, even two of one process: before and after a reload, an exec or a fork.
 std::string identity_in(const std::string& path) {
     std::string begin(offsetof(record::format::Header, texts), '\0');
     // O_NONBLOCK, so that opening a pipe without a writer does not wait.
@@ -74,8 +74,8 @@ std::string identity_in(const std::string& path) {
     return is_recording ? begin : std::string();
 }
 
-/// Returns a tuple that is greater, the more of a recording a file holds: copies may be old or truncated. Times are
-/// not compared, since each reader estimates them.
+/// Returns a tuple that compares greater for the copy that holds more of a recording, since copies may be old or
+/// truncated. Times are not compared, since each reader estimates them.
 auto amount_recorded(const std::string& path) {
     const auto opened = record::RecordingReader::open(path);
     const auto* reader = opened.reader.get();
@@ -91,7 +91,7 @@ auto amount_recorded(const std::string& path) {
                    reader->changes().size() + reader->lost_changes()};
 }
 
-/// Keeps one file of each recording, the fullest copy, so that no call counts twice.
+/// Keeps only the fullest copy of each recording, so that no call counts twice.
 void drop_copies(RecordingPaths& result) {
     std::map<std::string, std::vector<std::string>> files;
     for (const std::string& path : result.paths) {
@@ -181,7 +181,7 @@ std::vector<ReadingProblem> visit_recordings(
 
 namespace {
 
-/// Opens a file that was found to be a recording, and closes it at the end.
+/// Opens a file that is known to be a recording. The destructor closes it.
 class OpenedCopy {
   public:
     explicit OpenedCopy(const std::string& path)
@@ -197,7 +197,7 @@ class OpenedCopy {
     bool is_file() const { return is_file_; }
     uid_t owner() const { return status_.st_uid; }
     off_t size() const { return status_.st_size; }
-    /// Returns true if `size` bytes from an offset could be read.
+    /// Reads `size` bytes at an offset. Returns false if the file ends before or cannot be read.
     bool read(char* bytes, std::size_t size, off_t offset) const {
         return pread(descriptor_, bytes, size, offset) == static_cast<ssize_t>(size);
     }
@@ -208,7 +208,7 @@ class OpenedCopy {
     bool is_file_ = false;
 };
 
-/// Returns true if two files have the same bytes, as far as the shorter one goes.
+/// Returns true if the shorter file is the beginning of the longer one.
 bool is_beginning(const OpenedCopy& a, const OpenedCopy& b) {
     constexpr std::size_t most = std::size_t{1} << 20;
     std::string bytes_a(most, '\0'), bytes_b(most, '\0');
@@ -222,9 +222,9 @@ bool is_beginning(const OpenedCopy& a, const OpenedCopy& b) {
     return true;
 }
 
-/// Returns the reason why a copy may tell of other calls than the one that counts; empty if it cannot.
+/// Returns the reason why a copy may hold calls that the kept copy lacks; empty if it cannot.
 std::string reason_to_doubt(const RecordingCopy& copy) {
-    constexpr off_t most_compared = off_t{1} << 31;  // more would take minutes
+    constexpr off_t most_compared = off_t{1} << 31;  // comparing more would take minutes
     const OpenedCopy left_out(copy.path), fullest(copy.fullest);
     if (!left_out.is_file() || !fullest.is_file()) return "can no longer be compared with";
     if (left_out.owner() != fullest.owner()) return "has a different owner from";
@@ -254,7 +254,8 @@ namespace {
 
 constexpr std::string_view extension = ".fp32rec";
 
-/// Returns the number of the `fp32shim run` that made a recording (ProcessFacts::run); 0: none, or no recording.
+/// Returns the number of the `fp32shim run` that made a recording (ProcessFacts::run). Returns 0 if no run made it,
+/// or if the file is no recording.
 std::uint64_t run_number_of(const std::string& path) {
     const std::string begin = identity_in(path);
     std::uint64_t run = 0;
@@ -262,7 +263,8 @@ std::uint64_t run_number_of(const std::string& path) {
     return run;
 }
 
-/// Returns `run.children.fp32rec` for `run.fp32rec` and `run.3.fp32rec`.
+/// Returns the name of a recording's file of uncovered children: `run.children.fp32rec` for `run.fp32rec` and for
+/// `run.3.fp32rec`.
 std::string children_file_of(const std::string& path) {
     std::string name = path;
     if (!name.ends_with(extension)) return {};
@@ -282,8 +284,9 @@ std::string folder_of(const std::string& path) {
 
 namespace {
 
-/// Returns the files that belong to the runs of recordings, in the same folders, and are not among them, sorted by
-/// name: other recordings, and files of uncovered children. Of a recording that no run made, only the latter.
+/// Returns files in the same folders that belong to the runs of `found` but are not among them, sorted by name: other
+/// recordings, and files that list uncovered children. For a recording that no run made, returns only its file of
+/// uncovered children.
 std::vector<std::string> other_files_of_runs(const RecordingPaths& found) {
     std::set<std::pair<dev_t, ino_t>> known;
     const auto is_new = [&](const std::string& path) {
@@ -294,7 +297,7 @@ std::vector<std::string> other_files_of_runs(const RecordingPaths& found) {
     for (const std::string& path : found.paths) is_new(path);
     for (const RecordingCopy& copy : found.copies) is_new(copy.path);
     std::vector<std::string> added;
-    std::map<std::string, std::set<std::uint64_t>> runs;  // by folder
+    std::map<std::string, std::set<std::uint64_t>> runs;  // numbers of runs, by folder
     for (const std::string& path : found.paths) {
         if (const std::uint64_t run = run_number_of(path); run != 0)
             runs[folder_of(path)].insert(run);
@@ -341,7 +344,7 @@ void mention_other_files_of_runs(RecordingPaths& found) {
 
 namespace {
 
-/// Prints the first lines, and the number of those that it leaves out. `more`: what these are about.
+/// Prints the first lines, then the number of the remaining lines. `more` says what these are about.
 void print_first_lines(std::string_view command, const std::vector<std::string>& lines, std::string_view more) {
     const std::size_t shown = std::min(lines.size(), most_lines_said);
     for (std::size_t i = 0; i < shown; ++i) say(command, lines[i]);

@@ -13,62 +13,67 @@ struct Problem;
 
 namespace fp32shim::cli {
 
-/// A file that holds no more of a recording than another one.
+/// A copy of a recording that is left out, because another file holds all of its calls.
 struct RecordingCopy {
     std::string path;
-    std::string fullest;  ///< path of the copy that counts
+    std::string fullest;  ///< path of the copy that is read instead
 };
 
 struct RecordingPaths {
-    std::vector<std::string> paths;     ///< each recording once, in the order of the arguments, then by name
+    std::vector<std::string> paths;     ///< each recording once, in the order of the arguments, sorted by name within
+                                        ///< one
     std::vector<std::string> errors;    ///< one line for each argument that names no recording
-    std::vector<RecordingCopy> copies;  ///< files left out
-    std::vector<std::string> notes;     ///< lines about `copies`: one for each if they are few, else their number
-    std::size_t empty_folders = 0;      ///< number of `errors` about folders that hold no recording
+    std::vector<RecordingCopy> copies;  ///< copies that are left out
+    std::vector<std::string> notes;     ///< lines about `copies`: one for each if they are few, otherwise one with
+                                        ///< their number
+    std::size_t empty_folders = 0;      ///< how many of the `errors` are about folders without recordings
 };
 
-/// Finds the recordings of each argument: a file; a folder, for all `*.fp32rec` in and below it; or a glob that the
-/// shell did not expand. A folder that cannot be read is among the paths, so that visit_recordings() reports it.
+/// Finds the recordings of each argument. An argument is a file; a folder, which is searched for `*.fp32rec` with all
+/// its subfolders; or a glob that the shell did not expand. A folder that cannot be read is returned as a path, so
+/// that visit_recordings() reports it.
 RecordingPaths find_recordings(const std::vector<std::string>& arguments);
 
 /// Adds the other recordings of each `fp32shim run` in the same folders, and the run's file of uncovered children.
 /// For a recording `a.fp32rec` that no run made, adds only `a.children.fp32rec`. Adds a note for each file.
 void add_rest_of_runs(RecordingPaths& found);
 
-/// Adds a note that names the other recordings of each `fp32shim run` in the same folders, without adding them.
+/// Adds a note that names the other recordings of each `fp32shim run` in the same folders, but does not add the
+/// recordings themselves.
 void mention_other_files_of_runs(RecordingPaths& found);
 
-/// Number of lines on stderr about problems of one kind, before their number stands for the rest. Those of one
-/// recording are at most as many.
+/// Limit for lines on stderr about problems of one kind, and for those of one recording. The remaining problems are
+/// only counted.
 inline constexpr std::size_t most_lines_said = 100;
 
 /// Prints the errors, or the notes if there are no errors, each in one line. Returns true if there are errors.
 bool print_errors(std::string_view command, const RecordingPaths& found);
 
-/// A file, or a part of one, that could not be read.
+/// A file, or part of one, that could not be read.
 struct ReadingProblem {
     std::string path;
     std::string text;        ///< one line: the damage, its offset, and what is left out because of it
-    bool is_unread = false;  ///< nothing of the recording could be read
+    bool is_unread = false;  ///< no part of the recording could be read
 };
 
-/// Returns a line for each copy that was left out and that may tell of other calls than the one that counts: it has
-/// another owner, or is not the same bytes as far as it goes. Whoever can write a file can give it another's header.
+/// Returns a line for each copy that was left out but may hold calls which the file that is read instead lacks. Such
+/// a copy has another owner, or its bytes differ. An equal header alone is no proof of a copy, since anybody can copy
+/// a header.
 std::vector<ReadingProblem> problems_of_copies(const RecordingPaths& found);
 
-/// Opens each recording in turn and hands it to `visit`. Small ones are opened ahead, on a second thread. Shows
-/// progress on a terminal after a second. Returns the parts that could not be read; `visit` sees the rest.
+/// Opens each recording in turn and passes it to `visit`. Small ones are opened ahead on a second thread. Shows
+/// progress on a terminal after a second. Returns the parts that could not be read; `visit` gets the rest.
 std::vector<ReadingProblem> visit_recordings(
     const std::vector<std::string>& paths,
     const std::function<void(const std::string&, record::RecordingReader&)>& visit);
 
-/// Returns a problem in one line: `offset 4096: …`.
+/// Returns the text of a problem in one line: `offset 4096: …`.
 std::string text_of(const record::Problem& problem);
 
 /// Returns the number of recordings that have problems.
 std::size_t recordings_with(const std::vector<ReadingProblem>& problems);
 
-/// Prints the first problems, each in one line, and the number of the others. Returns true if there are any.
+/// Prints the first problems, one per line, then the number of the others. Returns true if there are any.
 bool print_problems(std::string_view command, const std::vector<ReadingProblem>& problems);
 
 }  // namespace fp32shim::cli

@@ -1,4 +1,4 @@
-// Audits of several recordings, summed by merged row.
+// Sums audits of several recordings by merged row.
 #pragma once
 
 #include <cstdint>
@@ -12,25 +12,26 @@
 
 namespace fp32shim::cli {
 
-/// Returns the finding of an audit with the flag audit_nonfinite: `infinity`, or this word for NaN.
+/// Returns the result of an audit with the flag audit_nonfinite: `infinity`, or the word `nan` for NaN.
 inline std::string_view nonfinite_text(const record::Audit& audit, std::string_view nan) {
     return (audit.flags & record::audit_nan) != 0 ? nan : "infinity";
 }
 
-/// Audits of one row in one pair of formats.
+/// Sum of the audits of one row with the same two formats.
 struct RowAudits {
     std::uint32_t row = 0;  ///< index in MergedCalls::rows()
     policy::AuditFormat tested = policy::AuditFormat::tf32;
     policy::AuditFormat reference = policy::AuditFormat::fp32;
-    std::uint64_t compared = 0;      ///< audits with errors: the others are counted below
-    std::uint64_t beyond = 0;        ///< those of them with an error beyond the tolerance that was in force
-    std::uint64_t skipped = 0;       ///< audits that could not be made
-    std::uint64_t bad_operands = 0;  ///< audits of operands with NaN or infinity
-    std::uint64_t bad_results = 0;   ///< audits with NaN or infinity in a result, of finite operands
-    record::AuditErrors worst;       ///< the largest error of any audit, by each metric
-    record::AuditErrors sum;         ///< of the finite errors of all audits
-    std::uint32_t worst_row = 0;     ///< number of the row of the result with the largest error
-    std::uint32_t worst_column = 0;  ///< number of its column with the largest error
+    std::uint64_t compared = 0;      ///< number of audits that measured errors; the members below count the others
+    std::uint64_t beyond = 0;        ///< number of compared audits whose error exceeds the tolerance in force
+    std::uint64_t skipped = 0;       ///< number of audits that could not be made
+    std::uint64_t bad_operands = 0;  ///< number of audits whose operands have NaN or infinity
+    std::uint64_t bad_results = 0;  ///< number of audits with NaN or infinity in a result, although all operands were
+                                    ///< finite
+    record::AuditErrors worst;      ///< the largest error of all audits, by metric
+    record::AuditErrors sum;        ///< sum of the finite errors of all audits, by metric
+    std::uint32_t worst_row = 0;    ///< row of the result that has the largest error
+    std::uint32_t worst_column = 0;  ///< column of the result that has the largest error
     record::Exponents a, b, c;
 
     /// Returns the mean error by a metric; 0 without audits.
@@ -39,14 +40,14 @@ struct RowAudits {
     }
 };
 
-/// Sums audits. Order: by the time of the first audit of a row.
+/// Sums audits by row and formats. The sums are in the order in which their first audits came.
 class AuditSums {
   public:
     void add(std::uint32_t row, const record::Audit& audit);
     void add_lost(std::uint64_t count) { lost_ += count; }
 
     const std::vector<RowAudits>& all() const { return audits_; }
-    /// Returns the number of audits that found no room in their recordings.
+    /// Returns the number of audits for which recordings had no room.
     std::uint64_t lost() const { return lost_; }
 
   private:

@@ -17,7 +17,7 @@
 namespace fp32shim::cli {
 namespace {
 
-/// Returns the key that rows of one group share: texts with a NUL after each, since no text contains a NUL.
+/// Returns the key that rows of one group share. A NUL ends each of its texts, since no text contains a NUL.
 std::string key_of(const MergedRow& row, const Grouping& grouping) {
     std::string key;
     const auto add = [&key](std::string_view text) { (key += text) += '\0'; };
@@ -46,14 +46,14 @@ RowGroup group_like(const MergedRow& row, const Grouping& grouping) {
     return group;
 }
 
-/// Adds calls of a row.
+/// Adds the counters of a row to a group.
 void add_calls(RowGroup& group, const MergedRow& row, const record::RecordedCounters& counters) {
     add_counters(group.counters, counters);
     group.work += std::max(row.flops, 0.0) * static_cast<double>(counters.calls);
     if (row.flops < 0) group.calls_without_work += counters.calls;
 }
 
-/// Adds a row, without its calls.
+/// Adds a row to a group, without its calls.
 void add_decision(RowGroup& group, const MergedRow& row) {
     ++group.decisions;
     double sum = 0;
@@ -95,7 +95,7 @@ void sort_groups(std::vector<RowGroup>& groups, RowOrder order) {
     });
 }
 
-/// Groups the calls of each row by each call site.
+/// Groups the calls of rows by their call sites.
 std::vector<RowGroup> grouped_by_call_site(const MergedCalls& calls, const CallPaths& paths,
                                            const Grouping& grouping) {
     PartGroups parts(grouping);
@@ -160,7 +160,7 @@ std::uint32_t PartGroups::key_number_of(std::uint32_t row_index, const MergedRow
     return number;
 }
 
-/// Returns true if no calls of this row were added to this part before.
+/// Returns true if this part has no calls of this row yet.
 bool PartGroups::is_first_of(std::uint32_t part, std::uint32_t row_index) {
     const std::uint64_t pair = (std::uint64_t{part} + 1) << 32 | row_index;
     const auto hash_of = [](std::uint64_t other) { return system::Hash().add(other).value(); };

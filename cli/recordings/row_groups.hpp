@@ -1,4 +1,4 @@
-// Rows merged into groups, for programs that multiply at thousands of sizes.
+// Merges rows into groups, for programs that multiply at thousands of sizes.
 #pragma once
 
 #include <array>
@@ -21,10 +21,10 @@ namespace fp32shim::cli {
 class CallDurations;
 class CallPaths;
 
-/// Further keys by which rows are grouped, besides the precisions asked for, applied and actual, and the reason.
+/// Keys by which rows are grouped, in addition to the requested, applied and actual precisions and the reason.
 struct Grouping {
     bool by_function = false, by_size_class = false, by_where = false, by_scope = false, by_call_site = false,
-         by_caller = false, by_precision = false;                                    ///< by_precision: no further key
+         by_caller = false, by_precision = false;                                    ///< by_precision adds no key
     bool by_host = false, by_job = false, by_executable = false, by_policy = false;  ///< keys of processes
 
     bool operator==(const Grouping&) const = default;
@@ -32,7 +32,7 @@ struct Grouping {
     bool has_process_keys() const { return by_host || by_job || by_executable || by_policy; }
 };
 
-/// Word that the option `--by` takes, and the key that it adds.
+/// A word for the option `--by`, and the key that it adds.
 struct GroupingWord {
     std::string_view word;
     bool Grouping::*key;
@@ -44,55 +44,56 @@ inline constexpr GroupingWord grouping_words[] = {
     {"size", &Grouping::by_size_class},     {"size-class", &Grouping::by_size_class},
     {"precision", &Grouping::by_precision},
 };
-/// Further words, for keys of processes.
+/// Words for keys of processes.
 inline constexpr GroupingWord process_grouping_words[] = {
     {"host", &Grouping::by_host},
     {"job", &Grouping::by_job},
     {"executable", &Grouping::by_executable},
     {"policy", &Grouping::by_policy},
 };
-/// Returns the words of groupings of one process's rows; with `with_process_keys`, of all groupings.
+/// Returns the words for `--by`. Those of process_grouping_words are included only with `with_process_keys`.
 std::vector<std::string_view> all_grouping_words(bool with_process_keys);
-/// Returns the grouping by all keys that some words name.
+/// Returns the grouping with the keys of all `words`.
 Grouping parse_grouping(const std::vector<std::string>& words);
 
-/// Class of sizes by the largest of m, n and k: above one power of two, up to the next.
+/// Range of sizes from above one power of two to the next, for the largest of m, n and k.
 struct SizeClass {
-    std::int64_t lowest = -1, highest = -1;  ///< bounds, both included; -1: the sizes are not known
+    std::int64_t lowest = -1, highest = -1;  ///< both bounds are included; -1 if the sizes are unknown
 
     bool is_known() const { return highest >= 0; }
-    /// Returns `65-128`; `?` if the sizes are not known.
+    /// Returns `65-128`; `?` if the sizes are unknown.
     std::string text() const;
     friend auto operator<=>(const SizeClass&, const SizeClass&) = default;
 };
 
 SizeClass size_class_of(const MergedRow& row);
 
-/// Keys of a process that tell groups apart; empty: no key, or not known.
+/// Facts of a process by which rows can be grouped; empty if the grouping does not use the fact, or it is unknown.
 struct ProcessKeys {
     SharedText host, job_id, executable, policy_name, policy_revision, policy_sha256;
 };
 
-/// Sum of the rows that agree in the keys of a grouping and in `is_overflow`. Of the other members of MergedRow, only
-/// the counters and, if it is known, the median are set.
+/// Sum of the rows that have the same keys and the same `is_overflow`. Of the other members of MergedRow, only the
+/// counters are set, and the median if it is known.
 struct RowGroup : MergedRow {
     ProcessKeys process;
     SizeClass sizes;
-    SharedText call_site;         ///< `libphysics.so+0x1c4`; empty: not known, or no key
+    SharedText call_site;         ///< `libphysics.so+0x1c4`; empty if it is unknown or not a key
     std::uint64_t decisions = 0;  ///< number of rows
-    double work = 0;              ///< floating-point operations of all calls but `calls_without_work`
+    double work = 0;              ///< floating-point operations of all calls, except `calls_without_work`
     std::uint64_t calls_without_work = 0;
-    double sum_of_log_sizes = 0;             ///< sum over rows of log of the geometric mean of m, n and k
+    double sum_of_log_sizes = 0;             ///< sum over rows of the logarithm of the geometric mean of m, n and k
     std::uint64_t decisions_with_sizes = 0;  ///< number of rows in `sum_of_log_sizes`
 };
 
-/// Groups calls of rows that a further key, a number, tells apart: a part of a row's calls is in one group, another
-/// part in another.
+/// Groups calls by the keys of their rows and by a number, the part. Calls of one row with different parts are in
+/// different groups.
 class PartGroups {
   public:
     explicit PartGroups(const Grouping& grouping) : grouping_(grouping) {}
 
-    /// Adds calls of the row `row`, whose number is `row_index`. Returns their group, and true if the group is new.
+    /// Adds calls of the row `row`, which has the index `row_index`. Returns their group, and true if the group is
+    /// new.
     std::pair<RowGroup&, bool> add(std::uint32_t part, std::uint32_t row_index, const MergedRow& row,
                                    const record::RecordedCounters& counters);
     const std::vector<RowGroup>& groups() const { return groups_; }
@@ -103,43 +104,45 @@ class PartGroups {
 
     Grouping grouping_;
     std::vector<RowGroup> groups_;
-    std::unordered_map<std::string, std::uint32_t> key_numbers_;      ///< from 1, by the keys of rows
-    std::vector<std::uint32_t> key_number_of_row_;                    ///< by row; 0: not known yet
-    std::unordered_map<std::uint64_t, std::uint32_t> group_of_part_;  ///< by part and number of the row's keys
-    HashTable<std::uint64_t> known_;  ///< rows, with a part that they have calls of: (part + 1) << 32 | row
+    std::unordered_map<std::string, std::uint32_t> key_numbers_;      ///< numbers from 1 for the keys of rows
+    std::vector<std::uint32_t> key_number_of_row_;                    ///< key number by index of the row; 0: not yet
+                                                                      ///< known
+    std::unordered_map<std::uint64_t, std::uint32_t> group_of_part_;  ///< index in `groups_` by part and key number
+    HashTable<std::uint64_t> known_;  ///< pairs of a part and a row that has calls in it: (part + 1) << 32 | row
 };
 
 /// Groups `rows` and sorts the groups.
 std::vector<RowGroup> grouped(const std::vector<const MergedRow*>& rows, const Grouping& grouping, RowOrder order);
 
-/// Groups all calls, with medians, and sorts the groups. With `by_call_site` it groups the calls of `paths`, which
-/// have no medians: single calls do not say from where they came.
+/// Groups all calls with their medians, and sorts the groups. With `by_call_site` it groups the calls of `paths` and
+/// sets no medians, because recordings of single calls do not say where they came from.
 std::vector<RowGroup> grouped(const MergedCalls& calls, const CallDurations& durations, const CallPaths& paths,
                               const Grouping& grouping, RowOrder order);
 
-/// Groups the calls of rows by keys of their processes too, while recordings are merged: a merged row no longer knows
-/// its processes. Takes 16 bytes for each row and each combination of those keys that it has calls of.
+/// Groups the calls of rows by keys of their processes as well. This happens while recordings are merged, because a
+/// merged row no longer knows its processes. Takes 16 bytes for each pair of a row and a combination of keys.
 class ProcessGroups {
   public:
     explicit ProcessGroups(const Grouping& grouping) : grouping_(grouping), parts_(grouping) {}
 
-    /// Begins a recording, whose calls add() then takes.
+    /// Begins a recording. The calls of add() that follow belong to it.
     void start(const record::RecordingFacts& facts);
     /// Adds calls of the row `row`, which is at `row_index` in MergedCalls::rows().
     void add(std::uint32_t row_index, const MergedRow& row, const record::RecordedCounters& counters);
-    /// Returns the groups, sorted. They have no medians.
+    /// Returns the sorted groups. They have no medians.
     std::vector<RowGroup> sorted(RowOrder order) const;
 
   private:
     Grouping grouping_;
     PartGroups parts_;
-    std::map<std::array<std::uint32_t, 6>, std::uint32_t> part_of_;  ///< number of each combination of keys
+    std::map<std::array<std::uint32_t, 6>, std::uint32_t> part_of_;  ///< part number of each combination of keys
     std::uint32_t part_ = 0;
     ProcessKeys keys_;
 };
 
 using GroupColumn = Column<RowGroup>;
-/// Returns the columns of a group for every format. A value is null if it is unknown or the grouping lacks its key.
+/// Returns the columns of a group for every format. A value is null if it is unknown or if the grouping lacks its
+/// key.
 std::span<const GroupColumn> group_columns();
 
 }  // namespace fp32shim::cli

@@ -15,13 +15,13 @@ std::string unused_rule_text(const RuleCount& rule) {
         of = rule.without_use == rule.recordings
                  ? fmt::format(" in {} recordings", rule.recordings)
                  : fmt::format(" in {} of {} recordings", rule.without_use, rule.recordings);
-    return fmt::format("rule {} ({}:{}) decided no call{}{}", policy::quoted(rule.name), printable(rule.file),
+    return fmt::format("rule {} ({}:{}) decided no call{}{}", policy::in_quotes(rule.name), printable(rule.file),
                        rule.line, of, rule.may_follow ? " so far" : "");
 }
 
 void RuleUse::add(const record::RecordingReader& recording, bool is_live) {
     if (recording.total_calls() == 0) return;
-    // Of calls without room for more than their number it is not known which rule decided them.
+    // If a recording had no room for some calls, it is unknown which rules decided them.
     const bool is_unclear = recording.uncounted_calls() > 0;
     for (record::RecordedRule& rule : recording.rules()) {
         OfRun& of_run =

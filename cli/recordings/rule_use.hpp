@@ -1,4 +1,4 @@
-// Rules of policies that decided calls, and those that decided none: a rule that matches nothing protects nothing.
+// Tells which rules of policies decided calls. A rule that decided none protects nothing.
 #pragma once
 
 #include <cstdint>
@@ -12,25 +12,25 @@
 
 namespace fp32shim::cli {
 
-/// A rule in the recordings of some processes.
+/// A rule, with the number of recordings that have it and of those in which it decided no call.
 struct RuleCount {
     std::string name, file;
-    std::uint32_t line = 0;         ///< in the policy file
-    std::uint64_t recordings = 0;   ///< number of recordings with calls that have the rule
-    std::uint64_t without_use = 0;  ///< number of those that belong to runs in which it decided no call
+    std::uint32_t line = 0;         ///< line in the policy file
+    std::uint64_t recordings = 0;   ///< number of recordings with calls whose policy has the rule
+    std::uint64_t without_use = 0;  ///< number of these recordings whose run has no call decided by the rule
 
-    bool may_follow = false;  ///< some of those processes still run
+    bool may_follow = false;  ///< some of these processes are still running
 
     bool is_unused() const { return without_use > 0; }
 };
 
-/// The rules of all recordings. Processes of one run count together: it is enough that one of them used a rule. So do
-/// processes that belong to no run. Recordings without calls do not count.
+/// Collects the rules of all recordings. Processes of one run count together: a rule is used if one of them used it.
+/// Processes that belong to no run also count together. Recordings without calls do not count.
 class RuleUse {
   public:
-    /// `is_live`: the process still runs, so that more calls may follow.
+    /// Adds the rules of a recording. `is_live`: the process is still running, so more calls may follow.
     void add(const record::RecordingReader& recording, bool is_live);
-    /// Returns the rules, by file and line.
+    /// Returns the rules, sorted by file and line.
     std::vector<RuleCount> all() const;
 
   private:
@@ -38,7 +38,7 @@ class RuleUse {
         std::uint64_t recordings = 0;
         bool is_used = false, is_live = false;
     };
-    /// File, line, name, and the number of the run.
+    /// Key: file, line, name of the rule, and the number of the run.
     std::map<std::tuple<std::string, std::uint32_t, std::string, std::uint64_t>, OfRun> rules_;
 };
 
@@ -47,11 +47,12 @@ std::string unused_rule_text(const RuleCount& rule);
 
 bool has_unused_rule(const std::vector<RuleCount>& rules);
 
-/// Returns a line for each rule that decided no call. After `most` lines, the number of the others; 0: all.
+/// Returns a line for each rule that decided no call. After `most` lines follows the number of the others; 0: no
+/// limit.
 std::string unused_rules_text(const std::vector<RuleCount>& rules, std::size_t most);
 
 Json to_json(const RuleCount& rule);
-/// Returns a list of them.
+/// Returns the rules as a JSON list.
 Json to_json(const std::vector<RuleCount>& rules);
 
 }  // namespace fp32shim::cli

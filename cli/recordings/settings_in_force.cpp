@@ -5,10 +5,11 @@
 namespace fp32shim::cli {
 namespace {
 
-/// Precision and floor set by `fp32shim set` or the C API; a reload does not change them.
+/// Precision and floor that were set while the process ran, by `fp32shim set` or the C API. A reload does not change
+/// them.
 struct Asked {
     std::optional<policy::Precision> precision;  ///< absent: not set; environment and files decide
-    policy::Floor floor = policy::Floor::none;   ///< can only rise
+    policy::Floor floor = policy::Floor::none;   ///< can only be raised
     bool is_precision_known = true, is_floor_known = true;
 };
 
@@ -33,7 +34,8 @@ SettingsInForce settings_in_force(const record::RecordingReader& recording) {
                 break;
             case ChangeKind::set_floor:
                 asked.floor = std::max(asked.floor, change.floor);
-                asked.is_floor_known = true;  // a floor that did not rise is not recorded, so lost ones were lower
+                asked.is_floor_known = true;  // only changes that raise the floor are recorded, so this one is above
+                                              // any that was lost
                 break;
             case ChangeKind::reload:
                 now = {{}, {}, {}, change.policy_name, change.policy_revision, change.policy_sha256};
@@ -53,7 +55,7 @@ SettingsInForce settings_in_force(const record::RecordingReader& recording) {
         now.precision = asked.precision;
     const policy::Floor least = std::max(asked.floor, now.floor.value_or(policy::Floor::none));
     if (least == policy::Floor::fp32 || (asked.is_floor_known && now.floor))
-        now.floor = least;  // no floor is above fp32
+        now.floor = least;  // no floor is above fp32, so nothing unknown can exceed it
     else
         now.floor.reset();
     return now;

@@ -1,4 +1,4 @@
-// Current settings of a recorded process: those that it began with, and the changes since.
+// Derives the current settings of a recorded process from its start and its later changes.
 #pragma once
 
 #include <optional>
@@ -8,14 +8,14 @@
 
 namespace fp32shim::cli {
 
-/// Settings of a process. An absent setting is not known: a reload did not record it, or newer changes have displaced
-/// the record of its last change.
+/// Settings of a process. A setting is absent if it is unknown: a reload did not record it, or newer changes
+/// displaced the record of its last change.
 struct SettingsInForce {
-    std::optional<policy::Precision> precision;  ///< default precision; rules and scopes come before it
+    std::optional<policy::Precision> precision;  ///< default precision; rules and scopes override it
     std::optional<policy::Floor> floor;
     std::optional<policy::CpuMode> cpu_mode;
-    std::optional<std::string> policy_name;      ///< empty: no policy, or one without a name
-    std::string policy_revision, policy_sha256;  ///< of the policy; empty where policy_name is absent
+    std::optional<std::string> policy_name;      ///< empty: no policy, or a policy without a name
+    std::string policy_revision, policy_sha256;  ///< of the policy; empty if policy_name is absent
 };
 
 /// Derives the current settings from the start event and the changes in a recording.

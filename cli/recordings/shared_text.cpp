@@ -27,7 +27,7 @@ class SharedTexts {
     std::string_view operator[](std::uint32_t id) const { return texts_[id]; }
 
   private:
-    /// Copies a text into a block that many texts share: a std::string for each would take twice the memory.
+    /// Copies a text into a block that many texts share. A std::string for each would take twice the memory.
     std::string_view copied(std::string_view text) {
         constexpr std::size_t block_size = 65536;
         if (text.size() > left_) {
@@ -42,7 +42,7 @@ class SharedTexts {
         return {copy, text.size()};
     }
 
-    std::vector<std::string_view> texts_ = {{}};  // by id
+    std::vector<std::string_view> texts_ = {{}};  // texts by id
     HashTable<std::uint32_t> ids_;
     std::vector<std::unique_ptr<char[]>> blocks_;
     char* free_ = nullptr;

@@ -1,4 +1,4 @@
-// Names that rows share: a million rows of a report have some hundred different ones.
+// Names shared by rows. The million rows of a report have only some hundred different names.
 #pragma once
 
 #include <fmt/core.h>
@@ -9,7 +9,7 @@
 
 namespace fp32shim::cli {
 
-/// A text of which only one copy is stored, until the command ends. For one thread.
+/// A text that is stored only once and kept until the command ends. For one thread.
 class SharedText {
   public:
     SharedText() = default;
@@ -19,7 +19,7 @@ class SharedText {
     operator std::string_view() const;
     operator std::string() const { return std::string(std::string_view(*this)); }
     bool empty() const { return id_ == 0; }
-    /// Returns a number that no other text has; 0 for the empty text.
+    /// Returns a number that is unique to this text; 0 for the empty text.
     std::uint32_t id() const { return id_; }
 
     friend bool operator==(SharedText a, SharedText b) { return a.id_ == b.id_; }
@@ -31,7 +31,7 @@ class SharedText {
     std::uint32_t id_ = 0;
 };
 
-/// Forgets, at its end, all texts that were made during its life. Texts from before cannot be used meanwhile.
+/// Discards on destruction all texts that were made during its lifetime. Older texts cannot be used in that time.
 class TextsForAWhile {
   public:
     TextsForAWhile();

@@ -1,4 +1,4 @@
-// Products on a CPU, by the plain gemm of a BLAS library.
+// Runs products on a CPU, with the plain gemm of a BLAS library.
 #include <dlfcn.h>
 #include <fmt/format.h>
 #include <unistd.h>
@@ -14,7 +14,7 @@
 namespace fp32shim::cli {
 namespace {
 
-// Integers are passed so that a library may read them with 32 or with 64 bits.
+// Integers of 64 bits are passed, so that libraries with 32-bit and with 64-bit integers read them correctly.
 using Integer = std::int64_t;
 using FortranGemm = void (*)(const char* trans_a, const char* trans_b, const Integer* m, const Integer* n,
                              const Integer* k, const float* alpha, const float* a, const Integer* lda, const float* b,
@@ -91,7 +91,8 @@ class CpuEngine : public ProductEngine {
     std::vector<float> a_, b_, c_;
 };
 
-/// Returns the gemm to call: that under the name form of the recorded function, else any that the library has.
+/// Returns the gemm with the same name form as the recorded function. If there is none, returns any gemm of the
+/// library.
 const Function* find_gemm(void* library, const std::string& recorded, bool is_complex) {
     const Family& family = is_complex ? static_cast<const Family&>(families::cgemm) : families::sgemm;
     if (const FunctionIndex index = find_function(recorded.c_str()); index >= 0) {

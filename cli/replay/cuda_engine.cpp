@@ -1,4 +1,4 @@
-// Products on a GPU, by cuBLAS, with the CUDA driver for memory and times.
+// Runs products on a GPU with cuBLAS. The CUDA driver provides memory and measures times.
 #include <dlfcn.h>
 #include <fmt/format.h>
 
@@ -16,7 +16,7 @@ namespace {
 using Address = std::uint64_t;
 using Handle = void*;
 
-/// Functions of the CUDA driver and of cuBLAS, as far as they are needed here. Each returns 0 on success.
+/// The functions of the CUDA driver and of cuBLAS that are used here. Each returns 0 on success.
 struct Functions {
     int (*initialise)(unsigned int flags);
     int (*device)(int* device, int ordinal);
@@ -40,7 +40,7 @@ struct Functions {
                       int compute_type, int algorithm);
 };
 
-/// Finds all functions. Returns the name of one that is missing; nullptr: there is none.
+/// Looks up all functions. Returns the name of a missing one; null if none is missing.
 const char* find_functions(void* driver, void* cublas, Functions& functions) {
     const char* missing = nullptr;
     const auto find = [&](void* library, const char* name, auto& function) {
@@ -82,7 +82,7 @@ class CudaEngine : public ProductEngine {
   public:
     explicit CudaEngine(const Functions& functions) : f_(functions) {}
 
-    /// Takes the first GPU. Returns the reason why that failed; empty on success.
+    /// Initializes the first GPU. Returns the reason if this fails; empty on success.
     std::string begin() {
         int device = 0;
         void* context = nullptr;

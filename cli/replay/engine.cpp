@@ -29,7 +29,7 @@ LeadingDimensions leading_dimensions(const GemmSizes& sizes, Layout layout) {
 }
 
 void fill_randomly(float* numbers, std::size_t count) {
-    std::uint32_t state = 0x2545f491;  // xorshift32
+    std::uint32_t state = 0x2545f491;  // state of the random generator xorshift32
     for (std::size_t i = 0; i < count; ++i) {
         state ^= state << 13;
         state ^= state >> 17;

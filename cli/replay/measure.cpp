@@ -27,23 +27,24 @@ using Clock = std::chrono::steady_clock;
 
 double seconds_since(Clock::time_point begin) { return std::chrono::duration<double>(Clock::now() - begin).count(); }
 
-/// Longest time that one product is measured for, and length of one timed piece.
+/// Longest time for measuring one product, in seconds; then length and maximum number of its timed pieces.
 constexpr double longest_measurement = 1;
 constexpr double piece_ns = 1e6;
 constexpr std::size_t most_pieces = 200;
-/// Time that one product may take beyond the time for all, before its library counts as hanging.
+/// Seconds that one product may take beyond the time for all products, before its library counts as hanging.
 constexpr double patience = 30;
 
-/// Measures one product: twice in full, then in pieces of a millisecond as long as `seconds` allow.
+/// Measures one product. Runs it once untimed and once timed, then in timed pieces of a millisecond until `seconds`
+/// are over.
 void measure_one(ProductEngine& engine, MeasuringTask& task, double seconds) {
     const auto begin = Clock::now();
     const auto refused = [&] { task.problem = "the library refused it"; };
-    if (!engine.run(1)) return refused();  // loads pages and kernels
+    if (!engine.run(1)) return refused();  // the first call loads pages and kernels, so it is not timed
     const std::optional<double> first = engine.run(1);
     if (!first) return refused();
     const auto count = static_cast<std::uint64_t>(std::clamp(piece_ns / std::max(*first, 1.0), 1.0, 1e6));
     std::vector<double> pieces;
-    if (count == 1) pieces.push_back(*first);  // long enough to be a measure
+    if (count == 1) pieces.push_back(*first);  // a single call is long enough to count as a measurement
     while (pieces.empty() || (seconds_since(begin) < seconds && pieces.size() < most_pieces)) {
         const std::optional<double> ns = engine.run(count);
         if (!ns) return refused();
@@ -54,7 +55,7 @@ void measure_one(ProductEngine& engine, MeasuringTask& task, double seconds) {
     task.ns = pieces[pieces.size() / 2];
 }
 
-/// Engines that a child process has opened.
+/// Engines opened by a child process.
 class Engines {
   public:
     OpenedEngine& engine_for(const MeasuringTask& task) {
@@ -82,16 +83,16 @@ void measure_in_child(Engines& engines, MeasuringTask& task, double seconds) {
     opened.engine->release();
 }
 
-/// Result of a task as it travels through a pipe.
+/// Result of a task, as it is sent through a pipe.
 struct Answer {
     double ns = 0;
     std::uint64_t runs = 0;
     char problem[232] = {};
 };
-static_assert(sizeof(Answer) <= 512);  // PIPE_BUF by POSIX: written in one piece
+static_assert(sizeof(Answer) <= 512);  // POSIX guarantees for PIPE_BUF bytes that they are written in one piece
 
 [[noreturn]] void answer_all(std::vector<MeasuringTask>& tasks, std::size_t first, double seconds, int descriptor) {
-    const rlimit no_core{0, 0};  // a library that crashes must not leave a file in the user's folder
+    const rlimit no_core{0, 0};  // prevents a core file in the user's folder if the library crashes
     setrlimit(RLIMIT_CORE, &no_core);
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     const int nowhere = open("/dev/null", O_RDWR);
@@ -113,7 +114,7 @@ static_assert(sizeof(Answer) <= 512);  // PIPE_BUF by POSIX: written in one piec
     _exit(EXIT_SUCCESS);  // skips the destructors of foreign libraries
 }
 
-/// Reads the next answer. Returns nullopt if the child has ended, or says nothing for `seconds`.
+/// Reads the next answer. Returns nullopt if the child has ended, or sends nothing for `seconds`.
 std::optional<Answer> next_answer(int descriptor, double seconds) {
     pollfd wanted{descriptor, POLLIN, 0};
     const auto begin = Clock::now();
@@ -134,7 +135,7 @@ std::optional<Answer> next_answer(int descriptor, double seconds) {
 std::string how_it_ended(pid_t child) {
     int status = 0;
     pid_t ended = waitpid(child, &status, WNOHANG);
-    for (int i = 0; ended == 0 && i < 20; ++i) {  // its end of the pipe is closed before the rest of it has ended
+    for (int i = 0; ended == 0 && i < 20; ++i) {  // a crashing process closes its pipe before it can be waited for
         usleep(10'000);
         ended = waitpid(child, &status, WNOHANG);
     }
@@ -147,7 +148,8 @@ std::string how_it_ended(pid_t child) {
     return fmt::format("the library's process ended with status {}", WEXITSTATUS(status));
 }
 
-/// Makes a pipe beside the standard descriptors, also where these are closed. Returns false, with errno, on failure.
+/// Makes a pipe whose descriptors are above 2, even if the standard descriptors are closed. Returns false and sets
+/// errno on failure.
 bool make_pipe(int (&ends)[2]) {
     if (pipe2(ends, O_CLOEXEC) != 0) return false;
     for (int& end : ends) {
@@ -164,7 +166,7 @@ bool make_pipe(int (&ends)[2]) {
     return true;
 }
 
-/// Measures tasks from `first` on in one child. Returns the number of the first task that was not answered.
+/// Measures the tasks from `first` on in one child. Returns the number of the first task without an answer.
 std::size_t measure_from(std::vector<MeasuringTask>& tasks, std::size_t first, double seconds,
                          const std::function<void(std::size_t)>& show) {
     int ends[2];

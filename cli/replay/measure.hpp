@@ -1,4 +1,4 @@
-// Measures products in child processes: one that a library crashes in is told, and the others go on.
+// Measures products in child processes. If a library crashes in one, this is reported and the others continue.
 #pragma once
 
 #include <cstdint>
@@ -10,20 +10,20 @@
 
 namespace fp32shim::cli {
 
-/// One product to measure, by one library in one format.
+/// A measurement of one product with one library in one format.
 struct MeasuringTask {
     const ProductKind* kind = nullptr;
     bool on_gpu = false;
-    std::string library;  ///< path or name; empty: see open_cuda_engine()
+    std::string library;  ///< path or name; if empty, open_cuda_engine() chooses one
     policy::Applied format = policy::Applied::fp32;
 
-    // The result.
-    double ns = 0;           ///< median time of one call; 0: there is a problem
-    std::uint64_t runs = 0;  ///< calls that were timed
-    std::string problem{};   ///< reason why there is no time; empty: there is one
+    // Result of the measurement.
+    double ns = 0;           ///< median time of one call in nanoseconds; 0 if there is a problem
+    std::uint64_t runs = 0;  ///< number of timed calls
+    std::string problem{};   ///< reason why there is no time; empty if there is one
 };
 
-/// Measures all tasks within about `seconds`. `show(done)` is called after each. Returns true if no library crashed
+/// Measures all tasks within about `seconds`, and calls `show(done)` after each. Returns true if no library crashed
 /// or failed.
 bool measure(std::vector<MeasuringTask>& tasks, double seconds, const std::function<void(std::size_t)>& show);
 

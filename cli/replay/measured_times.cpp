@@ -12,7 +12,7 @@
 namespace fp32shim::cli {
 namespace {
 
-/// A device and a format: a column of the table.
+/// A device and a format, which together have a column of the table.
 using DeviceFormat = std::pair<bool, policy::Applied>;
 
 DeviceFormat device_format(const MeasuringTask& task) { return {task.on_gpu, task.format}; }
@@ -23,16 +23,16 @@ std::string title_of(const DeviceFormat& column) {
     return fmt::format("{} {}", column.first ? "GPU" : "CPU", to_string(column.second));
 }
 
-/// The measured products of one column, summed over all calls of the recordings.
+/// Sum over the measured products of one column, for all calls in the recordings.
 struct Total {
     std::uint64_t kinds = 0;
     std::uint64_t calls = 0;
-    double ns = 0;                  ///< of all these calls, here
-    std::uint64_t recorded_ns = 0;  ///< of those of them that ran on a CPU
+    double ns = 0;                  ///< measured time of all these calls on this machine
+    std::uint64_t recorded_ns = 0;  ///< recorded time of those calls that ran on a CPU
     std::uint64_t recorded_calls = 0;
 };
 
-/// Returns the total of each column that has measured anything, in the order of the columns.
+/// Returns the totals of the columns that have measurements, in the order of the columns.
 std::map<DeviceFormat, Total> totals_of(const Replay& replay) {
     std::map<DeviceFormat, Total> totals;
     for (const ReplayedKind& replayed : replay.kinds)
@@ -54,7 +54,7 @@ double recorded_each(const ProductKind& kind) {
            static_cast<double>(std::max<std::uint64_t>(kind.calls.calls, 1));
 }
 
-/// Returns the number of calls with each reason for not being measured, the most first.
+/// Returns the reasons why calls were not measured, with their numbers of calls, largest first.
 std::vector<std::pair<std::string, Share>> left_out_of(const Replay& replay) {
     std::vector<std::pair<std::string, Share>> reasons;
     const auto add = [&](const std::string& why, const ProductKind& kind) {
@@ -62,7 +62,7 @@ std::vector<std::pair<std::string, Share>> left_out_of(const Replay& replay) {
         if (found == reasons.end()) found = reasons.insert(found, {why, Share()});
         found->second.calls += kind.calls.calls;
         found->second.host_ns += kind.calls.host_ns;
-        ++found->second.timed_calls;  // counts kinds
+        ++found->second.timed_calls;  // this member counts the kinds of products here
     };
     for (const ReplayedKind& replayed : replay.kinds) {
         if (!replayed.why_not.empty()) add(replayed.why_not, *replayed.kind);

@@ -1,4 +1,4 @@
-// fp32shim replay: times the products of recordings on this machine.
+// fp32shim replay: measures the products of recordings on this machine.
 #include <fmt/format.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -37,16 +37,16 @@ struct ReplayOptions {
     Filter filter;
 };
 
-/// A library that the recorded processes had loaded, and that is here.
+/// A library that the recorded processes had loaded and that exists on this machine.
 struct RecordedLibrary {
     std::string path;
-    std::string why_not;  ///< the reason why it is not opened; empty: it may be
+    std::string why_not;  ///< reason why the library must not be opened; empty if it may be
 };
-using Libraries = std::map<std::string, RecordedLibrary, std::less<>>;  ///< by base name
+using Libraries = std::map<std::string, RecordedLibrary, std::less<>>;  ///< libraries by base name
 
-/// Returns the reason why a library that a recording names may not run here; empty: it may. Anybody can write a
-/// recording, and to open a library is to run its code: so it, and the folders above it, must be root's or this
-/// user's.
+/// Returns the reason why a library named by a recording must not be opened; empty if it may be. Anybody can write a
+/// recording, and opening a library runs its code. So the library and all folders above it must belong to root or to
+/// this user.
 std::string why_not_opened(const std::string& path) {
     const auto refused = [&](const std::string& what) {
         return fmt::format("{}: its code would run as this user; --library {} opens it anyway", what, path);
@@ -67,7 +67,7 @@ Libraries recorded_libraries(const MergedCalls& calls) {
     Libraries libraries;
     for (const MergedProcess& process : calls.processes())
         for (const record::RecordedObject& object : process.objects.all) {
-            // Without links: what is judged is what will be opened.
+            // Links are resolved first, so that the file that is checked is the file that is opened.
             std::error_code error;
             const std::string path = std::filesystem::canonical(object.path, error).string();
             if (!error && access(path.c_str(), R_OK) == 0)
@@ -77,7 +77,7 @@ Libraries recorded_libraries(const MergedCalls& calls) {
     return libraries;
 }
 
-/// Returns the library that ran products of this kind; nullptr: it is not here.
+/// Returns the library that ran products of this kind; null if it does not exist on this machine.
 const RecordedLibrary* library_of(const ProductKind& kind, const Libraries& libraries) {
     for (const SharedText provider : kind.providers)
         if (const auto found = libraries.find(std::string_view(provider)); found != libraries.end())
@@ -85,7 +85,7 @@ const RecordedLibrary* library_of(const ProductKind& kind, const Libraries& libr
     return nullptr;
 }
 
-/// Returns the formats that a GPU has, the strictest first.
+/// Returns the formats that a GPU supports, the most precise first.
 std::vector<policy::Applied> formats_of(const Gpu& gpu) {
     const std::int32_t capability = policy::parse_compute_capability(gpu.compute_capability).value_or(0);
     std::vector<policy::Applied> formats = {policy::Applied::fp32, policy::Applied::tf32, policy::Applied::bf16};
@@ -93,7 +93,7 @@ std::vector<policy::Applied> formats_of(const Gpu& gpu) {
     return formats;
 }
 
-/// Returns the measurements to make of a kind; without any, sets the reason.
+/// Plans the measurements for a kind of product. If there are none, sets the reason.
 void plan_kind(const ReplayOptions& options, const Libraries& libraries, const Gpus& gpus, ReplayedKind& replayed) {
     const ProductKind& kind = *replayed.kind;
     replayed.why_not = kind.why_no_gemm();
@@ -140,7 +140,7 @@ Replay plan_replay(const ReplayOptions& options, const std::vector<ProductKind>&
     return replay;
 }
 
-/// Makes all measurements of a replay. Returns false if a library crashed.
+/// Runs all measurements of a replay. Returns false if a library crashed.
 bool measure(Replay& replay, double seconds) {
     std::vector<MeasuringTask> tasks;
     for (const ReplayedKind& kind : replay.kinds) tasks.insert(tasks.end(), kind.tasks.begin(), kind.tasks.end());

@@ -1,5 +1,5 @@
-// The tables of audits in `fp32shim report`: how far a lower precision changes which products, and where the first
-// NaN and infinity come from.
+// The tables of audits in `fp32shim report`: which products a lower precision changes and by how much, and which
+// products made the first NaN and infinity.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -18,7 +18,7 @@ constexpr std::uint8_t audit_detail_rank = 1;
 
 std::string error_text(double error) { return fmt::format("{:.1e}", error); }
 
-/// Returns remarks about audits without an error.
+/// Returns remarks about the audits that yielded no error.
 std::string remarks_of(const RowAudits& audits) {
     std::string text;
     const auto add = [&text](std::uint64_t count, std::string_view what) {
@@ -59,7 +59,7 @@ std::vector<std::string> cells_of(const MergedRow& row, const RowAudits& audits)
             remarks_of(audits)};
 }
 
-/// Makes a table without the columns that have nothing in any row.
+/// Makes a table, leaving out the columns that are empty in all rows.
 AuditTable without_empty_columns(const std::vector<Table::Column>& columns,
                                  const std::vector<std::vector<std::string>>& rows, std::size_t left_out) {
     AuditTable table{.heads = {}, .rows = std::vector<std::vector<std::string>>(rows.size()), .left_out = left_out};
@@ -87,7 +87,7 @@ const std::vector<Table::Column> nonfinite_columns = {{"time"},
                                                       {"|alpha|", true},
                                                       {"|beta|", true}};
 
-/// Returns a power of two above all numbers with these exponents.
+/// Returns, as text, a power of two that exceeds all numbers with these exponents.
 std::string limit_text(const record::Exponents& exponents) {
     return exponents.lowest > exponents.highest ? "" : fmt::format("2^{}", exponents.highest + 1);
 }
@@ -114,7 +114,7 @@ std::vector<std::string> cells_of(const MergedCalls& calls, const MergedNonfinit
 
 double order_of(const RowAudits* audits) { return audits->worst.by(policy::Metric::row); }
 
-/// Returns the number of rows to show. `limit`: most of them; 0: all.
+/// Returns the number of rows to show: at most `limit`, or all if it is 0.
 std::size_t rows_shown(std::size_t count, std::size_t limit) { return limit == 0 ? count : std::min(limit, count); }
 
 std::string text_of(const AuditTable& cells, const TableLimits& limits, int stream) {

@@ -15,7 +15,7 @@ std::string functions_of(const ProductKind& kind) {
     return listed(names, 3);
 }
 
-/// Returns a comment with the facts that a driver has no use for.
+/// Returns a comment with facts that the line of a driver cannot express.
 std::string comment_on(const ProductKind& kind) {
     return fmt::format("# {} of {} on {}, ran at {}\n", counted(kind.calls.calls, "call"),
                        printable(functions_of(kind)), kind.device, kind.ran_at);
@@ -26,7 +26,7 @@ std::string left_out_comment(const ProductKind& kind, std::string_view why) {
                        kind.dtype.empty() ? "" : " ", printable(kind.text()), why);
 }
 
-/// Returns remarks on a line that measures not quite what ran.
+/// Returns remarks if a line does not measure exactly what ran.
 std::string remarks_on(const ProductKind& kind) {
     if (kind.batching != Batching::groups) return {};
     return "# a batch of groups: all of its products are taken to have the sizes of the group with the most work\n";
@@ -37,7 +37,7 @@ bool is_transposed(char letter) { return letter == 'T' || letter == 'C'; }
 constexpr std::string_view assumptions =
     "# Leading dimensions are not recorded: matrices are packed. Calls of CBLAS are taken to be row-major.\n";
 
-/// Returns the math mode that lets oneDNN multiply at this format; empty: it has none.
+/// Returns the math mode with which oneDNN multiplies in this format; empty if it has none.
 std::string_view fpmath_of(std::string_view format) {
     if (format == "fp32") return "strict";
     if (format == "tf32" || format == "bf16") return format;
@@ -73,7 +73,8 @@ std::string why_not_rocblas(const ProductKind& kind) {
     return {};
 }
 
-/// Returns the number of elements of a matrix; sizes of a damaged recording may be too large for a product.
+/// Returns the number of elements of a matrix. Sizes in a damaged recording may be so large that their product
+/// overflows.
 std::uint64_t elements(std::int64_t rows, std::int64_t columns) {
     return static_cast<std::uint64_t>(rows) * static_cast<std::uint64_t>(columns);
 }
@@ -99,7 +100,8 @@ std::string rocblas_line(const ProductKind& kind) {
     return line + "\n";
 }
 
-/// Writes a line, behind its comments, for each kind, and a comment for each that the driver cannot express.
+/// Writes a line with its comments for each kind of product. For a kind that the driver cannot express, writes only a
+/// comment.
 template <class WhyNot, class Line>
 void write_lines(const std::vector<ProductKind>& kinds, ReportOutput& output, const WhyNot& why_not,
                  const Line& line) {

@@ -13,7 +13,7 @@
 #include "policy/words.hpp"
 #include "system/limited_text.hpp"
 
-// Defined in report/page/embedded.S.
+// These symbols are defined in report/page/embedded.S.
 extern "C" {
 extern const char fp32shim_page_head[], fp32shim_page_head_end[];
 extern const char fp32shim_page_style[], fp32shim_page_style_end[];
@@ -29,12 +29,12 @@ extern const char fp32shim_page_results_script[], fp32shim_page_results_script_e
 namespace fp32shim::cli {
 namespace {
 
-/// Writes JSON that is safe between <script> tags: ASCII, so without U+2028, and without `<`. Its texts are made
-/// plain, since the page shows them unchanged.
+/// Writes JSON that is safe between <script> tags: pure ASCII, hence without U+2028, and without `<`. Control
+/// characters in its texts become \xNN, since the page shows the texts unchanged.
 std::string json_for_script(Json json) {
     make_plain(json);
     const std::string text = json.dump(-1, ' ', true, Json::error_handler_t::replace);
-    json = {};  // frees its memory before there is a second text
+    json = {};  // frees the memory before the text is copied
     std::string safe;
     safe.reserve(text.size());
     for (const char c : text) {
@@ -46,7 +46,8 @@ std::string json_for_script(Json json) {
     return safe;
 }
 
-/// Returns the random word that lets the page's own scripts run: no writer of a recording can know it.
+/// Returns a random word for the page's Content-Security-Policy, which allows only scripts with this word. A
+/// recording cannot contain it.
 std::string nonce() {
     std::random_device random;
     std::string text;
@@ -54,7 +55,7 @@ std::string nonce() {
     return text;
 }
 
-/// Replaces every `{{name}}` of `page` by its value. Nothing inside a value is replaced.
+/// Replaces every `{{name}}` of `page` by its value. A `{{name}}` inside a value stays.
 std::string fill_template(std::string_view page, const std::map<std::string_view, std::string_view>& values) {
     std::string text;
     while (true) {
@@ -69,7 +70,7 @@ std::string_view between(const char* begin, const char* end) {
     return {begin, static_cast<std::size_t>(end - begin)};
 }
 
-/// A number format as pages draw it.
+/// Colour and shape of a number format on a page.
 struct DrawnFormat {
     std::string_view name, light, dark, shape;
 };
@@ -82,7 +83,7 @@ static_assert(std::ranges::equal(policy::applied_words,
                                  &policy::Word<policy::Applied>::text, &DrawnFormat::name) &&
               drawn_formats[std::size(drawn_formats) - 1].name == "unknown");
 
-/// Returns the colours of the formats, as variables of CSS and as swatches.
+/// Returns CSS with the colours of the formats: variables and swatches.
 std::string format_style() {
     std::string light, dark, swatches;
     for (const DrawnFormat& format : drawn_formats) {
@@ -96,14 +97,14 @@ std::string format_style() {
         light, dark, swatches);
 }
 
-/// Returns the shape of each format's points in charts, in the table's order.
+/// Returns the shape of points in charts for each format, in the order of policy/formats.def.
 Json format_shapes() {
     Json shapes;
     for (const DrawnFormat& format : drawn_formats) shapes[std::string(format.name)] = format.shape;
     return shapes;
 }
 
-/// The parts in which pages differ.
+/// The parts in which pages differ from each other.
 struct PageParts {
     std::string_view title, html, script;
 };
@@ -125,7 +126,7 @@ PageParts parts_of(Page page) {
 }  // namespace
 
 std::string truncated(std::string_view text) {
-    char buffer[400];  // bounds the page's size
+    char buffer[400];  // limits the size of the page
     return std::string(system::limited(text, buffer));
 }
 

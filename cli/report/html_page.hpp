@@ -1,4 +1,5 @@
-// Pages of reports: HTML that loads nothing, with data of anybody's. page/ has the parts.
+// Makes the HTML pages of reports. They load nothing else, and their data comes from untrusted recordings. The parts
+// are in page/.
 #pragma once
 
 #include <cstdint>
@@ -14,8 +15,8 @@ std::string truncated(std::string_view text);
 
 enum class Page : std::uint8_t { report, comparison, results };
 
-/// Returns a page with its data: UTF-8. `data` holds the names in recordings, which may be anything: it becomes JSON
-/// without `<`, and the page runs no script but its own.
+/// Returns a page with its data, in UTF-8. Names in `data` come from recordings and may be any text. They become JSON
+/// without `<`, and the page runs only its own scripts.
 std::string html_page(Page page, Json data);
 
 }  // namespace fp32shim::cli

@@ -57,7 +57,7 @@ Json to_json(const record::Exponents& exponents) {
     return exponents.lowest > exponents.highest ? Json() : Json({exponents.lowest, exponents.highest});
 }
 
-/// Returns the members that name a product which was looked at.
+/// Returns the members that identify an audited product.
 Json product_json(const MergedRow& row) {
     return {{"function", text_or_null(row.function)},
             {"m", row.m},
@@ -90,7 +90,7 @@ Json nonfinite_json(const MergedCalls& calls, const MergedNonfinite& nonfinite) 
     return json;
 }
 
-/// Returns the audits of one row. An error that is infinite is null.
+/// Returns the audits of one row. An infinite error becomes null.
 Json audits_json(const MergedCalls& calls, const RowAudits& audits) {
     const MergedRow& row = calls.rows()[audits.row];
     Json json = product_json(row);
@@ -113,7 +113,7 @@ Json audits_json(const MergedCalls& calls, const RowAudits& audits) {
     return json;
 }
 
-/// Returns the report's members before its groups.
+/// Returns the members of the report that stand before its groups.
 Json head_json(const MergedCalls& calls) {
     Json json;
     json["schema"] = 1;

@@ -1,4 +1,4 @@
-// JSON of `fp32shim report`, written entry by entry: a document of a million entries would take gigabytes.
+// Writes the JSON of `fp32shim report` entry by entry, because a document of a million entries would take gigabytes.
 #pragma once
 
 #include <string>
@@ -10,7 +10,7 @@
 
 namespace fp32shim::cli {
 
-/// An object that is written to a report's file while it is made.
+/// A JSON object that is written to a report's file bit by bit.
 class JsonDocument {
   public:
     explicit JsonDocument(ReportOutput& output, JsonLayout layout = indented_json)
@@ -18,19 +18,19 @@ class JsonDocument {
         json_.open('{');
     }
 
-    /// Returns the object, for further members. Whoever writes many calls flush() in between.
+    /// Returns the object, so that members can be added. After many members, call flush().
     JsonText& json() { return json_; }
-    /// Writes the text so far. Returns false once a write failed: the rest need not be made.
+    /// Writes the text so far. Returns false if writing failed, now or earlier; then the caller can stop.
     bool flush() {
         is_open_ = is_open_ && output_.put(text_);
         text_.clear();
         return is_open_;
     }
-    /// Adds the members of another object.
+    /// Adds all members of `object`.
     void add_members(const Json& object) {
         for (const auto& [name, value] : object.items()) json_.key(name).json(value);
     }
-    /// Adds a member that is an array. `write_entry` writes an entry to a JsonText.
+    /// Adds a member that is an array. `write_entry` writes one entry to a JsonText.
     template <class Entries, class WriteEntry>
     void add_array(std::string_view name, const Entries& entries, const WriteEntry& write_entry) {
         json_.key(name).open('[');

@@ -23,14 +23,15 @@
 namespace fp32shim::cli {
 namespace {
 
-/// A process, and what was found while its recording was read.
+/// A process with the problems found while its recording was read.
 struct ReadProcess {
     const MergedProcess& process;
     const std::vector<record::Problem>& problems;
     std::uint64_t lost_audits = 0;
 };
 
-/// Engines read integers of 64 bits with a sign. Only a damaged recording has a larger count.
+/// Limits a count to 63 bits, since database engines read signed integers of 64 bits. Only a damaged recording
+/// exceeds that.
 std::uint64_t limited(std::uint64_t count) {
     return std::min<std::uint64_t>(count, std::numeric_limits<std::int64_t>::max());
 }
@@ -66,12 +67,12 @@ constexpr Column<ReadProcess> own_process_columns[] = {
 
 const auto row_line_columns = joined<MergedRow>({row_columns(), own_row_columns});
 
-/// Begins a line. `event`: its kind, `row` or `recording`.
+/// Begins a line. `event` is its kind, `row` or `recording`.
 JsonText& begin_line(JsonText& json, std::string_view event) {
     return json.open('{').member("event", FieldValue(event)).member("schema", FieldValue(std::int64_t{1}));
 }
 
-/// Appends members that are not known.
+/// Appends members with the value null.
 template <class Row>
 void append_null_members(JsonText& json, std::span<const Column<Row>> columns) {
     for (const Column<Row>& column : columns) json.member(column.name, FieldValue());
@@ -140,7 +141,7 @@ void JsonLines::write_unread(const std::vector<ReadingProblem>& problems) {
     put(true);
 }
 
-/// Writes the lines so far, if they are many, or if they are the last.
+/// Writes the collected lines if there are many, or if `is_last`.
 void JsonLines::put(bool is_last) {
     constexpr std::size_t enough = 65536;
     if (text_.size() < enough && !is_last) return;

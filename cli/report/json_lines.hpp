@@ -1,4 +1,4 @@
-// JSON lines of `fp32shim report`: recordings as data for database engines.
+// JSON lines of `fp32shim report`, which make recordings readable for database engines.
 #pragma once
 
 #include <string>
@@ -15,17 +15,17 @@ class NativeLocations;
 class ReportOutput;
 struct ReadingProblem;
 
-/// Writes a line for each row of each recording, and one for the recording itself. Nothing is merged or kept, so that
-/// memory follows from the largest recording, not from their number.
+/// Writes a line for each row of each recording, and a line for the recording itself. Recordings are not merged, so
+/// memory depends on the largest one and not on their number.
 class JsonLines {
   public:
-    /// The arguments must outlive this object.
+    /// Keeps references to its arguments, which must outlive this object.
     JsonLines(const Filter& filter, NativeLocations& locations, ReportOutput& output)
         : filter_(filter), locations_(locations), output_(output) {}
 
-    /// Writes the lines of a recording. With a filter, one without calls that pass it has no line.
+    /// Writes the lines of a recording. With a filter, a recording gets no line if none of its calls pass.
     void write(const std::string& path, record::RecordingReader& recording);
-    /// Writes a line for each recording of which nothing could be read.
+    /// Writes a line for each recording that could not be read at all.
     void write_unread(const std::vector<ReadingProblem>& problems);
     /// Returns the number of recordings that could be read.
     std::size_t recordings() const { return recordings_; }
@@ -38,7 +38,7 @@ class JsonLines {
     const Filter& filter_;
     NativeLocations& locations_;
     ReportOutput& output_;
-    std::string text_;  ///< lines that are still to be written
+    std::string text_;  ///< collected lines that are not yet written
     bool is_open_ = true;
     std::size_t recordings_ = 0;
     std::uint64_t calls_with_rounded_sizes_ = 0;

@@ -33,7 +33,7 @@ int write_all(int descriptor, std::string_view text) {
     return 0;
 }
 
-/// Returns the permissions of the file to replace; for a new one, those that the umask leaves.
+/// Returns the permissions of the file that is replaced. For a new file, returns those that the umask allows.
 mode_t permissions_for(const std::string& path) {
     struct stat old {};
     if (::stat(path.c_str(), &old) == 0) return old.st_mode & 07777;
@@ -87,7 +87,7 @@ ReportOutput::~ReportOutput() {
     if (!temporary_.empty()) ::unlink(temporary_.c_str());
 }
 
-/// Notes a failure for finish() to report, unless there was an earlier one. `error`: the new failure's errno.
+/// Stores a failure for finish() to report. Later failures are dropped. `error` is an errno.
 void ReportOutput::fail(const char* what, int error) {
     if (problem_.empty()) problem_ = fmt::format("{}: {}: {}", path_, what, std::strerror(error));
 }

@@ -1,4 +1,4 @@
-// File of `fp32shim report --output FILE`: written whole, or left alone.
+// The file of `fp32shim report --output FILE`. It is either written completely or left unchanged.
 #pragma once
 
 #include <string>
@@ -7,24 +7,26 @@
 
 namespace fp32shim::cli {
 
-/// Returns an error message if a report cannot go to `path`, for example because it is one of the recordings; empty
-/// if it can, as for an empty path.
+/// Returns an error message if a report must not be written to `path`, for example because it is one of the
+/// recordings; empty if it may. An empty path is allowed.
 std::string output_problem(const std::string& path, const std::vector<std::string>& recordings);
 
-/// Writes a report, taken piece by piece, to stdout, a terminal, a pipe, a device or a file. For a file, it writes a
-/// new one, which finish() puts in the place of the old. A symbolic link stays, and its target is replaced.
+/// Writes a report piece by piece to stdout, a terminal, a pipe, a device or a file. A file is first written under
+/// another name, and finish() replaces the old one. If `path` is a symbolic link, the link stays and its target is
+/// replaced.
 class ReportOutput {
   public:
-    /// Opens `path`; an empty one is stdout.
+    /// Opens `path`. An empty path means stdout.
     explicit ReportOutput(const std::string& path);
-    /// Leaves the file as it was, unless finish() was called.
+    /// Leaves an existing file unchanged unless finish() was called.
     ~ReportOutput();
     ReportOutput(const ReportOutput&) = delete;
     ReportOutput& operator=(const ReportOutput&) = delete;
 
-    /// Returns false once a write failed, for example on a closed pipe or full disk: the rest need not be written.
+    /// Adds text. Returns false if writing failed, for example on a closed pipe or a full disk; then the caller can
+    /// stop.
     bool put(std::string_view text);
-    /// Completes the file. Returns an error message in one line, empty on success.
+    /// Completes the file. Returns an error message of one line; empty on success.
     std::string finish();
 
   private:

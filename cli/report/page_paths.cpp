@@ -12,15 +12,16 @@
 namespace fp32shim::cli {
 namespace {
 
-constexpr std::size_t max_sums = 150'000;  ///< bounds the page's size: a sum with its nodes has some 100 bytes
+constexpr std::size_t max_sums = 150'000;  ///< limits the size of the page: a sum takes some 100 bytes with its nodes
 
-/// Calls by one path of one listed decision, or of all others at one format. Comparisons keep both sides apart.
+/// Sum of the calls with the same path and decision. Decisions that the page does not list are summed by format. In a
+/// comparison, each side has its own sums.
 struct Sum : ShareWithWork {
     std::uint32_t node = 0;
     PagePart part;
 };
 
-/// Sums up entries that agree in node, row and format.
+/// Adds up entries with the same node, row, side and format.
 void sum_up(std::vector<Sum>& sums) {
     const auto key = [](const Sum& sum) {
         return std::tuple(sum.node, sum.part.row, sum.part.side, sum.part.format.id());
@@ -39,7 +40,7 @@ void sum_up(std::vector<Sum>& sums) {
 
 std::vector<Sum> sums_of(const CallPaths& paths, const PartOf& part_of) {
     std::vector<Sum> sums;
-    std::size_t first = 0;  // of the node
+    std::size_t first = 0;  // index of the first sum of the current node
     for (std::size_t i = 0; i < paths.calls().size(); ++i) {
         const PathCalls& calls = paths.calls()[i];
         const PagePart part = part_of(i);
@@ -47,7 +48,7 @@ std::vector<Sum> sums_of(const CallPaths& paths, const PartOf& part_of) {
         const auto is_like = [&](const Sum& sum) {
             return sum.part.row == -1 && sum.part.format == part.format && sum.part.side == part.side;
         };
-        // Sums of decisions that are not listed stand before the others, so that they are found soon.
+        // Sums of unlisted decisions come first, so that the search for them is short.
         const auto begin = sums.begin() + static_cast<std::ptrdiff_t>(first);
         const bool is_listed = part.row >= 0;
         auto sum = is_listed ? sums.end() : std::find_if(begin, sums.end(), is_like);
@@ -57,8 +58,8 @@ std::vector<Sum> sums_of(const CallPaths& paths, const PartOf& part_of) {
     return sums;
 }
 
-/// Keeps the largest sums, and adds every other one to the nearest node of its path that a kept sum has. Returns the
-/// number of sums that were added to others.
+/// Keeps the largest sums. Adds every other sum to its nearest caller that is on the path of a kept sum. Returns the
+/// number of sums that were added to a caller.
 std::size_t fold(std::vector<Sum>& sums, const CallPaths& paths, RowOrder order) {
     if (sums.size() <= max_sums) return 0;
     const auto is_larger = [order](const Sum& a, const Sum& b) { return a.weight(order) > b.weight(order); };
@@ -78,7 +79,7 @@ std::size_t fold(std::vector<Sum>& sums, const CallPaths& paths, RowOrder order)
     return folded;
 }
 
-/// List of distinct texts, to which the columns refer by index.
+/// List of distinct texts. Columns refer to them by index.
 class ShortenedTexts {
   public:
     explicit ShortenedTexts(std::string (*shorten)(std::string_view)) : shorten_(shorten) {}
@@ -95,7 +96,7 @@ class ShortenedTexts {
     Json texts_ = Json::array();
 };
 
-/// Adds the columns of the nodes that the sums need, and renumbers those of the sums.
+/// Adds the columns of the nodes that occur in the sums' paths, and gives these nodes new numbers.
 void add_nodes(Json& json, std::vector<Sum>& sums, const CallPaths& paths, ShortenedTexts& texts) {
     std::vector<std::uint32_t> new_nodes(paths.nodes().size());
     std::vector<bool> is_needed(paths.nodes().size());
@@ -132,7 +133,7 @@ Json column(const std::vector<Sum>& sums, const Value& value) {
 Json page_paths_json(const CallPaths& paths, const PartOf& part_of, RowOrder order,
                      std::string (*shorten)(std::string_view)) {
     std::vector<Sum> sums = sums_of(paths, part_of);
-    sum_up(sums);  // many decisions of one path may be in one group of a comparison
+    sum_up(sums);  // in a comparison, many decisions of one path may belong to one group
     Json json;
     json["folded"] = fold(sums, paths, order);
     ShortenedTexts texts(shorten);

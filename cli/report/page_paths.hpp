@@ -1,4 +1,4 @@
-// Call paths for the report's page: a tree whose size is bounded, in columns of numbers.
+// Makes the data of call paths for a report's page: a tree of limited size, as columns of numbers.
 #pragma once
 
 #include <cstdint>
@@ -13,27 +13,28 @@
 
 namespace fp32shim::cli {
 
-/// Returns the name that a page's scripts have for a quantity.
+/// Returns the name of a quantity in a page's scripts.
 std::string_view page_name(RowOrder order);
 
-/// Calls by one path, as the page shows them.
+/// Describes how the page shows some calls of one path.
 struct PagePart {
-    SharedText format;      ///< format that they ran at
-    double flops = 0;       ///< floating-point operations of one call; negative: not known
+    SharedText format;      ///< format at which the calls ran
+    double flops = 0;       ///< floating-point operations of one call; negative if unknown
     std::int32_t row = -1;  ///< index in the page's list of decisions or groups; -1: not listed
-    int side = 0;           ///< of a comparison: 0 before, 1 after
+    int side = 0;           ///< in a comparison, 0 is the first side and 1 the second
 };
-/// Returns the part for an entry of CallPaths::calls(), by its index.
+/// Returns the part for the entry `index` of CallPaths::calls().
 using PartOf = std::function<PagePart(std::size_t index)>;
 
-/// Returns the data of a tree for page/flame_graph/path_tree.js. `texts`: names, to which the others refer by index.
-/// `parent`, `name`, `file` and `line`: of each node, the root first; a parent stands before its children. `node`,
-/// `row`, `format`, `calls`, `host_ns`, `work`: of each sum of calls; `side` too, if one is 1. `folded`: number of
-/// sums that found no room and were added to a caller.
+/// Returns the data of a tree for page/flame_graph/path_tree.js:
+/// - `texts`: names, to which the other columns refer by index
+/// - `parent`, `name`, `file`, `line`: columns of nodes, the root first, and each parent before its children
+/// - `node`, `row`, `format`, `calls`, `host_ns`, `work`: columns of sums of calls; also `side`, if any side is 1
+/// - `folded`: number of sums that exceeded the limit and were added to a caller
 Json page_paths_json(const CallPaths& paths, const PartOf& part_of, RowOrder order,
                      std::string (*shorten)(std::string_view));
 
-/// Returns the source lines of the nodes that have some, as SourceLines::read() does.
+/// Returns the source lines of all nodes that have one, in the form of SourceLines::read().
 Json page_sources_json(const CallPaths& paths, std::int64_t changed_after_ns);
 
 }  // namespace fp32shim::cli

@@ -14,7 +14,7 @@
 namespace fp32shim::cli {
 namespace {
 
-// Bounds of the page's size: a listed row has some 150 bytes, a group 400.
+// Limits for the size of the page. A listed row takes some 150 bytes, a group 400.
 constexpr std::size_t max_first = 2000;
 constexpr std::size_t max_listed = 20000;
 constexpr std::size_t max_groups = 2000;
@@ -25,7 +25,7 @@ bool is_listed_anyway(const MergedRow& row) {
     return row.is_refused() || (met && *met < policy::Floor::fp32);
 }
 
-/// List of distinct texts, to which rows refer by index.
+/// List of distinct texts. Rows refer to them by index.
 class Texts {
   public:
     std::size_t index_of(const std::string& text) {

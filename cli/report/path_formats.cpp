@@ -19,8 +19,8 @@
 namespace fp32shim::cli {
 namespace {
 
-/// Numbers the frames of speedscope: one for each node's frame, since nodes of different paths share frames. The
-/// function that multiplies has a frame for each format.
+/// Numbers the frames for speedscope. Nodes with equal frames share a number. The function that multiplies has one
+/// frame for each format.
 class Frames {
   public:
     std::size_t index_of(const PathFrame& frame, SharedText format = {}) {
@@ -30,7 +30,7 @@ class Frames {
         if (is_new) frames_.emplace_back(frame, format);
         return entry->second;
     }
-    /// Writes the frames. Returns false once a write failed.
+    /// Writes the frames. Returns false if writing failed.
     bool write(JsonDocument& document) const {
         JsonText& json = document.json();
         for (const auto& [frame, format] : frames_) {
@@ -63,7 +63,7 @@ constexpr Profile profiles[] = {{RowOrder::time, "host time", "nanoseconds"},
 
 std::string whole_number(double number) { return fmt::format("{:.0f}", number); }
 
-/// Writes a profile. `sample` returns the path of a share, as an array. Returns false once a write failed.
+/// Writes a profile. `sample` returns the path of a share, as an array. Returns false if writing failed.
 bool write_profile(const Profile& profile, const std::vector<PathShare>& shares, JsonDocument& document,
                    const std::function<std::string(const PathShare&)>& sample) {
     double end = 0;
@@ -89,7 +89,7 @@ bool write_profile(const Profile& profile, const std::vector<PathShare>& shares,
 
 std::vector<PathShare> path_shares(const CallPaths& paths, const MergedCalls& calls) {
     std::vector<PathShare> shares;
-    std::size_t first = 0;  // of the node
+    std::size_t first = 0;  // index of the node's first share
     for (const PathCalls& part : paths.calls()) {
         const MergedRow& row = calls.rows()[part.row];
         const SharedText format(format_of(row));
@@ -148,7 +148,9 @@ void write_speedscope(const CallPaths& paths, const MergedCalls& calls, RowOrder
         json.close(']');
         return text;
     };
-    for (const PathShare& share : shares) sample(share);  // numbers the frames, which stand first in the file
+    for (const PathShare& share : shares)
+        sample(share);  // this numbers the frames, which precede the profiles in the
+                        // file
     JsonDocument document(output, {.levels = 3});
     JsonText& json = document.json();
     json.member("$schema", std::string_view("https://www.speedscope.app/file-format-schema.json"));

@@ -1,4 +1,4 @@
-// Call paths as reports and comparisons write them.
+// Call paths in the output of reports and comparisons.
 #pragma once
 
 #include <string>
@@ -10,21 +10,22 @@
 
 namespace fp32shim::cli {
 
-/// Calls by one path that ran at one format.
+/// Calls of one path that ran at one format.
 struct PathShare : ShareWithWork {
     std::uint32_t node = 0;  ///< innermost level: index in CallPaths::nodes()
-    SharedText format;       ///< format that the calls ran at; `unknown` for calls without a decision
+    SharedText format;       ///< format at which the calls ran; `unknown` for calls without a decision
 };
 
-/// Returns the calls of each path and format, by rising node.
+/// Returns the calls by path and format, sorted by node.
 std::vector<PathShare> path_shares(const CallPaths& paths, const MergedCalls& calls);
 
-/// Returns the frames of a path with `;` between them, in plain characters: `main (train.py:9);cblas_sgemm`.
+/// Returns the frames of a path, separated by `;` and without control characters: `main (train.py:9);cblas_sgemm`.
 std::string folded_line(const CallPaths& paths, std::uint32_t node);
 
-/// Returns a frame in JSON: `parent`, `file`, `function`, `line`, `offset` and `call_site`. `node`: not the root.
+/// Returns a frame as JSON: `parent`, `file`, `function`, `line`, `offset` and `call_site`. `node` must not be the
+/// root.
 Json frame_json(const PathNode& node);
-/// Returns calls of one path in JSON: `frame`, `applied`, `calls`, `host_ns`, `timed_calls` and `flops_total`.
+/// Returns the calls of one path as JSON: `frame`, `applied`, `calls`, `host_ns`, `timed_calls` and `flops_total`.
 Json path_json(const PathShare& share);
 
 }  // namespace fp32shim::cli

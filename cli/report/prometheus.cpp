@@ -13,7 +13,7 @@
 namespace fp32shim::cli {
 namespace {
 
-/// Returns a label and its value in Prometheus's text format.
+/// Returns a label with its value in Prometheus's text format.
 std::string label(std::string_view name, std::string_view value) {
     std::string text = fmt::format("{}=\"", name);
     for (const char c : system::plain_text(system::with_valid_utf8(value), "\n")) {
@@ -30,7 +30,8 @@ std::string metric(std::string_view name, std::string_view type, std::string_vie
     return fmt::format("# HELP {} {}\n# TYPE {} {}\n", name, help, name, type);
 }
 
-/// Returns a policy's label: its name, or the first digits of its SHA-256 where it has none; empty without a policy.
+/// Returns the name of a policy, for its label. Without a name, returns the first digits of its SHA-256; without a
+/// policy, nothing.
 std::string policy_label(const SettingsInForce& settings) {
     constexpr std::size_t shown_digits = 12;
     if (!settings.policy_name) return "unknown";
@@ -38,7 +39,7 @@ std::string policy_label(const SettingsInForce& settings) {
     return "sha256:" + settings.policy_sha256.substr(0, shown_digits);
 }
 
-/// Returns the labels that all calls of a recording have.
+/// Returns the labels shared by all calls of a recording.
 std::string labels_of(const record::RecordingReader& recording) {
     const record::ProcessFacts& facts = recording.facts().process;
     const SettingsInForce settings = settings_in_force(recording);
@@ -47,7 +48,7 @@ std::string labels_of(const record::RecordingReader& recording) {
                        label("policy", policy_label(settings)), label("policy_revision", settings.policy_revision));
 }
 
-/// Returns the labels of a decision. `row`: null for calls of which nothing but their number and time is known.
+/// Returns the labels of a decision. `row` is null for calls of which only number and time are known.
 std::string labels_of(const record::RecordedRow* row) {
     const MergedRow merged = row == nullptr ? MergedRow() : to_merged_row(*row);
     const bool is_known = row != nullptr && !row->is_overflow;

@@ -8,13 +8,13 @@
 
 namespace fp32shim::cli {
 
-/// Counters of calls by host, job, executable, policy, function, device, dtype, requested, applied and reason.
+/// Counts calls by host, job, executable, policy, function, device, dtype, requested, applied and reason.
 class PrometheusMetrics {
   public:
     /// Adds the calls of a recording that pass the filter.
     void add(record::RecordingReader& recording, const Filter& filter);
-    /// Returns the metrics, and those of all recordings together. `calls`: the same recordings, merged. `unreadable`:
-    /// number of recordings that could not be read, or not in full.
+    /// Returns the metrics by label, and the totals of all recordings. `calls` holds the same recordings, merged.
+    /// `unreadable` is the number of recordings that could not be read completely.
     std::string text(const MergedCalls& calls, std::size_t unreadable) const;
 
   private:

@@ -1,4 +1,4 @@
-// fp32shim report: merges recordings and writes what they show.
+// fp32shim report: merges recordings and writes the result in one of several formats.
 #include <fmt/format.h>
 #include <unistd.h>
 
@@ -71,7 +71,7 @@ ReportContents read(const std::vector<std::string>& paths, const ReportOptions& 
     return contents;
 }
 
-/// Returns an error message if groups by keys of processes do not go with other options; empty if they do.
+/// Returns an error message if options forbid groups by keys of processes; empty if they allow them.
 std::string problem_with_process_keys(const ReportOptions& options) {
     const Grouping grouping = parse_grouping(options.by);
     if (!grouping.has_process_keys()) return {};
@@ -87,7 +87,7 @@ std::string problem_with_process_keys(const ReportOptions& options) {
     return fmt::format("--by: found {} together with {}, which merges all processes; omit one of them", *word, other);
 }
 
-/// Returns an error message if options do not go together; empty if they do.
+/// Returns an error message if options exclude each other; empty if they do not.
 std::string problem_in_options(const ReportOptions& options) {
     if (std::string problem = problem_with_process_keys(options); !problem.empty()) return problem;
     const ReportFormat& format = *options.format;
@@ -109,7 +109,7 @@ std::string problem_in_options(const ReportOptions& options) {
         format.name, fmt::join(allowed, ", "));
 }
 
-/// `folded`: number of calls of which sizes are rounded up.
+/// Warns that `folded` calls have sizes that are rounded up.
 void warn_sizes_rounded(std::uint64_t folded, const Filter& filter) {
     if (folded > 0 && filter.looks_at_sizes()) say("report", folded_text(folded));
 }
@@ -128,7 +128,8 @@ std::uint64_t calls_with_rounded_sizes(const MergedCalls& calls) {
     return folded;
 }
 
-/// Finds the recordings of each argument, or of all together; nullopt: an error was said.
+/// Finds the recordings of all arguments together or, for a comparison, of each argument. Returns nullopt after
+/// printing an error.
 std::optional<std::vector<RecordingPaths>> find_sides(const ReportOptions& options) {
     std::vector<RecordingPaths> sides;
     if (options.diff)
@@ -137,7 +138,7 @@ std::optional<std::vector<RecordingPaths>> find_sides(const ReportOptions& optio
         sides.push_back(find_recordings(options.recordings));
     bool is_wrong = false;
     for (RecordingPaths& side : sides) {
-        // Metrics say that there are none, so that those of recordings that were removed do not stay.
+        // Metrics are written even without recordings. Otherwise the metrics of removed recordings would remain.
         if (options.format->allows_empty && side.errors.size() == side.empty_folders) side.errors.clear();
         if (side.errors.empty()) mention_other_files_of_runs(side);
         is_wrong = print_errors("report", side) || is_wrong;
@@ -154,7 +155,7 @@ std::optional<std::vector<RecordingPaths>> find_sides(const ReportOptions& optio
     return sides;
 }
 
-/// Writes each recording as it is read.
+/// Writes each recording as soon as it is read.
 int report_lines(const std::vector<std::string>& paths, const ReportOptions& options) {
     NativeLocations locations;
     ReportOutput output(options.output);

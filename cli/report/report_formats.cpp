@@ -15,7 +15,7 @@ namespace {
 
 using Problems = std::vector<ReadingProblem>;
 
-/// Returns the groups that the user asked for; nullopt: none.
+/// Returns the groups requested by the user; nullopt if none were requested.
 std::optional<std::vector<RowGroup>> groups_of(const ReportContents& contents, const Grouping& grouping,
                                                RowOrder order) {
     if (grouping.is_empty()) return std::nullopt;
@@ -52,13 +52,13 @@ void write_html(const ReportContents& contents, const ReportView& view, ReportOu
                             view.grouping, view.is_filtered}));
 }
 
-/// Writes call paths by one of the writers of path_formats.hpp.
+/// Writes call paths with a function of path_formats.hpp.
 template <void (*write_paths)(const CallPaths&, const MergedCalls&, RowOrder, ReportOutput&)>
 void write_with_paths(const ReportContents& contents, const ReportView& view, ReportOutput& output) {
     write_paths(contents.paths, contents.calls, view.order, output);
 }
 
-/// Writes kinds of products by one of the writers of driver_formats.hpp.
+/// Writes kinds of products with a function of driver_formats.hpp.
 template <void (*write_kinds)(const std::vector<ProductKind>&, ReportOutput&)>
 void write_for_driver(const ReportContents& contents, const ReportView& view, ReportOutput& output) {
     write_kinds(product_kinds(contents.calls, view.order), output);
@@ -73,7 +73,7 @@ void compare_in_page(const Comparison& comparison, const Problems& problems, con
     output.put(comparison_page(comparison, problems, view.is_filtered));
 }
 
-/// Compares by one of the writers of write_comparison.hpp.
+/// Writes a comparison with a function of write_comparison.hpp.
 template <void (*write_comparison)(const Comparison&, ReportOutput&)>
 void compare(const Comparison& comparison, const Problems&, const ReportView&, ReportOutput& output) {
     write_comparison(comparison, output);

@@ -1,4 +1,4 @@
-// The formats of `fp32shim report`: a table with a row for each.
+// The table of formats of `fp32shim report`, with a row for each.
 #pragma once
 
 #include <span>
@@ -18,44 +18,45 @@ namespace fp32shim::cli {
 class Comparison;
 class ReportOutput;
 
-/// Merged recordings. What the format does not need is empty.
+/// Merged recordings. Members that the format does not need are empty.
 struct ReportContents {
     MergedCalls calls;
     CallPaths paths;
-    ProcessGroups groups;  ///< empty if no key of processes tells groups apart
+    ProcessGroups groups;  ///< empty unless rows are grouped by keys of processes
     CallDurations durations{};
     Timeline timeline{};
     PrometheusMetrics metrics{};
     std::vector<ReadingProblem> problems{};
 };
 
-/// Choices of the user about a report.
+/// Options of the user that affect the contents of a report.
 struct ReportView {
     RowOrder order = RowOrder::time;
     Grouping grouping;
-    std::size_t top = 0;       ///< longest list of a table, in rows; 0: all
-    int stream = -1;           ///< destination, 1 or 2; -1: a file
+    std::size_t top = 0;       ///< number of rows of the longest list in a table; 0: no limit
+    int stream = -1;           ///< 1: stdout; 2: stderr; -1: a file
     bool is_filtered = false;  ///< a filter left calls out
 };
 
 struct ReportFormat {
     std::string_view name;
-    std::string_view extension{};  ///< usual end of its files' names; empty: it has none
+    std::string_view extension{};  ///< usual extension of its files; empty if there is none
 
-    // What it needs of ReportContents, besides merged calls.
+    // Members of ReportContents that the format needs, besides merged calls.
     bool needs_paths = false;
-    bool needs_single_calls = false;  ///< for medians
-    bool needs_timeline = false;      ///< only with single calls
+    bool needs_single_calls = false;  ///< needed for medians
+    bool needs_timeline = false;      ///< requires needs_single_calls
     bool needs_metrics = false;
 
-    // What it allows.
-    std::string_view why_no_groups{};  ///< reason why it has no groups, as a relative clause; empty: it has
-    bool knows_processes = true;       ///< groups may differ by keys of processes
-    bool allows_empty = false;         ///< is written also if there is no recording, or none can be read
-    bool is_written_as_read = false;   ///< each recording is written as it is read (json_lines.hpp)
-    /// Writes a report; null if is_written_as_read.
+    // Uses that the format allows.
+    std::string_view why_no_groups{};  ///< relative clause for messages that says why the format has no groups; empty
+                                       ///< if it has groups
+    bool knows_processes = true;       ///< groups may use keys of processes
+    bool allows_empty = false;         ///< is written even if no recording exists or can be read
+    bool is_written_as_read = false;   ///< recordings are written one by one while they are read (json_lines.hpp)
+    /// Writes a report; null if is_written_as_read is true.
     void (*write)(const ReportContents& contents, const ReportView& view, ReportOutput& output) = nullptr;
-    /// Writes a comparison; null: there is no place for a second recording.
+    /// Writes a comparison; null if the format cannot show two sides.
     void (*write_comparison)(const Comparison& comparison, const std::vector<ReadingProblem>& problems,
                              const ReportView& view, ReportOutput& output) = nullptr;
 };

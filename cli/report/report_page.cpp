@@ -23,11 +23,11 @@
 namespace fp32shim::cli {
 namespace {
 
-// Upper limits that bound the page's size; those of its rows are in report/page_rows.cpp.
+// Limits for the size of the page. Those for its rows are in report/page_rows.cpp.
 constexpr std::size_t max_processes = 200;
-constexpr std::size_t max_audits = 200;  ///< maximum number of rows of the table of audits
-constexpr std::size_t max_lines = 50;    ///< maximum number of lines of a warning, and of listed changes
-constexpr std::size_t max_values = 5;    ///< maximum number of values listed for a fact
+constexpr std::size_t max_audits = 200;  ///< rows of the table of audits
+constexpr std::size_t max_lines = 50;    ///< lines of a warning, and listed changes of settings
+constexpr std::size_t max_values = 5;    ///< values listed for a fact
 
 /// Returns `2026-11-21 08:42:00 UTC`.
 std::string moment_text(std::int64_t time_ns) {
@@ -69,7 +69,8 @@ Json formats_json(const MergedCalls& calls) {
 
 // --- Facts about the processes
 
-/// Returns the distinct, not empty texts that `text_of` gives for the processes, each with its number of processes.
+/// Returns the distinct texts, except empty ones, that `text_of` returns for processes, each with its number of
+/// processes.
 Json distinct_texts(const std::string& name, const MergedCalls& calls,
                     const std::function<std::string(const MergedProcess&)>& text_of) {
     std::map<std::string, std::size_t> counts;
@@ -119,7 +120,7 @@ Json facts_json(const MergedCalls& calls) {
     return facts;
 }
 
-/// Returns the command line without the program's folder.
+/// Returns the command line without the folder of the program.
 std::string short_command(const MergedProcess& process) {
     const std::string& command = process.facts.process.command;
     const std::size_t end = std::min(command.find(' '), command.size());
@@ -145,7 +146,7 @@ Json processes_json(const MergedCalls& calls) {
     return json;
 }
 
-/// Returns the time from the opening of the first recording to the last call.
+/// Returns the time from the start of the first recording to the last call.
 Json duration_json(const MergedCalls& calls) {
     auto opened_ns = std::numeric_limits<std::int64_t>::max();
     for (const MergedProcess& process : calls.processes()) opened_ns = std::min(opened_ns, process.facts.opened_ns);
@@ -199,8 +200,8 @@ Json table_json(const AuditTable& table) {
 
 // --- Warnings
 
-/// Adds a warning, unless `lines` are empty. `is_about_refused`: the page offers to show the rows that did not run as
-/// requested.
+/// Adds a warning unless `lines` are empty. With `is_about_refused`, the page offers to show the rows that did not
+/// run as requested.
 void add_warning(Json& warnings, const std::string& title, const std::vector<std::string>& lines,
                  bool is_about_refused = false) {
     if (lines.empty()) return;
@@ -210,8 +211,8 @@ void add_warning(Json& warnings, const std::string& title, const std::vector<std
     warnings.push_back({{"title", title}, {"lines", std::move(shown)}, {"refused", is_about_refused}});
 }
 
-/// Adds a warning about the rows for which `is_meant` returns true: their number of calls before `title`, and a line
-/// for each distinct text that `describe` returns. `is_about_refused`: see add_warning().
+/// Adds a warning about the rows for which `is_meant` is true. It shows their number of calls before `title`, then a
+/// line for each distinct text that `describe` returns. add_warning() explains `is_about_refused`.
 void warn_about_rows(Json& warnings, const MergedCalls& calls, const std::string& title,
                      const std::function<bool(const MergedRow&)>& is_meant,
                      const std::function<std::string(const MergedRow&)>& describe, bool is_about_refused = false) {
@@ -227,7 +228,7 @@ void warn_about_rows(Json& warnings, const MergedCalls& calls, const std::string
     add_warning(warnings, counted(total, "call") + " " + title, lines, is_about_refused);
 }
 
-/// Adds a warning about processes: `title`, and a line for each process for which `describe` returns a text.
+/// Adds a warning about the processes for which `describe` returns a text: `title`, then a line for each.
 void warn_about_processes(Json& warnings, const MergedCalls& calls, const std::string& title,
                           const std::function<std::string(const MergedProcess&)>& describe) {
     std::vector<std::string> lines;
@@ -339,7 +340,7 @@ Json timeline_json(const Timeline& timeline) {
             {"bins", std::move(bins)}};
 }
 
-/// Returns the tree of scopes: labels are split at `/` and `.`, as module paths are.
+/// Returns the tree of scopes. Like module paths, labels are split at `/` and `.`.
 CallPaths scope_paths(const MergedCalls& calls) {
     CallPaths paths;
     for (std::size_t index = 0; index < calls.rows().size(); ++index) {

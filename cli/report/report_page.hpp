@@ -1,4 +1,4 @@
-// The page of `fp32shim report --format html`, which loads nothing else. report/page/ has its parts.
+// Makes the page of `fp32shim report --format html`. It loads nothing else. Its parts are in report/page/.
 #pragma once
 
 #include <string>
@@ -13,19 +13,19 @@ namespace fp32shim::cli {
 
 class CallPaths;
 
-/// Everything that the page shows.
+/// All that the page shows.
 struct HtmlReport {
     const MergedCalls& calls;
     const CallPaths& paths;
-    const Timeline& timeline;                     ///< empty if no single calls were recorded
+    const Timeline& timeline;                     ///< empty if no recording holds single calls
     const std::vector<ReadingProblem>& problems;  ///< shown as warnings
     RowOrder order = RowOrder::time;              ///< initial order of the decisions
     Grouping grouping;                            ///< initial grouping of the decisions
     bool is_filtered = false;                     ///< the page says that a filter left calls out
 };
 
-/// Returns the page: UTF-8, some 250 KiB and 150 bytes for each listed decision (report/page_rows.hpp). It holds the
-/// names in recordings, which may be anything, as JSON without `<`, and runs no script but its own.
+/// Returns the page, in UTF-8: some 250 KiB, and 150 bytes for each listed decision (report/page_rows.hpp). Names
+/// come from recordings and may be any text. They become JSON without `<`, and the page runs only its own scripts.
 std::string report_page(const HtmlReport& report);
 
 }  // namespace fp32shim::cli

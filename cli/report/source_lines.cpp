@@ -18,7 +18,7 @@ namespace {
 
 constexpr std::size_t max_files = 1000;
 constexpr off_t max_file_size = 4 << 20;
-constexpr std::size_t max_line = 200;  ///< longest text of a line, in bytes
+constexpr std::size_t max_line = 200;  ///< longest text of one source line, in bytes
 
 bool is_source_file(std::string_view path) {
     constexpr std::string_view endings[] = {".py",  ".pyx", ".pxd", ".c",  ".cc",  ".cpp", ".cxx", ".cu",
@@ -27,7 +27,7 @@ bool is_source_file(std::string_view path) {
     return std::ranges::any_of(endings, [&](std::string_view ending) { return path.ends_with(ending); });
 }
 
-/// Closes a file at the end of a scope.
+/// A file that is closed at the end of its scope.
 struct OpenFile {
     explicit OpenFile(const char* path) : descriptor(open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY)) {}
     ~OpenFile() {
@@ -41,7 +41,7 @@ struct OpenFile {
 
 struct SourceContents {
     std::string text;
-    std::string why_not;  ///< empty: `text` is the file's
+    std::string why_not;  ///< reason why `text` could not be read; empty if it could
     std::int64_t changed_ns = 0;
 };
 

@@ -1,4 +1,4 @@
-// Lines of source files, for the report's page.
+// Reads lines of source files for a report's page.
 #pragma once
 
 #include <cstdint>
@@ -11,13 +11,15 @@
 
 namespace fp32shim::cli {
 
-/// Collects the lines that are wanted, then reads each file once. Recordings are anybody's, and a page is passed on:
-/// so only regular files with the name of a source file are read, of at most 4 MiB each, and 1000 in all.
+/// Collects the numbers of the needed lines, then reads each file once. Paths come from untrusted recordings, and
+/// pages are passed on to others. Therefore only regular files with the name of a source file are read: at most 4 MiB
+/// each, and 1000 in all.
 class SourceLines {
   public:
     void want(std::string_view file, std::uint32_t line) { wanted_[std::string(file)].insert(line); }
-    /// Returns an object with an entry for each file: `lines` (text by number), or `why`, the reason why there are
-    /// none. `changed` is 1 if the file was changed after `changed_after_ns`, so that its lines may be others now.
+    /// Returns an object with an entry for each file. An entry has `lines`, texts by line number, or `why`, the
+    /// reason why there are none. `changed` is 1 if the file was changed after `changed_after_ns`, because its lines
+    /// may have changed too.
     Json read(std::int64_t changed_after_ns) const;
 
   private:

@@ -1,4 +1,4 @@
-// Tables of `fp32shim report`. Columns without information are left out.
+// Prints the tables of `fp32shim report`. Columns without information are left out.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -25,13 +25,13 @@ Colour colour_of_format(std::string_view format) {
     return *met >= policy::Floor::bf16x9 ? Colour::green : Colour::yellow;
 }
 
-/// Returns a number of calls with all recordings and machines.
+/// Returns a number of calls, with the numbers of recordings and machines.
 std::string calls_in_all(const MergedCalls& calls, std::uint64_t count) {
     return fmt::format("{} in {} on {}", counted(count, "call"), counted(calls.recording_count(), "recording"),
                        counted(calls.host_count(), "machine"));
 }
 
-/// Returns the number of calls that a filter selects, of all calls, and likewise of recordings.
+/// Returns how many of all calls, and of all recordings, a filter selects.
 std::string calls_in_some(const MergedCalls& calls) {
     const auto concerned = std::ranges::count_if(calls.processes(), [](const auto& one) { return one.calls > 0; });
     return fmt::format(
@@ -39,7 +39,7 @@ std::string calls_in_some(const MergedCalls& calls) {
         count_text(static_cast<std::uint64_t>(concerned)), counted(calls.recording_count(), "recording"));
 }
 
-/// Returns the answer to `--ran-below` if no call passes the filter.
+/// Returns the message for `--ran-below` if no call passes the filter.
 std::string none_below_text(const MergedCalls& calls) {
     return fmt::format("no call{}{} ran below {}: {}", calls.calls_left_open() > 0 ? " of known format" : "",
                        calls.filter()->has_conditions() ? " that the other options select" : "",
@@ -67,7 +67,7 @@ std::string head_text(const MergedCalls& calls) {
     return text + "\n" + open_text(calls);
 }
 
-/// Describes the settings at the begin of the recordings, one line for each distinct set.
+/// Returns the settings at the start of the recordings, one line for each distinct set.
 std::string all_settings_text(const MergedCalls& calls) {
     std::map<std::string, std::uint64_t> settings;
     for (const MergedProcess& process : calls.processes()) {
@@ -123,7 +123,8 @@ std::string all_changes_text(const MergedCalls& calls) {
     return text;
 }
 
-/// Returns the reason why a process's calls lack lines of Python that were asked for; empty: there is none.
+/// Returns the reason why calls have no lines of Python although these were requested; empty if there is no such
+/// reason.
 std::string_view unread_python_text(record::PythonState state) {
     if (state == record::PythonState::unknown)
         return "lines of Python are missing, because its version or build is unknown";
@@ -156,10 +157,10 @@ std::string missing_text(const MergedCalls& calls) {
     return text;
 }
 
-/// Condition for a column in a table: none; some row has a text in the column; the rows' texts in the column differ.
+/// Condition for showing a column: always; if any row has a text in it; if the rows' texts differ.
 enum class Shown : std::uint8_t { always, where_one_has_it, where_they_differ };
 
-/// A column: its title, and the function that returns the text of a row, or of a group of rows.
+/// A column of a table: its title, and a function that returns the text of a row or a group of rows.
 template <class Row>
 struct TextColumn {
     Table::Column head;
@@ -167,16 +168,18 @@ struct TextColumn {
     Shown shown = Shown::always;
 };
 
-/// Ranks of columns. A narrow terminal loses the highest first, and keeps counts, call sites and precisions.
+/// Ranks of columns. A narrow terminal leaves out those with the highest rank first. Counts, call sites and
+/// precisions are never left out.
 constexpr std::uint8_t spread_rank = Table::one_line_rank, route_rank = 2, detail_rank = 1;
 
-/// Returns a row's shortest, median or longest time as text; empty if it is unknown or under two calls are timed.
+/// Returns the shortest, median or longest time of a row as text; empty if it is unknown or fewer than two calls are
+/// timed.
 template <class Row>
 std::string spread_text(const Row& row, std::optional<std::uint64_t> time_ns) {
     return row.counters.timed_calls < 2 || !time_ns ? "" : duration_text(static_cast<double>(*time_ns));
 }
 
-/// Returns the columns that all tables begin with, then `more`.
+/// Returns the columns with which all tables begin, followed by `more`.
 template <class Row>
 std::vector<TextColumn<Row>> with_amount_columns(std::initializer_list<TextColumn<Row>> more) {
     std::vector<TextColumn<Row>> columns = {
@@ -232,7 +235,7 @@ const auto call_site_columns = with_amount_columns<MergedRow>({
     {{"reason"}, [](const MergedRow& row) { return std::string(row.reason); }},
 });
 
-/// Returns the name and revision of a group's policy, and the begin of its SHA-256; empty: it has none.
+/// Returns the name and revision of a group's policy, and the first digits of its SHA-256; empty if it has no policy.
 std::string group_policy_text(const RowGroup& group) {
     const ProcessKeys& keys = group.process;
     if (keys.policy_name.empty() && keys.policy_sha256.empty()) return {};
@@ -268,7 +271,7 @@ std::vector<TextColumn<RowGroup>> columns_of_groups() {
 }
 const auto group_text_columns = columns_of_groups();
 
-/// Returns a table of the first `limit` rows (0: all), in their order. Rows and columns must outlive it.
+/// Returns a table of the first `limit` rows (0: all), in the given order. Rows and columns must outlive the table.
 template <class Row>
 Table table_of(const std::vector<TextColumn<Row>>& columns, std::span<const Row* const> rows, std::size_t limit) {
     if (limit != 0) rows = rows.first(std::min(limit, rows.size()));
@@ -287,8 +290,8 @@ Table table_of(const std::vector<TextColumn<Row>>& columns, std::span<const Row*
             }};
 }
 
-/// Writes a table of all rows and, if some did not run as asked, a second one of these. `noun`: `more row` or `more
-/// group`.
+/// Writes a table of all rows. If some of them did not run as requested, writes a second table with these. `noun` is
+/// `more row` or `more group`.
 template <class Row>
 void write_tables(const std::vector<TextColumn<Row>>& columns, const std::vector<const Row*>& rows,
                   std::string_view noun, const TableLimits& limits, int stream, const TextSink& put) {

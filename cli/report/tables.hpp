@@ -1,4 +1,4 @@
-// Tables of `fp32shim report`, which other commands print too.
+// Tables of `fp32shim report`, which other commands also print.
 #pragma once
 
 #include <span>
@@ -12,44 +12,45 @@
 namespace fp32shim::cli {
 
 struct TableLimits {
-    std::size_t sites = 10;  ///< longest list of call sites, in rows; 0: all
+    std::size_t sites = 10;  ///< number of rows of the longest list of call sites; 0: no limit
     RowOrder order = RowOrder::time;
-    std::string how_to_see_more = "--top 0 shows all";  ///< hint after a list that leaves rows out
+    std::string how_to_see_more = "--top 0 shows all";  ///< hint that follows a shortened list
 };
 
-/// Writes for people: totals, formats, the call sites that matter most, refusals and omissions. `stream`:
-/// destination, 1 or 2; -1: a file. `groups` replace the call sites. Written line by line, since there may be a
-/// million lines.
+/// Writes a report for people: totals, formats, the most important call sites, refusals and omissions. If `groups`
+/// are given, they replace the call sites. `stream` is 1 for stdout, 2 for stderr, -1 for a file. The report is
+/// written line by line, since it may have a million lines.
 void write_report_table(const MergedCalls& calls, const TableLimits& limits, int stream, const TextSink& put,
                         const std::vector<RowGroup>* groups = nullptr);
 std::string report_table(const MergedCalls& calls, const TableLimits& limits, int stream);
 
-/// Cells of a table about audits, in words, without columns that are empty everywhere.
+/// Texts of a table about audits. Columns that are empty in all rows are left out.
 struct AuditTable {
     std::vector<Table::Column> heads;
     std::vector<std::vector<std::string>> rows;
-    std::size_t left_out = 0;  ///< number of further rows
+    std::size_t left_out = 0;  ///< number of rows beyond the limit
 };
-/// Returns the rows with audits, the largest error first. `limit`: most rows; 0: all.
+/// Returns the rows with audits, largest error first: at most `limit`, or all if it is 0.
 AuditTable audit_table(const MergedCalls& calls, std::size_t limit);
-/// Returns the products that made the first NaN or infinity of their processes, by time. `limit`: as above.
+/// Returns the products that made the first NaN or infinity of their processes, sorted by time: at most `limit`, or
+/// all if it is 0.
 AuditTable nonfinite_table(const MergedCalls& calls, std::size_t limit);
-/// Returns a line about audits that are lost; empty: there are none.
+/// Returns a line about lost audits; empty if none are lost.
 std::string lost_audits_text(const MergedCalls& calls);
 
-/// Returns audit_table() as text, behind lost_audits_text(); empty: there are no audits.
+/// Returns lost_audits_text() followed by audit_table() as text; empty without audits.
 std::string audits_text(const MergedCalls& calls, const TableLimits& limits, int stream);
-/// Returns nonfinite_table() as text; empty: there are none.
+/// Returns nonfinite_table() as text; empty if it has no rows.
 std::string nonfinite_text(const MergedCalls& calls, const TableLimits& limits, int stream);
 
-/// Column of a table of groups that shows a key of theirs. Left out if no group has a text in it.
+/// Column that shows a key in a table of groups. It is left out if it is empty in all groups.
 struct KeyColumn {
     Table::Column head;
     std::string (*text)(const RowGroup&);
 };
 std::span<const KeyColumn> key_columns();
 
-/// Returns a table of the first `limit` rows; 0: of all.
+/// Returns a table of the first `limit` rows, or of all if it is 0.
 Table call_site_table(const std::vector<const MergedRow*>& rows, std::size_t limit);
 
 }  // namespace fp32shim::cli

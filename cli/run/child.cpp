@@ -24,9 +24,9 @@ std::vector<char*> pointers_to(const std::vector<std::string>& texts) {
     return pointers;
 }
 
-/// Returns the signals to pass on to the program: all but those that cannot be caught and those about this process's
-/// own terminal or children. SIGSEGV and the like are included, since somebody may send one to see where the program
-/// hangs; a fault of this process ends it even while the signal is blocked.
+/// Returns the signals that are passed on to the program: all except those that cannot be caught and those about this
+/// process's own terminal or children. SIGSEGV and similar signals are included, because a user may send one to find
+/// out where the program hangs. A fault of this process ends it even while the signal is blocked.
 sigset_t signals_to_pass_on() {
     sigset_t set;
     sigfillset(&set);
@@ -34,16 +34,17 @@ sigset_t signals_to_pass_on() {
     return set;
 }
 
-/// Returns true for a signal that a process sent. Those of the terminal come from the kernel, which sends them to the
-/// whole process group, the program included.
+/// Returns true for a signal sent by a process. Signals of the terminal come from the kernel, which sends them to the
+/// whole process group, including the program.
 bool was_sent_by_a_process(const siginfo_t& info) { return info.si_code <= 0; }
 
 void stop_ourselves() {
-    // The signal that stopped the program is blocked here and may be ignored, so SIGSTOP is used.
+    // The signal that stopped the program is blocked in this process and may be ignored, so SIGSTOP is used.
     kill(getpid(), SIGSTOP);
 }
 
-/// Waits until the program has ended, and passes on the signals in `awaited`, which are blocked. Returns its status.
+/// Waits until the program has ended, and returns its status. Passes on the signals in `awaited`, which must be
+/// blocked.
 int wait_for_end(pid_t program, const sigset_t& awaited) {
     for (;;) {
         int status = 0;
@@ -51,7 +52,7 @@ int wait_for_end(pid_t program, const sigset_t& awaited) {
         if (changed < 0 && errno != EINTR) return W_EXITCODE(EXIT_FAILURE, 0);
         if (changed == program && !WIFSTOPPED(status)) return status;
         if (changed == program) {
-            // A sender of SIGSTOP meant the program alone, and may continue it alone.
+            // SIGSTOP was sent to the program alone, and its sender may continue the program alone.
             if (WSTOPSIG(status) != SIGSTOP) stop_ourselves();
             continue;
         }
@@ -67,7 +68,7 @@ int replace_by_program(const std::string& path, const std::vector<std::string>& 
                        const std::vector<std::string>& environment) {
     execve(path.c_str(), pointers_to(words).data(), pointers_to(environment).data());
     if (errno != ENOEXEC || is_elf(path)) return errno;
-    // A script without `#!` is run by the shell, as execvp does.
+    // Like execvp, lets the shell run a script that has no `#!`.
     std::vector<std::string> shell_words = {"/bin/sh", path};
     shell_words.insert(shell_words.end(), words.begin() + 1, words.end());
     execve("/bin/sh", pointers_to(shell_words).data(), pointers_to(environment).data());
@@ -76,14 +77,14 @@ int replace_by_program(const std::string& path, const std::vector<std::string>& 
 
 Ended run_program(const std::string& path, const std::vector<std::string>& words,
                   const std::vector<std::string>& environment, Output output) {
-    int failure_pipe[2];  // carries errno of execve; a program that was started closes it
+    int failure_pipe[2];  // carries the errno of a failed execve; a successful execve closes it
     if (pipe2(failure_pipe, O_CLOEXEC) != 0) return {.exec_error = errno};
 
     sigset_t awaited = signals_to_pass_on();
     sigaddset(&awaited, SIGCHLD);
     sigset_t callers_mask;
     sigprocmask(SIG_BLOCK, &awaited, &callers_mask);
-    // Where SIGCHLD is ignored, children leave nothing to wait for.
+    // If SIGCHLD is ignored, the kernel keeps no exit status of children, so the default action is needed.
     struct sigaction callers_child_action {};
     struct sigaction default_action {};
     default_action.sa_handler = SIG_DFL;

@@ -30,7 +30,7 @@ std::uint64_t random_number() {
     return number == 0 ? 1 : number;
 }
 
-/// Returns a free name, beside the log, for the file of uncovered children; empty if that name would be too long.
+/// Returns an unused name, beside the log, for the file of uncovered children; empty if the name would be too long.
 std::string name_beside(const std::string& log_path, const record::ProcessFacts& facts) {
     std::array<char, record::path_capacity> log;
     std::array<char, record::path_capacity> children;

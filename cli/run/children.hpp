@@ -1,5 +1,5 @@
-// Children of a run that the shim does not cover. `run` names a file for them, tells it to the processes by a
-// variable, and lists the children when the program has ended.
+// Handles children of a run that the shim does not cover. `run` chooses a file for them and passes its name to all
+// processes in a variable. When the program has ended, `run` lists the children in the file.
 #pragma once
 
 #include <string>
@@ -11,23 +11,23 @@
 
 namespace fp32shim::cli {
 
-/// The process in which the program runs: that of `fp32shim run`, or a child of it.
+/// The process that becomes the program: `fp32shim run` itself, or its child.
 enum class ProgramProcess : bool { own, child };
 
 class RunChildren {
   public:
     /// Chooses a number for this run and a file for uncovered children, and puts both into `environment`. Does
-    /// nothing if `log_path` names no recordings. `is_own`: this run named the log; if false, number and file of an
-    /// outer `fp32shim run` are used, if there is one.
+    /// nothing if `log_path` names no recordings. `is_own` is true if this run named the log. If it is false and
+    /// there is an outer `fp32shim run`, that run's number and file are used.
     RunChildren(const std::string& log_path, bool is_own, ProgramProcess process, ProcessEnvironment& environment,
                 const record::ProcessFacts& facts);
 
-    /// Number of this run in its recordings (ProcessFacts::run); 0: none.
+    /// Returns the number of this run in its recordings (ProcessFacts::run); 0: none.
     std::uint64_t run() const { return run_; }
-    /// Path of the file for uncovered children, which is made for the first of them; empty: none.
+    /// Returns the path of the file for uncovered children; empty: none. The file is made for the first such child.
     const std::string& path() const { return path_; }
 
-    /// Notes in the file for uncovered children that the shim does not cover `program`, and why.
+    /// Writes into the file for uncovered children that the shim does not cover `program`, and why.
     void record_unseen(const std::string& program, record::WhyUnseen why) const;
 
     /// Returns the children that the file for uncovered children lists.

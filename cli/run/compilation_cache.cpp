@@ -13,7 +13,7 @@ using nlohmann::json;
 constexpr std::string_view mark = "/fp32shim-";
 constexpr std::size_t digits = 12;
 
-/// Returns true if the policy may have products run at another precision than the program asks for.
+/// Returns true if the policy may run products at another precision than the program requests.
 bool changes_products(const policy::Policy& policy) {
     return !policy.disabled &&
            (policy.default_precision != policy::Precision::native || policy.floor != policy::Floor::none ||
@@ -62,7 +62,7 @@ std::string gpu_settings_text(const policy::Policy& policy, std::uint16_t pins) 
     return all.dump(-1, ' ', false, json::error_handler_t::replace);
 }
 
-/// Removes the part that an earlier call of cache_folder_for() added to the path of a folder.
+/// Removes from a path the part that an earlier call of cache_folder_for() added.
 void remove_own_part(std::string& folder) {
     const std::size_t mark_begin = folder.rfind(mark);
     if (mark_begin == std::string::npos || folder.size() != mark_begin + mark.size() + digits) return;

@@ -43,7 +43,7 @@ std::string add_python_start_up(const policy::Policy& policy, ProcessEnvironment
         const std::string first = folder.string();
         if (first.find(':') != std::string::npos)
             return "where: torch: PYTHONPATH cannot hold a path with a colon: " + policy::quoted_path(first);
-        // The rest stays as it is: an empty entry means the program's own folder.
+        // The rest of the list stays unchanged, since an empty entry in it means the program's own folder.
         const std::string others = environment.get("PYTHONPATH");
         const std::string list = first + ':' + others;
         if (others != first && !others.starts_with(first + ':'))

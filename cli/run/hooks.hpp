@@ -1,4 +1,4 @@
-// The variables by which programs' copies of NVTX and ITT find the library that wants their ranges.
+// Sets the variables by which NVTX and ITT in programs find the library that receives their ranges.
 #pragma once
 
 #include <string>
@@ -10,7 +10,7 @@
 
 namespace fp32shim::cli {
 
-/// A kind of ranges, by the source of `where` that asks for it.
+/// A kind of ranges, with the source of `where` that requests it and the variable that names the receiving library.
 struct RangeHook {
     policy::Where source;
     std::string_view variable;
@@ -20,16 +20,17 @@ struct RangeHook {
 inline constexpr RangeHook range_hooks[] = {{policy::Where::nvtx, "NVTX_INJECTION64_PATH", "NVTX"},
                                             {policy::Where::itt, "INTEL_LIBITTNOTIFY64", "ITT"}};
 
-/// Returns the hooks for the kinds of ranges that a policy asks for, by `where` or by rules.
+/// Returns the hooks for the kinds of ranges that a policy needs, because of `where` or of rules.
 std::vector<RangeHook> wanted_range_hooks(const policy::Policy& policy);
 
-/// Names the shim's library to the program's copies of NVTX and ITT, where the policy asks for their ranges. A
-/// variable that names another library, a profiler's say, stays; returns a line about it if rules ask for scopes.
+/// Sets the variables that name the shim's library as the receiver of NVTX and ITT ranges, if the policy needs these.
+/// A variable that names another library, such as a profiler's, is not changed. Then, if rules ask for scopes,
+/// returns a line that says so.
 std::string hook_ranges(const policy::Policy& policy, const std::string& library, ProcessEnvironment& environment);
 
-/// Puts the folder of the start-up file first on PYTHONPATH, if the policy asks for modules of PyTorch, by `where` or
-/// by rules. Sets FP32_MATMUL_WHERE, which is all that the file reads. Returns one line with the reason if that
-/// cannot be done; empty: none.
+/// Puts the folder of fp32shim's start-up file first on PYTHONPATH, if the policy needs PyTorch modules because of
+/// `where` or of rules. Sets FP32_MATMUL_WHERE, the only setting that the file reads. Returns one line with the
+/// reason if this is impossible; otherwise an empty text.
 std::string add_python_start_up(const policy::Policy& policy, ProcessEnvironment& environment);
 
 }  // namespace fp32shim::cli

@@ -23,15 +23,16 @@ namespace {
 
 constexpr std::string_view extension = ".fp32rec";
 
-/// Returns true if only the program can fill in a placeholder of the log's name: its process id, its start time, or a
-/// rank or job that is unknown here but may be known to the program, for example under mpirun.
+/// Returns true if a placeholder of the log's name can be filled in only by the program: its process id, its start
+/// time, or a rank or job that is unknown here. Under mpirun, for example, the program may know its rank.
 bool is_open(std::string_view name, const record::ProcessFacts& facts) {
     return record::has_placeholder(name, 'p') || record::has_placeholder(name, 't') ||
            (facts.rank < 0 && record::has_placeholder(name, 'r')) ||
            (facts.job_id.empty() && record::has_placeholder(name, 'j'));
 }
 
-/// Returns true if this process cannot know the folder of the log. With `%h` the program may run on another host.
+/// Returns true if this process cannot know the folder of the log. With `%h` in the name, the program may run on
+/// another host.
 bool is_open_folder(std::string_view name, const record::ProcessFacts& facts) {
     return is_open(name, facts) || record::has_placeholder(name, 'h');
 }
@@ -49,7 +50,7 @@ std::string folder_of(const std::string& name) {
 
 bool may_write(const std::string& path, int what) { return faccessat(AT_FDCWD, path.c_str(), what, AT_EACCESS) == 0; }
 
-/// Returns the reason why JSON lines cannot be appended to an existing file, empty if they can. The rules are those
+/// Returns the reason why JSON lines cannot be appended to an existing file; empty if they can. The rules are those
 /// of record/lines/decision_log.cpp.
 std::string why_not_appended_to(const std::string& file, const struct stat& status) {
     if (S_ISLNK(status.st_mode)) return "is a symbolic link; logs are not written through links";
@@ -68,7 +69,7 @@ std::string as_literal_path(std::string_view text) {
 }
 
 /// Returns a glob for all names that the log may get, with `end` before the extension. Placeholders for job and rank
-/// are filled in if these are known here; all others match any text.
+/// are filled in if they are known here. All other placeholders match any text.
 std::string as_glob(std::string_view name, std::string_view end, const record::ProcessFacts& facts) {
     name.remove_suffix(extension.size());
     std::string pattern;
@@ -89,7 +90,7 @@ bool matches(const std::string& pattern, const std::string& path) {
     return fnmatch(pattern.c_str(), path.c_str(), FNM_PATHNAME | FNM_PERIOD) == 0;
 }
 
-/// Returns `run.fp32rec` for `run.12.fp32rec`; empty if the number is not all digits.
+/// Returns `run.fp32rec` for `run.12.fp32rec`; empty if the part before the extension is not a number.
 std::string without_number(const std::string& path) {
     const std::string name = path.substr(0, path.size() - extension.size());
     const std::size_t dot = name.rfind('.');
@@ -113,7 +114,7 @@ std::string problem_with_log_folder(const std::string& log_path, const record::P
     std::array<char, record::path_capacity> buffer;
     if (const auto path = record::expand_path(log_path, facts, buffer); path.problem != record::PathProblem::none)
         return fmt::format("{}: {}", policy::quoted_path(log_path), record::describe_problem(path));
-    // JSON lines are appended to a file that is there.
+    // JSON lines are appended to an existing file.
     if (!is_recording_name(log_path) && !is_open(log_path, facts)) {
         const std::string file = expanded(log_path, facts);
         struct stat status {};

@@ -1,4 +1,4 @@
-// Environment of the program to start: entries `NAME=value`, of which the first of a name counts.
+// Environment for the program to be started, as entries `NAME=value`. If a name occurs twice, the first entry counts.
 #pragma once
 
 #include <string>
@@ -15,13 +15,13 @@ class ProcessEnvironment {
     /// Returns a copy of this process's environment.
     static ProcessEnvironment of_this_process();
 
-    /// Returns the variable's value; empty if it is not set.
+    /// Returns the value of a variable; empty if it is not set.
     std::string get(std::string_view name) const;
     /// Sets a variable. Replaces every entry of that name.
     void set(std::string_view name, std::string_view value);
 
     const std::vector<std::string>& entries() const { return entries_; }
-    /// Entries for policy::load and record::gather_process_facts; valid until the next change.
+    /// Returns the entries for policy::load and record::gather_process_facts. They are valid until the next change.
     std::vector<std::string_view> views() const { return {entries_.begin(), entries_.end()}; }
 
   private:

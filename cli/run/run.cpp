@@ -1,5 +1,5 @@
-// fp32shim run: starts a program with the shim preloaded. Options become its environment variables. The program keeps
-// its own I/O, signals and exit status.
+// fp32shim run: starts a program with the shim preloaded. Options become environment variables of the program, which
+// keeps its own I/O, signals and exit status.
 #include <fmt/format.h>
 #include <unistd.h>
 
@@ -50,8 +50,8 @@ int fail(const std::string& message) {
     return exit_code::own_failure;
 }
 
-/// Sets the floor unless the environment has a stricter one. An unreadable value, perhaps a misspelt fp32, stays, so
-/// that its error is reported; only fp32, the strictest floor, replaces it.
+/// Sets the floor unless the environment has a stricter one. An unreadable value, perhaps a misspelt fp32, is kept so
+/// that its error is reported. It is replaced only if the new floor is fp32, the strictest one.
 void raise_floor(ProcessEnvironment& environment, const std::string& floor) {
     const std::string known = environment.get("FP32_MATMUL_FLOOR");
     const auto current = policy::parse_floor(known);
@@ -61,7 +61,7 @@ void raise_floor(ProcessEnvironment& environment, const std::string& floor) {
     environment.set("FP32_MATMUL_FLOOR", floor);
 }
 
-/// Puts the library first in LD_PRELOAD, unless it is in there already.
+/// Puts the library first in LD_PRELOAD, unless the list has it already.
 void preload(ProcessEnvironment& environment, const std::string& library) {
     const std::string others = environment.get("LD_PRELOAD");
     const std::vector<std::string> entries = list_entries(others, " :");
@@ -69,8 +69,8 @@ void preload(ProcessEnvironment& environment, const std::string& library) {
     environment.set("LD_PRELOAD", others.empty() ? library : library + ':' + others);
 }
 
-/// Returns the value of FP32_MATMUL_LOG for --log: an absolute name, since the program may change its folder before
-/// its first product. An invalid name is returned unchanged; its error is reported later.
+/// Returns the value of FP32_MATMUL_LOG for --log. The name is made absolute, since the program may change its folder
+/// before its first product. An invalid name is returned unchanged; its error is reported later.
 std::string log_variable(const std::string& name) {
     if (name.empty() || name == "stderr" || policy::problem_with_log_path(name)) return name;
     std::array<char, record::path_capacity> absolute;
@@ -79,16 +79,16 @@ std::string log_variable(const std::string& name) {
     return made.empty() ? name : std::string(made);
 }
 
-/// Returns the value of FP32_MATMUL_POLICY for --policy: an absolute name. The shim reads the file at the first
-/// product and at each reload.
+/// Returns the value of FP32_MATMUL_POLICY for --policy. The name is made absolute, because the shim reads the file
+/// at the first product and at each reload.
 std::string policy_variable(const std::string& name) {
-    if (name.empty()) return name;  // of which some C++ libraries make the working folder
+    if (name.empty()) return name;  // some C++ libraries turn an empty name into the working folder
     std::error_code error;
     const std::filesystem::path absolute = std::filesystem::absolute(name, error);
     return error ? name : absolute.string();
 }
 
-/// Sets the variables that the options ask for. `--pin` also sets variables of libraries that bypass the shim.
+/// Sets the variables for the options. `--pin` also sets variables of libraries that bypass the shim.
 void apply(const RunOptions& options, ProcessEnvironment& environment) {
     const std::string log = log_variable(options.log);
     const std::string policy = policy_variable(options.policy);
@@ -114,13 +114,14 @@ void apply(const RunOptions& options, ProcessEnvironment& environment) {
 
 std::string name_of_log(const RunOptions& options) { return options.log.empty() ? "FP32_MATMUL_LOG" : "--log"; }
 
-/// Returns the log's name relative to this process's folder; empty if there is no log.
+/// Returns the log's name, relative to this process's folder; empty if there is no log.
 std::string log_path_here(const RunOptions& options, const policy::Policy& policy) {
     return options.log.empty() ? policy.log_path : options.log;
 }
 
-/// Returns an error for --pin if the recording's name is taken: `verify` would read the earlier run's recording.
-/// Without --pin the program starts, with a note, since a taken name must not keep a service from restarting.
+/// Returns an error for --pin if a recording with the same name exists, because `verify` would read that earlier
+/// recording. Without --pin only a note is printed and the program starts, since an old file must not keep a service
+/// from restarting.
 std::string problem_with_existing_log(const RunOptions& options, const record::ProcessFacts& facts) {
     const std::string taken = process_writing_to(options.log, facts);
     if (taken.empty()) return {};
@@ -136,9 +137,9 @@ std::string problem_with_existing_log(const RunOptions& options, const record::P
     return {};
 }
 
-/// Returns an error that keeps the program from starting, or an empty text. A log that cannot be written is an error
-/// if --log names it. If FP32_MATMUL_LOG names it, --pin makes this an error; without --pin, there is a warning. A
-/// log that a policy names, perhaps for a whole fleet, is left to the shim's own warning.
+/// Returns an error that prevents the program's start, or an empty text. It is an error if --log names a log that
+/// cannot be written. If FP32_MATMUL_LOG names it, this is an error only with --pin, otherwise a warning. If a policy
+/// names the log, perhaps for a whole fleet, the shim itself warns.
 std::string problem_with_log(const RunOptions& options, const policy::Policy& policy,
                              const ProcessEnvironment& environment, const record::ProcessFacts& facts) {
     if (policy.log_path == "stderr" && options.level == "calls")
@@ -153,7 +154,7 @@ std::string problem_with_log(const RunOptions& options, const policy::Policy& po
     return problem_with_existing_log(options, facts);
 }
 
-/// Returns the first error and the number of others; empty if there are none. The shim prints warnings itself.
+/// Returns the first error and the number of other errors; empty if there are none. The shim prints warnings itself.
 std::string problem_with_settings(const policy::Loaded& loaded, const RunOptions& options,
                                   const ProcessEnvironment& environment, const record::ProcessFacts& facts) {
     if (!loaded.errors.empty()) {
@@ -172,7 +173,7 @@ std::string problem_with_settings(const policy::Loaded& loaded, const RunOptions
     return problem_with_log(options, loaded.policy, environment, facts);
 }
 
-/// Changes JAX_COMPILATION_CACHE_DIR, if it is set, to a folder for these settings. `says_so`: prints a note.
+/// If JAX_COMPILATION_CACHE_DIR is set, changes it to a folder for these settings. With `says_so`, prints a note.
 void choose_compilation_cache(const policy::Policy& policy, const record::ProcessFacts& facts, bool says_so,
                               ProcessEnvironment& environment) {
     const std::string folder = environment.get(cache_variable);
@@ -186,7 +187,7 @@ void choose_compilation_cache(const policy::Policy& policy, const record::Proces
                         cache_variable, policy::quoted_path(chosen)));
 }
 
-/// Returns `recorded in run.fp32rec`, or a list: each process has a file of its own.
+/// Returns `recorded in run.fp32rec`, or a list of the recordings if there are several processes.
 std::string recorded_text(const std::vector<std::string>& paths) {
     if (paths.size() == 1) return "recorded in " + paths.front();
     constexpr std::size_t most = 10;
@@ -203,7 +204,7 @@ std::string unseen_program(const ProgramFile& program, const Unseen& unseen) {
                            : "");
 }
 
-/// Returns the line for a run without calls. `bypasses`: RunSummary::bypasses().
+/// Returns the message for a run without calls. `bypasses` is RunSummary::bypasses().
 std::string no_calls_line(const std::string& bypasses) {
     const std::string why = bypasses.empty()
                                 ? "float64 products, numpy's default, do not count"
@@ -221,14 +222,14 @@ std::string no_recording_line(const std::string& log_path) {
         policy::quoted_path(log_path));
 }
 
-/// Leaves a recording without calls for a program that ended before it made one. The recording does not tell which
-/// libraries the program had loaded.
+/// Writes a recording without calls for a program that ended before it made one. The recording does not contain the
+/// libraries that the program had loaded.
 void leave_empty_recording(const std::string& path, const policy::Policy& policy, const record::ProcessFacts& facts) {
     record::Recording::open(path, facts, record::make_start_event(FP32SHIM_VERSION, policy),
                             {.mode = policy.log_mode, .group = policy.log_group});
 }
 
-/// Everything that is decided before the program starts.
+/// All decisions made before the program starts.
 struct Launch {
     const RunOptions& options;
     const policy::Policy& policy;
@@ -237,7 +238,8 @@ struct Launch {
     const Unseen& unseen;
     ProcessEnvironment& environment;
 
-    /// Makes the RunChildren. A program that the shim does not cover is noted in the file for uncovered children.
+    /// Makes the RunChildren. If the shim does not cover the program itself, this is noted in the file for uncovered
+    /// children.
     RunChildren children(const std::string& log_path, bool is_own_log, ProgramProcess process) const {
         RunChildren children(log_path, is_own_log, process, environment, facts);
         if (!unseen.text.empty()) children.record_unseen(program.path, unseen.why);
@@ -246,7 +248,7 @@ struct Launch {
 };
 
 int failed_to_start(const ProgramFile& program, int error) {
-    // The file itself was found.
+    // The program's file was found before, so ENOENT is about its interpreter or loader.
     print_run_message(fmt::format(
         "{}: {}", program.path, error == ENOENT ? "its interpreter or loader does not exist" : std::strerror(error)));
     return exit_code::not_executable;
@@ -258,7 +260,8 @@ int become_program(const Launch& launch) {
         launch.program, replace_by_program(launch.program.path, launch.options.words, launch.environment.entries()));
 }
 
-/// Explains why the program left no recording. For --log, makes an empty one if it is certain that no call was seen.
+/// Explains why the program left no recording. If --log was given and it is certain that no call was seen, makes an
+/// empty recording.
 std::string no_recording_text(const Launch& launch, const RunSummary& summary) {
     const std::string& path = launch.policy.log_path;
     const bool is_certain = summary.is_temporary() || (is_folder_known(path, launch.facts) &&
@@ -274,7 +277,8 @@ void print_summary(const Launch& launch, RunSummary& summary, const RunChildren&
     print(text, STDERR_FILENO);
     if (!recordings.empty() && !summary.is_temporary()) print_run_message(recorded_text(recordings));
     if (!recordings.empty() && !summary.has_calls()) print_run_message(no_calls_line(summary.bypasses()));
-    if (!launch.unseen.text.empty()) return;  // a line before the start has said that nothing would be seen
+    if (!launch.unseen.text.empty())
+        return;  // a message before the start has already said that nothing would be seen
     if (recordings.empty()) print_run_message(no_recording_text(launch, summary));
     if (const std::string line = children_line(children.all()); !line.empty()) print_run_message(line);
 }
@@ -290,7 +294,7 @@ int run_with_summary(const Launch& launch, const std::string& log) {
     }
     const Ended ended = run_program(launch.program.path, launch.options.words, launch.environment.entries());
     if (ended.exec_error != 0) return failed_to_start(launch.program, ended.exec_error);
-    std::signal(SIGPIPE, SIG_IGN);  // the program's exit status counts, whether or not anybody reads the summary
+    std::signal(SIGPIPE, SIG_IGN);  // the exit status must be the program's even if nobody reads the summary
     print_summary(launch, summary, children);
     summary.remove_temporary_recordings();
     if (ended.signal != 0) end_by_signal(ended.signal);

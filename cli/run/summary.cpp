@@ -35,7 +35,7 @@ std::string shell_word(const std::string& text) {
 }
 
 /// Lists the bypasses that libraries contain: `oneDNN in libtorch_cpu.so, NNPACK in libnnpack.so`. Leaves out entries
-/// about gaps in the recording, such as `later`; the command `verify` reports gaps.
+/// about gaps in the recording, such as `later`, which the command `verify` reports.
 std::string bypasses_text(const std::vector<PossibleBypass>& bypasses) {
     const std::vector<std::string_view> libraries = bypass_names();
     constexpr std::size_t most = 6;

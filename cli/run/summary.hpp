@@ -1,4 +1,5 @@
-// Summary that `fp32shim run` prints when the program has ended, from the recordings of all processes of the run.
+// Makes the summary that `fp32shim run` prints after the program has ended, from the recordings of all processes of
+// the run.
 #pragma once
 
 #include <cstdint>
@@ -12,37 +13,39 @@ namespace fp32shim::cli {
 
 class RunSummary {
   public:
-    /// `log_path`: the log's name in the settings; may have placeholders, or be relative to this process's folder. If
-    /// the name is empty, changes `environment` so that the program records into a temporary folder in $TMPDIR. For a
-    /// log of another kind than a recording, there is no summary, since a process has only one log.
+    /// Prepares the summary. `log_path` is the log's name in the settings. It may have placeholders, or be relative
+    /// to this process's folder. If it is empty, `environment` is changed so that the program records into a
+    /// temporary folder in $TMPDIR. If the log is not a recording, there is no summary, since a process has only one
+    /// log.
     RunSummary(const std::string& log_path, ProcessEnvironment& environment);
     ~RunSummary();
     RunSummary(const RunSummary&) = delete;
     RunSummary& operator=(const RunSummary&) = delete;
 
-    /// Reason why there will be no summary, one line; empty if there will be one.
+    /// Returns one line with the reason why there will be no summary; empty if there will be one.
     const std::string& problem() const { return problem_; }
 
-    /// Name of the recordings, with placeholders.
+    /// Returns the name of the recordings, with placeholders.
     const std::string& log_path() const { return log_path_; }
     bool is_temporary() const { return !folder_.empty(); }
-    /// Returns the recordings of the run's processes, the oldest first, without the file for uncovered children. Call
-    /// it after the program has ended.
+    /// Returns the recordings of the run's processes, oldest first, without the file for uncovered children. Must be
+    /// called after the program has ended.
     std::vector<std::string> recordings(const RunChildren& children, const record::ProcessFacts& facts) const;
 
-    /// Reads the recordings and returns the summary, each line with a line feed; empty if there is nothing to show.
+    /// Reads the recordings and returns the lines of the summary, each with a line feed; empty if there is nothing to
+    /// show.
     std::string read(const std::vector<std::string>& recordings, const RunChildren& children);
-    /// Returns true if the recordings that were read have calls.
+    /// Returns true if read() found calls.
     bool has_calls() const { return has_calls_; }
-    /// Returns true if the recordings that were read have a rule that decided no call.
+    /// Returns true if read() found a rule that decided no call.
     bool has_unused_rule() const { return has_unused_rule_; }
-    /// Bypasses that processes of the run had loaded, as a list for people; empty if there are none.
+    /// Returns the bypasses that processes of the run had loaded, as text; empty if there are none.
     const std::string& bypasses() const { return bypasses_; }
 
     void remove_temporary_recordings();
 
   private:
-    /// Returns the command that shows all rows.
+    /// Returns the command that shows all rows of these recordings.
     std::string how_to_see_more(const std::vector<std::string>& recordings) const;
 
     std::string folder_;    ///< temporary folder; empty: none

@@ -1,4 +1,4 @@
-// A map from addresses to numbers, made of ranges that may overlap.
+// Maps addresses to numbers by ranges that may overlap.
 #pragma once
 
 #include <algorithm>
@@ -10,21 +10,22 @@
 
 namespace fp32shim::cli {
 
-/// Ranges of addresses, each with a number. Of ranges that overlap, the one that was added last counts.
+/// Ranges of addresses with a number each. If ranges overlap, the most recently added one counts.
 class AddressMap {
   public:
     void add(std::uint64_t begin, std::uint64_t end, std::uint32_t value) {
         if (begin < end) ranges_.push_back({begin, end, value});
     }
 
-    /// Makes find() answer for all ranges that were added. May be called once.
+    /// Prepares find() for all ranges that were added. May be called once.
     void build() {
         std::vector<std::uint32_t> by_begin(ranges_.size());
         for (std::uint32_t i = 0; i < by_begin.size(); ++i) by_begin[i] = i;
         std::sort(by_begin.begin(), by_begin.end(), [&](std::uint32_t left, std::uint32_t right) {
             return ranges_[left].begin < ranges_[right].begin;
         });
-        // A walk over the addresses: on top of the heap is the last added of the ranges that have begun.
+        // Walks through the addresses in order. The top of the heap is the most recently added range that contains
+        // the current one.
         std::priority_queue<std::uint32_t> open;
         std::size_t next = 0;
         for (std::uint64_t here = 0; next < by_begin.size() || !open.empty();) {
@@ -53,7 +54,7 @@ class AddressMap {
         std::uint64_t begin, end;
         std::uint32_t value;
     };
-    /// The addresses from `begin` to the next step's.
+    /// Addresses from `begin` to the begin of the next step.
     struct Step {
         std::uint64_t begin;
         std::optional<std::uint32_t> value;

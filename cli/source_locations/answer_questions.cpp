@@ -34,7 +34,7 @@ std::string why_unreadable(const record::RecordedObject& object) {
     return build_id ? why_another_file(object, *build_id) : "does not exist here, or cannot be read";
 }
 
-/// One file, opened when it is first asked about.
+/// A file that is opened for the first question about it.
 class OpenedFile {
   public:
     OpenedFile(const record::RecordedObject& object, Readable readable) : why_unreadable_(why_unreadable(object)) {
@@ -79,7 +79,7 @@ class OpenedFiles {
     std::map<std::uint32_t, std::unique_ptr<OpenedFile>> files_;
 };
 
-/// Makes the process one that a hostile file can only end.
+/// Limits this process, so that a malicious file can do no more than end it.
 void restrict_process() {
     for (const int signal_number : {SIGALRM, SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGPIPE})
         signal(signal_number, SIG_DFL);
@@ -93,7 +93,8 @@ void restrict_process() {
         memory.rlim_cur = memory_limit;
         setrlimit(RLIMIT_DATA, &memory);
     }
-    unsetenv("DEBUGINFOD_URLS");  // before libdw is loaded: nothing is asked of the network
+    unsetenv("DEBUGINFOD_URLS");  // must be unset before libdw is loaded, which would otherwise download debug
+                                  // information
     const int nowhere = open("/dev/null", O_RDWR);
     for (const int standard : {0, 1, 2}) dup2(nowhere, standard);
 }
@@ -111,7 +112,7 @@ void answer_questions(int socket) {
         try {
             if (!send_message(socket, encode(files.answer(*question)))) _exit(EXIT_SUCCESS);
         } catch (const std::exception&) {
-            _exit(EXIT_FAILURE);  // no memory: the asking side says so
+            _exit(EXIT_FAILURE);  // no memory; the parent process reports the failure
         }
         alarm(0);
     }

@@ -34,7 +34,7 @@ bool is_fortran(std::uint64_t language) {
            language == DW_LANG_Fortran03 || language == DW_LANG_Fortran08;
 }
 
-/// Returns true for entries that may contain functions without being one.
+/// Returns true for entries that are not functions themselves but may contain functions.
 bool may_contain_functions(int tag) {
     return tag == DW_TAG_lexical_block || tag == DW_TAG_namespace || tag == DW_TAG_module ||
            tag == DW_TAG_class_type || tag == DW_TAG_structure_type || tag == DW_TAG_try_block ||
@@ -53,7 +53,7 @@ void DebugInformation::open(const std::string& path) {
     const int file = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     if (session_ != nullptr && file >= 0) {
         libdw_.dwfl_report_begin(session_.get());
-        // Base 0, and addresses in addition to those in the file: they are the file's own.
+        // With base 0 added to the addresses in the file, results are the file's own addresses.
         module_ = libdw_.dwfl_report_elf(session_.get(), "", path.c_str(), file, 0, true);
         libdw_.dwfl_report_end(session_.get(), nullptr, nullptr);
     }
@@ -111,7 +111,7 @@ void DebugInformation::read_functions(Unit& unit, Dwarf_Die& parent, std::uint32
     } while (libdw_.dwarf_siblingof(&entry, &entry) == 0);
 }
 
-/// Adds a function, if it has code, and those that it contains.
+/// Adds a function if it has code, and all functions inside it.
 void DebugInformation::read_function(Unit& unit, Dwarf_Die& entry, bool is_inlined, std::uint32_t outer, int depth) {
     Dwarf_Attribute attribute = {};
     std::uint32_t number = no_function;
@@ -169,7 +169,8 @@ DebugInformation::Position DebugInformation::call_position(Unit& unit, Dwarf_Die
     return position;
 }
 
-/// Returns the path of a source file, from the folder in which the compiler ran, and without detours.
+/// Returns the path of a source file, without `.` and `..`. A relative name is completed by the folder in which the
+/// compiler ran.
 const std::string& DebugInformation::whole_path(Unit& unit, const char* file) {
     const auto [known, is_new] = paths_.try_emplace({unit.lines.addr, file});
     if (is_new) {
@@ -180,7 +181,7 @@ const std::string& DebugInformation::whole_path(Unit& unit, const char* file) {
     return known->second;
 }
 
-/// Returns the name of a function, or of the function that was inlined.
+/// Returns the name of a function; for an inlined copy, the name of the original.
 const std::string& DebugInformation::name_of(Dwarf_Die entry) {
     Dwarf_Attribute attribute = {};
     Dwarf_Die origin = {};
@@ -189,7 +190,7 @@ const std::string& DebugInformation::name_of(Dwarf_Die entry) {
          ++i)
         entry = origin;
     const auto [known, is_new] = names_.try_emplace(entry.addr);
-    std::string& name = known->second;  // stays where it is when names of functions around are added
+    std::string& name = known->second;  // the reference stays valid when names of enclosing functions are added
     if (is_new) name = make_name(entry);
     return name;
 }
@@ -202,8 +203,8 @@ std::string DebugInformation::make_name(Dwarf_Die& entry) {
     return name[0] == '_' && name[1] == 'Z' ? demangled_function(name) : name_with_scopes(entry, name);
 }
 
-/// Returns a name with the namespaces, classes or modules around. The functions around count for the inner procedures
-/// of Fortran, and for closures, whose only function is `operator()`.
+/// Returns a name with its enclosing namespaces, classes or modules. Enclosing functions are included for inner
+/// procedures of Fortran, and for closures, whose only function is `operator()`.
 std::string DebugInformation::name_with_scopes(Dwarf_Die& entry, const char* name) {
     std::string result = name;
     Dwarf_Attribute attribute = {};

@@ -1,4 +1,4 @@
-// The debug information (DWARF) of one file, read by libdw.
+// Reads the debug information (DWARF) of one file with libdw.
 #pragma once
 
 #include <cstdint>
@@ -17,30 +17,31 @@
 
 namespace fp32shim::cli {
 
-/// Functions and lines of a file. Addresses are those in the file. What a hostile file makes libdw do is not bounded
-/// here: it runs in a child process.
+/// Functions and lines of a file. Addresses are those in the file. Must be used in a child process, because a
+/// malicious file may make libdw crash or run forever.
 class DebugInformation {
   public:
-    /// Opens the file, and finds its debug information in it or elsewhere.
+    /// Opens the file, and finds its debug information in the file or elsewhere.
     DebugInformation(const Libdw& libdw, const std::string& path);
 
-    /// Fills `location.frames`, or `location.why_unknown`.
+    /// Finds the functions and lines at an address. Sets `location.frames` or, if there is no debug information,
+    /// `location.why_unknown`.
     void find(std::uint64_t address, SourceLocation& location);
 
-    /// Returns the symbols of the file that holds the debug information apart.
+    /// Returns the symbols of the separate file with the debug information.
     SymbolTable symbols();
 
   private:
-    /// A function's code, or the code of a call that was inlined.
+    /// Code of a function, or of an inlined call.
     struct Function {
         Dwarf_Die entry;
-        std::uint32_t outer;  ///< number of the function around; no_function: none
+        std::uint32_t outer;  ///< index of the enclosing function; no_function: none
         bool is_inlined;
     };
-    /// A source file of the compiler, with all that it includes.
+    /// A compilation unit: a source file with everything that it includes.
     struct Unit {
-        Dwarf_Die lines;           ///< entry that leads to the table of lines
-        Dwarf_Die functions = {};  ///< entry that has the functions; another one where a .dwo file has them
+        Dwarf_Die lines;           ///< entry with the table of lines
+        Dwarf_Die functions = {};  ///< entry with the functions, which may be in a .dwo file
         bool is_read = false;
         std::vector<Function> all;
         AddressMap by_address;
@@ -74,8 +75,8 @@ class DebugInformation {
     std::string problem_;  ///< reason why there is no debug information
     std::vector<Unit> units_;
     AddressMap units_by_address_;
-    std::unordered_map<const void*, std::string> names_;                ///< by the address of the function's entry
-    std::map<std::pair<const void*, const char*>, std::string> paths_;  ///< by unit and file
+    std::unordered_map<const void*, std::string> names_;                ///< names by address of the function's entry
+    std::map<std::pair<const void*, const char*>, std::string> paths_;  ///< paths by unit and file
 };
 
 }  // namespace fp32shim::cli

@@ -1,4 +1,4 @@
-// The functions of a file by its tables of symbols.
+// Finds the functions of a file in its symbol tables.
 #pragma once
 
 #include <elf.h>
@@ -13,23 +13,24 @@
 
 namespace fp32shim::cli {
 
-/// Functions of one table. Names them by the choice of shim/where/native/symbol_choice.hpp.
+/// Functions of one symbol table. If several names fit, the rules of shim/where/native/symbol_choice.hpp decide.
 class FunctionSymbols {
   public:
     explicit FunctionSymbols(SymbolTable table);
 
     bool is_empty() const { return functions_.empty(); }
-    /// Puts the name of the function at `address` into `location`. Returns false if the table has none.
+    /// Sets the name of the function at `address` in `location`. Returns false if the table has none.
     bool name(std::uint64_t address, SourceLocation& location) const;
 
   private:
-    std::vector<Elf64_Sym> functions_;  ///< by rising preference: begin, rank, and index in the table from its end on
+    std::vector<Elf64_Sym> functions_;  ///< sorted by begin, rank, and index from the end of the table; later entries
+                                        ///< are preferred
     std::vector<char> names_;
     AddressMap map_;
 };
 
-/// Returns a mangled name of C++ in full, without parameters and return type; other names as where::function_name
-/// does.
+/// Returns the full name for a mangled C++ name, without parameters and return type. For other names, returns the
+/// result of where::function_name.
 std::string demangled_function(const std::string& symbol);
 
 }  // namespace fp32shim::cli

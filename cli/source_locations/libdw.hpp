@@ -1,5 +1,5 @@
-// The functions of elfutils' libdw that are used here. The library is loaded when it is needed: the command works
-// without it, but for lines.
+// Functions of elfutils' libdw that this folder uses. The library is loaded when it is needed. Without it, the
+// command works but finds no lines.
 #pragma once
 
 #include <dwarf.h>
@@ -38,15 +38,15 @@ namespace fp32shim::cli {
     ROW(dwarf_lineno)                 \
     ROW(dwarf_linesrc)
 
-/// Addresses of libdw's functions, under their own names.
+/// Pointers to libdw's functions, under their own names.
 struct Libdw {
-// NOLINTNEXTLINE(bugprone-macro-parentheses): a name that is declared
+// NOLINTNEXTLINE(bugprone-macro-parentheses): `name` is declared here, so it cannot be in parentheses
 #define FP32SHIM_LIBDW_MEMBER(name) decltype(&::name) name = nullptr;
     FP32SHIM_LIBDW_FUNCTIONS(FP32SHIM_LIBDW_MEMBER)
 #undef FP32SHIM_LIBDW_MEMBER
 };
 
-/// Returns the library's functions; nullptr: it is not installed, or too old.
+/// Returns the library's functions; null if it is not installed or too old.
 const Libdw* libdw();
 
 }  // namespace fp32shim::cli

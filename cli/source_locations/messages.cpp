@@ -21,7 +21,7 @@ void put_text(std::string& text, std::string_view value) {
     text.append(value);
 }
 
-/// Takes values off the front of a message. After a value that is not there, all others are empty.
+/// Reads values from the beginning of a message. After a value is missing, all further values are empty.
 class MessageReader {
   public:
     explicit MessageReader(std::string_view text) : rest_(text) {}

@@ -27,12 +27,12 @@ std::string how_it_ended(int status) {
 
 }  // namespace
 
-/// The child process.
+/// The child process that reads files.
 struct SourceLocations::Worker {
     int socket = -1;
     pid_t process = -1;
-    std::uint32_t generation = 0;  ///< number of children so far
-    std::string problem;           ///< reason why there can be none
+    std::uint32_t generation = 0;  ///< number of children that were started
+    std::string problem;           ///< reason why no child can be started
 
     Worker() = default;
     ~Worker() { end(SIGKILL); }
@@ -59,7 +59,8 @@ struct SourceLocations::Worker {
         return true;
     }
 
-    /// Ends the child, with a signal other than 0 by force, and returns its status.
+    /// Ends the child and returns its status. A signal other than 0 is sent to it; otherwise it ends because its
+    /// socket is closed.
     int end(int signal_number) {
         if (socket < 0) return 0;
         close(socket);
@@ -81,9 +82,9 @@ struct SourceLocations::Worker {
 struct SourceLocations::KnownObject {
     record::RecordedObject facts;
     std::uint32_t number = 0;
-    std::uint32_t told = 0;  ///< generation of the child that knows the facts
+    std::uint32_t told = 0;  ///< number of the child that has received the facts
     Readable readable = Readable::all;
-    std::string problem;  ///< reason why not all is read of it
+    std::string problem;  ///< reason why some parts of the file are not read
     std::unordered_map<std::uint64_t, SourceLocation> locations;
 };
 
@@ -122,7 +123,7 @@ void SourceLocations::look_up(const record::RecordedObject& object, std::span<co
     }
 }
 
-/// Returns as many locations as there are offsets.
+/// Asks the child for locations. Returns one for each offset.
 std::vector<SourceLocation> SourceLocations::ask(KnownObject& object, const std::vector<std::uint64_t>& offsets) {
     SourceLocation unknown;
     while (object.readable != Readable::nothing) {
@@ -134,7 +135,8 @@ std::vector<SourceLocation> SourceLocations::ask(KnownObject& object, const std:
         question.object = object.number;
         question.readable = object.readable;
         question.addresses = offsets;
-        // In the call, also where it is the last instruction of a function.
+        // Return addresses are reduced by one, so that they lie in the call even if it is the last instruction of a
+        // function.
         for (std::uint64_t& address : question.addresses) --address;
         if (object.told != worker_->generation) question.facts = object.facts;
         object.told = worker_->generation;

@@ -1,4 +1,4 @@
-// Addresses in programs and libraries, in the words of those who wrote them: function, file and line.
+// Finds the function, source file and line for addresses in programs and libraries.
 #pragma once
 
 #include <cstdint>
@@ -16,36 +16,37 @@ struct RecordedObject;
 
 namespace fp32shim::cli {
 
-/// A function that runs at an address. Names are bytes of a file, which need not be UTF-8.
+/// A function that runs at an address. Names are bytes of a file and may not be UTF-8.
 struct SourceFrame {
-    std::string function;  ///< as its author wrote it, with template arguments, without parameters; empty: not known
-    std::string file;      ///< whole path where the compiler was told one; empty: not known
-    int line = 0;          ///< line of the call; 0: not known
-    bool is_inlined = false;  ///< the function is part of the code of the next frame's
+    std::string function;     ///< name as its author wrote it, with template arguments and without parameters; empty:
+                              ///< unknown
+    std::string file;         ///< complete path if the compiler was given one; empty: unknown
+    int line = 0;             ///< line of the call; 0: unknown
+    bool is_inlined = false;  ///< the function was inlined into the function of the next frame
 };
 
-/// Functions, file and line of an address, as far as the object's file tells them.
+/// Functions, file and line at an address, as far as the object's file contains them.
 struct SourceLocation {
-    std::vector<SourceFrame> frames;  ///< innermost first; empty: no debug information, see `why_unknown`
-    std::string symbol;  ///< name that rules on call sites compare (where::function_name); empty: not known
-    std::string clone;   ///< name of the compiler's for a split-off part of the function (`.cold`), or empty
-    std::uint64_t symbol_offset = 0;  ///< bytes from the begin of the function, or of that part, to the address
-    std::string why_unknown;  ///< reason why `frames` is empty, a predicate with the file as subject, or empty
+    std::vector<SourceFrame> frames;  ///< innermost first; empty without debug information, see `why_unknown`
+    std::string symbol;  ///< name that rules on call sites compare (where::function_name); empty: unknown
+    std::string clone;   ///< suffix of the compiler for a split-off part of the function (`.cold`); usually empty
+    std::uint64_t symbol_offset = 0;  ///< bytes from the start of the function, or of its split-off part, to the
+                                      ///< address
+    std::string why_unknown;  ///< reason why `frames` is empty, as the end of a sentence about the file; empty: none
 };
 
-/// Returns `libphysics.so!solve_step+0x1c4`, without a known function `libphysics.so+0x31c4`. `path`: the object's;
-/// empty: code that was made at run time.
+/// Returns `libphysics.so!solve_step+0x1c4`; if the function is unknown, `libphysics.so+0x31c4`. `path` is that of
+/// the object; an empty one stands for code generated at run time.
 std::string call_site_text(std::string_view path, std::uint64_t offset, const SourceLocation& location);
 
-/// Looks addresses up, and keeps all answers. Each file is opened once. Debug information may be in the file, also
-/// compressed or split, or in files of its own beside it or under /usr/lib/debug. The network is never asked.
+/// Looks up addresses and keeps all answers. Each file is opened once. Debug information may be in the file, even
+/// compressed or split, or in separate files beside it or under /usr/lib/debug. The network is never used.
 ///
-/// Files of others are read in a child process, which this one forks at the first question: a file that crashes the
-/// reader, or keeps it for longer than 30 seconds, is asked for the names of its functions only, and then for
-/// nothing.
+/// Files may be malicious, so a child process reads them. It is forked for the first question. If a file crashes the
+/// child or keeps it busy for more than 30 seconds, only its function names are read; if that fails too, nothing.
 ///
-/// One thread at a time may use an object. The child allocates and opens a library, so at the first question no other
-/// thread may be in dlopen.
+/// Only one thread at a time may use an object. The child allocates memory and opens a library, so no other thread
+/// may be in dlopen at the first question.
 class SourceLocations {
   public:
     SourceLocations();
@@ -53,13 +54,14 @@ class SourceLocations {
     SourceLocations(const SourceLocations&) = delete;
     SourceLocations& operator=(const SourceLocations&) = delete;
 
-    /// Returns the location of a call, by the address to which it returns. `offset`: that address less the object's
-    /// `l_addr` (dl_iterate_phdr: `dlpi_addr`); this is the address that nm and objdump print, also of programs that
-    /// are not position-independent. An object without a path stands for code that was made at run time. The result
-    /// lasts as long as this object. Never throws, but for want of memory.
+    /// Returns the location of a call from its return address. `offset` is that address minus the object's `l_addr`
+    /// (dl_iterate_phdr: `dlpi_addr`). This is the address that nm and objdump print, even for programs that are not
+    /// position-independent. An object without a path stands for code generated at run time. The result lives as long
+    /// as this object. Throws only if there is no memory.
     const SourceLocation& at(const record::RecordedObject& object, std::uint64_t offset);
 
-    /// Looks many locations of an object up, of which at() then knows the answers: a tenth of the time.
+    /// Looks up many locations of an object, so that at() then knows the answers. Takes a tenth of the time of
+    /// separate calls.
     void look_up(const record::RecordedObject& object, std::span<const std::uint64_t> offsets);
 
   private:

@@ -1,4 +1,5 @@
-// fp32shim suggest: turns the audits of recordings into a policy that keeps exact what exceeded a tolerance.
+// fp32shim suggest: turns the audits in recordings into a policy that keeps products exact whose errors exceeded a
+// tolerance.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -28,18 +29,18 @@ struct SuggestOptions {
     bool conservative = false;
 };
 
-/// Number of lines about single products in front of a rule.
+/// Maximum number of comment lines about single products before a rule.
 constexpr std::size_t most_lines_of_a_rule = 8;
 
-/// All products of some recordings, and the audits of each in one format.
+/// All products of some recordings, with their audits in one format.
 struct AuditedGroups {
     Groups groups;
-    AuditSums audits;                                      ///< by number of the group
-    std::map<std::size_t, std::uint64_t> host_ns;          ///< by number of the group
+    AuditSums audits;                                      ///< audits by index of the group
+    std::map<std::size_t, std::uint64_t> host_ns;          ///< host time by index of the group
     std::map<policy::AuditFormat, std::uint64_t> formats;  ///< number of audits against FP32, by tested format
     std::uint64_t total_ns = 0;
     std::uint64_t recordings = 0;
-    std::int64_t began_ns = INT64_MAX;  ///< begin of the first recording
+    std::int64_t began_ns = INT64_MAX;  ///< start of the first recording
 };
 
 policy::AuditFormat format_of(const SuggestOptions& options) {
@@ -68,7 +69,7 @@ void add_recording(const record::RecordingReader& recording, policy::AuditFormat
     });
 }
 
-/// The groups that a policy keeps exact, and why.
+/// Chooses the groups that a policy keeps exact, and gives the reasons.
 class Choice {
   public:
     Choice(const AuditedGroups& found, const SuggestOptions& options)
@@ -94,7 +95,7 @@ class Choice {
     const Subset& beyond() const { return beyond_; }
     const Subset& unaudited() const { return unaudited_; }
 
-    /// Returns the evidence for a rule about some groups, the largest error first.
+    /// Returns comment lines with the errors that justify a rule about some groups, the largest first.
     std::vector<std::string> evidence(const Subset& groups) const {
         Subset sorted = groups;
         std::ranges::stable_sort(sorted, std::greater<>(), [this](std::size_t i) {
@@ -181,7 +182,7 @@ std::string policy_header(const AuditedGroups& found, const Choice& choice, cons
     return text + "# To try this policy on a CPU: fp32shim run --cpu emulate --policy FILE -- PROGRAM\n\n";
 }
 
-/// Returns the reason why nothing can be suggested; empty: something can.
+/// Returns the reason why nothing can be suggested; empty if something can.
 std::string why_nothing(const AuditedGroups& found, const SuggestOptions& options) {
     const auto count_of = [&](policy::AuditFormat format) {
         const auto counted = found.formats.find(format);

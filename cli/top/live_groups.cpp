@@ -18,7 +18,7 @@ LiveGroupKey key_of(const RowGroup& group) {
             group.actual.id(),   group.reason.id(),   group.is_overflow ? 1 : 0};
 }
 
-/// Returns a share of the time that has passed as text; several threads have more than 100%.
+/// Returns host time per elapsed time as a percentage. It exceeds 100% if several threads multiply.
 std::string now_text(double share) {
     if (share <= 0) return "0%";
     if (share < 0.001) return "<0.1%";
@@ -38,8 +38,8 @@ std::vector<LiveGroup> GroupRates::update(const std::vector<RowGroup>& groups, d
         const auto known = before_.find(key);
         const Counts before = known == before_.end() ? Counts() : known->second;
         now[key] = {group.counters.calls, group.counters.total_ns};
-        // A time that is an estimate can become less. And each look measures anew how fast the counter of time runs,
-        // so that the same calls can have taken some nanoseconds more.
+        // An estimated time can decrease. Each update also measures the speed of the time counter again, so the
+        // duration of the same calls can grow by some nanoseconds.
         const auto gain = [](std::uint64_t later, std::uint64_t earlier) {
             return later > earlier ? static_cast<double>(later - earlier) : 0.0;
         };

@@ -1,4 +1,4 @@
-// Groups of the products of running processes, with the time that goes into them now.
+// Groups the products of running processes and computes the time that they take now.
 #pragma once
 
 #include <array>
@@ -13,22 +13,23 @@
 
 namespace fp32shim::cli {
 
-/// Group of products with its rates since the look before; at the first look, since the recording began.
+/// Group of products with its rates since the previous update. At the first update, rates are since the start of the
+/// recording.
 struct LiveGroup : RowGroup {
     double calls_per_second = 0;
-    double host_share = 0;  ///< host time per time that has passed: 1 is one thread that does nothing else
+    double host_share = 0;  ///< host time per elapsed time; 1: one thread does nothing else
 };
 
-/// Numbers that tell two groups apart.
+/// Numbers that identify a group.
 using LiveGroupKey = std::array<std::int64_t, 11>;
 
-/// Rates of the groups of one recording from look to look.
+/// Computes the rates of one recording's groups from update to update.
 class GroupRates {
   public:
-    /// Returns the groups with their rates. `seconds`: time since the look before; at the first look, since the
-    /// recording began.
+    /// Returns the groups with their rates. `seconds` is the time since the previous update or, at the first update,
+    /// since the start of the recording.
     std::vector<LiveGroup> update(const std::vector<RowGroup>& groups, double seconds);
-    /// Returns true until the first look.
+    /// Returns true before the first update.
     bool is_new() const { return !has_looked_; }
 
   private:
@@ -39,10 +40,11 @@ class GroupRates {
     std::map<LiveGroupKey, Counts> before_;
 };
 
-/// Returns the groups of several processes, equal ones summed up, those with most time now first.
+/// Returns the groups of several processes, with equal groups summed up, sorted by host time per elapsed time,
+/// largest first.
 std::vector<LiveGroup> sum_up(const std::vector<const std::vector<LiveGroup>*>& processes);
 
-/// Returns a table of the first `limit` groups, and a line that counts the others.
+/// Returns a table of the first `limit` groups, and a line with the number of the others.
 std::string live_table(const std::vector<LiveGroup>& groups, std::size_t limit);
 
 /// Returns a group as JSON (docs/cli/formats.md).

@@ -1,4 +1,4 @@
-// fp32shim top and ps: the processes of this user that record now.
+// fp32shim top and ps: show the processes of this user that are being recorded.
 #include <fmt/format.h>
 #include <poll.h>
 #include <sys/ioctl.h>
@@ -42,13 +42,15 @@ struct TopOptions {
 struct Seen {
     std::int32_t pid = 0;
     std::string recording;
-    record::RecordingFacts facts;  ///< command and executable come from the kernel: a recording can claim anything
+    record::RecordingFacts facts;  ///< command and executable are read from the kernel, since a recording could claim
+                                   ///< anything
     std::uint64_t calls = 0, host_ns = 0;
-    bool is_estimate = false;       ///< host_ns is an estimate
-    double calls_per_second = 0;    ///< since the previous update, or since the recording began
+    bool is_estimate = false;       ///< host_ns is an estimate because not all calls were timed
+    double calls_per_second = 0;    ///< since the previous update or, at the first one, since the start of the
+                                    ///< recording
     std::uint64_t fp32_calls = 0;   ///< calls that ran at FP32 or BF16x9
-    std::uint64_t lower_calls = 0;  ///< calls that ran at TF32 or another format below
-    SettingsInForce settings;       ///< settings now; `facts` has those at the start
+    std::uint64_t lower_calls = 0;  ///< calls that ran at TF32 or a less precise format
+    SettingsInForce settings;       ///< current settings; `facts` has the initial ones
     std::vector<MergedRow> rows;    ///< sorted by host time; empty if there are groups
     std::optional<std::vector<LiveGroup>> groups;
 };
@@ -61,19 +63,19 @@ struct Before {
     GroupRates groups;
 };
 
-/// Memory from update to update.
+/// Data kept from one update to the next.
 struct Memory {
-    std::map<std::int32_t, Before> before;  ///< by process id
-    RuleUse rules;                          ///< of all processes, at this update
+    std::map<std::int32_t, Before> before;  ///< counters by process id
+    RuleUse rules;                          ///< rules of all processes, at this update
     NativeLocations locations;
 };
 
-/// Rows of the longest table of one process.
+/// Maximum number of rows in the table of one process.
 constexpr std::size_t most_rows = 20;
-/// Lines about rules that decided no call.
+/// Maximum number of lines about rules that decided no call.
 constexpr std::size_t most_rules = 3;
 
-/// Sums up the counters by format, without reading the texts of rows.
+/// Adds up the counters by format, without reading the texts of rows.
 void count_calls(const record::RecordingReader& recording, Seen& seen) {
     Share total;
     for (const auto& [row, counters] : recording.counters()) {
@@ -87,7 +89,8 @@ void count_calls(const record::RecordingReader& recording, Seen& seen) {
     seen.is_estimate = total.is_estimate;
 }
 
-/// Returns the grouping that was asked for. For people, one process is shown by location if it knows locations.
+/// Returns the grouping chosen by the options. By default, output for people about one process is grouped by location
+/// if the process records locations.
 Grouping grouping_of(const MergedCalls& calls, const TopOptions& options) {
     Grouping grouping = parse_grouping(options.by);
     if (grouping.is_empty() && !options.is_json)
@@ -96,7 +99,7 @@ Grouping grouping_of(const MergedCalls& calls, const TopOptions& options) {
     return grouping;
 }
 
-/// Reads the decisions of a process, as rows or in groups. `seconds`: time since the look before.
+/// Reads the decisions of a process, as rows or in groups. `seconds` is the time since the previous update.
 void read_calls(record::RecordingReader& recording, const TopOptions& options, double seconds, GroupRates& rates,
                 NativeLocations& locations, Seen& seen) {
     locations.name_rows_of(recording, false);
@@ -105,7 +108,8 @@ void read_calls(record::RecordingReader& recording, const TopOptions& options, d
     calls.add(seen.recording, recording, parse_grouping(options.by).by_call_site ? &paths : nullptr);
     paths.finish();
     if (const Grouping grouping = grouping_of(calls, options); !grouping.is_empty()) {
-        // A process may be grouped only once it has locations: groups then begin with all its calls.
+        // Groups can appear later than the process, once it has locations. They then have all calls since the
+        // recording began.
         if (rates.is_new()) seconds = static_cast<double>(now_ns() - recording.facts().opened_ns) / 1e9;
         seen.groups = rates.update(grouped(calls, CallDurations(), paths, grouping, RowOrder::time), seconds);
     } else {
@@ -113,11 +117,11 @@ void read_calls(record::RecordingReader& recording, const TopOptions& options, d
     }
 }
 
-/// Reads a process's state, with its decisions if `with_calls`; nullopt if it has ended.
+/// Reads a process's state, with its decisions if `with_calls` is true. Returns nullopt if the process has ended.
 std::optional<Seen> read_process(const record::LiveRecording& live, const TopOptions& options, bool with_calls,
                                  Memory& memory) {
     const auto opened = record::RecordingReader::open(live.open_path);
-    if (!opened.reader) return std::nullopt;  // the process has ended in the meantime
+    if (!opened.reader) return std::nullopt;  // the process has ended since it was listed
     Seen seen;
     seen.pid = live.pid;
     seen.recording = live.name;
@@ -129,7 +133,7 @@ std::optional<Seen> read_process(const record::LiveRecording& live, const TopOpt
     seen.settings = settings_in_force(*opened.reader);
     const std::int64_t now = now_ns();
     Before& since = memory.before[live.pid];
-    // After a reload a process may record into another file.
+    // After a reload, a process may record into another file.
     if (since.recording != seen.recording) since = {seen.recording, 0, seen.facts.opened_ns, {}};
     const double seconds = static_cast<double>(now - since.time_ns) / 1e9;
     if (seconds > 0 && seen.calls >= since.calls)
@@ -159,7 +163,8 @@ std::string word_or(const std::optional<Word>& word, std::string_view unknown) {
     return std::string(word ? policy::to_string(*word) : unknown);
 }
 
-/// Returns a share as a whole number. 0% is none and 100% is all, so that one call below FP32 in a million shows.
+/// Returns a share as a whole percentage. Only no calls are 0% and only all calls are 100%, so that a single call
+/// below FP32 in a million is visible.
 std::string share_text_in_percent(std::uint64_t count, std::uint64_t calls) {
     if (calls == 0) return "-";
     const double percent = 100.0 * static_cast<double>(count) / static_cast<double>(calls);
@@ -238,7 +243,8 @@ Json to_json(const std::vector<Seen>& all, const RuleUse& rules) {
         {"schema", 1}, {"time", timestamp(now_ns())}, {"processes", processes}, {"rules", cli::to_json(rules.all())}};
 }
 
-/// Reads the state of all processes that record, or of `options.pid`; sets `error` if that one has no recording.
+/// Reads the state of all processes that are being recorded, or only of `options.pid`. Sets `error` if that process
+/// has no recording.
 std::vector<Seen> read_processes(const TopOptions& options, Memory& memory, std::string& error) {
     std::vector<Seen> all;
     memory.rules = {};
@@ -259,7 +265,7 @@ std::vector<Seen> read_processes(const TopOptions& options, Memory& memory, std:
     return all;
 }
 
-/// Truncates the text to the lines that fit on the terminal, so that its head stays visible.
+/// Truncates the text to the lines that fit on the terminal, so that its first lines stay visible.
 std::string truncated_to_terminal(const std::string& text) {
     winsize size{};
     if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) != 0 || size.ws_row < 3) return text;
@@ -272,7 +278,8 @@ std::string truncated_to_terminal(const std::string& text) {
     return text.substr(0, end);
 }
 
-/// Waits at most `seconds`; returns true if the user typed `q` or closed stdin. `is_terminal`: false: reads no keys.
+/// Waits at most `seconds`. Returns true if the user typed `q` or closed stdin. Reads no keys if `is_terminal` is
+/// false.
 bool waited_for_quit(double seconds, bool is_terminal) {
     pollfd input{STDIN_FILENO, POLLIN, 0};
     const int ready =
@@ -302,7 +309,8 @@ int top(const TopOptions& options) {
         const std::vector<Seen> all = read_processes(options, memory, error);
         if (!error.empty()) {
             say("top", error);
-            return round == 0 ? exit_code::usage : exit_code::ok;  // the process has ended since
+            return round == 0 ? exit_code::usage : exit_code::ok;  // if it was shown before, the process has ended
+                                                                   // since
         }
         if (options.is_json) {
             print(json_line(to_json(all, memory.rules)));

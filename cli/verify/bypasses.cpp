@@ -22,10 +22,10 @@ namespace {
 constexpr std::string_view bound_past = "bound-past", dlsym_past = "dlsym-past", later_libraries = "later",
                            unread_libraries = "unread", child_prefix = "child:";
 
-/// Bypasses in a loaded file.
+/// Bypasses in one loaded file.
 struct JudgedFile {
     std::vector<Bypass> bypasses;
-    std::string why_unread;  ///< reason why only the name was judged; empty: the file was read
+    std::string why_unread;  ///< reason why only the file's name was judged; empty if the file was read
 };
 
 JudgedFile judge(const record::RecordedObject& object) {
@@ -37,7 +37,7 @@ JudgedFile judge(const record::RecordedObject& object) {
     return {find_bypasses(object.path, *elf), {}};
 }
 
-/// Cache of the bypasses in each file, so that a file is read once however many processes loaded it.
+/// Caches the bypasses of each file, so that a file is read only once even if many processes loaded it.
 class JudgedFiles {
   public:
     const JudgedFile& judged_file(const record::RecordedObject& object) {
@@ -46,8 +46,8 @@ class JudgedFiles {
         return known != files_.end() ? known->second : files_.emplace(key, judge(object)).first->second;
     }
 
-    /// Returns true for a program in Go. Its runtime ends the process by the system call exit_group, which is no call
-    /// of the C library.
+    /// Returns true for a program written in Go. Its runtime ends the process with the system call exit_group,
+    /// without calling the C library.
     bool is_in_go(const std::string& program) {
         static constexpr std::string_view marker = "Go buildinf:";
         const auto known = in_go_.find(program);
@@ -61,7 +61,7 @@ class JudgedFiles {
     std::map<std::pair<std::string, std::vector<std::uint8_t>>, JudgedFile> files_;
 };
 
-/// Number of files that a reason names.
+/// Maximum number of files that a reason names.
 constexpr std::size_t most_files = 5;
 
 /// Collects possible bypasses, each once with all its recordings and files.
@@ -76,7 +76,8 @@ class PossibleBypasses {
             bypass.recordings.push_back(recording);
         return bypass;
     }
-    /// Adds a bypass in the file at `path`. `pins`: variables that keep it at float32. `remark`: end of the reason.
+    /// Adds a bypass found in the file at `path`. `pins` are the variables that keep it at float32. `remark` ends the
+    /// reason.
     void add(const Bypass& bypass, std::uint16_t pins, std::string path, const std::string& recording,
              std::string_view remark) {
         const std::string title = bypass.title == bypass.name ? "" : bypass.title + " ";
@@ -109,10 +110,10 @@ void add_unread(const std::map<std::string, std::vector<std::string>>& unread, c
     }
 }
 
-/// Explains why the libraries that a process loaded near its end are not known.
+/// Returns the reason why the libraries that a process loaded near its end are unknown.
 std::string unknown_end_text(const MergedProcess& process, const std::vector<MergedProcess>& processes) {
     const auto& facts = process.facts;
-    // A process has several recordings after an exec, or after a reload, which sets flag_left.
+    // A process has several recordings after an exec or a reload. A reload sets flag_left.
     const bool has_left = (facts.flags & record::format::flag_left) != 0;
     const bool became_another =
         !has_left && facts.identity.start != 0 && std::ranges::any_of(processes, [&](const MergedProcess& other) {
@@ -122,15 +123,15 @@ std::string unknown_end_text(const MergedProcess& process, const std::vector<Mer
     return "the process was killed, or ended by its own system call, not through the C library";
 }
 
-/// Adds an entry for each gap in what is known of the libraries that a process loaded and the functions it looked up.
-/// `is_continued`: another recording tells what was loaded later.
+/// Adds an entry for each gap in the recorded libraries and looked-up functions of a process. `is_continued` says
+/// that another recording lists the libraries loaded later.
 void add_gaps(const MergedProcess& process, const std::vector<MergedProcess>& processes, bool is_continued,
               JudgedFiles& files, PossibleBypasses& bypasses) {
     const record::RecordedObjects& objects = process.objects;
     if (objects.looked_at_ns == 0) {
         bypasses.add(later_libraries, "which libraries were loaded is not recorded", "", process.path);
     } else if (objects.until_exit || is_continued || process.state == record::RecordingState::live) {
-        // All is known, or will be.
+        // The list of libraries is complete, or will be.
     } else if (files.is_in_go(process.facts.process.executable)) {
         bypasses.add(later_libraries,
                      "libraries that a program in Go loads near its end are not known: it ends by its own system "
@@ -144,7 +145,7 @@ void add_gaps(const MergedProcess& process, const std::vector<MergedProcess>& pr
     }
 }
 
-/// Returns true for the C library's own ldconfig, which is linked statically and multiplies nothing. Python's
+/// Returns true for the C library's ldconfig. It is linked statically and multiplies nothing. Python's
 /// ctypes.util.find_library starts it.
 bool is_ldconfig(const record::RecordedChild& child) {
     return child.why == record::WhyUnseen::statically_linked &&
@@ -165,7 +166,7 @@ void add_children(const MergedProcess& process, PossibleBypasses& bypasses) {
                      "", process.path);
 }
 
-/// Returns false if the process certainly had no driver of a GPU, without which no program reaches one.
+/// Returns false if the process certainly had no GPU driver. Without a driver, no program can use a GPU.
 bool may_have_a_gpu(const record::RecordedObjects& objects) {
     constexpr std::string_view drivers[] = {"libcuda.so", "libamdhip64.so", "libhsa-runtime64.so", "libze_loader.so"};
     if (objects.looked_at_ns == 0 || objects.are_missing) return true;
@@ -175,8 +176,8 @@ bool may_have_a_gpu(const record::RecordedObjects& objects) {
     });
 }
 
-/// Adds the bypasses in the files that a process had loaded. `recording`: the file that names them. `pins`: those of
-/// the process. `remark`: words at the end of each reason.
+/// Adds the bypasses in the files that a process had loaded. `recording` is the file that lists them. `pins` are
+/// those of the process. `remark` is appended to each reason.
 void add_files(const record::RecordedObjects& objects, std::uint16_t pins, const std::string& recording,
                std::string_view remark, JudgedFiles& files, PossibleBypasses& bypasses) {
     std::map<std::string, std::vector<std::string>> unread;
@@ -212,7 +213,7 @@ void add_files(const record::RecordedObjects& objects, std::uint16_t pins, const
             recording);
 }
 
-/// Adds the bypasses of processes that ended without a recording, since they made no call that the shim sees.
+/// Adds the bypasses of processes that ended without a recording, because they made no call that the shim sees.
 void add_marks(const MergedProcess& process, JudgedFiles& files, PossibleBypasses& bypasses) {
     for (const record::RecordedMark& mark : process.marks) {
         const std::string remark =
@@ -240,7 +241,7 @@ void add_process(const MergedProcess& process, const std::vector<MergedProcess>&
 
 bool is_continued(const MergedProcess& process, const std::vector<MergedProcess>& processes) {
     using record::format::flag_closed, record::format::flag_left;
-    // If the program closed the descriptor, calls from before the reload may be missing.
+    // If the program closed the recording's descriptor, calls from before the reload may be missing.
     if ((process.facts.flags & (flag_closed | flag_left)) != flag_left) return false;
     return std::ranges::any_of(processes,
                                [&](const MergedProcess& next) { return process.facts.continues_in(next.facts); });

@@ -21,8 +21,8 @@ Json time_or_null(std::int64_t time_ns) { return time_ns == 0 ? Json() : Json(ti
 
 std::string hex(const std::vector<std::uint8_t>& bytes) { return fmt::format("{:02x}", fmt::join(bytes, "")); }
 
-/// Returns the checksum as sha256sum prints it. Empty if the file cannot be read, or is large and mostly a hole,
-/// which would take minutes.
+/// Returns the checksum as sha256sum prints it. Returns an empty text if the file cannot be read, or if it is large
+/// and mostly a hole, since reading it would take minutes.
 std::string sha256_of(const std::string& path) {
     constexpr off_t large = off_t{1} << 31, block = 512;
     struct stat status {};
@@ -38,7 +38,7 @@ std::string sha256_of(const std::string& path) {
     return file.eof() ? sum.finish() : std::string();
 }
 
-/// Returns the format of a call that ran as `requested`; empty if the program's own settings decide the format.
+/// Returns the format of a call that ran as `requested`; empty if the program's own settings determine the format.
 std::string_view format_of(const std::string& requested) {
     const auto precision = policy::parse_precision(requested);
     const auto format = precision ? policy::format_of(*precision) : std::nullopt;

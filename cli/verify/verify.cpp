@@ -1,5 +1,5 @@
 // fp32shim verify: decides if recordings show that nothing ran below a format. The messages may be quoted in reports,
-// so they claim no more than recordings can tell.
+// so they claim only what recordings can prove.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -27,7 +27,7 @@ namespace {
 
 struct VerifyOptions {
     std::vector<std::string> recordings;
-    std::vector<std::string> assumed_unused;  ///< names of bypasses, several separated by commas
+    std::vector<std::string> assumed_unused;  ///< each element may have several names, separated by commas
     std::string at_least;
     bool is_json = false;
     bool allow_bf16x9 = false, requires_rules = false;
@@ -35,11 +35,11 @@ struct VerifyOptions {
 
 /// A reason why the verdict cannot be `shown`.
 struct Doubt {
-    std::string where;  ///< path of a recording; empty: all recordings
+    std::string where;  ///< path of the recording; empty: all recordings
     std::string reason;
 };
 
-/// A verdict in JSON and in text, and the command's exit code.
+/// A verdict as a word in JSON, as text, and as the command's exit code.
 struct Verdict {
     std::string_view word, title;
     Colour colour;
@@ -49,13 +49,13 @@ constexpr Verdict shown = {"shown", "Shown", Colour::green, exit_code::ok};
 constexpr Verdict violated = {"violated", "Violated", Colour::red, exit_code::finding};
 constexpr Verdict inconclusive = {"inconclusive", "Inconclusive", Colour::yellow, exit_code::inconclusive};
 
-/// Everything that the verdict rests on.
+/// All results on which the verdict depends.
 struct Verified {
     std::vector<const MergedRow*> violations;
     std::vector<Doubt> doubts;
     std::vector<PossibleBypass> bypasses;  ///< possible bypasses, except those in `assumed`
     std::vector<PossibleBypass> assumed;   ///< possible bypasses that --assume-unused names
-    std::vector<PossibleBypass> float32;   ///< possible bypasses that multiply at float32 always
+    std::vector<PossibleBypass> float32;   ///< possible bypasses that always multiply at float32
     std::vector<RuleCount> rules;
     std::uint64_t shown_calls = 0;
 
@@ -65,7 +65,7 @@ struct Verified {
     }
 };
 
-/// Returns the floor that a format meets, fp32 for bf16x9 if `allow_bf16x9`; nullopt if the format is not known.
+/// Returns the floor that a format meets; nullopt if the format is unknown. With `allow_bf16x9`, bf16x9 meets fp32.
 std::optional<policy::Floor> floor_met_by_format(policy::Applied format, bool allow_bf16x9) {
     if (format == policy::Applied::bf16x9 && allow_bf16x9) return policy::Floor::fp32;
     return policy::floor_met_by(format);
@@ -75,7 +75,8 @@ std::optional<policy::Floor> floor_met_by_format(const std::string& format, bool
     return applied ? floor_met_by_format(*applied, allow_bf16x9) : std::nullopt;
 }
 
-/// Returns true if calls of the row ran below the floor, or were allowed to. Null: calls without a row.
+/// Returns true if the calls of a row ran, or were allowed to run, below the floor. `row` is null for calls without a
+/// row.
 bool is_below(const record::RecordedRow* row, policy::Floor at_least, bool allow_bf16x9) {
     if (row == nullptr || row->is_overflow) return false;
     const auto strictness = floor_met_by_format(row->decision.actual.value_or(row->decision.applied), allow_bf16x9);
@@ -113,7 +114,7 @@ void judge_row(const MergedRow& row, policy::Floor at_least, bool allow_bf16x9, 
     }
 }
 
-/// Adds doubts about one process. `is_continued`: another recording has the later part of the process.
+/// Adds doubts about one process. `is_continued` says that another recording has the later part of the process.
 void judge_process(const MergedProcess& process, bool is_continued, Verified& verified) {
     const auto doubt = [&](std::string reason) { verified.doubts.push_back({process.path, std::move(reason)}); };
     if (process.uncounted_calls > 0) {
@@ -129,7 +130,8 @@ void judge_process(const MergedProcess& process, bool is_continued, Verified& ve
     }
 }
 
-/// Returns a bypass's name in its usual spelling; `child:NAME` unchanged. Empty if there is no such bypass.
+/// Returns a bypass's name in its usual spelling; `child:NAME` stays unchanged. Returns an empty text for an unknown
+/// name.
 std::string canonical_bypass_name(const std::string& word) {
     if (is_child_name(word)) return word;
     for (const std::string_view known : possible_bypass_names()) {
@@ -158,7 +160,7 @@ std::string problem_with_bypass_names(const std::string& list) {
     return {};
 }
 
-/// Returns true if a list of --assume-unused names the bypass. A child's name may have commas in it.
+/// Returns true if a list of --assume-unused contains the name `word`. The name of a child may contain commas.
 bool is_among(const std::vector<std::string>& lists, const std::string& word) {
     return std::ranges::any_of(lists, [&](const std::string& list) {
         return list == word || std::ranges::count(split_at_commas(list), word, canonical_bypass_name) > 0;
@@ -207,7 +209,7 @@ Json to_json(const PossibleBypass& bypass) {
             {"recordings", bypass.recordings}};
 }
 
-/// Returns an entry for each of the bypasses.
+/// Returns an array with an entry for each bypass.
 Json to_json(const std::vector<PossibleBypass>& bypasses) {
     Json entries = Json::array();
     for (const PossibleBypass& bypass : bypasses) entries.push_back(to_json(bypass));
@@ -241,7 +243,8 @@ Json to_json(const Verified& verified, const MergedCalls& calls, const VerifyOpt
     return json;
 }
 
-/// Returns a line for each environment variable in `pins`: what it keeps at float32, and what not.
+/// Returns a line for each environment variable in `pins`, with the products that it keeps at float32 and those that
+/// it does not.
 std::string pins_reach_text(std::uint16_t pins) {
     std::string text;
     for (const record::Pin& pin : record::all_pins) {
@@ -250,18 +253,18 @@ std::string pins_reach_text(std::uint16_t pins) {
     return text;
 }
 
-/// Returns `a.fp32rec: ` or `a.fp32rec and 3 more: `; empty if all recordings are meant.
+/// Returns `a.fp32rec: ` or `a.fp32rec and 3 more: `; empty if the list has all recordings.
 std::string recordings_prefix(const std::vector<std::string>& recordings, const MergedCalls& calls) {
     if (recordings.size() == calls.processes().size()) return {};
     const std::size_t others = recordings.size() - 1;
     return recordings.front() + (others == 0 ? "" : fmt::format(" and {} more", others)) + ": ";
 }
 
-/// Number of recordings with violations in words, before their number stands for the rest.
+/// Maximum number of recordings with violations that are listed. The others are only counted.
 constexpr std::size_t most_violators = 20;
 
-/// Returns a line for each of the first recordings with calls below the floor: which process of which program made
-/// them, on which machine and in which job. `judged`: the calls of each recording, in the order of the recordings.
+/// Returns a line for each of the first recordings with calls below the floor: process, program, machine and job.
+/// `judged` has the calls of each recording, in the order of the recordings.
 std::string violators_text(const MergedCalls& calls, const std::vector<JudgedCalls>& judged) {
     std::string text;
     std::size_t said = 0, found = 0;
@@ -276,8 +279,8 @@ std::string violators_text(const MergedCalls& calls, const std::vector<JudgedCal
     return text.empty() ? text : "\nThese calls were made by:\n" + text;
 }
 
-/// Returns the verdict as a sentence, and of a violation its calls and processes. `at_least`: the least precise
-/// format allowed.
+/// Returns the verdict as a sentence. For a violation it adds the calls and the processes. `at_least` is the least
+/// precise format that is allowed.
 std::string sentence_of(const Verified& verified, const MergedCalls& calls, const std::vector<JudgedCalls>& judged,
                         const std::string& at_least) {
     const std::uint64_t total = calls.total().calls;
@@ -299,10 +302,10 @@ std::string sentence_of(const Verified& verified, const MergedCalls& calls, cons
                        is_rest ? "the rest is not known" : "there may have been others");
 }
 
-/// Number of doubts in words, before their number stands for the rest.
+/// Maximum number of doubts that are listed. The others are only counted.
 constexpr std::size_t most_doubts = 200;
 
-/// Returns a line for each of the first doubts, and the number of the others.
+/// Returns a line for each of the first doubts, then the number of the others.
 std::string doubts_text(const std::vector<Doubt>& doubts) {
     std::string text;
     for (const Doubt& doubt : std::span(doubts).first(std::min(doubts.size(), most_doubts)))
@@ -313,7 +316,7 @@ std::string doubts_text(const std::vector<Doubt>& doubts) {
     return text;
 }
 
-/// Returns the text for the case that no recording could be read.
+/// Returns the message for the case that no recording could be read.
 std::string unread_text(const Verified& verified) {
     return coloured(inconclusive.title, inconclusive.colour) + ": no recording could be read.\n" +
            doubts_text(verified.doubts);

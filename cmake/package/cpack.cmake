@@ -6,7 +6,8 @@ set(CPACK_PACKAGE_VENDOR "The fp32shim authors")
 set(CPACK_PACKAGE_CONTACT "${FP32SHIM_MAINTAINER}")
 set(CPACK_PACKAGE_DESCRIPTION_SUMMARY "chooses and records the precision of float32 matrix products")
 set(CPACK_INSTALL_DEFAULT_DIRECTORY_PERMISSIONS
-  OWNER_READ OWNER_WRITE OWNER_EXECUTE GROUP_READ GROUP_EXECUTE WORLD_READ WORLD_EXECUTE)  # independent of the umask
+  OWNER_READ OWNER_WRITE OWNER_EXECUTE GROUP_READ GROUP_EXECUTE WORLD_READ WORLD_EXECUTE)  # sets the mode of folders,
+                                                                                           # whatever the umask
 set(CPACK_VERBATIM_VARIABLES ON)
 
 set(LOADER_LIB lib/${CMAKE_SYSTEM_PROCESSOR}-linux-gnu)  # value of $LIB in Debian's loader

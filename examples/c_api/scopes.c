@@ -1,6 +1,6 @@
 /* Scopes in C: the program names the parts of its work, and sets the precision that each may run at. It looks up
  * the functions, so it builds and runs with or without fp32shim. scopes.py and scopes.f90 are the same program. */
-#define _GNU_SOURCE /* for RTLD_DEFAULT */
+#define _GNU_SOURCE /* declares RTLD_DEFAULT */
 #include <cblas.h>
 #include <dlfcn.h>
 #include <math.h>

@@ -21,7 +21,7 @@
 namespace {
 
 constexpr int n = 128;
-using Matrix = std::vector<float>;  // n×n, row-major
+using Matrix = std::vector<float>;  // n×n elements in row-major order
 
 static_assert(std::endian::native == std::endian::little, "the stored matrices are little-endian");
 

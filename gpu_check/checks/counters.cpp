@@ -82,7 +82,7 @@ Counted count(const char* section, const Variant& variant, const char* expected,
     words.insert(words.end(), worker.begin(), worker.end());
     const VariantRun run(variant, asking.environment, asking.shim);
     Environment environment = run.environment();
-    environment["LC_ALL"] = "C";  // numbers with a decimal point, whatever the user's language
+    environment["LC_ALL"] = "C";  // makes ncu print numbers with a decimal point
     if (Clock::now() >= asking.until) return {no_time_left, {}, 0};
     std::string output;
     const Ended ended =

@@ -41,7 +41,7 @@ struct Context {
     Environment of_frameworks;  ///< frameworks bring their own CUDA, so they run as in the caller's shell
     Findings machine;
     int compute_capability = 0;
-    bool is_floored = false;      ///< Judging::is_floored
+    bool is_floored = false;      ///< see Judging::is_floored
     bool device_is_gone = false;  ///< the device no longer answers, so no further step is tried
     json evidence = json::object();
     std::vector<Line> lines;

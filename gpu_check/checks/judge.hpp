@@ -11,7 +11,7 @@ namespace gpu {
 
 /// Facts that a judgement needs besides the findings of its section.
 struct Judging {
-    int compute_capability = 0;  ///< 90 means 9.0
+    int compute_capability = 0;  ///< 10·major + minor: 90 means 9.0
     std::vector<int> sizes;      ///< sizes at which the section was measured
     bool is_floored = false;     ///< a policy of this machine forbids formats below FP32
 

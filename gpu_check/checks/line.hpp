@@ -18,7 +18,7 @@ const char* to_string(Verdict verdict);
 struct Line {
     std::string name;  ///< name of the check
     Verdict verdict = Verdict::not_tried;
-    std::string text;  ///< the evidence
+    std::string text;  ///< evidence for the verdict
 };
 
 }  // namespace gpu

@@ -65,7 +65,7 @@ class Device {
     std::string name;
     int devices = 0;             // number of devices that this process sees
     int driver_version = 0;      // newest CUDA version that this driver supports; 13000 means 13.0
-    int compute_capability = 0;  // 90 means 9.0
+    int compute_capability = 0;  // 10·major + minor: 90 means 9.0
 
   private:
     CUcontext context_ = nullptr;
@@ -116,7 +116,7 @@ class Cublas {
 
     const Library library = open_cuda_library("libcublas");
     cublasHandle_t handle = nullptr;
-    std::string version;  // such as 13.1.0
+    std::string version;  // version of cuBLAS, such as 13.1.0
 };
 
 /// Returns the name of a status, such as CUBLAS_STATUS_NOT_SUPPORTED.

@@ -6,7 +6,7 @@ format on the host. Summing in float32 moves a result by some 1e-6, on tensor co
 
 import numpy
 
-FORMATS = ("fp32", "bf16x9", "tf32", "bf16", "fp16", "wrong")  # from highest to lowest
+FORMATS = ("fp32", "bf16x9", "tf32", "bf16", "fp16", "wrong")  # formats from highest to lowest
 MATCHING_FP32 = 2e-5
 MATCHING_LOWER = 1e-4
 
@@ -27,8 +27,8 @@ def _to_bits(matrix, dropped_bits, add):
 
 
 ROUNDINGS = {
-    "tf32": [lambda m: _to_bits(m, 13, lambda last: numpy.uint32(0x1000)),  # to nearest, ties away from zero
-             lambda m: _to_bits(m, 13, lambda last: numpy.uint32(0))],  # towards zero
+    "tf32": [lambda m: _to_bits(m, 13, lambda last: numpy.uint32(0x1000)),  # rounds to nearest, ties away from zero
+             lambda m: _to_bits(m, 13, lambda last: numpy.uint32(0))],  # rounds towards zero
     "bf16": [lambda m: _to_bits(m, 16, lambda last: numpy.uint32(0x7FFF) + (last & numpy.uint32(1)))],
     "fp16": [lambda m: m.astype(numpy.float16).astype(numpy.float32)],
 }

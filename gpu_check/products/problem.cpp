@@ -158,7 +158,7 @@ Complex Problem::entry(Shape shape, int row, int column, Rounding rounding) cons
                 if (k <= row) sum += at(host_a, row, k) * at(host_b, k, column);
                 break;
             case Shape::trsm:
-                break;  // judged by solved_column()
+                break;  // judged by solved_column() instead
         }
     }
     return sum;

@@ -46,7 +46,7 @@ class Problem {
     std::size_t matrix_bytes;
     std::size_t offset;
     std::vector<std::complex<float>> host_a, host_b;
-    Buffer a, b, c;                             // from `offset` on: `copies` matrices in a row
+    Buffer a, b, c;                             // matrices, `copies` of each in a row; the first begins at `offset`
     Buffer a_pointers, b_pointers, c_pointers;  // addresses of the matrices
 
   private:

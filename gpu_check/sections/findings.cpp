@@ -44,7 +44,8 @@ std::vector<double> Findings::numbers(const std::string& name) const {
 
 namespace {
 
-constexpr std::array<std::string_view, 4> format_names{"fp32", "tf32", "bf16", "fp16"};  // from highest to lowest
+constexpr std::array<std::string_view, 4> format_names{"fp32", "tf32", "bf16", "fp16"};  // formats from highest to
+                                                                                         // lowest
 
 }  // namespace
 

@@ -15,8 +15,8 @@ namespace gpu {
 /// An environment in which a section is measured.
 struct Variant {
     const char* name;
-    const char* variables;  // "NAME=value ..."; SHIM stands for the shim's path, FOLDER for a folder that the variant
-                            // has for itself
+    const char* variables;       // text "NAME=value ...", in which SHIM means the shim's path and FOLDER means the
+                                 // variant's own folder
     const char* rule = nullptr;  // precision of a rule for every product, in a policy file that the variant has for
                                  // itself
 };
@@ -48,15 +48,15 @@ void ask_compute_types(Worker& worker);  // compute_type.cpp: compute types, alg
 void ask_ex_functions(Worker& worker);
 void ask_alignment(Worker& worker);
 void ask_override(Worker& worker);
-void ask_ties(Worker& worker);        // ties.cpp: how operands are rounded
-void ask_lt_formats(Worker& worker);  // lt.cpp: cublasLt
+void ask_ties(Worker& worker);        // ties.cpp: rounding of operands
+void ask_lt_formats(Worker& worker);  // lt.cpp: formats of cublasLt
 void ask_lt_algorithms(Worker& worker);
 void ask_lt_alignment(Worker& worker);
 void ask_workspace(Worker& worker);
 void ask_capability(Worker& worker);
 void ask_shapes(Worker& worker);  // speed.cpp: bits and times of calls that should be equivalent
 void ask_gains(Worker& worker);
-void ask_times(Worker& worker);    // times.cpp: FP32, TF32 and forced TF32
+void ask_times(Worker& worker);    // times.cpp: times at FP32, at TF32, and at forced TF32
 void ask_latency(Worker& worker);  // latency.cpp: costs of a call on the host
 void ask_cost(Worker& worker);
 void ask_graph(Worker& worker);  // graph.cpp, threads.cpp: behaviour that the shim must not change

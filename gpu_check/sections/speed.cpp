@@ -44,7 +44,7 @@ std::vector<Product> draw_products(int largest, int count) {
 /// One way to call cuBLAS for a product.
 struct Call {
     cublasMath_t mode;
-    std::optional<cublasComputeType_t> type;  // none: calls cublasSgemm
+    std::optional<cublasComputeType_t> type;  // nullopt: the call is cublasSgemm
     cublasGemmAlgo_t algorithm = CUBLAS_GEMM_DEFAULT;
 };
 enum Which { sgemm, ex, ex_99, ex_pedantic, sgemm_tf32, ex_fast, which_count };

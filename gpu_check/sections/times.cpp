@@ -31,7 +31,7 @@ void fill_with_random_numbers(Buffer& matrix, std::size_t elements) {
     }
 }
 
-/// One product, with its operands.
+/// Operands for one product, and functions that run and time the product.
 class TimedProduct {
   public:
     TimedProduct(Worker& worker, int n)

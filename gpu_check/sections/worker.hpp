@@ -19,8 +19,8 @@ namespace line {
 inline constexpr const char* begins = "begins";        // first cells of the row
 inline constexpr const char* found = "found";          // name and value of a finding
 inline constexpr const char* ends = "ends";            // other cells of the row
-inline constexpr const char* failed = "failed";        // reason
-inline constexpr const char* no_device = "no device";  // reason
+inline constexpr const char* failed = "failed";        // reason of the failure
+inline constexpr const char* no_device = "no device";  // reason why there is no device
 }  // namespace line
 
 class Worker {

@@ -13,7 +13,7 @@ namespace gpu {
 
 /// Settings for measuring sections.
 struct Asking {
-    std::vector<int> sizes;   ///< in ascending order
+    std::vector<int> sizes;   ///< sizes of matrices, in ascending order
     std::string shim;         ///< path of libfp32shim.so; if the file is missing, variants that use it are left out
     Environment environment;  ///< environment of the workers; each variant adds to it
     unsigned row_seconds = 60;

@@ -1,5 +1,5 @@
-// Child processes that cannot block their parent. Each has a time at which it is killed. A child that does not end
-// even then, because it is stuck in a driver, is left behind.
+// Child processes that cannot block their parent. Each has a time limit, at which it is killed. If a child is stuck
+// in a driver and does not even end then, the parent goes on without it.
 #pragma once
 
 #include <chrono>

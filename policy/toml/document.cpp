@@ -73,7 +73,7 @@ Value::Table parse_toml(std::string_view text, Report& report) {
 
 std::string describe(const Value& value) {
     struct Describe {
-        std::string operator()(const std::string& text) const { return policy::quoted(text); }
+        std::string operator()(const std::string& text) const { return policy::in_quotes(text); }
         std::string operator()(std::int64_t integer) const { return std::to_string(integer); }
         std::string operator()(double number) const {
             char text[32];

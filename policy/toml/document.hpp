@@ -13,7 +13,7 @@ namespace fp32shim::policy {
 
 struct Entry;
 
-/// A value of TOML and its position.
+/// A value of TOML and its position in the text.
 struct Value {
     struct Date {};  ///< a date; its value is not kept, since no setting is a date
     using Array = std::vector<Value>;

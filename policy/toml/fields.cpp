@@ -15,7 +15,7 @@ void report_not_allowed(const Entry& entry, std::string_view allowed, Report& re
 void report_unknown_key(const Entry& entry, std::string_view section, const std::vector<std::string_view>& known,
                         Report& report) {
     const std::string in_section = section.empty() ? "" : " in " + std::string(section);
-    report.error(entry.at, "unknown key " + quoted(entry.key) + in_section + "; allowed: " + joined(known) +
+    report.error(entry.at, "unknown key " + in_quotes(entry.key) + in_section + "; allowed: " + joined(known) +
                                did_you_mean(entry.key, known));
 }
 

@@ -11,7 +11,7 @@ namespace fp32shim::policy {
 struct PolicyFile {
     std::string bytes;       ///< contents, up to one byte more than a policy may have
     std::string problem;     ///< error and remedy; empty if the file was read
-    bool is_absent = false;  ///< no file has that name
+    bool is_absent = false;  ///< true: there is no file of that name
 };
 
 /// Reads the file at `path`. Opens regular files only: a pipe or terminal may block, and opening a device may have

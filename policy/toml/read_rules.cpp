@@ -24,7 +24,7 @@ void read_globs_into(const Entry& entry, Conditions& conditions, Report& report)
         if (!glob) {
             report_not_allowed(entry, *item, "a glob such as \"libtorch_*\", or a list of them", report);
         } else if (!glob_is_well_formed(*glob)) {
-            report.error(item->at, entry.key + ": found " + quoted(*glob) + ", in which a [ has no ]");
+            report.error(item->at, entry.key + ": found " + in_quotes(*glob) + ", in which a [ has no ]");
         } else {
             (conditions.*field).push_back(*glob);
         }
@@ -174,7 +174,7 @@ bool shadows(const Rule& earlier, const Rule& later) {
     return earlier.when == later.when && (earlier.unless.empty() || earlier.unless == later.unless);
 }
 
-std::string label(const Rule& rule) { return "rule " + quoted(rule.name); }
+std::string label(const Rule& rule) { return "rule " + in_quotes(rule.name); }
 
 /// A rule that is being read. `whole`: the rule has no errors so far. Other rules are compared only with whole ones.
 struct Draft {
@@ -232,7 +232,7 @@ void check_against_earlier(const std::vector<Draft>& drafts, std::size_t index, 
         const Draft& earlier = drafts[i];
         const std::string line = std::to_string(earlier.rule.line);
         if (earlier.rule.name == later.rule.name) {
-            report.error(later.name_at, "name: found " + quoted(later.rule.name) + ", which the rule on line " +
+            report.error(later.name_at, "name: found " + in_quotes(later.rule.name) + ", which the rule on line " +
                                             line + " already has");
         }
         if (shadowed || !earlier.whole || !later.whole || earlier.rule.when.empty()) continue;

@@ -14,7 +14,7 @@ namespace {
 
 constexpr std::string_view version = FP32SHIM_VERSION;
 constexpr std::size_t largest_policy = 1 << 20;
-constexpr std::uint64_t smallest_recording = 1 << 20;  // sixteen segments
+constexpr std::uint64_t smallest_recording = 1 << 20;  // sixteen segments of a recording
 constexpr std::int32_t first_tf32_capability = 80;
 
 void read_default(const Entry& entry, SettingsLayer& settings, Report& report) {
@@ -130,8 +130,8 @@ constexpr Key<Layer> audit_keys[] = {
     {"nonfinite", read_boolean_into<&Layer::audit_nonfinite>},
 };
 constexpr Key<Layer> root_keys[] = {
-    {"schema", [](const Entry&, Layer&, Report&) { /* is_for_this_version() reads it */ }},
-    {"requires", [](const Entry&, Layer&, Report&) { /* is_for_this_version() reads it */ }},
+    {"schema", [](const Entry&, Layer&, Report&) { /* is_for_this_version() has judged this key */ }},
+    {"requires", [](const Entry&, Layer&, Report&) { /* is_for_this_version() has judged this key */ }},
     {"name", read_string_into<&Layer::name>},
     {"revision", read_string_into<&Layer::revision>},
     {"default", read_default},

@@ -36,7 +36,7 @@ __all__ = [
 
 ABI_VERSION = 1
 _OK = 0
-_NAME_SIZE = 16  # FP32SHIM_NAME_SIZE
+_NAME_SIZE = 16  # same as FP32SHIM_NAME_SIZE in fp32shim.h
 _said = False
 
 

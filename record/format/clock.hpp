@@ -44,8 +44,8 @@ inline std::uint64_t ticks() {
 /// The processor's counter and the kernel's clocks at one moment.
 struct ClockPoint {
     std::uint64_t ticks = 0;
-    std::int64_t monotonic_ns = 0;  ///< CLOCK_MONOTONIC
-    std::int64_t realtime_ns = 0;   ///< since 1970, UTC, by the system's clock
+    std::int64_t monotonic_ns = 0;  ///< time by CLOCK_MONOTONIC
+    std::int64_t realtime_ns = 0;   ///< time by the system's clock, since 1970, UTC
 };
 /// Reads all clocks, exact to some 50 ns. Makes a few system calls; leaves errno alone.
 ClockPoint read_clocks();

@@ -134,8 +134,8 @@ struct RowContent {
     StringId scope;
     StringId rule;
     StringId detail;
-    std::int32_t device_index;        ///< CUDA ordinal; -1 on the CPU
-    std::int32_t compute_capability;  ///< 10·major + minor; 0: unknown
+    std::int32_t device_index;        ///< CUDA ordinal of the device; -1 on the CPU
+    std::int32_t compute_capability;  ///< GPU's compute capability as 10·major + minor; 0: unknown
     std::int32_t status;              ///< status that the function returned; no_status: the function returns none
     char trans_a;                     ///< 'N', 'T', 'C'; 0: the function has no such argument
     char trans_b;
@@ -247,9 +247,9 @@ struct AuditRecord {
     std::uint32_t row;       ///< number of the call's row
     std::uint8_t tested;     ///< format of the tested result: a policy::AuditFormat
     std::uint8_t reference;  ///< format of the reference: a policy::AuditFormat
-    std::uint8_t flags;      ///< bits record::audit_…
+    std::uint8_t flags;      ///< flags of the audit: bits record::audit_…
     std::uint8_t reserved0;
-    double norm;  ///< errors: see record::AuditErrors
+    double norm;  ///< errors of the audit: see record::AuditErrors
     double max;
     double mean;
     double component;
@@ -270,7 +270,7 @@ static_assert(sizeof(AuditRecord) == 96);
 struct FingerprintRecord {
     std::uint64_t time;    ///< ticks at which the call returned; stored last
     std::uint32_t row;     ///< number of the call's row
-    std::uint32_t flags;   ///< bits record::fingerprint_…
+    std::uint32_t flags;   ///< flags of the fingerprint: bits record::fingerprint_…
     std::uint32_t number;  ///< number, from 0, among the thread's fingerprints; a gap means that fingerprints found
                            ///< no space
     std::int32_t thread;   ///< id of the calling thread
@@ -293,7 +293,7 @@ struct RuleRecord {
     StringId file;            ///< path of the policy file
     std::uint32_t line;       ///< line in the policy file, from 1
     std::uint32_t flags;      ///< bits rule_is_…, which may also be set after publication
-    std::uint64_t content;    ///< policy::Rule::content, which only the writer uses
+    std::uint64_t content;    ///< hash policy::Rule::content, which only the writer uses
     std::uint32_t published;  ///< 1: the entry is whole; stored last
     std::uint32_t reserved;
 };
@@ -393,8 +393,8 @@ inline constexpr std::size_t answer_limit = 432;
 
 enum class ChangeKind : std::uint32_t { none, set_precision, reload, set_floor };
 enum class ChangeOrigin : std::uint32_t {
-    command,       ///< `fp32shim set` or `reload`
-    program,       ///< the C API
+    command,       ///< commands `fp32shim set` and `reload`
+    program,       ///< the program itself, by the C API
     carried_over,  ///< no change: the setting was already in force when the recording began, after a fork or a move
                    ///< of the log
 };
@@ -444,8 +444,8 @@ inline constexpr std::uint32_t child_is_whole = 2;
 struct ChildRecord {
     std::uint32_t state;       ///< 0 unused, 1 being written, child_is_whole; stored last
     std::uint32_t count;       ///< number of starts; 0: the kernel refused every one
-    std::int64_t first_ns;     ///< first start, since 1970, UTC
-    std::int64_t last_ns;      ///< last start, since 1970, UTC
+    std::int64_t first_ns;     ///< time of the first start: nanoseconds since 1970, UTC
+    std::int64_t last_ns;      ///< time of the last start: nanoseconds since 1970, UTC
     std::int32_t pid;          ///< process that started the program or became it by exec; the first, if there were
                                ///< several
     std::uint8_t why;          ///< reason why the program lacked the shim: a record::WhyUnseen
@@ -466,9 +466,9 @@ inline constexpr std::uint32_t mark_has_lookup_past = 2;  ///< dlsym returned a 
 /// share one mark. Marks are stored in the file for the children of a run; mark number i is in segment i + 1.
 struct MarkSegment {
     std::uint32_t published;  ///< 1: the mark is whole; stored last
-    std::uint32_t flags;      ///< bits mark_…
+    std::uint32_t flags;      ///< flags of the mark: bits mark_…
     std::int64_t noted_ns;    ///< end of the first process that left this mark: nanoseconds since 1970, UTC
-    std::uint16_t pins;       ///< ProcessFacts::pins
+    std::uint16_t pins;       ///< variables of `run --pin`: see ProcessFacts::pins
     std::uint8_t reserved[6];
     std::uint32_t count;            ///< number of files; the first is the program itself
     std::uint32_t size;             ///< number of used bytes of `files`
@@ -479,7 +479,7 @@ static_assert(sizeof(MarkSegment) == segment_size && offsetof(MarkSegment, files
 struct MarkedFile {
     std::uint16_t path_size;
     std::uint8_t build_id_size;
-    std::uint8_t flags;  ///< bits object_…
+    std::uint8_t flags;  ///< flags of the file: bits object_…
 };
 static_assert(sizeof(MarkedFile) == 4);
 
@@ -493,14 +493,14 @@ struct Header {
     std::int32_t pid;                 ///< process id in the process's own namespace
     std::int32_t forked_from;         ///< process id of the nearest ancestor that used the recording; 0: not forked
     std::int32_t rank;                ///< rank of the process in a parallel job; -1: unknown
-    std::int64_t start_realtime_ns;   ///< begin of the recording: nanoseconds since 1970, UTC
-    std::int64_t start_monotonic_ns;  ///< begin of the recording by CLOCK_MONOTONIC
-    std::uint64_t start_ticks;        ///< begin of the recording by the processor's counter
+    std::int64_t start_realtime_ns;   ///< start of the recording: nanoseconds since 1970, UTC
+    std::int64_t start_monotonic_ns;  ///< start of the recording by CLOCK_MONOTONIC
+    std::uint64_t start_ticks;        ///< start of the recording by the processor's counter
     std::uint64_t run;                ///< number of the `fp32shim run` that the process belongs to; 0: none
-    // Offset 64:
+    // Offset 64. Identity of the process, and its settings at the start:
     std::uint64_t process_start;     ///< start of the process, in clock ticks after boot: field 22 of /proc/PID/stat
-    std::uint64_t pid_namespace;     ///< inode of /proc/PID/ns/pid
-    std::uint8_t boot_id[16];        ///< /proc/sys/kernel/random/boot_id
+    std::uint64_t pid_namespace;     ///< inode of the process's PID namespace, /proc/PID/ns/pid
+    std::uint8_t boot_id[16];        ///< id of this boot, from /proc/sys/kernel/random/boot_id
     std::uint64_t max_size;          ///< limit of the file's size, in bytes
     std::uint8_t architecture;       ///< processor family: an Architecture
     std::uint8_t default_precision;  ///< default precision at the start: a policy::Precision
@@ -515,7 +515,7 @@ struct Header {
     std::uint8_t where;              ///< sources of a call's location in its program: a policy::WhereSet
     std::uint8_t native_frames;      ///< largest number of native callers in a call path; 0: the call site only
     std::uint8_t reserved_line1[5];
-    // Offset 128:
+    // Offset 128. Places of the texts:
     TextRange texts[text_count];
     std::uint8_t reserved2[48];
     // Offset 256. Written whenever the file grows:
@@ -548,15 +548,15 @@ struct Header {
     std::uint32_t children_missed;  ///< number of starts without the shim that found no space in `children`
     // Offset 924. Written by the process:
     std::uint32_t python;  ///< state of the reader of Python's stacks: a record::PythonState
-    // Offset 928:
+    // Offset 928. Losses:
     std::uint64_t lost_audits;        ///< number of audits that found no space
     std::uint64_t lost_fingerprints;  ///< number of fingerprints that found no space
     // Offset 944. Used in the file for the children of a run:
     std::uint32_t marks_missed;  ///< number of processes whose mark found no space
     std::uint8_t reserved6[4096 - 948];
-    // Offset 4096:
+    // Offset 4096. Changes of settings:
     ChangeRecord changes[change_limit];
-    // Offset 20480:
+    // Offset 20480. Children without the shim:
     ChildRecord children[child_limit];
     // Offset 30720. Used in the file for the children of a run:
     std::uint64_t marks[mark_limit];  ///< hash of each mark's content; 0: unused

@@ -155,7 +155,7 @@ int DecisionLog::put(LogBuffer buffer, std::size_t size) {
         const long result = system::raw::retry_if_interrupted(
             [&] { return system::raw::write(descriptor, buffer.data() + position, end - position); });
         if (result > 0) {
-            position += static_cast<std::size_t>(result);  // after a short write, the next write tells the reason
+            position += static_cast<std::size_t>(result);  // after a short write, the next write returns the reason
             continue;
         }
         if (result == -EPIPE) hold.consume_pending(SIGPIPE);

@@ -83,8 +83,8 @@ class DecisionLog {
 
     // After open() only enter_child() changes path_, facts_.pid and facts_.forked_from, under the lock and before
     // `owner_` names the child. Only expand_path() uses facts_.pid: for lines, the kernel tells the process id.
-    char name_[path_capacity] = {};  // absolute, placeholders not yet expanded
-    char path_[path_capacity] = {};  // expanded for `owner_`
+    char name_[path_capacity] = {};  // the absolute name, with placeholders
+    char path_[path_capacity] = {};  // the name after replacing its placeholders, for the process `owner_`
     ProcessFacts facts_;
     StartEvent start_;
     const StartEvent& (*in_force_)() = nullptr;

@@ -95,12 +95,12 @@ class RecordingDecisions {
     const RecordingBytes& bytes_;
     ProblemList& problems_;
     std::function<void(RecordedRow&)> name_location_;
-    std::vector<IndexedSegment> rows_, strings_;  // sorted by sequence
+    std::vector<IndexedSegment> rows_, strings_;  // segments sorted by sequence
     bool has_looked_again_ = false;
     RecordingWindow row_window_, text_window_;
     std::size_t cache_size_ = 1;
-    std::vector<CachedRow> cache_;   // by id; allocated at first use
-    std::vector<CachedText> texts_;  // by id; allocated at first use
+    std::vector<CachedRow> cache_;   // cached rows by id; allocated at first use
+    std::vector<CachedText> texts_;  // cached texts by id; allocated at first use
 };
 
 }  // namespace fp32shim::record

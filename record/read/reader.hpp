@@ -47,14 +47,14 @@ struct RecordingFacts {
     std::uint32_t format_version = 0;
     ProcessFacts process;  ///< facts about the process; `start_ns` is when the settings were read, and replaces `%t`
                            ///< in a log's path
-    StartEvent start;      ///< version, policy and settings
-    std::int64_t opened_ns = 0;  ///< begin of the recording: nanoseconds since 1970, UTC
+    StartEvent start;      ///< version, policy and settings at the start
+    std::int64_t opened_ns = 0;  ///< start of the recording: nanoseconds since 1970, UTC
     std::uint64_t ticks_per_second = 0;
     policy::OnFull on_full = policy::OnFull::drop;
     std::uint64_t max_size = 0;  ///< limit of the file's size, in bytes
     std::uint64_t file_size = 0;
     format::Architecture architecture = format::Architecture::unknown;
-    std::uint32_t flags = 0;      ///< bits format::flag_…: failures and omissions
+    std::uint32_t flags = 0;      ///< failures and omissions: bits format::flag_…
     std::int32_t last_error = 0;  ///< errno of the last refusal of disk space or a write; 0: none
     ProcessIdentity identity;
     PythonState python = PythonState::unused;  ///< state of the reader of Python's stacks
@@ -95,7 +95,7 @@ struct RecordedEvent {
     std::int64_t end_ns = 0;        ///< time at which the call returned: nanoseconds since 1970, UTC
     std::uint64_t duration_ns = 0;  ///< duration on the host; for an untimed call, the mean duration of its row
     bool is_timed = true;
-    std::uint32_t row = 0;  ///< RecordedRow::id
+    std::uint32_t row = 0;  ///< number of the row: RecordedRow::id
     std::uint32_t slot = 0;
     std::int32_t thread = 0;  ///< id of the calling thread; 0: unknown
     std::uint64_t ticks = 0;  ///< `end_ns` in ticks; rises from event to event within a slot
@@ -108,7 +108,7 @@ struct RecordedEvent {
 
 /// One audited call.
 struct RecordedAudit {
-    std::uint32_t row = 0;    ///< RecordedRow::id
+    std::uint32_t row = 0;    ///< number of the row: RecordedRow::id
     std::int64_t end_ns = 0;  ///< time at which the call returned: nanoseconds since 1970, UTC
     std::uint32_t slot = 0;
     Audit audit;
@@ -116,7 +116,7 @@ struct RecordedAudit {
 
 /// The fingerprint of one call's result.
 struct RecordedFingerprint {
-    std::uint32_t row = 0;     ///< RecordedRow::id
+    std::uint32_t row = 0;     ///< number of the row: RecordedRow::id
     std::int64_t end_ns = 0;   ///< time at which the call returned: nanoseconds since 1970, UTC
     std::uint32_t number = 0;  ///< number, from 0, among the thread's fingerprints; gaps are lost fingerprints
     std::int32_t thread = 0;   ///< id of the calling thread
@@ -133,7 +133,7 @@ struct RecordedChange {
     std::int32_t requester = 0;                  ///< process id of the `fp32shim` command; 0: the program itself made
                                                  ///< the change
     std::optional<policy::Precision> precision;  ///< new precision; absent: environment and policy files decide again
-    policy::Floor floor = policy::Floor::none;   ///< floor that set_floor has set
+    policy::Floor floor = policy::Floor::none;   ///< floor that the C API's set_floor has set
     std::string policy_name;                     ///< name of the policy after a reload; empty: the policy has no name
     std::string policy_revision;
     std::string policy_sha256;
@@ -404,15 +404,15 @@ class RecordingReader {
 
     RecordingFacts facts_;
     std::int64_t start_realtime_ns_ = 0;
-    std::vector<format::CounterRecord> counters_;  // summed over slots, by rising row
+    std::vector<format::CounterRecord> counters_;  // counters summed over slots, by rising row
     std::vector<RecordedSlot> slots_;
-    std::map<std::uint32_t, RecordedSlot> slots_by_number_;  // empty after reading
-    std::map<std::uint32_t, SlotEvents> events_;             // indexed by slot
+    std::map<std::uint32_t, RecordedSlot> slots_by_number_;  // used while reading, and empty afterwards
+    std::map<std::uint32_t, SlotEvents> events_;             // places of events, indexed by slot
     std::vector<RecordedChange> changes_;
     std::vector<RecordedChild> children_;
     std::vector<RecordedMark> marks_;
-    std::vector<IndexedSegment> audit_segments_;        // sorted by slot, then by sequence
-    std::vector<IndexedSegment> fingerprint_segments_;  // sorted by slot, then by sequence
+    std::vector<IndexedSegment> audit_segments_;        // segments sorted by slot, then by sequence
+    std::vector<IndexedSegment> fingerprint_segments_;  // segments sorted by slot, then by sequence
     std::vector<IndexedSegment> rule_segments_;
     mutable std::vector<IndexedSegment> object_segments_;  // segments that objects() has not yet read
     mutable RecordedObjects objects_;

@@ -89,8 +89,8 @@ class RecordingFile {
     /// Maps a new segment of zeros. Without disk space, `address` is null, and one line on stderr per process says
     /// so.
     Segment map_new_segment(Space space);
-    /// Maps a new segment for entries of single calls. These must leave space for counters and rows; otherwise as
-    /// map_new_segment() with `whole`.
+    /// Maps a new segment for entries of single calls, with disk space for all of it. Such segments must leave space
+    /// for counters and rows. Without space, `address` is null, and one line on stderr per process says so.
     Segment map_new_segment_for_calls();
     /// Allocates disk space for at least the first `size` bytes of a segment. Updates `room`, the number of bytes
     /// with disk space. Without space, returns false and says so on stderr once per process. For one thread at a

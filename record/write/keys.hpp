@@ -47,7 +47,7 @@ class KnownKeys {
 
   private:
     struct Entry {
-        std::uint64_t key;  ///< 0: the entry is free
+        std::uint64_t key;  ///< key; 0: the entry is free
         CountersNumber counters;
     };
 

@@ -31,7 +31,7 @@ class Mark {
     void set_flag(std::uint32_t flag);
 
     struct Pages;
-    Pages* pages_;  ///< nullptr: the kernel gave no memory
+    Pages* pages_;  ///< memory of the mark; nullptr: the kernel gave none
     std::string_view program_;
 };
 

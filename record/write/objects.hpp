@@ -18,7 +18,7 @@ namespace fp32shim::record {
 /// A program or library that is loaded in this process.
 struct LoadedFile {
     std::string_view path;                   ///< path by which the loader names it; empty: the program itself
-    std::span<const std::uint8_t> build_id;  ///< empty: the file has none
+    std::span<const std::uint8_t> build_id;  ///< build id; empty: the file has none
     bool is_bound_past = false;              ///< a product that the file calls is known to bypass the shim
 };
 

@@ -47,8 +47,8 @@ struct RecordingRows::StringsFill {
     char* segment;
     std::uint32_t number;
     std::uint32_t sequence;
-    std::atomic<std::uint32_t> used;  ///< bytes in use
-    std::atomic<std::uint32_t> room;  ///< bytes that have disk space
+    std::atomic<std::uint32_t> used;  ///< number of used bytes
+    std::atomic<std::uint32_t> room;  ///< number of bytes that have disk space
 };
 
 namespace {
@@ -238,7 +238,7 @@ bool RecordingRows::get_room(const Get& get) {
 format::RowSegment* RecordingRows::add_row_segment(std::uint32_t sequence) {
     std::atomic<format::RowSegment*>& published = segments_[sequence];
     get_room([&] {
-        if (published.load(std::memory_order_acquire) != nullptr) return true;  // another thread has made it
+        if (published.load(std::memory_order_acquire) != nullptr) return true;  // another thread has made the segment
         auto* segment = static_cast<format::RowSegment*>(file_.map_new_segment(RecordingFile::Space::whole).address);
         if (segment == nullptr) return false;
         segment->header.sequence = sequence;
@@ -319,7 +319,7 @@ char* RecordingRows::reserve_string(std::size_t size, StringId& id) {
 
 bool RecordingRows::add_strings_segment(const StringsFill* full) {
     return get_room([&] {
-        if (fill_.load(std::memory_order_acquire) != full) return true;  // another thread has added it
+        if (fill_.load(std::memory_order_acquire) != full) return true;  // another thread has added a segment
         const std::uint32_t sequence = full->sequence + 1;
         void* memory = sequence < strings_segment_limit ? arena_.allocate(sizeof(StringsFill)) : nullptr;
         if (memory == nullptr) return false;

@@ -37,8 +37,8 @@ class RecordingRules {
 
     RecordingFile& file_;
     RecordingRows& rows_;
-    std::atomic<std::uint32_t> count_{0};  // published entries, in their segments
-    system::ForkSafeLock lock_;            // protects additions
+    std::atomic<std::uint32_t> count_{0};  // number of published entries, which are in the segments
+    system::ForkSafeLock lock_;            // held while entries are added
     format::RuleSegment* segments_[format::rule_segment_limit] = {};
     RecordingFile::Segment newest_;
 };

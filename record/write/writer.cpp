@@ -376,9 +376,10 @@ void Recording::count_with_spare_writer(ThreadWriter& used, std::uint64_t key, s
     count(*writer, key, begin, end, with_event, [&](DecisionEvent& described) { described = decision; });
 }
 
-/// Returns the writer for calls that find the thread's own `writer` in use. Two kinds of calls do: those of a signal
-/// handler that interrupted count(), and those made deeper in the stack than a count() that a handler left by
-/// siglongjmp. The spare writer is kept, since a program may leave thousands of calls. nullptr: no memory.
+/// Returns a spare writer for a call that finds the thread's own `writer` in use; nullptr: no memory. That happens in
+/// a signal handler that interrupted count(). It also happens after a handler has left count() by siglongjmp, as long
+/// as the thread's calls come from deeper in the stack. The spare writer is kept, since a program may leave thousands
+/// of calls.
 ThreadWriter* Recording::spare_writer(ThreadWriter& writer) {
     const system::SignalHold hold;
     if (writer.beside_ == nullptr) writer.beside_ = attach();

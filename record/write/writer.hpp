@@ -238,11 +238,11 @@ class Recording {
     ClockPoint started_;
     std::atomic<std::uint64_t> ticks_per_second_{0};  // as measured so far; a forked child starts with its parent's
                                                       // value
-    std::uint64_t short_ticks_ = 0;                   // limit of short calls' mean duration
+    std::uint64_t short_ticks_ = 0;                   // mean duration, in ticks, below which calls count as short
     std::atomic<std::uint64_t> refine_at_{0};
 
     // After open(), only facts_.pid and expanded_ change: enter_child() changes them, under the lock.
-    const std::string name_;  // absolute, placeholders not yet expanded
+    const std::string name_;  // the absolute name, with placeholders
     ProcessFacts facts_;
     const StartEvent start_;
     const RecordingSettings settings_;

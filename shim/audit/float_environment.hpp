@@ -26,8 +26,7 @@ class QuietFloatEnvironment {
 
   private:
 #if defined(__x86_64__)
-    static constexpr std::uint64_t default_control =
-        0x1f80;  // MXCSR: no traps, round to nearest, keep subnormal numbers
+    static constexpr std::uint64_t default_control = 0x1f80;  // MXCSR: no traps, to nearest, keep subnormals
     static constexpr std::uint64_t without_traps(std::uint64_t control) { return control | 0x1f80; }
     static std::uint64_t control() { return _mm_getcsr(); }  // MXCSR also holds the flags
     static void set_control(std::uint64_t value) { _mm_setcsr(static_cast<std::uint32_t>(value)); }

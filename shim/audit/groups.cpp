@@ -17,7 +17,7 @@ using policy::Reason;
 
 constexpr std::size_t group_limit = 1 << 16;
 constexpr std::size_t longest_search = 64;
-constinit std::atomic<Group*> groups{nullptr};  // an array of group_limit
+constinit std::atomic<Group*> groups{nullptr};  // an array of group_limit groups
 
 /// Returns the table of groups, made on first use; nullptr if there is no memory. A forked child continues with a
 /// copy.
@@ -107,8 +107,7 @@ void Group::add_error(AuditFormat tested, double error) {
     double worst = errors.worst.load(std::memory_order_relaxed);
     while (error > worst && !errors.worst.compare_exchange_weak(worst, error, std::memory_order_relaxed)) {
     }
-    errors.audits.fetch_add(
-        1, std::memory_order_release);  // stored last: a thread that sees the audit also sees its error
+    errors.audits.fetch_add(1, std::memory_order_release);  // last: who sees the audit also sees its error
 }
 
 std::uint32_t Group::audits_of(AuditFormat tested) const {

@@ -7,13 +7,13 @@
 namespace fp32shim::blas {
 namespace {
 
-// With n = 0xffffffff00000003, a 32-bit interface sees 3 elements and finds the largest; a 64-bit one sees a negative
-// count and returns 0. (Reference BLAS: "if n < 1, isamax is zero".)
+// The number n = 0xffffffff00000003. A 32-bit interface sees 3 elements and finds the largest. A 64-bit interface
+// sees a negative count and returns 0. (Reference BLAS: "if n < 1, isamax is zero".)
 constexpr std::int64_t three_or_negative = static_cast<std::int64_t>(0xffffffff00000003U);
-// With n = 0xffffffff00000001, a 32-bit interface copies one element, a 64-bit one none.
+// The number n = 0xffffffff00000001. A 32-bit interface copies one element, a 64-bit interface none.
 constexpr std::int64_t one_or_negative = static_cast<std::int64_t>(0xffffffff00000001U);
 
-constexpr std::int64_t increment = 1;  // little-endian: right for both widths
+constexpr std::int64_t increment = 1;  // little-endian: both widths read 1
 
 bool isamax_sees_32_bits(void* routine, bool by_value) {
     const float values[3] = {1, 3, 2};
@@ -45,8 +45,8 @@ struct Probe {
     bool by_value;
 };
 
-// Unsuffixed names first: a library that has both (MKL) may give its unsuffixed ones another width. Where there are
-// only suffixed ones (the OpenBLAS in NumPy's wheels), its unsuffixed extensions follow them.
+// Unsuffixed names come first: in a library that has both (MKL), they may have another width than the suffixed ones.
+// A library with suffixed names only (the OpenBLAS in NumPy's wheels) has unsuffixed extensions of the same width.
 constexpr Probe probes[] = {
     {"isamax_", isamax_sees_32_bits, false},
     {"cblas_isamax", isamax_sees_32_bits, true},

@@ -42,7 +42,7 @@ Preview preview_of(Applied format, policy::Tf32Rounding tf32_rounding) {
         return {OperandRounding::rounding, products};
 #include "policy/formats.def"
         default:
-            return OperandRounding::tf32_away;  // not reached: calls at other formats are not rounded
+            return OperandRounding::tf32_away;  // never reached: calls at other formats are not rounded
     }
 }
 

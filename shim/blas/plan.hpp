@@ -1,4 +1,4 @@
-// The third step of a call to a CPU library: how to honour a decision, and what is recorded of it.
+// The third step of a call to a CPU library: plans how to honour a decision, and what to record about it.
 #pragma once
 
 #include "policy/decide.hpp"
@@ -8,21 +8,21 @@
 
 namespace fp32shim::blas {
 
-/// The record of a call as it is planned to run, and the preview that it runs as if it `rounds`.
+/// The record of a call, filled in for the run as planned. If `rounds` is true, also the preview that it uses.
 struct Plan : Done {
     Preview preview = OperandRounding::tf32_away;
     bool rounds = false;
 };
 
-/// Returns the preview of a format. `tf32_rounding`: the rounding of `tf32`, which a policy chooses.
+/// Returns the preview of a format. `tf32_rounding` is the policy's choice of rounding for `tf32`.
 Preview preview_of(policy::Applied format, policy::Tf32Rounding tf32_rounding);
 
-/// Plans how to honour the decision for this product. Pure, but for reading the product's scalars.
+/// Plans how to honour the decision for this product. Pure, except that it reads the product's scalars.
 Plan plan_cpu_call(const Site& site, const Frame& frame, const Product& product, const policy::Decision& decision,
                    policy::Tf32Rounding tf32_rounding);
 
-/// Returns true if a call that is planned so has a result to look at: its arguments are valid, and its result
-/// float32.
+/// Returns true if a call with this plan has a result that can be examined: its arguments are valid, and the result
+/// is float32.
 inline bool has_result(const Product& product, const Plan& plan) {
     using policy::Reason;
     return product.readable && plan.applied != policy::Applied::unchanged &&

@@ -3,7 +3,7 @@
 namespace fp32shim::blas {
 namespace {
 
-/// Reads arguments by role, in the Fortran or CBLAS convention and either integer width.
+/// Reads arguments by role, in the Fortran or CBLAS convention, with integers of either width.
 class ArgumentReader {
   public:
     ArgumentReader(const Site& site, const Frame& frame)
@@ -23,15 +23,15 @@ class ArgumentReader {
                         : static_cast<const std::int32_t*>(address)[index];
     }
 
-    /// Reads a size, which is by value in CBLAS and by reference in Fortran. Returns `fallback` if the function
-    /// has none.
+    /// Reads a size, which CBLAS passes by value and Fortran by reference. Returns `fallback` if the function has no
+    /// such argument.
     std::int64_t integer(Role role, std::int64_t fallback = 0) const {
         if (!has(role)) return fallback;
         if (!is_cblas_) return integer_at(pointer(role));
         return is_wide_ ? word(role) : static_cast<std::int32_t>(word(role));
     }
 
-    /// Reads an option as the upper-case letter of the BLAS reference; '?' for an unknown value.
+    /// Reads an option as the upper-case letter of the BLAS reference. Returns '?' for an unknown value.
     char option(Role role) const {
         if (!has(role)) return 0;
         return is_cblas_ ? letter_of(static_cast<std::int32_t>(word(role)))
@@ -47,7 +47,7 @@ class ArgumentReader {
         return has(role) ? integer_at(pointer(role), group) : 0;
     }
 
-    /// Returns true if every option and size that is passed by reference has an address that can be a pointer.
+    /// Returns true if every option and size that is passed by reference has an address that could be a pointer.
     bool all_references_present() const {
         constexpr Role references[] = {
             Role::side, Role::uplo,     Role::trans_a,     Role::trans_b,     Role::diag,      Role::m,
@@ -61,7 +61,8 @@ class ArgumentReader {
     }
 
     static bool is_plausible_pointer(std::int64_t word) {
-        // The first page is never mapped. User space ends at 52 bits (aarch64) and 56 (x86-64); doubles lie above.
+        // The first page is never mapped. User space has 52 address bits on aarch64 and 56 on x86-64; doubles lie
+        // above.
 #if defined(__aarch64__)
         word &= 0x00ffffffffffffff;  // the processor ignores the top byte, where HWASan and MTE keep a tag
         constexpr int address_bits = 52;
@@ -77,7 +78,7 @@ class ArgumentReader {
     }
 
     static char letter_of(std::int32_t value) {
-        // From 111 on, ten values for each: transposition (R: OpenBLAS's conjugate), uplo, diag, side.
+        // Ten values for each option, from 111 on: transposition (R: OpenBLAS's conjugate), uplo, diag, side.
         constexpr std::string_view letters = "NTCR??????UL????????NU????????LR";
         const auto index = static_cast<std::uint32_t>(value - 111);
         return index < letters.size() ? letters[index] : '?';
@@ -132,7 +133,7 @@ void read_single(const ArgumentReader& arguments, const Frame& frame, Product& p
     product.stride_c = arguments.integer(Role::stride_c);
 }
 
-/// Fills in the sizes that policy rules see: C is m×n, and k is the summed dimension.
+/// Fills in the sizes for policy rules: C is m×n, and k is the summed dimension.
 void set_sizes(const Level3& level3, policy::MatmulCall& call) {
     call.trans_a = level3.trans_a;
     call.trans_b = level3.trans_b;

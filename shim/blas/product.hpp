@@ -1,4 +1,4 @@
-// The first step of a call: its arguments by role instead of by position.
+// The first step of a call: reads its arguments by role instead of by position.
 #pragma once
 
 #include <cstdint>
@@ -10,30 +10,30 @@
 
 namespace fp32shim::blas {
 
-/// One intercepted call. Lives on the stack of that call and points into the program's arguments. Not to be
-/// copied, since `level3` may point at `alpha_value` and `beta_value`.
+/// One intercepted call. Lives on the stack of that call and points into the program's arguments. Not to be copied,
+/// since `level3` may point to `alpha_value` and `beta_value`.
 struct Product {
-    policy::MatmulCall call;  ///< the call in policy terms; of a batch of groups, the sizes of the one with most work
+    policy::MatmulCall call;  ///< in policy terms; for a batch of groups, with the sizes of the group with most work
 
-    /// The product; of a strided batch the first one. Of a batch of groups only operation, layout and dtype are set:
-    /// for_each_product() reads the rest.
+    /// The product; for a strided batch, the first one. For a batch of groups only operation, layout and dtype are
+    /// set, and for_each_product() reads the rest.
     Level3 level3;
     float alpha_value = 0;
     float beta_value = 0;
 
-    bool readable = false;         ///< false: null pointers, or unknown integer width
-    std::int64_t group_count = 1;  ///< groups in one call of a `_batch` function, each with its own sizes; else 1
+    bool readable = false;         ///< false: null pointers, or integers of unknown width
+    std::int64_t group_count = 1;  ///< groups in a call of a `_batch` function, each with its own sizes; otherwise 1
     std::int64_t stride_a = 0;     ///< in elements, for strided batches
     std::int64_t stride_b = 0;
     std::int64_t stride_c = 0;
 };
 
-/// Reads the arguments of a call into `product`. Null pointers leave product.readable false, so that nothing faults
-/// here that would not in the library.
+/// Reads the arguments of a call into `product`. If a pointer is null, product.readable stays false, so that nothing
+/// crashes here that would not crash in the library.
 void describe(const Site& site, const Frame& frame, Product& product);
 
-/// Returns true if every argument could be a pointer. If not, a function with a name that any library may use
-/// (`sgemm`) is not treated as BLAS.
+/// Returns true if every argument could be a pointer. If not, a function whose name any library may use (`sgemm`) is
+/// not treated as BLAS.
 bool arguments_look_like_pointers(const Function& function, const Frame& frame);
 
 /// Calls `visit` with each single product of a call. Stops and returns false as soon as `visit` returns false.

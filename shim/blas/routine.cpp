@@ -5,9 +5,9 @@
 namespace fp32shim::blas {
 namespace {
 
-// Integer-class and floating-point arguments travel in registers of their own, each class in its own order, on
-// both architectures. So one function type calls every routine: all words, all reals. A callee ignores all that
-// lies beyond its last argument.
+// On both architectures, integer-class and floating-point arguments travel in separate registers, each class in its
+// own order. So one function type can call every routine: all words, then all reals. A routine ignores words after
+// its last argument.
 using Words = std::array<std::int64_t, max_words>;
 
 template <std::size_t... I>
@@ -17,8 +17,9 @@ std::int64_t call_with(void* address, const std::int64_t* words, float first, fl
     return reinterpret_cast<Routine>(address)(words[I]..., first, second);
 }
 
-// Functions that pass the words of a frame straight on from the caller's stack, one for each number of words.
-// Hidden lengths are always 1, the length at which every option is read: callers written in C leave them out.
+// Functions that pass the words of a frame to a routine, one function for each number of words. Fortran routines also
+// get hidden lengths of option texts, which callers written in C leave out. They are always 1 here, enough to read an
+// option.
 using FrameCall = std::int64_t (*)(void* address, const Frame& frame);
 
 template <bool is_cblas, std::size_t... I>
@@ -64,8 +65,8 @@ std::int32_t cblas_value(Role role, char letter) {
     }
 }
 
-/// The arguments of a call, placed by role. By-reference ones point into this object, which must not move before the
-/// call.
+/// The arguments of a call, placed by role. Arguments by reference point into this object, so it must not move before
+/// the call.
 class ArgumentWriter {
   public:
     explicit ArgumentWriter(const Function& function)
@@ -94,7 +95,8 @@ class ArgumentWriter {
         put(role, in_arrays_ ? address_of_copy(word) : word);
     }
 
-    /// Sets a scalar: a real one by value in CBLAS, else by pointer (which is also an array of one).
+    /// Sets a scalar. CBLAS takes a real one by value; all others are passed by pointer, which also serves as an
+    /// array of one.
     void scalar(Role role, const void* value) {
         const int real = role == Role::alpha ? positions_.alpha_float : positions_.beta_float;
         if (real >= 0) {
@@ -117,7 +119,7 @@ class ArgumentWriter {
   private:
     void put(Role role, std::int64_t word) { words_[static_cast<std::size_t>(positions_.of(role))] = word; }
 
-    /// Returns the address of a copy, which can be read as a character, a 32-bit or a 64-bit integer (little-endian).
+    /// Returns the address of a copy that can be read as a character, a 32-bit or a 64-bit integer (little-endian).
     std::int64_t address_of_copy(std::int64_t value) {
         copies_[copy_count_] = value;
         return reinterpret_cast<std::int64_t>(&copies_[copy_count_++]);
@@ -132,7 +134,7 @@ class ArgumentWriter {
     std::array<float, 2> reals_{};
 };
 
-/// Returns a number larger than the span of any operand of this product, to serve as stride in a batch of one.
+/// Returns a number larger than any operand of this product, for use as the stride in a batch of one.
 std::int64_t span_of(std::int64_t leading_dimension, const Level3& product) {
     std::int64_t largest = product.m > product.n ? product.m : product.n;
     if (product.k > largest) largest = product.k;

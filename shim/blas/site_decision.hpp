@@ -1,12 +1,12 @@
-// The second step of a call to a CPU library: the decision, kept in its site where neither sizes nor scopes matter.
+// The second step of a call to a CPU library: its decision. The site keeps it if neither sizes nor scopes matter.
 #pragma once
 
 #include "shim/decision/decide_call.hpp"
 
 namespace fp32shim::blas {
 
-/// A decision on every call of a call site, valid as long as the settings and overrides are those it was made under.
-/// Fits one word, so that threads load and store it atomically.
+/// A decision for every call of a call site. Valid while settings and overrides stay as they were. Fits in one word,
+/// so that threads load and store it atomically.
 struct KeptDecision {
     std::uint8_t settings;  ///< Settings::id of the settings under which the decision was made; never 0
     std::uint8_t override_count;
@@ -18,11 +18,11 @@ struct KeptDecision {
 };
 static_assert(sizeof(KeptDecision) == sizeof(std::uint64_t));
 
-/// Decides the precision of a call. Calls `describe(call)` to fill in the call only if its call site has no decision
-/// that is valid for all its calls. Thread-safe.
+/// Decides the precision of a call. If its call site has no valid decision for all calls, calls `describe(call)` to
+/// fill in the call. Thread-safe.
 template <class Describe>
 policy::Decision decide_for_site(Site& site, const Settings& in_force, const Describe& describe) {
-    // Counted before the overrides are read: a decision may be made with newer ones than it says, never with older.
+    // Read before the overrides: a kept decision may be newer than its number, but never older.
     const std::uint8_t override_count = process_override_count();
     const bool holds_for_all_calls = !in_force.looks_at_sizes && !scopes_decide(in_force);
     const auto kept = __builtin_bit_cast(KeptDecision, site.cpu.decision.load(std::memory_order_relaxed));

@@ -1,5 +1,5 @@
-// The treatment of a decision by the CPU back end, as far as it follows from function and sizes. Pure: blas/plan.cpp
-// asks it in the process, `fp32shim explain` without one.
+// The treatment of a decision for a CPU, as far as function and sizes determine it. Pure: blas/plan.cpp uses it
+// inside a process, `fp32shim explain` without one.
 #pragma once
 
 #include "policy/decide.hpp"
@@ -13,7 +13,8 @@ struct Treated {
     bool rounds = false;  ///< operands are rounded to the applied format
 };
 
-/// Returns the format, reason and rounding of a call to a function of this treatment. Unknown sizes count as not 0.
+/// Returns the format, reason and rounding of a call to a function of this treatment. An unknown size counts as
+/// nonzero.
 Treated treat(Treatment treatment, const policy::Decision& decision, const policy::MatmulCall& call);
 
 }  // namespace fp32shim

@@ -47,11 +47,9 @@ constexpr std::string_view log_variable = "FP32_MATMUL_LOG", preload_variable = 
 struct Start {
     std::string_view log;
     record::RunNote run;
-    std::string_view
-        children_folder;       ///< folder of the file in which a run notes children that the shim will not see
-    std::int32_t process = 0;  ///< id of the process that executed this program; 0: unknown
-    std::int32_t first_process =
-        0;  ///< id of the process that `fp32shim run` started; the id of a forked child differs
+    std::string_view children_folder;  ///< folder of the file that notes a run's unseen children
+    std::int32_t process = 0;          ///< id of the process that executed this program; 0: unknown
+    std::int32_t first_process = 0;    ///< id of the process that `fp32shim run` started, not of a forked child
 };
 constinit Start start;
 constinit std::atomic<bool> is_to_be_recorded{false};

@@ -1,5 +1,5 @@
-// The values of cuBLAS's interface that the shim looks at, from cublas_api.h and library_types.h of CUDA 11 to 13.
-// Written down here so that the shim is built, and runs, without CUDA.
+// Constants of cuBLAS's interface that the shim uses, from cublas_api.h and library_types.h of CUDA 11 to 13. They
+// are copied here so that the shim is built and runs without CUDA.
 #pragma once
 
 #include <cstddef>
@@ -7,7 +7,7 @@
 
 namespace fp32shim::cublas {
 
-/// Values of cublasStatus_t, which cuBLAS's functions return, as far as the shim tells them apart.
+/// The values of cublasStatus_t (the result of cuBLAS's functions) that the shim distinguishes.
 enum Status : std::int32_t {
     status_success = 0,
     status_alloc_failed = 3,
@@ -16,7 +16,7 @@ enum Status : std::int32_t {
     status_not_supported = 15,
 };
 
-/// Values of cublasComputeType_t, the argument of a product that says how precisely it is computed.
+/// Values of cublasComputeType_t, the argument by which a product states its precision.
 enum ComputeType : std::int32_t {
     compute_32f = 68,
     compute_32f_pedantic = 69,
@@ -37,7 +37,7 @@ enum MathMode : std::int32_t {
     math_flags = 8 | 16,
 };
 
-/// Values of cublasGemmAlgo_t, the argument of a product that chooses its algorithm.
+/// Values of cublasGemmAlgo_t, the argument by which a product chooses its algorithm.
 enum Algorithm : std::int32_t {
     gemm_default = -1,
     gemm_algo23 = 23,
@@ -46,7 +46,7 @@ enum Algorithm : std::int32_t {
     gemm_autotune = 999,
 };
 
-/// Values of cudaDataType, the type of the numbers in a matrix: r is real, c is complex.
+/// Values of cudaDataType, the type of the numbers in a matrix. r: real, c: complex.
 enum DataType : std::int32_t {
     type_r_32f = 0,
     type_r_64f = 1,
@@ -64,7 +64,7 @@ enum DataType : std::int32_t {
     type_r_4f_e2m1 = 33,
 };
 
-/// Values of cublasOperation_t, which transposes or conjugates an operand. Side has those of cublasSideMode_t.
+/// Values of cublasOperation_t, which transposes or conjugates an operand. Side has the values of cublasSideMode_t.
 enum Operation : std::int32_t { op_n = 0, op_t = 1, op_c = 2, op_conjg = 3 };
 enum Side : std::int32_t { side_left = 0, side_right = 1 };
 
@@ -73,8 +73,9 @@ enum Fill : std::int32_t { fill_lower = 0, fill_upper = 1, fill_full = 2 };
 enum Diagonal : std::int32_t { diagonal_stored = 0, diagonal_unit = 1 };
 enum PointerMode : std::int32_t { pointers_to_host = 0, pointers_to_device = 1 };
 
-/// Values of cublasLtMatmulDescAttributes_t. LayoutAttribute has those of cublasLtMatrixLayoutAttribute_t,
-/// PreferenceAttribute of cublasLtMatmulPreferenceAttributes_t, AlgoCapability of cublasLtMatmulAlgoCapAttributes_t.
+/// Values of cublasLtMatmulDescAttributes_t. LayoutAttribute has the values of cublasLtMatrixLayoutAttribute_t,
+/// PreferenceAttribute those of cublasLtMatmulPreferenceAttributes_t, AlgoCapability those of
+/// cublasLtMatmulAlgoCapAttributes_t.
 enum DescAttribute : std::int32_t {
     desc_compute_type = 0,
     desc_pointer_mode = 2,
@@ -95,7 +96,7 @@ enum LayoutAttribute : std::int32_t {
     layout_batch_stride = 6,
     layout_plane_offset = 7,
     layout_batch_mode = 8,
-    // Of grouped layouts, newer than cuBLAS 13.0: arrays on the device, and the width of their integers.
+    // Grouped layouts, newer than cuBLAS 13.0: arrays on the device, and the width of their integers.
     layout_rows_array = 9,
     layout_cols_array = 10,
     layout_ld_array = 11,
@@ -104,7 +105,7 @@ enum LayoutAttribute : std::int32_t {
 };
 enum BatchMode : std::uint32_t { batch_strided = 0, batch_of_pointers = 1, batch_grouped = 2 };
 
-/// Bits of cublasLtEpilogue_t, which say what is done to a product's result before it is stored.
+/// Bits of cublasLtEpilogue_t, which tell how a product's result is changed before it is stored.
 enum Epilogue : std::uint32_t { epilogue_none = 1, epilogue_relu = 2, epilogue_bias = 4, epilogue_gelu = 32 };
 enum PreferenceAttribute : std::int32_t {
     preference_search_mode = 0,
@@ -117,7 +118,7 @@ enum PreferenceAttribute : std::int32_t {
     preference_max_waves_count = 9,
     preference_impl_mask = 12,
 };
-/// CUBLASLT_SEARCH_BEST_FIT. In every other search mode a search begins from algorithms in the array of results.
+/// CUBLASLT_SEARCH_BEST_FIT. Every other search mode begins from algorithms in the array of results.
 constexpr std::uint32_t search_best_fit = 0;
 enum AlgoCapability : std::int32_t {
     capability_numerical_impl_flags = 15,
@@ -125,7 +126,7 @@ enum AlgoCapability : std::int32_t {
     capability_min_alignment_d_bytes = 19,
 };
 
-/// Bits of CUBLASLT_ALGO_CAP_NUMERICAL_IMPL_FLAGS: formats that an algorithm rounds its operands to.
+/// Bits of CUBLASLT_ALGO_CAP_NUMERICAL_IMPL_FLAGS: the formats to which an algorithm rounds its operands.
 enum ImplFlags : std::uint64_t {
     impl_input_16f = 0x01ULL << 16,
     impl_input_16bf = 0x02ULL << 16,
@@ -133,21 +134,21 @@ enum ImplFlags : std::uint64_t {
     impl_input_32f = 0x08ULL << 16,
 };
 
-/// Values of CUdevice_attribute: the two parts of a GPU's compute capability that the shim asks the CUDA driver for.
+/// Values of CUdevice_attribute: the two parts of a GPU's compute capability, which the CUDA driver reports.
 enum DeviceAttribute : std::int32_t { compute_capability_major = 75, compute_capability_minor = 76 };
 
-/// CUstream, or cudaStream_t: a stream of the driver's; nullptr: the default stream.
+/// CUstream or cudaStream_t: a stream of the driver. nullptr: the default stream.
 using Stream = void*;
 
-/// Values of CUresult, as far as the shim tells them apart; CUstreamCaptureStatus and CUstreamCaptureMode.
+/// The values of CUresult that the shim distinguishes, and those of CUstreamCaptureStatus and CUstreamCaptureMode.
 enum DriverResult : std::int32_t { driver_success = 0, driver_not_ready = 600 };
 enum CaptureStatus : std::int32_t { not_capturing = 0 };
 enum CaptureMode : std::int32_t { capture_relaxed = 2 };
 
-/// Values of CUmemorytype. A unified address says itself where it is.
+/// Values of CUmemorytype. A unified address itself tells its location.
 enum MemoryType : std::int32_t { memory_host = 1, memory_unified = 4 };
 
-/// CUDA_MEMCPY2D: a copy of `height` rows of `width` bytes, each `pitch` bytes after the one before.
+/// CUDA_MEMCPY2D: a copy of `height` rows of `width` bytes. Rows begin `pitch` bytes apart.
 struct Copy2D {
     struct Side {
         std::size_t x = 0;

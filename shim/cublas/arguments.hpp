@@ -1,4 +1,4 @@
-// The arguments of a cuBLAS call by role. Looks at values only, since matrices and scalars may lie on the device.
+// Reads the arguments of a cuBLAS call by role. Reads values only, since matrices and scalars may lie on the device.
 #pragma once
 
 #include <cstdint>
@@ -10,13 +10,13 @@
 
 namespace fp32shim::cublas {
 
-/// Returns 'N', 'T', 'C' or 'R' (conjugate); '?' for another value of cublasOperation_t.
+/// Returns 'N', 'T', 'C' or 'R' (conjugate), or '?' for an unknown value of cublasOperation_t.
 inline char letter_of_operation(std::int32_t value) {
     static_assert(op_n == 0 && op_t == 1 && op_c == 2 && op_conjg == 3);
     return value >= op_n && value <= op_conjg ? "NTCR"[value] : '?';
 }
 
-/// Reads the arguments of one call. Precondition of all that take a role without a fallback: has(role).
+/// Reads the arguments of one call. Functions that take a role but no fallback have the precondition has(role).
 class ArgumentReader {
   public:
     ArgumentReader(const Function& function, const Frame& frame)

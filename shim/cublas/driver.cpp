@@ -7,7 +7,7 @@
 namespace fp32shim::cublas {
 namespace {
 
-/// Returns the driver's library, or nullptr. Precondition: an elf::Reading is held.
+/// Returns the record of the driver's library, or nullptr. Precondition: an elf::Reading is held.
 const LoadedObject* driver_object() {
     for (const link_map* map = elf::first_object(); map != nullptr; map = map->l_next)
         if (elf::read_object(map).name() == "libcuda.so.1") return loaded_object(map);

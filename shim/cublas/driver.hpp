@@ -1,4 +1,4 @@
-// The CUDA driver that the program has loaded: the functions that the shim calls in it.
+// Finds the CUDA driver that the program has loaded, and the functions of it that the shim calls.
 #pragma once
 
 #include <cstddef>
@@ -8,17 +8,17 @@
 
 namespace fp32shim::cublas {
 
-struct alignas(8) Device {                // one word, so that threads read it atomically
+struct alignas(8) Device {                // fits in one word, so that threads read it atomically
     std::int32_t index = -1;              ///< CUDA ordinal; -1: unknown
     std::int32_t compute_capability = 0;  ///< 10·major + minor; 0: unknown
 
     bool operator==(const Device&) const = default;
 };
 
-/// Returns the device of the context that is current on this thread.
+/// Returns the device of this thread's current context.
 Device current_device();
 
-/// The driver's functions that audits call; nullptr: the driver lacks the function.
+/// The functions of the driver that audits call. nullptr: the driver lacks the function.
 struct Driver {
     std::int32_t (*stream_is_capturing)(Stream, std::int32_t* status) = nullptr;
     std::int32_t (*exchange_capture_mode)(std::int32_t* mode) = nullptr;
@@ -34,7 +34,8 @@ struct Driver {
     }
 };
 
-/// Returns the driver that the program has loaded; without functions if there is none. The shim loads nothing.
+/// Returns the functions of the driver that the program has loaded; none if there is no driver. The shim itself loads
+/// nothing.
 Driver find_driver();
 
 }  // namespace fp32shim::cublas

@@ -19,7 +19,7 @@ using policy::Reason;
 
 constexpr Applied applied[] = {Applied::fp16, Applied::bf16, Applied::tf32, Applied::bf16x9, Applied::fp32};
 
-/// Returns true if cuBLAS's formats are those that policy/formats.def gives to GPUs, in the opposite order.
+/// Returns true if the formats here are those that policy/formats.def gives to GPUs, in the opposite order.
 constexpr bool are_the_formats_of_gpus() {
     std::size_t next = std::size(applied);
     for (const auto& [name, format] : policy::applied_words) {
@@ -64,7 +64,7 @@ Format nearest_available_format(Format format, std::int32_t compute_capability) 
     return has(format, compute_capability) ? format : Format::fp32;
 }
 
-/// Returns the format that environment variables give to a call that asks for FP32, and is not PEDANTIC.
+/// Returns the format that environment variables give to a call that asks for FP32 but not for PEDANTIC.
 Format format_of_environment(const Asked& asked, const Environment& environment) {
     if (environment.tf32_may_be_on && has(Format::tf32, asked.compute_capability)) return Format::tf32;
     if (environment.emulates_fp32 && has(Format::bf16x9, asked.compute_capability)) return Format::bf16x9;
@@ -73,8 +73,8 @@ Format format_of_environment(const Asked& asked, const Environment& environment)
 
 Format less_precise_of(Format a, Format b) { return a < b ? a : b; }
 
-/// Returns the format that the handle's math mode allows; PEDANTIC is not considered here. A mode that the header
-/// does not list counts as the bits that it consists of. An unknown bit counts as one that allows anything.
+/// Returns the format that the handle's math mode allows, apart from PEDANTIC. A mode that the header does not list
+/// is read as the bits that it consists of. A mode with unknown bits is assumed to allow any format.
 Format format_of_mode_bits(const Asked& asked) {
     if (!has_known_mode(asked)) return Format::fp16;
     switch (asked.math_mode & math_choice) {
@@ -94,7 +94,7 @@ Format format_of_mode_bits(const Asked& asked) {
 
 bool has_pedantic_mode(const Asked& asked) { return (asked.math_mode & ~math_flags) == math_pedantic; }
 
-/// Returns the format that compute type, math mode and environment allow, with the default algorithm.
+/// Returns the format that compute type, math mode and environment allow if the algorithm is the default one.
 Format format_without_algorithm(const Asked& asked, const Environment& environment) {
     const Format of_environment = format_of_environment(asked, environment);
     switch (asked.compute_type) {
@@ -112,7 +112,7 @@ Format format_without_algorithm(const Asked& asked, const Environment& environme
         case 0:
             if (has_pedantic_mode(asked)) return Format::fp32;
             break;
-        default:  // PEDANTIC mode governs only functions without a compute type (cublas_api.h, cublasMath_t)
+        default:  // the PEDANTIC mode affects only functions without a compute type (cublas_api.h, cublasMath_t)
             break;
     }
     return less_precise_of(format_of_mode_bits(asked), of_environment);
@@ -125,11 +125,11 @@ Format format_of_algorithm(const Asked& asked) {
     return less_precise_of(nearest_available_format(Format::fp16, asked.compute_capability), asked.of_algorithm);
 }
 
-/// The format that a call should run in by the decision, and the reason for that format.
+/// The format in which a call should run according to the decision, and the reason for it.
 struct Wish {
     Format format;
     Reason reason;
-    bool only_without_algorithm = false;  ///< the format needs the default algorithm in place of the program's
+    bool only_without_algorithm = false;  ///< the format needs the default algorithm instead of the program's
 };
 
 /// The lowest format that each floor allows.
@@ -150,25 +150,25 @@ Format lowest_allowed(Floor floor, bool allow_bf16x9) {
     return lowest_by_floor[static_cast<std::size_t>(floor)];
 }
 
-/// Returns the format that a decision wants. For `native` that is the program's, `asked`, or a higher one if `floor`
-/// forbids `asked`. `without_algorithm`: the format that the call allows with cuBLAS's default algorithm.
+/// Returns the format that a decision wants. For `native`, that is the format `asked` of the program, or a higher one
+/// if `floor` forbids it. `without_algorithm` is the format that the call allows with cuBLAS's default algorithm.
 Wish wish_of(const Decision& decision, Format asked, Format without_algorithm, Floor floor,
              const policy::Policy& policy) {
     if (const std::optional<Applied> wanted = policy::format_of(decision.precision)) {
         if (*wanted == Applied::fp32)
             return {policy.allow_bf16x9 && asked == Format::bf16x9 ? asked : Format::fp32, decision.reason};
-        const Applied nearest = policy::nearest_on_gpu(*wanted);  // itself, in what decide() gives on CUDA
+        const Applied nearest = policy::nearest_on_gpu(*wanted);  // changes no format that decide() gives on CUDA
         return {format_of(nearest).value_or(Format::fp32),
                 nearest == *wanted ? decision.reason : Reason::no_such_format};
     }
     const Format lowest = lowest_allowed(floor, policy.allow_bf16x9);
     if (asked >= lowest) return {asked, decision.reason};
     if (without_algorithm >= lowest) return {without_algorithm, Reason::floor, true};
-    // A floor of BF16x9 asks for no emulation. A call below it runs in FP32, which every device has.
+    // A floor of BF16x9 does not ask for emulation. A call below that floor runs in FP32, which every device has.
     return {lowest == Format::bf16x9 ? Format::fp32 : lowest, Reason::floor};
 }
 
-/// Replaces a format that the call cannot be changed to by the next stricter one that it can be changed to.
+/// Replaces a format to which the call cannot be changed by the next stricter one to which it can.
 Wish nearest_reachable_wish(const Asked& asked, const Environment& environment, Wish wish) {
     const bool may_be_tf32 = format_of_environment(asked, environment) == Format::tf32;
     if (wish.format == Format::bf16x9 && (!asked.has_bf16x9 || asked.is_grouped || may_be_tf32))
@@ -238,7 +238,8 @@ void change_compute_type(const Asked& asked, const Wish& wish, bool pedantic, Ch
     change.how = record::How::compute_type;
     change.replaces_algorithm = is_tensor_op(asked.algorithm);
     change.compute_type = wish.only_without_algorithm ? asked.compute_type : compute_type_for(wish.format, pedantic);
-    // The documentation does not say if plain COMPUTE_32F follows the handle's mode. It is taken to follow it.
+    // The documentation does not say if plain COMPUTE_32F depends on the handle's mode. It is assumed to depend on
+    // it.
     if (!wish.only_without_algorithm && change.compute_type == compute_32f &&
         format_of_mode_bits(asked) != Format::fp32)
         change.math_mode = math_default;
@@ -272,7 +273,8 @@ Change plan_change(const Asked& asked, const Environment& environment, const Res
         return change;
     }
     change.format = wish.format;
-    // In DEFAULT mode a function without a compute type is FP32 by construction; its form with one may not be.
+    // In DEFAULT mode, a function without a compute type always computes in FP32. Its form with a compute type may
+    // not.
     const bool is_fp32_by_default = wish.format == Format::fp32 && !pedantic && asked.compute_type == 0;
     const bool by_compute_type = asked.road == Road::compute_type && asked.has_compute_type_form;
     if ((by_compute_type && !is_fp32_by_default) || asked.road == Road::lt_matmul) {

@@ -1,8 +1,8 @@
-// The formats of a cuBLAS call: the one that it asks for, the one that a decision wants, and how a call expresses
-// one. Pure: tables of cases test it (tests/unit/shim/cublas_formats_test.cpp).
+// The formats of a cuBLAS call: the one that the program asks for, the one that a decision wants, and the arguments
+// that express a format. Pure: tables of cases test it (tests/unit/shim/cublas_formats_test.cpp).
 //
-// Operands may be rounded to a format. cuBLAS's FAST types and TF32 mode *allow* rounding, so every format here is
-// the lowest that a call allows.
+// A format is one to which operands may be rounded. cuBLAS's FAST types and TF32 mode *allow* rounding, so every
+// format here is the lowest that a call allows.
 #pragma once
 
 #include <cstdint>
@@ -16,33 +16,35 @@
 
 namespace fp32shim::cublas {
 
-/// The formats that operands may be rounded to, from the lowest (fp16) to the highest (fp32, which keeps every bit):
-/// those of policy/formats.def that GPUs have. Compute types and math modes, which cuBLAS names, are indexed by them.
+/// The formats to which operands may be rounded, from the lowest (fp16) to the highest (fp32, which keeps every bit).
+/// They are the formats of GPUs in policy/formats.def. The tables of cuBLAS's compute types and math modes are
+/// indexed by them.
 enum class Format : std::uint8_t { fp16, bf16, tf32, bf16x9, fp32 };
 
 policy::Applied applied_of(Format format);
-/// Returns the format of cuBLAS; nullopt: cuBLAS has none.
+/// Returns the cuBLAS format, or nullopt if cuBLAS has none.
 std::optional<Format> format_of(policy::Applied format);
 
-/// Returns true if the GPU can compute in the format, as an unknown GPU (0) is taken to; if not, cuBLAS uses FP32.
+/// Returns true if the GPU can compute in the format; otherwise cuBLAS uses FP32. An unknown GPU (0) counts as able
+/// to.
 bool has(Format format, std::int32_t compute_capability);
 
-/// Returns the compute type, or the bits 0 to 2 of the math mode, that stand for a format. `pedantic`: FP32 whatever
-/// the environment says.
+/// Returns the compute type, or bits 0 to 2 of the math mode, for a format. `pedantic` asks for FP32 regardless of
+/// the environment.
 std::int32_t compute_type_for(Format format, bool pedantic);
 std::int32_t math_mode_for(Format format, bool pedantic);
 
 struct Asked {
     Road road = Road::none;
-    std::int32_t math_mode = 0;  ///< math mode of the handle, as the program set it; 0 for cublasLt, which has none
+    std::int32_t math_mode = 0;     ///< math mode that the program set on the handle; 0 for cublasLt, which has none
     std::int32_t compute_type = 0;  ///< 0: the function has none; -1: an invalid value
     std::int32_t algorithm = -1;
     std::int32_t compute_capability = 0;  ///< 10·major + minor; 0: unknown
-    bool is_grouped = false;              ///< a function of grouped batches, which computes in FP32 or TF32 only
-    bool has_compute_type_form = true;    ///< the library has a function that does the same and takes a compute type
-    bool has_bf16x9 = false;              ///< the library is of cuBLAS 12.9 or newer
+    bool is_grouped = false;              ///< the function takes grouped batches, and computes in FP32 or TF32 only
+    bool has_compute_type_form = true;    ///< the library has an equivalent function that takes a compute type
+    bool has_bf16x9 = false;              ///< the library is cuBLAS 12.9 or newer
     Format of_algorithm =
-        Format::fp32;  ///< format that the program's cublasLt algorithm rounds to, by its capability flags
+        Format::fp32;  ///< format to which the program's cublasLt algorithm rounds, by its capability flags
 
     bool operator==(const Asked&) const = default;
 };
@@ -50,23 +52,23 @@ struct Asked {
 /// Returns true if the shim knows the call's compute type and algorithm. Other calls are forwarded unchanged.
 bool is_known(const Asked& asked);
 
-/// Returns false if the math mode has bits that the shim does not know. Such bits are taken to allow any format.
+/// Returns false if the math mode has bits that the shim does not know. Such a mode counts as allowing any format.
 bool has_known_mode(const Asked& asked);
 
-/// Returns true if the call is PEDANTIC, by its compute type or, where it has none, by the handle's math mode: the
-/// program keeps FP32 expressly.
+/// Returns true if the program explicitly keeps FP32 by PEDANTIC: in the compute type or, for a function without one,
+/// in the handle's math mode.
 bool is_pedantic(const Asked& asked);
 
-/// Returns true if the format depends on the handle's math mode, and not on the call's compute type alone.
+/// Returns true if the format depends on the handle's math mode, not only on the call's compute type.
 bool depends_on_mode(const Asked& asked);
 
-/// Returns the lowest format to which cuBLAS may round operands in the call as the program made it. If NVIDIA's
-/// documentation leaves several formats open, takes the lowest of these. Precondition: is_known(asked).
+/// Returns the lowest format to which cuBLAS may round operands in the program's own call. If NVIDIA's documentation
+/// leaves several possible, returns the lowest of them. Precondition: is_known(asked).
 Format asked_format(const Asked& asked, const Environment& environment);
 
 /// A reason not to round operands to a lower format than the program asked for.
 struct Restraints {
-    policy::Reason forbid_lowering = policy::Reason::as_requested;  ///< as_requested: no reason
+    policy::Reason forbid_lowering = policy::Reason::as_requested;  ///< as_requested: there is no reason
 };
 
 struct Change {
@@ -75,25 +77,27 @@ struct Change {
     record::How how = record::How::forward;
     std::int32_t compute_type = 0;    ///< used if `how` is compute_type
     std::int32_t math_mode = -1;      ///< bits 0 to 2 of the math mode during the call; -1: left unchanged
-    bool replaces_algorithm = false;  ///< cuBLAS's default algorithm replaces the program's, which allows FP16
+    bool replaces_algorithm = false;  ///< the default algorithm replaces the program's, which allows FP16
 
     bool operator==(const Change&) const = default;
 };
 
 bool is_known_algorithm(std::int32_t algorithm);
 
-/// Returns true if an algorithm allows FP16 whatever the compute type is.
+/// Returns true if an algorithm allows FP16 for every compute type.
 bool is_tensor_op(std::int32_t algorithm);
 
-/// Plans how to run a call in the format that a decision wants. `floor`: the least precision for a decision `native`,
-/// which leaves the format to the program. Other decisions obey the floor already. Precondition: is_known(asked).
+/// Plans how to run a call in the format that a decision wants. `floor` is the lowest precision allowed to a decision
+/// `native`, which leaves the format to the program. Other decisions obey the floor already. Precondition:
+/// is_known(asked).
 Change plan_change(const Asked& asked, const Environment& environment, const Restraints& restraints,
                    const policy::Decision& decision, policy::Floor floor, const policy::Policy& policy);
 
-/// Returns a change to the same format by the handle's math mode, for a function that takes no compute type.
+/// Returns a change that reaches the same format by the handle's math mode, for a function that takes no compute
+/// type.
 Change by_math_mode(Change change);
 
-/// Returns FP32 in place of TF32 if NVIDIA_TF32_OVERRIDE=0 switches TF32 off; else `format` itself.
+/// Returns FP32 instead of TF32 if NVIDIA_TF32_OVERRIDE=0 turns TF32 off; otherwise `format`.
 inline Format with_override(Format format, const Environment& environment) {
     return format == Format::tf32 && environment.tf32_is_off ? Format::fp32 : format;
 }

@@ -17,8 +17,8 @@ void update_key(HandleRecord& record, std::int32_t math_mode) {
     if (record.key.load(std::memory_order_relaxed) != key) record.key.store(key, std::memory_order_release);
 }
 
-/// Allocates a lock on a page that is zeroed in a forked child: nobody holds it there. (CUDA does not work in a
-/// forked child, but its functions must return their error there, and not hang.)
+/// Allocates a lock on a page that the kernel zeroes in a forked child, so nobody holds it there. (CUDA does not work
+/// in a forked child, but its functions must return their error there and not hang.)
 HandleLock* allocate_lock() {
     constexpr std::size_t page_size = 4096;
     void* page = mmap(nullptr, page_size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -27,8 +27,8 @@ HandleLock* allocate_lock() {
     return static_cast<HandleLock*>(page);
 }
 
-/// Returns the record of a handle. Makes the record on first use, and then takes the handle to be live. Two threads
-/// that make the record at the same time both get the same one.
+/// Returns the record of a handle. On first use, makes the record and takes the handle to be live. If two threads do
+/// this at the same time, both get the same record.
 HandleRecord* find_or_make_record(Handle handle) {
     std::atomic<HandleRecord*>& bucket = handle_buckets[handle_bucket(handle)];
     HandleRecord* fresh = nullptr;
@@ -55,7 +55,7 @@ HandleRecord* find_or_make_record(Handle handle) {
 constinit std::atomic<HandleRecord*> handle_buckets[std::size_t{1} << handle_bucket_bits]{};
 
 void HandleLock::acquire() {
-    // The address of a thread-local object tells threads apart without a system call.
+    // The address of a thread-local object identifies a thread without a system call.
     const void* self = &running;
     if (owner_.load(std::memory_order_relaxed) == self) {
         ++depth_;
@@ -91,7 +91,7 @@ Device device_of(HandleRecord& record) {
     const std::uint32_t question = record.questions.fetch_add(1, std::memory_order_relaxed) + 1;
     if (question > always && (question & (question - 1)) != 0) return known;
     const Device device = current_device();
-    // Two threads may ask the driver at once; only one answer is stored.
+    // If two threads ask the driver at the same time, only one answer is stored.
     if (device.compute_capability == 0 ||
         !record.device.compare_exchange_strong(known, device, std::memory_order_relaxed))
         return known;

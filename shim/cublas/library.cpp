@@ -10,7 +10,8 @@
 namespace fp32shim::cublas {
 namespace {
 
-/// Returns the version by cublasGetProperty: MAJOR_VERSION, MINOR_VERSION and PATCH_LEVEL are properties 0 to 2.
+/// Returns the version, read by cublasGetProperty: MAJOR_VERSION, MINOR_VERSION and PATCH_LEVEL are properties 0
+/// to 2.
 std::int32_t version_by_properties(const LoadedObject& object) {
     std::int32_t (*get_property)(std::int32_t, std::int32_t*) = nullptr;
     find_in(object, "cublasGetProperty", get_property);
@@ -29,10 +30,11 @@ std::int32_t version_of_lt(const LoadedObject& object) {
     return get_version == nullptr ? 0 : static_cast<std::int32_t>(get_version());
 }
 
-/// Measures each version of the library's descriptors. desc_init makes the newest version that fits into a given
-/// size, so every size is tried, on two fill patterns. The last byte that changes in either is the descriptor's last.
+/// Measures the descriptor of each version. desc_init makes the newest version that fits into a given size, so every
+/// size is tried, on memory filled with two patterns. The last byte that changes from either pattern is the end of
+/// the descriptor.
 const DescSizes* measure_descriptors(const Library& library) {
-    constexpr std::size_t smallest = 56;  // less is refused, and logged by cublasLt where that is asked for
+    constexpr std::size_t smallest = 56;  // cublasLt refuses smaller sizes, and logs that if logging is on
     constexpr std::size_t step = 8;
     auto* sizes = arena_new<DescSizes>();
     alignas(16) unsigned char pattern[2][max_desc_size];
@@ -94,7 +96,8 @@ const Library* library_of(const LoadedObject& object) {
         const LoadedObject* holder = entry.object.load(std::memory_order_acquire);
         if (holder == nullptr && entry.object.compare_exchange_strong(holder, &object)) holder = &object;
         if (holder != &object) continue;
-        // Two threads may read it at once; they find the same. Another file of that name may be loaded there by now.
+        // If two threads look up at the same time, they find the same functions. Another file of that name may have
+        // been loaded at the address.
         const Library* library = entry.library.load(std::memory_order_acquire);
         if (library == nullptr || library->loads != loads) {
             library = read_library(object);
@@ -106,7 +109,7 @@ const Library* library_of(const LoadedObject& object) {
 }
 
 std::size_t desc_size(const Library& library, std::int32_t version) {
-    // Two threads may measure at once; they find the same.
+    // If two threads measure at the same time, they get the same sizes.
     const DescSizes* sizes = library.desc_sizes.load(std::memory_order_acquire);
     if (sizes == nullptr) {
         sizes = measure_descriptors(library);

@@ -1,4 +1,4 @@
-// One loaded cuBLAS or cublasLt: the functions that the shim itself calls in it.
+// The functions that the shim calls in one loaded cuBLAS or cublasLt.
 #pragma once
 
 #include <array>
@@ -15,16 +15,16 @@ namespace fp32shim::cublas {
 
 using Handle = void*;
 
-/// The size of one version of cublasLtMatmulDesc_t. A descriptor begins with its own version, which the library
-/// obeys: a program built against older headers makes smaller ones.
+/// The size of one version of cublasLtMatmulDesc_t. A descriptor begins with its version, which the library obeys: a
+/// program built with older headers makes smaller descriptors.
 struct DescSize {
     std::int32_t version = 0;
-    std::uint32_t size = 0;  ///< bytes of a descriptor of this version; 0: no such version
+    std::uint32_t size = 0;  ///< bytes of a descriptor of this version; 0: there is no such version
 };
 constexpr std::size_t max_desc_size = 512;
 using DescSizes = std::array<DescSize, 8>;
 
-/// The functions that the shim calls in one library; nullptr: that library lacks the function. Never freed.
+/// The functions that the shim calls in one library. nullptr: the library lacks the function. Never freed.
 struct Library {
     std::uint32_t loads = 0;  ///< LoadedObject::loads when the functions were looked up
 
@@ -62,14 +62,14 @@ struct Library {
     bool has_bf16x9() const { return version >= 120900; }
 };
 
-/// Returns the functions of this library that the shim calls, found on first use. Thread-safe, lock-free.
+/// Returns the functions of this library that the shim calls. Finds them on first use. Thread-safe, lock-free.
 /// Precondition: the library is loaded, and an elf::Reading is held.
 const Library* library_of(const LoadedObject& object);
 
-/// Returns the size in bytes of a descriptor of this version, measured on first use; 0: the library makes none.
+/// Returns the size in bytes of a descriptor of this version, measured on first use, or 0 if the library makes none.
 std::size_t desc_size(const Library& library, std::int32_t version);
 
-/// Returns the alignment in bytes that is enough for all four matrices of a cublasLt algorithm.
+/// Returns the alignment in bytes that suffices for all four matrices of a cublasLt algorithm.
 std::uint32_t min_alignment_of(const Library& library, const Algorithm64& algorithm);
 
 }  // namespace fp32shim::cublas

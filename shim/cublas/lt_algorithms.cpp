@@ -8,8 +8,8 @@
 namespace fp32shim::cublas {
 namespace {
 
-/// A table of values by key, of fixed size. A newer value takes the place of an older one. Readers see a value
-/// whole or not at all: `version` is odd while it is written.
+/// A table of values by key, of fixed size. A new value may replace an older one. Readers see whole values only:
+/// `version` is odd while a value is written.
 template <class Value, std::size_t size>
 class Table {
     static_assert(std::is_trivially_copyable_v<Value> && sizeof(Value) % sizeof(std::uint64_t) == 0);

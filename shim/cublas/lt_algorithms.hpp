@@ -1,5 +1,5 @@
-// The algorithms of cublasLt that searches found, with the product that they were found for, and the shim's
-// replacements for them.
+// Remembers the cublasLt algorithms that searches found, the product that each was found for, and the shim's
+// replacements.
 #pragma once
 
 #include <array>
@@ -7,7 +7,7 @@
 
 namespace fp32shim::cublas {
 
-/// A cublasLtMatmulAlgo_t: opaque, the same size in every version.
+/// A cublasLtMatmulAlgo_t. It is opaque and has the same size in every version.
 using Algorithm64 = std::array<std::uint64_t, 8>;
 
 struct HeuristicResult {
@@ -20,23 +20,23 @@ struct HeuristicResult {
 static_assert(sizeof(HeuristicResult) == 96);
 
 /// The conditions under which a search found an algorithm. The masks and max_waves_count are limits set by the
-/// program, which the shim's search for a replacement obeys too.
+/// program; the shim's search for a replacement obeys them too.
 struct FoundAlgorithm {
     std::uint64_t implementation_mask = ~std::uint64_t{0};
     std::uint32_t reduction_scheme_mask = 0xffffffff;
-    float max_waves_count = 0;  ///< 0: any
+    float max_waves_count = 0;  ///< 0: no limit
     std::int32_t compute_type = 0;
     std::uint32_t min_alignment = 1;  ///< for all four matrices, in bytes; a power of two
 };
 
-/// Remembers how an algorithm was found. If there is no room, an older one is forgotten, and the library will be
-/// asked about it again. Thread-safe, lock-free.
+/// Remembers how an algorithm was found. If there is no room, an older one is forgotten, and the library has to be
+/// asked about that one again. Thread-safe, lock-free.
 void remember_algorithm(const Algorithm64& algorithm, const FoundAlgorithm& found);
 bool recall_algorithm(const Algorithm64& algorithm, FoundAlgorithm& found);
 
-/// The algorithm that the shim's own search found in place of the program's.
+/// The algorithm that the shim's own search found to replace the program's.
 struct Replacement {
-    bool exists = false;  ///< false: the search found none
+    bool exists = false;  ///< false: the search found no algorithm
     Algorithm64 algorithm{};
 };
 void remember_replacement(std::uint64_t key, const Replacement& replacement);

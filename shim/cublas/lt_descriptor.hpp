@@ -1,4 +1,4 @@
-// The descriptors of cublasLt: reading them, and making a changed copy.
+// Reads descriptors of cublasLt, and makes changed copies of them.
 #pragma once
 
 #include <cstring>
@@ -7,7 +7,8 @@
 
 namespace fp32shim::cublas {
 
-/// Reads an attribute of a descriptor, layout, preference or algorithm by `get`, the library's function for its kind.
+/// Reads an attribute of a descriptor, layout, preference or algorithm by `get`, the library's function for that
+/// kind.
 template <class Value>
 bool read(std::int32_t (*get)(const void*, std::int32_t, void*, std::size_t, std::size_t*), const void* object,
           std::int32_t attribute, Value& value) {
@@ -15,10 +16,10 @@ bool read(std::int32_t (*get)(const void*, std::int32_t, void*, std::size_t, std
     return get(object, attribute, &value, sizeof value, &written) == status_success;
 }
 
-/// A descriptor like the program's, with another compute type.
+/// A copy of the program's descriptor with another compute type.
 class ChangedDesc {
   public:
-    /// Copies a descriptor. Returns false if its version is one that this library does not make.
+    /// Copies a descriptor. Returns false if this library does not make descriptors of its version.
     bool copy(const Library& library, const void* desc, std::int32_t compute_type) {
         std::int32_t version = 0;
         std::memcpy(&version, desc, sizeof version);

@@ -18,10 +18,10 @@ void set_outcome(Plan& plan, Format format, Reason reason, const Environment& en
                                                     (effect == Format::tf32 && environment.tf32_may_be_on));
 }
 
-/// A library, known by the beginning of its file name, whose calls are lowered in precision only by a rule that names
-/// it. cuSOLVER, MAGMA and torch's linear algebra refine their results, and rely on more precision than their
-/// products seem to need. cuDNN and cuTENSOR have settings of their own for TF32, which programs set, and call
-/// cublasLt for some products only.
+/// A protected library, recognised by the beginning of its file name: only a rule that names it may lower its calls.
+/// cuSOLVER, MAGMA and torch's linear algebra refine their results, and rely on more precision than their products
+/// seem to need. cuDNN and cuTENSOR have their own TF32 settings, which programs set, and call cublasLt only for some
+/// products.
 struct ProtectedCaller {
     std::string_view prefix;
     Reason reason;
@@ -51,9 +51,9 @@ bool any_names(const std::vector<std::string>& globs, const Names& names_it) {
     return std::any_of(globs.begin(), globs.end(), names_it);
 }
 
-/// Returns the reason why this decision must not lower a call's precision; as_requested: it may. A rule lowers calls
-/// of a protected library only if its caller pattern names that library, other solves only if it names trsm, and
-/// calls that the program keeps at FP32 expressly only if it says so.
+/// Returns the reason why this decision must not lower a call's precision, or as_requested if it may. A rule lowers
+/// calls of a protected library only if its caller pattern names that library. It lowers other solves only if it
+/// names trsm. It lowers calls that the program explicitly keeps at FP32 only if it says so.
 Reason reason_to_forbid_lowering(const Request& request, const policy::Decision& decision,
                                  const policy::Policy& policy) {
     const policy::Rule* rule = decision.rule < 0 ? nullptr : &policy.rules[static_cast<std::size_t>(decision.rule)];
@@ -79,7 +79,8 @@ Plan plan_request(const Request& request, const policy::Decision& decision, poli
     if (request.counted == Counted::observed) {
         plan.reason = Reason::observed;
     } else if (request.asked.road == Road::none) {
-        // cublasXt and the interface before version 2 have no math mode: FP32, but for the environment.
+        // cublasXt and the interface before version 2 have no math mode, so they compute in FP32 unless the
+        // environment says otherwise.
         plan.asked = asked_format({.compute_capability = request.asked.compute_capability}, environment);
         plan.change.format = plan.asked;
         set_outcome(plan, plan.asked, Reason::not_governable, environment);
@@ -88,7 +89,7 @@ Plan plan_request(const Request& request, const policy::Decision& decision, poli
     } else if (!is_known(request.asked)) {
         plan.reason = Reason::unknown_value;
     } else {
-        // policy::decide has raised decisions other than `native` to the floor already.
+        // policy::decide has already raised all decisions except `native` to the floor.
         if (decision.precision != policy::Precision::native) floor = policy::Floor::none;
         plan.asked = asked_format(request.asked, environment);
         plan.change = plan_change(request.asked, environment, {reason_to_forbid_lowering(request, decision, policy)},

@@ -1,5 +1,5 @@
-// The plan for a decision about a cuBLAS call. Pure: cublas/site_plan.hpp asks it in the process, `fp32shim explain`
-// without one.
+// Plans how to honour a decision about a cuBLAS call. Pure: cublas/site_plan.hpp uses it inside a process, `fp32shim
+// explain` without one.
 #pragma once
 
 #include <string_view>
@@ -10,14 +10,14 @@
 
 namespace fp32shim::cublas {
 
-/// The way in which a product is handled, by the type of its operands.
+/// The treatment of a product, by the type of its operands.
 enum class Counted : std::uint8_t {
     governed,
     observed,    ///< narrower than float32: counted, never altered
     not_at_all,  ///< float64 or integers
 };
 
-/// All that a plan depends on of a call, its handle and its caller.
+/// The facts about a call, its handle and its caller on which a plan depends.
 struct Request {
     Counted counted = Counted::governed;
     bool handle_is_known = true;
@@ -31,7 +31,7 @@ struct Request {
 struct Plan {
     policy::Decision decision;
     Change change;
-    Format asked = Format::fp32;  ///< lowest format to which the program's own call lets cuBLAS round operands
+    Format asked = Format::fp32;  ///< lowest format to which cuBLAS may round operands in the program's own call
     policy::Applied applied = policy::Applied::unchanged;
     policy::Reason reason = policy::Reason::as_requested;
     bool is_by_environment = false;  ///< an environment variable chose the format
@@ -39,17 +39,17 @@ struct Plan {
     bool operator==(const Plan&) const = default;
 };
 
-/// Plans how to run a call in the precision that was decided. `floor`: the strictest of all floors in force.
+/// Plans how to run a call in the decided precision. `floor` is the strictest of all floors in force.
 Plan plan_request(const Request& request, const policy::Decision& decision, policy::Floor floor,
                   const Environment& environment, const policy::Policy& policy);
 
-/// Returns `plan` turned into one that runs the call as the program made it, for this reason.
+/// Returns `plan` changed so that the call runs as the program made it, for this reason.
 Plan plan_unchanged(Plan plan, policy::Reason reason, const Environment& environment);
 
-/// Returns `plan` turned into one that runs the call as the program made it, because nothing is multiplied.
+/// Returns `plan` changed so that the call runs as the program made it, because it multiplies nothing.
 Plan plan_without_product(Plan plan);
 
-/// Returns static text that adds to a plan's reason; empty if there is nothing to add.
+/// Returns static text that explains a plan's reason; empty if there is nothing to add.
 std::string_view detail_of(const Plan& plan);
 
 }  // namespace fp32shim::cublas

@@ -49,7 +49,7 @@ bool is_xt(const Function& function) { return function.form == NameForm::xt; }
 bool is_cublas_library(const LoadedObject* object) {
     return object != nullptr &&
            (object->name.starts_with("libcublas.so") || object->name.starts_with("libcublasLt.so") ||
-            object->name.starts_with("libcublas-") || object->name.starts_with("libcublasLt-"));  // as wheels rename
+            object->name.starts_with("libcublas-") || object->name.starts_with("libcublasLt-"));  // names in wheels
 }
 
 OperandType operand_type(std::int32_t data_type) {
@@ -131,7 +131,7 @@ void describe_sizes(const Site& site, const Frame& frame, const Product& product
         call.compute_capability = product.device.compute_capability;
     }
     if (function.product().batching == Batching::groups) {
-        // The library looks at the arrays only if it accepts the handle.
+        // The library reads the arrays only if it accepts the handle.
         if (product.handle != nullptr) describe_groups(arguments, call);
     } else {
         describe_one_size(arguments, function.product(), call);

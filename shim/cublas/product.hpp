@@ -1,5 +1,5 @@
-// The first step of a cuBLAS call: reading its arguments. Looks at values only, since matrices and scalars may lie
-// on the device.
+// The first step of a cuBLAS call: reads its arguments. Reads values only, since matrices and scalars may lie on the
+// device.
 #pragma once
 
 #include "policy/matmul_call.hpp"
@@ -23,20 +23,20 @@ struct Product {
     bool is_guarded = false;              ///< called inside PyTorch's NoTF32Guard
     HandleRecord* handle = nullptr;       ///< nullptr: unknown
     Device device;                        ///< device of the handle
-    std::uint64_t key = key_unknown;      ///< key under which its plan is cached, see plan_key.hpp
+    std::uint64_t key = key_unknown;      ///< key of its kept plan, see plan_key.hpp
     Asked asked;
 };
 bool is_cublas_library(const LoadedObject* object);
 
-/// Reads the operands' type and the handle of a call; describe_request() adds the rest.
+/// Reads the type of a call's operands, and its handle. describe_request() adds the rest.
 Product describe(const Site& site, const Frame& frame);
 
-/// Fills in `product.asked` (math mode, compute type, algorithm) and the plan's key, which `settings` is a part of.
-/// Asks the library for the handle's math mode; sets product.handle to nullptr if the library refuses it.
+/// Fills in `product.asked` (math mode, compute type, algorithm) and the plan's key, of which `settings` is a part.
+/// Asks the library for the handle's math mode; sets product.handle to nullptr if the library refuses the handle.
 /// Precondition: the handle's lock is held.
 void describe_request(const Site& site, const Frame& frame, std::uint64_t settings, Product& product);
 
-/// Fills in the call as policy rules see it, sizes included.
+/// Fills in the facts for policy rules, including the sizes.
 void describe_sizes(const Site& site, const Frame& frame, const Product& product, policy::MatmulCall& call);
 
 }  // namespace fp32shim::cublas

@@ -31,8 +31,8 @@ constexpr Role role_at(const Positions& positions, int word) {
     return Role::other;
 }
 
-/// Returns argument number `word` for a call of the family `form` that replaces the program's call, of the family
-/// `called`: the program's argument of that role, or a substitute for its compute type, algorithm or operand type.
+/// Returns argument number `word` of a call of family `form` that replaces the program's call of family `called`. It
+/// is the program's argument with the same role, or a substitute for its compute type, algorithm or operand type.
 template <const auto& called, const auto& form, int word>
 std::int64_t argument(const Frame& frame, const Substitution& substitution) {
     constexpr Role role = role_at(form.cblas, word);
@@ -89,8 +89,8 @@ std::uint64_t key(const Frame& frame) {
     return call_key(static_cast<std::uint8_t>(dtype), compute_type, allows_fp16);
 }
 
-/// Returns true if some group of the batch has products, and none of that group's m, n and k is zero. Returns true
-/// for arguments that the library will report, too: missing arrays, a negative number of groups.
+/// Returns true if a group of the batch has products whose m, n and k are not zero. Also returns true for arguments
+/// that the library will report as errors: missing arrays, a negative number of groups.
 bool any_group_multiplies(const Positions& positions, const Frame& frame, bool is_ilp64) {
     const auto array = [&](Role role) { return reinterpret_cast<const void*>(frame.word(positions.of(role))); };
     const auto is_zero = [&](Role role, std::int64_t group) {

@@ -1,5 +1,5 @@
-// The ways to call each cuBLAS function: with the program's own arguments, or as the function that does the same with
-// a compute type. Both come from the role lists of table/families.hpp; no argument list is written out a second time.
+// The ways to call each cuBLAS function: with the program's own arguments, or as the equivalent function that takes a
+// compute type. Both come from the role lists of table/families.hpp; no argument list is written a second time.
 #pragma once
 
 #include <cstdint>
@@ -9,10 +9,10 @@
 
 namespace fp32shim::cublas {
 
-/// The arguments by which a call of a function with a compute type differs from the program's own call.
+/// The arguments in which a call with a compute type differs from the program's own call.
 struct Substitution {
     std::int32_t compute_type = 0;
-    bool replaces_algorithm = false;  ///< the default algorithm takes the place of the program's
+    bool replaces_algorithm = false;  ///< the default algorithm replaces the program's
 };
 
 using CallAsCalled = std::int64_t (*)(void* address, const Frame& frame);
@@ -21,15 +21,17 @@ using CallWithComputeType = std::int64_t (*)(void* address, const Frame& frame, 
 struct Route {
     const Family* family;
     CallAsCalled as_called;
-    CallWithComputeType with_compute_type;  ///< nullptr: no function with a compute type does the same
-    /// Returns the call's part of the key of its plan (plan_key.hpp), or key_unknown (no cached plan) for unusual
-    /// types and unknown algorithms. nullptr for functions that multiply nothing; `multiplies` is then nullptr too.
+    CallWithComputeType with_compute_type;  ///< nullptr: no equivalent function takes a compute type
+    /// Returns the call's part of the key of its plan (plan_key.hpp). Returns key_unknown (no plan is kept) for
+    /// unusual types and unknown algorithms. nullptr for functions that multiply nothing; `multiplies` is then
+    /// nullptr too.
     std::uint64_t (*key)(const Frame& frame);
-    /// Returns true if something is multiplied: neither a size nor the batch count is zero.
+    /// Returns true if the call multiplies anything: neither a size nor the batch count is zero.
     bool (*multiplies)(const Frame& frame, bool is_ilp64);
 };
 
-/// Returns the ways to call a family's functions; nullptr for cuBLAS's legacy API, whose calls are only jumped to.
+/// Returns the ways to call a family's functions, or nullptr for cuBLAS's legacy API, whose calls can only be
+/// forwarded by a jump.
 const Route* route_of(const Family& family);
 
 }  // namespace fp32shim::cublas

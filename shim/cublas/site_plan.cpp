@@ -10,7 +10,7 @@ namespace {
 
 using policy::Reason;
 
-// All plans. They are few: precisions, ways of change, reasons. Number 0 stands for no plan.
+// All plans, by number. There are few, since they consist of precisions, ways of change and reasons. 0 means no plan.
 constexpr std::size_t plan_limit = number_mask + 1;
 constinit std::atomic<const Plan*> plans[plan_limit]{};
 
@@ -25,8 +25,8 @@ std::size_t bucket_of(const Plan& plan) {
     return hash.value() % (plan_limit - 1);
 }
 
-/// Stores a plan, unless an equal one is stored. Returns its number, for interned_plan(); 0 if there is no room or
-/// memory.
+/// Stores a plan unless an equal one is stored already. Returns its number, for interned_plan(), or 0 if there is no
+/// room or memory.
 std::uint64_t intern(const Plan& plan) {
     const Plan* fresh = nullptr;
     for (std::size_t probe = 0; probe < 64; ++probe) {
@@ -51,7 +51,7 @@ void keep_plan(Site& site, const Product& product, const Plan& plan, const Setti
     const std::int32_t compute_type = is_forwarded ? product.asked.compute_type : plan.change.compute_type;
     const bool is_simple = product.asked.road == Road::compute_type && plan.applied != policy::Applied::unchanged &&
                            plan.change.how != record::How::math_mode && plan.change.math_mode < 0 &&
-                           product.device.compute_capability != 0 &&  // device_of asks for it again
+                           product.device.compute_capability != 0 &&  // device_of() asks again while this is 0
                            !depends_on_mode({.compute_type = compute_type});
     const bool is_recorded = in_force.recording != nullptr;
     const bool is_watched = (in_force.logs() && !is_recorded) || site.by_importers ||

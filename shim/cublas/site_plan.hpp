@@ -1,5 +1,5 @@
-// The second and third step of a cuBLAS call: the decision, and the plan to honour it. Kept per call site as one
-// word.
+// The second and third step of a cuBLAS call: the decision, and the plan to honour it. Each call site keeps a plan as
+// one word.
 #pragma once
 
 #include "shim/cublas/plan_request.hpp"
@@ -9,14 +9,14 @@
 
 namespace fp32shim::cublas {
 
-/// Returns the plan for a call. Calls `describe` to fill in the call only if its site has no cached plan for it.
+/// Returns the plan for a call. Calls `describe` to fill in the call only if the site keeps no plan for it.
 /// Thread-safe, lock-free.
 template <class Describe>
 Plan plan_call(Site& site, const Product& product, const Settings& in_force, const Describe& describe);
 
-/// Returns the site's cached plan for calls like this one; nullptr: there is none, as always while audits are on.
+/// Returns the plan that the site keeps for calls like this one, or nullptr. Always nullptr while audits are on.
 const Plan* kept_plan(const Site& site, const Product& product);
-/// Makes a plan, and caches it where it holds for all calls like this one.
+/// Makes a plan. Keeps it if it is valid for all calls like this one.
 template <class Describe>
 Plan make_and_keep_plan(Site& site, const Product& product, const Settings& in_force, const Describe& describe);
 
@@ -27,7 +27,7 @@ Done done_unchanged(const Site& site, const Plan& plan, policy::Reason reason);
 
 // ---- details -----------------------------------------------------------------------------------------------------
 
-/// Returns the plan that has this number. Equal plans share a number.
+/// Returns the plan with this number. Equal plans have the same number.
 const Plan& interned_plan(std::uint64_t number);
 void keep_plan(Site& site, const Product& product, const Plan& plan, const Settings& in_force);
 

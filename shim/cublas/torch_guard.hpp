@@ -1,15 +1,15 @@
-// PyTorch's at::NoTF32Guard: code inside it (pinv, batched LU, the gradient of SVD) keeps float32, whatever the
-// program allows elsewhere.
+// PyTorch's at::NoTF32Guard. Code inside the guard (pinv, batched LU, the gradient of SVD) keeps float32, whatever
+// the program allows elsewhere.
 #pragma once
 
 #include "shim/entry/site.hpp"
 
 namespace fp32shim::cublas {
 
-/// Looks for PyTorch's function that tells, if one of its libraries calls from this new site.
+/// Looks up PyTorch's function that reports the guard, if the caller of this new site is a library of PyTorch.
 void find_torch_guard(const Site& site);
 
-/// Returns true if calls of this site may come from inside the guard.
+/// Returns true if calls of this site may be made inside the guard.
 bool may_be_guarded(const Site& site);
 
 /// Returns true if the calling thread is inside the guard. Precondition: may_be_guarded(site).

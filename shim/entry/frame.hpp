@@ -14,8 +14,7 @@ struct Frame {
 
     static constexpr std::uint8_t offset_of(int i) {
 #if defined(__x86_64__)
-        return static_cast<std::uint8_t>(8 *
-                                         (i < 6 ? i : i + 1));  // the return address lies between registers and stack
+        return static_cast<std::uint8_t>(8 * (i < 6 ? i : i + 1));  // skips the return address
 #else
         return static_cast<std::uint8_t>(8 * i);
 #endif

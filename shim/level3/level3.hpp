@@ -10,8 +10,7 @@ namespace fp32shim::blas {
 enum class Operation : std::uint8_t {
     gemm,   ///< C := alpha op(A) op(B) + beta C
     gemmt,  ///< gemm that forms only the `uplo` triangle of the n×n C
-    symm,   ///< C := alpha A B + beta C (side 'L') or alpha B A + beta C ('R'); A symmetric, only its `uplo` half
-            ///< stored
+    symm,   ///< C := alpha A B + beta C (side 'L') or alpha B A + beta C ('R'); A symmetric, its `uplo` half stored
     hemm,   ///< symm with A Hermitian
     syrk,  ///< C := alpha A A^T + beta C (trans 'N') or alpha A^T A + beta C; forms only the `uplo` half of the n×n C
     herk,   ///< syrk with A^H instead of A^T, and real alpha and beta

@@ -178,8 +178,7 @@ bool notice_unloaded_objects() {
     bool any = false;
     for (std::atomic<LoadedObject*>& bucket : buckets) {
         for (LoadedObject* known = bucket.load(std::memory_order_acquire); known != nullptr; known = known->next) {
-            if (known->stamp.load(std::memory_order_acquire) >= walk)
-                continue;  // stamped now, or by a later walk of another thread
+            if (known->stamp.load(std::memory_order_acquire) >= walk) continue;  // by this walk or a later one
             any = known->loaded.exchange(false, std::memory_order_acq_rel) || any;
         }
     }

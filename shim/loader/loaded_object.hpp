@@ -74,8 +74,7 @@ std::uint64_t objects_stamp();
 extern std::atomic<const std::uint64_t*>
     loader_adds;  ///< the loader's count of objects ever added; nullptr: unknown, or not searched for yet
 
-extern std::atomic<const std::uint32_t*>
-    loader_count;  ///< the loader's count of objects in its list; nullptr: unknown, or not searched for yet
+extern std::atomic<const std::uint32_t*> loader_count;  ///< loader's count of loaded objects; nullptr: not known
 
 /// Returns objects_stamp() by two memory reads, without an elf::Reading. Returns 0 if the loader's counter is
 /// unknown.

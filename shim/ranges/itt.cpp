@@ -1,7 +1,7 @@
 // ITT tasks. The static part of ITT is linked into a program or library. It loads the collector that
 // INTEL_LIBITTNOTIFY64 names, and calls the collector's __itt_api_init, which fills in the functions that it wants.
-// Each domain has a stack of tasks on each thread. From then on the collector makes domains and strings; the static
-// part made the earlier ones.
+// From then on the collector makes domains and strings; the static part made the earlier ones. Each domain has a
+// stack of tasks on each thread.
 #include "shim/ranges/itt.hpp"
 
 #include <array>

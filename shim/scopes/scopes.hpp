@@ -19,8 +19,7 @@ constexpr std::size_t scope_owner_limit = 256;   ///< number of owners: the C AP
 using ScopeOwner = std::uint8_t;                 ///< number of an owner
 constexpr ScopeOwner c_api_owner = 0;            ///< owner of scopes that the program pushes by the C API
 constexpr ScopeOwner default_domain = 1;         ///< owner of NVTX ranges outside every named domain
-constexpr ScopeOwner nameless_domains =
-    2;  ///< owner of ranges of all domains that did not fit into the table of domains
+constexpr ScopeOwner nameless_domains = 2;       ///< owner of ranges whose domains did not fit into the table
 constexpr ScopeOwner first_named_domain = 3;
 
 /// A request to open a scope.
@@ -67,7 +66,7 @@ class Scopes {
   private:
     struct Owned {
         std::int32_t open;    ///< all open scopes of the owner, those not on the stack included
-        std::int32_t hidden;  ///< the innermost of those that were only counted and are not on the stack
+        std::int32_t hidden;  ///< the innermost of these, which are only counted and not on the stack
     };
 
     bool append(const WantedScope& wanted, ScopeOwner owner);

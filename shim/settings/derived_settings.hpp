@@ -43,8 +43,7 @@ struct DerivedSettings {
     bool audits = false;                 ///< some calls are audited, or decided by audits
     bool fingerprints = false;           ///< the recording keeps a fingerprint of each result
     bool finds_nonfinite = false;        ///< results are searched for the first NaN or infinity
-    std::uint8_t native_frames =
-        0;  ///< number of native callers of a product that are recorded; 0: only the call site
+    std::uint8_t native_frames = 0;      ///< number of native callers that are recorded; 0: the call site only
 
     bool operator==(const DerivedSettings&) const = default;
 };

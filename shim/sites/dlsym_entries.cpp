@@ -11,8 +11,9 @@
 namespace fp32shim {
 namespace {
 
-/// The function that an entry point calls; `address` is stored last. An entry point whose library was unloaded may be
-/// reused; until then it keeps its address, so that a program which still calls it behaves as without the shim.
+/// The function that an entry point calls; `address` is stored last. If the function's library was unloaded, the
+/// entry point may be reused. Until then it keeps the address, so that a program that still calls it behaves as
+/// without the shim.
 struct DlsymEntry {
     std::atomic<void*> address;
     std::atomic<FunctionIndex> function;
@@ -20,7 +21,7 @@ struct DlsymEntry {
 };
 
 constinit DlsymEntry entries[FP32SHIM_DLSYM_ENTRY_COUNT]{};
-constinit system::ForkSafeLock lock;  // held by name lookups; calls never acquire it
+constinit system::ForkSafeLock lock;  // held by name lookups; calls never take it
 
 void* code_of(int number) {
     return const_cast<char*>(fp32shim_dlsym_entries) + number * FP32SHIM_DLSYM_ENTRY_SPACING;
@@ -37,7 +38,7 @@ void* claim_entry(FunctionIndex function, void* address) {
             return code_of(i);
         }
         if (free < 0 && (held == nullptr || is_abandoned)) free = i;
-        if (held == nullptr) break;  // entries are taken in order: none behind this one is in use
+        if (held == nullptr) break;  // entries are used in order, so none after this one is in use
     }
     if (free < 0) return nullptr;
     DlsymEntry& entry = entries[free];

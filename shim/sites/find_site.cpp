@@ -19,8 +19,8 @@
 namespace fp32shim {
 namespace {
 
-/// Returns true if calls from this site have to pass through the shim instead of jumping to the library: something
-/// may change them, or they are recorded.
+/// Returns true if calls from this site have to pass through the shim instead of jumping to the library, because they
+/// may be changed or are recorded.
 bool needs_gate(Site& site) {
     if (site.provider == nullptr) return false;
     if (site.runs_one_by_one()) return true;
@@ -37,10 +37,11 @@ void* gate_of(const Site& site) {
     return reinterpret_cast<void*>(is_worth_a_look ? &fp32shim_express_gate : &fp32shim_govern_gate);
 }
 
-/// Sets the site's target by the settings in force, and clears the decision and plan cached under older settings.
+/// Sets the site's target by the settings in force. Clears the decision and the plan that were kept under older
+/// settings.
 void refresh(Site& site) {
-    // Two threads that do this at once may store in the wrong order. So a thread that finds other settings afterwards
-    // does it again.
+    // Two threads that do this at the same time may store in the wrong order. So a thread repeats it if the settings
+    // have changed meanwhile.
     std::uint32_t count = 0;
     do {
         count = settings_change_count();
@@ -58,23 +59,25 @@ void refresh(Site& site) {
 
 Site* find_site(EntryIndex entry, std::uintptr_t return_address) {
     const int saved_errno = errno;
-    // A library that the shim called, and that jumps on to another entry point, returns into the shim, at one address
-    // for all such libraries.
+    // If a library that the shim called jumps to another entry point, that call returns into the shim. The return
+    // address is then the same for all such libraries.
     const bool from_ourselves = elf::is_own_code(return_address);
     LoadedObject* on_behalf_of = from_ourselves ? running_library() : nullptr;
     Site* site = known_site(entry, return_address, on_behalf_of);
     if (site == nullptr) {
-        // Catches unloads past the shim's dlclose, too: by the C library, or a library bound to another dlclose.
+        // Also notices unloads that bypass the shim's dlclose: by the C library, or by a library bound to another
+        // dlclose.
         forget_unloaded();
         site = from_ourselves ? nullptr : take_over_site(entry, return_address);
     }
     if (site == nullptr) {
-        // A handler that left this by siglongjmp would leave a site that no other call finds, and its memory.
+        // Signals are held: if a handler left by siglongjmp, the new site would be lost, with its memory.
         const system::SignalHold hold;
         call_when_settings_change(refresh_sites);
         site = make_site(entry, return_address, on_behalf_of);
         if (!is_known_share(*site)) {
-            // Refreshed before other threads can see it, and again, for settings that changed before they could.
+            // Refreshed before other threads can see the site, and once more in case the settings changed before
+            // that.
             refresh(*site);
             remember(site, is_shared(*site) ? any_of_caller : return_address);
             refresh(*site);
@@ -87,13 +90,13 @@ Site* find_site(EntryIndex entry, std::uintptr_t return_address) {
 
 namespace {
 
-/// Returns true if a site that was bound before objects were loaded would still be bound to the same function.
+/// Returns true if a site that was bound before objects were loaded would be bound to the same function now.
 bool stays_bound(Site& site) {
     const elf::Reading reading;
     const std::uint64_t stamp = objects_stamp();
     if (site.bound_at.load(std::memory_order_relaxed) == stamp) return true;
     const Binding binding = find_binding(site.caller, static_cast<FunctionIndex>(site.routine - functions));
-    // If no importer is left to tell, the site stays with its provider as long as that is loaded.
+    // If no importer is left, the site keeps its provider as long as the provider is loaded.
     const bool stays = binding.by_importers ? binding.address == site.real && binding.ambiguous == site.ambiguous
                                             : elf::is_in_list(site.provider->map) &&
                                                   loaded_object(site.provider->map) == site.provider;
@@ -108,9 +111,9 @@ bool is_gone(const LoadedObject* object) {
 }  // namespace
 
 Site* rebound_site(Site* site) {
-    // Repeats if two threads had each made a site for this entry point and return address.
+    // Repeated in case two threads have each made a site for this entry point and return address.
     while (!is_bound(*site) && !stays_bound(*site)) {
-        site->was_rebound = true;  // other threads may be in the middle of using it
+        site->was_rebound = true;  // other threads may still be using it
         site->return_address.store(0, std::memory_order_release);
         site = find_site(site->entry, site->called_from.load(std::memory_order_relaxed));
     }
@@ -124,7 +127,7 @@ void forget_unloaded() {
         const elf::Reading reading;
         if (!notice_unloaded_objects()) return;
     }
-    // Sites first: a freed entry point may be reused at once, and called from the same address.
+    // Sites come first: a freed entry point may be reused at once, and called from the same address.
     for_each_live_site([](Site& site) {
         if (is_gone(site.caller) || is_gone(site.provider) || is_gone(site.on_behalf_of))
             site.return_address.store(0, std::memory_order_release);

@@ -17,8 +17,8 @@ std::atomic<Site*>& bucket_of(EntryIndex entry, std::uintptr_t return_address) {
     return site_buckets[(key >> 40) % std::size(site_buckets)];
 }
 
-/// Returns the chain of all the entry point's sites whose callers are outside every object. They share one chain
-/// whatever their return addresses are, since take_over_site() changes these.
+/// Returns the chain of the entry point's sites whose callers are outside every object. They share one chain for all
+/// return addresses, since take_over_site() changes these.
 std::atomic<Site*>& bucket_of_outside(EntryIndex entry) { return bucket_of(entry, 0); }
 
 Site* site_in(const std::atomic<Site*>& bucket, EntryIndex entry, std::uintptr_t return_address,
@@ -31,9 +31,9 @@ Site* site_in(const std::atomic<Site*>& bucket, EntryIndex entry, std::uintptr_t
     return nullptr;
 }
 
-// Code that is generated at run time may call from ever new addresses. Sites of one entry point whose callers are
-// outside every object differ in nothing but the return address. So beyond this many, a new address takes over an
-// older one's site. A thread that still uses the site for its old address finds no change that matters to it.
+// Code generated at run time may call from new addresses again and again. Sites of one entry point whose callers are
+// outside every object differ only in their return address. So beyond this number, a new address takes over the site
+// of an older one. A thread that still uses the site for the older address is not affected.
 constexpr std::size_t outside_limit = 256;
 constinit std::atomic<std::size_t> next_to_take_over{0};
 
@@ -51,7 +51,7 @@ Site* known_site(EntryIndex entry, std::uintptr_t return_address, const LoadedOb
 
 void remember(Site* site, std::uintptr_t return_address) {
     site->return_address.store(return_address, std::memory_order_release);
-    if (site->is_in_chain) return;  // memory of a dead site, which stays linked
+    if (site->is_in_chain) return;  // the memory of a dead site, which is still linked
     site->is_in_chain = true;
     std::atomic<Site*>& bucket =
         site->caller == nullptr ? bucket_of_outside(site->entry) : bucket_of(site->entry, return_address);
@@ -79,15 +79,15 @@ Site* take_over_site(EntryIndex entry, std::uintptr_t return_address) {
         std::uintptr_t old = site->return_address.load(std::memory_order_relaxed);
         if (!is_return_address(old) ||
             !site->return_address.compare_exchange_strong(old, return_address, std::memory_order_acq_rel))
-            continue;  // another thread was first
+            continue;  // another thread was faster
         site->called_from.store(return_address, std::memory_order_relaxed);
         return site;
     }
     return nullptr;
 }
 
-// A dead site's caller is gone, or its provider is, which the caller itself imported. Code that still calls an
-// unloaded provider crashes without the shim too.
+// A site is dead if its caller was unloaded, or its provider, which the caller imported. Code that calls an unloaded
+// provider crashes without the shim too.
 Site* allocate_site(EntryIndex entry, std::uintptr_t return_address, const LoadedObject* caller) {
     for (Site* site = bucket_of(entry, return_address).load(std::memory_order_acquire); site != nullptr;
          site = site->next) {

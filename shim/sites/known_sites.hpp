@@ -1,4 +1,5 @@
-// All sites, by entry point and return address. Chains grow at the head and are never cut, so readers need no lock.
+// All sites, by entry point and return address. Chains grow at the head and are never shortened, so readers need no
+// lock.
 #pragma once
 
 #include "shim/entry/site.hpp"
@@ -8,20 +9,20 @@ namespace fp32shim {
 /// Returns the live site of this entry point and return address, or nullptr. `on_behalf_of`: see Site.
 Site* known_site(EntryIndex entry, std::uintptr_t return_address, const LoadedObject* on_behalf_of);
 
-/// Returns memory for a site: that of a dead site in the same hash bucket, if no running code can reach that site,
-/// else fresh memory. So a program that loads and unloads a plugin again and again does not grow. nullptr: there is
-/// none.
+/// Returns memory for a site, or nullptr if there is none. Reuses a dead site in the same hash bucket if no running
+/// code can reach it. So a program that loads and unloads a plugin again and again does not grow.
 Site* allocate_site(EntryIndex entry, std::uintptr_t return_address, const LoadedObject* caller);
 
-/// Returns the site that all calls from an object share where memory is short, or memory for it, which is in no chain
-/// yet. They are governed like others, but no location in the object is known of them.
+/// Returns the site that all calls from an object share if memory is short. If it does not exist yet, returns memory
+/// for it, which is in no chain. Shared sites are governed like others, but the location of their calls in the object
+/// is unknown.
 Site* shared_site(EntryIndex entry, const LoadedObject* caller, const LoadedObject* on_behalf_of);
 
-/// Gives a complete site its return address, which makes it alive, and links it into the chain of its bucket.
+/// Gives a complete site its return address, which makes it alive. Links it into the chain of its bucket.
 void remember(Site* site, std::uintptr_t return_address);
 
-/// Gives this return address to an older site of the same entry point, and returns the site. The callers of both must
-/// be outside every object. Returns nullptr if this caller is in an object, or if there are few such sites yet.
+/// Gives this return address to an older site of the same entry point. Returns that site. The callers of both must be
+/// outside every object. Returns nullptr if this caller is in an object, or if there are few such sites yet.
 Site* take_over_site(EntryIndex entry, std::uintptr_t return_address);
 
 extern constinit std::atomic<Site*> site_buckets[4096];

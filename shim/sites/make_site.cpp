@@ -51,9 +51,9 @@ struct Routine {
     const Function* function = nullptr;
 };
 
-/// Finds a stand-in for a function that no library provides: one that does the same work or, for a batch, a single
-/// product, and has the same NameForm (`cblas_sgemm` for `cblas_sgemm_batch`). Empty: there is none. The program
-/// called the missing function by a weak reference, which is not NULL because the shim exports the name.
+/// Finds a stand-in for a function that no library provides; empty if there is none. The stand-in does the same work
+/// or, for a batch, a single product of it, and has the same NameForm (`cblas_sgemm` for `cblas_sgemm_batch`). A
+/// program can call the missing function by a weak reference, which is not NULL because the shim exports the name.
 Routine find_stand_in(LoadedObject* caller, const Function& function) {
     for (const StandIn& known : stand_ins) {
         if (known.missing != function.family) continue;
@@ -65,15 +65,16 @@ Routine find_stand_in(LoadedObject* caller, const Function& function) {
     return {};
 }
 
-/// Returns false for a bare name (`sgemm`) of a library that is no BLAS: one that lacks `sgemm_`.
+/// Returns false for a bare name (`sgemm`) in a library that is not a BLAS, that is, one without `sgemm_`.
 bool is_blas(const Site& site) {
     if (site.routine->convention != Convention::bare) return true;
     const FunctionIndex known_name = find_function(*site.routine->family, NameForm::underscored);
     return known_name >= 0 && find_in(*site.provider, functions[known_name].name) != nullptr;
 }
 
-/// Finds the function that the site's calls run; ends the process if there is none. `dlsym_address`: what dlsym
-/// found, if it handed out the entry point. `on_behalf_of`: see Site. Precondition: an elf::Reading is held.
+/// Finds the function that the site's calls run. Ends the process if there is none. `dlsym_address` is the address
+/// that dlsym found, if the entry point was made for dlsym. `on_behalf_of`: see Site. Precondition: an elf::Reading
+/// is held.
 Routine find_routine(const Site& site, void* dlsym_address, LoadedObject* on_behalf_of) {
     if (site.entry >= function_count)
         return {{object_containing(reinterpret_cast<std::uintptr_t>(dlsym_address)), dlsym_address}, site.function};
@@ -87,12 +88,12 @@ Routine find_routine(const Site& site, void* dlsym_address, LoadedObject* on_beh
 void bind_cpu(Site& site) {
     if (const FunctionIndex gemm = blas::gemm_beside(*site.function); gemm >= 0)
         site.cpu.gemm = find_in(*site.provider, functions[gemm].name);
-    // A stand-in is called with arguments that the shim reads, so the width of integers has to be known.
+    // The shim reads the arguments of a call that it passes to a stand-in, so it has to know the width of integers.
     if (site.runs_one_by_one() && blas::integer_width(*site.provider, *site.routine) == IntegerWidth::unknown)
         end_without_provider(*site.function, site.caller_name());
 }
 
-/// Empties the parts of a site that may hold an older site's data.
+/// Clears the parts of a site that may have data of an older site.
 void clear(Site& site) {
     site.cpu.express.store(0, std::memory_order_relaxed);
     site.cpu.width.store(IntegerWidth::not_probed, std::memory_order_relaxed);
@@ -114,7 +115,7 @@ Site* make_site(EntryIndex entry, std::uintptr_t return_address, LoadedObject* o
     const elf::Reading reading;
     const std::uint64_t stamp = objects_stamp();
     const DlsymBinding binding = entry >= function_count ? dlsym_binding(entry) : DlsymBinding{entry, nullptr};
-    LoadedObject* caller = object_containing(return_address - 1);  // inside the call, also where it ends a function
+    LoadedObject* caller = object_containing(return_address - 1);  // inside the call, even if it ends a function
     Site* site = allocate_site(entry, return_address, caller);
     if (site == nullptr) site = shared_site(entry, caller, on_behalf_of);
     if (is_known_share(*site)) return site;
@@ -133,8 +134,8 @@ Site* make_site(EntryIndex entry, std::uintptr_t return_address, LoadedObject* o
     site->by_importers = found.binding.by_importers;
     site->on_behalf_of = on_behalf_of;
     site->bound_at.store(stamp, std::memory_order_relaxed);
-    if (site->provider !=
-        nullptr) {  // else: an entry point from dlsym of a library that is gone; its address is all there is
+    // Without a provider: the library behind an entry point for dlsym was unloaded, so only its address is known.
+    if (site->provider != nullptr) {
         site->is_blas = is_blas(*site);
         is_of_cublas(site->function->convention) ? cublas::bind(*site) : bind_cpu(*site);
         if (site->ambiguous) warn_ambiguous_provider(*site, *site->provider);

@@ -6,8 +6,8 @@
 
 namespace fp32shim {
 
-/// A hash table of one entry point's sites, read by assembly. Never freed, since a call may be reading it. The table
-/// that replaces it has at least twice as many entries (ways).
+/// A hash table of one entry point's sites, read by assembly. Never freed, since a call may still be reading it. A
+/// table that replaces it has at least twice as many entries (ways).
 struct SiteTable {
     TableShape shape;
 
@@ -19,10 +19,10 @@ static_assert(offsetof(TableShape, multiplier) == 0 && offsetof(TableShape, mask
 
 namespace {
 
-/// The site in every unused entry of a table. Its return address is 0, which no call has.
+/// The site in every unused entry of a table. Its return address is 0, which matches no call.
 constinit Site nobody{};
 
-/// Returns nullptr if there is no memory.
+/// Returns a new table, or nullptr if there is no memory.
 SiteTable* new_table(TableShape shape) {
     const std::size_t ways = shape.mask + 1;
     auto* table = static_cast<SiteTable*>(arena_try_allocate(sizeof(SiteTable) + ways * sizeof(std::atomic<Site*>)));
@@ -32,14 +32,14 @@ SiteTable* new_table(TableShape shape) {
     return table;
 }
 
-/// Returns the return address of the site in entry `way`; 0 if the site is dead, or now belongs to another entry.
+/// Returns the return address of the site in entry `way`, or 0 if the site is dead or belongs in another entry now.
 std::uintptr_t address_in(SiteTable& table, std::size_t way) {
     const Site* site = table.way(way).load(std::memory_order_acquire);
     const std::uintptr_t address = site->return_address.load(std::memory_order_relaxed);
     return is_return_address(address) && table.shape.way_of(address) == way ? address : 0;
 }
 
-/// Returns true if `accept` returns true for the return addresses of all live sites in `table`, `except` left out.
+/// Returns true if `accept` returns true for the return addresses of all live sites in `table` except `except`.
 template <class Accept>
 bool all_in(SiteTable* table, std::uintptr_t except, Accept accept) {
     if (table == nullptr) return true;
@@ -50,8 +50,8 @@ bool all_in(SiteTable* table, std::uintptr_t except, Accept accept) {
     return true;
 }
 
-/// Returns a larger table with the live sites of `old` (nullptr: none) and `site`, which has this return address;
-/// nullptr: there is no memory for it.
+/// Returns a larger table with the live sites of `old` (which may be nullptr) and `site`, whose return address is
+/// `address`. Returns nullptr if there is no memory.
 SiteTable* table_with(SiteTable* old, Site& site, std::uintptr_t address) {
     const std::size_t ways = old == nullptr ? fewest_ways : 2 * (old->shape.mask + 1);
     SiteTable* table = new_table(shape_for(ways, [&](auto accept) {

@@ -1,6 +1,6 @@
-// The sites of an entry point, in a table indexed by a hash of the return address. When a site is added, hashes are
-// tried, and the table is doubled, until no two sites share an entry (way). So an entry point checks one way,
-// whatever the addresses are.
+// The sites of an entry point, in a table indexed by a hash of the return address. When a site is added, hash
+// functions are tried, and the table is doubled, until no two sites share an entry (way). So an entry point has to
+// check only one way.
 #pragma once
 
 #include <atomic>
@@ -14,10 +14,10 @@ namespace fp32shim {
 
 struct Site;
 
-/// The hash function of a table. The entry points (entry/*.S) compute the same as `way_of`.
+/// The hash function of a table. The entry points (entry/*.S) compute the same value as `way_of`.
 struct TableShape {
     std::uint64_t multiplier = 0;
-    std::uint64_t mask = 0;  ///< number of entries in the table, a power of two, less one
+    std::uint64_t mask = 0;  ///< number of entries in the table (a power of two) minus 1
 
     std::size_t way_of(std::uintptr_t return_address) const {
         return (return_address * multiplier >> FP32SHIM_TABLE_SHIFT) & mask;
@@ -29,7 +29,7 @@ constexpr std::size_t most_ways = std::size_t{1} << (64 - FP32SHIM_TABLE_SHIFT);
 
 class TakenWays {
   public:
-    /// Returns the bytes that the marks of so many entries need.
+    /// Returns the size in bytes of the marks for a number of entries.
     static constexpr std::size_t size(std::size_t ways) { return (ways + 63) / 64 * sizeof(std::uint64_t); }
 
     /// Clears the marks in `memory`, which has size(ways) bytes.
@@ -48,18 +48,19 @@ class TakenWays {
     std::uint64_t* words_;
 };
 
-/// Returns the i-th of a sequence of unrelated odd numbers.
+/// Returns number `i` of a sequence of unrelated odd numbers.
 constexpr std::uint64_t multiplier_number(std::uint64_t i) {
     return system::random_number((i + 1) * system::golden_ratio) | 1;
 }
 
-/// Returns the hash of the smallest table of at least `ways` entries that gives every address its own entry; if none
-/// does, of the largest table. `all_of(accept)` calls `accept` once with each address, until `accept` returns false.
+/// Returns the hash function of the smallest table, of at least `ways` entries, in which every address has its own
+/// entry. If there is none, returns that of the largest table. `all_of(accept)` calls `accept` with each address
+/// until it returns false.
 template <class AllOf>
 TableShape shape_for(std::size_t ways, AllOf all_of) {
     constexpr std::uint64_t tries = 16;
     for (;; ways *= 2) {
-        void* const marks = __builtin_alloca(TakenWays::size(ways));  // most_ways would be 2 KiB in a signal handler
+        void* const marks = __builtin_alloca(TakenWays::size(ways));  // at most 2 KiB, also in a signal handler
         for (std::uint64_t i = 0; i < tries; ++i) {
             const TableShape shape{multiplier_number(i), ways - 1};
             TakenWays taken(marks, ways);
@@ -74,7 +75,7 @@ TableShape shape_for(std::size_t ways, AllOf all_of) {
 }
 
 /// Puts a live site into its entry point's table. Lock-free. If another thread replaces the table at the same time,
-/// the site may be left out; its next call then puts it in.
+/// the site may be left out; its next call then adds it.
 void cache(Site& site);
 
 }  // namespace fp32shim

@@ -36,8 +36,7 @@ enum class Role : std::uint8_t {
     stride_c,
     batch_count,  ///< number of products in a strided batch
     group_count,
-    group_size,  ///< array with the number of products in each group; calls with groups pass sizes and options as
-                 ///< arrays too
+    group_size,  ///< array with the number of products in each group; sizes and options are arrays too
     a_type,      ///< cudaDataType of an operand
     b_type,
     c_type,
@@ -51,10 +50,9 @@ enum class Role : std::uint8_t {
 enum class Treatment : std::uint8_t {
     governed,    ///< the precision of each call is decided
     recognised,  ///< logged and forwarded: a solve, or a product that has no reduced-precision path
-    opaque,  ///< logged and forwarded: creates kernels or packs operands for later products, which the shim does not
-             ///< see
-    observed,  ///< logged and forwarded: operands narrower than float32
-    state,     ///< multiplies nothing: see StateFamily
+    opaque,      ///< logged and forwarded: creates kernels or packs operands for later products that go unseen
+    observed,    ///< logged and forwarded: operands narrower than float32
+    state,       ///< multiplies nothing: see StateFamily
 };
 
 /// The number of products in one call, and the way in which their operands are passed.
@@ -89,8 +87,7 @@ enum class Effect : std::uint8_t {
     handle_changed,  ///< changes a setting of the handle other than its math mode
     math_mode_set,
     math_mode_read,
-    algorithms_found,   ///< cublasLt: searches algorithms; the shim searches for the product in the form that it will
-                        ///< run
+    algorithms_found,   ///< cublasLt: searches algorithms, for the product in the form that the shim will run
     algorithm_checked,  ///< cublasLt: checks if an algorithm fits a product
 };
 

@@ -11,7 +11,7 @@ import pytest
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
 CHROMEDRIVER = shutil.which("chromedriver")
 
-# The number of pixels of a canvas that something was drawn on.
+# Counts the pixels of a canvas that have been drawn on.
 INK = """
 const canvas = arguments[0];
 const {data} = canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height);
@@ -26,14 +26,14 @@ setTimeout(() => requestAnimationFrame(() => requestAnimationFrame(() => setTime
 """
 
 
-ENTER, SPACE = "\ue007", "\ue00d"  # as WebDriver names keys
+ENTER, SPACE = "\ue007", "\ue00d"  # WebDriver's codes for these keys
 
 
 class Page:
     def __init__(self, driver, path):
         self.driver = driver
         driver.get("about:blank")
-        driver.get_log("performance")  # of the browser's own start page
+        driver.get_log("performance")  # drops messages about the browser's own start page
         driver.get(path.resolve().as_uri())
 
     def run(self, script, *arguments):
@@ -130,7 +130,7 @@ def chromium(folder):
     if not CHROMIUM or not CHROMEDRIVER:
         pytest.skip("chromium or chromium-driver is not installed")
     try:
-        socket.gethostbyname("localhost")  # by which Selenium asks for its driver
+        socket.gethostbyname("localhost")  # Selenium reaches its driver by this name
     except OSError:
         pytest.skip("localhost has no address: /etc/hosts is missing, or has no line for it")
     options = webdriver.ChromeOptions()
@@ -139,9 +139,9 @@ def chromium(folder):
                      f"--user-data-dir={folder}"):
         options.add_argument(argument)
     if os.geteuid() == 0:
-        options.add_argument("--no-sandbox")  # Chromium has none for root
+        options.add_argument("--no-sandbox")  # Chromium has no sandbox for root
     options.set_capability("goog:loggingPrefs", {"browser": "ALL", "performance": "ALL"})
-    # Chromium makes a socket in TMPDIR, and a socket's path has at most 107 bytes.
+    # Chromium makes a socket in TMPDIR, and the path of a socket has at most 107 bytes.
     elsewhere = {name: value for name, value in os.environ.items() if name != "TMPDIR"}
     driver = webdriver.Chrome(service=Service(CHROMEDRIVER, env=elsewhere), options=options)
     try:

@@ -10,7 +10,7 @@ import struct
 import subprocess
 import termios
 
-import shim  # tests/preload: where things were built, and what is installed
+import shim  # from tests/preload: paths of the build, and a list of installed programs
 
 COMMAND = pathlib.Path(os.environ.get("FP32SHIM_COMMAND", shim.BUILD / "bin/fp32shim"))
 COMMANDS = ["run", "doctor", "explain", "verify", "suggest", "bisect", "diff", "check", "report", "replay", "log", "top", "ps", "set",
@@ -77,7 +77,7 @@ def on_a_terminal(words, *, width=None, prefix=(), answer="", **variables):
     try:
         while block := os.read(terminal, 65536):
             seen += block
-    except OSError:  # how Linux says that the other side is closed
+    except OSError:  # on Linux, the error means that the other side has closed
         pass
     os.close(terminal)
     os.waitpid(child, 0)

@@ -1,6 +1,6 @@
-// Looks locations up for a test. Reads lines `path TAB offset`, or `path TAB offset TAB build id in hexadecimal TAB
-// time of the recording in ns`, and writes a line of JSON for each. Without an id, the file is taken to be unchanged.
-// The last line has the time that it all took, in seconds.
+// Looks up locations for a test. Reads lines `path TAB offset`, or `path TAB offset TAB build id in hexadecimal TAB
+// time of the recording in ns`, and writes a line of JSON for each. Without a build id, the file is assumed to be
+// unchanged. The last line has the total time, in seconds.
 #include <chrono>
 #include <cstdint>
 #include <iostream>

@@ -1,20 +1,20 @@
-// Writes recordings for the tests of `fp32shim report`, `log` and `verify`: what the shim's writer would write for
-// calls that are described on the command line.
+// Writes recordings for the tests of `fp32shim report`, `log` and `verify`. They have the contents that the shim
+// would write for the calls described on the command line.
 //
-//   make_recording --lines        a recording for each line of standard input, with the words below
+//   make_recording --lines        one recording for each line of standard input, which has the words below
 //   make_recording FILE LEVEL [--stay] [--rows ROWS] [--max-size BYTES] [--one-thread] [--host NAME] [--job ID]
 //                  [--rank NUMBER] [--executable PATH] [--policy NAME,REVISION,SHA256]
 //                  [FUNCTION:SIZE:REQUESTED:APPLIED:REASON:CALLS[:THREADS[:TICKS,...[:SCOPE[:STACK[:RESULT,...]]]]]]...
 //
-// LEVEL is summary or calls. Each description is one distinct decision on the CPU, called CALLS times by each thread,
-// 1000 ticks a call, or these in turn; with --one-thread, by the same thread as all others. SIZE is that of m, n and
-// k, or MxNxK; FROM-TO stands for a decision of each size. SIZE/NT and SIZE/NT/BATCH have the transpositions and
-// the number of products in a batch. STACK is a call path, outermost frame first: frames with
-// `;` between them, FUNCTION@FILE@LINE of Python, or PATH+OFFSET in a program; a `%` in it stands for the number of
-// the decision. RESULT is a number that stands for a call's result, which then has a fingerprint; calls take them in
-// turn; nan is a result that is not finite. It then prints the path, and with --stay stays alive until its standard
-// input ends. ROWS: how many distinct decisions the recording has room for. The other options stand in for facts
-// about the process.
+// LEVEL is summary or calls. Each description is one distinct decision on the CPU. Each of THREADS threads makes
+// CALLS calls of 1000 ticks, or of TICKS in turn; with --one-thread one thread makes all calls. SIZE is that of m, n
+// and k, or MxNxK. FROM-TO means one decision for each size. SIZE/NT and SIZE/NT/BATCH give the transpositions and
+// the number of products in a batch. STACK is a call path, outermost frame first: frames separated by `;`, each
+// FUNCTION@FILE@LINE for Python, or PATH+OFFSET for a program; a `%` stands for the number of the decision. RESULT is
+// a number that stands for a call's result, which then has a fingerprint; calls take the results in turn; nan is a
+// result that is not finite. The program prints the path of the file; with --stay it then waits until its standard
+// input ends. ROWS: number of distinct decisions that fit into the recording. The other options replace facts about
+// the process.
 #include <poll.h>
 #include <unistd.h>
 
@@ -39,7 +39,7 @@ namespace {
 struct Description {
     std::string function;
     long m = 0, n = 0, k = 0;
-    long more_sizes = 0;  ///< further decisions, each one larger in m, n and k
+    long more_sizes = 0;  ///< number of further decisions, each one larger in m, n and k
     std::string transpositions = "NN";
     long batch = 1;
     policy::Precision requested{};
@@ -109,7 +109,7 @@ Description parsed(const std::string& text) {
     return description;
 }
 
-/// A call path in words.
+/// A call path, given in words.
 struct WrittenStack : record::Stack {
     WrittenStack(const std::string& words, long number) {
         for (const std::string& frame : split(words, ';')) {
@@ -139,7 +139,7 @@ struct WrittenStack : record::Stack {
     std::vector<std::vector<std::string>> frames;
 };
 
-/// Returns the innermost line of Python as the field `where` has it; empty: the call path has none.
+/// Returns the innermost line of Python, as in the field `where`; empty: the call path has none.
 std::string where_of(const WrittenStack& stack) {
     for (auto frame = stack.frames.rbegin(); frame != stack.frames.rend(); ++frame) {
         if (frame->size() != 3) continue;
@@ -176,7 +176,7 @@ record::DecisionEvent decision_of(const Description& description, long number) {
     return decision;
 }
 
-/// Returns the fingerprint of a result that is one number.
+/// Returns the fingerprint of a result that consists of one number.
 record::Fingerprint fingerprint_of(double result) {
     record::Fingerprint fingerprint;
     fingerprint.hash = std::bit_cast<std::uint64_t>(result);
@@ -213,14 +213,14 @@ void call(record::Recording& recording, const Description& description, std::uin
     recording.detach(writer);
 }
 
-/// Waits 10 ms for it.
+/// Returns true if standard input has ended. Waits at most 10 ms.
 bool input_has_ended() {
     pollfd input{STDIN_FILENO, POLLIN, 0};
     char read_away = 0;
     return poll(&input, 1, 10) > 0 && read(STDIN_FILENO, &read_away, 1) <= 0;
 }
 
-/// A recording that is asked for on the command line, or by a line of standard input.
+/// A recording that the command line, or a line of standard input, asks for.
 struct Request {
     std::string path;
     bool with_events = false, stays = false, is_one_thread = false;
@@ -236,7 +236,7 @@ record::ProcessFacts own_facts() {
     return record::gather_process_facts(environment);
 }
 
-/// Takes an option with a value. Returns false for another word.
+/// Handles an option with a value. Returns false for another word.
 bool take_option(const std::string& word, const std::string& value, Request& request) {
     if (word == "--max-size")
         request.settings.max_size = std::stoul(value);
@@ -294,7 +294,7 @@ void make_calls(record::Recording& recording, const Request& request) {
     }
 }
 
-/// Does what the shim does at each product, until standard input ends.
+/// Answers commands, as the shim does at each product, until standard input ends.
 void answer_commands(record::Recording& recording) {
     record::ThreadWriter* writer = recording.attach();
     while (!input_has_ended()) {
@@ -307,7 +307,7 @@ void answer_commands(record::Recording& recording) {
     recording.detach(writer);
 }
 
-/// Returns the exit status.
+/// Writes one recording. Returns the exit status.
 int make(const Request& request) {
     const auto opened = record::Recording::open(request.path, request.facts,
                                                 record::make_start_event("0.1.0", request.policy), request.settings);
@@ -319,7 +319,7 @@ int make(const Request& request) {
     std::puts(opened.recording->path().c_str());
     std::fflush(stdout);
     if (request.stays) answer_commands(*opened.recording);
-    // What the shim does when the program ends; here nothing is loaded that multiplies.
+    // The shim does this when the program ends. No loaded file of this program multiplies.
     opened.recording->objects()->mark_complete(1);
     opened.recording->record_exit();
     return 0;

@@ -1,4 +1,4 @@
-// Prints the call paths of a recording for a test: a line of JSON for each decision that has calls.
+// Prints the call paths of a recording for a test: a line of JSON for each decision with calls.
 #include <iostream>
 #include <nlohmann/json.hpp>
 #include <vector>
@@ -24,7 +24,7 @@ std::vector<RecordedFrame> path_of(const RecordingReader& recording, std::uint32
     return path;
 }
 
-/// Returns the levels of source at locations in compiled code, innermost first.
+/// Returns the source locations, innermost first, of the frames that lie in compiled code.
 Json levels_of(fp32shim::cli::NativeLocations& locations, const std::vector<RecordedFrame>& path,
                const RecordingReader& recording) {
     Json levels = Json::array();

@@ -113,7 +113,8 @@ def test_folded_lines_are_frames_and_a_number(recordings, weight):
     path = "main (train.py:9);Model.forward (model.py:41);libtorch.so+0x1c4;cblas_sgemm [tf32]"
     totals = fp32shim("report", "--format", "json", recordings).json["totals"]
     if weight == "time":
-        # Each look at a young recording measures the rate of the counter again, which may differ by 0.1 % (measure_ticks).
+        # Each read of a young recording measures the counter's rate again, so times may differ by 0.1 %
+        # (measure_ticks).
         assert sum(map(int, lines.values())) == pytest.approx(totals["host_ns"], rel=0.002)
     else:
         assert int(lines[path]) == (42 if weight == "calls" else 42 * 2 * 64**3)

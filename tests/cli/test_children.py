@@ -20,7 +20,7 @@ PRODUCTS = """
     }
 """
 
-# Starts argv[2] by the function argv[1], and ends as that does; the last word is for execle and its like.
+# Starts argv[2] by the function argv[1], and ends with the same status. The last word is for functions like execle.
 STARTER = """
     #define _GNU_SOURCE
     #include <errno.h>
@@ -83,7 +83,7 @@ STARTER = """
         return 99;
     }
 """
-# Starts /static in another root folder, argv[1], by ways that do not go through chroot; or argv[2] in the folder argv[1].
+# Starts /static in another root folder, argv[1], without a call of chroot; or argv[2] in the folder argv[1].
 ELSEWHERE = """
     #define _GNU_SOURCE
     #include <errno.h>
@@ -146,8 +146,8 @@ ELSEWHERE = """
     }
 """
 
-# Multiplies, enters the jail argv[2] by argv[1], gives up its rights, and tries the way out that each descriptor may be,
-# in a forked child and in a started program, too. Ends with the number of ways out.
+# Multiplies, enters the jail argv[2] by argv[1], and gives up its rights. Then tries each descriptor as a way out of
+# the jail, also in a forked child and in a started program. Its status is the number of ways out.
 PRISONER = """
     #define _GNU_SOURCE
     #include <fcntl.h>
@@ -199,7 +199,8 @@ PRISONER = """
     }
 """
 
-# Starts argv[2] by argv[1] with an environment that cannot be read, wholly or in part, or (4) no path; returns the error.
+# Starts argv[2] by argv[1] with an environment that is partly or wholly unreadable, or (4) without a path. Returns
+# the error.
 UNREADABLE = """
     #define _GNU_SOURCE
     #include <errno.h>
@@ -229,8 +230,8 @@ UNREADABLE = """
         return errno;
     }
 """
-# What programs see of the functions that start others: statuses, errors, signals, descriptors, cancellation. `state` is
-# what a child says of itself; its first argument is this program's path.
+# Prints what programs see of functions that start others: statuses, errors, signals, descriptors, cancellation.
+# `state` prints what a child sees of itself; its first argument is the path of this program.
 BEHAVIOUR = """
     #define _GNU_SOURCE
     #include <errno.h>
@@ -429,7 +430,7 @@ def test_each_function_that_starts_programs_is_watched(programs, log, how):
 def made_for_another_machine(program, path):
     """A copy of the program whose header names another processor."""
     content = bytearray(program.read_bytes())
-    content[18:20] = (243).to_bytes(2, "little")  # e_machine: EM_RISCV
+    content[18:20] = (243).to_bytes(2, "little")  # e_machine becomes EM_RISCV
     path.write_bytes(content)
     path.chmod(0o755)
     return path
@@ -438,7 +439,7 @@ def made_for_another_machine(program, path):
 @pytest.mark.parametrize("how", DIRECTLY)
 def test_a_program_that_cannot_be_started_is_not_noted_and_fails_as_without_the_shim(programs, tmp_path, log, how):
     foreign = made_for_another_machine(programs / "static", tmp_path / "foreign")
-    by_shell = how in ("execvp", "execvpe", "execlp")  # what the kernel refuses, these give to a shell
+    by_shell = how in ("execvp", "execvpe", "execlp")  # these functions pass a file that the kernel refuses to a shell
     for program in ([] if by_shell else [foreign]) + [tmp_path / "missing", tmp_path]:
         plain = subprocess.run([programs / "starter", how, program], check=False, capture_output=True,
                                env=settings(PATH=f"{tmp_path}:/usr/bin:/bin"))
@@ -632,7 +633,7 @@ def test_a_child_that_is_started_in_another_folder_is_not_taken_for_covered(prog
     assert done.returncode == 7, done.stderr
     assert "its kind is not known" in children(verify(log))["child:there"]
     done = run(programs, "bash", "-c", f"./dyn; exec ./elsewhere {how} {tmp_path} ./there", log=tmp_path / "n.fp32rec")
-    assert done.returncode == 2  # ENOENT
+    assert done.returncode == 2  # exit status ENOENT
     assert children(verify(tmp_path / "n.fp32rec")) == {}
 
 
@@ -667,6 +668,6 @@ def test_arguments_that_cannot_be_read_fail_as_without_the_shim(programs, log, h
         pytest.skip("execvpe without a path crashes without the shim, too")
     words = [programs / "unreadable", how, programs / "dyn", str(number)]
     plain = subprocess.run(words, check=False, env=settings())
-    assert plain.returncode == 14  # EFAULT
+    assert plain.returncode == 14  # exit status EFAULT
     done = run(programs, *words, log=log)
     assert done.returncode == 14, done.stderr

@@ -42,11 +42,11 @@ def test_policies_that_differ_in_one_condition_only_have_folders_of_their_own(tm
 def test_the_same_settings_have_the_same_folder_wherever_they_come_from(tmp_path):
     high = cache("--precision", "high")[0]
     assert cache("--precision", "tf32")[0] == cache("-q", FP32_MATMUL_PRECISION="high")[0] == high
-    # Neither names and logs nor what is done on the CPU matters.
+    # Names, logs and settings for the CPU do not change the folder of the cache.
     policy = write(tmp_path / "p.toml", 'name = "mine"\ndefault = "high"\n[log]\nmax_size = "1G"\n[cpu]\nmode = "emulate"\n')
     assert cache("--policy", policy, "--log", tmp_path / "a.fp32rec")[0] == high
     assert cache("--precision", "high", folder="/cache/")[0] == high
-    # A run in a run, with the variable as the outer one left it.
+    # A run inside another run inherits the outer run's variable.
     assert cache("--precision", "high", folder=high)[0] == high
     assert cache("--floor", "fp32", folder=high)[0] == cache("--floor", "fp32")[0]
     assert cache(folder=high)[0] == "/cache"

@@ -179,8 +179,8 @@ def test_settings_in_force_are_those_that_the_shim_would_read(tmp_path):
     ({"NVTX_INJECTION64_PATH": "/opt/profiler.so", "FP32_MATMUL_WHERE": "python,nvtx"}, "NVTX ranges go to that library"),
     ({"INTEL_LIBITTNOTIFY64": "/opt/profiler.so", "FP32_MATMUL_WHERE": "auto"}, "ITT ranges go to that library"),
     ({"LD_PRELOAD": "/nowhere/libfp32shim.so"}, "the loader does not find it"),
-    ({"FP32_MATMUL_FLOOR": "fp32", "FP32_MATMUL_PRECISION": "high"}, "precision high (environment): the floor fp32 holds"),
-    ({"FP32_MATMUL_FLOOR": "tf32", "FP32_MATMUL_PRECISION": "medium"}, "the floor tf32 holds"),
+    ({"FP32_MATMUL_FLOOR": "fp32", "FP32_MATMUL_PRECISION": "high"}, "precision high (environment): the floor fp32 applies"),
+    ({"FP32_MATMUL_FLOOR": "tf32", "FP32_MATMUL_PRECISION": "medium"}, "the floor tf32 applies"),
     ({"FP32_MATMUL_AUDIT": "0.5"}, "FP32_MATMUL_AUDIT=0.5: nothing is audited, because errors are kept only in recordings"),
     ({"FP32_MATMUL_LOG": "/nonexistent/x.fp32rec"}, "FP32_MATMUL_LOG=/nonexistent/x.fp32rec: the folder"),
     ({"FP32_MATMUL_LOG": "/nonexistent/%r/x.fp32rec", "RANK": "3"}, 'the folder "/nonexistent/3" of'),
@@ -456,7 +456,7 @@ def test_a_setuid_program_of_another_user_is_unseen_and_not_run(tmp_path):
 def test_programs_for_other_processors_and_loaders_are_unseen(tmp_path, what, expected):
     content = bytearray(pathlib.Path("/bin/true").resolve().read_bytes())
     if what == "machine":
-        content[18:20] = (243).to_bytes(2, "little")  # RISC-V
+        content[18:20] = (243).to_bytes(2, "little")  # e_machine becomes RISC-V
     else:
         offset = content.index(b"/lib64/ld-linux" if platform.machine() == "x86_64" else b"/lib/ld-linux")
         content[offset:offset + 14] = b"/lib/ld-musl-x"
@@ -480,7 +480,7 @@ def test_the_program_does_not_have_the_commands_own_output():
     """Else whoever reads that would wait for what the program leaves behind."""
     _, _, stderr = doctor("--", "ls", "-l", "/proc/self/fd")
     pipes = [line.split()[-3:] for line in stderr.splitlines() if "-> pipe:" in line]
-    assert [number for number, _, _ in pipes] == ["1", "2"] and pipes[0][2] == pipes[1][2], stderr  # both its stderr
+    assert [number for number, _, _ in pipes] == ["1", "2"] and pipes[0][2] == pipes[1][2], stderr  # 1 and 2 are one pipe
 
 
 def test_a_killed_program_is_told():
@@ -548,7 +548,7 @@ def test_damaged_files_are_read_without_harm(tmp_path, small_library):
     for number in range(300):
         damaged = bytearray(small_library)
         for _ in range(random.randint(1, 20)):
-            # The head, the program headers and the dynamic symbols are at the beginning.
+            # Damages the head, the program headers or the dynamic symbols, which are at the beginning.
             damaged[random.randrange(min(len(damaged), 4096 if number % 2 else len(damaged)))] = random.randrange(256)
         (tmp_path / f"libopenblas.so.{number}").write_bytes(damaged)
     status, _, stderr = doctor(LD_LIBRARY_PATH=tmp_path)

@@ -47,7 +47,7 @@ def left_out(text):
 
 def test_benchdnn_gets_row_major_products_of_the_same_memory(recording):
     lines = measured(written(recording, "benchdnn"))
-    # Column-major C = A B' is row-major C' = B A'.
+    # C = A B' in column-major order is C' = B A' in row-major order.
     assert lines == {
         5: "--stag=ba --wtag=ab --dtag=ab --attr-fpmath=strict 32x16:16x64",
         4: "--stag=ab --wtag=ba --dtag=ab --attr-fpmath=tf32 64x16:16x32",

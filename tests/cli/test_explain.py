@@ -145,7 +145,7 @@ def test_explain_names_the_option_for_what_it_does_not_know(tmp_path):
                               ('executable = "train"', "--executable"), ("max_dim = 8", "--m, --n, --k"), ("m = 8", "--m")):
         policy.write_text('schema = 1\n[[rule]]\nname = "a"\nprecision = "high"\nwhen = { %s }\n' % condition)
         text = fp32shim("explain", "--policy", policy, "--function", "cblas_sgemm").stdout
-        assert "is not known to apply" in text and f"found unknown ({option})" in text
+        assert "is not known to apply" in text and f"but is unknown ({option})" in text
 
 
 @pytest.mark.parametrize("word, rounding, words", [
@@ -188,7 +188,7 @@ def test_explain_tells_an_old_gpu_from_none():
     assert "no GPU was named" in fp32shim(*words).stdout
 
 
-# Products of every kind of a condition's value, called through ctypes. Each line: function, m, n, k, labels of a scope.
+# Products for every kind of condition, called through ctypes. Each line: function, m, n, k, labels of a scope.
 PRODUCTS = """
 import ctypes, json, sys
 blas, shim = ctypes.CDLL(sys.argv[1]), ctypes.CDLL(None)
@@ -242,7 +242,7 @@ def random_policy(chance):
 def test_explain_says_of_random_calls_under_random_policies_what_the_shim_then_does(seed, tmp_path):
     chance = random.Random(seed)
     policy = tmp_path / "policy.toml"
-    while True:  # by chance a rule can never apply, which is an error
+    while True:  # a random rule may be impossible to satisfy, which is an error
         policy.write_text(random_policy(chance))
         if fp32shim("check", policy).returncode == 0:
             break
@@ -260,7 +260,7 @@ def test_explain_says_of_random_calls_under_random_policies_what_the_shim_then_d
         assert {key: told[key] for key in keys} == {key: decision[key] for key in keys}, (words, policy.read_text())
 
 
-# Multiplies from its own code, so that it is the caller; sgemm and cgemm are two call sites.
+# Multiplies from its own code, so that this library is the caller. sgemm and cgemm are two call sites.
 CALLER = """
 void sgemm_(const char*, const char*, const int*, const int*, const int*, const float*, const float*, const int*,
             const float*, const int*, const float*, float*, const int*);
@@ -306,7 +306,7 @@ def write_policy_of_many_rules(policy, chance, callers, sizes):
     rules = {}
     for i in range(250):
         keys = set(chance.sample(sorted(values), 3)) | {chance.choice("mnk")}
-        if keys >= {"m", "n", "k", "flops"}:  # may contradict each other, which is an error
+        if keys >= {"m", "n", "k", "flops"}:  # these conditions may contradict each other, which is an error
             keys.remove("flops")
         rules[str(i)] = ["[[rule]]", f'name = "{i}"', f'precision = "{chance.choice(["native", "highest", "high", "medium"])}"',
                          "when = { %s }" % ", ".join(f"{key} = {values[key]()}" for key in sorted(keys))]
@@ -346,7 +346,7 @@ def test_what_the_shim_keeps_of_its_decisions_is_what_explain_says_of_each_call(
               for index in range(3) for other in sizes if other != first[index]]
     calls.append((str(callers[0]), 0, first, "a"))
     steps, in_force = [], []
-    # A floor cannot be taken back. It is the one change that is not a reload.
+    # A floor of the C API cannot be removed. It is the only change here that is not a reload.
     for policy, floor in [(policies[0], ""), (policies[1], ""), (policies[0], ""), (policies[0], "tf32"), (policies[1], "tf32")]:
         steps.append(["floor", floor] if floor and policy == policies[0] else ["policy", str(policy)])
         again = calls * 4

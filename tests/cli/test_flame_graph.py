@@ -93,7 +93,7 @@ def test_a_search_marks_what_it_finds_and_says_its_share(open_page, recording):
     assert [one.text for one in page.all(".box.hit")] == ["Model.backward model.py:60"]
     assert "1 place found: 30.0 % of all" in page.text("#paths-answer")
     page.find("#paths-search").clear()
-    page.find("#paths-search").send_keys("model.py")  # main contains the others: no call counts twice
+    page.find("#paths-search").send_keys("model.py")  # main contains the other frames, so no call counts twice
     assert "3 places found: 90.0 % of all" in page.text("#paths-answer")
     page.find("#paths-search").clear()
     page.find("#paths-search").send_keys("nothing like it")
@@ -235,7 +235,7 @@ def test_a_hundred_thousand_call_paths_open_in_a_time_that_grows_as_they_do(open
 
     _, few = seconds_to_open(open_page, driver, of_so_many(10000))
     page, many = seconds_to_open(open_page, driver, of_so_many(100000))
-    assert 0 < few and many < 30 * few  # in quadratic time 100
+    assert 0 < few and many < 30 * few  # with quadratic time the ratio would be 100
     assert page.run("return document.querySelectorAll('.box').length") < 10000
     page.find("#paths-search").send_keys("layer_77777")
     assert "1 place found" in page.text("#paths-answer")

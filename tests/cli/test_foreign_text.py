@@ -108,7 +108,8 @@ def test_the_title_of_a_process_does_not_steer_who_lists_it(tmp_path):
         process.stdin.close()
 
 
-# A screen cleared, a title set, a carriage return, backspaces, a forged line, a control of C1, a line turned around.
+# Clears the screen, sets a title, and has a carriage return, backspaces, a forged line, a C1 control and reversed
+# text.
 STEERING = "\x1b[2J\x1b]0;t\x07\r\b\nForged: all calls\x9b1A\u202e"
 STEERS = [*"\x1b\x07\r\b\x9b\u202e"]
 
@@ -232,7 +233,7 @@ def with_steering_texts(content, shift):
         begin = shift % len(STEERING.encode())
         return steering[begin:begin + len(match[0])]
 
-    # Not what makes it a recording of this version.
+    # The first 64 bytes stay, since they make the file a recording of this version.
     return content[:64] + re.sub(rb"[\x20-\x7e]{4,}", replaced, content[64:])
 
 
@@ -278,7 +279,7 @@ def shown_on_terminal(*words):
         while True:
             try:
                 text += os.read(ours, 1 << 16)
-            except OSError:  # nobody has the other end any more
+            except OSError:  # the other end is closed
                 break
         os.close(ours)
         assert process.wait() >= 0

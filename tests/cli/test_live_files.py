@@ -14,7 +14,7 @@ import shim
 from command import fp32shim, live_recording
 
 EXACT = "cblas_sgemm:32:native:fp32:as_requested:7"
-OPENED = 0x20  # IN_OPEN, which opening with O_PATH is none of
+OPENED = 0x20  # IN_OPEN; opening with O_PATH does not count as such an event
 
 
 class Watched:

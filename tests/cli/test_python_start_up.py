@@ -14,7 +14,7 @@ import shim
 from command import COMMAND, environment
 
 FOLDER = shim.BUILD / "share/fp32shim/site-packages"
-UNSUITABLE = "fp32shim: module paths are not available for torch"  # what a module named torch gets that is not PyTorch
+UNSUITABLE = "fp32shim: module paths are not available for torch"  # message for a module named torch that is not PyTorch
 
 
 def works(python):
@@ -101,7 +101,7 @@ def test_a_start_up_file_that_fails_fails_as_without_it(python, text, tmp_path):
     words = (python, "-c", "import sys; print(sys.path, 'sitecustomize' in sys.modules)")
     plain, started = start(*words, where=None, paths=[tmp_path]), start(*words, paths=[tmp_path])
     assert (started.stdout, started.returncode) == (plain.stdout, plain.returncode)
-    assert started.stderr.splitlines()[-1:] == plain.stderr.splitlines()[-1:]  # a traceback, if any, has more lines
+    assert started.stderr.splitlines()[-1:] == plain.stderr.splitlines()[-1:]  # tracebacks have further lines
 
 
 def test_another_tools_start_up_file_that_stands_before_runs_once(tmp_path):

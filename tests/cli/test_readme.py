@@ -39,7 +39,8 @@ def run(line, folder):
     return done
 
 
-# A pattern of what the command of that beginning says on both streams; those of `run` print what the model prints.
+# Patterns of the output of commands with this beginning, on both streams. The output of `run` includes what the model
+# prints.
 SAYS = {
     "fp32shim doctor -- ": "_multiarray_umath.* calls cblas_sgemm",
     "fp32shim run -- ": r"(?s)64\.03125.*1 call .*fp32 ",
@@ -74,7 +75,7 @@ def test_a_command_of_the_readme_runs(line, folder):
         if process:
             process.communicate()
     (start,) = [start for start in SAYS if line.startswith(start)]
-    # What numpy's LAPACK multiplies depends on the system's LAPACK: these two may have to say that it is not seen.
+    # Depending on the system's LAPACK, products of numpy's LAPACK may not be seen, which these two commands report.
     statuses = {"fp32shim doctor -- ": (0, 1), "fp32shim verify ": (0, 3)}
     assert done.returncode in statuses.get(start, (0,)), done.text
     assert re.search(SAYS[start], done.stdout + done.stderr), done.text

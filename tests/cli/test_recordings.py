@@ -60,7 +60,7 @@ def test_a_copy_of_a_recording_is_counted_once_and_said(folder, command, words):
     once = fp32shim(command, *words, "--format", "json", folder / "a.fp32rec", folder / "below")
     twice = fp32shim(command, *words, "--format", "json", folder)
 
-    def calls(result):  # times are estimated anew at each look
+    def calls(result):  # times are left out, since each read estimates them again
         rows = result.json if command == "log" else [result.json.get("totals", result.json), *result.json.get("rows", [])]
         return [row.get("calls") for row in rows]
 
@@ -73,13 +73,13 @@ def test_a_copy_of_a_recording_is_counted_once_and_said(folder, command, words):
 def test_of_copies_taken_at_different_moments_the_one_that_holds_more_is_counted(tmp_path):
     process = live_recording(tmp_path / "z.fp32rec", "summary", EXACT)
     whole = (tmp_path / "z.fp32rec").read_bytes()
-    process.communicate()  # what was loaded until the end is in it from now on
+    process.communicate()  # after this, the recording also has the objects that were loaded until the end
     (tmp_path / "a.fp32rec").write_bytes(whole)
     (tmp_path / "cut.fp32rec").write_bytes(whole[:70000])
     result = fp32shim("report", "--format", "json", tmp_path)
     assert [entry["recording"] for entry in result.json["processes"]] == [f"{tmp_path}/z.fp32rec"]
     assert result.json["totals"]["calls"] == 7
-    assert result.returncode == 0  # nothing is missing: what the others lack is in the one that was taken
+    assert result.returncode == 0  # nothing is missing: the recording that was read has what the others lack
     assert result.lines == [f"fp32shim report: {tmp_path}/{name}: a copy of {tmp_path}/z.fp32rec, which has more; "
                             "counted once" for name in ("a.fp32rec", "cut.fp32rec")]
 
@@ -145,7 +145,7 @@ def test_an_option_that_may_be_given_again_takes_no_recording_for_its_value(fold
 
 def test_a_filter_takes_sizes_that_are_rounded_up_where_they_may_fit_and_says_so(tmp_path):
     exact = [f"cblas_sgemm:{size}:native:fp32:as_requested:1" for size in (300, 301, 302, 303, 304)]
-    folded = ["cblas_sgemm:100:native:fp32:as_requested:7"]  # recorded as 128: there are 65 to 128
+    folded = ["cblas_sgemm:100:native:fp32:as_requested:7"]  # rounded up to 128, which stands for sizes from 65 to 128
     recording = make_recording(tmp_path / "a.fp32rec", "calls", "--rows", "8", *exact, *folded)
     rows = report(recording)["rows"]
     assert [row["m"] for row in rows if row["sizes_folded"]] == [128]
@@ -268,7 +268,7 @@ def test_a_time_that_is_an_estimate_is_marked_in_every_format(estimated):
     for text in (fp32shim("report", log).stdout, summary):
         assert re.search(r"3,000 calls in 1 recording on 1 machine, ~\S+ [um]s on the host", text)
         assert re.search(r"^fp32 +3,000  100.0% +~\S+ [um]s  100.0%$", text, re.MULTILINE)
-        # The shortest and the longest of the timed calls were measured.
+        # The shortest and the longest time have no ~, since they come from timed calls.
         assert re.search(r"^3,000 +~\S+ [um]s +~\S+ [nu]s +\d\S* [nu]s +\d\S* [num]s  cblas_sgemm", text, re.MULTILINE)
         assert "\n~: estimated, because only some of the short calls are timed\n" in text
     assert re.search(r"3,000 calls +~\S+ [um]s  cblas_sgemm", fp32shim("log", log).stdout)
@@ -391,16 +391,16 @@ def test_a_chrome_trace_has_one_event_per_call(folder):
 
 def test_processes_of_one_id_have_tracks_of_their_own_in_a_chrome_trace(folder):
     content = bytearray((folder / "a.fp32rec").read_bytes())
-    content[48] ^= 1  # start_ticks: another recording of that process, as after a reload
+    content[48] ^= 1  # changes start_ticks: another recording of the same process, as after a reload
     (folder / "later.fp32rec").write_bytes(content)
-    content[80] ^= 1  # boot_id: another machine
+    content[80] ^= 1  # changes boot_id: another machine
     (folder / "elsewhere.fp32rec").write_bytes(content)
     (folder / "below/b.fp32rec").unlink()
     trace = json.loads(fp32shim("log", "--format", "chrome", folder).stdout)["traceEvents"]
     names = {event["pid"]: event["args"]["name"] for event in trace if event["ph"] == "M"}
     pid = report(folder / "a.fp32rec")["processes"][0]["pid"]
     assert set(names) == {pid, pid + 1}
-    # One of the two machines, by the order of the files, keeps the id.
+    # One of the two machines keeps the id; the order of the files decides which.
     assert names[pid + 1].startswith(f"make_recording, process {pid} on ") and "process" not in names[pid]
     calls = [event["pid"] for event in trace if event["ph"] == "X"]
     assert sorted((calls.count(pid), calls.count(pid + 1))) == [2010, 2 * 2010]
@@ -475,7 +475,7 @@ def test_follow_hands_each_decision_to_programs_once_with_its_final_count(tmp_pa
     with Multiplying(log=log, FP32_MATMUL_LOG_LEVEL="summary") as process:
         process.ask()
         with Following(log, "--format", name) as following:
-            following.stdout.readline()  # of the process, or of the columns
+            following.stdout.readline()  # line about the process, or about the columns
             process.ask()
             time.sleep(1.5)
             process.ask()
@@ -697,7 +697,7 @@ def test_a_small_file_that_names_a_text_many_times_takes_no_more_memory_than_it_
     content = bytearray(make_recording(tmp_path / "a.fp32rec", "summary", EXACT).read_bytes())
     strings = next(offset for offset in range(SEGMENT, len(content), SEGMENT)
                    if struct.unpack_from("<I", content, offset)[0] == 1)
-    text = SEGMENT // 2  # within the segment: nothing is there
+    text = SEGMENT // 2  # an offset within the segment where no text begins
     struct.pack_into("<I", content, strings + text, SEGMENT // 2 - 4 + 1)
     content[strings + text + 4:strings + SEGMENT] = b"x" * (SEGMENT // 2 - 4)
     entry = struct.pack("<QIIB27sI", 1, text // 16, 0, 0, b"", 1)

@@ -167,7 +167,7 @@ def test_products_that_the_time_does_not_last_for_are_named(recorded, tmp_path):
     result = replay(recording, "--library", slow, "--format", "json", blas=None)
     assert result.returncode == 0
     problems = [product["measured"][0]["problem"] for product in result.json["products"]]
-    # Each is called twice at least: 0.6 seconds, of one in all.
+    # Each product runs at least twice, and one run takes 0.6 of the one second in all.
     assert problems == [None, None] + 3 * ["there was no time left; raise --max-time"]
 
 
@@ -200,7 +200,7 @@ def test_a_gpu_measures_all_of_its_formats(recorded, tmp_path):
     assert [(total["device"], total["precision"], total["calls"], total["recorded_calls"]) for total in result["totals"]] == [
         ("cuda", "fp32", 113, 106), ("cuda", "tf32", 113, 106), ("cuda", "bf16", 113, 106)]
     text = replay(recording, "--function", "cublas*", blas=None, env=on_stand_in()).stdout
-    assert " (launch) " in text and "recorded: " not in text  # the time of a launch is not that of a product
+    assert " (launch) " in text and "recorded: " not in text  # the time of a launch is not the time of the product
 
 
 def test_a_gpu_without_tf32_measures_fp32_only(recorded):

@@ -31,7 +31,7 @@ def milliseconds(text):
     return float(value) * {"ns": 1e-6, "µs": 1e-3, "ms": 1, "s": 1e3}[unit]
 
 
-# Layers and products of many sizes; the sizes decide what the policy below does with them.
+# Layers and products of many sizes. The policy below decides by size.
 TORCH = """
     import torch
     torch.manual_seed(1)
@@ -121,7 +121,7 @@ def test_charts_are_drawn_in_both_colour_schemes(open_page, tmp_path, scheme):
     assert (red + green + blue > 3 * 230) == (scheme == "light")
     for chart in ("#formats-chart", "#timeline-chart", "#map-chart"):
         assert page.find(chart).is_displayed() and page.ink(chart) > 2000, chart
-    # What charts write has the colour of the page's own text, and follows a change of the scheme.
+    # Texts in charts have the colour of the page's text, and follow a change of the colour scheme.
     colours = page.run("return [Chart.getChart('map-chart').options.color, getComputedStyle(document.documentElement)"
                        ".getPropertyValue('--muted').trim()]")
     assert colours[0] == colours[1]
@@ -154,11 +154,11 @@ def test_the_timeline_has_every_call_and_its_time(tmp_path):
     bins = data["timeline"]["bins"]
     assert sum(sum(one["calls"]) for one in bins) == 2010
     assert bins[-1]["number"] < 240
-    # Ticks are rounded to nanoseconds once for each call there, once for each sum here.
+    # Ticks are rounded to nanoseconds once for each call in the bins, and once for each sum in the totals.
     assert abs(sum(sum(one["host_ns"]) for one in bins) - data["totals"]["host_ns"]) <= 2010 * 2
 
 
-# What an axis says below the timeline: where each text begins and ends, and its words.
+# Labels of the axis below the timeline: where each begins and ends, and its text.
 TIME_TICKS = """
 const chart = Chart.getChart("timeline-chart");
 const axis = Object.values(chart.scales).find((scale) => scale.axis === "x" && scale.options.display);
@@ -175,7 +175,7 @@ def test_times_below_the_timeline_are_round_and_have_room(open_page, tmp_path, w
     page = open_page(make_recording(tmp_path / "a.fp32rec", "calls", TF32, EXACT))
     page.use_width(width)
     ticks = page.run(TIME_TICKS)
-    assert len(ticks) >= 2  # 0 and another: steps of 1, 2, 5 may leave room for no more on a narrow page
+    assert len(ticks) >= 2  # 0 and one more; steps of 1, 2, 5 may leave no room for others on a narrow page
     assert all(end < begin for (_, end, _), (begin, _, _) in zip(ticks, ticks[1:]))
     first, *others = [text for _, _, text in ticks]
     step, unit = others[0].split()
@@ -186,7 +186,7 @@ def test_a_narrow_page_does_not_scroll_sideways(open_page, tmp_path):
     program = tmp_path / ("a_program_of_one_long_word" * 8)
     program.symlink_to(shim.client("make_recording"))
     page = open_page(make_recording(tmp_path / "a.fp32rec", "calls", TF32, EXACT, REFUSED, program=program))
-    assert str(program)[:150] in page.text("header")  # which cuts what is longer than 400 bytes
+    assert str(program)[:150] in page.text("header")  # the page cuts names longer than 400 bytes
     for width in (400, 320):
         page.use_width(width)
         assert page.run("return document.documentElement.scrollWidth") == width
@@ -226,7 +226,7 @@ def test_no_match_is_said_and_a_reset_shows_all(open_page, tmp_path):
 
 
 def test_hostile_names_are_shown_and_do_nothing(open_page, tmp_path):
-    folder = tmp_path / "<"  # of </script>, which as a name needs a folder
+    folder = tmp_path / "<"  # a folder, since the `/` in </script> separates folders of a path
     folder.mkdir()
     program = folder / HOSTILE.removeprefix("</")
     program.symlink_to(shim.client("make_recording"))
@@ -289,7 +289,7 @@ def test_a_recording_without_calls_is_a_page_that_says_so(open_page, tmp_path):
 
 def test_a_filter_of_the_command_line_is_said(open_page, tmp_path):
     page = open_page("--m", "32", make_recording(tmp_path / "a.fp32rec", "calls", TF32, EXACT))
-    assert page.text("#totals dd") == "7" and "Filters" in page.text("#filtered")
+    assert page.text("#totals dd") == "7" and "filters of the command line" in page.text("#filtered")
 
 
 def test_changes_are_listed_and_drawn(open_page, tmp_path):
@@ -320,7 +320,7 @@ def test_without_audits_their_tables_are_hidden(open_page, tmp_path):
     assert not page.find("#audits").is_displayed() and not page.find("#nonfinite").is_displayed()
 
 
-# Two thousand decisions at FP32 that take longer than whatever else there is.
+# Two thousand decisions at FP32, each of which takes longer than any other decision.
 MANY = "sgemm_:1-2100:native:fp32:as_requested:1:1:900000"
 
 
@@ -345,7 +345,7 @@ def test_a_filter_finds_what_did_not_run_as_requested_however_little_time_it_too
 def test_an_answer_says_what_it_may_lack(open_page, tmp_path):
     page = open_page(make_recording(tmp_path / "a.fp32rec", "summary", MANY,
                                     "cblas_sgemm:7000-7099:native:fp32:as_requested:2:1:10"))
-    # The hundred shortest are known by function and size class only: so a filter by function is right to the call.
+    # The page knows the hundred shortest by function and size class only, so a filter by function counts every call.
     assert "101 decisions" not in page.text("#shown") and "100 decisions of them are not listed" not in page.text("#shown")
     page.find("#filter-function option[value=cblas_sgemm]").click()
     assert page.text("#shown").startswith("Showing 100 of 2,200 decisions: 200 calls")
@@ -420,7 +420,7 @@ def test_a_share_that_is_not_nothing_is_not_written_as_nothing(open_page, tmp_pa
 
 
 def test_the_median_the_shortest_and_the_longest_call_stand_beside_the_mean(open_page, tmp_path):
-    # Long calls, which are all timed: 100 of them, every tenth ten times as long.
+    # Long calls, which are all timed. Every tenth of the 100 takes ten times as long.
     ticks = ",".join(["10000000"] * 9 + ["100000000"])
     for level in ("calls", "summary"):
         recording = make_recording(tmp_path / f"{level}.fp32rec", level, f"sgemm_:8:high:tf32:as_requested:100:1:{ticks}")
@@ -438,7 +438,7 @@ def test_the_median_the_shortest_and_the_longest_call_stand_beside_the_mean(open
         assert re.search(r"\d ms – \d+(\.\d+)? ms", cell)
 
 
-# Where the points of the map are, how far from each other, in pixels, and how many decisions each stands for.
+# Positions of the map's points, the distances between them in pixels, and the number of decisions of each.
 POINTS = """
 const chart = Chart.getChart("map-chart");
 return chart.data.datasets.flatMap((set, i) => set.data.map((point, k) => {
@@ -467,7 +467,7 @@ def test_the_title_is_what_was_typed(open_page, tmp_path):
     assert page.text("h1") == words and page.run("return document.title") == f"{words} – fp32shim report"
     assert page.text("#command").endswith(f"/{words}")
     make_recording(tmp_path / "b.fp32rec", "summary", EXACT)
-    assert open_page(tmp_path).text("h1") == "make_recording"  # of several, what they have in common
+    assert open_page(tmp_path).text("h1") == "make_recording"  # the title of several recordings is their common part
 
 
 def test_a_narrow_page_shows_the_columns_that_matter(open_page, tmp_path):
@@ -543,7 +543,7 @@ def test_output_goes_to_a_file_in_place_of_what_was_there(tmp_path):
         file.chmod(0o640)
         result = fp32shim("report", "--format", kind, "-o", file, recording)
         assert (result.returncode, result.stdout, result.stderr) == (0, "", "")
-        # A reader measures the clock anew, so the last digit of a time may differ.
+        # Each reader measures the clock again, so the last digit of a time may differ.
         assert same_but_for_digits(file.read_text(), fp32shim("report", "--format", kind, recording).stdout)
         assert stat.S_IMODE(file.stat().st_mode) == 0o640
     assert fp32shim("report", "-o", "/dev/stdout", recording).stdout.startswith("2,000 calls")
@@ -568,7 +568,7 @@ def test_an_output_that_does_not_fit_leaves_no_half_file(tmp_path):
     recording = make_recording(tmp_path / "a.fp32rec", "summary", TF32)
     file = tmp_path / "report.html"
     file.write_text("what was there before")
-    # `ulimit -f` counts 512 bytes; a page has more than 50 KiB.
+    # `ulimit -f` counts in units of 512 bytes, and a page has more than 50 KiB.
     script = f'trap "" XFSZ; ulimit -f 100; exec "{COMMAND}" report --format html -o "{file}" "{recording}"'
     result = fp32shim_by_shell(script)
     assert result.returncode == 2 and result.stderr.count("\n") == 1 and "cannot be written" in result.stderr

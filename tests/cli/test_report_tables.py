@@ -12,7 +12,7 @@ from test_formats import documented
 
 SIZES = ["sgemm_:65-128:high:tf32:as_requested:2", "sgemm_:129:high:tf32:as_requested:3",
          "cblas_sgemm:100:native:fp32:as_requested:5", "cblas_sgemm:1-2:high:fp32:cpu_mode_off:1"]
-# Long enough for all calls to be timed; every tenth takes ten times as long.
+# Calls so long that all are timed. Every tenth takes ten times as long.
 UNEVEN = ",".join(["10000000"] * 9 + ["100000000"])
 
 
@@ -37,7 +37,7 @@ def test_sizes_are_grouped_by_the_power_of_two_that_holds_their_largest(recordin
                       ("cblas_sgemm", 65, 128, "fp32", "as_requested"): (1, 5),
                       ("cblas_sgemm", 1, 1, "fp32", "cpu_mode_off"): (1, 1),
                       ("cblas_sgemm", 2, 2, "fp32", "cpu_mode_off"): (1, 1)}
-    # A group is what a filter finds.
+    # A filter by a group's keys must find the same calls.
     for (function, lowest, highest, *_), (decisions, calls) in groups.items():
         rows = grouped("--function", function, "--max-dim", f">={lowest} <={highest}", recording)
         assert (len(rows["rows"]), rows["totals"]["calls"]) == (decisions, calls) and rows["groups"] is None
@@ -51,7 +51,7 @@ def test_groups_can_be_of_function_or_size_alone(recording):
     assert sorted((group["max_dim_to"], group["applied"], group["calls"]) for group in by_size) == [
         (1, "fp32", 1), (2, "fp32", 1), (128, "fp32", 5), (128, "tf32", 128), (256, "tf32", 3)]
     assert {group["function"] for group in by_size} == {None}
-    # Given twice is as good as with a comma.
+    # Giving an option twice is the same as a comma between two values.
     once = grouped("--by", "function,size-class", recording)["groups"]
     assert [group["calls"] for group in grouped("--by", "size-class", "--by", "function", recording)["groups"]] == [
         group["calls"] for group in once]
@@ -105,7 +105,7 @@ def test_medians_are_of_single_calls_and_stand_between_the_shortest_and_the_long
             else:
                 assert entry["host_ns_median"] is None
         assert (" min  " in text, " median  " in text, " max  " in text) == (True, level == "calls", True)
-    both = grouped(tmp_path)["rows"][0]  # of two recordings, one of which has single calls
+    both = grouped(tmp_path)["rows"][0]  # of two recordings, only one has single calls
     assert both["calls"] == 200 and both["host_ns_median"] == pytest.approx(both["host_ns_min"], rel=0.01)
 
 

@@ -79,16 +79,16 @@ def test_run_report_and_verify_name_the_rules_that_decided_no_call(files):
 
 
 def test_a_rule_that_one_process_of_a_run_uses_is_in_use(files):
-    assert unused(recorded(files, "fork").stderr) == [line_about(files, "three", 11, " of 2 recordings")]
+    assert unused(recorded(files, "fork").stderr) == [line_about(files, "three", 11, " in 2 recordings")]
     report = fp32shim("report", files)
-    assert unused(report.stdout) == [line_about(files, "three", 11, " of 2 recordings")]
+    assert unused(report.stdout) == [line_about(files, "three", 11, " in 2 recordings")]
 
 
 def test_of_two_runs_each_says_what_it_lacked(files):
     recorded(files, "fork")
     recorded(files)
-    assert unused(fp32shim("report", files).stdout) == [line_about(files, "two", 7, " of 1 of 3 recordings"),
-                                                       line_about(files, "three", 11, " of 3 recordings")]
+    assert unused(fp32shim("report", files).stdout) == [line_about(files, "two", 7, " in 1 of 3 recordings"),
+                                                       line_about(files, "three", 11, " in 3 recordings")]
 
 
 def test_top_names_the_rules_that_have_decided_no_call_so_far(files):
@@ -158,7 +158,8 @@ c = rng.standard_normal((64, 64)).astype(np.float32, order="F")
 """
 AUDIT = 'schema = 1\n[audit]\nsample = 1\nagainst = "tf32"\n[cpu]\nmode = "emulate"\n'
 
-# Each multiplies the graded `a` and `l`, which need FP32, in a line with `bad` behind it, and elsewhere `c` and `c`.
+# Each program multiplies the graded `a` and `l`, which need FP32, in a line that ends in `bad`, and `c` and `c`
+# elsewhere.
 PROGRAMS = {
     "a_function": "def f():\n    return a @ l  # bad\ndef g():\n    return c @ c\nf(); g()\n",
     "two_lines_of_a_function": "def f():\n    x = c @ c\n    return a @ l  # bad\nf()\n",

@@ -172,8 +172,8 @@ def test_the_shells_job_control_sees_one_job(tmp_path):
     def type_in(text):
         os.write(terminal, text.encode())
 
-    # No shell script: dash starts programs by vfork, and a stop between vfork and exec leaves it waiting, under the
-    # command or not.
+    # Not a shell script: dash starts programs by vfork. If it is stopped between vfork and exec it stays waiting,
+    # with or without the command.
     program = "import time; print('be''gun', flush=True)\nwhile True: time.sleep(0.05); print('ti''ck', flush=True)"
     (tmp_path / "program.py").write_text(program)
     try:
@@ -359,7 +359,7 @@ def test_a_library_that_cannot_be_preloaded_is_125(tmp_path, name):
 def test_a_library_that_is_not_the_shims_is_125(tmp_path):
     foreign = tmp_path / "foreign.so"
     content = bytearray(shim.LIBRARY.read_bytes())
-    content[18:20] = (8).to_bytes(2, "little")  # e_machine: MIPS
+    content[18:20] = (8).to_bytes(2, "little")  # e_machine becomes MIPS
     foreign.write_bytes(content)
     for library in ("/etc/passwd", pathlib.Path(shim.SYSTEM_PYTHON).resolve(), foreign):
         result = run("-q", "--pin", "--", "echo", "started", env={"FP32SHIM_LIBRARY": library})
@@ -431,7 +431,7 @@ def test_a_script_is_judged_by_its_interpreter(tmp_path):
 def test_a_program_of_another_processor_is_said_to_be_unseen(tmp_path):
     binary = tmp_path / "other"
     header = bytearray(pathlib.Path(shim.SYSTEM_PYTHON).resolve().read_bytes()[:4096])
-    header[18:20] = (8).to_bytes(2, "little")  # e_machine: MIPS
+    header[18:20] = (8).to_bytes(2, "little")  # e_machine becomes MIPS
     binary.write_bytes(header)
     binary.chmod(0o755)
     result = run("--", binary)
@@ -561,7 +561,7 @@ def test_a_recording_that_is_there_is_no_proof_of_a_pinned_run(writes_recordings
     assert product("-q", "--pin", "--log", log).returncode == 0
     result = product("-q", "--pin", "--log", log)
     assert (result.returncode, result.stdout, len(result.lines)) == (125, "", 1)
-    assert f'--log: "{log}" is there already' in result.stderr and "%p" in result.stderr
+    assert f'--log: "{log}" exists already' in result.stderr and "%p" in result.stderr
     assert list(tmp_path.iterdir()) == [log]
 
 
@@ -570,7 +570,7 @@ def test_a_long_path_is_named_to_its_end(tmp_path):
     folder.mkdir()
     log = folder / "run.fp32rec"
     log.touch()
-    assert f'--log: "{log}" is there already' in run("-q", "--pin", "--log", log, "--", "true").stderr
+    assert f'--log: "{log}" exists already' in run("-q", "--pin", "--log", log, "--", "true").stderr
     library = folder / "none.so"
     assert f'"{library}"' in run("--", "true", env={"FP32SHIM_LIBRARY": library}).stderr
 
@@ -626,7 +626,7 @@ def test_a_recording_with_a_like_name_is_not_named(writes_recordings, tmp_path):
     result = run("--log", log, "--", "sh", "-c", script, env={"LD_LIBRARY_PATH": shim.blas_directory("openblas")})
     assert all(other.exists() for other in others)
     recorded, elsewhere = result.lines[-2:]
-    assert f"in 2 files, one per process: {log}, {tmp_path}/y.1.fp32rec;" in recorded
+    assert f"in 2 files, one per process: {log}, {tmp_path}/y.1.fp32rec." in recorded
     assert f"{program}, which was started with another FP32_MATMUL_LOG" in elsewhere and "(4 times)" in elsewhere
 
 
@@ -646,7 +646,7 @@ def test_the_recordings_of_other_ranks_are_not_named(writes_recordings, tmp_path
     assert result.lines[-1] == f"fp32shim run: recorded in {tmp_path}/run.0.fp32rec"
     result = run("--log", tmp_path / "of.%r.fp32rec", "--", "sh", "-c", f"RANK=1 {program}; RANK=2 {program}",
                  env={"LD_LIBRARY_PATH": shim.blas_directory("openblas")})
-    assert f"in 2 files, one per process: {tmp_path}/of.1.fp32rec, {tmp_path}/of.2.fp32rec;" in result.lines[-1]
+    assert f"in 2 files, one per process: {tmp_path}/of.1.fp32rec, {tmp_path}/of.2.fp32rec." in result.lines[-1]
 
 
 def test_the_recordings_are_named(writes_recordings, tmp_path):

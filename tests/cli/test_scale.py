@@ -22,7 +22,7 @@ MIB = 1 << 20
 def header(*, segments, start=1, level=1):
     """Of a recording of so many segments, by the process that the golden file is of."""
     golden = bytearray(GOLDEN.read_bytes()[:SEGMENT])
-    golden[4096:4160] = bytes(64)  # the change, whose text is elsewhere
+    golden[4096:4160] = bytes(64)  # removes the change, whose text is elsewhere
     struct.pack_into("<Q", golden, 48, start)
     golden[109] = level
     struct.pack_into("<I", golden, 256, segments + 1)
@@ -61,7 +61,7 @@ def write_rows(path, count):
     return path
 
 
-# Between the test and the command, since the most memory of a process counts that of the one that it was forked from.
+# Runs between the test and the command: a process's peak memory also counts that of the process which forked it.
 LAUNCHER = """
 import os, resource, subprocess, sys
 if int(sys.argv[2]):
@@ -130,7 +130,7 @@ def test_a_recording_of_holes_costs_what_it_holds(tmp_path):
     with recording.open("r+b") as file:
         file.seek(256)
         file.write(struct.pack("<I", 1 << 22))
-        file.truncate(SEGMENT << 22)  # 256 GiB
+        file.truncate(SEGMENT << 22)  # a size of 256 GiB
     for words in (["report", "--format", "json"], ["log"], ["verify"]):
         _, seconds, memory, _ = measured(*words, recording)
         assert seconds < 1, words
@@ -181,7 +181,7 @@ def test_a_recording_that_goes_away_while_it_is_read_is_named(tmp_path):
     """A reader that has let go of a file opens it again, and takes no other one for it."""
     for number in range(40):
         write_one_of_many(tmp_path / f"{number:04}.fp32rec", number, calls=1000)
-    # A full pipe stops it where it has seen the begin of each.
+    # The full pipe stops the command after it has read the beginning of each recording.
     with subprocess.Popen([COMMAND, "log", "--format", "jsonl", tmp_path], env=environment(), stdout=subprocess.PIPE,
                           stderr=subprocess.PIPE, stdin=subprocess.DEVNULL, text=True) as process:
         process.stdout.readline()
@@ -198,7 +198,7 @@ def test_a_recording_that_goes_away_while_it_is_read_is_named(tmp_path):
 def test_set_outlives_a_recording_that_is_truncated_meanwhile(tmp_path):
     recording = tmp_path / "run.fp32rec"
     process = live_recording(recording, "summary", "cblas_sgemm:8:native:fp32:as_requested:1")
-    process.send_signal(signal.SIGSTOP)  # it would end by SIGBUS
+    process.send_signal(signal.SIGSTOP)  # stopped, since it would otherwise end by SIGBUS
     with subprocess.Popen([COMMAND, "set", str(process.pid), "highest", "--wait", "3"], env=environment(),
                           stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as command:
         time.sleep(0.7)

@@ -182,7 +182,7 @@ def test_debug_information_is_found_beside_the_file_and_by_build_id(tmp_path):
     subprocess.run(["objcopy", "--only-keep-debug", "--compress-debug-sections", library, apart], check=True)
     subprocess.run(["objcopy", "--strip-all", f"--add-gnu-debuglink={apart}", library], check=True)
     expect_lines(tmp_path)
-    apart.write_bytes(apart.read_bytes()[:-1] + b"x")  # by the build id it still is the file's
+    apart.write_bytes(apart.read_bytes()[:-1] + b"x")  # by its build id it is still the same file
     expect_lines(tmp_path)
     apart.unlink()
     locations = locations_of(tmp_path)
@@ -331,7 +331,7 @@ def test_without_libdw_there_are_symbols(tmp_path):
     ("abort()", "was killed by signal 6"),
     ("*(volatile int*)0 = 1", "was killed by signal 11"),
     ("_exit(1)", "ran out of memory"),
-    # The alarm of the process is set, to 30 seconds at most, and ends it.
+    # The process has set an alarm of at most 30 seconds, which ends it.
     ("left = alarm(1); if (left == 0 || left > 30) _exit(7); for (;;) pause()", "took over 30 s"),
 ])
 def test_a_reader_that_crashes_or_hangs_leaves_the_symbols(tmp_path, fate, how):

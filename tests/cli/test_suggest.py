@@ -81,7 +81,7 @@ def test_under_the_suggested_policy_what_was_beyond_is_exact_to_the_bit(script, 
 def test_rules_are_as_general_as_they_can_be_and_have_the_evidence(recording):
     text = fp32shim("suggest", recording).stdout
     assert 'when = { where = "model.py:* project" }' in text
-    # One function has a product that is fine, so that its rule also names the size.
+    # One product of the function is accurate enough, so the rule for the others must also name the size.
     assert 'where = "model.py:* mixed", function = "cblas_sgemm", m = 64, n = 64, k = 64' in text
     assert "smooth" not in text
     assert "# Products that exceeded 0.01 by the metric \"row\" stay exact: 2 of 4 groups" in text

@@ -67,7 +67,7 @@ def test_events_of_a_trace_have_their_place_and_scope(recordings):
 def test_a_trace_has_only_frames_of_its_events(recordings):
     assert [entry["name"] for entry in trace_of("--m", "8", recordings)["stackFrames"].values()] == ["libphysics.so+0x31c4"]
     assert "stackFrames" not in trace_of("--m", "16", recordings)
-    assert trace_of("--m", "7", recordings)["traceEvents"] != []  # the processes
+    assert trace_of("--m", "7", recordings)["traceEvents"] != []  # the events that describe processes remain
 
 
 def test_a_deep_path_is_whole_but_in_the_arguments(tmp_path):

@@ -153,7 +153,7 @@ def test_a_bypass_that_the_environment_pins_is_named_so_and_is_no_proof(tmp_path
     assumed = fp32shim("verify", "--at-least", "fp32", "--assume-unused", "oneDNN", "--assume-unused", "static-cuBLAS",
                        tmp_path / "pinned.fp32rec")
     assert assumed.returncode == 0 and f"; pinned by its environment: {onednn}\n" in assumed.stdout
-    # Processes with and without them are not one entry.
+    # Processes with and without the variables have separate entries.
     assert [len(bypass["recordings"]) for bypass in verify(tmp_path).json["bypasses"]] == [1] * 4
 
 
@@ -308,7 +308,7 @@ def test_a_report_names_the_variables_that_pin_other_libraries(tmp_path):
         subprocess.run([shim.client("make_recording"), tmp_path / f"{name}.fp32rec", "summary",
                         "sgemm_:8:native:fp32:as_requested:1"], check=True, env=environment(**variables), capture_output=True)
     content = bytearray((tmp_path / "b.fp32rec").read_bytes())
-    content[111] = 0  # as of a writer that did not note them
+    content[111] = 0  # value of a writer that did not note the pins
     content[48] ^= 1
     (tmp_path / "c.fp32rec").write_bytes(content)
     processes = fp32shim("report", "--format", "json", tmp_path).json["processes"]
@@ -348,7 +348,7 @@ def test_addresses_of_functions_in_a_program_at_a_fixed_place_are_on_no_bypass(l
     assert (result.returncode, result.json["calls_shown"], bypasses(result)) == (0, 1, [])
 
 
-# What may come before the shim in LD_PRELOAD: something that multiplies, and ways to go on to the next.
+# Libraries that may come before the shim in LD_PRELOAD: they multiply, and may call the next function of that name.
 MULTIPLIES = """
     void cblas_sgemm(int order, int ta, int tb, int m, int n, int k, float alpha, const float* a, int lda, const float* b,
                      int ldb, float beta, float* c, int ldc) { c[0] = alpha * a[0] * b[0]; }
@@ -390,7 +390,7 @@ def test_a_library_that_is_preloaded_before_the_shim_is_past_it_unless_it_goes_o
 
 @pytest.mark.parametrize("words", [[], ["-rdynamic"]], ids=["hidden", "exported"])
 def test_a_blas_inside_the_program_is_named(log, tmp_path, words):
-    # The library's BLAS has no sgemm_ whose reference could lead into the program.
+    # The library's BLAS has no sgemm_, so no reference to one can lead into the program.
     blas = build(tmp_path / "libsmallblas.so", MULTIPLIES + "int cblas_isamax(long n, const float* x, int step)"
                  " { return (int)n > 1; }", "-shared", "-fPIC")
     library = build(tmp_path / "libmultiplies.so", PRODUCT, "-shared", "-fPIC", "-x", "none", blas)
@@ -406,7 +406,7 @@ def test_of_a_program_that_executed_another_one_the_doubt_says_so(tmp_path, nump
     record(log, *numpy_product, "os.execv(sys.executable, [sys.executable, sys.argv[0], 'pass'])")
     first, second = sorted(tmp_path.glob("*.fp32rec"), key=lambda path: ".1." in path.name)
     (tmp_path / "alone").mkdir()
-    alone = shutil.copy2(second, tmp_path / "alone")  # beside the first, both would be judged
+    alone = shutil.copy2(second, tmp_path / "alone")  # in a separate folder: beside the first, both would be judged
     assert verify(alone).returncode == 0
     both = verify(first, second).json
     assert (both["calls_shown"], [bypass["recordings"] for bypass in both["bypasses"]]) == (2, [[str(first)]])
@@ -482,7 +482,7 @@ def test_a_library_that_was_changed_since_is_judged_by_its_name_and_that_is_said
     assert bypasses(result) == ["oneDNN", "unread"]
     reasons = "\n".join(bypass["reason"] for bypass in result.json["bypasses"] if bypass["bypass"] == "unread")
     assert "libseen.so: the loaded file is a different file now" in reasons
-    assert "libdnnl.so.9: the loaded file is not here" in reasons
+    assert "libdnnl.so.9: the loaded file does not exist here" in reasons
 
 
 def test_bypasses_of_many_recordings_are_said_once(tmp_path):
@@ -538,7 +538,7 @@ assert api.fp32shim_reload_policy() != 0
         ("set_precision", "program", None, None, None), ("reload", "program", None, None, "second")]
 
 
-# A file with a text that marks a bypass, or with its name; what `verify` calls it.
+# A file with a text that marks a bypass, or with the name of one, and the word of `verify` for it.
 @pytest.mark.parametrize("name, mark, word", [
     ("cv2.abi3.so", "", "OpenCV"), ("libuser.so", "_ZN2cv3MatD1Ev", "OpenCV"), ("libstatic.so", "/io/opencv/modules/core/src/matmul.dispatch.cpp", "OpenCV"),
     ("Primitive.so", "pdl_matmult_readdata", "PDL"), ("libclblast.so.1", "", "CLBlast"),

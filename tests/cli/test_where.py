@@ -46,7 +46,8 @@ def built(folder, name, source, compiler, *options):
     file.write_text(source)
     program = folder / "program"
     shim.tool(compiler)
-    subprocess.run([compiler, *options, file, "-o", program, shim.blas_library("openblas")], check=True, cwd=folder)  # Fortran's modules
+    # A Fortran compiler writes module files into the current folder.
+    subprocess.run([compiler, *options, file, "-o", program, shim.blas_library("openblas")], check=True, cwd=folder)
     return program
 
 

@@ -26,12 +26,12 @@ STAND_IN = shim.BUILD / "tests/cublas/stand_in"
 COMPUTE_CAPABILITIES = ["7.5", "8.0", "9.0", "10.0"]
 PRECISIONS = ["native", "highest", "high", "medium"]
 
-# cublasMath_t, cublasComputeType_t and cublasGemmAlgo_t
+# Values of cublasMath_t, cublasComputeType_t and cublasGemmAlgo_t
 TENSOR_OP, PEDANTIC_MODE, TF32_MODE, BF16X9_MODE = 1, 2, 3, 4
 COMPUTE_32F, PEDANTIC, FAST_16F, FAST_16BF, FAST_TF32, EMULATED_16BFX9 = 68, 69, 74, 75, 77, 78
 TENSOR_OP_ALGORITHM = 99
 
-# Differ from run to run, or are of the program rather than of its calls.
+# Keys that differ from run to run, or that describe the program and not its calls.
 NOT_OF_THE_CALL = {"time", "time_ns", "pid", "tid", "executable", "host_ns", "caller"}
 
 
@@ -69,7 +69,7 @@ def run_client(name, *args, compute_capability="9.0", precision=None, expect=Non
             "CLIENT_MATH_MODE": math_mode,
             "CLIENT_COMPUTE_TYPE": compute_type,
             "CLIENT_ALGO": algo,
-            # What the clients have freed they soon want again: a tenth of their time.
+            # Clients soon need freed memory again; keeping it saves a tenth of their time.
             "MALLOC_TOP_PAD_": 1 << 26,
             "MALLOC_TRIM_THRESHOLD_": 1 << 27,
             "MALLOC_MMAP_THRESHOLD_": 1 << 27,

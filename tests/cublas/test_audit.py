@@ -89,10 +89,10 @@ def test_bf16_is_tested_where_a_function_has_it_and_skipped_elsewhere(audited, p
 def test_what_ran_is_audited_against_float64(audited):
     result, audits = audited("audited_cublas_products.py", "tf32", "all", precision="high",
                              policy=policy("sample = 1", 'against = "fp64"'))
-    # The policy lowers no arrays of pointers: alignment.
+    # The policy lowers no arrays of pointers, whose alignment is unknown.
     in_arrays = [audit for audit in audits if audit["function"] == "cublasSgemmBatched"]
     assert [audit["tested"] for audit in in_arrays] == ["fp32"] and 0 < in_arrays[0]["norm"]["worst"] < 1e-6
-    # What cublasLt adds to a product in its epilogue is not computed in float64.
+    # The epilogue that cublasLt adds to a product is not computed in float64, so these audits are skipped.
     skipped = [audit for audit in audits if audit["skipped"]]
     assert [audit["function"] for audit in skipped] == ["cublasLtMatmul"] * 2
     expected, _ = expected_of(result)
@@ -133,7 +133,7 @@ def test_results_are_those_without_audits(precision, scalars, tmp_path):
         (tmp_path / "audited.fp32rec").unlink()
 
 
-# A guard needs no recording, so that the clients can read the log of decisions.
+# An audit with a guard needs no recording, so the clients can read the log of decisions.
 EVERY_CALL = policy("sample = 1", "tolerance = 1e30", 'action = "pin"')
 
 
@@ -149,7 +149,7 @@ def test_programs_see_what_they_see_without_audits(client, precision, compute_ca
     def decisions(result):
         return sorted(str([decision[word] for word in words]) for decision in result.decisions)
 
-    if client != "handles":  # its threads multiply until others are done
+    if client != "handles":  # its threads multiply until the others are done, so their number of calls varies
         assert decisions(audited) == decisions(plain)
 
 
@@ -209,7 +209,7 @@ def fp32_errors(*words):
 def test_a_group_that_turns_bad_is_pinned_from_its_next_call_on(audited, function):
     result, audits = audited("graded_cublas_products.py", function, 20, 10, 5, policy=GUARD)
     errors = errors_of(result)
-    assert all(1e-4 < error < 1e-2 for _, error in errors[:20])  # TF32
+    assert all(1e-4 < error < 1e-2 for _, error in errors[:20])  # TF32 has such errors
     assert errors[20][0] == "bad" and errors[20][1] > 1
     assert errors[21:] == fp32_errors(function, 20, 10, 5)[21:]
     (before,) = [audit for audit in audits if audit["applied"] == "tf32"]
@@ -264,7 +264,7 @@ def test_captured_products_are_not_audited_and_their_graphs_are_whole(audited):
     assert result.stdout == plain.stdout
     assert plain.stdout.split() == ["16.0", "64.0", "112.0", "128.0", "8.0"]
     assert sum(audit["calls"] for audit in audits) == 6
-    # One before the capture, one after it, and one on another stream meanwhile.
+    # One call before the capture, one after it, and one on another stream during it.
     assert (sum(audit["audits"] for audit in audits), sum(audit["skipped"] for audit in audits)) == (3, 3)
 
 

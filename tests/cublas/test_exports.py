@@ -18,7 +18,7 @@ import libraries  # noqa: E402
 from libraries import STAND_IN, exports, need  # noqa: E402
 from shim import intercepted_functions  # noqa: E402
 
-# Rows that only libraries newer than the toolkit's can have.
+# Rows of functions that only libraries newer than the toolkit's have.
 ONLY_IN_13_10 = {"cublasLtGroupedMatrixLayoutCreate", "cublasLtMatmulAlgoCheckForStream",
                  "cublasLtMatmulAlgoGetHeuristicForStream"}
 
@@ -102,7 +102,7 @@ def test_every_row_of_the_table_exists_in_a_real_library():
 
 def test_every_line_of_exceptions_is_about_a_function_that_exists():
     for name in libraries.NAMES:
-        libraries.get(name)  # each of them has some that the others lack
+        libraries.get(name)  # each library has some functions that the others lack
     exported = exported_anywhere()
     lines = [line.strip() for line in (HERE / "exceptions.txt").read_text().splitlines() if line.startswith(" ")]
     assert [line for line in lines if exported.isdisjoint(expand(line))] == []

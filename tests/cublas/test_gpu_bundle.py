@@ -249,7 +249,7 @@ def test_a_run_that_is_stopped_leaves_what_it_learned(tmp_path):
                               stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     log = tmp_path / "logs/questions-modes.log"
     deadline = time.monotonic() + 600
-    # Full-size products take minutes here: the first rows come, and much is left to do.
+    # Full-size products take minutes on a CPU: the first rows arrive while much is left to do.
     while time.monotonic() < deadline and (not log.exists() or log.read_text().count("\n| cublas") < 1):
         time.sleep(0.1)
     assert script.poll() is None
@@ -337,7 +337,7 @@ def test_a_mistyped_option_is_named(words, named):
 # ---- questions
 
 
-# Those that rows of the stand-in are concluded from.
+# Sections from which answers to rows of the stand-in are concluded.
 SEMANTIC_SECTIONS = ["machine", "math_modes", "compute_types", "ties", "override", "lt_algorithms", "alignment", "lt_alignment"]
 
 

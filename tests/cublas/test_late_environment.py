@@ -6,7 +6,7 @@ from cublas import run_client
 
 OFF, EMULATE = "NVIDIA_TF32_OVERRIDE", "CUBLAS_EMULATE_SINGLE_PRECISION"
 PRODUCTS = ["sgemm", "gemm_ex", "ssyrk"]
-# The steps that a program takes under TF32 mode, and what its products then ran at.
+# Steps of a program that sets TF32 mode, and the formats in which its products then ran.
 STEPS = {
     "set from the start": ({OFF: "0"}, ["create", "tf32", *PRODUCTS], ["fp32"] * 3),
     "set before the first handle": ({}, [f"{OFF}=0", "create", "tf32", *PRODUCTS], ["fp32"] * 3),

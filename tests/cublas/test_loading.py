@@ -18,7 +18,7 @@ def needed(program):
 @pytest.mark.parametrize("client", ["products", "lt"])
 @pytest.mark.parametrize("precision", ["native", "highest", "high", "medium"])
 def test_both_ways_get_the_same_decisions(client, precision):
-    # The order of two threads' lines is that of chance.
+    # The order of lines from two threads is random.
     settings = {"precision": precision, "exact": True, "expect": wished_format(precision, "9.0"),
                 "only": "-*TwoThreads*"}
     linked = run_client(client, **settings)

@@ -10,7 +10,7 @@ from cublas import (BF16X9_MODE, COMPUTE_32F, COMPUTE_CAPABILITIES, EMULATED_16B
 
 ASSUMED = [pytest.param(f"{row}={answer}", id=f"{row}-{answer}") for row, answer in assumed_rows()]
 
-# What a program can set to get less than float32, and what an operator can.
+# Settings by which a program asks for less than float32, and settings by which an operator does.
 LOW_SETTINGS = {
     "nothing": {},
     "tf32_mode": {"math_mode": TF32_MODE},
@@ -21,14 +21,14 @@ LOW_SETTINGS = {
     "tensor_op_algorithm": {"algo": TENSOR_OP_ALGORITHM},
     "everything": {"algo": TENSOR_OP_ALGORITHM, "compute_type": FAST_16F, "math_mode": TENSOR_OP},
 }
-# cublasComputeType_t and cublasMath_t that forbid less than float32, with an algorithm that allows FP16. Which of them
-# cuBLAS obeys is not documented.
+# A cublasComputeType_t and a cublasMath_t that forbid less than float32, with an algorithm that allows FP16. The
+# manual does not say which of them cuBLAS obeys.
 COMPUTE_32F_PEDANTIC, PEDANTIC_MODE = 69, 2
 CONTRADICTIONS = {
     "compute_type": {"algo": TENSOR_OP_ALGORITHM, "compute_type": COMPUTE_32F_PEDANTIC},
     "math_mode": {"algo": TENSOR_OP_ALGORITHM, "math_mode": PEDANTIC_MODE},
 }
-# On devices that have BF16x9: how a program, and its environment, ask for it.
+# On devices with BF16x9: ways in which a program, or its environment, asks for it.
 EMULATIONS = {
     "mode": {"math_mode": BF16X9_MODE},
     "type": {"compute_type": EMULATED_16BFX9},
@@ -37,7 +37,7 @@ EMULATIONS = {
     "type_and_environment": {"env": {"CUBLAS_EMULATE_SINGLE_PRECISION": "1"}, "compute_type": EMULATED_16BFX9,
                              "math_mode": TF32_MODE},
 }
-# One function of each kind: the 64-bit forms go the same way, as the tests before these see to.
+# One function of each kind. The 64-bit forms take the same path, which earlier tests ensure.
 BRIEFLY = "*RunsInTheFormat*:*KeepsSmallValues*-*_64__*:*cublasXt*"
 STRICT = {"highest": {"precision": "highest"}, "floor": {"floor": "fp32"}}
 
@@ -116,7 +116,7 @@ def test_batches_of_pointers_are_lowered_where_the_policy_answers_for_their_alig
         if "Grouped" in decision["function"] and decision["reason"] != "no_product":
             reasons[decision["function"]].add(decision["reason"])
     assert len(reasons) == 4
-    # Grouped batches know float32 and TF32 only.
+    # Grouped batches have float32 and TF32 only.
     assert set().union(*reasons.values()) == {"as_requested" if precision == "high" else "no_such_format"}
 
 
@@ -239,7 +239,7 @@ def test_emulation_is_no_matter_where_the_device_has_none(strict, low):
                env={"CUBLAS_EMULATE_SINGLE_PRECISION": "1"}, **STRICT[strict], **LOW_SETTINGS[low])
 
 
-# Nobody knows yet what cuBLAS does there: float32 has to hold whatever the answers are.
+# cuBLAS's behaviour in these cases is unknown. Float32 must hold whatever it is.
 @pytest.mark.parametrize("assumption", ASSUMED)
 def test_float32_is_float32_under_every_assumption_about_cublas(assumption):
     for strict in STRICT.values():

@@ -79,10 +79,10 @@ def difference(unshimmed, shimmed):
     return f"{first}\n{explain(shimmed)}"
 
 
-# Functions from before version 2: they return nothing.
+# Functions from before version 2, which return nothing.
 LEGACY = {f"cublas{routine}" for routine in
           "Sgemm Cgemm Ssymm Csymm Chemm Ssyrk Csyrk Cherk Ssyr2k Csyr2k Cher2k Strmm Ctrmm Strsm Ctrsm".split()}
-# Of the table, what multiplies nothing.
+# Functions of the table that do not multiply.
 STATE = re.compile(r"cublas(Lt)?(Create|Destroy|SetMathMode|GetMathMode|SetEmulationStrategy|MatmulAlgo.*)(_v2)?")
 
 
@@ -147,7 +147,7 @@ def test_a_program_whose_cublas_has_no_driver_does_not_get_one(setting, tmp_path
     driver = STAND_IN / "libcuda.so.1"
     lone = CLIENTS / "lone"
     need(driver.exists() and lone.exists(), f"{driver} or {lone} was not built")
-    (tmp_path / driver.name).symlink_to(driver)  # beside the stand-in itself there is another libcublas
+    (tmp_path / driver.name).symlink_to(driver)  # in a separate folder, since another libcublas lies beside the stand-in
     shimmed = run(SYSTEM_PYTHON, "-c", MULTIPLY_ON_A_HANDLE, blas=None, libraries=[lone, tmp_path],
                   **SETTINGS[setting])
     assert shimmed.stdout.split()[:4] == ["0"] * 4

@@ -19,7 +19,7 @@ def counts_of(calls):
 @pytest.mark.parametrize("scopes", [{}, {"CLIENT_SCOPES": "1"}], ids=["", "scopes"])
 def test_every_call_is_counted_under_the_decision_that_it_got(tmp_path, precision, level, scopes):
     words = ("statuses", "rounds", ROUNDS)
-    quick = {"STAND_IN_KERNELS": "none", **scopes}  # else no call would be a short one
+    quick = {"STAND_IN_KERNELS": "none", **scopes}  # without kernels, since no call would be short otherwise
     lines = run_client(*words, precision=precision, env=quick)
     log = tmp_path / "run.fp32rec"
     rows_run = run_client(*words, precision=precision,
@@ -27,7 +27,7 @@ def test_every_call_is_counted_under_the_decision_that_it_got(tmp_path, precisio
     assert rows_run.stdout == lines.stdout
     decisions = as_calls(lines.decisions)
     keys = set(decisions[0]) - NOT_OF_THE_CALL
-    # What a process says of itself in every line, and a recording once.
+    # Facts that a process writes into every line of a log, but only once into a recording.
     keys -= {"event", "schema", "host", "job_id", "rank"}
     expected = counts_of({key: call[key] for key in keys} for call in decisions)
     found = collections.Counter()
@@ -37,6 +37,6 @@ def test_every_call_is_counted_under_the_decision_that_it_got(tmp_path, precisio
     assert expected.total() == len(decisions) > 10_000
     assert found == expected
     assert {row["scope"] for row in rows} == ({None, "encoder", "decoder"} if scopes else {None})
-    # Where the compute type says it all, most are not timed: they did go in passing.
+    # If the compute type alone determines the format, most calls are not timed: they were counted on the quick path.
     timed = [row["timed_calls"] < row["calls"] for row in rows if row["function"] == "cublasSgemm_v2"]
     assert any(timed) == (precision == "high")

@@ -5,8 +5,8 @@ import pytest
 from cublas import CLIENTS, STAND_IN, need, recorded, run_client
 from shim import run
 
-# Each rule, and the decisions that may name it. The rules of one policy are others, at other places, than those of the
-# other; products that no rule of the policy in force matches follow the process's setting.
+# Each rule, and the decisions that may name it. The two policies have different rules, at different places. Products
+# that match no rule of the policy in force follow the process's setting.
 IN_TF32 = """schema = 1
 [[rule]]
 name = "gemm in tf32"

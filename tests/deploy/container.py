@@ -9,7 +9,7 @@ import subprocess
 
 import shim
 
-# What programs of /usr need of /etc: names of users and of libraries.
+# Files of /etc that programs of /usr need: names of users and of libraries.
 ETC = ("alternatives", "ld.so.cache", "passwd", "group", "nsswitch.conf")
 
 
@@ -29,7 +29,7 @@ def words(*program, volumes=None, read_only=None, env=None, user=1000, shared_me
     for option, files in (("--bind", volumes), ("--ro-bind", read_only)):
         for there, here in (files or {}).items():
             for folder in reversed(pathlib.PurePath(there).parents[:-1]):
-                result += ["--dir", str(folder)]  # else it would be root's alone
+                result += ["--dir", str(folder)]  # otherwise only root could use the folder
             result += [option, str(here), there]
     become = ["setpriv", f"--reuid={user}", f"--regid={user}", "--clear-groups", "--no-new-privs", "env"]
     become += [f"{name}={value}" for name, value in (env or {}).items()]

@@ -37,7 +37,7 @@ def add(context, action, name, *comparisons):
 def allow_only(names):
     context = seccomp.seccomp_init(ERRNO | errno.EPERM)
     for name in names:
-        if number_of(name) >= 0:  # others belong to another architecture
+        if number_of(name) >= 0:  # other numbers belong to another architecture
             add(context, ALLOW, name)
     assert seccomp.seccomp_load(context) == 0
 

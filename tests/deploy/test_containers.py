@@ -98,7 +98,7 @@ def configured(folder, number, text):
         (folder / "policy.toml").symlink_to("..data/policy.toml")
 
 
-# In the pod: a product; then the ConfigMap changes, as kubectl would ask for; `reload` as by kubectl exec; a product.
+# In the pod: a product; then the ConfigMap changes, as by kubectl; then `reload`, as by kubectl exec; then a product.
 POD = """
 import subprocess, sys
 model = subprocess.Popen(["python3", "/app/model.py"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)

@@ -11,13 +11,13 @@ import page
 import shim
 from command import COMMAND, environment, fp32shim
 
-# As root and on few processors too, without a network: version 4, then version 5.
+# Settings for version 4, then for version 5: also as root, on few processors, and without a network.
 OPEN_MPI = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1", "OMPI_MCA_btl": "self,vader",
             "OMPI_MCA_rmaps_base_oversubscribe": "1", "OMPI_MCA_plm": "isolated",
             "PRTE_ALLOW_RUN_AS_ROOT": "1", "PRTE_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
             "PRTE_MCA_rmaps_default_mapping_policy": ":oversubscribe"}
 RANKS = page.FILES / "mpi/ranks.py"
-# Sum of 32 (r + 1) rows of 256 entries r + 1 times ones of 256x256.
+# Sum over the ranks r: 32 (r + 1) rows of 256 entries r + 1, times a 256x256 matrix of ones.
 SUM = sum(32 * (rank + 1) * (rank + 1) * 256 * 256 for rank in range(4))
 
 # Rank 2 is killed after its product, while the others wait for it.
@@ -73,6 +73,6 @@ def test_a_killed_rank_leaves_all_recordings_whole(tmp_path):
     done = mpirun(tmp_path / "run.%r.fp32rec", "-c", KILLED)
     assert done.returncode == 128 + signal.SIGKILL and "signal 9" in done.stderr
     assert processes_in(tmp_path) == (4000, [(rank, 1000) for rank in range(4)])
-    assert fp32shim("report", tmp_path).returncode == 0  # no damage
+    assert fp32shim("report", tmp_path).returncode == 0  # no recording is damaged
     verdict = fp32shim("verify", "--at-least", "fp32", tmp_path)
     assert verdict.returncode == 3 and "the process was killed" in verdict.stdout

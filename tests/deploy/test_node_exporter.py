@@ -82,7 +82,7 @@ def test_the_file_is_replaced_at_once_and_readable_for_node_exporter(folder, tmp
         inodes.add(file.stat().st_ino)
         assert file.stat().st_mode & 0o444 == 0o444
         kept = tmp_path / f"kept{len(inodes)}"
-        os.link(file, kept)  # else the second file could get the first one's inode
+        os.link(file, kept)  # keeps the inode in use, so that the second file gets another one
     assert len(inodes) == 2 and {path.name for path in tmp_path.iterdir()} == {"fp32shim.prom", "kept1", "kept2"}
 
 

@@ -62,7 +62,7 @@ def test_an_idle_process_reloads_at_its_next_product(tmp_path):
         assert fp32shim("reload", "--wait", "0.1", model.pid).returncode == 3
         model.multiply()
         assert model.pid in fp32shim("ps").stdout
-        # Without the file that was named the settings stay, and reload says so.
+        # If the named file is missing, the settings stay as they are, and reload says so.
         policy.rename(tmp_path / "away.toml")
         assert fp32shim("reload", "--wait", "0.1", model.pid).returncode == 3
         model.multiply()

@@ -12,7 +12,7 @@ from command import environment
 
 PROFILE = page.FILES / "profile.sh"
 PLACE = "/usr/local/lib/libfp32shim.so"
-# Shells, with the options that make a mistake end them.
+# Shells, with options that end them after a mistake.
 SHELLS = {"bash": ["bash", "-euo", "pipefail"], "dash": ["dash", "-eu"], "posix": ["bash", "--posix", "-eu"],
           "busybox": ["busybox", "sh", "-eu"], "zsh": ["zsh", "--emulate", "sh", "-eu"]}
 

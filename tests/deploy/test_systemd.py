@@ -53,8 +53,8 @@ def test_the_units_environment_records_into_its_logs_directory(tmp_path):
     logs.mkdir()
     logs.chmod(0o777)
     unit = page.settings("systemd/fp32shim.conf")
-    assert re.findall("%.", unit["FP32_MATMUL_LOG"].replace("%%", "")) == []  # a single % is systemd's own
-    # ProtectSystem=strict, PrivateTmp, DynamicUser: all is read-only but the logs and a /tmp of its own.
+    assert re.findall("%.", unit["FP32_MATMUL_LOG"].replace("%%", "")) == []  # systemd itself expands a single %
+    # ProtectSystem=strict, PrivateTmp, DynamicUser: everything is read-only except the logs and a private /tmp.
     done = container("python3", "/app/model.py", volumes={"/var/log/model": logs}, tmp_size=1 << 20,
                      read_only={"/app/model.py": HERE / "model.py", unit["LD_PRELOAD"]: shim.LIBRARY},
                      env={name: value.replace("%%", "%") for name, value in unit.items()})
@@ -113,7 +113,7 @@ def test_a_unit_with_a_proc_of_processes_only_is_recorded(tmp_path):
     assert fp32shim("report", "--format", "json", tmp_path / "run.fp32rec").json["totals"]["calls"] == 1
 
 
-# What the sandbox forbids is forbidden: else the test above would prove nothing.
+# Checks that the sandbox really forbids these actions; otherwise the test above would prove nothing.
 FORBIDDEN = {"MemoryDenyWriteExecute": "import mmap; mmap.mmap(-1, 4096, prot=7)",
              "SystemCallFilter": "import os; os.chroot('/')"}
 

@@ -8,7 +8,7 @@ import shim
 from command import environment, fp32shim
 
 HOSTS = 1000
-BELOW = {13: 23, 500: 510}  # hosts that ran TF32, and their calls of it
+BELOW = {13: 23, 500: 510}  # hosts that ran TF32, and the numbers of their TF32 calls
 SLOW = 700  # the host whose products take three times as long
 DAMAGED = {"truncated": 21, "empty": 22, "newer": 23, "foreign": 24}
 FULL = 30

@@ -13,7 +13,7 @@ from simulated import BELOW, DAMAGED, FULL, HOSTS, SLOW, calls_of, executable_of
 
 HERE = pathlib.Path(__file__).resolve().parent
 EXAMPLES = shim.ROOT / "examples/fleet"
-# A virtual environment with the engine, and where it comes from.
+# For each engine, the variable with its virtual environment, and the script that makes it.
 ENVIRONMENTS = {"duckdb": ("FP32SHIM_WHEELS", "tests/wheels.sh"), "spark": ("FP32SHIM_SPARK", "tests/nightly.sh fleet")}
 
 
@@ -95,7 +95,7 @@ def test_the_hosts_below_fp32_are_those_of_the_report(answers, fleet):
     reported = sums(groups, [*keys, "applied"], ["calls", "host_ns"])
     assert answered.keys() == reported.keys()
     for key, (calls, host_ns) in reported.items():
-        # Each look at a young recording measures the rate of the counter anew.
+        # Each read of a young recording measures the counter's rate again.
         assert answered[key] == [calls, pytest.approx(host_ns, rel=1e-3)]
     assert {row["host"]: row["calls"] for row in below} == {host_name(number): calls for number, calls in BELOW.items()}
     [unknown] = [row for row in answers["below_fp32"] if row["ran_at"] == "unknown"]
@@ -133,7 +133,7 @@ def test_recordings_that_lost_something_are_named_with_what_was_lost(answers, fl
     assert (lost[host_name(FULL)]["problem"], lost[host_name(FULL)]["calls_of_unknown_format"]) == (None, 5)
     said = {line.split(": ")[1] for line in fleet.written.lines}
     assert said == {str(fleet.paths[number]) for number in DAMAGED.values()}
-    assert "cannot be read" not in fleet.written.stderr  # the number of them: there are few
+    assert "cannot be read" not in fleet.written.stderr  # the message that counts them, for there are few
     newer = lost[host_name(DAMAGED["newer"])]
     assert newer["host"] == host_name(DAMAGED["newer"]) and "this fp32shim reads version" in newer["problem"]
     assert lost[host_name(DAMAGED["empty"])]["host"] is None
@@ -141,7 +141,7 @@ def test_recordings_that_lost_something_are_named_with_what_was_lost(answers, fl
 
 def test_only_the_slow_host_is_named(answers):
     [row] = answers["slow_hosts"]
-    # A third of its time is in the other product, which is as fast as elsewhere.
+    # A third of the host's time is in the other product, which is as fast as on other hosts.
     assert row["host"] == host_name(SLOW) and row["times_as_slow"] > 2.5
 
 

@@ -55,7 +55,7 @@ def test_a_row_is_that_of_the_log_with_its_process(tmp_path):
     *found, recording = lines_of(path)
     assert {row["function"] for row in found} == set(rows)
     for row in found:
-        # Each look measures the rate of the counter anew.
+        # Each read measures the counter's rate again.
         timed = ("host_ns", "host_ns_min", "host_ns_max", "first", "last", "first_ns", "last_ns")
         same = set(row) & set(rows[row["function"]]) - set(timed)
         assert {key: row[key] for key in same} == {key: rows[row["function"]][key] for key in same}
@@ -79,7 +79,7 @@ def test_a_file_that_only_names_children_says_so(tmp_path):
     path = make_recording(tmp_path / "a.fp32rec", "summary", EXACT)
     assert lines_of(path)[-1]["children_only"] is False
     content = bytearray(path.read_bytes())
-    content[261] |= 1  # 256 of the flags at 260, docs/recording-format.md
+    content[261] |= 1  # bit 256 of the flags at offset 260, see docs/recording-format.md
     path.write_bytes(content)
     assert lines_of(path)[-1]["children_only"] is True
 
@@ -196,7 +196,7 @@ def test_recordings_that_cannot_be_read_are_named_and_the_rest_is_merged(fleet):
     assert "format version" in by_host[host_name(DAMAGED["newer"])]
     expected = sum(calls_of(number) + 5 for number in range(HOSTS) if number not in DAMAGED.values())
     assert result.json["totals"]["calls"] == expected
-    assert result.json["totals"]["recordings"] == HOSTS - 2  # the facts of the truncated and the newer one are there
+    assert result.json["totals"]["recordings"] == HOSTS - 2  # includes the truncated and the newer one
     [newer] = [line for line in lines_of(fleet.paths[DAMAGED["newer"]], status=1)]
     assert (newer["host"], newer["event"], newer["problems"]) == (host_name(DAMAGED["newer"]), "recording", 1)
 
@@ -261,7 +261,7 @@ def test_a_few_copies_are_named(tmp_path):
 
 def test_ten_thousand_paths_are_the_same_as_their_folder(fleet):
     """As a shell's glob gives them; nine in ten of them are named again."""
-    timed = ("host_ns", "first", "last")  # each look at a young recording measures the rate of the counter anew
+    timed = ("host_ns", "first", "last")  # each read of a young recording measures the counter's rate again
     totals = []
     for words in (fleet.paths * 10, [fleet.folder]):
         result = fp32shim("report", "--format", "json", *words)

@@ -12,7 +12,7 @@ from test_scale import measured
 
 COUNT = int(os.environ.get("FP32SHIM_FLEET_RECORDINGS", "300"))
 GIB = 1 << 30
-OF_A_PROCESS = 1000  # what a recording maps stays mapped
+OF_A_PROCESS = 1000  # few, since the pages of a recording stay mapped
 
 
 @pytest.fixture(scope="module", params=["same", "distinct"])

@@ -1,4 +1,4 @@
-// The fuzzer's inputs, read without the fuzzer: in every run of the tests, by every compiler.
+// Reads the fuzzer's inputs without the fuzzer, in every run of the tests and with every compiler.
 #include <gtest/gtest.h>
 
 #include <algorithm>

@@ -42,7 +42,7 @@ std::string expand_sparse(std::span<const std::uint8_t> input) {
 }
 
 std::string make_sparse(const std::string& file, std::size_t kept) {
-    constexpr std::size_t gap = 8;  // shorter runs of zeros are cheaper to say than to leave out
+    constexpr std::size_t gap = 8;  // a shorter run of zeros costs fewer bytes than a new patch
     std::string out;
     append(out, static_cast<std::uint32_t>(file.size()));
     const auto is_left_out = [&](std::size_t at) {
@@ -53,7 +53,7 @@ std::string make_sparse(const std::string& file, std::size_t kept) {
             ++at;
             continue;
         }
-        std::size_t end = at;  // behind the last byte that is not zero
+        std::size_t end = at;  // index after the last byte that is not zero
         for (std::size_t next = at; next < file.size() && next - at < UINT16_MAX && next < end + gap; ++next) {
             if (is_left_out(next)) break;
             if (file[next] != 0) end = next + 1;

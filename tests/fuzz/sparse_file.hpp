@@ -1,4 +1,4 @@
-// Recordings as the fuzzer sees them: they are mostly zeros, so an input says only what is not.
+// Compact form of recordings for the fuzzer. Recordings are mostly zeros, so an input holds only the other bytes.
 //
 //     input    size of the file: u32 | patch | patch | …          little-endian
 //     patch    offset: u32 | size: u16 | bytes
@@ -11,17 +11,17 @@
 
 namespace fp32shim::record::test {
 
-/// No file is larger: 1 MiB.
+/// Largest size of a file: 1 MiB.
 inline constexpr std::uint32_t sparse_size_limit = 1 << 20;
 
-/// Returns the file that an input describes, without the parts that go beyond the file or beyond the input.
+/// Returns the file that an input describes. Leaves out patches that go beyond the end of the file or of the input.
 std::string expand_sparse(std::span<const std::uint8_t> input);
 
-/// The other way: an input that describes `file` so far as its first `kept` bytes of each 64 KiB segment, and all of
-/// the first segment, go.
+/// Returns an input that describes `file`, as far as possible: the whole first segment, and the first `kept` bytes of
+/// each other 64 KiB segment.
 std::string make_sparse(const std::string& file, std::size_t kept);
 
-/// Reads a file in every way that there is. `file` is the whole of it.
+/// Reads a file in every possible way. `file`: its whole contents.
 void read_everything(const std::string& file);
 
 }  // namespace fp32shim::record::test

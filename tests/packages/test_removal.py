@@ -47,11 +47,11 @@ def after_removal(root, before, **keywords):
     done = prerm(root, "remove", **keywords)
     assert done.returncode == 0 and done.stderr == "", done.stderr
     assert ("taken out of" in done.stdout) == (preload.read_bytes() != before), done.stdout
-    assert [path.name for path in (root / "etc").iterdir()] == ["ld.so.preload"]  # nothing else is left
+    assert [path.name for path in (root / "etc").iterdir()] == ["ld.so.preload"]  # no temporary file is left
     return preload.read_bytes()
 
 
-CASES = {  # LIBRARY stands for the library's path
+CASES = {  # LIBRARY stands for the path of the library
     b"LIBRARY\n": b"",
     b"LIBRARY": b"",
     b"LIBRARY\n/usr/lib/libother.so\n": b"/usr/lib/libother.so\n",
@@ -72,7 +72,7 @@ CASES = {  # LIBRARY stands for the library's path
     b"/elsewhere/libfp32shim.so\n": b"/elsewhere/libfp32shim.so\n",
     b"/opt/libother.so \\n%s $(touch /tmp/x) * \xff\n": b"/opt/libother.so \\n%s $(touch /tmp/x) * \xff\n",
     b"LIBRARY \\n%s $(touch /tmp/x) * \xff\r\n": b"\\n%s $(touch /tmp/x) * \xff\r\n",
-    b"LIBRARY\r\n": b"LIBRARY\r\n",  # to the loader, another name
+    b"LIBRARY\r\n": b"LIBRARY\r\n",  # the loader reads \r as part of the name
     b"": b"",
     b"\n": b"\n",
 }
@@ -94,7 +94,7 @@ def test_entries_in_the_loaders_own_words_are_understood(root, library, entry):
     (loader_folder / "libbare.so").symlink_to(os.path.relpath(root / library[1:], loader_folder))
     entry = entry.replace("SHORT", library.removeprefix("/usr/lib/"))
     before = f"{OTHER}\n{entry}\n".encode()
-    is_own = not entry.startswith("$LIB")  # without a slash before it, a path relative to whatever folder
+    is_own = not entry.startswith("$LIB")  # without a slash before $LIB, the path is relative to an unknown folder
     assert after_removal(root, before) == (f"{OTHER}\n".encode() if is_own else before)
 
 
@@ -142,7 +142,7 @@ def test_mode_and_owner_stay_and_a_link_stays_a_link(root, library):
     assert (root / "etc/ld.so.preload").is_symlink() and target.read_text() == f"{OTHER}\n"
     after = target.stat()
     assert (after.st_mode, after.st_uid, after.st_gid) == (before.st_mode, before.st_uid, before.st_gid)
-    assert after.st_ino != before.st_ino  # renamed into its place: no program ever reads a half
+    assert after.st_ino != before.st_ino  # replaced by renaming, so no program ever reads an incomplete file
 
 
 @pytest.mark.parametrize("broken", ["mv", "awk", "cp", "mktemp", "sync", "sed", "readlink", "cmp"])

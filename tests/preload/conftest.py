@@ -8,7 +8,7 @@ sys.path[:0] = [str(HERE), str(HERE.parent / "cli")]
 
 import shim  # noqa: E402
 
-# The wheels are tested in a virtual environment of their own: tests/wheels.sh.
+# tests/wheels.sh tests the wheels in a separate virtual environment.
 collect_ignore = ["wheels"]
 
 

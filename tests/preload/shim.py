@@ -33,7 +33,7 @@ LIBRARY = pathlib.Path(os.environ.get("FP32SHIM_LIBRARY", BUILD / "lib/libfp32sh
 CLIENTS = pathlib.Path(os.environ.get("FP32SHIM_TEST_CLIENTS", BUILD / "tests/clients"))
 SCRIPTS = HERE / "clients/scripts"
 SYSTEM_PYTHON = os.environ.get("FP32SHIM_SYSTEM_PYTHON", "/usr/bin/python3")
-# Debian's multiarch directory of the system's own libraries.
+# Debian's multiarch directory, which has the system's libraries.
 SYSTEM_LIBRARIES = pathlib.Path("/usr/lib", sysconfig.get_config_var("MULTIARCH") or "")
 
 BLAS_PACKAGES = {
@@ -44,14 +44,14 @@ BLAS_PACKAGES = {
 }
 LP64_BLAS = ["openblas", "reference", "blis"]
 
-# What the shim exports beside products and its C API: to hear of libraries, of programs that are not covered, and of a clock
-# that cannot be read any more.
+# Functions that the shim exports besides products and its C API. By them it learns of libraries, of programs that are
+# not covered, and of a clock that can no longer be read.
 LOADER_HOOKS = {"dlsym", "dlvsym", "dlclose"}
 STARTER_HOOKS = {
     "_Exit", "_exit", "chroot", "execl", "execle", "execlp", "execv", "execve", "execveat", "execvp", "execvpe", "fexecve", "mount",
     "pivot_root", "popen", "posix_spawn", "posix_spawnp", "prctl", "quick_exit", "setns", "system",
 }
-# Called by the copies of NVTX and ITT in programs.
+# Functions that the copies of NVTX and ITT in programs call.
 RANGE_HOOKS = {"InitializeInjectionNvtx2", "InitializeInjectionNvtx2Preinject", "__itt_api_init"}
 DECISION_KEYS = (
     "event schema time time_ns host job_id rank pid tid executable function dtype device device_index "
@@ -137,7 +137,7 @@ class Result:
     stdout: str
     stderr: str
     returncode: int
-    events: list  # everything that was logged, in order
+    events: list  # all logged events, in order
 
     @property
     def decisions(self):

@@ -23,7 +23,7 @@ TOOLCHAIN = ROOT / "cmake/aarch64-linux-gnu.cmake"
 SHIM = BUILD / "aarch64/shim/lib/libfp32shim.so"
 CLIENTS = BUILD / "aarch64/clients"
 
-# Every way that a call can take through an entry point: jumping on, looked at and forwarded, looked at and rounded.
+# Every path of a call through an entry point: jumped on, governed and forwarded, governed and rounded.
 WAYS = {"forwarded": {"log": None}, "logged": {}, "rounded": {"log": None, "precision": "high", "cpu": "emulate"}}
 
 
@@ -42,7 +42,7 @@ def cross_built():
     for name, package in {"aarch64-linux-gnu-g++": "g++-aarch64-linux-gnu", "qemu-aarch64": "qemu-user",
                           "cmake": "cmake", "ninja": "ninja-build"}.items():
         tool(name, package)
-    # As it is shipped, but for the optimiser's last and slowest passes.
+    # Built as shipped, except for the optimiser's last and slowest passes.
     cross_build(ROOT, BUILD / "aarch64/shim", "-DCMAKE_BUILD_TYPE=Release", "-DCMAKE_CXX_FLAGS_RELEASE=-O2",
                 "-DFP32SHIM_COMMAND=OFF", "-DFP32SHIM_TESTS=OFF", "-DFP32SHIM_BENCH=OFF", "-DFP32SHIM_WERROR=ON", target="fp32shim")
     cross_build(HERE / "aarch64", CLIENTS)
@@ -56,7 +56,7 @@ def run(program, *args, preload=True, log=True, precision=None, cpu=None, policy
         if policy is not None:
             policy_file = pathlib.Path(scratch, "policy.toml")
             policy_file.write_text(policy)
-        # The emulator hands its environment on, but must not preload an aarch64 library itself.
+        # The emulator passes its environment on, but must not preload an aarch64 library itself.
         variables = environment(precision=precision, cpu=cpu, policy=policy_file, log=log_file if log else None)
         words = ["qemu-aarch64", "-L", str(SYSROOT), *(["-E", f"LD_PRELOAD={SHIM}"] if preload else []),
                  str(CLIENTS / program), *map(str, args)]
@@ -137,7 +137,7 @@ def test_recorded_calls_are_counted_each_under_its_own_row(tmp_path, level):
     assert done.stderr == ""
     did, recorded, timed = collections.Counter(), collections.Counter(), 0
     for line in plain.stdout.splitlines():
-        if "xerbla_" in line:  # it only knows N
+        if "xerbla_" in line:  # the message of xerbla_ contains only N
             continue
         function, m, n, k, trans_a, trans_b, _, _, count = line.split()
         did[function, int(m), int(n), int(k), trans_a, trans_b] += int(count)
@@ -162,7 +162,7 @@ def test_native_stacks_are_those_of_backtrace(tmp_path):
     for line in done.stdout.splitlines():
         size, *locations = line.split("\t")
         offsets = [int(location.rpartition("+")[2], 16) if location != "-" else None for location in locations]
-        if int(size) in (11, 12):  # behind the kernel's frame: the address recorded is one beyond the interrupted one
+        if int(size) in (11, 12):  # frame behind the kernel's: the recorded address is one higher than the interrupted one
             offsets[offsets.index(None) + 1] += 1
         said[int(size)].add(tuple(offset for offset in offsets if offset is not None))
     paths = subprocess.run([printer, recording], check=True, capture_output=True, text=True).stdout
@@ -218,7 +218,8 @@ def test_two_libraries_keep_two_pointers(way):
     libraries = [CLIENTS / "libnaive_a.so", CLIENTS / "libnaive_b.so"]
     unshimmed, shimmed = (run("lookups", *libraries, **keywords) for keywords in
                           ({"preload": False, "log": False}, WAYS[way]))
-    # The loader's message begins with the place that it searched: ours, where it is asked to search behind us.
+    # The loader's message begins with the object that it searched: the shim, if the program asks it to search after
+    # the shim.
     searched = re.compile(r"dlerror \S+: ")
     assert searched.sub("dlerror ", shimmed.stdout) == searched.sub("dlerror ", unshimmed.stdout)
     if way == "logged":

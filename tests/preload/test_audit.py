@@ -97,7 +97,7 @@ def test_a_group_that_turns_bad_is_pinned_from_its_next_call_on(audited):
     result, audits = audited("graded_products.py", 20, 10, 5, policy=GUARD, env={"FP32_MATMUL_WHERE": "python"})
     errors = errors_of(result)
     good, first_bad, later, good_again = errors[:20], errors[20], errors[21:30], errors[30:]
-    assert all(1e-4 < error < 1e-2 for _, error in good)  # TF32
+    assert all(1e-4 < error < 1e-2 for _, error in good)  # TF32 has such errors
     assert first_bad[0] == "bad" and first_bad[1] > 1
     fp32 = errors_of(run("graded_products.py", 20, 10, 5, policy="schema = 1\n", log=False))
     assert later == fp32[21:30] and good_again == fp32[30:]
@@ -136,7 +136,7 @@ precision = {{ tolerance = {tolerance}, metric = "{metric}" }}
 def test_a_tolerance_takes_the_cheapest_format_that_audits_have_kept_within_it(audited, tolerance, applied):
     result, audits = audited("graded_products.py", 40, policy=budget(tolerance))
     reasons = {(audit["applied"], audit["reason"]): audit["calls"] for audit in audits}
-    # Four audits for each format that is tried, then the cheapest that is good enough.
+    # Each format that is tried gets four audits. Then the cheapest format that is good enough is used.
     tried = {"bf16": 4, "tf32": 5, "fp32": 2}[applied]
     reason = "as_requested" if applied == "bf16" else "over_tolerance"
     assert reasons["fp32", "learning"] == tried
@@ -147,7 +147,7 @@ def test_a_tolerance_takes_the_cheapest_format_that_audits_have_kept_within_it(a
         assert errors == fp32
     else:
         assert all(2e-4 < error < tolerance for error in errors[tried:])
-        assert reasons.get((applied, reason), 0) in (0, 40 - tried)  # 0: not one of them was sampled
+        assert reasons.get((applied, reason), 0) in (0, 40 - tried)  # 0 if none of these calls was sampled
 
 
 def test_by_the_whole_a_program_that_turns_bad_in_a_row_keeps_bf16_at_one_percent(audited):
@@ -160,9 +160,9 @@ def test_by_the_whole_a_program_that_turns_bad_in_a_row_keeps_bf16_at_one_percen
 def test_an_audit_beyond_the_tolerance_ends_a_cheaper_format(audited):
     result, audits = audited("graded_products.py", 20, 10, policy=budget(5e-2, more="[audit]\nsample = 1"))
     errors = [error for _, error in errors_of(result)]
-    assert all(1e-3 < error < 5e-2 for error in errors[4:20])  # BF16
+    assert all(1e-3 < error < 5e-2 for error in errors[4:20])  # BF16 has such errors
     assert errors[20] > 1
-    # TF32 was never audited: it has to show four times that it is good enough, and does not.
+    # TF32 has no audits yet. It needs four good ones, and does not get them.
     assert all(error < 1e-2 for error in errors[21:])
     assert {audit["reason"] for audit in audits} == {"learning", "as_requested", "over_tolerance"}
 
@@ -192,7 +192,7 @@ def test_operands_with_nan_or_infinity_are_said_and_are_no_error(audited):
     operands, overflow = audits
     assert (operands["audits"], operands["bad_operands"], operands["bad_results"]) == (0, 2, 0)
     assert operands["norm"]["worst"] == 0
-    # 2e38 + 2e38 is infinite in FP32 as in TF32: no error of the format.
+    # 2e38 + 2e38 is infinite in FP32 as in TF32, so this is no error of the format.
     assert (overflow["audits"], overflow["bad_results"], overflow["norm"]["worst"]) == (1, 1, 0)
 
 

@@ -9,7 +9,7 @@ import pytest
 
 from shim import explain, need, python, run, tool
 
-# (variable, value): what the line must contain.
+# Pairs of variable and value, with the text that the error line must contain.
 BAD_VALUES = [
     (("FP32_MATMUL_PRECISION", "hihg"), ['FP32_MATMUL_PRECISION', '"hihg"', "native", "medium", 'mean "high"']),
     (("FP32_MATMUL_PRECISION", "bf16x9"), ['FP32_MATMUL_PRECISION', '"bf16x9"', "rules only"]),
@@ -27,7 +27,7 @@ BAD_VALUES = [
     (("FP32_MATMUL_COLOUR", "red"), ["FP32_MATMUL_COLOUR", "unknown"]),
 ]
 
-# policy: (line, column) or None, and what the line must contain.
+# Policies with the error's (line, column) or None, and the text that the error line must contain.
 BAD_POLICIES = [
     ('schema = 1\ndefault = "hihg"\n', (2, 11), ['"hihg"', 'mean "high"']),
     ('schema = 1\ndefalt = "high"\n', (2, 1), ["defalt", 'mean "default"']),
@@ -60,7 +60,7 @@ def test_a_bad_value_gives_one_line_and_the_program_runs_as_without_the_shim(set
 
 @pytest.mark.parametrize("policy, place, words", BAD_POLICIES, ids=range(len(BAD_POLICIES)))
 def test_a_bad_policy_gives_one_line_with_its_place_and_nothing_of_it_is_applied(policy, place, words):
-    # Everything that could be applied is asked for, in front of the error or behind it.
+    # Adds every valid setting before or after the error, to show that none of them is applied.
     policy += "" if "[" in policy or "default" in policy else 'default = "high"\n'
     plain = run("cblas_product", blas="reference", preload=False)
     result = run("cblas_product", blas="reference", log=False, policy=policy, cpu="emulate")

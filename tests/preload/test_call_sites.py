@@ -7,7 +7,8 @@ import pytest
 
 from shim import blas_library, client, need, run, run_both
 
-# Every way through an entry point: no gate, the express lane, the gate of governed calls, its rounding.
+# Every path through an entry point: no gate, the express lane, the gate of governed calls, and that gate with
+# rounding.
 SETTINGS = {
     "unconfigured": {"log": False, "precision": None},
     "switched off": {"log": False, "env": {"FP32_MATMUL_DISABLE": "1"}},
@@ -31,7 +32,8 @@ def test_a_program_without_avx_goes_on_with_clean_vector_registers(settings, way
     assert (shimmed.stdout == unshimmed.stdout) == ("rounded" not in settings)
 
 
-# How many 32-bit elements of each argument are not zero: of 4 in the lower half, 8 in a ymm and 16 in a zmm register.
+# Number of 32-bit elements of each argument that are not zero: 4 in the lower half, 8 in a ymm and 16 in a zmm
+# register.
 @pytest.mark.parametrize("elements", [4, 8, 16])
 @pytest.mark.parametrize("log", [False, True])
 def test_arguments_in_whole_vector_registers_arrive_whole(elements, log):
@@ -44,7 +46,7 @@ def test_arguments_in_whole_vector_registers_arrive_whole(elements, log):
     assert shimmed.decisions == []
 
 
-# Return addresses that agree in their low bits, in all but some higher ones, or follow each other.
+# Return addresses that agree in their low bits, that agree in most of their bits, or that are close together.
 @pytest.mark.parametrize("stride", [256, 272, 4096, 1 << 16, 1 << 24, 1 << 32, 1_000_003])
 def test_ten_call_sites_at_any_addresses_take_the_short_way(stride):
     words = ("runtime_code", "places", "10", stride, "3")

@@ -48,7 +48,7 @@ def test_standard_routines_are_described_by_what_the_library_receives():
     for decision in decisions:
         sizes.setdefault(decision["function"], set()).add((decision["m"], decision["n"], decision["k"]))
     assert sizes["sgemm_"] == {(7, 9, 11)}
-    # Row-major C is the library's column-major C transposed, or not: either way these are its sizes.
+    # The library may compute row-major C as column-major C transposed, or not; both have these sizes.
     assert sizes["cblas_sgemm"] <= {(7, 9, 11), (9, 7, 11)}
     assert sizes["ssyrk_"] == {(9, 9, 11)}
     assert sizes["chemm_"] == {(7, 9, 7), (7, 9, 9)}
@@ -80,7 +80,7 @@ def number(word):
     return struct.unpack(">f", bytes.fromhex(word))[0]
 
 
-# Largest difference from float32 of results of some ten terms, by format of several parts; the smallest where it shows.
+# For each format of several parts: smallest and largest difference from float32 in results with some ten terms.
 PARTS = {"bf16x2": (2**-18, 2**-12), "bf16x3": (0, 2**-19), "bf16x9": (0, 2**-19), "tf32x3": (0, 2**-19)}
 
 
@@ -134,7 +134,7 @@ def test_batches_that_no_library_has_are_looped_over_gemm(settings, blas):
 
 
 def test_batches_that_no_library_has_are_computed_also_where_the_shim_is_switched_off(blas):
-    # The weak references are not NULL then either, and a plain gemm does not take a batch's arguments.
+    # Even a shim that is switched off makes weak references not NULL. A plain gemm must not get a batch's arguments.
     need_no_batches(blas)
     plain = run("weak_batches", blas=blas, preload=False)
     shimmed = run("weak_batches", blas=blas, env={"FP32_MATMUL_DISABLE": "1"})

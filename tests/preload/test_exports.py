@@ -11,7 +11,7 @@ C_API = {
     "fp32shim_push_scope", "fp32shim_reload_policy", "fp32shim_set_floor", "fp32shim_set_precision",
     "fp32shim_scope_depth", "fp32shim_status_string", "fp32shim_version",
 }
-# glibc's own objects, whatever the architecture.
+# Objects of glibc on any architecture.
 GLIBC = re.compile(r"(libc|libm|libdl|libpthread|librt)\.so\.\d+|ld-linux[a-z0-9-]*\.so\.\d+")
 
 
@@ -31,7 +31,7 @@ def expected():
 
 def test_every_function_of_the_table_is_exported_and_nothing_else():
     names = exported()
-    cublas = {name for name in names if name.startswith("cublas")}  # has a list of its own
+    cublas = {name for name in names if name.startswith("cublas")}  # another test compares these names with a list of their own
     assert expected() - names == set(), "missing"
     assert names - expected() - cublas - C_API - LOADER_HOOKS - RANGE_HOOKS - STARTER_HOOKS == set(), "not in the table"
     assert (C_API | LOADER_HOOKS | RANGE_HOOKS | STARTER_HOOKS) - names == set(), "missing"
@@ -68,7 +68,7 @@ def test_thread_local_storage_takes_at_most_64_bytes():
 def test_nothing_unexpected_runs_at_start_or_exit():
     """No constructor of ours, since BLAS is called before it; and one destructor, that of shim/loader/loaded_files.cpp, which
     leaves everything as it is, since BLAS is called after it."""
-    # __do_global_dtors_aux of the C runtime, and from gcc 13 on libgcc's release_registered_frames.
+    # __do_global_dtors_aux of the C runtime; from gcc 13 on, also libgcc's release_registered_frames.
     known = 1 + ("release_registered_frames" in output_of("nm"))
     sizes = dict(re.findall(r"\((INIT_ARRAYSZ|FINI_ARRAYSZ)\)\s+(\d+)", output_of("readelf", "-dW")))
     assert int(sizes.get("FINI_ARRAYSZ", 0)) <= 8 * (known + 1), sizes

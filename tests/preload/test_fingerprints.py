@@ -68,7 +68,7 @@ def test_estimates_are_within_a_factor_of_two_for_every_routine_of_two_precision
     before = of_all_routines(tmp_path, "a", blas="blis")
     after = of_all_routines(tmp_path, "b", blas="blis", precision=precision)
     report = diff("--bound", low)
-    solves = 2  # trsm is not lowered
+    solves = 2  # trsm is never lowered
     assert expect_estimates(report, before, after) == len(before) - solves
     assert report["a"]["unaligned"] == report["b"]["unaligned"] == 0
     differences = [group["largest"]["difference"] for group in report["groups"] if group["other_bits"]]

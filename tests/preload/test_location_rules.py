@@ -205,7 +205,7 @@ for i in range(1, 7):
 
 @pytest.mark.parametrize("condition, changed", [
     ('where = "*:5 one", call_number = ">=3 <=4"', ["2 True False", "3 True False"]),
-    ('call_number = 2', ["1 True False"]),  # of one call site, since no rule looks at lines
+    ('call_number = 2', ["1 True False"]),  # calls are numbered by call site, since no rule depends on lines
     ('call_number = 2, function = "ssymm_"', []),
     ('where = "*", call_number = 2', ["1 True False", "2 False True"]),
 ])

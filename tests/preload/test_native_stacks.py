@@ -53,7 +53,7 @@ def said(ran):
 
 def after_a_signal(locations):
     """An interrupted instruction has not been carried out: what is recorded lies 1 beyond it, as behind a call."""
-    interrupted = 1 + next(i for i, location in enumerate(locations) if "/libc." in location)  # behind the kernel's frame
+    interrupted = 1 + next(i for i, location in enumerate(locations) if "/libc." in location)  # follows the kernel's frame
     path, _, offset = locations[interrupted].rpartition("+")
     return (*locations[:interrupted], f"{path}+{int(offset, 16) + 1:#x}", *locations[interrupted + 1:])
 
@@ -67,7 +67,7 @@ def test_every_stack_is_the_one_that_backtrace_has(tmp_path, program):
         found = {tuple(callers(path)) for path in paths if path["m"] == size}
         if size in (11, 12):
             stacks = set(map(after_a_signal, stacks))
-        if size == 31:  # glibc's function below a context has no table
+        if size == 31:  # glibc's function at the bottom of a context has no unwind table
             found = {tuple(word for word in stack if word != NOT_KNOWN) for stack in found}
         if size == 41:
             assert all(stack[0] == "-" for stack in stacks)
@@ -79,7 +79,7 @@ def test_every_stack_is_the_one_that_backtrace_has(tmp_path, program):
 def test_results_and_output_are_as_without_stacks(tmp_path):
     plain = run("native_stacks", "kinds", client("librelay_one.so"), preload=False)
     ran, _ = recorded(tmp_path, "native_stacks", "kinds", client("librelay_one.so"))
-    # Offsets are the same in each run, whatever the addresses are.
+    # Offsets are the same in each run, although addresses differ.
     assert ran.stdout == plain.stdout and ran.stderr == plain.stderr
 
 

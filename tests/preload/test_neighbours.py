@@ -72,7 +72,7 @@ def test_the_wrapper_commands_of_neighbours_work(command, tmp_path):
 @pytest.mark.parametrize("sanitizer", ["address", "thread", "undefined"])
 def test_sanitized_programs_run_as_without_the_shim(compiler, sanitizer):
     program = f"hammer_{compiler}_{sanitizer}"
-    # ASan wants to be the first library of a process, and asks for this option where something is preloaded.
+    # ASan must be the first library of a process, and requires this option if another is preloaded.
     env = {"ASAN_OPTIONS": "verify_asan_link_order=0", "TSAN_OPTIONS": "", "UBSAN_OPTIONS": ""}
     plain = run(program, 4, 5, blas="reference", preload=False, env=env)
     for settings in ({"log": False}, {**EMULATED}, {**EMULATED, "log": False}):

@@ -29,13 +29,13 @@ def report(program, parameters, directory, **settings):
                          ids=[f"{program}-{blas}" for program, _, blas, _ in PROGRAMS])
 def test_netlibs_programs_print_the_same(program, parameters, blas, function, tmp_path):
     plain, result = report(program, parameters, tmp_path / "plain", blas=blas, preload=False, check=False)
-    # Debian 13's xblat3c ends with an error in a format of its own where it has a failure of OpenBLAS to print.
+    # In Debian 13, xblat3c crashes while printing a failure of OpenBLAS, because its own format is wrong.
     need(result.returncode == 0, f"{program} ends with {result.returncode} under {blas} without the shim, too")
     assert "PASSED" in str(plain) and "FAILED" not in str(plain)
     settings = {
         "native": {"precision": "native"},
         "highest": {"precision": "highest"},
-        # What is not emulated must not notice the mode.
+        # Products that are not emulated must give the same results with emulation on.
         "highest while emulating": {"precision": "highest", "cpu": "emulate"},
     }
     for name, setting in settings.items():

@@ -57,11 +57,11 @@ def search(tmp_path):
 @pytest.mark.parametrize("blas", LP64_BLAS)
 def test_the_product_and_the_place_are_named(search, blas, case, function, found, place):
     (line,), (named,) = search(case, blas)
-    if case == "solve":  # how far a division by zero spreads is the library's affair
+    if case == "solve":  # the spread of a division by zero depends on the library
         assert (named["function"], named["column"]) == (function, place[1])
         return
     assert (named["function"], named["row"], named["column"], named["product"]) == (function, *place, 0)
-    if found is not None:  # else it depends on the order of the library's operations
+    if found is not None:  # if nothing is found, the result depends on the library's order of operations
         assert named["found"] == found
     word = "NaN" if named["found"] == "nan" else "infinity"
     assert f"{LINE}{word} in row {place[0]}, column {place[1]}" in line
@@ -95,7 +95,7 @@ def test_a_number_that_rounds_to_infinity_is_named_where_it_is_rounded(search):
 def test_random_products_are_the_same_to_the_bit_while_they_are_searched(blas):
     """Guard pages around the operands, NaN and infinities, floating-point flags: see test_random_products.py."""
     found = 0
-    for seed in range(1, 13):  # a search ends with the first find
+    for seed in range(1, 13):  # several runs, since a search ends at the first find
         more = ["blis"] if blas == "blis" else []
         result = run("random_products", 1000 * seed, 100, "same", *more, blas=blas, log=False, env=NONFINITE)
         assert all(LINE in line for line in result.stderr.splitlines()), result.stderr

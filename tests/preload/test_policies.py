@@ -25,7 +25,7 @@ when = { scope = "inference/*.attn" }
         (1, "native", "native", None, "fp32"),
         (2, "high", "thread", None, "tf32"),
         (3, "medium", "rule", "attention", "bf16"),
-        (4, "native", "native", None, "fp32"),  # the other thread
+        (4, "native", "native", None, "fp32"),  # a call of the other thread
         (5, "medium", "rule", "attention", "bf16"),
         (6, "high", "thread", None, "tf32"),
         (7, "native", "native", None, "fp32"),

@@ -54,7 +54,8 @@ def test_a_process_may_fork_while_another_thread_multiplies(log):
     shimmed = run("forks", "busy", blas=None, policy=POLICY, log=log, timeout=600)
     assert shimmed.stdout == "50 good children\n"
     if log:
-        # The parent and each child; a child that was forked before the parent's first product begins a log itself.
+        # The parent and each child have a log. A child that was forked before the parent's first product begins its
+        # own.
         processes = {decision["pid"] for decision in shimmed.decisions}
         assert len(processes) == 51
         assert sorted(start["pid"] for start in shimmed.starts) == sorted(processes)

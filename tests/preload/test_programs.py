@@ -8,7 +8,7 @@ import pytest
 from shim import (BLAS_PACKAGES, DECISION_KEYS, SYSTEM_PYTHON, blas_directory, blas_library, bindings, has_module, need,
                   run, run_both)
 
-# What each program multiplies: (function, caller, times), in order. Callers are patterns.
+# Products of each program: (function, caller, times), in order. Callers are patterns.
 PROGRAMS = {
     "cblas_product": [("cblas_sgemm", "cblas_product", 1)],
     "fortran_product": [("sgemm_", "fortran_product", 1), ("cgemm_", "fortran_product", 1)],
@@ -98,7 +98,7 @@ def test_scipy_products_come_from_its_blas_module_and_from_lapack(blas):
 def test_torch_products_are_seen(blas):
     need_module_of("torch_products.py")
     seen = run("torch_products.py", blas=blas).seen()
-    # mm, three of bmm, Linear.
+    # mm, three products of bmm, and Linear.
     assert [function for function, _, _ in seen] == ["sgemm_"] * 5
     assert all(fnmatch.fnmatchcase(caller, "libtorch_cpu.so*") for _, caller, _ in seen)
 

@@ -52,7 +52,7 @@ def test_a_plugin_that_names_no_library_finds_the_global_one_among_others():
 
 
 def test_a_library_that_was_brought_in_by_another_is_served_from_that_ones_scope():
-    # Breadth first: the root, plugin_a, fake_b, and only then plugin_a's own fake_a.
+    # The search is breadth first: the root, plugin_a, fake_b, and then plugin_a's own fake_a.
     _, shimmed = load("local=plugin_root", "local=plugin_a", "run=plugin_root", "run=plugin_a")
     assert shimmed.stdout == "root: 2006\na: 2006\n"
     _, shimmed = load("local=plugin_a", "local=plugin_root", "run=plugin_root", "run=plugin_a")
@@ -127,7 +127,7 @@ for function in functions:
     _, shimmed = run_both(SYSTEM_PYTHON, "-c", code, blas=None)
     assert shimmed.stdout.startswith("3 addresses\n")
     assert len(shimmed.decisions) == 3
-    # All three files have the same base name; the caller is libffi, or whatever ctypes calls through.
+    # All three files have the same base name. The caller is libffi, or another library through which ctypes calls.
     assert {function for function, _, _ in shimmed.seen()} == {"cblas_sgemm"}
     assert set(providers(shimmed)) == {blas_library(name).name for name in LP64_BLAS}
 
@@ -166,7 +166,7 @@ def test_a_pointer_that_was_handed_out_reaches_the_one_library_that_importers_ha
 def test_a_pointer_that_was_handed_out_says_so_when_importers_have_different_libraries():
     result = run("handed_pointer", "together", library("wrapper_a"), library("wrapper_b"), blas=None)
     assert len(result.decisions) == 2
-    # Which library was meant cannot be known.
+    # It is unknown which of the libraries was meant.
     assert all("several libraries" in (decision["detail"] or "") for decision in result.decisions)
     (line,) = result.stderr.splitlines()
     assert line.startswith("fp32shim: several libraries provide sgemm_")

@@ -22,7 +22,7 @@ def numbers_of(code, precision, *arguments, rounding="away"):
     return json.loads(result.stdout)
 
 
-# One row times one column: numpy would not ask BLAS for it. A row and a column of zeros change nothing.
+# One row times one column. A row and a column of zeros are added, since numpy would not call BLAS for two vectors.
 ARANGE = """
 right = numpy.zeros((2, 8192), numpy.float32)
 right[0] = numpy.arange(8192)
@@ -59,7 +59,7 @@ def test_almost_one_is_one_in_tf32():
         assert numbers_of(ALMOST_ONE, precision) == pytest.approx(1024.1, abs=0.01), precision
 
 
-# The largest error of n² elements is that of the largest of n² normal numbers, which 10240² elements exceed a little.
+# The largest of n² errors is like the largest of n² normal numbers, which 10240² elements exceed slightly.
 RANDN = """
 n = 1024
 random = numpy.random.default_rng(0)

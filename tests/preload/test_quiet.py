@@ -26,7 +26,7 @@ def traced(*words, blas=None, preload=True, **settings):
              "env", *inner, *map(str, words)], env=variables, capture_output=True, text=True, timeout=600, check=False)
         need("ptrace" not in finished.stderr.lower(), f"strace may not trace here: {finished.stderr.strip()}")
         lines = trace.read_text().splitlines()
-    # `env` itself comes first, and runs without the shim: from its execve on, only libraries and locale files.
+    # `env` itself runs first, without the shim. After its execve, only libraries and locale files may be opened.
     # Letters that are not ASCII are written as \303\274.
     opened = [match.group(1).encode().decode("unicode_escape").encode("latin-1").decode() for line in lines
               if (match := OPENED.search(line))]
@@ -39,7 +39,7 @@ def test_a_process_that_does_not_multiply_opens_no_file_and_starts_no_thread():
     plain, _, _ = traced("true", preload=False)
     opened, started, stderr = traced("true")
     assert started == [] and stderr == ""
-    # What the loader does for any library: itself, and what it needs.
+    # Files that the loader opens for any library: the library itself and its dependencies.
     loader_opens = {str(LIBRARY)} | {path for path in opened if re.search(r"/lib[a-z_-]+\.so\.\d$", path)}
     assert set(opened) - set(plain) <= loader_opens
     assert len(opened) <= len(plain) + 3
@@ -103,7 +103,7 @@ def test_a_process_with_elevated_rights_ignores_the_environment(tmp_path):
         log = pathlib.Path("/var/tmp", f"fp32shim-test-{os.getpid()}.jsonl")
 
         def as_nobody():
-            # Without LD_LIBRARY_PATH, which the loader ignores as well.
+            # Without LD_LIBRARY_PATH, which the loader also ignores.
             return subprocess.run([program], user=65534, group=65534, extra_groups=[], capture_output=True, text=True,
                                   timeout=600, check=False,
                                   env=environment(precision="high", cpu="emulate", log=log, blas=None))
@@ -124,7 +124,7 @@ def test_a_process_with_elevated_rights_ignores_the_environment(tmp_path):
             log.unlink(missing_ok=True)
 
 
-# In a mount namespace of its own, where /etc/fp32shim can be made without anybody's noticing.
+# A separate mount namespace, where /etc/fp32shim can be made without effect on the system.
 WITH_SITE_POLICY = """
 mount -t tmpfs tmpfs "$1" && mkdir "$1/upper" "$1/work" || exit 77
 mount -t overlay overlay -o "lowerdir=/etc,upperdir=$1/upper,workdir=$1/work" /etc || exit 77

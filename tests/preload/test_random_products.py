@@ -14,7 +14,7 @@ COUNT = os.environ.get("FP32SHIM_RANDOM_PRODUCTS", "1500")
 SEED = os.environ.get("FP32SHIM_RANDOM_SEED", "1")
 COMMAND = BUILD / "bin/fp32shim"
 
-# Every product is judged by its size, and none is changed.
+# Rules that judge every product by its size, and change none.
 RULES_ON_SIZES = """
 schema = 1
 [[rule]]
@@ -41,7 +41,8 @@ EMULATED = {
 
 
 ALL_BLAS = ["openblas", "reference", "blis", "openblas64"]
-# BLIS chooses kernels by the alignment of its operands, so that copies of them give other last bits.
+# BLIS chooses kernels by the alignment of operands, so the last bits differ for copies. It is therefore not in this
+# list.
 EXACT_BLAS = ["openblas", "reference", "openblas64"]
 
 

@@ -42,7 +42,7 @@ def test_names_of_all_characters_are_kept_and_bounded(tmp_path):
     logged = run("odd_names.py", env=PYTHON)
     assert logged.stdout == ran.stdout == run("odd_names.py", preload=False).stdout
     for location, name in zip(locations(logged), own, strict=True):
-        if name == ":1 ":  # neither file nor function has a name
+        if name == ":1 ":  # neither the file nor the function has a name
             assert location is None
             continue
         assert len(location.encode()) <= 512
@@ -140,7 +140,8 @@ started.wait()
 time.sleep(0.2)
 """
     recording = tmp_path / "r.fp32rec"
-    odd_frames(code, log=recording, blas="reference")  # threads within OpenBLAS end a process that exits, without the shim too
+    # Not OpenBLAS: its threads may end a process that exits, even without the shim.
+    odd_frames(code, log=recording, blas="reference")
     assert {row["where"] for row in rows(recording)} == {"<string>:10 work", "(Python is shutting down)"}
 
 
@@ -162,5 +163,5 @@ def test_beyond_half_a_million_rows_new_paths_end_at_a_function_that_is_known(tm
     run("many_paths.py", known, 1 << 19, paths, env=PYTHON, log=recording, timeout=600)
     found = list(rows(recording, "--where", "many_paths.py:* multiply"))
     assert sum(row["calls"] for row in found) == known + paths
-    functions = 2 * known * (known + paths).bit_length()  # at most, on the known paths
+    functions = 2 * known * (known + paths).bit_length()  # upper limit for the known paths
     assert known + 1 < len(found) <= known + functions

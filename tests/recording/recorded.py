@@ -13,9 +13,9 @@ import tempfile
 import shim
 from command import COMMAND, environment, fp32shim
 
-# What `steps` ends with when it has done all of them.
+# Exit status of `steps` when it has done all of them.
 ALL_DONE = 3
-# Words before a program whose mounts end with it.
+# Command prefix that gives a program its own mounts, which vanish when the program ends.
 OWN_MOUNTS = ["unshare", "--mount", "--propagation", "private"]
 
 

@@ -311,7 +311,7 @@ def test_a_process_of_another_user_is_refused_in_one_line(bits):
             assert asked.ask() == bits["high"]
             assert fp32shim("set", asked.pid, "medium", "--wait", "0", prefix=owner, cwd="/").returncode == 3
             assert asked.ask() == bits["medium"]
-            # A recording that others may read is still no way to steer: only the owner may write.
+            # Others who may read a recording must not control the process: only the owner may write to it.
             (folder / "run.fp32rec").chmod(0o644)
             assert fp32shim("report", folder / "run.fp32rec", prefix=stranger, cwd="/").returncode == 0
             assert fp32shim("set", asked.pid, "high", prefix=stranger, cwd="/").returncode == 2
@@ -353,7 +353,7 @@ def test_ps_and_top_show_what_is_in_force_after_a_reload(tmp_path, bits):
         line = next(line for line in fp32shim("top", "--count", "1").stdout.splitlines()
                     if line.split()[:1] == [str(asked.pid)])
         assert "highest tf32 two" in " ".join(line.split())
-        # What was set of the process itself outlives a reload.
+        # A precision that was set for the process survives a reload.
         told_while_idle("set", asked.pid, "high")
         assert asked.ask() == bits["high"]
         policy.write_text(SETTINGS.format(name="three", precision="medium", floor="bf16"))
@@ -363,7 +363,7 @@ def test_ps_and_top_show_what_is_in_force_after_a_reload(tmp_path, bits):
         told_while_idle("set", asked.pid, "default")
         assert asked.ask() == bits["medium"]
         assert in_force(asked.pid) == ("medium", "bf16", "three")
-        # A policy that was refused changes nothing.
+        # A refused policy changes nothing.
         policy.write_text("schema = 1\ndefault = \"hihg\"\n")
         told_while_idle("reload", asked.pid)
         assert asked.ask() == bits["medium"]
@@ -447,7 +447,7 @@ def told_while_busy(asked, command, *words):
 def test_the_answer_says_why_a_precision_has_no_effect(tmp_path, bits):
     policy = tmp_path / "policy.toml"
     for name, floor, mode, answers in (
-            ("floored", "fp32", "emulate", {"medium": "; the floor fp32 holds", "highest": ""}),
+            ("floored", "fp32", "emulate", {"medium": "; the floor fp32 applies", "highest": ""}),
             ("partly", "tf32", "emulate", {"medium": "; the floor tf32 applies", "high": ""}),
             ("off", "none", "off", {"high": "; CPU mode is off: products on the CPU stay as called", "highest": "",
                                     "auto": "", "default": ""})):
@@ -495,7 +495,7 @@ def test_what_many_changes_have_pushed_out_of_the_recording_is_unknown(tmp_path)
         assert changed("fp32", 300) == ("medium", None, None)
         process.stdin.close()
     assert process.returncode == 0
-    # 558 precisions, since one of them was set already, and 2 floors.
+    # 558 changes of precision, since one precision was set already, and 2 of the floor.
     log = tmp_path / "run.fp32rec"
     content = report(log)
     assert content["totals"]["lost_changes"] == content["processes"][0]["lost_changes"] == 560 - 256
@@ -512,7 +512,7 @@ def test_a_command_is_shown_whole_in_a_pipe_and_cut_on_a_terminal(tmp_path):
         asked.ask()
         whole = fp32shim("ps").stdout
         assert f"ask unlink:{long}" in whole
-        # Alone: other processes of this user may need wider columns.
+        # Only this process: other processes of this user might need wider columns.
         lines = on_a_terminal(["ps", asked.pid], width=100, NO_COLOR="1").split("\r\n")
         line = next(line for line in lines if line.split()[:1] == [str(asked.pid)])
         assert len(line) == 100 and "…" in line

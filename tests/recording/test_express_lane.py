@@ -21,7 +21,7 @@ def run_mixed(log, *words, blas="openblas", level="summary", **keywords):
                     **{"env": {"FP32_MATMUL_LOG_LEVEL": level}, **keywords})
     did = collections.Counter()
     for line in done.stdout.splitlines():
-        if "On entry to" in line:  # OpenBLAS, of wrong arguments
+        if "On entry to" in line:  # OpenBLAS's message about wrong arguments
             continue
         function, m, n, k, trans_a, trans_b, valid, scope, count = line.split()
         did[function, int(m), int(n), int(k), trans_a, trans_b, scope, valid == "1"] += int(count)
@@ -66,7 +66,7 @@ def test_scopes_have_rows_of_their_own(tmp_path, policy, level):
     rows = report(log)["rows"]
     for row in rows:
         assert (row["requested"] == "highest") == (policy is not None and row["scope"] == "encoder/attention"), row
-    # Calls within scopes are counted in passing too, unless decisions depend on these.
+    # Calls in scopes are also counted on the quick path, unless decisions depend on scopes.
     inside = [row for row in rows if row["scope"]]
     if policy is None:
         expect_few_to_be_timed(inside)
@@ -102,7 +102,7 @@ def test_what_is_emulated_takes_the_long_way_and_what_is_not_does_not(tmp_path):
     rows = report(log)["rows"]
     assert {row["applied"] for row in rows if row["function"] == "sgemm_"} == {"tf32"}
     assert {row["applied"] for row in rows if row["function"] != "sgemm_"} == {"fp32"}
-    # Each of the 36 rows of a function is timed while it is new, and then now and then; what is emulated always.
+    # Each of a function's 36 rows is timed while it is new, and then now and then. Emulated calls are always timed.
     timed = {row["function"]: 0 for row in rows}
     for row in rows:
         timed[row["function"]] += row["timed_calls"]
@@ -185,9 +185,9 @@ def test_the_way_in_passing_calls_nothing_and_touches_no_vector_register():
         text=True, capture_output=True, check=True).stdout
     code = [line.split("\t", 1)[1] for line in listing.splitlines() if "\t" in line]
     assert len(code) > 100
-    code = [line for line in code if line.split() != ["xchg", "%ax,%ax"]]  # how objdump writes a nop of two bytes
+    code = [line for line in code if line.split() != ["xchg", "%ax,%ax"]]  # this is how objdump prints a nop of two bytes
     forbidden = re.compile(r"%[xyz]mm|%mm\d|%st|\block\b|\bxchg\b|\bcall\b|\bcmpxchg|\bsyscall\b")
     assert [line for line in code if forbidden.search(line)] == []
-    # Every jump stays inside.
+    # Every jump stays inside the function.
     jumps = [line for line in code if re.match(r"j\w+\s", line)]
     assert jumps and all("<fp32shim_express" in line for line in jumps)

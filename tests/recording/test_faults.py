@@ -11,7 +11,7 @@ from command import fp32shim
 from recorded import read, record, recordings_in, report, said
 
 REPEATS = int(os.environ.get("FP32SHIM_TEST_REPEATS", "30"))
-LONG = 600 + REPEATS  # seconds
+LONG = 600 + REPEATS  # time limit in seconds
 POLICY = """
 schema = 1
 default = "high"
@@ -47,7 +47,7 @@ def test_a_first_product_is_made_whichever_allocation_of_the_shim_fails(tmp_path
     result = shim.run("exhausted", way, blas=None, timeout=LONG, preload_after=[shim.client("libfailing_malloc.so")],
                       **settings_of(settings, tmp_path))
     assert ended_well(result) > 5
-    assert not [line for line in said(result) if "No such file" in line]  # a policy that is not there is none
+    assert not [line for line in said(result) if "No such file" in line]  # a missing policy counts as no policy
 
 
 @pytest.mark.parametrize("settings", ["nothing", "disabled", "recording", "json", "policy"])
@@ -140,7 +140,7 @@ def test_a_fork_while_another_thread_is_in_dlclose_harms_no_child_and_is_known(t
                     program="forks_in_dlclose", timeout=LONG)
     shim.need(result.returncode != 9, "no system call can be trapped here")
     assert ended_well(result) == REPEATS
-    # The parent, which noted all; and the children, whose list has a library that nobody can name.
+    # The parent, which noted every call; and the children, in whose list one library has no name.
     parent, *children = sorted(recordings_in(tmp_path), key=lambda path: read(path)["calls"])
     assert len(children) == REPEATS
     for path in children[-2:]:

@@ -118,7 +118,7 @@ def test_a_group_that_the_user_is_not_in_is_one_line_and_no_file():
         os.chmod(folder, 0o777)
         policy = pathlib.Path(folder, "policy.toml")
         policy.write_text('schema = 1\n[log]\ngroup = "0"\n')
-        policy.chmod(0o644)  # whatever the umask
+        policy.chmod(0o644)  # a mode independent of the umask
         result = record("products:1", log=pathlib.Path(folder, "run.fp32rec"), cwd="/",
                         env={"FP32_MATMUL_POLICY": str(policy)},
                         prefix=prefix)

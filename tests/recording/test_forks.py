@@ -47,7 +47,7 @@ def test_children_of_children_have_their_own(tmp_path, level):
     assert (result.returncode, said(result)) == (ALL_DONE, [])
     processes = by_process(tmp_path)
     assert sorted(process["calls"] for process in processes.values()) == [3, 3, 3, 3, 20]
-    # Each names the one above it.
+    # Each process names its parent.
     ancestors = [process["forked_from"] for process in processes.values()]
     assert len(set(ancestors)) == 5 and set(ancestors) - {None} < set(processes)
 

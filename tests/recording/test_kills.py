@@ -16,7 +16,7 @@ from recorded import read, report, seeded_random
 THREADS, CALLS = 4, 250_000
 KILLS = max(50, int(os.environ.get("FP32SHIM_TEST_REPEATS", "0")))
 COUNT = struct.Struct("<QQQ40x")
-# The numbers of calls that have been started and that have returned, and the thread's id.
+# Fields of a count: calls started, calls returned, and the thread's id.
 STARTED, RETURNED, THREAD = range(3)
 
 
@@ -41,7 +41,7 @@ class Counted:
         """Returns when so many calls, of all threads together, have returned."""
         while sum(count[RETURNED] for count in self.counts()) < calls:
             assert self.process.poll() is None, self.process.stderr.read()
-            time.sleep(0.0002)  # the processor is the program's
+            time.sleep(0.0002)  # leaves the processor to the program
 
     def kill(self):
         self.process.kill()
@@ -70,7 +70,7 @@ def test_every_call_that_returned_is_there_after_a_kill_at_any_moment(tmp_path, 
     before_the_end = uncertain = 0
     for tries in range(1, 4 * kills + 1):
         run = Counted(tmp_path, level, calls=calls)
-        # The moment is a number of calls and no time: how long these calls take is the machine's affair.
+        # The moment is a number of calls, since the duration of calls depends on the machine.
         run.wait_for_calls(moments.randint(1, THREADS * calls))
         run.kill()
         counts = run.counts()
@@ -137,7 +137,7 @@ def test_a_recording_is_whole_after_a_kill_while_it_grows_by_new_sizes(tmp_path)
         content = read(log)
         assert content["problems"] == content["unknown_rows"] == content["dropped_events"] == 0, content
         assert content["events"] in (content["calls"], content["calls"] - 1)
-        # A row is there before its first call, and the first row is that of calls that find no room.
+        # A row exists before its first call. The first row belongs to calls that found no space for a row.
         assert content["rows"] - 1 in (content["calls"], content["calls"] + 1)
         assert f"{content['calls']:,} call" in fp32shim("report", log).stdout
         log.unlink()
@@ -157,7 +157,7 @@ def test_a_run_to_its_end_has_exactly_a_million_calls_at_16_bytes_each(tmp_path)
     assert all(thread == {"calls": CALLS, "events": CALLS} for thread in content["threads"].values())
     assert report(run.recording)["totals"]["calls"] == total
     run.end()
-    # Beside the events: the header, strings, rows, for each thread counters and a ring that is partly filled.
+    # Size without events: the header, strings and rows, and for each thread counters and a partly filled ring.
     fixed = (5 + 2 * THREADS) * 65536
     allocated = run.recording.stat().st_blocks * 512
     assert 0 <= run.recording.stat().st_size - total * 16 <= fixed + total * 16 // 1000

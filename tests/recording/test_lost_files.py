@@ -37,7 +37,7 @@ def test_children_of_a_process_whose_recording_was_cut_have_their_own(tmp_path):
 def test_a_child_survives_a_cut_that_its_parent_has_not_noticed(tmp_path):
     log = tmp_path / "run.fp32rec"
     result = record_beside_plain("products:10", f"cut:{log}", "forks:3", log=log)
-    assert [LOST in line for line in said(result)] == [True], shim.explain(result)  # by the parent, at its end
+    assert [LOST in line for line in said(result)] == [True], shim.explain(result)  # printed by the parent, at its end
     assert calls_of(*(path for path in recordings_in(tmp_path) if path != log)) == [3, 3, 3]
 
 
@@ -135,7 +135,7 @@ fcntl.ioctl(os.open(sys.argv[1], os.O_RDONLY), 0x8004587d, struct.pack("I", 2))'
     plain = shim.run("steps", "products:10", "products:1", "products:1", "products:100000", "threads:3", "forks:1",
                      preload=False, blas=None, check=False)
     assert (result.returncode, result.stdout) == (plain.returncode, plain.stdout), shim.explain(result)
-    # The process, and the child, which can make no file.
+    # One message from the process, and one from the child, which can make no file.
     assert len(said(result)) == 2 and all("(EIO)" in line for line in said(result)), shim.explain(result)
 
 

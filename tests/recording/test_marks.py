@@ -11,8 +11,8 @@ import shim
 from command import COMMAND, environment, fp32shim
 from test_verify_bypasses import build, bypasses, plugin, verify
 
-# Ends in the way of its first word, after what the other words say: `product`, `load=FILE` (dlopen), `close`, `chroot=FOLDER`,
-# `setuid`.
+# Follows its arguments `product`, `load=FILE` (dlopen), `close`, `chroot=FOLDER` and `setuid`, and then ends in the
+# way that the first argument names.
 PROGRAM = """
     #define _GNU_SOURCE
     #include <dlfcn.h>
@@ -170,7 +170,7 @@ def test_a_process_in_another_root_leaves_its_mark(log, program, bypass, tmp_pat
     (tmp_path / "root").mkdir()
     done = run(log, program, "_exit", f"load={bypass}", f"chroot={tmp_path / 'root'}", status=7)
     assert done.stderr == "" and files(log.parent) == ["run.children.fp32rec"]
-    # Without /proc there, the program's own file is not known, and so is a doubt of its own.
+    # Without /proc in that root, the program's own file is unknown, which is a further doubt.
     assert bypasses(verify(log.parent)) == ["oneDNN", "unread"]
 
 

@@ -59,7 +59,7 @@ def expect_complete_or_counted(recording, calls):
     assert process["dropped_events"] == content["dropped_events"]
     assert process["uncounted_calls"] == content["uncounted_calls"]
     if content["dropped_events"]:
-        assert re.search(r"[\d,]+ events? dropped: the log lacks them", fp32shim("report", recording).stdout)
+        assert re.search(r"[\d,]+ events? dropped: missing from the log", fp32shim("report", recording).stdout)
     return content
 
 
@@ -199,7 +199,7 @@ def test_a_read_only_folder_is_one_line(tmp_path):
 
 
 def test_a_folder_of_somebody_else_is_one_line():
-    prefix = another_user() if os.geteuid() == 0 else []  # root may write anywhere
+    prefix = another_user() if os.geteuid() == 0 else []  # runs as another user, since root may write anywhere
     with tempfile.TemporaryDirectory(prefix="fp32shim-test-") as folder:
         os.chmod(folder, 0o555)
         result = record_beside_plain("products:10", log=pathlib.Path(folder, "run.fp32rec"), prefix=prefix, cwd="/")

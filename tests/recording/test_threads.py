@@ -10,7 +10,7 @@ import shim
 from recorded import ALL_DONE, read, record, record_beside_plain, said
 
 REPEATS = int(os.environ.get("FP32SHIM_TEST_REPEATS", "30"))
-LONG = 60 + REPEATS  # seconds
+LONG = 60 + REPEATS  # time limit in seconds
 
 
 def test_a_thousand_short_threads_use_a_few_slots_again(tmp_path):
@@ -149,7 +149,7 @@ def test_ten_thousand_jumps_out_of_products_leave_nothing_behind(tmp_path, level
     content = read(tmp_path / log)
     print(f"{made} made, {content['calls'] - made:+}; {content['slots']} slots, {more_mappings} more mappings")
     assert content["problems"] == 0 and content["slots"] <= 8
-    # A jump may leave a product before or after it was counted, and after the program's own count or before it.
+    # A jump may leave a product before or after the recording counted it, and before or after the program did.
     assert abs(content["calls"] - made) <= jumps
 
 

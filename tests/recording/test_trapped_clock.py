@@ -39,7 +39,7 @@ def test_times_go_on_as_the_clock_does_where_the_counter_traps_later(tmp_path):
     times = [call["time_ns"] for call in calls if call["event"] == "decision"]
     begin, end = (moment.stat().st_mtime_ns for moment in (before, path))
     assert len(times) == 1210 and times == sorted(times)
-    assert begin - SECOND < times[0] and times[-1] < end + SECOND  # of a counter that stood still, or ran away
+    assert begin - SECOND < times[0] and times[-1] < end + SECOND  # the counter neither stood still nor ran away
 
 
 @pytest.mark.parametrize("log", LOGS)

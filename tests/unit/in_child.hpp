@@ -9,8 +9,8 @@
 
 namespace fp32shim::test {
 
-/// Runs `body` in a forked child. Its exit status, which is what `body` returns, or else 1 where an expectation of it
-/// failed; or 1000 + the signal that killed it.
+/// Runs `body` in a forked child. Returns the child's exit status: the result of `body`, or 1 if an expectation in it
+/// failed. If a signal killed the child, returns 1000 + the signal.
 template <class Body>
 int in_child(Body body) {
     const pid_t child = fork();

@@ -19,14 +19,14 @@
 namespace fp32shim::cli {
 namespace {
 
-/// Returns true if a file is here, and was last changed before a time in nanoseconds since 1970.
+/// Returns true if a file exists on this machine and was last changed before `time_ns`, in nanoseconds since 1970.
 bool is_older(const std::string& file, std::int64_t time_ns) {
     struct stat status {};
     if (stat(file.c_str(), &status) != 0) return false;
     return status.st_mtim.tv_sec * std::int64_t{1'000'000'000} + status.st_mtim.tv_nsec < time_ns;
 }
 
-/// Lines, or return addresses, at which a function has calls on each side.
+/// Lines (or return addresses) from which a function makes calls, for each side.
 using LinesOfSides = std::array<std::set<std::uint32_t>, 2>;
 
 std::uint32_t position_in_file(const PathFrame& frame) { return frame.line != 0 ? frame.line : frame.offset; }
@@ -105,7 +105,7 @@ const MergedRow& Comparison::row_of(const PathCalls& part) const {
 }
 
 void Comparison::find_changed_files() {
-    std::map<std::pair<std::uint32_t, std::uint32_t>, LinesOfSides> functions;  // by file and function
+    std::map<std::pair<std::uint32_t, std::uint32_t>, LinesOfSides> functions;  // lines by file and function
     std::unordered_map<std::uint32_t, SharedText> files;
     for (const int side : {0, 1}) {
         for (const PathNode& node : sides_[side].paths.nodes()) {
@@ -124,8 +124,8 @@ void Comparison::find_changed_files() {
     }
 }
 
-/// Leaves out the line, or the offset, in a file that was changed. An offset beside a line is always left out, since
-/// it depends on the whole program.
+/// Removes the line or the offset of a frame in a changed file. If a frame has a line, its offset is always removed,
+/// since it depends on the whole program.
 PathFrame Comparison::without_changed_location(PathFrame frame) const {
     const bool is_changed = changed_files_.contains(std::string(frame.file));
     if (frame.line == 0 && !is_changed) return frame;

@@ -1,4 +1,4 @@
-// Two sets of recordings, compared: of two precisions, two versions of a program, two machines.
+// Compares two sets of recordings, for example of two precisions, two versions of a program, or two machines.
 #pragma once
 
 #include <cstdint>
@@ -19,25 +19,25 @@ namespace fp32shim::cli {
 
 /// Calls of one side of a comparison.
 struct ComparedCalls : ShareWithWork {
-    std::map<std::string, std::uint64_t> formats;  ///< calls by the format that they ran at
+    std::map<std::string, std::uint64_t> formats;  ///< number of calls by the format at which they ran
 
     void add(const MergedRow& row, const record::RecordedCounters& counters);
-    /// Returns `formats`, that of most calls first.
+    /// Returns `formats`, sorted by number of calls, largest first.
     std::vector<std::pair<std::string, std::uint64_t>> formats_by_calls() const;
-    /// Returns the formats as text, that of most calls first: `tf32`, or `tf32 90%, fp32 10%`; empty without calls.
+    /// Returns the formats as text, the most frequent first: `tf32`, or `tf32 90%, fp32 10%`; empty without calls.
     std::string formats_text() const;
 };
 
-/// Calls before and after that agree in the keys of a grouping. Keys that the grouping lacks are empty.
+/// Calls of both sides with the same keys. A key is empty if the grouping does not use it.
 struct ComparedGroup {
     SharedText where, scope, call_site, caller, function, size, format;
     ComparedCalls before, after;
 
-    /// Returns true if both sides have calls, and their formats or the formats' shares differ.
+    /// Returns true if both sides have calls and these ran at other formats, or in other proportions.
     bool ran_differently() const;
 };
 
-/// Key by which calls are grouped: its names in JSON and in a table, and the member with its text.
+/// A key by which calls are grouped: its name in JSON, its title in a table, and the member with its text.
 struct ComparedKey {
     std::string_view name;
     const char* title;
@@ -55,35 +55,37 @@ inline constexpr ComparedKey compared_keys[] = {
 };
 
 using ComparedColumn = Column<ComparedGroup>;
-/// Returns the columns of a group for CSV and JSON. A value is null if it is unknown or the grouping lacks its key.
+/// Returns the columns of a group for CSV and JSON. A value is null if it is unknown or if the grouping lacks its
+/// key.
 std::span<const ComparedColumn> compared_columns();
 
-/// One side: its calls and their call paths. Both must outlive the comparison.
+/// One side of a comparison. Both members must outlive the comparison.
 struct ComparedSide {
     const MergedCalls& calls;
     const CallPaths& paths;
 };
 
-/// Joins the call paths and the groups of both sides. Where a file was changed in between, its lines are left out, so
-/// that equal paths still match: a file counts as changed if a function has calls at other lines on either side,
-/// unless the file is here and is older than the first recording. Offsets into programs and libraries are treated
-/// alike.
+/// Joins the call paths and the groups of both sides. If a source file changed between them, its line numbers are
+/// left out, so that equal paths still match. A file counts as changed if a function has calls at different lines on
+/// the two sides, unless the file exists on this machine and is older than the first recording. Offsets into programs
+/// and libraries are treated in the same way.
 class Comparison {
   public:
-    /// An empty grouping means by function and scope, and by where, or without any where by call site.
+    /// Compares two sides. An empty grouping stands for function, scope and where; if no call has a `where`, for
+    /// function, scope and call site.
     Comparison(const ComparedSide& before, const ComparedSide& after, Grouping grouping, RowOrder order);
 
     const ComparedSide& before() const { return sides_[0]; }
     const ComparedSide& after() const { return sides_[1]; }
-    /// Returns the call paths of both sides in one tree. Of each path, calls() has the calls before, then those
-    /// after.
+    /// Returns the call paths of both sides in one tree. For each path, calls() lists the calls of the first side
+    /// before those of the second.
     const CallPaths& paths() const { return paths_; }
-    /// Returns true if an entry of paths().calls() belongs to the side after.
+    /// Returns true if an entry of paths().calls() belongs to the second side.
     bool is_after(const PathCalls& part) const { return part.row >= sides_[0].calls.rows().size(); }
     const MergedRow& row_of(const PathCalls& part) const;
-    /// Returns the index in groups() of the group that has the entry `index` of paths().calls().
+    /// Returns the index in groups() for the entry `index` of paths().calls().
     std::size_t group_of(std::size_t index) const { return group_of_[index]; }
-    /// Returns the groups, the largest change first.
+    /// Returns the groups, largest change first.
     const std::vector<ComparedGroup>& groups() const { return groups_; }
     const Grouping& grouping() const { return grouping_; }
     RowOrder order() const { return order_; }
@@ -101,7 +103,7 @@ class Comparison {
     ComparedSide sides_[2];
     Grouping grouping_;
     RowOrder order_;
-    std::set<std::string> changed_files_, changed_names_;  ///< names: without folders, as where has them
+    std::set<std::string> changed_files_, changed_names_;  ///< changed_names_ has no folders, like `where`
     CallPaths paths_;
     std::vector<ComparedGroup> groups_;
     std::vector<std::size_t> group_of_;

@@ -13,7 +13,7 @@
 namespace fp32shim::cli {
 namespace {
 
-constexpr std::size_t max_compared_groups = 2000;  ///< bounds the page's size: a group has some 400 bytes
+constexpr std::size_t max_compared_groups = 2000;  ///< limits the size of the page: a group takes some 400 bytes
 
 Json page_calls_json(const ComparedCalls& calls) {
     Json formats = Json::array();

@@ -17,7 +17,7 @@
 namespace fp32shim::cli {
 namespace {
 
-/// Returns a change with its sign and its share of what was before: `-41 ms (-42%)`.
+/// Returns a change with its sign and its percentage of the first value: `-41 ms (-42%)`.
 std::string text_of_change(double before, double after, const std::function<std::string(double)>& text) {
     const double change = after - before;
     std::string result = (change < 0 ? "-" : "+") + text(std::abs(change));

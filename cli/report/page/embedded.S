@@ -1,4 +1,4 @@
-// Parts of the pages, as bytes of the command: report/html_page.cpp joins them.
+// Embeds the parts of the pages as bytes in the command. report/html_page.cpp joins them.
 #if defined(__aarch64__) || defined(__x86_64__)
 
     .macro embed name, file

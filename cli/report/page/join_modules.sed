@@ -1,4 +1,4 @@
-# Makes one script of modules: drops their imports, and the word `export`.
+# Joins modules into one script by removing imports and the word `export`.
 /^import /{
   :more
   /;$/!{

@@ -18,7 +18,7 @@ namespace {
 using policy::Applied;
 using policy::AuditFormat;
 
-/// Returns the product with another result: `to`, which holds what C, or B of a trmm in place, held before.
+/// Returns the product with `to` as its result. `to` holds the values that C (or B of an in-place trmm) had before.
 Level3 with_result(const Level3& single, const Matrix& to) {
     Level3 other = single;
     auto* const data = const_cast<float*>(to.data);
@@ -50,7 +50,7 @@ bool CallAudit::add_sizes(void* sizes, const Level3& single) {
     const std::size_t bytes = packed_bytes(result);
     if (uses_start(single)) sum.first.starts += bytes;
     const std::size_t wide = sum.second ? bytes_for_fp64_product(single) : bytes;
-    // Two results, the bound, and the sums of rows and columns.
+    // The memory holds two results, the bound, and the sums of rows and columns.
     const std::size_t work = 2 * bytes + rounded_up(ErrorSums::bytes_for(result));
     if (wide > audit_memory_limit || work > audit_memory_limit || sum.first.starts > audit_memory_limit) {
         sum.first.work = SIZE_MAX / 2;
@@ -97,7 +97,7 @@ bool CallAudit::save_start(void* audit, const Level3& single) {
 }
 
 record::Audit CallAudit::finish() {
-    // Only now: a product that lacked memory for its rounded operands ran at FP32.
+    // Set only now: a product that had no memory for its rounded operands ran at FP32.
     audit::set_formats(audit_, policy_, wanted_, format_of(plan_));
     if (audit_.flags & record::audit_skipped) return audit_;
     const int saved_errno = errno;
@@ -129,7 +129,7 @@ bool CallAudit::audit_one(void* audit, const Level3& single) {
     return done;
 }
 
-/// Notes the exponents of a product's operands. Returns false if they hold NaN or infinity.
+/// Stores the exponents of a product's operands. Returns false if the operands contain NaN or infinity.
 bool CallAudit::store_operand_exponents(const Level3& single, const Matrix& start) {
     const bool in_place = is_in_place(single);
     bool all_finite = add_exponents(operand_a(single), part_of_a(single), audit_.a);
@@ -169,7 +169,7 @@ bool CallAudit::compare_with_fp64(const Level3& single, const Matrix& start, con
     return true;
 }
 
-/// Computes the product in a format, into `to`. Returns false if there is no memory.
+/// Computes the product in the given format. Stores the result in `to`. Returns false if there is no memory.
 bool CallAudit::run_in(AuditFormat format, const Level3& single, const Matrix& start, const Matrix& to) {
     if (start.data != nullptr) copy_elements(start, written_of(single), to);
     const Level3 other = with_result(single, to);
@@ -183,7 +183,7 @@ bool CallAudit::run_in(AuditFormat format, const Level3& single, const Matrix& s
                    gemm, scratch_limit_of_a_product) == EmulationResult::done;
 }
 
-/// Computes |alpha| |A||B| + |beta| |C| into `to`. Returns false if there is no memory.
+/// Computes |alpha| |A||B| + |beta| |C|. Stores it in `to`. Returns false if there is no memory.
 bool CallAudit::run_bound(const Level3& single, const Matrix& start, const Matrix& to) {
     const RoundingKernel kernel = absolute_values(single.is_complex);
     if (start.data != nullptr) {
@@ -204,7 +204,7 @@ bool CallAudit::run_bound(const Level3& single, const Matrix& start, const Matri
 
 Matrix CallAudit::allocate_like(const Matrix& like) { return packed(like, allocate_bytes(packed_bytes(like))); }
 
-/// Takes memory of the product at hand, and sets it to zero.
+/// Returns zeroed memory for the current product, taken from the audit's memory.
 char* CallAudit::allocate_bytes(std::size_t bytes) {
     char* const taken = next_work_;
     next_work_ += rounded_up(bytes);

@@ -1,4 +1,4 @@
-// Audits a call to a CPU library: computes its products once more, in another format, and compares.
+// Audits a call to a CPU library: computes its products again in another format, and compares the results.
 #pragma once
 
 #include <cstddef>
@@ -15,27 +15,27 @@
 
 namespace fp32shim::blas {
 
-/// Most bytes of memory for the results of one audit.
+/// The largest memory, in bytes, for the results of one audit.
 inline constexpr std::size_t audit_memory_limit = std::size_t{1} << 30;
 
-/// Returns true if a call that is planned so can be audited: it multiplies in float32, and its arguments are valid.
+/// Returns true if a call with this plan can be audited: it multiplies in float32, and its arguments are valid.
 bool can_audit(const Site& site, const Frame& frame, const Product& product, const Plan& plan);
 
-/// One audit: begin() before the product runs, finish() after. The program's C, its errno and its arguments stay as
-/// they are; extra products go to memory of our own, by the routines of the program's library.
+/// One audit. The constructor runs before the product, finish() after it. The program's C, errno and arguments stay
+/// unchanged: the additional products use memory of the audit, and routines of the program's library.
 class CallAudit {
   public:
-    /// `tested`: the format to test against FP32; absent: as the policy says.
+    /// `tested` is the format to test against FP32. If it is absent, the policy decides.
     CallAudit(const Site& site, const Frame& frame, const Product& product, const Plan& plan,
               const policy::Policy& policy, std::optional<policy::AuditFormat> tested);
 
-    /// Returns the audit of the product that has run meanwhile.
+    /// Returns the audit of the product, which has run since the construction.
     record::Audit finish();
 
   private:
     struct Sizes {
-        std::size_t starts = 0;  ///< bytes for the copies of all C that the products update
-        std::size_t work = 0;    ///< bytes for the products of one at a time
+        std::size_t starts = 0;  ///< bytes for copies of every C that the products update
+        std::size_t work = 0;    ///< bytes for computing one product at a time
     };
     static bool add_sizes(void* sizes, const Level3& single);
     static bool save_start(void* audit, const Level3& single);
@@ -53,7 +53,7 @@ class CallAudit {
     const Product& product_;
     const Plan& plan_;
     const policy::Policy& policy_;
-    std::optional<policy::AuditFormat> wanted_;  ///< format to test; absent: as the policy says
+    std::optional<policy::AuditFormat> wanted_;  ///< format to test; absent: the policy decides
     BoundRoutine same_;
     BoundRoutine gemm_;
     record::Audit audit_;

@@ -13,11 +13,11 @@ std::uint32_t bits_of(float number) { return std::bit_cast<std::uint32_t>(number
 
 bool is_finite(float number) { return (bits_of(number) & exponent_bits) != exponent_bits; }
 
-// Numbers as bits, at any address that a float may have.
+// Floats as integers, aligned only like floats.
 using Words16 = std::uint32_t __attribute__((vector_size(16), aligned(4), may_alias));
 using Words32 = std::uint32_t __attribute__((vector_size(32), aligned(4), may_alias));
 
-/// Sets the bits of `bad` at numbers that are NaN or infinite.
+/// Sets bits of `bad` where a number is NaN or infinite.
 template <class Words>
 [[gnu::always_inline]] inline void find_bad(const float* numbers, Words& bad) {
     bad |= (*reinterpret_cast<const Words*>(numbers) & exponent_bits) == exponent_bits;
@@ -30,7 +30,8 @@ template <class Words>
     return any != 0;
 }
 
-/// Looks at blocks, so that a bad number ends the search soon, and at two vectors at a time, so that neither waits.
+/// Checks a block at a time, so that the search ends soon after a bad number. Checks two vectors at a time, so that
+/// the processor can work on both in parallel.
 template <class Words>
 [[gnu::always_inline]] inline bool all_finite_by(const float* numbers, std::size_t count) {
     constexpr std::size_t width = sizeof(Words) / sizeof(float);
@@ -70,7 +71,7 @@ ElementPosition position_of(const Matrix& matrix, std::int64_t inner, std::int64
 
 bool all_finite(const float* numbers, std::size_t count) {
 #if defined(__x86_64__)
-    __builtin_cpu_init();  // BLAS may be called before libgcc's own constructor has run
+    __builtin_cpu_init();  // BLAS may be called before libgcc's constructor has run
     if (__builtin_cpu_supports("avx2") != 0) return all_finite_avx2(numbers, count);
 #endif
     return all_finite_plain(numbers, count);

@@ -1,4 +1,4 @@
-// Searches matrices for NaN and infinity. Pure; reads bits only, so that no floating-point exception is raised.
+// Searches matrices for NaN and infinity. Pure. Reads numbers only as bits, so no floating-point exception is raised.
 #pragma once
 
 #include <cstddef>
@@ -14,19 +14,19 @@ bool all_finite(const float* numbers, std::size_t count);
 
 /// The elements of a matrix that a routine reads or writes.
 struct Elements {
-    Matrix matrix;  ///< without data: there are none
+    Matrix matrix;  ///< without data if there are no elements
     Part part = Part::whole;
-    bool skips_diagonal = false;  ///< it is 1, whatever is stored
+    bool skips_diagonal = false;  ///< the diagonal counts as 1, whatever is stored there
 };
 
 /// The position of an element.
 struct ElementPosition {
     std::int64_t row;
     std::int64_t column;
-    bool is_nan;  ///< else the element is infinite
+    bool is_nan;  ///< true: NaN; false: infinity
 };
 
-/// Returns the first element in memory that is NaN or infinite; nullopt: there is none.
+/// Returns the first element in memory order that is NaN or infinite, or nullopt if there is none.
 std::optional<ElementPosition> first_nonfinite(const Elements& elements);
 
 }  // namespace fp32shim::blas

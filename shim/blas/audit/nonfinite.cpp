@@ -11,14 +11,15 @@
 namespace fp32shim::blas {
 namespace {
 
-/// Returns the elements that the product writes, or updates.
+/// Returns the elements that the product writes or updates.
 Elements written_elements(const Level3& single) { return {result_of(single), written_of(single)}; }
 
 bool is_finite_scalar(const void* scalar, bool is_pair) {
     return scalar == nullptr || all_finite(static_cast<const float*>(scalar), is_pair ? 2 : 1);
 }
 
-/// Returns true if the scalars and operands that the product has read are finite, but for its result's start.
+/// Returns true if all scalars and operands that the product reads are finite. Does not check the previous values of
+/// the result.
 bool has_finite_operands(const Level3& single) {
     if (!is_finite_scalar(single.alpha, has_pair(single, false)) ||
         !is_finite_scalar(single.beta, has_pair(single, true)))
@@ -27,8 +28,8 @@ bool has_finite_operands(const Level3& single) {
     return is_in_place(single) || !first_nonfinite({operand_b(single)});
 }
 
-/// Returns the size of a scalar, without arithmetic that might raise a floating-point exception: the larger of its
-/// two parts. 0: the routine has no such scalar.
+/// Returns the larger magnitude of a scalar's parts, or 0 if the routine has no such scalar. Uses no arithmetic that
+/// might raise a floating-point exception.
 float size_of(const void* scalar, bool is_pair) {
     const auto* const value = static_cast<const float*>(scalar);
     if (value == nullptr) return 0;
@@ -66,7 +67,8 @@ bool NonfiniteSearch::check_start(void* search, const Level3& single) {
     return goes_on;
 }
 
-/// Notes that product number_ begins with NaN or infinity. Returns false if there is no memory to note it.
+/// Notes that the result of product number_ contained NaN or infinity before the call. Returns false if there is no
+/// memory for the note.
 bool NonfiniteSearch::mark_nonfinite_start() {
     if (!bad_starts_) {
         std::size_t count = 0;
@@ -96,7 +98,8 @@ std::optional<record::Audit> NonfiniteSearch::find(const Plan& plan) {
 bool NonfiniteSearch::check_result(void* search, const Level3& single) {
     auto& self = *static_cast<NonfiniteSearch*>(search);
     const std::int64_t number = self.number_++;
-    // Without a product, the operands are not to be read, and some libraries read them nevertheless.
+    // A call that multiplies nothing must not read its operands, although some libraries do. So this search does not
+    // either.
     if (!multiplies(single)) return true;
     const std::optional<ElementPosition> position = first_nonfinite(written_elements(single));
     if (!position || self.began_nonfinite(single, number) || !has_finite_operands(single)) return true;

@@ -1,4 +1,4 @@
-// Searches the results of a CPU library for the first product that made NaN or infinity of finite operands.
+// Searches the results of a CPU library for the first product that made NaN or infinity from finite operands.
 #pragma once
 
 #include <cstdint>
@@ -12,14 +12,15 @@
 
 namespace fp32shim::blas {
 
-/// The search in one call: begins before the product runs, and ends by find() after it.
+/// The search in one call. The constructor runs before the product, find() after it.
 class NonfiniteSearch {
   public:
-    /// Notes the products that begin with NaN or infinity in C, or in B of a product in place.
+    /// Notes the products whose C (or B of an in-place product) contains NaN or infinity before the call.
     NonfiniteSearch(const Site& site, const Frame& frame, const Product& product);
 
-    /// Returns the first product of this call that made NaN or infinity of finite operands, as an audit with the flag
-    /// audit_nonfinite; nullopt: there is none. The memory of the operands must be as it was for the product.
+    /// Returns the first product of this call that made NaN or infinity from finite operands, as an audit with the
+    /// flag audit_nonfinite. Returns nullopt if there is none. Precondition: the operands in memory are unchanged
+    /// since the product.
     std::optional<record::Audit> find(const Plan& plan);
 
   private:
@@ -32,8 +33,9 @@ class NonfiniteSearch {
     const Frame& frame_;
     const Product& product_;
     const Plan* plan_ = nullptr;
-    std::int64_t number_ = 0;  ///< number of the product in its batch
-    /// A byte for each product, 1: it began with NaN or infinity; made for the first of them.
+    std::int64_t number_ = 0;  ///< index of the product in its batch
+    /// One byte per product. 1: its result contained NaN or infinity before the call. Allocated when the first one is
+    /// found.
     std::optional<MappedMemory> bad_starts_;
     std::optional<record::Audit> found_;
 };

@@ -80,7 +80,7 @@ bool multiplies(const Level3& product) {
     const Matrix b = operand_b(product);
     if (a.rows == 0 || a.columns == 0) return false;
     if (has_b(product.operation) && (b.rows == 0 || b.columns == 0 || b.data == nullptr)) return false;
-    // A call without these crashes in the library, as it would without the shim.
+    // If one of these pointers is null, the call crashes in the library, as without the shim.
     const bool updates_c = !is_triangular(product.operation);
     if (updates_c && (product.c == nullptr || product.beta == nullptr)) return false;
     return product.alpha != nullptr && a.data != nullptr && !is_zero(product);

@@ -1,5 +1,5 @@
-// The argument checks of the BLAS and CBLAS reference. Where implementations differ the stricter one holds: a call
-// that fails here is forwarded untouched, and the library reports the error.
+// The argument checks of the BLAS and CBLAS reference. If implementations differ, the strictest check is used. A call
+// that fails a check is forwarded unchanged, so the library reports the error.
 #pragma once
 
 #include "shim/level3/level3.hpp"
@@ -9,7 +9,7 @@ namespace fp32shim::blas {
 /// Returns false if the BLAS reference would report an argument of this product through `xerbla`.
 bool arguments_are_valid(const Level3& product);
 
-/// Returns true if the product multiplies anything: no size is zero, and alpha is not.
+/// Returns true if the product multiplies anything: no size is zero, and alpha is not zero.
 bool multiplies(const Level3& product);
 
 }  // namespace fp32shim::blas

@@ -8,11 +8,12 @@
 namespace fp32shim::blas {
 namespace {
 
-/// Panel width, in rows or columns, beyond which a wider panel gains little. For each panel the library packs the
-/// other operand's panel again; at this width that costs little compared with the product.
+/// The panel width, in rows or columns, that is wide enough. For each panel, the library packs the panel of the other
+/// operand again. At this width, packing costs little compared with the product, so wider panels gain little.
 constexpr std::int64_t ample_width = 256;
 
-/// Returns the largest count in [1, most] with bytes(count) <= limit, else 0. `bytes` must be non-decreasing.
+/// Returns the largest count from 1 to `most` with bytes(count) <= limit, or 0 if there is none. `bytes` must not
+/// decrease when the count grows.
 template <typename Bytes>
 std::int64_t largest_fit(std::int64_t most, std::size_t limit, Bytes bytes) {
     std::int64_t fits = 0;
@@ -50,9 +51,10 @@ void set_operands(Level3& call, const Matrix& a, const Matrix& b) {
 
 // --- gemm: every block of C is one product of a panel of op(A) and a panel of op(B) ---
 
-/// A plan to round a gemm's factors in panels. Each panel of one factor stays in memory for all panels of the other.
+/// A plan to round a gemm's factors in panels. A panel of the kept factor stays in memory while all panels of the
+/// streamed factor are multiplied with it.
 struct GemmPlan {
-    std::int64_t kept = 0;  ///< rows or columns of a panel that stays in memory; 0: not even one fits
+    std::int64_t kept = 0;  ///< rows or columns of a kept panel; 0: not even one fits
     std::int64_t streamed = 0;
     double rounded_elements = 0;
 };
@@ -74,8 +76,8 @@ GemmPlan plan_gemm(const Factor& kept, const Factor& streamed, std::size_t limit
     return plan;
 }
 
-/// Runs a gemm in blocks of C. `call` has the whole C; its operands, sizes and C are replaced for each block. Returns
-/// scratch_limit, with nothing called, if memory is too small or the library lacks `routine`.
+/// Runs a gemm in blocks of C. `call` describes the whole product; its operands, sizes and C are replaced for each
+/// block. Returns scratch_limit, and calls nothing, if memory is too small or the library lacks `routine`.
 EmulationResult gemm_in_blocks(Level3 call, const Factor& left, const Factor& right, Routine routine,
                                const Blocking& blocking) {
     const GemmPlan keeping_left = plan_gemm(left, right, blocking.scratch->limit);
@@ -120,8 +122,9 @@ Factor right_factor(const Level3& product, const RoundedProduct& rounded) {
 
 // --- gemmt and the rank-k updates: the blocks of a triangle ---
 
-/// A gemm that computes a rectangle of C off the diagonal; for syr2k and her2k, two such gemms are summed. A scalar
-/// has two floats: a complex gemm's scalars are complex, even if it stands for a herk or her2k with real ones.
+/// A gemm that computes a rectangle of C off the diagonal. For syr2k and her2k, two such gemms are summed. Each
+/// scalar has two floats, since a complex gemm takes complex scalars, even when it replaces a herk or her2k with real
+/// ones.
 struct Term {
     Factor left;
     Factor right;
@@ -132,10 +135,11 @@ struct Term {
 struct Terms {
     std::array<Term, 2> of{};
     int count = 1;
-    /// True if the right factors are the left ones in reverse order: on the diagonal, left panels are right ones too.
+    /// True if the right factors are the left ones in reverse order. On the diagonal, left panels then also serve as
+    /// right panels.
     bool same_factors = true;
-    /// True if A times its own transpose is to be computed of two different parts of A. Such a product is not
-    /// symmetric, so the program's routine cannot compute its blocks on the diagonal.
+    /// True if a product of A with its own transpose is computed from two different parts of A. That product is not
+    /// symmetric, so the program's routine cannot compute its diagonal blocks.
     bool is_asymmetric = false;
     char trans_a = 'N';
     char trans_b = 'N';
@@ -178,17 +182,17 @@ Terms terms_of(const Level3& product, const Blocking& blocking) {
     return terms;
 }
 
-/// A plan that keeps left panels of `kept` rows of C in memory while right panels of `streamed` columns are used.
-/// `kept` is a multiple of `streamed`: a left panel's rows cover all columns of a right panel, or none.
+/// A plan that keeps left panels of `kept` rows of C in memory, and streams right panels of `streamed` columns.
+/// `kept` is a multiple of `streamed`, so the rows of a left panel cover all columns of a right panel, or none.
 struct TrianglePlan {
     std::int64_t kept = 0;
     std::int64_t streamed = 0;
     std::size_t kept_bytes = 0;
-    std::size_t tile_begin = 0;  ///< end of the panels; behind them is a tile of C, where the terms are asymmetric
+    std::size_t tile_begin = 0;  ///< end of the panels; if the terms are asymmetric, a tile of C follows
     std::size_t bytes = 0;
 };
 
-/// Returns a tile of C in scratch memory: a square of the order `count`.
+/// Returns a square tile of C with `count` rows, in scratch memory.
 Matrix tile_of(const Matrix& c, std::int64_t count, float* memory) {
     return {memory, count, count, count, c.row_major, c.width};
 }
@@ -234,12 +238,12 @@ struct Span {
 
 using Panels = std::array<Factor, 2>;
 
-/// Computes C's block on the diagonal at `span` from rounded panels, by `same`, the routine that the program called.
+/// Computes C's diagonal block at `span` from rounded panels. Calls `same`, the routine that the program called.
 void call_diagonal(const Level3& product, const Panels& left, const Panels& right, Span span, Routine same) {
     Level3 call = product;
     call.n = span.count();
     set_operands(call, left[0].stored, right[0].stored);
-    if (product.b == nullptr) {  // a rank-k update: its right factor is A once more
+    if (product.b == nullptr) {  // a rank-k update, whose right factor is A too
         call.b = nullptr;
         call.ldb = 0;
     }
@@ -265,7 +269,7 @@ void call_rectangle(const Level3& product, const Terms& terms, const Panels& lef
     }
 }
 
-/// Adds a tile to the stored triangle of a diagonal block of C, which is scaled by beta, as the rank-k updates do it.
+/// Scales the stored triangle of a diagonal block of C by beta, as rank-k updates do, and adds a tile to it.
 void add_triangle(const Matrix& c, const Matrix& tile, const Level3& product, std::array<float, 2> beta) {
     const bool upper = product.uplo == 'U';
     for (std::int64_t i = 0; i < tile.rows; ++i) {
@@ -285,7 +289,8 @@ void add_triangle(const Matrix& c, const Matrix& tile, const Level3& product, st
     }
 }
 
-/// Computes C's block on the diagonal at `span` for terms that are asymmetric: all of it in `memory`, by gemm.
+/// Computes C's diagonal block at `span` if the terms are asymmetric. Calls gemm to compute the whole block in
+/// `memory`.
 void call_diagonal_as_gemm(const Level3& product, const Terms& terms, const Panels& left, const Panels& right,
                            Span span, float* memory, Routine gemm) {
     constexpr float zero[2] = {0.0F, 0.0F};
@@ -356,10 +361,10 @@ EmulationResult triangle_in_blocks(const Level3& product, const Blocking& blocki
     return EmulationResult::done;
 }
 
-// --- symm, hemm and trmm out of place: A is square and of one side, the rest of B and C is independent ---
+// --- symm, hemm and out-of-place trmm: A is square, and the panels of B and C do not depend on each other ---
 
-/// Runs a product with a rounded copy of all of A: calls the program's routine once for each rounded panel of B.
-/// Returns scratch_limit, with nothing called, if A and panels of `least` rows or columns do not fit in memory.
+/// Runs a product with a rounded copy of the whole A. Calls the program's routine once for each rounded panel of B.
+/// Returns scratch_limit, and calls nothing, if A and panels of `least` rows or columns do not fit in memory.
 EmulationResult side_in_blocks(const Level3& product, std::int64_t least, const Blocking& blocking) {
     const RoundedProduct& rounded = blocking.rounded;
     const Factor b{.stored = operand_b(product), .cut_rows = product.side == 'R', .kernel = rounded.round_b};
@@ -385,7 +390,8 @@ EmulationResult side_in_blocks(const Level3& product, std::int64_t least, const 
     return EmulationResult::done;
 }
 
-/// Runs a symm or hemm as a gemm: panels of the symmetric factor are completed from the triangle that is stored.
+/// Runs a symm or hemm as a gemm. Fills in the missing triangle in panels of the symmetric factor from the stored
+/// triangle.
 EmulationResult symm_as_gemm(const Level3& product, const Blocking& blocking) {
     const bool a_is_left = product.side == 'L';
     const Factor a{operand_a(product), a_is_left, part_of_a(product), product.operation == Operation::hemm,
@@ -399,7 +405,7 @@ EmulationResult symm_as_gemm(const Level3& product, const Blocking& blocking) {
     return gemm_in_blocks(call, a_is_left ? a : b, a_is_left ? b : a, blocking.gemm, blocking);
 }
 
-/// Adds each element of a panel to a sum of the same shape.
+/// Adds each element of a panel to the element of `sum` at the same position.
 void add_panel(const Matrix& sum, const Matrix& panel) {
     for (std::int64_t outer = 0; outer < panel.outer(); ++outer) {
         const std::int64_t begin = outer * panel.ld * panel.width;
@@ -435,7 +441,7 @@ EmulationResult sum_trmm_in_place(const Level3& product, std::span<const Rounded
         for (const RoundedProduct& rounded : products) {
             const bool is_first = &rounded == products.data();
             b.kernel = rounded.round_b;
-            // The first product is formed where the sum is to be.
+            // The first product is computed directly in the memory of the sum.
             const Matrix panel =
                 rounded_panel(b, first, count, is_first ? sum_begin : advanced_by(memory, a_bytes)).stored;
             Level3 call = product;

@@ -6,8 +6,8 @@
 namespace fp32shim::blas {
 namespace {
 
-/// Runs a trmm in place. B is input and output, so it is rounded in its own memory, last of all, when nothing can
-/// fail any more.
+/// Runs an in-place trmm. B is both input and output, so it is rounded in its own memory. That is done last, when
+/// nothing can fail any more.
 EmulationResult emulate_trmm_in_place(const Level3& product, RoundingKernel kernel, Routine same,
                                       HeldScratch& scratch) {
     const std::size_t bytes = copy_bytes(operand_a(product));
@@ -50,7 +50,7 @@ EmulationResult emulate_rounded(const Level3& product, const Blocking& blocking)
     return EmulationResult::done;
 }
 
-/// Runs the products of parts one after the other. All but the first add to C.
+/// Runs the products of parts one after the other. All except the first add to C.
 EmulationResult emulate_parts(const Level3& product, std::span<const RoundedProduct> products, Routine same,
                               Routine gemm, HeldScratch& scratch) {
     if (product.operation == Operation::trmm && product.c == nullptr)
@@ -59,7 +59,7 @@ EmulationResult emulate_parts(const Level3& product, std::span<const RoundedProd
     Level3 addend = product;
     for (const RoundedProduct& rounded : products) {
         const EmulationResult result = emulate_rounded(addend, {rounded, true, same, gemm, &scratch});
-        if (result != EmulationResult::done) return result;  // of the first one only: the others need no more memory
+        if (result != EmulationResult::done) return result;  // only the first can fail: the others need no more
         addend.beta = one;
     }
     return EmulationResult::done;

@@ -1,6 +1,6 @@
-// The CPU preview: the same product on operands that were rounded to TF32 or BF16 first, or the sum of a few products
-// of their parts. Products of rounded numbers are exact in float32, so the provider's own float32 routine on them
-// previews a tensor core. C is never rounded and k is never split.
+// The CPU preview: the same product on operands rounded to TF32 or BF16, or the sum of a few products of their parts.
+// Products of rounded numbers are exact in float32, so the provider's float32 routine previews a tensor core with
+// them. C is never rounded, and k is never split.
 #pragma once
 
 #include <cstddef>
@@ -11,16 +11,16 @@
 
 namespace fp32shim::blas {
 
-/// Rounding of a float32 number: policy/formats.def says how.
+/// The way to round a float32 number, as policy/formats.def describes it.
 enum class OperandRounding : std::uint8_t {
 #define ROUNDING(name, ...) name,
 #include "policy/formats.def"
 };
 
-/// Preview of a format. With several products, operands are taken apart, A = A1 + A2 (+ A3), and products of their
-/// rounded parts are summed in float32, the smallest first: 3, 6 or 9 of them, as policy/formats.def says.
+/// The preview of a format. With several products, an operand is split into parts, A = A1 + A2 (+ A3). The products
+/// of rounded parts are summed in float32, the smallest first. policy/formats.def gives their number: 3, 6 or 9.
 struct Preview {
-    // Not explicit: a rounding is the preview of the format that it rounds to.
+    // Not explicit: each rounding is itself the preview of a format.
     constexpr Preview(OperandRounding by) : rounding(by) {}
     constexpr Preview(OperandRounding by, int number) : rounding(by), products(number) {}
 
@@ -28,19 +28,18 @@ struct Preview {
     int products = 1;
 };
 
-/// Rounds `count` floats at `from` to `to`; both may be one address. NaN stays NaN, infinities stay. Finite values
-/// beyond the largest finite one of the format become infinite, as on the GPU; under tf32_truncate they stay
-/// finite. Dispatches at run time to AVX-512, AVX2, NEON or plain code. Thread-safe, allocates nothing, calls
-/// nothing of libc.
+/// Rounds `count` floats at `from` to `to`; both may be the same address. NaN and infinities stay. Finite values
+/// beyond the largest finite one of the format become infinite, as on the GPU; with tf32_truncate they stay finite.
+/// Chooses AVX-512, AVX2, NEON or plain code at run time. Thread-safe, allocates nothing, calls nothing of libc.
 void round_operand(const float* from, float* to, std::size_t count, OperandRounding rounding);
 
-/// A BLAS routine of the program's library, called with arguments by role (Level3) instead of by position.
+/// A BLAS routine of the program's library that takes its arguments by role (Level3) instead of by position.
 struct Routine {
     void (*call)(void* context, const Level3& product) = nullptr;  ///< nullptr: the library has no such routine
     void* context = nullptr;
 };
 
-/// Most bytes of scratch memory for one product; larger operands are processed in blocks of C.
+/// The limit, in bytes, for the scratch memory of one product. Larger operands are processed in blocks of C.
 inline constexpr std::size_t scratch_limit_of_a_product = 256U << 20;
 
 enum class EmulationResult : std::uint8_t {
@@ -48,19 +47,19 @@ enum class EmulationResult : std::uint8_t {
     scratch_limit,  ///< rounded operands do not fit in memory, even in blocks; nothing was called
 };
 
-/// Runs `product` through `same` (the routine that the program called) on rounded copies of its operands. Where the
+/// Runs `product` on rounded copies of its operands, through `same`, the routine that the program called. If the
 /// copies would exceed `scratch_limit` bytes, runs it in blocks of C through `same` and `gemm`. `gemm` is the
 /// library's gemm of the same dtype and calling convention; it is called in the layout of `product`. A format that
-/// takes operands apart has one such run for each product of parts, which all but the first add to C; its syrk and
-/// herk run through `gemm`, since a product of two different parts is not symmetric. B of a trmm in place is rounded
+/// splits operands into parts has one such run for each product of parts; all except the first add to C. Its syrk and
+/// herk run through `gemm`, since a product of two different parts is not symmetric. B of an in-place trmm is rounded
 /// in its own memory, just before the call. Precondition: arguments_are_valid(product) && multiplies(product) &&
-/// operation != trsm. Thread-safe: scratch memory is per thread, kept for the next call, never more than about
-/// `scratch_limit`. A routine may leave by longjmp or an exception, and a signal handler may emulate while this
+/// operation != trsm. Thread-safe. Scratch memory belongs to the thread, is kept for its next call, and never exceeds
+/// about `scratch_limit`. A routine may leave by longjmp or an exception, and a signal handler may emulate while this
 /// thread does. errno may change.
 EmulationResult emulate(const Level3& product, Preview preview, Routine same, Routine gemm,
                         std::size_t scratch_limit);
 
-/// Does the same with another function of each element in place of rounding.
+/// Does the same, but applies another function to each element instead of rounding it.
 EmulationResult emulate(const Level3& product, RoundingKernel kernel, Routine same, Routine gemm,
                         std::size_t scratch_limit);
 

@@ -5,12 +5,12 @@
 namespace fp32shim::blas {
 namespace {
 
-/// Returns the leading dimension of a copy with this inner size. Columns start on cache lines, and not all in the
-/// same cache sets, which happens when they are a multiple of 4096 bytes apart. Short columns are packed: padding
-/// them would cost more memory traffic than it saves.
+/// Returns the leading dimension of a copy with this inner size. Columns start on cache lines. Their distance is not
+/// a multiple of 4096 bytes, which would put all of them into the same cache sets. Short columns are packed: padding
+/// would cost more memory traffic than it saves.
 std::int64_t copy_ld(std::int64_t inner, int width) {
     constexpr std::int64_t shortest_padded = 64;
-    constexpr std::int64_t longest_padded = std::int64_t{1} << 30;  // beyond, padding may not fit a 32-bit interface
+    constexpr std::int64_t longest_padded = std::int64_t{1} << 30;  // more may not fit 32-bit integers
     if (inner < shortest_padded || inner > longest_padded) return inner;
     const std::int64_t line = 16 / width;
     const std::int64_t page = 1024 / width;
@@ -20,8 +20,8 @@ std::int64_t copy_ld(std::int64_t inner, int width) {
 
 float* writable(const float* copy) { return const_cast<float*>(copy); }
 
-/// Writes a symmetric factor's elements at index `outer` and inner indices `range` (along the leading dimension) to
-/// `to`, from their mirror images across the diagonal.
+/// Writes elements of a symmetric factor, at index `outer` and inner indices `range`, to `to`. Takes them from their
+/// mirror images across the diagonal.
 void mirror(const Factor& factor, IndexRange range, std::int64_t outer, float* to) {
     const Matrix& from = factor.stored;
     const std::int64_t step = from.ld * from.width;
@@ -81,7 +81,7 @@ Factor rounded_panel(const Factor& factor, std::int64_t first, std::int64_t coun
     Matrix copy = factor.panel(first, count);
     copy.data = to;
     copy.ld = copy_ld(copy.inner(), copy.width);
-    // The panel's position in the square, along the leading dimension and across it.
+    // The position of the panel in the square factor, along the leading dimension and across it.
     const bool cut_inner = factor.cut_rows != from.row_major;
     const IndexRange inner = cut_inner ? IndexRange{first, first + count} : IndexRange{0, from.inner()};
     const IndexRange outer = cut_inner ? IndexRange{0, from.outer()} : IndexRange{first, first + count};
@@ -95,7 +95,7 @@ Factor rounded_panel(const Factor& factor, std::int64_t first, std::int64_t coun
         std::copy(source, source + (direct.end - direct.begin) * from.width, copied(direct.begin));
         mirror(factor, {inner.begin, direct.begin}, j, copied(inner.begin));
         mirror(factor, {direct.end, inner.end}, j, copied(direct.end));
-        // The imaginary part of a Hermitian diagonal is taken as zero, whatever is stored there.
+        // The imaginary part of a Hermitian diagonal counts as zero, whatever is stored.
         if (factor.hermitian && inner.begin <= j && j < inner.end) copied(j)[1] = 0.0F;
         factor.kernel(column, column, static_cast<std::size_t>(copy.inner() * copy.width));
     }

@@ -8,25 +8,26 @@
 
 namespace fp32shim::blas {
 
-/// Returns the bytes that a rounded copy of the matrix needs, a multiple of 64; SIZE_MAX on overflow.
+/// Returns the size in bytes of a rounded copy of the matrix, a multiple of 64. Returns SIZE_MAX on overflow.
 std::size_t copy_bytes(const Matrix& matrix);
 
-/// Rounds `from` into `to`, which has room for copy_bytes(from). Elements outside `part` are not read, and undefined
-/// in the copy.
+/// Rounds `from` into `to`, which has room for copy_bytes(from). Does not read elements outside `part`, and leaves
+/// them undefined in the copy.
 Matrix rounded_copy(const Matrix& from, Part part, float* to, RoundingKernel kernel);
 
-/// Replaces A of a call by a rounded copy in `to`, which has room for copy_bytes(operand_a(call)). A rounded A that
-/// has only a rest of each number (`is_first` is false) has 0 in place of a diagonal that is 1 without being stored.
+/// Replaces A of a call by a rounded copy in `to`, which has room for copy_bytes(operand_a(call)). A diagonal that is
+/// not stored counts as 1. If `is_first` is false, the copy has only a later part of each number, so such a diagonal
+/// becomes 0.
 void set_rounded_a(Level3& call, RoundingKernel kernel, bool is_first, float* to);
 
-/// An operand that is cut into panels: op(A) into groups of rows, op(B) into groups of columns. A panel has the full
-/// summed dimension.
+/// An operand that is cut into panels: op(A) into groups of rows, op(B) into groups of columns. Each panel has the
+/// full summed dimension.
 struct Factor {
     Matrix stored;
-    bool cut_rows = true;     ///< a panel is a group of rows of `stored`; else a group of columns
-    Part part = Part::whole;  ///< triangle that is stored, if the factor is symmetric or Hermitian
+    bool cut_rows = true;     ///< true: a panel is a group of rows of `stored`; false: of columns
+    Part part = Part::whole;  ///< the stored triangle, if the factor is symmetric or Hermitian
     bool hermitian = false;
-    RoundingKernel kernel = nullptr;  ///< rounding of its copies
+    RoundingKernel kernel = nullptr;  ///< rounds the copies
 
     std::int64_t length() const { return cut_rows ? stored.rows : stored.columns; }
     Matrix panel(std::int64_t first, std::int64_t count) const {
@@ -36,7 +37,7 @@ struct Factor {
 
 std::size_t panel_bytes(const Factor& factor, std::int64_t count);
 
-/// Returns a rounded copy of a panel. A symmetric factor's missing triangle is filled in from the stored one.
+/// Returns a rounded copy of a panel. Fills in the missing triangle of a symmetric factor from the stored one.
 Factor rounded_panel(const Factor& factor, std::int64_t first, std::int64_t count, float* to);
 
 }  // namespace fp32shim::blas

@@ -10,7 +10,7 @@ namespace {
 
 constexpr std::size_t at_once = 256;
 
-/// Returns all bits set if the number is finite, else none.
+/// Returns all bits set if the number is finite, otherwise no bits.
 std::uint32_t finite_mask(float value) {
     constexpr std::uint32_t infinity = 0x7f800000;
     return (std::bit_cast<std::uint32_t>(value) & infinity) == infinity ? 0 : ~0U;
@@ -20,9 +20,9 @@ float masked(float value, std::uint32_t mask) {
     return std::bit_cast<float>(std::bit_cast<std::uint32_t>(value) & mask);
 }
 
-/// Writes the given part of each number: the number itself rounded (1), the rounded rest (2), the rounded rest of
-/// that (3). The subtractions are exact. They never see an infinity: that would raise a floating-point exception. In
-/// a program that flushes subnormal numbers to zero, subnormal rests are zero.
+/// Writes the given part of each number: the number itself rounded (1), the rounded rest (2), or the rounded rest of
+/// the rest (3). The subtractions are exact. Infinities are left out, since subtracting them would raise a
+/// floating-point exception. If the program flushes subnormal numbers to zero, subnormal rests become zero.
 template <OperandRounding rounding, int part, bool keeps_infinities>
 void round_part(const float* from, float* to, std::size_t count) {
     const RoundingKernel kernel = best_rounding_kernel(rounding);
@@ -50,8 +50,8 @@ constexpr RoundedProduct product_of_parts() {
     return {round_part<rounding, part_of_a, is_largest>, round_part<rounding, part_of_b, is_largest>, part_of_a == 1};
 }
 
-/// All products of three parts, smallest first. Fewer products are the last ones: six are those of parts i and j with
-/// i + j <= 4, three those with i + j <= 3.
+/// All products of three parts, smallest first. A format with fewer products uses the last ones: six products are
+/// those of parts i and j with i + j <= 4, three are those with i + j <= 3.
 template <OperandRounding rounding>
 constexpr std::array<RoundedProduct, 9> all_products{
     product_of_parts<rounding, 3, 3>(), product_of_parts<rounding, 3, 2>(), product_of_parts<rounding, 2, 3>(),

@@ -1,5 +1,5 @@
-// Formats that take float32 apart: an operand becomes a sum of parts, A = A1 + A2 (+ A3). A1 is A rounded, A2 the
-// rest rounded, and so on. The product is a sum of products of parts.
+// Formats that split float32 numbers: an operand becomes a sum of parts, A = A1 + A2 (+ A3). A1 is A rounded, A2 is
+// the rounded rest, and so on. The product is a sum of products of parts.
 #pragma once
 
 #include <span>
@@ -12,12 +12,12 @@ namespace fp32shim::blas {
 struct RoundedProduct {
     RoundingKernel round_a;
     RoundingKernel round_b;
-    bool has_first_of_a = true;  ///< A's first part, which has the 1 of a unit diagonal; the others have 0
+    bool has_first_of_a = true;  ///< uses A's first part, in which a unit diagonal is 1; it is 0 in the others
 };
 
 /// Returns the products whose sum a format computes, smallest first; none for a format that only rounds. Infinities
-/// and NaN are in the last, largest one only, and 0 in the others: infinity times 0, the rest of a number that has
-/// none, would make NaN of every infinity.
+/// and NaN appear in the last, largest product only, and are 0 in the others. Otherwise infinity times 0 would turn
+/// every infinity into NaN: the later parts of a number that needs no rounding are 0.
 std::span<const RoundedProduct> products_of_parts(Preview preview);
 
 }  // namespace fp32shim::blas

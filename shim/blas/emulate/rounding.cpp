@@ -11,15 +11,15 @@
 namespace fp32shim::blas {
 namespace {
 
-// Rounding is integer arithmetic on the bits, so that the program's rounding mode, flush-to-zero setting and trapped
-// floating-point exceptions neither change it nor are touched by it:
+// Rounding is integer arithmetic on the bits. So the program's rounding mode, flush-to-zero setting and trapped
+// floating-point exceptions do not affect it, and it does not affect them:
 //
 //   sign eeeeeeee mmmmmmmmmm|mmmmmmmmmmmmm     TF32 keeps the bits left of the bar (BF16: 16 bits in all)
 //
-// Add half of the last kept bit, cut the rest off; a carry moves into the exponent, and from the largest exponent to
-// infinity, which is what rounding up means there. Ties go to even when the addend is one less than half and the last
-// kept bit itself is added; to truncate is to add nothing. Only NaN must be left out: a carry would make it a zero,
-// the cut an infinity.
+// To round, add half of the last kept bit and cut the rest off. A carry moves into the exponent, and from the largest
+// exponent to infinity, which is the correct result of rounding up there. To send ties to even, add one less than
+// half, plus the last kept bit itself. To truncate, add nothing. Only NaN has to be left out: a carry would make it a
+// zero, and cutting would make it an infinity.
 enum class Ties : std::uint8_t { away, even, cut };
 struct Definition {
     int cut_bits;
@@ -85,7 +85,7 @@ __attribute__((target("avx512f"))) inline __m512i rounded(__m512i bits) {
     using F = Format<rounding>;
     __m512i addend = _mm512_set1_epi32(static_cast<int>(F::addend));
     if constexpr (F::ties_to_even) {
-        // All lanes by a mask: gcc 12 warns of an uninitialised operand inside its own unmasked shift.
+        // A mask with all lanes set: gcc 12 warns about an uninitialised operand in its own unmasked shift.
         const __m512i shifted = _mm512_maskz_srli_epi32(0xffff, bits, F::cut_bits);
         const __m512i last_kept = _mm512_and_si512(shifted, _mm512_set1_epi32(1));
         addend = _mm512_add_epi32(addend, last_kept);
@@ -100,7 +100,7 @@ template <OperandRounding rounding>
 __attribute__((target("avx512f"))) void round_avx512(const float* from, float* to, std::size_t count) {
     std::size_t i = 0;
     for (; i + 16 <= count; i += 16) _mm512_storeu_si512(to + i, rounded<rounding>(_mm512_loadu_si512(from + i)));
-    // A masked load does not touch the elements that it leaves out, not even on a page that does not exist.
+    // A masked load does not touch the elements that are masked out, even if their page does not exist.
     const auto rest = static_cast<__mmask16>((1U << (count - i)) - 1);
     if (rest != 0)
         _mm512_mask_storeu_epi32(to + i, rest, rounded<rounding>(_mm512_maskz_loadu_epi32(rest, from + i)));
@@ -158,7 +158,7 @@ RoundingKernel rounding_kernel(OperandRounding rounding, InstructionSet set) {
 RoundingKernel best_rounding_kernel(OperandRounding rounding) {
     for (const InstructionSet set : instruction_sets)
         if (const RoundingKernel kernel = rounding_kernel(rounding, set)) return kernel;
-    return nullptr;  // not reached: `plain` is always there
+    return nullptr;  // never reached: `plain` always exists
 }
 
 void round_operand(const float* from, float* to, std::size_t count, OperandRounding rounding) {

@@ -1,4 +1,4 @@
-// The loops behind `round_operand`, one per instruction set.
+// The loops that round_operand() runs, one per instruction set.
 #pragma once
 
 #include "shim/blas/emulate/emulate.hpp"
@@ -6,7 +6,8 @@
 
 namespace fp32shim::blas {
 
-/// Returns the rounding loop for an instruction set; nullptr if this processor or build lacks it. Thread-safe.
+/// Returns the rounding loop for an instruction set, or nullptr if this processor or build lacks the set.
+/// Thread-safe.
 RoundingKernel rounding_kernel(OperandRounding rounding, InstructionSet set);
 RoundingKernel best_rounding_kernel(OperandRounding rounding);
 

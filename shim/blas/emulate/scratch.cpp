@@ -14,15 +14,16 @@ namespace {
 constexpr std::size_t huge_page = std::size_t{2} << 20;
 constexpr std::size_t small_unit = std::size_t{64} << 10;
 
-/// A thread's scratch memory, kept between calls. The struct has a page of its own and never moves, so that a signal
-/// handler may check `taken` at any time. Invariant: only the owner, who set `taken` to true, uses the other members.
+/// A thread's scratch memory, kept between calls. The struct is on a page of its own and never moves, so a signal
+/// handler may check `taken` at any time. Invariant: only the code that set `taken` to true uses the other members.
 struct ThreadBlock {
     std::atomic<bool> taken{false};
     void* memory = nullptr;
     std::size_t capacity = 0;
 };
 
-// Initial-exec: a general dynamic access may allocate. One pointer: static TLS is scarce in dlopened programs.
+// The TLS model is initial-exec, since a general dynamic access may allocate. Only a pointer is stored, since
+// libraries opened by dlopen have little static TLS.
 constinit thread_local ThreadBlock* thread_block __attribute__((tls_model("initial-exec"))) = nullptr;
 
 void* map(std::size_t bytes) {
@@ -32,8 +33,8 @@ void* map(std::size_t bytes) {
 
 constexpr std::size_t round_up(std::size_t bytes, std::size_t unit) { return (bytes + unit - 1) / unit * unit; }
 
-/// Maps memory in huge pages if the system gives them on request: routines walk across columns, and one column of
-/// a large operand fills a small page. Precondition: bytes is a multiple of huge_page.
+/// Maps memory, in huge pages if the system grants them. Routines walk across columns, and one column of a large
+/// operand fills a small page. Precondition: `bytes` is a multiple of huge_page.
 void* map_huge(std::size_t bytes) {
     auto* const mapped = static_cast<char*>(map(bytes + huge_page));
     if (mapped == nullptr) return nullptr;
@@ -47,7 +48,7 @@ void* map_huge(std::size_t bytes) {
 
 void release_at_thread_exit(void* value) {
     auto* const block = static_cast<ThreadBlock*>(value);
-    thread_block = nullptr;  // another destructor of this thread may still multiply: it gets a new block
+    thread_block = nullptr;  // another destructor of this thread may still multiply, and gets a new block
     if (block->memory != nullptr) munmap(block->memory, block->capacity);
     munmap(block, sizeof(ThreadBlock));
 }
@@ -65,7 +66,8 @@ std::int64_t key_of_release() {
     return key;
 }
 
-/// Returns this thread's block, made on first use; nullptr: no memory, or no pthread key to free it at thread exit.
+/// Returns this thread's block. Makes it on first use. Returns nullptr if there is no memory, or no pthread key by
+/// which to free it when the thread ends.
 ThreadBlock* own_block() {
     if (thread_block != nullptr) return thread_block;
     const std::int64_t key = key_of_release();
@@ -79,7 +81,7 @@ ThreadBlock* own_block() {
     }
     ThreadBlock* first = nullptr;
     if (!__atomic_compare_exchange_n(&thread_block, &first, block, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED)) {
-        // A signal handler multiplied meanwhile: the block that it made is the thread's.
+        // A signal handler multiplied in the meantime and made a block, which is used.
         pthread_setspecific(static_cast<pthread_key_t>(key), first);
         munmap(page, sizeof(ThreadBlock));
         return first;
@@ -87,7 +89,7 @@ ThreadBlock* own_block() {
     return block;
 }
 
-/// Replaces the block's memory by at least `bytes`. Returns false if the kernel has none. Grows by doubling up to
+/// Replaces the block's memory by at least `bytes`. Returns false if the kernel has none. Doubles the size, up to
 /// `limit`, so that slowly growing products do not map memory each time; untouched pages cost nothing.
 bool grow(ThreadBlock& block, std::size_t bytes, std::size_t limit) {
     if (block.memory != nullptr) munmap(block.memory, block.capacity);
@@ -99,7 +101,7 @@ bool grow(ThreadBlock& block, std::size_t bytes, std::size_t limit) {
         block.capacity = round_up(ahead, huge_page);
         block.memory = map_huge(block.capacity);
     }
-    if (block.memory == nullptr) {  // an address space limit may still leave room for what is needed now
+    if (block.memory == nullptr) {  // a limit of the address space may still leave room for the current need
         block.capacity = bytes;
         block.memory = map(block.capacity);
     }

@@ -1,6 +1,6 @@
 // Memory for rounded copies: one block per thread, kept for the thread's next call. Uses neither malloc nor a
-// destructor: a signal handler may multiply, and a routine may leave by longjmp. A thread that left so, without
-// giving its block back, keeps working: each later call of it maps memory for itself.
+// destructor, since a signal handler may multiply, and a routine may leave by longjmp. A thread that was left that
+// way does not give its block back. It keeps working: each of its later calls maps memory of its own.
 #pragma once
 
 #include <cstddef>
@@ -8,25 +8,25 @@
 namespace fp32shim::blas {
 
 struct Scratch {
-    float* data = nullptr;  ///< aligned to 64 bytes, contents undefined; nullptr: there is no memory
-    std::size_t bytes = 0;  ///< size of `data`, at least what was asked for
-    bool kept = false;      ///< true: the thread's own block; false: a mapping for this call alone
+    float* data = nullptr;  ///< aligned to 64 bytes, contents undefined; nullptr: no memory
+    std::size_t bytes = 0;  ///< size of `data`, at least the requested size
+    bool kept = false;      ///< true: the thread's own block; false: memory mapped for this call only
 };
 
-/// Takes memory for one call: the block that the thread keeps. A block that is too small is replaced by one of twice
-/// its size, or of `bytes` if that is more, but at most `limit`. A second call before release_scratch (a signal
-/// handler that multiplies) gets other memory. Precondition: 0 < bytes <= limit.
+/// Takes memory for one call from the block that the thread keeps. A block that is too small is replaced by one of
+/// twice its size or of `bytes`, whichever is more, but of at most `limit`. A second call before release_scratch (by
+/// a signal handler that multiplies) gets other memory. Precondition: 0 < bytes <= limit.
 Scratch acquire_scratch(std::size_t bytes, std::size_t limit);
 
 void release_scratch(const Scratch& scratch);
 
-/// Scratch memory of one product, taken when it is first needed and kept until the product is complete.
+/// Scratch memory of one product. Taken when first needed, and held until the product is complete.
 struct HeldScratch {
     std::size_t limit = 0;
     Scratch scratch{};
 
-    /// Returns memory for `bytes`; nullptr if there is none. Precondition: 0 < bytes <= limit. A caller that was
-    /// given memory once is never refused the same amount.
+    /// Returns memory of `bytes`, or nullptr if there is none. Precondition: 0 < bytes <= limit. Once a size was
+    /// granted, the same size is never refused.
     float* memory_of(std::size_t bytes) {
         if (scratch.data == nullptr) scratch = acquire_scratch(bytes, limit);
         return bytes <= scratch.bytes ? scratch.data : nullptr;

@@ -14,8 +14,8 @@ namespace {
 constexpr std::uint32_t infinity = 0x7f800000;
 constexpr std::uint32_t sign_bit = 0x80000000;
 
-// The square of a float is exact in double precision. So it makes no difference if multiplication and addition are
-// one instruction, and every instruction set gives the same sums.
+// The square of a float is exact in double precision. So a fused multiply-add gives the same sum as two instructions,
+// and all instruction sets give the same sums.
 
 template <bool finite_only>
 void absorb_plain(Lanes& lanes, double* sums, const float* floats, std::size_t blocks) {
@@ -38,7 +38,7 @@ void absorb_plain(Lanes& lanes, double* sums, const float* floats, std::size_t b
     for (std::size_t i = 0; i < lane_count; ++i) sums[i] += lane_sums[i];
 }
 
-/// Numbers of the lanes, times sign_step.
+/// The product of each lane's number and sign_step.
 struct alignas(64) SignOffsets {
     std::uint32_t of[lane_count];
 };
@@ -62,7 +62,7 @@ __attribute__((target("avx2"))) inline __m256i mixed(__m256i value) {
 template <bool finite_only>
 __attribute__((target("avx2,fma"))) void absorb_avx2(Lanes& lanes, double* sums, const float* floats,
                                                      std::size_t blocks) {
-    constexpr int parts = 4;  // of 8 lanes
+    constexpr int parts = 4;  // 8 lanes each
     auto* const hash_at = reinterpret_cast<__m256i*>(lanes.hash);
     auto* const signs_at = reinterpret_cast<__m256i*>(lanes.signs);
     const __m256i factor = _mm256_set1_epi32(static_cast<int>(hash_factor));
@@ -120,7 +120,7 @@ __attribute__((target("avx2,fma"))) void absorb_avx2(Lanes& lanes, double* sums,
     for (int i = 0; i < 4; ++i) _mm256_store_pd(lanes.squares + 4 * i, squares[i]);
 }
 
-// Masks of all elements: gcc 12 warns of an uninitialised operand inside its own unmasked forms.
+// Masks with all elements set: gcc 12 warns about an uninitialised operand in its own unmasked forms.
 constexpr __mmask16 all_16 = 0xffff;
 constexpr __mmask8 all_8 = 0xff;
 
@@ -135,7 +135,7 @@ __attribute__((target("avx512f"))) inline __m512i mixed(__m512i value) {
 template <bool finite_only>
 __attribute__((target("avx512f"))) void absorb_avx512(Lanes& lanes, double* sums, const float* floats,
                                                       std::size_t blocks) {
-    constexpr int parts = 2;  // of 16 lanes
+    constexpr int parts = 2;  // 16 lanes each
     constexpr int xor_of_first_and_others = 0x78;
     const __m512i factor = _mm512_set1_epi32(static_cast<int>(hash_factor));
     const __m512i sign = _mm512_set1_epi32(static_cast<int>(sign_bit));
@@ -201,7 +201,7 @@ uint32x4_t mixed(uint32x4_t value) {
 
 template <bool finite_only>
 void absorb_neon(Lanes& lanes, double* sums, const float* floats, std::size_t blocks) {
-    constexpr int parts = 8;  // of 4 lanes
+    constexpr int parts = 8;  // 4 lanes each
     const uint32x4_t factor = vdupq_n_u32(hash_factor);
     [[maybe_unused]] const uint32x4_t inf = vdupq_n_u32(infinity);
     uint32x4_t hash[parts], signs[parts];

@@ -1,8 +1,8 @@
-// The loops behind fingerprints, one per instruction set. All give the same bits.
+// The loops that compute fingerprints, one per instruction set. All give the same bits.
 //
 //     floats    | 0 … 31 | 32 … 63 | 64 … |      blocks of 32: lane i takes the floats i, i + 32, i + 64, …
 //
-// Each lane has a hash of 32 bits, and a sum in double precision with random signs.
+// Each lane has a hash of 32 bits, and a sum of floats with random signs, in double precision.
 #pragma once
 
 #include <cstddef>
@@ -15,12 +15,13 @@ namespace fp32shim::blas {
 
 inline constexpr std::size_t lane_count = record::sketch_size;
 
-/// A step h -> rotate(h ^ bits) * hash_factor has an inverse. So two streams that differ in one float of a lane end
-/// in different hashes of that lane. The rotation has the highest bit, the sign, reach others.
+/// The factor of a hash step, h -> rotate(h ^ bits) * hash_factor. Such a step has an inverse, so two streams that
+/// differ in one float of a lane have different hashes of that lane. Without the rotation, the highest bit (the sign)
+/// would not affect the other bits.
 inline constexpr std::uint32_t hash_factor = 0x9e3779b1;
 inline constexpr int hash_rotation = 16;
 
-/// Returns a number that looks random: the finalizer "lowbias32" of C. Wellons' hash prospector.
+/// Returns a pseudo-random number: the finalizer "lowbias32" of C. Wellons' hash prospector.
 constexpr std::uint32_t mixed(std::uint32_t value) {
     value = (value ^ value >> 16) * 0x7feb352dU;
     value = (value ^ value >> 15) * 0x846ca68bU;
@@ -30,12 +31,12 @@ inline constexpr std::uint32_t sign_step = 0x9e3779b9;  ///< lane i has the sign
 
 struct alignas(64) Lanes {
     std::uint32_t hash[lane_count];
-    std::uint32_t signs[lane_count];  ///< the highest bit is the sign of the lane's next float; each step shifts them
-    double squares[16];               ///< of lanes i and i + 16; not finite once a float was not
-    std::uint64_t blocks;             ///< number of blocks so far
+    std::uint32_t signs[lane_count];  ///< the highest bit is the sign for the lane's next float; each step shifts
+    double squares[16];    ///< sums of squares of lanes i and i + 16; not finite after a float that was not finite
+    std::uint64_t blocks;  ///< number of blocks so far
 
-    static constexpr std::uint64_t blocks_of_signs = 32;  ///< a lane has so many bits of signs
-    /// Returns the number of the next blocks, at most `blocks`, that take their signs from the same bits.
+    static constexpr std::uint64_t blocks_of_signs = 32;  ///< number of blocks for which one word of signs lasts
+    /// Returns how many of the next `wanted` blocks take their signs from the current words.
     std::size_t next_blocks(std::size_t wanted) const {
         const std::uint64_t left = blocks_of_signs - blocks % blocks_of_signs;
         return wanted < left ? wanted : static_cast<std::size_t>(left);
@@ -47,17 +48,16 @@ struct alignas(64) Lanes {
     }
 };
 
-/// Takes blocks of lane_count floats into the lanes, and adds the lanes' sums to `sums`.
+/// Adds blocks of lane_count floats to the lanes, and the lanes' sums to `sums`.
 using AbsorbKernel = void (*)(Lanes& lanes, double* sums, const float* floats, std::size_t blocks);
 
-/// The loops of an instruction set. Most results have no NaN or infinity, so those are left out by a second look
-/// only.
+/// The loops of an instruction set. Most results have no NaN or infinity, so only a second pass leaves these out.
 struct AbsorbKernels {
-    AbsorbKernel all = nullptr;          ///< adds NaN and infinity to sums and squares, too
+    AbsorbKernel all = nullptr;          ///< adds NaN and infinity to sums and squares
     AbsorbKernel finite_only = nullptr;  ///< leaves NaN and infinity out of sums and squares
 };
 
-/// Returns the loops for an instruction set; nullptr if this processor or build lacks it. Thread-safe.
+/// Returns the loops for an instruction set, or nullptr if this processor or build lacks the set. Thread-safe.
 AbsorbKernels absorb_kernels(InstructionSet set);
 AbsorbKernels best_absorb_kernels();
 

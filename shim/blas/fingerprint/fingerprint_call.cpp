@@ -8,7 +8,7 @@
 namespace fp32shim::blas {
 namespace {
 
-/// Adds `count` elements, from the one at `offset` on.
+/// Adds `count` elements, beginning with the one at `offset`.
 void add_floats(ResultStream& stream, const Matrix& result, std::int64_t offset, std::int64_t count) {
     stream.add(result.data + offset * result.width, static_cast<std::size_t>(count * result.width));
 }

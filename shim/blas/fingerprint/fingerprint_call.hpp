@@ -1,4 +1,4 @@
-// The fingerprint of a call to a CPU library: of all elements that its products wrote.
+// Computes the fingerprint of a call to a CPU library, from all elements that its products wrote.
 #pragma once
 
 #include <optional>
@@ -9,8 +9,8 @@
 
 namespace fp32shim::blas {
 
-/// Returns the fingerprint of a call's result, after it ran; nullopt if nothing was multiplied. Reads the result
-/// only.
+/// Returns the fingerprint of a call's result after the call ran, or nullopt if nothing was multiplied. Reads only
+/// the result.
 std::optional<record::Fingerprint> fingerprint_call(const Site& site, const Frame& frame, const Product& product);
 
 }  // namespace fp32shim::blas

@@ -6,7 +6,8 @@
 namespace fp32shim::blas {
 namespace {
 
-/// Rotations of 32 groups in turn: each once, and such that diagonals too are spread over most sums. Found by trials.
+/// The rotations of 32 groups; each number from 0 to 31 occurs once. Found by trials, so that diagonals too are
+/// spread over most sums.
 constexpr std::uint8_t rotations[lane_count] = {7, 8,  12, 20, 28, 21, 25, 9,  0,  29, 5,  26, 3,  14, 10, 15,
                                                 2, 18, 4,  23, 1,  19, 16, 22, 30, 27, 31, 24, 17, 11, 6,  13};
 

@@ -9,7 +9,7 @@
 namespace fp32shim::blas {
 namespace {
 
-/// Returns the event to record for a call that was forwarded without a decision. Makes the decision for the event.
+/// Returns the event to record for a call that was forwarded without a decision. Makes the decision belatedly.
 record::DecisionEvent describe_forwarded(Site& site, const Frame& frame, const Settings& in_force,
                                          where::CallLocation& location) {
     Product product;
@@ -36,11 +36,11 @@ std::uint64_t express_word(const Site& site, const Settings& in_force, const pol
         site.runs_one_by_one() || site.function->family->treatment == Treatment::opaque ||
         !forwards_every_call(site, in_force, decision))
         return 0;
-    // Bits 0 to 4 the reason, 5 to 7 the source, 8 to 10 what was requested, 11 to 13 the precision, 14 to 21 the
-    // settings, 22 to 30 the rule, from 1.
+    // Bits 0 to 4: reason. 5 to 7: source. 8 to 10: requested precision. 11 to 13: precision. 14 to 21: settings. 22
+    // to 30: the rule's number, from 1.
     static_assert(policy::reason_count <= 1U << 5);
     static_assert(static_cast<unsigned>(policy::Source::native) < 1U << 3);
-    constexpr auto precision_limit = static_cast<policy::Precision>(1U << 3);  // further ones are rare
+    constexpr auto precision_limit = static_cast<policy::Precision>(1U << 3);  // higher ones are rare
     constexpr std::int32_t rule_limit = (1 << 9) - 1;
     constexpr std::uint32_t generation_limit = 1U << 8;
     constexpr std::uint64_t is_whole = std::uint64_t{1} << 31;
@@ -74,8 +74,8 @@ bool runs_on_express_lane(Site& site, const Frame& frame, CallOutcome& outcome) 
     const std::uint64_t begin = record::ticks();
     outcome = {call_with_frame(site, frame), nullptr};
     const std::uint64_t end = record::ticks();
-    running = {};  // nothing ran before: express_call saw to that
-    // The event is asked for only if the key is unknown by now: the process was forked inside the call.
+    running = {};  // express_call() made sure that no product was running before
+    // The event is needed only if the key has become unknown, because the process was forked inside the call.
     call.recording->count(*call.writer, call.key, begin, end, call.with_event, [&](record::DecisionEvent& event) {
         event = describe_forwarded(site, frame, in_force, location);
     });

@@ -1,26 +1,26 @@
-// The express lane of recorded calls to CPU libraries. A call on it is counted and forwarded untouched, without
-// description, decision or plan: its row in the recording follows from the site, from the call's options and integers
+// The express lane of recorded calls to CPU libraries. A call on it is counted and forwarded unchanged, without
+// description, decision or plan. Its row in the recording follows from the site, from the call's options and integers
 // (entry/argument_key.hpp), and from one word of the site:
 //
 //     63                      32 31          30                                        0
 //     | settings_change_count   | is_whole | the decision for all calls of the site, or  |
 //     |  when it was made       |          | settings_change_count again                 |
 //
-// It rests on these invariants:
-//  1. The word holds for one settings_change_count(). A change of settings or overrides closes the lane, and so does
-//     the first scope that decisions may depend on. Scopes that only label calls add their key to the row's.
-//  2. The lane opens only where every call of the site is forwarded whatever its sizes are, and only after one such
-//     call took the long way (express_word).
-//  3. Site, options and integers fix the row. The thread has met the key before, so a key that it does not know takes
-//     the long way. So does a call after a fork, since the parent's keys are gone in the child.
+// Invariants:
+//  1. The word is valid for one settings_change_count(). A change of settings or overrides closes the lane. So does
+//     the first scope on which decisions may depend. A scope that only labels calls adds its key to the row's key.
+//  2. The lane opens only if every call of the site is forwarded whatever its sizes are, and only after one such
+//     call was handled without it (express_word).
+//  3. Site, options and integers determine the row. A call whose key the thread has not met before leaves the lane.
+//     A call after a fork leaves it too, since the child does not have its parent's keys.
 //  4. The site is bound: no object was loaded since that could change its provider (is_bound).
-//  5. An express call leaves no mark, so a call back into the shim could not be told from the program's own.
-//     Therefore untimed calls are only for providers that were never seen to call back, and calls that are timed (the
-//     first of every row, and later one in some 64) run under the mark `running`.
-//  6. No product runs on the thread already, and no command of `fp32shim set` waits.
+//  5. An express call leaves no mark, so a call back into the shim would look like one of the program's own. So
+//     untimed calls are only for providers that were never seen to call back. Timed calls (the first of every row,
+//     and later one in some 64) run under the mark `running`.
+//  6. No product is running on the thread, and no command of `fp32shim set` is waiting.
 //  7. fp32shim_express touches no vector register, so the entry point need not save them. Its file is compiled
-//     without them, and everything that it uses is inlined: the linker could take another file's copy of a function,
-//     which may use vector registers.
+//     without them, and everything that it uses is inlined: the linker could take another file's copy of a
+//     function, which may use vector registers.
 #pragma once
 
 #include <cstdint>
@@ -35,30 +35,30 @@
 
 namespace fp32shim::blas {
 
-/// Returns true if fp32shim_express may count calls of this site without a decision on each. It cannot where call
-/// paths are asked for: what reads them may use vector registers. Nor may it where results are looked at.
+/// Returns true if fp32shim_express may count calls of this site without a decision for each. It cannot if call paths
+/// are recorded, since code that reads them may use vector registers. It also cannot if results are examined.
 inline bool may_take_express_lane(const Site& site, const Settings& in_force) {
     return in_force.recording != nullptr && site.keyed.count > 0 && !in_force.tells_paths_apart() &&
            !in_force.looks_at_results();
 }
 
-/// Returns true if site.cpu.express has a word, even if a change of settings has made the word invalid.
+/// Returns true if site.cpu.express has a word, even one that a change of settings has made invalid.
 inline bool is_express(const Site& site) { return site.cpu.express.load(std::memory_order_relaxed) != 0; }
 
-/// Returns the word for site.cpu.express after `decision` on one call. With it, later calls are counted without a
-/// decision while settings_change_count() is `change_count`. 0: each call needs its own decision.
+/// Returns the word for site.cpu.express after `decision` on one call. It allows later calls to be counted without a
+/// decision while settings_change_count() equals `change_count`. Returns 0 if each call needs its own decision.
 std::uint64_t express_word(const Site& site, const Settings& in_force, const policy::Decision& decision,
                            std::uint32_t change_count);
 
-/// Returns the key of the row that counts calls with these options and integers, within a scope that has the key
-/// `scope`. Returns 0 if the arguments cannot be read.
+/// Returns the key of the row that counts calls with these options and integers, inside a scope with the key `scope`.
+/// Returns 0 if the arguments cannot be read.
 [[gnu::always_inline]] inline std::uint64_t express_key(const Site& site, const Frame& frame, std::uint64_t express,
                                                         std::uint64_t scope) {
     const bool is_wide = site.cpu.width.load(std::memory_order_relaxed) == IntegerWidth::bits64;
     return argument_key(site.keyed, frame, is_wide, site.number + static_cast<std::uint32_t>(express) + scope);
 }
 
-/// The recording and the key under which a call that needs no decision of its own is counted.
+/// The recording and the key by which a call without a decision of its own is counted.
 struct ExpressCall {
     record::Recording* recording = nullptr;  ///< nullptr: the call needs a decision of its own
     record::ThreadWriter* writer = nullptr;
@@ -78,8 +78,8 @@ struct ExpressCall {
     return {context->recording, context->writer, key, context->writes_every_call};
 }
 
-/// Runs and counts a call without a decision of its own. For calls that are to be timed, or whose library calls the
-/// shim's entry points. Returns false, having done nothing, if the call needs a decision of its own.
+/// Runs and counts a call without a decision of its own. Used for calls that are timed, or whose library calls the
+/// shim's entry points. Returns false, and does nothing, if the call needs its own decision.
 bool runs_on_express_lane(Site& site, const Frame& frame, CallOutcome& outcome);
 
 }  // namespace fp32shim::blas

@@ -1,4 +1,4 @@
-// Compiled without vector registers (invariant 7 of blas/govern/express.hpp): calls nothing that may use them.
+// Compiled without vector registers (invariant 7 of blas/govern/express.hpp). Calls nothing that may use them.
 #include "shim/blas/govern/express.hpp"
 
 extern "C" void* fp32shim_express(fp32shim::Site* site, const fp32shim::Frame* frame) {

@@ -45,8 +45,8 @@ bool run_rounded(void* context, const Level3& single) {
     return true;
 }
 
-/// Says on stderr, once per process, that a call with invalid arguments computed nothing. No library has the function
-/// that was called, and the routine that is used instead takes other arguments, so it cannot report these.
+/// Warns, once per process, that a call with invalid arguments computed nothing. No library provides the called
+/// function, and the routine that replaces it takes other arguments, so no library can report these.
 void warn_invalid_arguments(const Site& site) {
     static constinit system::OncePerProcess said;
     if (!said.first()) return;
@@ -59,8 +59,8 @@ void warn_invalid_arguments(const Site& site) {
     system::stderr_line(line.view());
 }
 
-/// Runs the call's products one by one, rounded if so planned. Products whose rounded operands do not fit in memory
-/// run unrounded; `plan` then gets applied fp32 and reason scratch_limit.
+/// Runs the call's products one by one, rounded if the plan says so. A product whose rounded operands do not fit in
+/// memory runs unrounded; `plan` then gets applied fp32 and reason scratch_limit.
 void run_each(const Site& site, const Frame& frame, const Product& product, Plan& plan) {
     const FunctionIndex gemm = gemm_beside(*site.function);
     RoundedRun run{&plan, {site.routine, site.real}, {gemm < 0 ? nullptr : &functions[gemm], site.cpu.gemm}};
@@ -71,7 +71,7 @@ void run_each(const Site& site, const Frame& frame, const Product& product, Plan
     if (!site.runs_one_by_one()) plan.how = record::How::forward;
 }
 
-/// Runs a call as planned. Where that is impossible, corrects `plan` to what was done.
+/// Runs a call as planned. If that is impossible, changes `plan` to what was done.
 std::int64_t run(const Site& site, const Frame& frame, const Product& product, Plan& plan) {
     const Running outer = running;
     running = {site.provider, nullptr, &frame};
@@ -87,16 +87,17 @@ std::int64_t run(const Site& site, const Frame& frame, const Product& product, P
     return value;
 }
 
-/// The ways to look at a call's result.
+/// The ways in which a call's result is examined.
 struct Looks {
-    bool audits = false;        ///< it is computed once more, to compare
-    bool searches = false;      ///< it is searched for NaN and infinity
-    bool fingerprints = false;  ///< its hash and sketch are recorded
+    bool audits = false;        ///< computed again and compared
+    bool searches = false;      ///< searched for NaN and infinity
+    bool fingerprints = false;  ///< hash and sketch are recorded
 
     bool any() const { return audits || searches || fingerprints; }
 };
 
-/// Runs a call as planned, and looks at its result. Kept apart: it needs more of the stack than other calls.
+/// Runs a call as planned, and examines its result. A function of its own, since it needs more stack than other
+/// calls.
 [[gnu::noinline]] std::int64_t run_and_check(const Site& site, const Frame& frame, const Product& product, Plan& plan,
                                              const audit::Verdict& verdict, const Settings& in_force, Looks looks) {
     std::optional<CallAudit> call_audit;
@@ -156,7 +157,7 @@ CallOutcome govern(Site& site, const Frame& frame, const Settings& in_force, std
     const policy::Decision& decision = verdict.decision;
     Plan plan = plan_cpu_call(site, frame, product, decision, in_force.policy.tf32_rounding);
     if (plan.reason == policy::Reason::invalid_arguments && !site.runs_one_by_one()) {
-        // xerbla_ may not return: record the call first, and leave no frame of the shim on the stack.
+        // xerbla_ may not return: the call is recorded first, and no frame of the shim stays on the stack.
         if (logs) record_call(site, in_force, product.call, decision, plan, nullptr);
         return {0, site.real};
     }

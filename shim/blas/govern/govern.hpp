@@ -7,11 +7,12 @@
 
 namespace fp32shim::blas {
 
-/// Returns true if calls of this site must pass through govern() instead of jumping to the library, which is a BLAS.
+/// Returns true if calls of this site must pass through govern() instead of jumping to the BLAS library.
 bool needs_gate(Site& site, const Settings& in_force);
 
-/// Describes, decides, plans, runs and records a call. `is_inner`: the call comes from within a running product; such
-/// a call is neither changed nor recorded. `change_count`: settings_change_count() from before `in_force` was read.
+/// Describes, decides, plans, runs and records a call. `is_inner` means that a library makes the call inside a
+/// running product; such a call is neither changed nor recorded. `change_count` is settings_change_count(), read
+/// before `in_force`.
 CallOutcome govern(Site& site, const Frame& frame, const Settings& in_force, std::uint32_t change_count,
                    bool is_inner);
 

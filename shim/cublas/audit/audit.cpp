@@ -20,7 +20,7 @@ using policy::AuditFormat;
 constexpr std::size_t device_line = 256;  // every kernel of cuBLAS accepts this alignment
 constexpr std::size_t scalar_bytes = device_line;
 
-/// Returns the format of cuBLAS that an audit's format names; nullopt: cuBLAS has none.
+/// Returns the cuBLAS format for an audit's format, or nullopt if cuBLAS has none.
 std::optional<Format> format_of(AuditFormat format) {
     const std::optional<policy::Applied> applied = policy::applied_of(format);
     return applied ? cublas::format_of(*applied) : std::nullopt;
@@ -39,7 +39,7 @@ Level3 with_operands(const Level3& single, const Matrix& a, const Matrix& b, con
     return other;
 }
 
-/// Returns false for matrices that no audit has memory for, whose bytes might not even fit a number.
+/// Returns false for matrices that are too large for any audit. The number of their bytes might even overflow.
 bool may_fit(const Level3& single) {
     const auto bytes = [](const Matrix& matrix) {
         return static_cast<double>(matrix.rows) * static_cast<double>(matrix.columns) * matrix.width * sizeof(float);
@@ -50,13 +50,13 @@ bool may_fit(const Level3& single) {
 
 }  // namespace
 
-/// The memory of one product at a time. On the device there are copies of the operands, aligned and without gaps.
+/// The memory for one product at a time. On the device it has copies of the operands, aligned and without gaps.
 struct CallAudit::Memory {
     char* scalars;  ///< on the device: alpha, then beta
     Scalars* host_scalars;
     Matrix device_a, device_b, device_c;
     Matrix a, b;
-    Matrix result;  ///< the program's
+    Matrix result;  ///< the program's result
     Matrix reference;
     Matrix tested;
     Matrix bound;
@@ -108,7 +108,7 @@ CallAudit::CallAudit(const Launcher& launcher, Singles& singles, const policy::P
     is_prepared_ = prepare();
 }
 
-/// Reads all that the product will overwrite, and where it lies. Returns false if the call cannot be audited now.
+/// Saves all values that the product will overwrite. Returns false if the call cannot be audited now.
 bool CallAudit::prepare() {
     if (!launcher_.is_ready || !driver_.is_complete() || current_device() != launcher_.product.device) return false;
     const AuditStream stream(driver_, launcher_.stream);
@@ -133,7 +133,7 @@ bool CallAudit::save_starts(const AuditStream& stream) {
     return is_kept;
 }
 
-/// Copies to the host what each product overwrites, `bytes` of each.
+/// Copies to the host the values that the products overwrite, `bytes` for each product.
 bool CallAudit::copy_starts(const AuditStream& stream, bool keeps_c, std::size_t bytes) {
     char* start = next_start_;
     for (std::int64_t i = 0; i < singles_.count(); ++i, start += bytes) {
@@ -151,7 +151,7 @@ record::Audit CallAudit::finish(policy::Applied ran) {
     return audit_;
 }
 
-/// Returns true if this GPU and function have all formats that are to be compared.
+/// Returns true if this GPU and function have all formats that the audit compares.
 bool CallAudit::can_test(AuditFormat ran) const {
     if (audit_.reference == AuditFormat::fp64) return !launcher_.adds_epilogue;
     if (audit_.tested == ran) return true;
@@ -177,7 +177,7 @@ bool CallAudit::compare_all(AuditFormat ran) {
     return true;
 }
 
-/// Compares one product. Returns false if that was impossible; sets a flag where its operands are not finite.
+/// Compares one product. Returns false if that was impossible. Sets a flag if the operands are not finite.
 bool CallAudit::compare_one(const AuditStream& stream, const Level3& single, const Memory& memory, AuditFormat ran) {
     Matrix start{};
     if (!copy_to_host(stream, single, memory, start)) return false;
@@ -205,7 +205,8 @@ bool CallAudit::compare_one(const AuditStream& stream, const Level3& single, con
     return true;
 }
 
-/// Copies a product's operands and result to the host. `start`: what C held before, if that counts.
+/// Copies a product's operands and result to the host. `start` gets the previous values of C if the product uses
+/// them.
 bool CallAudit::copy_to_host(const AuditStream& stream, const Level3& single, const Memory& memory, Matrix& start) {
     if (!stream.read(operand_a(single), memory.a) || !stream.read(operand_c(single), memory.result)) return false;
     const bool keeps_b = singles_.overwrites_b();
@@ -218,7 +219,7 @@ bool CallAudit::copy_to_host(const AuditStream& stream, const Level3& single, co
     return stream.wait();
 }
 
-/// Notes the exponents of a product's operands. Returns false if they hold NaN or infinity.
+/// Stores the exponents of a product's operands. Returns false if the operands contain NaN or infinity.
 bool CallAudit::store_operand_exponents(const Level3& single, const Memory& memory, const Matrix& start) {
     bool all_finite = add_exponents(memory.a, part_of_a(single), audit_.a);
     if (has_b(single)) all_finite &= add_exponents(memory.b, blas::Part::whole, audit_.b);
@@ -227,7 +228,8 @@ bool CallAudit::store_operand_exponents(const Level3& single, const Memory& memo
     return all_finite;
 }
 
-/// Computes the product of the operands on the host, in a format, into `to`. `single`: the product on the device.
+/// Computes the product of the operands on the host in a format. Stores the result in `to`. `single` is the product
+/// on the device.
 bool CallAudit::run_in(const AuditStream& stream, Format format, bool is_bound, const Level3& single,
                        const Memory& memory, const Matrix& start, const Matrix& to) {
     if (!stream.write(memory.a, memory.device_a) || (has_b(single) && !stream.write(memory.b, memory.device_b)) ||

@@ -1,4 +1,4 @@
-// Audits a call of cuBLAS: computes its products once more, in another format, and compares on the host.
+// Audits a call of cuBLAS: computes its products again in another format, and compares the results on the host.
 #pragma once
 
 #include <cstddef>
@@ -14,21 +14,21 @@
 
 namespace fp32shim::cublas {
 
-/// Most bytes of memory for one audit, on the device and on the host.
+/// The largest memory, in bytes, for one audit, on the device and on the host.
 inline constexpr std::size_t device_memory_limit = std::size_t{1} << 30;
 inline constexpr std::size_t host_memory_limit = std::size_t{2} << 30;
 
-/// One audit: begins before the product runs, and ends by finish() after it. Waits for the program's stream. What it
-/// adds are copies and products on that stream and handle, in memory of its own; the handle's modes, and the memory
-/// of the program, stay as they are. Precondition: the handle's lock is held from begin to end.
+/// One audit. The constructor runs before the product, finish() after it. Both wait for the program's stream. An
+/// audit adds copies and products to that stream and handle, in memory of its own. It leaves the handle's modes and
+/// the program's memory unchanged. Precondition: the handle's lock is held all the time.
 class CallAudit {
   public:
-    /// `singles`: the call's products, described. `tested`: the format to test against FP32; absent: as the policy
-    /// says.
+    /// `singles` are the call's products, already described. `tested` is the format to test against FP32; if it is
+    /// absent, the policy decides.
     CallAudit(const Launcher& launcher, Singles& singles, const policy::Policy& policy,
               std::optional<policy::AuditFormat> tested);
 
-    /// Returns the audit of the product that was launched meanwhile, successfully, in a format.
+    /// Returns the audit of the product, which was launched successfully since the construction. `ran` is its format.
     record::Audit finish(policy::Applied ran);
 
   private:
@@ -56,7 +56,7 @@ class CallAudit {
     bool is_prepared_ = false;
     record::Audit audit_;
     std::optional<MappedMemory>
-        starts_;  ///< what the products overwrite: C where beta is not 0, B of a trmm in place
+        starts_;  ///< values that the products overwrite: C if beta is not 0, B of an in-place trmm
     char* next_start_ = nullptr;
 };
 

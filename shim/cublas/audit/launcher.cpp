@@ -46,7 +46,7 @@ OwnFrame arguments_of(const Positions& positions, const HandleRecord& handle, co
     return frame;
 }
 
-/// A cublasLtMatrixLayout_t of a matrix without gaps.
+/// A cublasLtMatrixLayout_t for a matrix without gaps.
 class OwnLayout {
   public:
     OwnLayout(const Library& library, const Matrix& matrix)
@@ -68,7 +68,7 @@ bool can_multiply_in(Format format, const Site& site, const Product& product) {
     if (product.device.compute_capability == 0 || !has(format, product.device.compute_capability)) return false;
     if (format == Format::bf16 && !is_gemm(site)) return false;
     if (format == Format::bf16x9) return site.cublas.library->has_bf16x9();
-    // The variable that switches TF32 off may switch BF16 off as well.
+    // The variable that turns TF32 off may turn BF16 off too.
     return !environment().tf32_is_off;
 }
 
@@ -90,7 +90,7 @@ void set_up_lt(Launcher& launcher) {
     std::int32_t pointer_mode = pointers_to_host;
     std::uint32_t epilogue = epilogue_none;
     constexpr std::uint32_t known_epilogues = epilogue_none | epilogue_relu | epilogue_bias | epilogue_gelu;
-    // Pointer modes beyond these two are about vectors of alpha.
+    // All other pointer modes are for vectors of alpha.
     launcher.is_ready = read(library.desc_get, launcher.parts.desc, desc_pointer_mode, pointer_mode) &&
                         read(library.desc_get, launcher.parts.desc, desc_epilogue, epilogue) &&
                         (pointer_mode == pointers_to_host || pointer_mode == pointers_to_device) &&
@@ -112,7 +112,7 @@ std::int32_t launch_by_cublas(const Launcher& launcher, const Level3& single, Fo
     };
     const Running outer = running;
     running = {launcher.site.provider, nullptr, &launcher.frame};
-    // A logging callback of the program's may have set another mode meanwhile.
+    // A logging callback of the program may have set another mode in the meantime.
     const std::int32_t status = by_type ? multiply()
                                         : call_under_math_mode(*launcher.product.handle, library,
                                                                program_math_mode(*launcher.product.handle, library),
@@ -145,7 +145,7 @@ std::int32_t launch_by_lt(const Launcher& launcher, const Level3& single, Format
     frame.put(argument_c_layout, c.address());
     frame.put(argument_d, static_cast<const void*>(single.c));
     frame.put(argument_d_layout, c.address());
-    frame.put(argument_stream, static_cast<const void*>(launcher.stream));  // the algorithm is the library's choice
+    frame.put(argument_stream, static_cast<const void*>(launcher.stream));  // the library chooses the algorithm
     const Running outer = running;
     running = {launcher.site.provider, nullptr, &launcher.frame};
     const auto status =

@@ -1,4 +1,4 @@
-// The ways to multiply again: by the function that the program called, or one that does the same, on its handle.
+// Multiplies again on the handle of the program's call, by the function that the program called or an equivalent one.
 #pragma once
 
 #include <cstdint>
@@ -10,10 +10,10 @@
 
 namespace fp32shim::cublas {
 
-/// Multiplies the program's operands once more, in memory of an audit's.
+/// Multiplies the program's operands again, in memory of an audit.
 struct Launcher {
-    /// Launches a product in a format, on the program's stream. `is_bound`: a product of absolute values, of which
-    /// nothing but the product is wanted. Returns the library's status.
+    /// Launches a product in a format, on the program's stream. If `is_bound` is true, it is a product of absolute
+    /// values, and everything except the plain product is left out. Returns the library's status.
     using Launch = std::int32_t (*)(const Launcher& launcher, const blas::Level3& single, Format format,
                                     bool is_bound);
 
@@ -25,14 +25,15 @@ struct Launcher {
     bool is_ready = false;
     Stream stream = nullptr;
     bool scalars_on_device = false;  ///< alpha and beta lie on the device
-    bool adds_epilogue = false;      ///< cublasLt: what is stored is not the product alone
+    bool adds_epilogue = false;      ///< cublasLt: the stored result is not only the product
     Parts parts{};                   ///< cublasLt only
 
-    /// Returns true if the library can multiply so in a format.
+    /// Returns true if the library can compute the product in this format.
     bool can_multiply_in(Format format) const;
 };
 
-/// Finds out what the library, or cublasLt's descriptor, tells of the call: is_ready is false if that is not enough.
+/// Gathers the facts about the call from the library or from cublasLt's descriptor. Sets is_ready to false if they do
+/// not suffice.
 void set_up_cublas(Launcher& launcher);
 void set_up_lt(Launcher& launcher);
 

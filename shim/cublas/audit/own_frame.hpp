@@ -1,5 +1,5 @@
-// The arguments of a call that the shim itself makes, laid out as entry points lay out those of the program's calls:
-// so a Route can make it.
+// The arguments of a call that the shim itself makes. They have the layout that entry points use for the program's
+// calls, so a Route can make the call.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +11,8 @@ namespace fp32shim::cublas {
 
 class OwnFrame {
   public:
-    /// Sets the argument at a position; does nothing for -1, the position of an argument that there is not.
+    /// Sets the argument at a position. Does nothing if the position is -1, which means that the function has no such
+    /// argument.
     void put(int position, std::int64_t word) {
         if (position >= 0) words_[Frame::offset_of(position) / sizeof(std::int64_t)] = word;
     }

@@ -1,4 +1,4 @@
-// The steps of a call while audits are on: its decision is judged, and its products may be computed once more.
+// The steps of a call while audits are on: its decision is judged, and its products may be computed again.
 #pragma once
 
 #include <cerrno>
@@ -19,7 +19,8 @@ struct AuditedRun {
     record::Audit audit{};
 };
 
-/// Returns the decision that audits judge. The cheapest format of a tolerance is one that the function has.
+/// Returns the decision that audits judge. If a rule has a tolerance, the decision's format is one that the function
+/// has.
 inline policy::Decision decide_for_audits(Site& site, const Product& product, const Settings& in_force,
                                           policy::MatmulCall& call) {
     policy::Decision decision = decide_call(site, in_force, call);
@@ -31,8 +32,9 @@ inline policy::Decision decide_for_audits(Site& site, const Product& product, co
     return decision;
 }
 
-/// Plans a call, runs it by `run(plan, done)`, which returns the library's status, and audits it if that is due.
-/// `singles`: its products, described; nullptr: they are never audited. `is_nothing`: nothing is multiplied.
+/// Plans a call, runs it by `run(plan, done)`, which returns the library's status, and audits it if an audit is due.
+/// `singles` are the call's products, already described; if nullptr, they are never audited. `is_nothing`: the call
+/// multiplies nothing.
 template <class Run>
 AuditedRun run_audited(Site& site, Launcher& launcher, Singles* singles, bool is_nothing, policy::MatmulCall& call,
                        const Settings& in_force, const Run& run) {

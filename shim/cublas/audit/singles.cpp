@@ -13,12 +13,12 @@ namespace {
 using blas::Level3;
 using blas::Matrix;
 
-/// Returns true for syrkx and herkx: one product of two matrices, of which one triangle is formed.
+/// Returns true for syrkx and herkx, which multiply two matrices and compute one triangle of the result.
 bool is_rank_kx(const Function& function) { return function.name.find("rkx") != std::string_view::npos; }
 
 char fill_letter(std::int32_t value) { return value == fill_upper ? 'U' : value == fill_lower ? 'L' : '?'; }
 
-/// Sets the options of a product. Values that cuBLAS does not know become '?'.
+/// Sets the options of a product. An unknown value of cuBLAS becomes '?'.
 void set_options(const ArgumentReader& arguments, Level3& single) {
     if (arguments.has(Role::side)) {
         const std::int32_t side = arguments.enumerator(Role::side);
@@ -50,7 +50,7 @@ void set_sizes_and_operands(const ArgumentReader& arguments, Level3& single) {
     single.ldc = arguments.integer(Role::ldc, 0);
 }
 
-/// Turns a rank-k update of two matrices into the gemmt that it is.
+/// Turns a rank-k update of two matrices into the equivalent gemmt.
 void make_gemmt(Level3& single) {
     const char turned = single.operation == blas::Operation::her2k ? 'C' : 'T';
     single.operation = blas::Operation::gemmt;
@@ -69,7 +69,7 @@ const void* moved(const void* data, std::int64_t elements, bool is_complex) {
     return data == nullptr ? nullptr : static_cast<const float*>(data) + elements * (is_complex ? 2 : 1);
 }
 
-/// A matrix as cublasLt's layout describes it.
+/// A matrix as described by a layout of cublasLt.
 struct LtMatrix {
     std::int32_t type = -1;
     std::int64_t rows = 0;
@@ -78,7 +78,7 @@ struct LtMatrix {
     std::int32_t batch_count = 1;
     std::int64_t stride = 0;
 
-    /// Returns false for another order than by columns, planar numbers, and batches by pointers.
+    /// Reads a layout. Returns false if it is not column-major, has planar numbers, or describes a batch by pointers.
     bool read(const Library& library, const void* layout) {
         std::int32_t order = -1;
         std::int64_t plane_offset = 0;
@@ -87,7 +87,7 @@ struct LtMatrix {
             return cublas::read(library.layout_get, layout, attribute, value);
         };
         get(layout_plane_offset, plane_offset);
-        get(layout_batch_mode, batch_mode);  // older libraries have no modes
+        get(layout_batch_mode, batch_mode);  // older libraries do not have batch modes
         return layout != nullptr && get(layout_type, type) && get(layout_order, order) && get(layout_rows, rows) &&
                get(layout_cols, columns) && get(layout_ld, ld) && get(layout_batch_count, batch_count) &&
                get(layout_batch_stride, stride) && order == 0 && plane_offset == 0 && batch_mode == 0;
@@ -110,7 +110,7 @@ bool Singles::describe(const Site& site, const Frame& frame, const Product& prod
     first_.is_complex = product.dtype == policy::Dtype::complex64;
     set_options(arguments, first_);
     set_sizes_and_operands(arguments, first_);
-    // The manual asks of the operands of syrkx and herkx that the whole result is symmetric.
+    // The manual demands that the operands of syrkx and herkx give a symmetric result.
     written_ = blas::written_part(first_);
     const bool real_alpha = !first_.is_complex || first_.operation == blas::Operation::herk;
     const bool real_beta = real_alpha || first_.operation == blas::Operation::her2k;
@@ -120,7 +120,7 @@ bool Singles::describe(const Site& site, const Frame& frame, const Product& prod
     beta_bytes_ = first_.beta == nullptr ? 0 : sizeof(float) * (real_beta ? 1 : 2);
     in_arrays_ = family.batching == Batching::pointers;
     if (family.batching != Batching::single && !spread(arguments.integer(Role::batch_count, 0))) return false;
-    if (family.batching == Batching::strided) {  // strides have 64 bits in every form
+    if (family.batching == Batching::strided) {  // strides have 64 bits in every name form
         stride_a_ = reinterpret_cast<std::int64_t>(arguments.array(Role::stride_a));
         stride_b_ = reinterpret_cast<std::int64_t>(arguments.array(Role::stride_b));
         stride_c_ = reinterpret_cast<std::int64_t>(arguments.array(Role::stride_c));
@@ -128,7 +128,7 @@ bool Singles::describe(const Site& site, const Frame& frame, const Product& prod
     return has_valid_arguments();
 }
 
-/// Chooses the products of a batch that are computed again. Returns false for a batch of none.
+/// Chooses the products of a batch that are computed again. Returns false if the batch is empty.
 bool Singles::spread(std::int64_t batch_count) {
     if (batch_count < 1) return false;
     step_ = (batch_count + most_of_a_batch - 1) / most_of_a_batch;
@@ -189,7 +189,7 @@ bool Singles::has_valid_arguments() const {
     const Matrix b = blas::operand_b(first_);
     if (first_.trans_a != 0 && !is_among(first_.trans_a, all_operations)) return false;
     if (first_.trans_b != 0 && !is_among(first_.trans_b, all_operations)) return false;
-    // Conjugation without transposition is gemm's only.
+    // Only gemm can conjugate without transposing.
     if (first_.operation != blas::Operation::gemm && first_.trans_a == 'R') return false;
     if (first_.side == '?' || first_.uplo == '?' || first_.diag == '?') return false;
     const bool has_b = first_.operation != blas::Operation::syrk && first_.operation != blas::Operation::herk;

@@ -1,4 +1,4 @@
-// The products of one cuBLAS call that an audit computes again, each with its own operands in device memory.
+// The products of one cuBLAS call that an audit computes again. Each has its own operands in device memory.
 #pragma once
 
 #include <array>
@@ -11,10 +11,11 @@
 
 namespace fp32shim::cublas {
 
-/// Most products of one batch that an audit computes again. Of larger batches, these are spread evenly.
+/// The largest number of products of one batch that an audit computes again. In larger batches, they are spread
+/// evenly.
 inline constexpr std::int64_t most_of_a_batch = 64;
 
-/// Alpha and beta on the host; 0 where a product has none. A real one is followed by 0.
+/// Alpha and beta on the host. A scalar that the product does not have is 0, and a real one is followed by 0.
 struct Scalars {
     float alpha[2] = {};
     float beta[2] = {};
@@ -23,15 +24,15 @@ struct Scalars {
 /// The products of one call. Not to be copied: the products point to the scalars.
 class Singles {
   public:
-    /// Reads the arguments that lie on the host. Returns false for calls that are never audited: other operands than
-    /// float32 or complex64, solves, batches in groups, invalid arguments.
+    /// Reads the arguments that lie on the host. Returns false for calls that are never audited: operands that are
+    /// neither float32 nor complex64, solves, batches in groups, invalid arguments.
     bool describe(const Site& site, const Frame& frame, const Product& product);
 
-    /// Reads those of cublasLtMatmul, whose handle is known. Returns false for all that is not a product of matrices
-    /// in column-major order, as with other epilogues than bias, ReLU and GELU.
+    /// Reads the arguments of cublasLtMatmul, whose handle is known. Returns false unless the call is a product of
+    /// column-major matrices with no epilogue other than bias, ReLU and GELU.
     bool describe_lt(const Library& library, const Frame& frame, const Parts& parts, const Product& product);
 
-    /// Reads alpha, beta and the arrays of pointers. Returns false if the driver refuses.
+    /// Reads alpha, beta and the arrays of pointers. Returns false if the driver reports an error.
     bool read(const AuditStream& stream, bool scalars_on_device);
 
     std::int64_t count() const { return count_; }
@@ -39,17 +40,17 @@ class Singles {
     /// succeeded.
     blas::Level3 at(std::int64_t index) const;
 
-    /// Returns C, which the product adds to its result: the memory of the result but for cublasLt.
+    /// Returns the C that the product reads. Except in cublasLt, that is also the memory of the result.
     blas::Matrix start_at(std::int64_t index) const;
 
     blas::Written written() const { return written_; }
-    /// Returns true if the product's result takes the place of its B.
+    /// Returns true if the product's result overwrites its B.
     bool overwrites_b() const { return overwrites_b_; }
 
   private:
     using Pointers = std::array<const void*, most_of_a_batch>;
 
-    /// The arguments that may lie on the device, as read().
+    /// The arguments that may lie on the device, filled in by read().
     struct FromDevice {
         Scalars scalars;
         Pointers a{};
@@ -62,12 +63,12 @@ class Singles {
     bool read_from_device(const AuditStream& stream, bool scalars_on_device);
     bool read_pointers(const AuditStream& stream, const void* array, Pointers& pointers) const;
 
-    blas::Level3 first_;  ///< of a batch of pointers, the operands are the arrays
+    blas::Level3 first_;  ///< for a batch by pointers, the operands are the arrays
     blas::Written written_;
     bool overwrites_b_ = false;
     bool in_arrays_ = false;
     std::int64_t count_ = 1;
-    std::int64_t step_ = 1;  ///< of this many products of the batch, one is among these
+    std::int64_t step_ = 1;  ///< one in this many products of the batch is audited
     std::int64_t stride_a_ = 0;
     std::int64_t stride_b_ = 0;
     std::int64_t stride_c_ = 0;

@@ -21,7 +21,7 @@ constinit std::atomic<bool> gave_up{false};
 
 std::int64_t now_ns() {
     timespec now{};
-    clock_gettime(CLOCK_MONOTONIC, &now);  // answered by the vdso
+    clock_gettime(CLOCK_MONOTONIC, &now);  // the vdso answers without a system call
     return now.tv_sec * second_ns + now.tv_nsec;
 }
 
@@ -41,7 +41,8 @@ std::size_t row_bytes(const blas::Matrix& matrix, std::int64_t elements) {
     return static_cast<std::size_t>(elements) * static_cast<std::size_t>(matrix.width) * sizeof(float);
 }
 
-/// Returns the distance of two columns; of a single column, its length, since its leading dimension may be anything.
+/// Returns the distance in bytes between two columns. For a single column, returns its length, since its leading
+/// dimension may be anything.
 std::size_t pitch_of(const blas::Matrix& matrix) {
     return row_bytes(matrix, matrix.outer() > 1 ? matrix.ld : matrix.inner());
 }
@@ -61,7 +62,7 @@ bool AuditStream::is_not_capturing() const {
 }
 
 bool AuditStream::wait_until_idle() const {
-    // Copies that are under way get their time, even if another thread has given up meanwhile.
+    // Copies that have begun may finish, even if another thread has given up in the meantime.
     if (has_given_up_ || (!has_copies_ && gave_up.load(std::memory_order_relaxed))) return false;
     const std::int64_t begin = now_ns();
     std::int64_t length = shortest_sleep_ns;
@@ -123,7 +124,7 @@ bool AuditStream::read(const blas::Matrix& device, const blas::Matrix& host) con
 }
 
 bool AuditStream::write(const blas::Matrix& host, const blas::Matrix& device) const {
-    // Both are without gaps, so that the whole matrix is one row.
+    // Both matrices have no gaps, so each counts as one row.
     return write_bytes(host.data, const_cast<float*>(device.data),
                        row_bytes(host, host.inner()) * static_cast<std::size_t>(host.outer()));
 }

@@ -1,5 +1,6 @@
-// The program's stream, as an audit uses it: copies between device and host, device memory, and waiting. The driver
-// itself is called: cuBLAS would keep an error of its own copies, and could report it for a product of the program's.
+// The program's stream in use by an audit: copies between device and host, device memory, and waiting. The driver is
+// called directly. If cuBLAS made the copies, it would keep an error of one, and could report it for a product of the
+// program.
 #pragma once
 
 #include <cstddef>
@@ -11,9 +12,9 @@
 
 namespace fp32shim::cublas {
 
-/// While it lives, this thread may allocate and wait although another thread captures a stream, as the driver lets
-/// allocators do. All functions return false if the driver refuses, and leave no error behind. Precondition:
-/// driver.is_complete().
+/// While this object exists, this thread may allocate and wait even if another thread captures a stream; the driver
+/// offers this mode to allocators. All functions return false if the driver reports an error, and leave no error
+/// behind. Precondition: driver.is_complete().
 class AuditStream {
   public:
     AuditStream(const Driver& driver, Stream stream);
@@ -21,24 +22,24 @@ class AuditStream {
     AuditStream(const AuditStream&) = delete;
     AuditStream& operator=(const AuditStream&) = delete;
 
-    /// Returns false while the stream is captured into a graph, when nothing may be waited for.
+    /// Returns false while the stream is captured into a graph. During capture nothing may be waited for.
     bool is_not_capturing() const;
-    /// Waits until the stream has nothing left to do. Returns false if that takes more than ten seconds: then it may
-    /// wait for something that only this thread would do. From then on no audit of this process begins.
+    /// Waits until the stream has nothing left to do. Returns false after ten seconds: the stream may be waiting for
+    /// something that only this thread would do. From then on, no audit of this process begins.
     bool wait_until_idle() const;
-    /// Does the same for the copies and products that the audit has put on the stream.
+    /// Waits in the same way for the copies and products that the audit has put on the stream.
     bool wait() const;
-    /// Returns false if copies may still run, although they were waited for.
+    /// Returns false if copies may still be running, although this thread has waited for them.
     bool has_ended() const { return !has_copies_ || wait(); }
 
-    /// Copies `count` rows of `width` bytes from the device. A pitch is the distance of two rows, in bytes.
+    /// Copies `count` rows of `width` bytes from the device. A pitch is the distance between two rows, in bytes.
     bool read_rows(const void* device, std::size_t device_pitch, void* host, std::size_t host_pitch,
                    std::size_t width, std::size_t count) const;
     bool read_bytes(const void* device, void* host, std::size_t size) const {
         return read_rows(device, size, host, size, size, 1);
     }
     bool write_bytes(const void* host, void* device, std::size_t size) const;
-    /// Copies a matrix from the device into one of the same size on the host, or back.
+    /// Copies a matrix from the device to one of the same size on the host, or back.
     bool read(const blas::Matrix& device, const blas::Matrix& host) const;
     bool write(const blas::Matrix& host, const blas::Matrix& device) const;
 
@@ -48,13 +49,13 @@ class AuditStream {
 
     const Driver& driver_;
     Stream stream_;
-    std::int32_t mode_;                  ///< the thread's own capture mode, meanwhile
-    mutable bool has_copies_ = false;    ///< copies were started and not waited for
-    mutable bool has_given_up_ = false;  ///< they did not end in time
+    std::int32_t mode_;                  ///< the thread's previous capture mode
+    mutable bool has_copies_ = false;    ///< copies were started and have not been waited for
+    mutable bool has_given_up_ = false;  ///< copies did not end in time
 };
 
-/// Memory on the host that the copies of one audit read and write. If these do not end, it stays mapped for good:
-/// otherwise they would write to memory that is not there, or is somebody else's.
+/// Host memory that the copies of one audit read and write. If the copies do not end, it stays mapped for good, since
+/// they may still write to it.
 class HostMemory {
   public:
     HostMemory(const AuditStream& stream, std::size_t size) : stream_(stream), memory_(size) {}
@@ -64,7 +65,7 @@ class HostMemory {
     HostMemory(const HostMemory&) = delete;
     HostMemory& operator=(const HostMemory&) = delete;
 
-    /// Returns the bytes, zeros at first; empty if the kernel had none.
+    /// Returns the memory, zeroed at first; empty if the kernel had none.
     std::span<char> bytes() const { return memory_.bytes(); }
 
   private:
@@ -72,7 +73,7 @@ class HostMemory {
     MappedMemory memory_;
 };
 
-/// Memory on the device for the time of one audit, in the order of the stream. At most a quarter of what is free.
+/// Device memory for one audit, allocated in the order of the stream. At most a quarter of the free memory.
 class DeviceMemory {
   public:
     DeviceMemory(const AuditStream& stream, std::size_t size);
@@ -80,7 +81,7 @@ class DeviceMemory {
     DeviceMemory(const DeviceMemory&) = delete;
     DeviceMemory& operator=(const DeviceMemory&) = delete;
 
-    /// Returns the address; nullptr: there is no memory.
+    /// Returns the address, or nullptr if there is no memory.
     char* begin() const { return reinterpret_cast<char*>(address_); }
 
   private:

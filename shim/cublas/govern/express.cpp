@@ -10,8 +10,8 @@
 namespace fp32shim::cublas {
 namespace {
 
-/// Returns the key of the recording's row that counts successful calls of this site with these arguments, on this
-/// device, by the same plan, within a scope that has the key `scope`. `kept`: the word of the site's cached plan
+/// Returns the key of the row that counts successful calls of this site with these arguments, by the same plan, on
+/// this device and inside a scope with the key `scope`. `kept` is the word of the site's kept plan
 /// (CublasSite::plan).
 std::uint64_t express_key(const Site& site, const Frame& frame, std::uint64_t kept, const HandleRecord& handle,
                           std::uint64_t scope) {
@@ -24,15 +24,16 @@ std::uint64_t express_key(const Site& site, const Frame& frame, std::uint64_t ke
 
 const Plan& plan_of(std::uint64_t kept) { return interned_plan(kept >> number_shift & number_mask); }
 
-/// Runs and records a call by its site's cached plan, `kept`; `status` gets the library's answer. Returns false if
-/// the call must be planned and run anew: settings changed, the recording lacks a row, or the library refused.
+/// Runs and records a call by its site's kept plan, `kept`. Stores the library's answer in `status`. Returns false if
+/// the call must be planned and run again: settings changed, the recording lacks a row, or the library refused.
 bool run_recorded(Site& site, const Frame& frame, std::uint64_t kept, const HandleRecord& handle,
                   const Change& change, std::int32_t& status) {
     const ThreadContext* context = existing_thread_context();
     if (context == nullptr || context->writer_change_count != settings_change_count() ||
         context->recording->has_command())
         return false;
-    // The plan's rule is an index into the rules of these settings, which may no longer be in force after the call.
+    // The plan refers to its rule by an index into these settings, which may have been replaced when the call
+    // returns.
     const Settings& in_force = settings();
     if ((kept & settings_id_mask) != (settings_key(0, in_force.id) & settings_id_mask)) return false;
     record::Recording& recording = *context->recording;
@@ -58,7 +59,7 @@ bool run_recorded(Site& site, const Frame& frame, std::uint64_t kept, const Hand
         describe_sizes(site, frame, describe(site, frame), call);
         event = decision_event(site, in_force, call, plan.decision, done, location);
     };
-    // Each status has a row of its own.
+    // Failed calls are counted in a row for each status.
     const std::uint64_t row_key = status == status_success ? key : system::Hash().add(key).add(status).value();
     recording.count(writer, row_key, begin, end, context->writes_every_call, describe_call);
     return true;

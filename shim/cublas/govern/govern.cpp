@@ -13,7 +13,8 @@
 namespace fp32shim::cublas {
 namespace {
 
-/// Finds the library's function that does the same and takes a compute type (integers of equal width), or nullptr.
+/// Finds the library's equivalent function that takes a compute type, with integers of equal width; nullptr if there
+/// is none.
 void* find_with_compute_type(const Site& site) {
     const Function& function = *site.function;
     const ProductFamily* typed = function.multiplies() ? function.product().with_compute_type : nullptr;
@@ -37,7 +38,7 @@ void record_result(const Site& site, const Settings& in_force, const Plan& plan,
 }
 
 /// Runs a function that reports or changes the state of a handle, unchanged but under the handle's lock. So the
-/// program never sees a math mode that is not its own, and never loses one that it sets.
+/// program sees only math modes that it has set, and loses none of them.
 CallOutcome run_state_function(Site& site, const Frame& frame, const Settings& in_force) {
     const Effect effect = site.function->state().effect;
     if (effect == Effect::algorithms_found) return govern_lt_heuristic(site, frame, in_force);
@@ -62,7 +63,7 @@ CallOutcome run_state_function(Site& site, const Frame& frame, const Settings& i
         return {set_program_math_mode(*record, *site.cublas.library, static_cast<std::int32_t>(frame.word(1))),
                 nullptr};
     const std::int32_t status = call_as_called(site, frame);
-    // The program asks in a logging callback, while the shim runs a product under another mode.
+    // The program asks in a logging callback while the shim runs a product in another mode.
     if (effect == Effect::math_mode_read && status == status_success && record->runs_under_other_mode)
         *reinterpret_cast<std::int32_t*>(frame.word(1)) = record->program_mode;
     return {status, nullptr};
@@ -86,7 +87,7 @@ inline bool multiplies_nothing(const Site& site, const Frame& frame, const Produ
     return status;
 }
 
-/// Governs a call while audits are on. Kept apart: it needs more of the stack than other calls.
+/// Governs a call while audits are on. A function of its own, since it needs more stack than other calls.
 [[gnu::noinline]] CallOutcome govern_with_audits(Site& site, const Frame& frame, const Product& product,
                                                  const Settings& in_force, HandleLockGuard& guard) {
     policy::MatmulCall call;
@@ -105,7 +106,7 @@ inline bool multiplies_nothing(const Site& site, const Frame& frame, const Produ
     return {done.status, nullptr};
 }
 
-/// Says on stderr, once per process, that the search for NaN and infinity does not look at this site's products.
+/// Warns, once per process, that the search for NaN and infinity does not examine this site's products.
 void warn_not_searched(const Site& site) {
     static constinit system::OncePerProcess said;
     if (!said.first()) return;
@@ -124,7 +125,7 @@ void bind(Site& site) {
     site.cublas.library = library_of(*site.provider);
     site.cublas.route = route_of(*site.function->family);
     site.cublas.with_compute_type = find_with_compute_type(site);
-    // libcublas calls cublasLt, also from its own threads: such calls are never the program's.
+    // libcublas calls cublasLt, even from threads of its own. Such calls never count as the program's.
     if (is_cublas_library(site.caller)) site.is_blas = false;
 }
 
@@ -145,16 +146,16 @@ CallOutcome govern(Site& site, const Frame& frame, const Settings& in_force, std
     Product product = describe(site, frame);
     if (product.counted == Counted::not_at_all) return untouched;
     const auto in_words = [&](policy::MatmulCall& call) { describe_sizes(site, frame, product, call); };
-    if (site.cublas.route == nullptr) {  // from before version 2: with arguments that only a jump passes on
+    if (site.cublas.route == nullptr) {  // before version 2: the arguments can only be passed on by a jump
         const Plan plan = plan_call(site, product, in_force, in_words);
         if (logs) record_result(site, in_force, plan, done_as_planned(site, plan), nullptr, in_words);
         return untouched;
     }
-    HandleLockGuard guard(product.handle);  // to the end of the call nobody changes the handle's math mode
+    HandleLockGuard guard(product.handle);  // nobody changes the handle's math mode before the call ends
     describe_request(site, frame, settings_key(static_cast<std::uint16_t>(change_count), in_force.id), product);
     if (may_be_guarded(site) && is_inside_torch_guard()) {
         product.is_guarded = true;
-        product.key = key_unknown;  // no plan is kept: the next call from here may come from outside the guard
+        product.key = key_unknown;  // no plan is kept: the next call from this site may come from outside the guard
     }
     const Plan* const kept = kept_plan(site, product);
     if (kept == nullptr && in_force.audits) return govern_with_audits(site, frame, product, in_force, guard);

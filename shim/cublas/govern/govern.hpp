@@ -1,5 +1,5 @@
-// The steps of one cuBLAS call: describe, decide and plan, run, record. Those of cublasLt are in lt.cpp and
-// lt_search.cpp.
+// The steps of one cuBLAS call: describe, decide and plan, run, record. lt.cpp and lt_search.cpp have those of
+// cublasLt.
 #pragma once
 
 #include "shim/entry/gate.hpp"
@@ -12,24 +12,25 @@ namespace fp32shim::cublas {
 void bind(Site& site);
 bool needs_gate(const Site& site, const Settings& in_force);
 
-/// Plans, runs and records a call. `change_count`: settings_change_count() from before `in_force` was read.
+/// Plans, runs and records a call. `change_count` is settings_change_count(), read before `in_force`.
 CallOutcome govern(Site& site, const Frame& frame, const Settings& in_force, std::uint32_t change_count);
 
-// cublasLt. Descriptors and layouts describe a product, and an algorithm, which belongs to a compute type, runs it.
-// So the search for an algorithm and the product have to be changed alike. Descriptors are the program's, and may be
-// shared between threads: a copy on the stack is changed.
+// cublasLt: descriptors and layouts describe a product, and an algorithm runs it. An algorithm belongs to a compute
+// type, so the search for an algorithm and the product have to be changed in the same way. Descriptors belong to the
+// program and may be shared between threads, so the shim changes a copy on the stack.
 
 /// Handles a call of cublasLtMatmul: describes, decides, plans, runs and records it.
 CallOutcome govern_lt_matmul(Site& site, const Frame& frame, const Settings& in_force);
 
-/// Returns true if the program may hold algorithms that were found for another compute type than it asked for.
+/// Returns true if the program may hold algorithms that were found for another compute type than it requested.
 bool has_changed_searches();
 
-/// Handles cublasLtMatmulAlgoCheck and …ForStream. If the algorithm was found by a search whose compute type the shim
-/// had changed, checks it with that compute type; else forwards the call.
+/// Handles cublasLtMatmulAlgoCheck and …ForStream. If the algorithm comes from a search whose compute type the shim
+/// had changed, checks it with that compute type. Otherwise forwards the call.
 CallOutcome govern_lt_check(Site& site, const Frame& frame);
 
-/// Handles cublasLtMatmulAlgoGetHeuristic and …ForStream: searches as the shim will run the product. Not recorded.
+/// Handles cublasLtMatmulAlgoGetHeuristic and …ForStream. Searches for the product in the form that the shim will
+/// run. Not recorded.
 CallOutcome govern_lt_heuristic(Site& site, const Frame& frame, const Settings& in_force);
 
 }  // namespace fp32shim::cublas

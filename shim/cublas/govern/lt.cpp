@@ -31,7 +31,7 @@ enum CheckArgument {
 // ---- describe ----------------------------------------------------------------------------------------------------
 
 struct LtProduct {
-    Product product;  ///< has no key: no plan is cached for it, as a new one costs little beside cublasLt's work
+    Product product;  ///< has no key, so no plan is kept: making one costs little compared with cublasLt's work
     policy::MatmulCall call;
 };
 
@@ -40,9 +40,9 @@ bool has_everything_needed(const Library& library) {
            library.desc_init != nullptr;
 }
 
-/// Returns the format that an algorithm for a compute type rounds operands to, by its capability flags; nullopt: they
-/// tell none. BF16x9 is made of BF16, so its algorithms have the flag of BF16; these compute types permit no plain
-/// BF16.
+/// Returns the format to which an algorithm for a compute type rounds operands, by its capability flags; nullopt if
+/// they do not tell. BF16x9 consists of BF16 products, so its algorithms have the flag of BF16; BF16x9 compute types
+/// do not permit plain BF16.
 std::optional<Format> format_of_algorithm(const Library& library, const void* algorithm, std::int32_t compute_type) {
     std::uint64_t flags = 0;
     if (library.algo_capability == nullptr || algorithm == nullptr ||
@@ -64,15 +64,16 @@ Algorithm64 algorithm_at(const void* address) {
 
 constinit std::atomic<bool> searches_were_changed{false};
 
-/// Returns true if the shim remembers that the algorithm was found for another compute type than the product's,
-/// `compute_type`, by a search that the shim had changed.
+/// Returns true if a search that the shim had changed is known to have found the algorithm for another compute type
+/// than the product's, `compute_type`.
 bool is_of_other_compute_type(const void* algorithm, std::int32_t compute_type) {
     FoundAlgorithm found;
     return algorithm != nullptr && has_changed_searches() && recall_algorithm(algorithm_at(algorithm), found) &&
            found.compute_type != compute_type;
 }
 
-/// Stores operand type, compute type and the format that `algorithm` rounds to in `product`; false: reading failed.
+/// Stores operand type, compute type and the format of `algorithm` in `product`. Returns false if they cannot be
+/// read.
 bool describe_request(const Library& library, const Parts& parts, const void* algorithm, Product& product) {
     std::int32_t type = -1;
     if (!read(library.layout_get, parts.a_layout, layout_type, type)) return false;
@@ -84,7 +85,7 @@ bool describe_request(const Library& library, const Parts& parts, const void* al
     asked.compute_capability = product.device.compute_capability;
     if (!read(library.desc_get, parts.desc, desc_compute_type, asked.compute_type)) return false;
     if (asked.compute_type == 0) asked.compute_type = -1;
-    // An algorithm that a search found for a changed compute type is not the program's choice: it will be replaced.
+    // An algorithm from a changed search is not the program's choice, and will be replaced.
     if (!is_of_other_compute_type(algorithm, asked.compute_type))
         asked.of_algorithm = format_of_algorithm(library, algorithm, asked.compute_type).value_or(Format::fp32);
     std::uint32_t batch_mode = batch_strided;
@@ -105,7 +106,7 @@ void describe_sizes(const Library& library, const Parts& parts, policy::MatmulCa
     call.batch = batch_count;
     std::uint32_t batch_mode = batch_strided;
     read(library.layout_get, parts.d_layout, layout_batch_mode, batch_mode);
-    // The sizes are on the device, and the layouts say 0.
+    // The layouts say 0, since the sizes are on the device.
     if (batch_mode == batch_grouped) return;
     std::int64_t m = 0;
     std::int64_t n = 0;
@@ -120,12 +121,12 @@ void describe_sizes(const Library& library, const Parts& parts, policy::MatmulCa
 }
 
 /// Reads a product's arguments. Returns false if they cannot be read; the library will then report the error. With an
-/// invalid handle the library looks at nothing else, and neither does this function.
+/// invalid handle the library reads nothing else, so this function does not either.
 bool describe(const Site& site, const Parts& parts, const void* algorithm, LtProduct& result) {
     const Library& library = *site.cublas.library;
     Product& product = result.product;
     policy::MatmulCall& call = result.call;
-    call.function = functions[row_cublasLtMatmul].name;  // rules name it, and its search is decided alike
+    call.function = functions[row_cublasLtMatmul].name;  // so rules decide the product and its search alike
     call.caller = site.caller_name();
     call.device = policy::Device::cuda;
     product.asked.road = Road::lt_matmul;
@@ -158,23 +159,24 @@ std::array<std::int64_t, 4> matrices_of(const Frame& frame) {
     return {frame.word(argument_a), frame.word(argument_b), frame.word(argument_c), frame.word(argument_d)};
 }
 
-/// Space for a cublasLtMatmulPreference_t, which is opaque; no version needs more.
+/// Memory for a cublasLtMatmulPreference_t, which is opaque. No version needs more.
 using Preference = std::array<std::uint64_t, 32>;
 
 std::uint64_t implementations_below(Format format) {
     constexpr std::uint64_t below_bf16 = impl_input_16f, below_tf32 = below_bf16 | impl_input_16bf,
                             below_fp32 = below_tf32 | impl_input_tf32;
-    constexpr std::uint64_t below[] = {0, below_bf16, below_tf32, 0, below_fp32};  // BF16x9 is made of BF16
+    constexpr std::uint64_t below[] = {0, below_bf16, below_tf32, 0, below_fp32};  // BF16x9 consists of BF16 products
     return below[static_cast<std::size_t>(format)];
 }
 
 struct SearchResult {
     Replacement replacement;
-    bool is_final = false;  ///< the library would give the same answer if asked again
+    bool is_final = false;  ///< the library would answer the same if asked again
 };
 
-/// Asks the library for an algorithm that runs the product `parts`, whose descriptor was changed, in this workspace
-/// size, rounds to no lower format than `format`, and keeps to the limits of the program's own search (`original`).
+/// Searches for an algorithm for the product `parts`, whose descriptor was changed. The algorithm must need no more
+/// than this workspace size, round to no lower format than `format`, and keep the limits of the program's own search
+/// (`original`).
 SearchResult search(const Library& library, const Parts& parts, const FoundAlgorithm& original, Format format,
                     const std::array<std::int64_t, 4>& matrices, std::uint64_t workspace_size) {
     SearchResult answer;
@@ -207,7 +209,7 @@ SearchResult search(const Library& library, const Parts& parts, const FoundAlgor
     return answer;
 }
 
-/// Adds all that a layout says to a key. Returns false if it does not answer.
+/// Adds all facts of a layout to a key. Returns false if the layout cannot be read.
 bool add_shape(const Library& library, const void* layout, system::Hash& key) {
     if (layout == nullptr) return true;
     const auto add = [&](std::initializer_list<LayoutAttribute> attributes, auto value) {
@@ -220,7 +222,7 @@ bool add_shape(const Library& library, const void* layout, system::Hash& key) {
     if (!add({layout_type, layout_order, layout_batch_count}, std::int32_t{}) ||
         !add({layout_rows, layout_cols, layout_ld, layout_batch_stride, layout_plane_offset}, std::int64_t{}))
         return false;
-    std::uint32_t batch_mode = batch_strided;  // older libraries know no other
+    std::uint32_t batch_mode = batch_strided;  // older libraries have no other
     read(library.layout_get, layout, layout_batch_mode, batch_mode);
     key.add(batch_mode);
     return batch_mode != batch_grouped ||
@@ -228,8 +230,8 @@ bool add_shape(const Library& library, const void* layout, system::Hash& key) {
             add({layout_rows_cols_width, layout_ld_width}, std::int32_t{}));
 }
 
-/// Returns true if the library accepts the program's algorithm for the product `parts`, whose descriptor was changed,
-/// and this algorithm then needs no more workspace (in bytes) and no larger alignment than the program gives.
+/// Returns true if the library accepts the program's algorithm for the product `parts`, whose descriptor was changed.
+/// Also demands that the algorithm needs no more workspace (in bytes) and no larger alignment than the program gives.
 bool fits(const Library& library, const Parts& parts, const Algorithm64& algorithm, std::uint64_t alignment,
           std::uint64_t workspace_size) {
     if (library.algo_check == nullptr) return false;
@@ -239,8 +241,8 @@ bool fits(const Library& library, const Parts& parts, const Algorithm64& algorit
            check.workspace_size <= workspace_size && min_alignment_of(library, algorithm) <= alignment;
 }
 
-/// Replaces the program's `algorithm`, unless it fits already, by one that runs the product with its changed
-/// descriptor and rounds to no lower format than `format`. Returns false if none fits. Caches the library's answers.
+/// Makes `algorithm` one that runs the product with its changed descriptor and rounds to no lower format than
+/// `format`. Keeps the program's algorithm if it fits. Returns false if none fits. Remembers the library's answers.
 bool fitting_algorithm(const Library& library, const Parts& parts, const LtProduct& lt, const ChangedDesc& desc,
                        const Frame& frame, std::int32_t compute_type, Format format, Algorithm64& algorithm) {
     const std::array<std::int64_t, 4> matrices = matrices_of(frame);
@@ -256,7 +258,7 @@ bool fitting_algorithm(const Library& library, const Parts& parts, const LtProdu
     system::Hash key;
     key.add_all(algorithm);
     key.add_all(desc.words());
-    bool is_whole = true;  // else nothing is kept for the product's shape
+    bool is_whole = true;  // false: nothing is remembered for the product's shape
     for (const void* layout : {parts.a_layout, parts.b_layout, parts.c_layout, parts.d_layout})
         is_whole = add_shape(library, layout, key) && is_whole;
     for (std::int64_t matrix : matrices) key.add(alignment_of({matrix, 0, 0, 0}));
@@ -292,9 +294,10 @@ std::optional<policy::Applied> actual_format(const Library& library, const void*
     return format ? std::optional(applied_of(*format)) : std::nullopt;
 }
 
-/// Runs the product with this compute type in a copied descriptor. Replaces a program's algorithm that does not allow
-/// this compute type, or rounds lower than `format`. Returns the library's status; nullopt, and the reason in
-/// `obstacle`, if there is no algorithm or the library refuses. `tells_actual`: done.actual gets the format used.
+/// Runs the product with this compute type in a copied descriptor. Replaces the program's algorithm if it does not
+/// allow this compute type, or rounds to a lower format than `format`. Returns the library's status. Returns nullopt,
+/// with the reason in `obstacle`, if there is no algorithm or the library refuses. `tells_actual`: done.actual gets
+/// the format used.
 std::optional<std::int32_t> run_fitting(const Site& site, const Frame& frame, const Parts& parts, const LtProduct& lt,
                                         std::int32_t compute_type, Format format, bool tells_actual, Done& done,
                                         Reason& obstacle) {
@@ -318,7 +321,7 @@ std::optional<std::int32_t> run_fitting(const Site& site, const Frame& frame, co
     return status;
 }
 
-/// Runs a call as planned. If the planned change cannot be made, runs the call as the program made it, and corrects
+/// Runs a call as planned. If the planned change is impossible, runs the call as the program made it, and corrects
 /// `done`. Returns the library's status. `logs`: the call is logged, so done.actual gets the algorithm's format.
 std::int32_t run(const Site& site, const Frame& frame, const Parts& parts, const LtProduct& lt, bool logs,
                  const Plan& plan, Done& done) {
@@ -347,7 +350,7 @@ std::int32_t run(const Site& site, const Frame& frame, const Parts& parts, const
             done.actual = actual_format(*site.cublas.library, algorithm, own_compute_type);
         return status;
     }
-    // The algorithm may come from a search that the shim had changed, which is no longer remembered.
+    // The algorithm may come from a search that the shim had changed and has forgotten.
     if (lt.product.handle != nullptr && algorithm != nullptr && has_changed_searches()) {
         if (const auto other = run_with_another_algorithm()) return *other;
     }
@@ -368,7 +371,7 @@ std::int32_t run_timed(const Site& site, const Frame& frame, const Parts& parts,
     return status;
 }
 
-/// Governs a product while audits are on. Kept apart: it needs more of the stack than other calls.
+/// Governs a product while audits are on. A function of its own, since it needs more stack than other calls.
 [[gnu::noinline]] CallOutcome govern_with_audits(Site& site, const Frame& frame, const Parts& parts, LtProduct& lt,
                                                  const Settings& in_force) {
     Singles singles;
@@ -438,11 +441,11 @@ CallOutcome govern_lt_heuristic(Site& site, const Frame& frame, const Settings& 
     if (plan.change.how == record::How::compute_type &&
         desc.copy(*site.cublas.library, parts.desc, plan.change.compute_type) &&
         search.search_changed(parts.desc, own_compute_type, desc.address(), plan.change.compute_type)) {
-        // From now on run() has to see every product, whatever the settings are.
+        // From now on, run() has to see every product, whatever the settings are.
         if (!searches_were_changed.exchange(true, std::memory_order_acq_rel)) settings_changed();
         return {status_success, nullptr};
     }
-    // Nothing to change, or nothing found: the program gets the answer to its own question.
+    // Nothing was changed or found, so the program gets the answer to its own search.
     return {search.search_as_called(parts.desc, own_compute_type), nullptr};
 }
 
@@ -463,7 +466,7 @@ CallOutcome govern_lt_check(Site& site, const Frame& frame) {
         return untouched;
     using Word = std::int64_t;
     using Check = std::int32_t (*)(Word, const void*, Word, Word, Word, Word, Word, Word, Word);
-    // The function without a stream ignores all that lies beyond its last argument.
+    // The function without a stream has one argument less, and ignores the 0 that is passed for it.
     const bool has_stream = site.function->positions().words > check_result + 1;
     return {reinterpret_cast<Check>(site.real)(frame.word(0), changed.address(), frame.word(2), frame.word(3),
                                                frame.word(4), frame.word(5), frame.word(6), frame.word(7),

@@ -20,7 +20,7 @@ std::int32_t Search::ask(const void* desc, std::int32_t wanted, HeuristicResult*
     using Word = std::int64_t;
     using Heuristic = std::int32_t (*)(Word, const void*, Word, Word, Word, Word, Word, Word, HeuristicResult*,
                                        std::int32_t*, Word);
-    // The function without a stream ignores all that lies beyond its last argument.
+    // The function without a stream has one argument less, and ignores the 0 that is passed for it.
     const bool has_stream = site_.function->positions().words > heuristic_found + 1;
     return reinterpret_cast<Heuristic>(site_.real)(frame_.word(0), desc, frame_.word(2), frame_.word(3),
                                                    frame_.word(4), frame_.word(5), frame_.word(6), wanted, results,
@@ -69,7 +69,7 @@ std::int32_t Search::search_from_algorithm(const void* desc, std::int32_t own_co
 bool Search::search_changed(const void* own_desc, std::int32_t own_compute_type, const void* changed_desc,
                             std::int32_t compute_type) const {
     if (results() == nullptr || found() == nullptr) return false;
-    std::int32_t count = 1;  // if the program wants one, it gets one
+    std::int32_t count = 1;  // a program that asks for one result gets one
     if (wanted() != 1 && (ask(own_desc, wanted(), results(), &count) != status_success || count <= 0)) return false;
     std::int32_t first = 0;
     if (ask(changed_desc, count, results(), &first) != status_success) return false;

@@ -1,8 +1,8 @@
-// The search of cublasLtMatmulAlgoGetHeuristic and …ForStream for algorithms that a program can choose from.
+// The search of cublasLtMatmulAlgoGetHeuristic and …ForStream for algorithms from which a program can choose.
 //
-// Some programs store the index of an algorithm in the list instead of the algorithm. XLA does, in compiled programs
-// that JAX stores on disk: later it searches again and reads the list at that index, without checking how long the
-// list is this time. A changed search therefore returns as many algorithms as the program's own.
+// Some programs store an algorithm's index in the list of results instead of the algorithm. XLA does so in compiled
+// programs that JAX stores on disk: later it searches again and reads the list at that index, without checking how
+// long the list is this time. So a changed search returns as many algorithms as the program's own search would.
 #pragma once
 
 #include "shim/cublas/library.hpp"
@@ -27,20 +27,21 @@ class Search {
   public:
     Search(const Site& site, const Frame& frame) : site_(site), frame_(frame) {}
 
-    /// Returns true if the search begins from an algorithm in the array of results instead of finding the best one
-    /// (CUBLASLT_SEARCH_LIMITED_BY_ALGO_ID and the like).
+    /// Returns true if the search begins from an algorithm in the array of results
+    /// (CUBLASLT_SEARCH_LIMITED_BY_ALGO_ID and similar modes), false if it finds the best one.
     bool begins_from_an_algorithm() const;
 
-    /// Runs a search that begins from the algorithm in the array of results, with the compute type of the search that
+    /// Runs a search that begins from the algorithm in the array of results. Uses the compute type of the search that
     /// found that algorithm: the program's own type, or the shim's replacement. Returns the library's status.
     std::int32_t search_from_algorithm(const void* desc, std::int32_t own_compute_type) const;
 
-    /// Searches as the program asked, and remembers the results as found for this compute type.
+    /// Searches as the program asked. Remembers that the results were found for this compute type.
     std::int32_t search_as_called(const void* desc, std::int32_t compute_type) const;
 
-    /// Fills the array with results for the changed descriptor, as many as a search with the program's own descriptor
-    /// would give; if there are fewer, results for the program's descriptor follow. Returns false if the changed one
-    /// has no results, or the library refuses; the caller then has to fill the array by search_as_called().
+    /// Fills the array with as many results as a search with the program's own descriptor would give. Results for the
+    /// changed descriptor come first; if they are too few, results for the program's descriptor follow. Returns false
+    /// if there are none for the changed one, or if the library refuses. The caller then has to call
+    /// search_as_called().
     bool search_changed(const void* own_desc, std::int32_t own_compute_type, const void* changed_desc,
                         std::int32_t compute_type) const;
 

@@ -9,7 +9,7 @@ std::int32_t run_change(const Site& site, const Frame& frame, HandleRecord* hand
         return change.how == record::How::compute_type ? call_with_compute_type(site, frame, change)
                                                        : call_as_called(site, frame);
     };
-    if (change.math_mode < 0 || handle == nullptr) return call();  // only a known handle's mode is changed
+    if (change.math_mode < 0 || handle == nullptr) return call();  // the mode of an unknown handle is not changed
     return call_under_math_mode(*handle, *site.cublas.library, program_mode, change.math_mode, call);
 }
 
@@ -19,10 +19,11 @@ std::int32_t run(const Site& site, const Frame& frame, const Product& product, c
     const Change& change = plan.change;
     std::int32_t status = run_change(site, frame, product.handle, product.asked.math_mode, change);
     if (change.how == record::How::forward || !is_refusal(status)) return status;
-    // A refused raise is tried again by math mode, for functions without a compute type of their own.
+    // If the library refuses a higher compute type, the math mode is tried. This applies only to functions that have
+    // no compute type themselves.
     if (change.how == record::How::compute_type && change.format > plan.asked && product.asked.compute_type == 0 &&
         product.handle != nullptr) {
-        // A logging callback of the program's may have set another mode meanwhile.
+        // A logging callback of the program may have set another mode in the meantime.
         const std::int32_t program_mode = program_math_mode(*product.handle, *site.cublas.library);
         status = run_change(site, frame, product.handle, program_mode, by_math_mode(change));
         if (!is_refusal(status)) {

@@ -1,4 +1,4 @@
-// The fourth step of a cuBLAS call: running it, changed or as the program made it.
+// The fourth step of a cuBLAS call: runs it, changed or as the program made it.
 #pragma once
 
 #include <string_view>
@@ -8,15 +8,15 @@
 
 namespace fp32shim::cublas {
 
-/// Returns true if cuBLAS returned this status before it launched anything: the call can be made again as the program
-/// made it. "Resource allocation failed" is such a status: it concerns the workspace of a kernel, of which fast
-/// formats need more.
+/// Returns true if cuBLAS returned this status before it launched anything, so that the call can be repeated as the
+/// program made it. "Resource allocation failed" is such a status: it concerns the workspace of a kernel, and fast
+/// formats need more of it.
 inline bool is_refusal(std::int32_t status) {
     return status == status_alloc_failed || status == status_invalid_value || status == status_arch_mismatch ||
            status == status_not_supported;
 }
 
-/// Detail of a call that lacked memory in the format of the decision, and as the program made it, too.
+/// The detail of a call that lacked memory both in the decided format and as the program made it.
 inline constexpr std::string_view no_memory_as_called =
     "nor was there memory for the call as made; a stream that was being captured can no longer be captured";
 
@@ -29,7 +29,7 @@ inline std::int32_t call_with_compute_type(const Site& site, const Frame& frame,
         site.cublas.with_compute_type, frame, {change.compute_type, change.replaces_algorithm}));
 }
 
-/// Runs a call as planned. If the library refuses it, makes it again as the program made it, and corrects `done`.
+/// Runs a call as planned. If the library refuses, repeats the call as the program made it, and corrects `done`.
 /// Precondition: the handle's lock is held.
 std::int32_t run(const Site& site, const Frame& frame, const Product& product, const Plan& plan, Done& done);
 

@@ -17,8 +17,7 @@ namespace {
 struct Counts {
     std::uint32_t process;
     std::uint16_t closing;
-    bool waited_in_vain;  ///< a reader waited too long for the threads in dlclose; readers do not wait again until
-                          ///< all have left it
+    bool waited_in_vain;  ///< a reader waited too long for threads in dlclose; none waits until all have left it
     std::uint16_t readers;
 };
 

@@ -46,7 +46,7 @@ class MangledName {
         Level(const Level&) = delete;
         Level& operator=(const Level&) = delete;
         bool is_allowed() const { return count_ < 64; }
-        int& count_;  // NOLINT(cppcoreguidelines-avoid-const-or-ref-data-members): lives in one block
+        int& count_;  // NOLINT(cppcoreguidelines-avoid-const-or-ref-data-members): the object does not outlive it
     };
     /// Turns off writing for the object's lifetime, to skip names.
     struct Silence {

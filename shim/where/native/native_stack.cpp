@@ -19,7 +19,7 @@ using Entry = UnwindCache::Entry;
 using Pages = UnwindCache::Pages;
 
 constexpr std::uint64_t spreading_factors[] = {system::golden_ratio, 0xd1342543de82ef95};
-constexpr std::uintptr_t page_size = 4096;  ///< if pages are larger, each 4096 bytes are checked by themselves
+constexpr std::uintptr_t page_size = 4096;  ///< larger pages are checked in pieces of this size
 
 /// The registers of a function at a call: those of `followed_registers`, then the stack pointer.
 struct Registers {

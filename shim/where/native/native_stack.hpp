@@ -28,8 +28,9 @@ struct NativeStack {
         unknown     ///< no table leads to the caller of the last function
     };
 
-    std::uintptr_t
-        addresses[policy::most_native_frames];  ///< return addresses; for an interrupted function, its address plus 1
+    /// Return addresses of the callers. For a function that a signal interrupted: the address of its next
+    /// instruction, plus 1.
+    std::uintptr_t addresses[policy::most_native_frames];
     std::size_t count = 0;
     End end = End::unknown;
     std::uint64_t key = 0;  ///< equal for stacks with equal addresses, if no object was loaded again; never 0
@@ -43,8 +44,8 @@ class UnwindCache {
     struct alignas(64) Entry {
         std::uintptr_t instruction;  ///< 0: the entry is free
         std::uint64_t stamp;         ///< objects_list_stamp() when the rule was found
-        std::uint64_t object;  ///< a number that differs between objects, even if loaded at the same address; or a
-                               ///< constant below
+        /// A number that differs between objects, even if loaded at the same address; or a constant below.
+        std::uint64_t object;
         FrameRule rule;
 
         static constexpr std::uint64_t no_object = 0;

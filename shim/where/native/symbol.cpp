@@ -134,8 +134,7 @@ std::string_view find_in_file(const link_map* map, std::uint64_t address, const 
 NamedAddress name_of_caller(const link_map* object, std::uintptr_t return_address, std::span<char> buffer) {
     if (object == nullptr || buffer.size() < 2 || !elf::is_mapped(object)) return {};
     const Deadline deadline;
-    const std::uint64_t address =
-        return_address - 1 - object->l_addr;  // an address in the call: a call that ends a function returns beyond it
+    const std::uint64_t address = return_address - 1 - object->l_addr;  // in the call, even if it ends a function
     const std::span<char> symbol = buffer.subspan(0, std::min(buffer.size() / 2, symbol_limit + 1));
     const elf::Object tables = elf::read_object(object);
     const Elf64_Sym exported = find_exported(tables, address, deadline);

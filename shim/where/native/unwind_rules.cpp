@@ -9,8 +9,7 @@ namespace {
 // Encodings of pointers (DW_EH_PE_…). The low four bits give the size, the next three the base that is added.
 constexpr std::uint8_t pointer_omitted = 0xff, pointer_size_mask = 0x0f, pointer_base_mask = 0xf0;
 constexpr std::uint8_t base_none = 0x00, base_here = 0x10;
-constexpr std::uint8_t sorted_table =
-    0x3b;  ///< pairs of signed 4-byte numbers, relative to the beginning of .eh_frame_hdr
+constexpr std::uint8_t sorted_table = 0x3b;  ///< pairs of signed 4-byte offsets from the start of .eh_frame_hdr
 
 /// Reads the pages of the tables. Remembers the last page checked, since most reads are in that page.
 class ReadablePages {
@@ -28,7 +27,7 @@ class ReadablePages {
 
   private:
     bool has(std::uintptr_t address) {
-        constexpr std::uintptr_t page_size = 4096;  // if pages are larger, each 4096 bytes are checked by themselves
+        constexpr std::uintptr_t page_size = 4096;  // larger pages are checked in pieces of this size
         const std::uintptr_t page = address / page_size;
         if (is_readable_ == nullptr || page == known_) return true;
         if (!is_readable_(page * page_size)) return false;

@@ -20,12 +20,8 @@ constexpr int unit_size = 2;  ///< bytes of a unit of bytecode
 constexpr std::int32_t unknown_offset = -1;
 constexpr std::uintptr_t tag_bits = 7;
 constexpr std::uintptr_t frame_alignment_bits = 3;
-constexpr std::uintptr_t lowest_frame = 0x1'0000,
-                         frame_space =
-                             std::uintptr_t{1}
-                             << 56;  ///< the lowest address of a frame, and the size of the range of addresses
-constexpr char owner_generator = 1,
-               owner_interpreter = 3;  ///< frames of the interpreter itself have `owner_interpreter` or more
+constexpr std::uintptr_t lowest_frame = 0x1'0000, frame_space = std::uintptr_t{1} << 56;  ///< range of addresses
+constexpr char owner_generator = 1, owner_interpreter = 3;  ///< 3 or more: the interpreter itself
 
 // Fields in the state word of a str, counted from the lowest bit of `kind` on.
 constexpr std::uint32_t kind_mask = 7;  ///< bytes per character
@@ -158,7 +154,7 @@ std::optional<std::int32_t> Python::offset_of(const char* frame, const char* cod
 
 /// Checks that memory can be read. Each page is checked once for all threads.
 [[gnu::always_inline]] inline bool Python::can_read(const char* begin, std::size_t size) const {
-    constexpr std::uintptr_t page_size = 4096;  // if pages are larger, each 4096 bytes are checked by themselves
+    constexpr std::uintptr_t page_size = 4096;  // larger pages are checked in pieces of this size
     static constinit std::array<std::atomic<std::uintptr_t>, 1024> readable_pages{};
     const auto first = reinterpret_cast<std::uintptr_t>(begin) / page_size;
     const auto last = (reinterpret_cast<std::uintptr_t>(begin) + size - 1) / page_size;

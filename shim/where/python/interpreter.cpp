@@ -19,12 +19,10 @@ namespace {
 
 using record::PythonState;
 
-constinit std::atomic<const Python*> candidate{
-    nullptr};  ///< an interpreter that was found, but whose stacks have not been examined yet
+constinit std::atomic<const Python*> candidate{nullptr};  ///< found, but its stacks are not examined yet
 constinit std::atomic<const Python*> known{nullptr};
 constinit std::atomic<PythonState> state{PythonState::unused};
-constinit std::atomic<std::uint64_t> searched_at{
-    0};  ///< quick_objects_stamp() of the last search that found no interpreter
+constinit std::atomic<std::uint64_t> searched_at{0};  ///< quick_objects_stamp() of the last vain search
 
 // The object that contains the interpreter. All names are looked up there, since another interpreter may be loaded
 // too.

@@ -141,7 +141,7 @@ std::optional<PythonLayout> layout_by_debug_offsets(std::uint32_t version, const
         static_cast<std::int16_t>(layout.code_bytecode - (has_copies ? 3 : 2) * sizeof(void*));
     layout.code_version = static_cast<std::int16_t>(layout.code_first_line + 6 * sizeof(std::int32_t));
     layout.text_other =
-        static_cast<std::int16_t>(layout.text_ascii + 2 * sizeof(void*));  // then the UTF-8 copy: length, address
+        static_cast<std::int16_t>(layout.text_ascii + 2 * sizeof(void*));  // after the UTF-8 copy: length, address
     if (has_copies) {  // free-threaded 3.14; in 3.13 all threads still share one bytecode
         layout.frame_bytecode_index = offset(words.frame_tlbc_index);
         layout.code_bytecode_copies = offset(words.code_co_tlbc);

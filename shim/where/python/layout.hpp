@@ -24,9 +24,8 @@ enum class LineTableForm : std::uint8_t {
 struct PythonLayout {
     InstructionForm instruction_form;
     LineTableForm line_table_form;
-    std::int16_t
-        thread_frame;        ///< thread state: the current frame or, in versions with `cframe_frame`, the _PyCFrame
-    std::int16_t thread_id;  ///< thread state: unsigned long, the pthread_self() of its thread
+    std::int16_t thread_frame;  ///< thread state: the current frame; with `cframe_frame`, the _PyCFrame
+    std::int16_t thread_id;     ///< thread state: unsigned long, the pthread_self() of its thread
     std::int16_t cframe_frame;  ///< _PyCFrame: the current frame
     std::int16_t frame_previous;
     std::int16_t frame_code;  ///< strong reference, whose lowest bits may hold a tag
@@ -40,9 +39,8 @@ struct PythonLayout {
     std::int16_t code_bytecode_copies;  ///< array of copies, one per thread; free-threaded 3.14
     std::int16_t object_type;
     std::int16_t bytes_size, bytes_data;
-    std::int16_t text_hash;  ///< hash of the whole text; -1: not computed yet
-    std::int16_t text_length, text_state, text_ascii,
-        text_other;             ///< str: `text_other` points to the text if it is not ASCII
+    std::int16_t text_hash;                                        ///< hash of the whole text; -1: not computed yet
+    std::int16_t text_length, text_state, text_ascii, text_other;  ///< str: `text_other` has the text if not ASCII
     std::int8_t text_kind_bit;  ///< lowest of the three bits of `kind` in the state; `compact` and `ascii` follow it
 };
 

@@ -10,7 +10,7 @@ namespace clients {
 #ifndef CLIENTS_LINKED
 namespace {
 
-/// The first of these names that can be opened; null if none can.
+/// Opens the first of these libraries that can be opened; null if none can.
 void* open_first(std::initializer_list<const char*> names) {
     for (const char* name : names)
         if (void* library = dlopen(name, RTLD_NOW | RTLD_LOCAL)) return library;
@@ -26,7 +26,7 @@ void* open_cublas(std::initializer_list<const char*> names) {
 }  // namespace
 
 void* look_up(Library library, const char* name) {
-    // A machine without a driver has no device either: Device says so.
+    // A machine without a driver has no device either, which Device reports.
     static void* const driver = open_first({"libcuda.so.1"});
     static void* const cublas = open_cublas({"libcublas.so.13", "libcublas.so.12", "libcublas.so.11"});
     static void* const cublas_lt = open_cublas({"libcublasLt.so.13", "libcublasLt.so.12", "libcublasLt.so.11"});

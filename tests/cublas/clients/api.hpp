@@ -1,6 +1,6 @@
-// The functions of the driver, cuBLAS and cublasLt that the clients call, as one table of pointers. Which libraries
-// stand behind it is decided once, at start: with CLIENTS_LINKED the table holds what the loader bound, else the
-// program opens the libraries itself, as XLA does. A pointer is null where an older library lacks the function.
+// Functions of the driver, cuBLAS and cublasLt that the clients call, as one table of pointers. The table is filled
+// once, at start. With CLIENTS_LINKED it holds the functions that the loader bound; otherwise the program opens the
+// libraries itself, as XLA does. A pointer is null if an older library does not have the function.
 #pragma once
 
 #include <cublasLt.h>
@@ -12,7 +12,7 @@
 
 namespace clients {
 
-// Driver entry points by explicit name, version suffix included.
+// Functions of the driver by their exact names, with version suffix.
 #define CLIENTS_DRIVER_FUNCTIONS(F) \
     F(cuInit)                       \
     F(cuDeviceGet)                  \
@@ -71,8 +71,8 @@ namespace clients {
     F(cublasLtMatmulAlgoCapGetAttribute)    \
     F(cublasLtMatmulAlgoConfigSetAttribute)
 
-/// The type of a function from that of its `_64` form. Asking for the type of `cublasGemmEx` itself is ambiguous in
-/// C++: cublas_api.h overloads it for code of CUDA 10.
+/// The type of a function, taken from its `_64` form. The type of `cublasGemmEx` itself is ambiguous in C++:
+/// cublas_api.h overloads it for code of CUDA 10.
 template <class T>
 struct NarrowInteger {
     using type = T;
@@ -115,14 +115,15 @@ struct Api {
 #undef NARROW
 };
 
-/// The table. Ends the program with status 2, and what the loader said, where there is no cuBLAS.
+/// Returns the table. If there is no cuBLAS, prints the loader's message and ends the program with status 2.
 const Api& api();
 
-/// Opens what legacy.cpp and xt.cpp need too. `Library` is whose function it is; null where the library lacks it.
+/// Looks up functions that legacy.cpp and xt.cpp also need. `Library`: the library that has the function. Null if the
+/// library does not have it.
 enum class Library { driver, cublas, cublas_lt };
 void* look_up(Library library, const char* name);
 
-// The address of a function of cuBLAS: what the loader bound, or what dlsym finds.
+// The address of a function of cuBLAS, bound by the loader or found by dlsym.
 #ifdef CLIENTS_LINKED
 #define CLIENTS_ADDRESS(library, type, name) static_cast<type>(&::name)
 #else

@@ -1,6 +1,6 @@
-// One product as a client is about to call it, and the argument lists of all families. The members convert to
-// whatever a parameter wants (`const float*` or `const void*`, int or size_t, enum or letter, pointer to a scalar or
-// its value), so that one list serves a function, its `_64` form, its Ex form, and its ancestor in cublas.h.
+// One product that a client is about to call, and the argument lists of all families. The members convert to the type
+// of each parameter (`const float*` or `const void*`, int or size_t, enum or letter, pointer to a scalar or its
+// value). So one list serves a function, its `_64` form, its Ex form, and its ancestor in cublas.h.
 #pragma once
 
 #include <cublas_api.h>
@@ -21,7 +21,7 @@ struct Pointer {
     }
 };
 
-/// alpha or beta: its bytes as the function's scalar type has them, and where they are (host or device).
+/// alpha or beta: the bytes in the function's scalar type, on the host or on the device.
 struct Scalar {
     std::complex<double> value;
     alignas(16) unsigned char bytes[16] = {};
@@ -35,7 +35,8 @@ struct Scalar {
     operator cuComplex() const { return {static_cast<float>(value.real()), static_cast<float>(value.imag())}; }
 };
 
-/// An option: the BLAS letter, and the value that cuBLAS has for it; an unknown letter is a value that it has not.
+/// An option: the BLAS letter, and cuBLAS's value for it. An unknown letter becomes a value that cuBLAS does not
+/// have.
 struct Option {
     char letter = 0;
 
@@ -82,7 +83,7 @@ struct Call {
     Option trans_a, trans_b, side, uplo, diag;
     std::int64_t m = 0, n = 0, k = 0, lda = 0, ldb = 0, ldc = 0, stride_a = 0, stride_b = 0, stride_c = 0, batch = 1;
     Scalar alpha, beta;
-    Pointer a, b, c;  ///< in a batch of pointers: the device address of the array
+    Pointer a, b, c;  ///< in a batch of pointers, the device address of the array
     Groups groups;
     cudaDataType_t type = CUDA_R_32F, type_c = CUDA_R_32F;
     cublasComputeType_t compute_type = CUBLAS_COMPUTE_32F;

@@ -14,7 +14,7 @@ std::vector<nlohmann::json> DecisionLog::read_new() {
     std::ifstream file(*settings().log);
     file.seekg(position_);
     for (std::string line; std::getline(file, line);) {
-        if (file.eof()) break;  // without its line feed: not complete yet
+        if (file.eof()) break;  // without its line feed a line is not yet complete
         position_ += static_cast<std::streamoff>(line.size()) + 1;
         auto event = nlohmann::json::parse(line);
         if (event["event"] == "decision") result.push_back(std::move(event));

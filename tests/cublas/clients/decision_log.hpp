@@ -1,4 +1,4 @@
-// The decisions that the shim logged for this process, as docs/log-format.md describes them.
+// Decisions that the shim logged for this process. docs/log-format.md describes them.
 #pragma once
 
 #include <nlohmann/json.hpp>
@@ -9,17 +9,17 @@ namespace clients {
 
 class DecisionLog {
   public:
-    /// Returns true under a shim that logs: CLIENT_LOG is set.
+    /// Returns true if the shim is loaded and logs: CLIENT_LOG is set.
     static bool is_there();
 
-    /// The decisions since the last call, in order.
+    /// Returns the decisions since the last call, in order.
     std::vector<nlohmann::json> read_new();
 
   private:
     std::streamoff position_ = 0;
 };
 
-/// One log for the whole process: each test reads what its own calls added.
+/// Returns the only log of the process. Each test reads the decisions that its own calls added.
 DecisionLog& decision_log();
 
 }  // namespace clients

@@ -1,4 +1,4 @@
-// One device as the clients use it: its primary context, memory, and copies to and from it.
+// One device for the clients: its primary context, memory, and copies to and from it.
 #pragma once
 
 #include <cstddef>
@@ -10,8 +10,8 @@
 
 namespace clients {
 
-/// Retains the primary context of a device and makes it current on this thread. Ends the program with status 77,
-/// which ctest counts as skipped, where there is no device.
+/// Retains the primary context of a device and makes it current on this thread. Without a device, ends the program
+/// with status 77, which ctest counts as skipped.
 class Device {
   public:
     explicit Device(int index = 0);
@@ -31,7 +31,7 @@ class Device {
     std::string compute_capability_;
 };
 
-/// Bytes on the current device, aligned for every kernel (256), filled from `contents`.
+/// Bytes on the current device, filled from `contents`, and aligned to 256 bytes, enough for every kernel.
 class DeviceMemory {
   public:
     explicit DeviceMemory(std::size_t bytes);
@@ -46,13 +46,13 @@ class DeviceMemory {
 
     void* address(std::size_t offset = 0) const { return reinterpret_cast<void*>(address_ + offset); }
     void write(const void* source, std::size_t bytes) const;
-    void read(void* destination, std::size_t bytes) const;  ///< after all work of the default stream
+    void read(void* destination, std::size_t bytes) const;  ///< waits for all work of the default stream
 
   private:
     CUdeviceptr address_ = 0;
 };
 
-/// Ends the program with a message unless the driver call succeeded.
+/// Ends the program with a message if the driver call failed.
 void require(CUresult result, const char* what);
 
 }  // namespace clients

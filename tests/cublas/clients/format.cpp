@@ -9,7 +9,7 @@
 namespace clients {
 namespace {
 
-constexpr int dropped_bits = 13;  // of float32's 23, TF32 keeps 10
+constexpr int dropped_bits = 13;  // float32 has 23 explicit mantissa bits, TF32 has 10
 
 }  // namespace
 

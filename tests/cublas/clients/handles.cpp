@@ -1,7 +1,7 @@
-// A handle's state, as the program sees it, and several threads, devices and streams side by side: all is as without
-// the shim. Variables beside those of settings.hpp:
+// Tests that a program sees a handle's state as without the shim, also with several threads, devices and streams at
+// once. Variables, besides those of settings.hpp:
 //
-//   CLIENT_DEFERRED=1    the library runs nothing before something waits for it, as the stand-in does
+//   CLIENT_DEFERRED=1    the library runs nothing before some call waits for it, as the stand-in does
 //   CLIENT_RULES=1       the policy has syrk in TF32 and everything else in float32
 //   CLIENT_UNSEEN=FILE   a library that makes handles and sets math modes (unseen_setter.c)
 #include <dlfcn.h>
@@ -48,8 +48,8 @@ class Handles : public testing::Test {
 
     static bool has_fast_formats() { return std::stod(device().compute_capability()) >= 8; }
 
-    /// A result in exactly `wished`, or in float32 where the device has nothing else. Where the library may leave
-    /// fast formats unused, it may be in float32 as well.
+    /// Expects a result in exactly the format `wished`. Float32 is also right if the device has no other format, or
+    /// if the library may leave fast formats unused.
     static void expect_format(const Measured& measured, Format wished) {
         if (wished == Format::fp32 || !has_fast_formats()) {
             EXPECT_EQ(measured.format, Format::fp32);
@@ -97,7 +97,7 @@ TEST_F(Handles, ShowTheirMathModeToAnotherThreadWhileTheyMultiply) {
             device().make_current();
             while (!done) {
                 EXPECT_EQ(math_mode(handle_), mode);
-                // Another thread's lock is not to be held all the time.
+                // Lets other threads run: this one must not hold the lock all the time.
                 std::this_thread::yield();
             }
         });
@@ -111,7 +111,7 @@ TEST_F(Handles, ShowTheirMathModeToAnotherThreadWhileTheyMultiply) {
 }
 
 TEST_F(Handles, TakeAMathModeThatAnotherThreadSets) {
-    // Whatever happens in between: what was set last is what is there.
+    // The handle has the mode that was set last, whatever happened in between.
     const SimpleProduct syrk(Kind::ssyrk);
     std::atomic<bool> done = false;
     std::thread multiplier([&] {
@@ -153,7 +153,7 @@ TEST_F(Handles, RunInFloat32WhileAnotherThreadSetsTheirMathMode) {
     for (int i = 0; i < 3; ++i) multiply();
 }
 
-/// A library whose calls go past the shim; nothing where the environment names none.
+/// A library whose calls bypass the shim; empty if the environment names none.
 struct Unseen {
     cublasStatus_t (*create)(cublasHandle_t*) = nullptr;
     cublasStatus_t (*set_math_mode)(cublasHandle_t, cublasMath_t) = nullptr;
@@ -225,7 +225,7 @@ TEST_F(Handles, HaveAMathModeThatWasSetPastTheShim) {
     }
 }
 
-/// One thread's work: again and again the same products, each result in exactly one format.
+/// Repeats the same products on one thread, and expects each result in exactly one format.
 void multiply_in_turn(const Device& device, cublasHandle_t handle, std::initializer_list<Kind> kinds, unsigned seed,
                       const std::function<void(const Measured&)>& check) {
     device.make_current();
@@ -240,7 +240,7 @@ void multiply_in_turn(const Device& device, cublasHandle_t handle, std::initiali
     }
 }
 
-/// Multiplies under a scope of the thread's own.
+/// Multiplies in a scope that belongs to this thread.
 void multiply_in_scope(const ShimApi& shim, const Device& device, cublasHandle_t handle, const char* precision,
                        std::initializer_list<Kind> kinds, unsigned seed,
                        const std::function<void(const Measured&)>& check) {
@@ -264,7 +264,7 @@ TEST_F(Handles, OfTwoThreadsDoNotMixPrecisions) {
 }
 
 TEST_F(Handles, SharedByTwoThreadsDoNotMixPrecisions) {
-    // syrk is governed by the handle's math mode. Were it seen by the other thread's gemm, that would run in TF32.
+    // syrk is governed by the handle's math mode. If the other thread's gemm saw that mode, it would run in TF32.
     const ShimApi shim = shim_api();
     if (!shim.is_there()) GTEST_SKIP() << "there is no shim";
     std::thread other([&] {
@@ -327,7 +327,7 @@ TEST_F(Handles, OfSeveralDevicesAreToldApart) {
 }
 
 TEST_F(Handles, AreForgottenWhenTheyAreDestroyed) {
-    // A new handle may have an old one's address, but not its math mode.
+    // A new handle may have the address of an old one, but it must not inherit its math mode.
     const SimpleProduct product(Kind::sgemm);
     for (int i = 0; i < 10; ++i) {
         const cublasHandle_t handle = create();
@@ -347,7 +347,7 @@ TEST_F(Handles, AreForgottenWhenTheyAreDestroyed) {
     }
 }
 
-/// A stream of its own, which no default stream waits for.
+/// A stream that no default stream waits for.
 class Stream {
   public:
     Stream() { require(api().cuStreamCreate(&stream_, CU_STREAM_NON_BLOCKING), "cuStreamCreate"); }
@@ -411,7 +411,7 @@ TEST_F(Handles, DoNotWaitForTheirProducts) {
 }
 
 TEST_F(Handles, TakeBatchesOfMisalignedPointers) {
-    // Float32 products need no more than a float's alignment. Fast ones do, and would fault.
+    // Float32 products only need the alignment of a float. Fast products need more, and would fault.
     if (settings().assume_aligned) GTEST_SKIP() << "the policy answers for the alignment";
     constexpr int order = 8;
     constexpr std::size_t bytes = (order * order + 1) * sizeof(float);

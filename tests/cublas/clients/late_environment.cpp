@@ -1,9 +1,9 @@
-// Sets and unsets variables of the environment between its calls of cuBLAS, as `os.environ[...] = ...` does. Each
-// word is a step; a product prints its word, and the format that its result has or the status of its failure.
+// Sets and unsets variables of the environment between calls of cuBLAS, as `os.environ[...] = ...` does. Each
+// argument is a step. A product prints its step, and the format of its result or the status of its failure.
 //
 //   late_environment [NAME=VALUE | NAME= | create | tf32 | sgemm | gemm_ex | ssyrk]...
 //
-// `NAME=` unsets; `create` makes a handle, with which the steps after it are done; `tf32` sets its math mode.
+// `NAME=` unsets a variable. `create` makes the handle that all later steps use. `tf32` sets its math mode.
 #include <cstdio>
 #include <cstdlib>
 #include <string>

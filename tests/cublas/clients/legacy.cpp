@@ -1,4 +1,4 @@
-// The 15 products of cublas.h, which excludes cublas_v2.h.
+// The 15 products of cublas.h. They have a file of their own, since cublas.h excludes cublas_v2.h.
 #include <cublas.h>
 
 #include "api.hpp"

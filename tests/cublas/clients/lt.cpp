@@ -1,6 +1,6 @@
-// cublasLtMatmul in all the ways that programs use it: with algorithms from the heuristic, by id, kept from earlier
-// or none at all; with descriptors of every origin, a bias, batches and preferences. settings.hpp says what the
-// environment can ask.
+// Tests cublasLtMatmul in all ways that programs use it: with algorithms from the heuristic, by id, kept from earlier
+// calls, or none at all; with descriptors made in every way, a bias, batches and preferences. settings.hpp lists the
+// variables that control the test.
 #include <dlfcn.h>
 #include <gtest/gtest.h>
 
@@ -28,12 +28,13 @@ class Lt : public testing::Test {
         return first;
     }
 
-    /// Returns whether a policy can lower products here. Under a floor each of them ends in float32.
+    /// Returns true if a policy can lower products here. Under a floor each of them runs in float32.
     static bool can_lower() {
         return std::stod(device().compute_capability()) >= 8 && std::getenv("FP32_MATMUL_FLOOR") == nullptr;
     }
 
-    /// One decision that describes the product. Returns it, or null without a shim.
+    /// Checks that there is one decision and that it describes the product. Returns the decision; null without a
+    /// shim.
     static nlohmann::json check_description(const Request& request, cublasStatus_t status) {
         constexpr const char* dtypes[] = {"float32", "complex64", "float16", "bfloat16", "float64"};
         const auto decisions = decision_log().read_new();
@@ -60,7 +61,7 @@ class Lt : public testing::Test {
         return decision;
     }
 
-    /// Multiplies and checks everything. `expected`: the format that the decision has to name, if it is settled.
+    /// Multiplies and checks everything. `expected`: format that the decision must name; absent: any.
     void run(LtProduct& product, const cublasLtMatmulAlgo_t* algo,
              std::optional<std::string> expected = settings().wish()) {
         decision_log().read_new();
@@ -84,7 +85,7 @@ class Lt : public testing::Test {
         const std::string rounding = applied == "bf16x9" ? "fp32" : applied;
         EXPECT_GE(rank_of(found), rank_of(rounding));
         if (settings().exact) {
-            // Not every algorithm of a fast compute type is fast: the library says which.
+            // Not every algorithm of a fast compute type is fast; the library tells which are.
             EXPECT_EQ(found, decision["actual"].is_null() ? rounding : decision["actual"].get<std::string>());
         }
     }
@@ -92,7 +93,7 @@ class Lt : public testing::Test {
     cublasLtHandle_t handle_ = nullptr;
 };
 
-// First of all: no search of this process has found that algorithm yet.
+// Runs before all other tests, so that no search of this process has found the algorithm yet.
 TEST_F(Lt, AnAlgorithmThatFitsTheChangedProductIsAskedAboutOnce) {
     device();
     void* const library = dlopen("libcublasLt.so.13", RTLD_NOW | RTLD_NOLOAD);
@@ -100,8 +101,8 @@ TEST_F(Lt, AnAlgorithmThatFitsTheChangedProductIsAskedAboutOnce) {
         library == nullptr ? nullptr : static_cast<const long long*>(dlsym(library, "stand_in_algo_checks"));
     if (checks == nullptr || settings().expect != "tf32") GTEST_SKIP() << "nothing is asked, or nothing counts it";
     LtProduct product({});
-    // One of the fast type that rounds nothing: as called, the library refuses it, and for the changed product it
-    // fits.
+    // Takes an algorithm of the fast type that rounds nothing. The library refuses it for the original product, but
+    // it fits the changed one.
     cublasLtMatmulAlgo_t fast;
     ASSERT_EQ(api().cublasLtMatmulAlgoInit(handle_, CUBLAS_COMPUTE_32F_FAST_TF32, CUDA_R_32F, CUDA_R_32F, CUDA_R_32F,
                                            CUDA_R_32F, CUDA_R_32F, 0, &fast),
@@ -151,7 +152,7 @@ TEST_F(Lt, GroupedProductsRun) {
          {Request{.batch = 3, .grouped = true}, Request{.trans_a = 'T', .batch = 2, .grouped = true},
           Request{.dtype = Dtype::complex64, .batch = 2, .grouped = true}}) {
         LtProduct product(request);
-        // Nobody knows the alignment of matrices whose addresses are on the device: none is lowered.
+        // If the matrices' addresses are on the device, their alignment is unknown, and no product is lowered.
         const auto expected = can_lower() ? std::nullopt : settings().wish();
         run(product, nullptr, expected);
         for (const auto& algo : product.algorithms(handle_)) run(product, &algo, expected);
@@ -218,7 +219,7 @@ TEST_F(Lt, CachedAlgorithmsOutliveAChangeOfThePolicy) {
     shim.set_precision(nullptr);
 }
 
-/// The function that is newer than the headers, with its stream left out: the default one.
+/// Calls the heuristic by a function that is newer than the headers, with the default stream.
 cublasStatus_t heuristic_for_stream(cublasLtHandle_t handle, cublasLtMatmulDesc_t desc, cublasLtMatrixLayout_t a,
                                     cublasLtMatrixLayout_t b, cublasLtMatrixLayout_t c, cublasLtMatrixLayout_t d,
                                     cublasLtMatmulPreference_t preference, int wanted,
@@ -235,7 +236,7 @@ cublasStatus_t heuristic_for_stream(cublasLtHandle_t handle, cublasLtMatmulDesc_
     return function(handle, desc, a, b, c, d, preference, wanted, results, count, nullptr);
 }
 
-/// The words of set_precision, and the format that each gives on a device with fast formats.
+/// Words of set_precision, and the format that each gives on a device with fast formats.
 constexpr std::pair<const char*, const char*> precisions[] = {
     {"highest", "fp32"}, {"high", "tf32"}, {"medium", "bf16"}};
 
@@ -292,7 +293,7 @@ TEST_F(Lt, SearchesThatBeginFromAnAlgorithmAreTheProgramsOwn) {
                 EXPECT_EQ(id_of(algo), id);
                 run(product, &algo, lowers ? format : "fp32");
             }
-            // One that a changed search found is as good to begin from.
+            // An algorithm from a changed search may also serve as a starting point.
             for (const auto& algo : product.algorithms(handle_)) {
                 const auto again = product.search(handle_, 1, by_id, &algo).usable();
                 ASSERT_EQ(again.size(), 1U);
@@ -311,7 +312,7 @@ TEST_F(Lt, AnotherAlgorithmHasNoMoreWavesThanTheProgramAllows) {
     if (!shim.is_there() || !settings().exact || settings().compute_type != CUBLAS_COMPUTE_32F || !can_lower())
         GTEST_SKIP() << "only of the stand-in is known which algorithms have how many waves";
     LtProduct product({});
-    // Fewer than any algorithm on tensor cores has.
+    // Algorithms on tensor cores all have more waves than this.
     const auto few_waves = [](cublasLtMatmulPreference_t preference) {
         set_preference(preference, CUBLASLT_MATMUL_PREF_MAX_WAVES_COUNT, 0.75F);
     };

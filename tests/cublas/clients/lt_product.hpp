@@ -1,4 +1,4 @@
-// One product of cublasLtMatmul: its operands, descriptors and searches, and what came of it.
+// One product of cublasLtMatmul: its operands, descriptors and searches, and its result.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -20,7 +20,7 @@ namespace clients {
 
 inline constexpr std::size_t workspace_bytes = 1 << 20;
 
-/// Returns the ids that an algorithm offers; a single 0, "not set", where it offers none.
+/// Returns the ids that an algorithm offers. If it offers none, returns a single 0, which means "not set".
 inline std::vector<std::uint32_t> offered(const cublasLtMatmulAlgo_t& algo,
                                           cublasLtMatmulAlgoCapAttributes_t attribute) {
     std::size_t bytes = 0;
@@ -34,8 +34,8 @@ inline std::vector<std::uint32_t> offered(const cublasLtMatmulAlgo_t& algo,
     return ids;
 }
 
-/// Returns the algorithm with each combination of tile and stages that it offers. AlgoInit sets neither, and no
-/// product runs without.
+/// Returns the algorithm in each combination of tile and stages that it offers. AlgoInit sets neither, but every
+/// product needs both.
 inline std::vector<cublasLtMatmulAlgo_t> configured(const cublasLtMatmulAlgo_t& made) {
     std::vector<cublasLtMatmulAlgo_t> result;
     for (const std::uint32_t tile : offered(made, CUBLASLT_ALGO_CAP_TILE_IDS)) {
@@ -49,15 +49,15 @@ inline std::vector<cublasLtMatmulAlgo_t> configured(const cublasLtMatmulAlgo_t& 
     return result;
 }
 
-/// The description of one product to cublasLt.
+/// Description of a product for cublasLt.
 struct Request {
     Dtype dtype = Dtype::float32;
     char trans_a = 'N', trans_b = 'N';
     std::int64_t m = 37, n = 29, k = 53, batch = 1;
     bool bias = false;
     bool device_scalars = false;
-    bool on_the_stack = false;  ///< descriptors made by Init instead of Create
-    bool grouped = false;       ///< layouts whose sizes, and pointers to matrices, are in arrays on the device
+    bool on_the_stack = false;  ///< descriptors are made by Init instead of Create
+    bool grouped = false;       ///< sizes, and pointers to matrices, are in arrays on the device
 };
 
 template <class T>
@@ -127,7 +127,7 @@ class LtProduct {
     struct Answer {
         cublasStatus_t status;
         int count;
-        std::vector<cublasLtMatmulHeuristicResult_t> results;  ///< one for each that was asked for
+        std::vector<cublasLtMatmulHeuristicResult_t> results;  ///< one result for each that was requested
 
         Algorithms usable() const {
             Algorithms found;
@@ -138,7 +138,7 @@ class LtProduct {
         }
     };
 
-    /// Returns the algorithms that the library finds, best first. `begin`: the array's contents before the call.
+    /// Returns the algorithms that the library finds, best first. `begin`: contents of the array before the call.
     Answer search(cublasLtHandle_t handle, int wanted, const Preference& restrict = nullptr,
                   const cublasLtMatmulAlgo_t* begin = nullptr,
                   Heuristic heuristic = api().cublasLtMatmulAlgoGetHeuristic) {
@@ -147,7 +147,7 @@ class LtProduct {
         set_preference(preference, CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, workspace_bytes);
         if (restrict) restrict(preference);
         Answer answer{CUBLAS_STATUS_NOT_INITIALIZED, -1, {}};
-        // Beyond its end nobody may write.
+        // One more than requested, to detect a write beyond the end.
         answer.results.resize(static_cast<std::size_t>(wanted) + 1);
         for (auto& result : answer.results) {
             if (begin != nullptr) result.algo = *begin;
@@ -164,12 +164,12 @@ class LtProduct {
         return answer;
     }
 
-    /// The heuristic's answers, best first.
+    /// Returns the heuristic's algorithms, best first.
     Algorithms algorithms(cublasLtHandle_t handle, const Preference& restrict = nullptr) {
         return search(handle, 4, restrict).usable();
     }
 
-    /// Returns the first configuration that fits of each algorithm that the library has for this descriptor.
+    /// Returns, for each algorithm that the library has for this descriptor, its first configuration that fits.
     std::vector<cublasLtMatmulAlgo_t> algorithms_by_id(cublasLtHandle_t handle) {
         const cudaDataType_t type = data_type(request_.dtype);
         int ids[16];
@@ -198,7 +198,7 @@ class LtProduct {
                result.workspaceSize <= workspace_bytes;
     }
 
-    /// Expects that the library calls the algorithm fit for this product, by each of its two functions for that.
+    /// Expects that the library accepts the algorithm for this product, by each of its two functions for that check.
     void expect_fit(cublasLtHandle_t handle, const cublasLtMatmulAlgo_t& algo) const {
         cublasLtMatmulHeuristicResult_t result{};
         EXPECT_EQ(
@@ -235,7 +235,7 @@ class LtProduct {
         return algo;
     }
 
-    /// Measures the worst result of the batch. Fails the test if it is not the product.
+    /// Measures the worst result of the batch. Fails the test if it is not the right product.
     Measured result() {
         api().cuCtxSynchronize();
         std::vector<unsigned char> bytes(c_before_.size());
@@ -267,7 +267,7 @@ class LtProduct {
 
     using GroupedLayoutCreate = cublasStatus_t (*)(cublasLtMatrixLayout_t*, cudaDataType, int, const void*,
                                                    const void*, const void*);
-    /// Newer than the headers: null where the library does not have it.
+    /// Returns a function that is newer than the headers; null if the library does not have it.
     static GroupedLayoutCreate grouped_layout_create() {
         void* const library = dlopen("libcublasLt.so.13", RTLD_NOW | RTLD_NOLOAD);
         return library == nullptr
@@ -284,7 +284,7 @@ class LtProduct {
                                               const cublasLtMatmulAlgo_t*, cublasLtMatmulHeuristicResult_t*,
                                               cudaStream_t);
 
-    /// Newer than the headers: null where the library does not have it.
+    /// Returns a function that is newer than the headers; null if the library does not have it.
     static CheckForStream check_for_stream() {
         void* const library = dlopen("libcublasLt.so.13", RTLD_NOW | RTLD_NOLOAD);
         return library == nullptr
@@ -347,7 +347,7 @@ class LtProduct {
         return layout;
     }
 
-    /// Returns a layout for as many matrices as there are problems, which lie one behind the other in `memory`.
+    /// Returns a layout with one matrix for each problem. The matrices lie one after the other in `memory`.
     cublasLtMatrixLayout_t make_grouped(const Matrix& matrix, cudaDataType_t type, const DeviceMemory& memory) {
         const std::size_t count = problems_.size();
         for (const std::int64_t size : {matrix.rows, matrix.columns, matrix.ld})
@@ -377,7 +377,8 @@ class LtProduct {
     }
 
     Request request_;
-    std::vector<DeviceMemory> arrays_;  ///< of grouped layouts: of each, rows, columns, leading dimensions, pointers
+    std::vector<DeviceMemory> arrays_;  ///< arrays of grouped layouts: for each, rows, columns, leading dimensions,
+                                        ///< pointers
     std::vector<Problem> problems_;
     std::vector<unsigned char> c_before_;
     std::vector<double> bias_;

@@ -1,8 +1,7 @@
-// Every GoogleTest client: skipped, with status 77, on a machine without a CUDA device.
+// Main program of every GoogleTest client. On a machine without a CUDA device it is skipped, with status 77.
 //
-//   CLIENT_LATE_ENVIRONMENT=NAME=VALUE   the program sets this itself, after a product of the CPU's and before it
-//   first
-//                                        uses CUDA
+//   CLIENT_LATE_ENVIRONMENT=NAME=VALUE   the program sets this variable itself, after a product on the CPU and before
+//                                        its first use of CUDA
 #include <dlfcn.h>
 #include <gtest/gtest.h>
 
@@ -12,7 +11,7 @@
 
 namespace {
 
-/// Fortran's sgemm, from a library that the program opens.
+/// Calls Fortran's sgemm in a library that the program opens.
 bool multiply_on_the_cpu() {
     using Sgemm = void (*)(const char*, const char*, const int*, const int*, const int*, const float*, const float*,
                            const int*, const float*, const int*, const float*, float*, const int*);

@@ -25,18 +25,18 @@ T get(const unsigned char* bytes) {
     return value;
 }
 
-/// Sooner than std::ldexp, which took an eighth of the tests' time.
+/// Faster than std::ldexp, which took an eighth of the tests' time.
 double power_of_two(int exponent) { return std::bit_cast<double>(static_cast<std::uint64_t>(1023 + exponent) << 52); }
 
-/// A linear congruential generator: the same operands on every machine.
+/// A linear congruential generator, which gives the same operands on every machine.
 class Random {
   public:
     explicit Random(unsigned seed) : state_(seed * 0x9e3779b97f4a7c15U + 1) {}
 
-    /// Positive or negative, within a factor of 16 around 2^exponent, the last mantissa bit set.
+    /// Returns a positive or negative number within a factor of 16 around 2^exponent, whose last mantissa bit is set.
     double operator()(Dtype dtype, int exponent) {
         const std::uint64_t bits = next();
-        const auto mantissa = static_cast<double>(bits >> 41 | 1) / 8388608.0;  // 23 bits
+        const auto mantissa = static_cast<double>(bits >> 41 | 1) / 8388608.0;  // a mantissa of 23 bits
         const double value = (1 + mantissa) * power_of_two(exponent - 2 + static_cast<int>(bits & 3));
         const double narrowed = dtype == Dtype::float16    ? round_to(Format::fp16, value)
                                 : dtype == Dtype::bfloat16 ? round_to(Format::bf16, value)
@@ -158,7 +158,8 @@ Dense multiplied(const Dense& a, const Dense& b) {
     Dense result(a.rows, b.columns);
     for (std::int64_t j = 0; j < b.columns; ++j) {
         for (std::int64_t p = 0; p < a.columns; ++p) {
-            // By parts: the operator of std::complex looks for NaN and infinities in every product.
+            // Real and imaginary parts are computed separately: the operator of std::complex checks every product for
+            // NaN and infinity.
             const double real = b.at(p, j).real();
             const double imaginary = b.at(p, j).imag();
             for (std::int64_t i = 0; i < a.rows; ++i) {

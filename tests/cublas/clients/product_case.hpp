@@ -1,4 +1,4 @@
-// The rows of products.def as values: what a function computes, how it takes its operands, and how to call it.
+// The rows of products.def as values: what a function computes, how its operands are passed, and how to call it.
 #pragma once
 
 #include <library_types.h>
@@ -32,13 +32,13 @@ inline cudaDataType_t data_type(Dtype dtype) {
     return CUDA_R_32F;
 }
 
-/// The way to govern a function, if there is one.
+/// Ways in which the shim can govern a function.
 enum class Road {
-    compute_type,    ///< per call
-    math_mode,       ///< by the handle's mode only
-    not_governable,  ///< recognised and counted
-    observed,        ///< narrower operands: counted
-    uncounted,       ///< float64: none of the shim's business
+    compute_type,    ///< governable by the compute type of each call
+    math_mode,       ///< governable by the handle's math mode only
+    not_governable,  ///< not governable; calls are recognised and counted
+    observed,        ///< not governable; operands are narrower than float32, and calls are counted
+    uncounted,       ///< not governable; float64 is not the shim's concern
 };
 
 struct ProductCase {
@@ -52,7 +52,7 @@ struct ProductCase {
     cublasStatus_t (*call)(const Call&);
 
     bool has_status() const { return form != Form::legacy; }
-    /// trmm of cublas.h, and every trsm, write their result over B.
+    /// Returns true for trmm of cublas.h and for every trsm, which write the result over B.
     bool is_in_place() const {
         return operation == Operation::trsm || (operation == Operation::trmm && form == Form::legacy);
     }
@@ -62,7 +62,7 @@ std::vector<ProductCase> plain_cases();
 std::vector<ProductCase> legacy_cases();
 std::vector<ProductCase> xt_cases();
 
-/// cublasInit, once per process: the functions of cublas.h have a handle of their own.
+/// Calls cublasInit, once per process: the functions of cublas.h use a global handle.
 void start_legacy();
 
 }  // namespace clients

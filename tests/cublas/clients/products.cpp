@@ -1,6 +1,6 @@
-// Every product of cuBLAS, with the options that matter: whether its result is right, in which format it was
-// computed, and whether the shim's decision says the same. Runs with the shim and without, on a GPU and on the
-// stand-in. settings.hpp says what the environment can ask.
+// Tests every product of cuBLAS with the relevant options: its result must be right, and the shim's decision must
+// agree with the format of the result. Runs with and without the shim, on a GPU and on the stand-in. settings.hpp
+// lists the variables that control the test.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -12,7 +12,7 @@
 
 namespace clients {
 
-// Shows a case in GoogleTest's messages.
+// Prints a case in GoogleTest's messages.
 void PrintTo(const ProductCase& product, std::ostream* out);
 void PrintTo(const ProductCase& product, std::ostream* out) { *out << product.function; }
 
@@ -43,7 +43,7 @@ class Product : public testing::TestWithParam<ProductCase> {
 
     void run(const Variant& variant) { run_product(device(), handle_, GetParam(), variant); }
 
-    /// Every combination of the options that the function has. A real matrix's 'C' is its 'T'.
+    /// Returns every combination of the options that the function has. For a real matrix 'C' means 'T'.
     std::vector<Variant> options() const {
         const Operation operation = GetParam().operation;
         const bool complex = GetParam().dtype == Dtype::complex64;
@@ -86,7 +86,7 @@ TEST_P(Product, DoesNotReadItsResultWhereBetaIsZero) {
 }
 
 TEST_P(Product, KeepsSmallValuesWhereItIsFloat32) {
-    // BF16x9 has float32's accuracy, but not here: this tells them apart.
+    // BF16x9 has float32's accuracy except on such operands, which therefore tell the two apart.
     const Operation operation = GetParam().operation;
     if (operation != Operation::gemm && operation != Operation::symm && operation != Operation::hemm &&
         operation != Operation::syr2k && operation != Operation::her2k)

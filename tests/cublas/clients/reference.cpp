@@ -6,7 +6,7 @@
 namespace clients {
 namespace {
 
-/// A symmetric or Hermitian matrix of which one triangle is stored.
+/// Returns a symmetric or Hermitian matrix of which one triangle is stored.
 Dense mirrored(const Problem& problem, const Rounding& rounding) {
     Dense result = dense(problem.a, rounding);
     for (std::int64_t j = 0; j < result.columns; ++j) {
@@ -36,7 +36,7 @@ Dense triangular(const Problem& problem, const Rounding& rounding) {
     return transposed(result, problem.trans_a);
 }
 
-/// X with T·X = B, where T is lower or upper triangular after its transposition.
+/// Returns X with T·X = B, where T is lower or upper triangular after its transposition.
 Dense solved(const Dense& t, Dense b, bool is_upper) {
     const std::int64_t order = t.rows;
     for (std::int64_t j = 0; j < b.columns; ++j) {
@@ -101,7 +101,7 @@ Dense reference(const Problem& problem, const Rounding& rounding) {
                 add(result, problem.alpha, problem.side == 'L' ? multiplied(t, b) : multiplied(b, t));
             } else {
                 const bool is_upper = (problem.uplo == 'U') == (problem.trans_a == 'N');
-                // X·T = B is Tᵀ·Xᵀ = Bᵀ.
+                // X·T = B is equivalent to Tᵀ·Xᵀ = Bᵀ.
                 add(result, problem.alpha,
                     problem.side == 'L' ? solved(t, b, is_upper)
                                         : transposed(solved(transposed(t, 'T'), transposed(b, 'T'), !is_upper), 'T'));
@@ -115,8 +115,8 @@ Dense reference(const Problem& problem, const Rounding& rounding) {
     return result;
 }
 
-/// |C - expected| / |expected|, Frobenius norms, over what is written. With operands of random signs this does not
-/// depend on k.
+/// Returns |C - expected| / |expected| in Frobenius norms, over the elements that the product writes. If the operands
+/// have random signs, the result does not depend on k.
 double distance_between(const Problem& problem, const Dense& result, const Dense& expected) {
     Dense difference = result;
     double size = 0;
@@ -149,7 +149,8 @@ bool is_written(const Problem& problem, std::int64_t i, std::int64_t j) {
 }
 
 Measured measure(const Problem& problem, const Dense& result) {
-    constexpr double single_precision = 1e-5;  // a float32 computation is 3e-7 from its reference, a TF32 one 2e-4
+    constexpr double single_precision = 1e-5;  // a float32 result is about 3e-7 away from its reference, a TF32
+                                               // result 2e-4
     constexpr double between_tf32_and_bf16 = 1e-3;
 
     const double error = distance_between(problem, result, reference(problem, [](double x) { return x; }));

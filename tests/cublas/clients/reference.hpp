@@ -1,5 +1,5 @@
-// Reference products, computed in double from operands that are rounded to a format first. By comparison with them, a
-// result shows the format that it was computed in.
+// Reference products, computed in double from operands that are first rounded to a format. The closest reference
+// tells the format in which a result was computed.
 #pragma once
 
 #include "format.hpp"
@@ -7,28 +7,28 @@
 
 namespace clients {
 
-/// One product: op(A) · op(B) and its relatives, in the terms of the BLAS reference.
+/// One product: op(A) · op(B) or a related operation, in the terms of the BLAS reference.
 struct Problem {
     Operation operation;
     Dtype dtype;
     char trans_a = 'N', trans_b = 'N', side = 'L', uplo = 'U', diag = 'N';
     std::int64_t m = 0, n = 0, k = 0;
     Number alpha, beta;
-    Matrix a, b, c;  ///< trmm and trsm in place: b is the result too
+    Matrix a, b, c;  ///< for trmm and trsm in place, b is also the result
 };
 
-/// Returns true for an element of the result that the product writes: all of them, or those of one triangle.
+/// Returns true if the product writes this element of the result. It writes all elements, or those of one triangle.
 bool is_written(const Problem& problem, std::int64_t i, std::int64_t j);
 
 struct Measured {
     Format format;
-    double error;     ///< against the result in full precision, relative to its Frobenius norm
-    double distance;  ///< against the result that `format` gives, likewise
+    double error;     ///< relative to the result in full precision, in Frobenius norms
+    double distance;  ///< relative to the result in `format`, in Frobenius norms
 };
 
-/// The format whose rounding explains the result best: for a float32 computation the distance to the right one is
-/// about 3e-7, and to the others 1e-4 and more. Where none explains it (a solve in blocks, sums before the rounding),
-/// the size of the error decides between fp32, tf32 and bf16.
+/// Finds the format whose rounding explains the result best. A float32 result is about 3e-7 from the right reference,
+/// and 1e-4 or more from the others. If no reference is close (a solve in blocks, sums before the rounding), the size
+/// of the error decides between fp32, tf32 and bf16.
 Measured measure(const Problem& problem, const Dense& result);
 
 }  // namespace clients

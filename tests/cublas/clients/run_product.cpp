@@ -13,7 +13,7 @@
 namespace clients {
 namespace {
 
-// Small enough that FP16 loses bits of the operands that TF32 keeps, and not so small that products underflow.
+// Exponent of operands: small enough that FP16 loses bits which TF32 keeps, but not so small that products underflow.
 constexpr int operand_exponent = -16;
 constexpr int result_exponent = 2 * operand_exponent + 3;
 
@@ -22,13 +22,13 @@ bool is_triangular(Operation operation) { return operation == Operation::trmm ||
 bool has_k(Operation operation) { return operation == Operation::gemm || is_rank_k(operation); }
 
 Dtype result_type(const ProductCase& product) {
-    // The narrow products with a compute type accumulate, and write, float32.
+    // Narrow products with a compute type accumulate in float32, and write float32.
     return product.road == Road::observed && product.function.find("Hgemm") == std::string::npos ? Dtype::float32
                                                                                                  : product.dtype;
 }
 
-/// B = A·D with a real diagonal D of powers of two: then A·Bᵀ is symmetric and A·Bᴴ Hermitian, whatever the operands
-/// are rounded to. The manual asks that of the operands of syrkx and herkx.
+/// Returns B = A·D with a real diagonal D of powers of two. Then A·Bᵀ is symmetric and A·Bᴴ Hermitian, however the
+/// operands are rounded. The manual requires this of the operands of syrkx and herkx.
 Matrix scaled_by_diagonal(const Matrix& a, char trans) {
     Matrix b = a;
     for (std::int64_t j = 0; j < a.columns; ++j) {
@@ -40,7 +40,7 @@ Matrix scaled_by_diagonal(const Matrix& a, char trans) {
     return b;
 }
 
-/// Well conditioned: a solve then loses no more than its operands did.
+/// Returns a well conditioned triangular matrix, so that a solve adds no larger error than its operands have.
 Matrix triangle(Dtype dtype, std::int64_t order, char uplo, char diag, unsigned seed) {
     Matrix result = random_matrix(dtype, order, order, -4, seed);
     const Matrix diagonal = random_matrix(dtype, order, 1, 1, seed + 1);
@@ -73,7 +73,7 @@ Problem make_problem(const ProductCase& product, const Variant& variant, unsigne
         if (operation != Operation::herk) problem.alpha = {0.75, -0.25};
         if (operation != Operation::herk && operation != Operation::her2k && operation != Operation::herkx)
             problem.beta = {0.5, 0.125};
-        if (operation == Operation::herkx) problem.alpha = 0.75;  // a Hermitian product stays one
+        if (operation == Operation::herkx) problem.alpha = 0.75;  // a real factor keeps the product Hermitian
     }
     if (variant.zero_beta || is_triangular(operation)) problem.beta = 0;
     if (is_rank_k(operation)) problem.m = problem.n;
@@ -107,7 +107,7 @@ Problem make_problem(const ProductCase& product, const Variant& variant, unsigne
     return problem;
 }
 
-/// The problems of a batch. Those of a grouped one come in two sizes; the larger has two members of three.
+/// Returns the problems of a batch. A grouped batch has two sizes; two of its three members have the larger one.
 std::vector<Problem> make_batch(const ProductCase& product, const Variant& variant) {
     std::vector<Problem> result;
     for (std::int64_t i = 0; i < variant.batch; ++i) {
@@ -121,7 +121,7 @@ std::vector<Problem> make_batch(const ProductCase& product, const Variant& varia
     return result;
 }
 
-/// The operands of a batch in memory: on the device, or for cublasXt on the host.
+/// Operands of a batch in memory: on the device, or for cublasXt on the host.
 class Operand {
   public:
     Operand(const ProductCase& product, Dtype dtype, const std::vector<Problem>& problems, Matrix Problem::*member)
@@ -130,7 +130,7 @@ class Operand {
             offsets_.push_back(before_.size());
             const std::vector<unsigned char> bytes = bytes_of(dtype, problem.*member);
             before_.insert(before_.end(), bytes.begin(), bytes.end());
-            // Strides are those of the first member; members of a batch of pointers are aligned for every kernel.
+            // Strides are those of the first member. Members of a batch of pointers are aligned for every kernel.
             if (product.batching != Batching::strided) before_.resize((before_.size() + 255) / 256 * 256);
         }
         if (is_on_host_) {
@@ -173,7 +173,7 @@ void set_scalar(Scalar& scalar, Number value, Dtype dtype) {
     scalar.address = scalar.bytes;
 }
 
-/// Alpha and beta have the type of the result, but where the function multiplies in float32 for a Hermitian one.
+/// Returns the type of alpha or beta: that of the result, except that some factors of Hermitian products are real.
 Dtype scalar_type(const ProductCase& product, bool is_beta) {
     const bool is_real =
         product.operation == Operation::herk ||
@@ -205,11 +205,10 @@ Groups make_groups(const std::vector<Problem>& problems) {
     return groups;
 }
 
-/// The format that the decision has to name, where that is settled: what the policy wishes, and what the function
-/// can.
+/// Returns the format that the decision must name, if policy and function determine it.
 std::optional<std::string> expected_applied(const ProductCase& product) {
     if (product.road == Road::observed) return "unchanged";
-    // Such functions have no math mode: only the environment can change what they do.
+    // These functions have no math mode: only the environment can change their format.
     if (product.road == Road::not_governable)
         return std::getenv("CUBLAS_EMULATE_SINGLE_PRECISION") == nullptr ? std::optional<std::string>("fp32")
                                                                          : std::nullopt;
@@ -225,7 +224,7 @@ std::optional<std::string> expected_applied(const ProductCase& product) {
     return wish;
 }
 
-/// Grouped batches know fewer compute types than the others.
+/// Returns true if the function accepts the compute type. Grouped batches accept fewer than others.
 bool takes_compute_type(const ProductCase& product, cublasComputeType_t compute_type) {
     return product.batching != Batching::groups || compute_type == CUBLAS_COMPUTE_32F ||
            compute_type == CUBLAS_COMPUTE_32F_PEDANTIC || compute_type == CUBLAS_COMPUTE_32F_FAST_TF32;
@@ -247,7 +246,9 @@ void check_description(const Device& device, const ProductCase& product, const V
         EXPECT_EQ(decision["compute_capability"], device.compute_capability());
     }
     EXPECT_EQ(decision["batch"], variant.batch);
-    if (product.batching == Batching::groups && variant.batch == 0) return;  // no group, so neither sizes nor options
+    if (product.batching == Batching::groups && variant.batch == 0)
+        return;  // without groups there are no sizes or
+                 // options
     const std::int64_t order = variant.side == 'L' ? variant.m : variant.n;
     EXPECT_EQ(decision["m"], is_rank_k(operation) ? variant.n : variant.m);
     EXPECT_EQ(decision["n"], variant.n);
@@ -257,7 +258,8 @@ void check_description(const Device& device, const ProductCase& product, const V
     EXPECT_EQ(decision["trans_b"], letter_or_null(operation == Operation::gemm, variant.trans_b));
 }
 
-/// Exactly one decision, which says what was called and what then happened. Its `applied`, or nothing without a shim.
+/// Expects exactly one decision, which describes the call and its outcome. Returns its `applied`; absent without a
+/// shim.
 std::optional<std::string> check_decision(const Device& device, const ProductCase& product, const Variant& variant,
                                           cublasStatus_t status) {
     const auto decisions = decision_log().read_new();
@@ -287,7 +289,7 @@ std::optional<std::string> check_decision(const Device& device, const ProductCas
     return applied;
 }
 
-/// The bytes that the call had no business to write are as they were.
+/// Expects that bytes which the call must not write are unchanged.
 void check_unwritten(const Problem& problem, Dtype dtype, const unsigned char* before, const unsigned char* after) {
     const Matrix& c = problem.c;
     const std::size_t size = size_of(dtype);
@@ -305,7 +307,7 @@ void check_format(const ProductCase& product, const Measured& measured, const st
     const std::string found = name_of(measured.format);
     const std::string numbers =
         found + ", error " + std::to_string(measured.error) + ", " + std::to_string(measured.distance) + " from it";
-    // A forwarded call may have run in any format, but its result is still the product.
+    // A forwarded call may have run in any format, but the result must still be the product.
     EXPECT_LT(measured.error, 0.02);
     if (product.road == Road::observed || product.road == Road::uncounted) return;
     if (applied && *applied != "unchanged") {
@@ -313,7 +315,7 @@ void check_format(const ProductCase& product, const Measured& measured, const st
         EXPECT_GE(rank_of(found), rank_of(rounding)) << numbers;
         if (settings().exact) {
             if (product.operation == Operation::trsm) {
-                // The products inside a solve round its intermediate results: no reference of ours is near.
+                // Products inside a solve round intermediate results, so no reference is close.
                 EXPECT_EQ(found == "fp32", rounding == "fp32") << numbers;
             } else {
                 EXPECT_EQ(found, rounding) << numbers;
@@ -324,8 +326,8 @@ void check_format(const ProductCase& product, const Measured& measured, const st
     }
 }
 
-/// Sets all of a call but its operands and groups. Its sizes are those of the first member of the batch. A call is
-/// never copied: it points to its own scalars.
+/// Sets everything in a call except its operands and groups. Sizes are those of the batch's first member. A call must
+/// not be copied: it points to its own scalars.
 void fill_call(Call& call, const ProductCase& product, const Variant& variant, const Problem& first) {
     const Matrix& c = product.is_in_place() ? first.b : first.c;
     call.trans_a = {variant.trans_a};
@@ -353,7 +355,7 @@ void fill_call(Call& call, const ProductCase& product, const Variant& variant, c
     set_scalar(call.beta, first.beta, scalar_type(product, true));
 }
 
-/// Copies alpha and beta to the device, for as long as the result lives, and has the call read them there.
+/// Copies alpha and beta to the device and makes the call read them there. They exist as long as the returned memory.
 DeviceMemory put_scalars_on_device(Call& call) {
     std::vector<unsigned char> bytes(sizeof call.alpha.bytes + sizeof call.beta.bytes);
     std::copy_n(call.alpha.bytes, sizeof call.alpha.bytes, bytes.begin());
@@ -365,7 +367,7 @@ DeviceMemory put_scalars_on_device(Call& call) {
     return scalars;
 }
 
-/// Checks that the handle has the modes that the program set, and sets the pointer mode back to the host's.
+/// Expects that the handle has the modes that the program set. Then sets the pointer mode back to the host's.
 void check_modes(cublasHandle_t handle, const Variant& variant) {
     cublasMath_t math_mode = CUBLAS_DEFAULT_MATH;
     cublasPointerMode_t pointer_mode = CUBLAS_POINTER_MODE_HOST;
@@ -376,7 +378,7 @@ void check_modes(cublasHandle_t handle, const Variant& variant) {
     api().cublasSetPointerMode_v2(handle, CUBLAS_POINTER_MODE_HOST);
 }
 
-/// Checks one member's result: `before` and `after` are the bytes of C around the call.
+/// Checks the result of one member of a batch. `before` and `after`: the bytes of C around the call.
 void check_result(const ProductCase& product, const Variant& variant, const Problem& problem,
                   const unsigned char* before, const unsigned char* after,
                   const std::optional<std::string>& applied) {
@@ -388,7 +390,7 @@ void check_result(const ProductCase& product, const Variant& variant, const Prob
             result.at(row, column) =
                 decode(c_type, after + static_cast<std::size_t>(row + column * problem.c.ld) * size_of(c_type));
     if (result.values.empty()) return;
-    // Below FP32 a small A may underflow, and `unchanged` does not say which format ran.
+    // Below FP32 a small A may underflow. `unchanged` does not tell which format ran.
     if (variant.small_a && applied && rank_of(*applied) != rank_of("fp32")) return;
     check_format(product, measure(problem, result), variant.multiplies(product.operation) ? applied : "fp32");
 }
@@ -409,7 +411,7 @@ bool Variant::multiplies(Operation operation) const {
 void run_product(const Device& device, cublasHandle_t handle, const ProductCase& product, const Variant& variant) {
     SCOPED_TRACE(product.function + " " + variant.text());
     const std::vector<Problem> problems = make_batch(product, variant);
-    // A batch of none has operands all the same: they must stay as they are.
+    // An empty batch has operands too; they must not change.
     Variant one = variant;
     one.batch = std::max<std::int64_t>(variant.batch, 1);
     const std::vector<Problem> in_memory = make_batch(product, one);

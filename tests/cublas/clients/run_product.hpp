@@ -1,5 +1,5 @@
-// Calls one function with one combination of options and checks what came of it: status, result, what must not be
-// written, the handle's state, and the one decision that was logged.
+// Calls one function with one combination of options. Checks the status, the result, memory that must not be written,
+// the handle's state, and the one decision that was logged.
 #pragma once
 
 #include <string>
@@ -9,20 +9,21 @@
 
 namespace clients {
 
-/// The options and sizes of one call. Those that the function does not have are ignored.
+/// Options and sizes of one call. Options that the function does not have are ignored.
 struct Variant {
     char trans_a = 'N', trans_b = 'N', side = 'L', uplo = 'U', diag = 'N';
     std::int64_t m = 19, n = 15, k = 29;
     std::int64_t batch = 1;
     bool device_scalars = false;
-    bool zero_beta = false;  ///< and a result that is full of NaN before
-    bool small_a = false;    ///< A at the lower end of float32's range, where the last of three BFloat16 underflows
+    bool zero_beta = false;  ///< beta is 0, and C is full of NaN before the call
+    bool small_a = false;    ///< A is at the lower end of float32's range, where the last of three BFloat16 parts
+                             ///< underflows
 
     std::string text() const;
-    bool multiplies(Operation operation) const;  ///< no size that the operation uses is zero
+    bool multiplies(Operation operation) const;  ///< true: no size that the operation uses is zero
 };
 
-/// Reports to GoogleTest.
+/// Runs the call, and reports failures to GoogleTest.
 void run_product(const Device& device, cublasHandle_t handle, const ProductCase& product, const Variant& variant);
 
 }  // namespace clients

@@ -1,4 +1,4 @@
-// The shim's own C API, looked up as its header says; nothing of it is there in a process without the shim.
+// The shim's own C API, looked up as its header describes. In a process without the shim all functions are missing.
 #pragma once
 
 #include <dlfcn.h>

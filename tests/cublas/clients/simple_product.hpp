@@ -1,5 +1,5 @@
-// A small product that can be called again and again, by a function of either road: gemm (compute type) or syrk (math
-// mode). For tests of state, where it does not matter which product it is.
+// A small product that can be repeated: gemm (governed by compute type) or syrk (governed by math mode). For tests of
+// state, in which the kind of product does not matter.
 #pragma once
 
 #include <memory>
@@ -69,7 +69,7 @@ class SimpleProduct {
         return measure(problem_, found);
     }
 
-    /// Forgets the result: what `result` finds next is of a later product.
+    /// Overwrites the result, so that the next measurement can only find a later one.
     void clear() const { c_->write(c_bytes_.data(), c_bytes_.size()); }
 
     static constexpr int order = 17, depth = 23;

@@ -1,6 +1,6 @@
-// One product twice: called by the program, and called by a library of cuSOLVER's name or the one that is named.
+// Makes one product twice: from the program, and from a library whose name is cuSOLVER's or LIBRARY.
 //
-//   solver [LIBRARY [COUNT]]   COUNT: how often the library calls it
+//   solver [LIBRARY [COUNT]]   COUNT: number of calls by the library
 #include <dlfcn.h>
 
 #include <cstdio>

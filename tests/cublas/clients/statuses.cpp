@@ -1,8 +1,8 @@
-// Bad input: prints the status of each call, one `case status` line. The lines are the same with the shim and
-// without, on a machine with a device and on one without.
+// Tests bad input. Prints a line `case status` for each call. The lines are the same with and without the shim, and
+// with and without a device.
 //
-//   statuses [destroyed]    with the destroyed handle once more, where the library survives that: the stand-in does
-//   statuses rounds N       products only, right and wrong ones, N times, in two sizes; with CLIENT_SCOPES=1 within
+//   statuses [destroyed]    also uses a destroyed handle, if the library survives that, as the stand-in does
+//   statuses rounds N       only products, right and wrong ones, N times, in two sizes; with CLIENT_SCOPES=1 in
 //                           scopes that have a label
 #include <array>
 #include <cstdio>
@@ -20,7 +20,7 @@ namespace {
 
 void print(const std::string& label, int status) { std::printf("%s %d\n", label.c_str(), status); }
 
-/// Memory that a kernel may use: on the device where there is one, else on the host, where no kernel runs.
+/// Memory that a kernel may use. It is on the device if there is one; otherwise on the host, where no kernel runs.
 class Memory {
   public:
     explicit Memory(bool on_device) {
@@ -50,7 +50,7 @@ bool make_device_current() {
            api().cuCtxSetCurrent(context) == CUDA_SUCCESS;
 }
 
-/// A call in which everything is right.
+/// Returns a call with valid arguments only.
 Call good_call(cublasHandle_t handle, const ProductCase& product, void* memory, void* array) {
     static float scalar = 1;
     const bool is_of_pointers = product.batching == Batching::arrays || product.batching == Batching::groups;
@@ -216,7 +216,7 @@ void print_lt(cublasHandle_t cublas, void* memory) {
 int main(int argc, char** argv) {
     using namespace clients;
     const bool use_after_destroy = argc > 1 && std::string(argv[1]) == "destroyed";
-    std::setvbuf(stdout, nullptr, _IOLBF, 0);  // a crash shows where
+    std::setvbuf(stdout, nullptr, _IOLBF, 0);  // the output before a crash is not lost
     const bool has_device = make_device_current();
     print("device", has_device ? 1 : 0);
     static Memory memory(has_device);

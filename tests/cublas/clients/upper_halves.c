@@ -1,5 +1,5 @@
-// Checks that products of cuBLAS leave no upper half of a vector register in use, changed by compute type or by the
-// handle's mode. It runs on the counting libcublas, which uses no vector register.
+// Checks that products of cuBLAS leave no upper half of a vector register in use, whether the shim changes the
+// compute type or the handle's mode. Runs on the counting libcublas, which uses no vector register.
 
 #define _GNU_SOURCE
 #include <dlfcn.h>

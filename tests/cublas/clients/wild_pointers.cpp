@@ -1,12 +1,12 @@
-// Calls without a handle whose other arguments point nowhere: cuBLAS looks at the handle first, and at nothing else.
-// Prints the status of each.
+// Calls functions without a handle, with invalid pointers in all other arguments. cuBLAS must check the handle first
+// and use nothing else. Prints the status of each call.
 #include <cstdio>
 
 #include "api.hpp"
 
 namespace {
 
-/// A pointer that nobody may follow, of whatever type is wanted.
+/// An invalid pointer that converts to any pointer type.
 struct Wild {
     template <class T>
     operator T*() const {
@@ -21,7 +21,7 @@ void print(const char* label, int status) { std::printf("%s %d\n", label, status
 int main() {
     using clients::api;
     constexpr Wild wild;
-    std::setvbuf(stdout, nullptr, _IOLBF, 0);  // a crash shows where
+    std::setvbuf(stdout, nullptr, _IOLBF, 0);  // the output before a crash is not lost
     print("matmul", api().cublasLtMatmul(nullptr, wild, wild, wild, wild, wild, wild, wild, wild, wild, wild, wild,
                                          nullptr, nullptr, 0, nullptr));
     print("matmul_with_algorithm", api().cublasLtMatmul(nullptr, wild, wild, wild, wild, wild, wild, wild, wild, wild,

@@ -24,7 +24,7 @@ const XtApi& xt_api() {
     return table;
 }
 
-/// One handle for all cases, on the first device. It lives as long as the process.
+/// Returns a handle on the first device, which all cases share. It lives as long as the process.
 cublasXtHandle_t xt_handle() {
     static cublasXtHandle_t handle = [] {
         cublasXtHandle_t result = nullptr;

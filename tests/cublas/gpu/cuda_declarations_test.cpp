@@ -1,11 +1,11 @@
-// gpu_check/cuda/api.hpp against NVIDIA's headers: the same values, and functions with the same arguments. That this
-// file compiles is the test.
+// Compares gpu_check/cuda/api.hpp with NVIDIA's headers: values, and arguments of functions. The test passes if this
+// file compiles.
 #include "gpu_check/cuda/api.hpp"
 
 #include <cstddef>
 #include <type_traits>
 
-// NVIDIA's headers have macros of these names.
+// NVIDIA's headers define macros of these names, so the values are taken before they are included.
 constexpr unsigned long long our_flags[] = {gpu::CUBLASLT_NUMERICAL_IMPL_FLAGS_FMA,
                                             gpu::CUBLASLT_NUMERICAL_IMPL_FLAGS_HMMA,
                                             gpu::CUBLASLT_NUMERICAL_IMPL_FLAGS_ACCUMULATOR_16F,
@@ -25,8 +25,8 @@ template <class T>
 constexpr bool is_complex =
     std::is_same_v<std::remove_cv_t<T>, ::cuComplex> || std::is_same_v<std::remove_cv_t<T>, gpu::cuComplex>;
 
-/// What is left of a type across an interface of C: enumerations are ints, and pointers to what is only named, or to
-/// complex numbers, are pointers to anything.
+/// Reduces a type to what a C interface distinguishes: an enumeration becomes int, and a pointer to an incomplete
+/// type or to a complex number becomes a void pointer.
 template <class T>
 struct Passed {
     using Type = std::remove_cv_t<T>;
@@ -49,7 +49,7 @@ struct Passed<R(A...)> {
 template <class Theirs, class Ours>
 constexpr bool same = std::is_same_v<typename Passed<Theirs>::Type, typename Passed<Ours>::Type>;
 
-/// Our function type, with NVIDIA's types in place of ours.
+/// Our function type, with our types replaced by NVIDIA's.
 template <class T>
 struct Nvidias {
     using Type = T;
@@ -163,7 +163,7 @@ SAME_FUNCTION(cublasCtrsm_v2);
 SAME_FUNCTION(cublasStrsmBatched);
 SAME_FUNCTION(cublasCtrsmBatched);
 
-// cublas_api.h overloads these in C++, for code of CUDA 10.
+// cublas_api.h overloads these functions in C++, for code of CUDA 10.
 static_assert(std::is_pointer_v<decltype(static_cast<NvidiasEx<decltype(gpu::cublasGemmEx)>*>(&::cublasGemmEx))>);
 static_assert(std::is_pointer_v<decltype(static_cast<NvidiasEx<decltype(gpu::cublasGemmStridedBatchedEx)>*>(
                   &::cublasGemmStridedBatchedEx))>);

@@ -1,10 +1,10 @@
 # Packs the bundle: cmake -DBUNDLE=FOLDER -DPROGRAMS=FILE;FILE -DDATA=FILE;FILE -DFRAMEWORKS=FILE;FILE -DVERSION=TEXT
 #                         -DSTRIP=PROGRAM -DREADELF=PROGRAM [-DGLIBC=VERSION] -P pack.cmake
-# Fails where a program needs more than CUDA and the C library, or a newer C library than GLIBC, or where the bundle is too
-# large to be carried about.
+# Fails if a program needs other libraries than CUDA and the C library, or a C library newer than GLIBC, or if the
+# bundle is too large to carry.
 cmake_minimum_required(VERSION 3.22)
 
-set(limit_bytes 41943040)  # 40 MiB
+set(limit_bytes 41943040)  # limit of 40 MiB
 set(cuda "libcublas\\.so\\.13|libcublasLt\\.so\\.13|libcuda\\.so\\.1")
 set(c_library "lib(c|m)\\.so\\.6|lib(dl|pthread|rt)\\.so\\.[0-9]+|ld-linux-[a-z0-9-]+\\.so\\.[0-9]+")
 set(may_need "^(${cuda}|${c_library})$")
@@ -20,7 +20,7 @@ foreach(program IN LISTS PROGRAMS)
   file(RPATH_REMOVE FILE ${packed})
   execute_process(COMMAND ${STRIP} ${packed} COMMAND_ERROR_IS_FATAL ANY)
   execute_process(COMMAND ${READELF} --dynamic --wide ${packed} OUTPUT_VARIABLE dynamic COMMAND_ERROR_IS_FATAL ANY)
-  # A list whose elements have brackets is no list of several elements to CMake.
+  # For CMake, brackets join the elements of a list that contain them, so they are replaced.
   string(REGEX REPLACE "[][]" "|" dynamic "${dynamic}")
   string(REGEX MATCHALL "Shared library: \\|[^|]*" needed "${dynamic}")
   foreach(library IN LISTS needed)
@@ -58,7 +58,7 @@ else()
     "builds one for 2.17")
 endif()
 file(WRITE ${BUNDLE}/GLIBC "${glibc}\n")
-# The build system takes this file for the whole bundle: it comes last.
+# Written last: the build system takes this file as the sign that the bundle is complete.
 file(WRITE ${BUNDLE}/VERSION "${VERSION}\n")
 math(EXPR kilobytes "${total} / 1024")
 message(STATUS "${BUNDLE}: ${kilobytes} KiB")

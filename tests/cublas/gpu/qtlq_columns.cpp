@@ -1,9 +1,9 @@
-// Finds the rounding of operands that a run of qtlq agrees with: the published TF32 column is one of several.
+// Finds the rounding of operands that explains a run of qtlq; the published TF32 column is one of several.
 //
-//   qtlq_columns FOLDER FILE     FOLDER has L.f32 and Q.f32; FILE is what `qtlq --csv` printed
+//   qtlq_columns FOLDER FILE     FOLDER has L.f32 and Q.f32; FILE is the output of `qtlq --csv`
 //
-// Prints the largest difference from each column, in qtlq's tolerance, and `column: NAME` for the nearest that is
-// within it. Ends with 1 where none is.
+// Prints the largest difference from each column, in units of qtlq's tolerance, and `column: NAME` for the closest
+// column within the tolerance. Ends with 1 if there is none.
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
@@ -41,7 +41,7 @@ std::vector<double> read_run(const std::string& path) {
     return values;
 }
 
-/// Computes a column as qtlq does: the product in the format, summed exactly; the rest in float32, in order.
+/// Computes a column as qtlq does: the product in the given format with exact sums, the rest in float32, in order.
 std::vector<double> column(const std::vector<float>& l, const std::vector<float>& q, gpu::Rounding rounding) {
     std::vector<double> rounded_l(l.size()), rounded_q(q.size());
     for (std::size_t i = 0; i < l.size(); ++i) {

@@ -1,4 +1,4 @@
-# What the results are of, and results.md. Sourced by run.sh.
+# Describes the tested programs and machine, and writes results.md. Sourced by run.sh.
 # shellcheck shell=bash disable=SC2154
 
 describe_environment() {
@@ -24,7 +24,7 @@ PYTHON
 
 titled() { [[ ! -s $2 ]] || { printf '\n## %s\n\n' "$1"; cat "$2"; }; }
 quoted() { [[ ! -e $2 ]] || { printf '\n### %s\n\n```\n' "$1"; cat "$2"; echo '```'; }; }
-# table FILE COLUMN...: a file of fields behind tabs as a Markdown table.
+# table FILE COLUMN...: prints a file of tab-separated fields as a Markdown table.
 table() {
     local file=$1
     shift
@@ -55,5 +55,5 @@ tables() {
         cat "$logs"/frameworks-*.log | grep '^| '
     fi
 }
-# Whole or not at all: a copy may be taken at any moment.
+# Writes the file completely or not at all, since somebody may copy it at any moment.
 write_results() { tables >"$output/results.md.new" && mv "$output/results.md.new" "$output/results.md"; }

@@ -1,35 +1,35 @@
 #!/usr/bin/env bash
-# Tries fp32shim on this machine's GPU, and asks its cuBLAS what the manual leaves open.
+# Tests fp32shim on this machine's GPU, and asks its cuBLAS questions that the manual leaves open.
 #
 #   ./run.sh [OPTION...] [SECTION...]
 #
-# Sections, in this order, and how they share the time. What one leaves over, the next ones have:
+# Sections, in this order, and their shares of the time. Time that one leaves over goes to later ones:
 #   check        120   gpu-check: the verdict
-#   modes         40   what math modes and compute types do
+#   modes         40   effects of math modes and compute types
 #   floor         40   the programs of the project's tests under a floor, while they ask for TF32
-#   questions    130   what else cuBLAS does, and the experiments on it
+#   questions    130   further behaviour of cuBLAS, and the experiments on it
 #   qtlq          20   the published TF32 case through cuBLAS
 #   frameworks   120   PyTorch, CuPy, JAX and onnxruntime, one after the other, and the experiments on them
 #   clients       60   the programs of the project's tests, at each precision
-# Without a section: all of them. Rows are written as they come: what is stopped leaves them.
+# Without a section: all of them. Rows are written as they arrive, so a stopped run keeps its rows.
 #
 #   --quick             less of each
-#   --output FOLDER     where results.md, verdict.json, results.tsv, rows.tsv and logs/ go; default ./gpu-results-DATE.
+#   --output FOLDER     folder for results.md, verdict.json, results.tsv, rows.tsv, logs/; default ./gpu-results-DATE.
 #                       At the end FOLDER.tar.gz has all of it
 #   --time-limit N      seconds, which the sections share as above; default 540, with --quick 240
-#   --limits            print what each section may take
-#   --libraries FOLDER  cuBLAS is here (else it is searched for)
+#   --limits            print the time limit of each section
+#   --libraries FOLDER  folder with cuBLAS (default: it is searched for)
 #   --python PROGRAM    the Python that has PyTorch, CuPy or JAX; default python3
-#   --smoke             tiny products: only to try this script, the results say nothing
+#   --smoke             tiny products: only tests this script; the results mean nothing
 #
 # Needs the NVIDIA driver, and cuBLAS: on the loader's path, in a CUDA toolkit, or in a Python environment.
 # Ends with 0; 1 if a step failed; 77 if there is no CUDA device or no cuBLAS.
 set -uo pipefail
 
 here=$(CDPATH='' cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
-# Some ways to carry a folder lose this.
+# Some ways of copying a folder lose this permission.
 chmod u+x "$here"/* 2>/dev/null
-# Names and limits are those of the table above.
+# Names and limits from the table above.
 declare -A limit_of
 all_sections=()
 while read -r _ name limit _; do
@@ -61,7 +61,7 @@ done
 ((${#sections[@]})) || sections=("${all_sections[@]}")
 [[ $time_limit ]] || time_limit=$([[ $quick ]] && echo 240 || echo 540)
 [[ $time_limit =~ ^[0-9]+$ ]] || fail_usage "--time-limit: found '$time_limit', expected seconds"
-# The sections that run share the whole time.
+# The chosen sections share the whole time.
 shares=0
 for name in "${sections[@]}"; do ((shares += limit_of[$name])); done
 section_limit() { echo $((limit_of[$1] * time_limit / shares)); }
@@ -72,7 +72,7 @@ if [[ $only_limits ]]; then
 fi
 deadline=$((SECONDS + time_limit))
 
-# What the caller's shell says must not govern what is compared here.
+# Removes variables of the caller's shell that would influence the comparisons.
 caller_said=()
 for name in LD_PRELOAD NVIDIA_TF32_OVERRIDE XLA_FLAGS TRITON_F32_DEFAULT "${!JAX_@}" "${!TORCH_@}" "${!CUPY_@}" \
     "${!CUBLAS_@}" "${!CUBLASLT_@}" "${!FP32_MATMUL_@}" "${!CLIENT_@}" "${!GPU_CUBLAS_@}"; do
@@ -80,7 +80,7 @@ for name in LD_PRELOAD NVIDIA_TF32_OVERRIDE XLA_FLAGS TRITON_F32_DEFAULT "${!JAX
     unset "$name"
 done
 
-# Where CUDA is: driver_at, cublas_at, lt_at, cublas_version and search.
+# Places of CUDA's libraries: driver_at, cublas_at, lt_at, cublas_version and search.
 found=$("$here/gpu-check" --only-libraries ${libraries:+--libraries "$libraries"} --python "$python" 2>&1)
 case $? in
     0) ;;
@@ -97,7 +97,7 @@ logs=$output/logs
 : >"$output/steps.tsv"
 : >"$output/results.tsv"
 
-# native COMMAND...: one of our programs, without the shim. under SETTING=VALUE... -- COMMAND...: with it.
+# native COMMAND...: runs a program without the shim. under SETTING=VALUE... -- COMMAND...: runs it with the shim.
 native() { LD_LIBRARY_PATH=$search "$@"; }
 under() {
     local settings=()

@@ -1,7 +1,8 @@
-# What run.sh runs. Sourced by it. Each step appends a line to steps.tsv as it ends: section, name, verdict, seconds.
+# Steps of run.sh, which sources this file. Each step appends a line to steps.tsv when it ends: section, name, verdict,
+# seconds.
 # shellcheck shell=bash disable=SC2154
 
-# record SECTION NAME STATUS LOG SECONDS
+# record SECTION NAME STATUS LOG SECONDS: records the end of a step.
 record() {
     local verdict
     case $3 in
@@ -15,8 +16,8 @@ record() {
 }
 skip() { printf '%s\t%s\tskipped: %s\t0\n' "$1" "$2" "$3" >>"$output/steps.tsv"; }
 
-# run LIMIT SECTION NAME COMMAND...: runs it, at most LIMIT seconds, with its output in SECTION-NAME.log, and records
-# how it ended.
+# run LIMIT SECTION NAME COMMAND...: runs COMMAND, at most LIMIT seconds, with its output in SECTION-NAME.log, and
+# records its end.
 run() {
     local limit=$1 section=$2 name=$3 left=$((section_deadline - SECONDS)) log status=0 begun=$SECONDS
     shift 3
@@ -26,13 +27,13 @@ run() {
         return 77
     fi
     ((left < limit)) && limit=$left
-    # `timeout` runs programs only, and native and under are functions.
+    # `timeout` runs programs only, but native and under are functions.
     export -f native under
     export search here
     # shellcheck disable=SC2016
     timeout --kill-after=5 "$limit" bash -c '"$@"' run "$@" >"$log" 2>&1 </dev/null &
-    # Not in the foreground, where the shell would hear of a signal only after it. timeout's processes are a group of
-    # their own, which ends with it.
+    # The command runs in the background; otherwise the shell would notice a signal only after the command's end. The
+    # processes of `timeout` form a group, which ends with it.
     local running=$!
     # shellcheck disable=SC2064
     trap "kill $running 2>/dev/null; exit 143" TERM INT HUP
@@ -41,7 +42,7 @@ run() {
     return "$status"
 }
 
-# First of all: that the shim is loaded here, and decides.
+# Tests first that the shim is loaded, and decides.
 step_shim() {
     local section_deadline=$deadline
     run 60 shim "is loaded" shim_decides
@@ -60,7 +61,7 @@ section_check() {
         --python "$python" ${libraries:+--libraries "$libraries"} --output "$output/verdict.json"
 }
 
-# ask NAME WORD...: some of the tables, their rows and conclusions.
+# ask NAME WORD...: prints some of the tables, with their rows and conclusions.
 ask() {
     local name=$1 size=()
     shift
@@ -73,13 +74,13 @@ modes=machine,math_modes,compute_types,override
 section_modes() { ask modes --only "$modes"; }
 section_questions() {
     ask others --except "$modes,product,opt_ins,cost"
-    # What rows of semantics.def are, each from the questions that tell.
+    # Answers to rows of semantics.def, each from a question that could be answered.
     sort -t $'\t' -k1,1 -k2,2r "$output"/rows-*.tsv | awk -F '\t' '!($1 in seen) || $2 != "?" { seen[$1] = $2 }
         END { for (row in seen) print row "\t" seen[row] }' | sort >"$output/rows.tsv"
 }
 
-# qtlq PRECISION COLUMN APPLIED: runs the case, and checks the rounding that it shows and the decision. COLUMN may be any
-# of several roundings: devices differ.
+# qtlq PRECISION COLUMN APPLIED: runs the case, and checks the rounding of the result and the decision. COLUMN may
+# match several roundings, since devices differ.
 qtlq() {
     local precision=$1 column=$2 applied=$3 log=$logs/qtlq-$1.jsonl text=$logs/qtlq-$1.txt status=0
     under FP32_MATMUL_PRECISION="$precision" FP32_MATMUL_LOG="$log" -- "$here/qtlq_cublas" "$here" >"$text" || status=$?
@@ -102,11 +103,11 @@ section_qtlq() {
     export -f qtlq
     run 20 qtlq highest qtlq highest FP32 fp32
     run 20 qtlq high qtlq high TF32 tf32
-    # FAST_16BF allows TF32 too.
+    # FAST_16BF also allows TF32.
     run 20 qtlq medium qtlq medium "[BT]F" bf16
 }
 
-# framework NAME OWN SHIM-SETTING EXPECT [VARIABLE=VALUE...]: Python finds its own CUDA libraries.
+# framework NAME OWN SHIM-SETTING EXPECT [VARIABLE=VALUE...]: runs a framework's products. Python finds its own CUDA.
 framework() {
     local name=$1 own=$2 setting=$3 expect=$4 log
     shift 4
@@ -114,7 +115,7 @@ framework() {
     log=$logs/frameworks-$name-$own-${setting//[^a-z0-9]/_}-$#.jsonl
     if [[ $expect ]]; then arguments+=(--expect "$expect"); fi
     if [[ $smoke ]]; then arguments+=(--size 128); fi
-    # XLA also multiplies with kernels of its own, unless it is told not to.
+    # Unless a variable forbids it, XLA also multiplies with kernels of its own.
     if [[ $name != jax || $# -gt 0 ]]; then arguments+=(--must-be-seen); fi
     case $setting in
         floor*) set -- FP32_MATMUL_FLOOR=fp32 "$@" ;;
@@ -131,12 +132,12 @@ experiments_of() {
             --shim "$here/libfp32shim.so" --results "$output/results.tsv"
     done
 }
-# framework_runs NAME: its products under each setting, then its experiments.
+# framework_runs NAME: runs a framework's products under each setting, then its experiments.
 framework_runs() {
     local name=$1 cublas_only=()
     if [[ $name == jax ]]; then cublas_only=(XLA_FLAGS=--xla_gpu_enable_triton_gemm=false); fi
     framework "$name" fp32 high tf32 "${cublas_only[@]}"
-    # A framework that is not there needs no further tries.
+    # If a framework is not installed, no further run is tried.
     (($? != 77)) || return
     framework "$name" tf32 highest fp32 "${cublas_only[@]}"
     framework "$name" tf32 "floor fp32" fp32 "${cublas_only[@]}"
@@ -144,19 +145,19 @@ framework_runs() {
     [[ $quick ]] && return
     framework "$name" default native "" "${cublas_only[@]}"
     framework "$name" tf32 native "" "${cublas_only[@]}"
-    # What XLA does by itself: products by its own kernels are not seen, which is worth showing.
+    # XLA by default: it also multiplies by its own kernels, which are not seen. The table should show that.
     if [[ $name == jax ]]; then framework jax fp32 high ""; fi
 }
 section_frameworks() {
     local name
-    # On the CPU: that measuring and reading the log work.
+    # On the CPU: tests that measuring and reading the log work.
     framework numpy default high tf32 FP32_MATMUL_CPU=emulate
-    # One after the other: they would take each other's memory, and time each other's warming up.
+    # One after the other: at the same time they would compete for memory and distort each other's times.
     for name in torch cupy jax; do framework_runs "$name"; done
     experiments_of onnxruntime
 }
 
-# clients SETTING [VARIABLE=VALUE...]: every client under it.
+# clients SETTING [VARIABLE=VALUE...]: runs every client under a setting.
 clients() {
     local setting=$1 program programs=(products products_dlopen handles handles_dlopen lt lt_dlopen) log
     shift
@@ -167,13 +168,13 @@ clients() {
             continue
         fi
         log=$logs/clients-$program-$setting.jsonl
-        # Hundreds of lines a program: kept only where something has to be looked at.
-        # A client whose decisions are in no log fails.
+        # The log has hundreds of lines per program, so it is kept only after a failure. A client fails if its
+        # decisions are in no log.
         run 60 clients "$program, $setting" under "$@" FP32_MATMUL_LOG="$log" CLIENT_LOG="$log" -- \
             "$here/$program" --gtest_brief=1 && rm -f "$log"
     done
 }
-# The program asks for TF32 itself, and the floor holds against it.
+# The programs ask for TF32 themselves; the floor must prevent it.
 section_floor() { clients floor FP32_MATMUL_FLOOR=fp32 CLIENT_EXPECT=fp32 CLIENT_MATH_MODE=3; }
 section_clients() {
     clients native FP32_MATMUL_PRECISION=native &

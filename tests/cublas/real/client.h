@@ -1,7 +1,7 @@
-// A program that asks a real cuBLAS everything that it answers without a device, and prints each status and each byte
-// that comes back. test_real_libraries.py compares the text with the shim and without it.
+// Calls every function of a real cuBLAS that works without a device, and prints each status and each byte of the
+// answers. test_real_libraries.py compares the output with and without the shim.
 //
-// Built twice: linked with the libraries (LINKED), and opening those of its command line.
+// Built twice: linked with the libraries (LINKED), and opening the libraries that its command line names.
 #pragma once
 
 #include <dlfcn.h>
@@ -10,13 +10,14 @@
 
 typedef void (*Function)(void);
 
-/// A function by name, in what was opened, or as a linked program asks the loader; NULL where nobody has it.
+/// Returns a function by its name, from the opened libraries, or in a linked program from the loader; NULL: not
+/// found.
 Function function_named(const char* name);
 
 void report(const char* name, int status);
 
-/// Calls a function of any of the libraries by its name and reports the status that it returns. A linked program
-/// calls it as programs do; CALL_IF_THERE is for functions that not all of the libraries have.
+/// Calls a function of one of the libraries by its name and prints the status that it returns. A linked program calls
+/// it directly, as programs do. CALL_IF_THERE is for functions that some of the libraries do not have.
 #define CALL_IF_THERE(name, ...)                                               \
     do {                                                                       \
         __typeof__(&name) function = (__typeof__(&name))function_named(#name); \
@@ -31,7 +32,7 @@ void report(const char* name, int status);
 #define CALL(name, ...) CALL_IF_THERE(name, __VA_ARGS__)
 #endif
 
-// The parts of the conversation, each in a file of its own.
+// The parts of the test, each in a separate file.
 void call_products(void);
 void call_legacy_products(void);
 void call_xt_products(void);

@@ -1,5 +1,5 @@
-// The products from before version 2 of the interface, which have no handle: cublasInit() would make one. Their
-// status is that of cublasGetError().
+// Products from before version 2 of the interface, which use a global handle: cublasInit() would make one. Their
+// status comes from cublasGetError().
 #include "client.h"
 #include "operands.h"
 

@@ -19,7 +19,7 @@ CLIENTS = BUILD / "tests/cublas/real"
 @dataclasses.dataclass(frozen=True)
 class Libraries:
     directory: pathlib.Path
-    major: int  # of the soname: libcublas.so.MAJOR
+    major: int  # number in the soname: libcublas.so.MAJOR
 
     @property
     def cublas(self):
@@ -72,4 +72,4 @@ def exports(path):
     listing = subprocess.run([tool("nm", "binutils"), "-D", "--defined-only", "--with-symbol-versions", path],
                              check=True, capture_output=True, text=True).stdout
     found = re.findall(r"^\S+ ([A-Za-z]) ([^@\s]+)(?:@+(\S+))?$", listing, re.MULTILINE)
-    return {name: node for kind, name, node in found if kind != "A"}  # A: the version nodes themselves
+    return {name: node for kind, name, node in found if kind != "A"}  # kind A marks the version nodes themselves

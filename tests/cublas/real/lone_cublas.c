@@ -1,5 +1,5 @@
-// A libcublas.so.13 that has nothing to do with the driver, unlike NVIDIA's, which loads it: under it, a driver that
-// is loaded was loaded by the shim.
+// A libcublas.so.13 that does not load the driver, unlike NVIDIA's. If a driver is loaded in its process, the shim
+// loaded it.
 #include <stddef.h>
 
 static char handle_of_nothing;
@@ -21,7 +21,7 @@ int cublasSetMathMode(void* handle, int mode) {
     return handle == NULL;
 }
 
-// Their arguments are of no interest.
+// Their arguments do not matter.
 int cublasSgemm_v2(void* handle) { return handle == NULL; }
 int cublasGemmEx(void* handle) { return handle == NULL; }
 int cublasSsyrk_v2(void* handle) { return handle == NULL; }

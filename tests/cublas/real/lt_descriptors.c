@@ -1,5 +1,5 @@
-// The descriptors of cublasLt, which are plain memory and work without a device: made in each way, every attribute
-// read, written, read back, in the right size and in wrong ones.
+// The descriptors of cublasLt, which are plain memory and work without a device. The test makes them in each way, and
+// reads, writes and reads back every attribute, in the right size and in wrong ones.
 #include "client.h"
 
 #include <cublasLt.h>
@@ -62,7 +62,7 @@ static void print_bytes(const unsigned char* bytes, size_t size) {
     for (size_t i = 0; i < size; ++i) printf("%02x", bytes[i]);
 }
 
-/// The size of an attribute, 0 where the descriptor has none of that number.
+/// Returns the size of an attribute; 0: the descriptor has no attribute of that number.
 static size_t attribute_size(Get get, void* descriptor, int attribute) {
     size_t size = 0;
     const cublasStatus_t status = get(descriptor, attribute, NULL, 0, &size);
@@ -81,7 +81,7 @@ static void print_attributes(Get get, void* descriptor) {
     }
 }
 
-/// Small numbers, which are in the range of most attributes, in the right size and in its neighbours.
+/// Writes small numbers, which most attributes accept, in the right size and in neighbouring sizes.
 static void set_attributes(Get get, Set set, void* descriptor) {
     for (int attribute = 0; attribute < attribute_count; ++attribute) {
         const size_t size = attribute_size(get, descriptor, attribute);
@@ -122,7 +122,7 @@ static void call_in_own_memory(const struct Kind* kind, size_t size) {
     putchar('\n');
     if (status == CUBLAS_STATUS_SUCCESS && size % 64 == 0) {
         set_attributes(get, set, memory);
-        memcpy(copy, memory, memory_size);  // as programs may: it is plain memory
+        memcpy(copy, memory, memory_size);  // programs may copy descriptors, which are plain memory
         print_attributes(get, memory);
         print_attributes(get, copy);
     }
@@ -139,7 +139,7 @@ void call_lt_descriptors(void) {
         call_created(&kinds[kind]);
         for (size_t size = 0; size <= 512; size += 8) call_in_own_memory(&kinds[kind], size);
     }
-    // Compute types that exist and some that do not.
+    // Tries compute types that exist and some that do not.
     for (int compute_type = 0; compute_type < 100; ++compute_type) {
         cublasLtMatmulDesc_t descriptor = NULL;
         const cublasStatus_t status =

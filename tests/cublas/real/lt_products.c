@@ -1,4 +1,4 @@
-// cublasLt: handles, heuristics, algorithms and products, with real descriptors and without, and no device.
+// Handles, heuristics, algorithms and products of cublasLt, with and without real descriptors, without a device.
 #include "client.h"
 #include "operands.h"
 
@@ -49,7 +49,7 @@ void call_lt_products(void) {
          0, &algorithm);
     for (int i = 0; i < 8; ++i) printf("  %016llx\n", (unsigned long long)algorithm.data[i]);
 
-    puts("no descriptor");  // of the product: the heuristic and the check of 13.1 would crash
+    puts("no descriptor");  // no descriptor of the product: the heuristic and the check of 13.1 would crash
     struct Operands o = make_operands();
     CALL(cublasLtMatmul, NULL, NULL, o.alpha, o.a, some.layout, o.b, some.layout, o.beta, o.c, some.layout, o.c,
          some.layout, NULL, NULL, 0, NULL);

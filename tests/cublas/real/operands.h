@@ -1,4 +1,4 @@
-// Operands of 4x4 products. No function gets far enough to use them: there is no handle.
+// Operands of 4x4 products. No function uses them: without a handle, all fail before.
 #pragma once
 
 #include <stdint.h>

@@ -1,4 +1,5 @@
-// Every product of libcublas, with plausible arguments and no handle, and GemmEx also with enums that do not exist.
+// Calls every product of libcublas with plausible arguments and no handle. Also calls GemmEx with enums that do not
+// exist.
 #include "client.h"
 #include "operands.h"
 
@@ -10,12 +11,12 @@
 #define LEFT CUBLAS_SIDE_LEFT
 #define UNIT CUBLAS_DIAG_UNIT
 
-/// A function and its form with 64-bit sizes.
+/// Calls a function and its form with 64-bit sizes.
 #define BOTH(name, ...)      \
     CALL(name, __VA_ARGS__); \
     CALL(name##_64, __VA_ARGS__)
 
-/// In float32 and complex64.
+/// Calls a routine in float32 and in complex64.
 #define REAL_AND_COMPLEX(routine, ...)   \
     BOTH(cublasS##routine, __VA_ARGS__); \
     BOTH(cublasC##routine, __VA_ARGS__)

@@ -1,4 +1,4 @@
-// Asks about the library, and about a handle, which cannot be made without a device.
+// Queries the library, and a handle, which cannot be created without a device.
 #include "client.h"
 
 #include <cublas_api.h>

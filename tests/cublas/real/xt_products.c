@@ -1,4 +1,4 @@
-// The products of cublasXt, which spreads one product over several devices, without a handle.
+// Products of cublasXt, without a handle. cublasXt spreads one product over several devices.
 #include "client.h"
 #include "operands.h"
 

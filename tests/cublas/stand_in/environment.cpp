@@ -12,7 +12,8 @@ std::string_view variable(const char* name) {
     return value == nullptr ? "" : value;
 }
 
-/// STAND_IN_ONLY_IF=NAME=VALUE, or NAME: in other processes the stand-in tells no lies.
+/// Returns true if this process may break promises: STAND_IN_ONLY_IF=NAME=VALUE, or NAME, holds in its environment.
+/// In other processes the stand-in is correct.
 bool may_lie() {
     const std::string_view condition = variable("STAND_IN_ONLY_IF");
     if (condition.empty()) return true;

@@ -1,5 +1,5 @@
-// Handles are never freed, so that a destroyed one can be recognised; the next create may reuse its address, as
-// malloc does with those of the real libraries.
+// Keeps handles forever, so that a destroyed handle can be recognised. A later create may reuse its address, as
+// malloc does in the real libraries.
 #pragma once
 
 #include <memory>

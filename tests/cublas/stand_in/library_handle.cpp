@@ -7,7 +7,7 @@ namespace stand_in {
 cublasStatus_t attach(LibraryHandle* handle) {
     CUcontext context = nullptr;
     int driver = 0;
-    // Older drivers run no CUDA of a newer major version.
+    // A driver cannot run CUDA of a newer major version.
     if (cuDriverGetVersion(&driver) != CUDA_SUCCESS || driver / 1000 < CUDA_VERSION / 1000)
         return CUBLAS_STATUS_NOT_INITIALIZED;
     if (cuInit(0) != CUDA_SUCCESS || cuCtxGetCurrent(&context) != CUDA_SUCCESS) return CUBLAS_STATUS_NOT_INITIALIZED;

@@ -1,5 +1,5 @@
-// The head that handles of cuBLAS and cublasLt share: a cublasHandle_t is also accepted as a cublasLtHandle_t, as
-// PyTorch and the manual use it.
+// The first part of handles, which cuBLAS and cublasLt share. So a cublasHandle_t also serves as a cublasLtHandle_t,
+// as in PyTorch and the manual.
 #pragma once
 
 #include <atomic>
@@ -14,7 +14,7 @@ namespace stand_in {
 struct LibraryHandle {
     static constexpr std::uint32_t alive_mark = 0x53544e44;
 
-    std::atomic<std::uint32_t> mark = 0;  // alive_mark between create and destroy
+    std::atomic<std::uint32_t> mark = 0;  // equals alive_mark from create to destroy
     int device = 0;
     int compute_capability = 0;
 };
@@ -23,8 +23,8 @@ inline bool alive(const LibraryHandle* handle) {
     return handle != nullptr && handle->mark.load(std::memory_order_acquire) == LibraryHandle::alive_mark;
 }
 
-// Takes the current context's device; without a context device 0's primary context becomes current, as in the
-// runtime.
+// Attaches a handle to the current context's device. If there is no context, makes device 0's primary context
+// current, as the runtime does.
 cublasStatus_t attach(LibraryHandle* handle);
 
 }  // namespace stand_in

@@ -5,7 +5,7 @@
 namespace stand_in {
 namespace {
 
-// The format that a call asks for, before the device and the environment have their say.
+// The format that a call asks for, before device and environment are taken into account.
 enum class Asked { fp32, tf32, fast_16bf, fast_16f, bf16x9_mode, bf16x9_type };
 
 bool emulates_by_default(const Request& request) {
@@ -31,7 +31,7 @@ Asked asked_by_mode(int mode) {
     }
 }
 
-// Returns true if a handle's mode applies to a product whose compute type is plain 32F.
+// Returns true if a handle's mode affects a product whose compute type is plain 32F.
 bool mode_reaches_compute_32f(int mode) {
     switch (mode) {
         case CUBLAS_TF32_TENSOR_OP_MATH:
@@ -46,8 +46,8 @@ bool mode_reaches_compute_32f(int mode) {
 }
 
 Asked asked_by(const Request& request) {
-    // The reduction flag and the float64 mode are bits of their own; what a bit does that no header names is the
-    // worst.
+    // The reduction flag and the float64 mode are separate bits. A bit that no header names is assumed to allow the
+    // lowest precision.
     const int mode = request.math_mode >= 32 ? CUBLAS_TENSOR_OP_MATH : request.math_mode & 7;
     const bool pedantic_mode =
         mode == CUBLAS_PEDANTIC_MATH && (!request.compute_type || yes(Row::pedantic_mode_is_a_pedantic_compute_32f));
@@ -100,7 +100,7 @@ Format tf32_or_fp32(const Request& request) {
     return Format::tf32;
 }
 
-// Returns true if the stand-in was told to break its word here (STAND_IN_LEAKS).
+// Returns true if the stand-in should break its promise for this request (STAND_IN_LEAKS).
 bool leaks(const Request& request) {
     const auto& words = environment().leaks;
     return words.contains("always") ||

@@ -1,4 +1,4 @@
-// The one place that decides which format cuBLAS may round 32-bit operands to.
+// Decides to which format cuBLAS may round 32-bit operands. No other code decides this.
 #pragma once
 
 #include <optional>
@@ -10,17 +10,17 @@
 namespace stand_in {
 
 struct Request {
-    Row family = Row::sgemm_honours_math_mode;        // functions without a compute type
-    std::optional<cublasComputeType_t> compute_type;  // functions with one
+    Row family = Row::sgemm_honours_math_mode;        // row for functions without a compute type
+    std::optional<cublasComputeType_t> compute_type;  // compute type of functions that have one
     int math_mode = CUBLAS_DEFAULT_MATH;
     cublasEmulationStrategy_t strategy = CUBLAS_EMULATION_STRATEGY_DEFAULT;
     bool tensor_op_algorithm = false;
-    bool lt = false;              // through cublasLt: no handle's mode
-    bool mode_was_lower = false;  // the handle once had a mode that allows less than FP32
+    bool lt = false;              // true: through cublasLt, where no handle's mode counts
+    bool mode_was_lower = false;  // the handle has had a mode that allows less than FP32
     int compute_capability = 90;
 };
 
-// Nothing: cuBLAS refuses (BF16x9 where there is none).
+// Returns the permitted format; nullopt: cuBLAS refuses the call, such as BF16x9 on a device without it.
 std::optional<Format> permitted_format(const Request& request);
 
 }  // namespace stand_in

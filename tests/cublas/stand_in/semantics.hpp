@@ -1,4 +1,4 @@
-// The table of semantics.def, with the answers that hold in this process.
+// The table of semantics.def, with the answers that are in force in this process.
 #pragma once
 
 #include <string_view>
@@ -23,12 +23,12 @@ inline constexpr RowText row_texts[] = {
 #undef SEMANTICS
 };
 
-// A wrong STAND_IN_ASSUME ends the process: a test that asks for an answer which does not exist tests nothing.
+// Returns the answer to a row. An invalid STAND_IN_ASSUME ends the process, since a test with it would test nothing.
 std::string_view answer(Row row);
 
 inline bool yes(Row row) { return answer(row) == "yes"; }
 
-// Returns the rule for ties by which a device rounds to TF32.
+// Returns the rule by which a device rounds ties to TF32.
 inline Ties tf32_ties(int compute_capability) {
     const std::string_view ties = answer(compute_capability < 90 ? Row::tf32_ties : Row::tf32_ties_from_9_0);
     return ties == "even" ? Ties::even : ties == "truncate" ? Ties::truncate : Ties::away;

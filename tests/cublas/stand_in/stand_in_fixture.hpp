@@ -1,6 +1,6 @@
-// The fixture of the stand-in's own tests: a context and a handle, and memory of the device.
+// Fixture of the stand-in's own tests: a context, a handle, and device memory.
 //
-// Each test runs in a process of its own (gtest_discover_tests), and sets the environment before the first CUDA call.
+// Each test runs in a separate process (gtest_discover_tests), and sets the environment before its first CUDA call.
 #pragma once
 
 #include <cuda.h>
@@ -37,7 +37,7 @@ class StandIn : public testing::Test {
         return values;
     }
 
-    // 1×1 products show what the first operand was rounded to.
+    // A 1×1 product shows how the first operand was rounded.
     float through_sgemm(float value) {
         float *a = upload<float>({value}), *b = upload<float>({1}), *c = upload<float>({0});
         EXPECT_EQ(cublasSgemm(handle, CUBLAS_OP_N, CUBLAS_OP_N, 1, 1, 1, &one, a, 1, b, 1, &zero, c, 1),

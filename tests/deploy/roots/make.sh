@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Makes what tests/deploy/roots runs in: a Debian system with Slurm, buildah and services, a smaller one as the base of an image,
-# and a validator for Kubernetes. Some 2 GiB and three minutes; made again only if this file has changed.
+# Makes the systems for tests/deploy/roots: a Debian system with Slurm, buildah and services, a smaller one as the base of an
+# image, and a validator for Kubernetes. Takes some 2 GiB and three minutes. They are made again only if this file has changed.
 #
 #   tests/deploy/roots/make.sh FOLDER
 set -euo pipefail
@@ -15,7 +15,7 @@ command -v debootstrap >/dev/null || { echo "make.sh: debootstrap is missing; in
 . /etc/os-release
 [[ $ID == debian ]] || { echo "make.sh: found $ID; allowed: Debian, whose packages these are" >&2; exit 1; }
 
-# install_in SYSTEM PACKAGE...: without starting services.
+# install_in SYSTEM PACKAGE...: installs packages without starting their services.
 install_in() {
     local system=$1
     shift
@@ -33,7 +33,7 @@ make_systems() {
     cp /etc/resolv.conf "$folder/root/etc/"
     cp -a "$folder/root" "$folder/image"
     install_in "$folder/image" "${for_image[@]}"
-    rm -f "$folder"/image/usr/lib/python3*/EXTERNALLY-MANAGED  # as in images of Python
+    rm -f "$folder"/image/usr/lib/python3*/EXTERNALLY-MANAGED  # images of Python have no such file either
     tar -C "$folder/image" -cf "$folder/base.tar" .
     rm -rf "$folder/image"
     install_in "$folder/root" "${services[@]}"

@@ -12,8 +12,8 @@ FOLDER = pathlib.Path(os.environ.get("FP32SHIM_DEPLOY_ROOTS", shim.BUILD / "nigh
 ROOT = FOLDER / "root"
 LIBRARY = "/usr/local/lib/libfp32shim.so"
 
-# Changes are kept in memory, and gone with the script; but /srv/disk is on the disk. A host name, a loopback that resolvers count
-# as a network, and a root that is a mount, as buildah asks for.
+# Changes are kept in memory and vanish with the script, except for /srv/disk, which is on the disk. The system has a
+# host name, a loopback that resolvers accept as a network, and a root that is a mount, which buildah requires.
 ENTER = """
 cd "$1"
 mount -t tmpfs tmpfs work; mkdir work/changed work/more work/root

@@ -21,7 +21,7 @@ def test_the_dockerfile_builds_an_image_that_records_as_another_user():
     for file in [FOLDER / "base.tar", page.FILES / "policy.toml", *WHEELS.glob(f"fp32shim-*_{platform.machine()}.whl")]:
         shutil.copy(file, build)
     (build / "base").write_text("FROM scratch\nADD base.tar /\n")
-    # No network: pip takes the wheel at hand, which needs no other.
+    # Without a network: pip installs the local wheel, which needs no other.
     lines = inside(BUILDAH + """cd /srv/disk
         (b bud -t base -f base . && b bud --build-arg BASE=localhost/base -t model -f /srv/deploy/Dockerfile .) > /tmp/log 2>&1 ||
             { cat /tmp/log; exit 1; }

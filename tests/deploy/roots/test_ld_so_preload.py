@@ -8,7 +8,7 @@ POLICY = page.block("install -D -m 644 policy.toml")
 OUT = page.block("sed -i ")
 MODEL = "python3 /srv/model.py < /dev/null"
 PRODUCT = "product 131072"
-# The library lies in /tmp, as if unpacked there.
+# The library lies in /tmp, as if it had been unpacked there.
 BEGIN = f"cd /tmp; mv {LIBRARY} .\n{IN}\n"
 
 

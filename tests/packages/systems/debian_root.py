@@ -8,11 +8,12 @@ import subprocess
 
 import shim
 
-# Folder of the systems that were made; kept, since each takes half a minute and the network.
+# Folder of the systems that were made. They are kept, since each takes half a minute and the network.
 MADE = pathlib.Path(os.environ.get("FP32SHIM_ROOTS", shim.BUILD / "nightly/roots"))
 
-# Programs of another processor run in a chroot if the kernel starts them by qemu. Since Linux 6.7 each user namespace may
-# have such rules of its own, so that none is left on this machine. By the first 20 bytes of an ELF file.
+# Registers qemu for programs of another processor, so that they run in a chroot. The kernel recognizes them by the
+# first 20 bytes of an ELF file. Since Linux 6.7 each user namespace has such rules of its own, so the rule does not
+# remain on this machine.
 QEMU_RULE = (r":aarch64:M::\x7fELF\x02\x01\x01\x00\x00\x00\x00\x00\x00\x00\x00\x00\x02\x00\xb7\x00:"
              r"\xff\xff\xff\xff\xff\xff\xff\x00\xff\xff\xff\xff\xff\xff\xff\xff\xfe\xff\xff\xff:")
 BY_QEMU = """
@@ -64,7 +65,8 @@ def make_root(release, architecture):
              "--include=python3-venv", release, folder]
     done = subprocess.run(words, capture_output=True, text=True, check=False)
     shim.need(done.returncode == 0, f"debootstrap {release} failed: {done.stdout[-500:]}{done.stderr[-500:]}")
-    # The second stage of debootstrap would run hundreds of programs by qemu. Unpacked is enough for Python.
+    # The second stage of debootstrap would run hundreds of programs under qemu. Python also works in a system that is
+    # only unpacked.
     if foreign:
         for package in folder.glob("var/cache/apt/archives/*.deb"):
             subprocess.run(["dpkg-deb", "-x", package, folder], check=True)

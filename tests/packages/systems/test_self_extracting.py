@@ -9,7 +9,7 @@ import packages
 import shim
 from debian_root import debian_root
 
-# Built by zig, as the packages are: `cmake --preset portable`. It runs on C libraries of any age.
+# Built by zig, like the packages (`cmake --preset portable`), so it runs with C libraries of any age.
 STAND_IN = shim.ROOT / "build/portable/tests/cublas/stand_in"
 
 

@@ -15,7 +15,7 @@ from packages import expect_needs_of_an_old_c_library
 
 WHEELS = pathlib.Path(os.environ.get("FP32SHIM_WHEEL_FOLDER", shim.BUILD / "wheels-out"))
 PYTHON_OF = {"bullseye": "3.9", "bookworm": "3.11", "trixie": "3.13"}
-# 1 + 2^-12 is not a TF32 number, and becomes 1: 64 products of ones.
+# 1 + 2^-12 is not a TF32 number and is rounded to 1, so the product is a sum of 64 ones.
 PRODUCT = "import numpy; a = numpy.full((64, 64), 1 + 2**-12, numpy.float32); print((a @ a)[0, 0])"
 
 
@@ -68,11 +68,11 @@ print(fp32shim.library_path(), fp32shim.command_path())"""
     told = in_environment(root, "python3", "-c", code).stdout.splitlines()
     assert told == ["[('scipy_cblas_sgemm64_', 'tf32', 1)]", "/venv/lib/libfp32shim.so /venv/bin/fp32shim"]
     seen = in_environment(root, "fp32shim", "doctor", "--", "python3", "-c", "import numpy", check=False)
-    assert "preload       reaches it" in seen.stdout and seen.returncode == 1, seen.stderr  # 1: numpy's own LAPACK is not seen
+    assert "preload       reaches it" in seen.stdout and seen.returncode == 1, seen.stderr  # numpy's own LAPACK is not seen
 
     pip(root, "uninstall", "--yes", "fp32shim")
     left = root.names() - before - {"/run.fp32rec"}
-    # Folders with names that all packages share stay where pip finds no file directly in them.
+    # pip does not remove folders that all packages share if it finds no file directly in them.
     assert {path for path in left if (root.folder / path[1:]).is_file() or "fp32shim" in path} == set(), left
 
 

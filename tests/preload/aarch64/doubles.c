@@ -1,7 +1,8 @@
-// A library whose functions take ten doubles, two more than there are registers for, and return one, or four in
-// registers, or five in memory that x8 points to.
+// A library whose functions take ten doubles, two more than there are registers. They return one double, or four in
+// registers, or five in memory to which x8 points.
 //
-// WITH_BLAS: it also has the products of these names, so that only the arguments tell that the others are none.
+// WITH_BLAS: the library also has real products under some of these names, so that only the arguments show that the
+// other functions are no products.
 
 #include "doubles.h"
 

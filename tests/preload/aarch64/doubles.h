@@ -1,4 +1,4 @@
-// Functions that have names of BLAS and nothing else in common with it. See doubles.c.
+// Functions that share nothing but their names with BLAS. See doubles.c.
 #pragma once
 
 struct four {

@@ -1,4 +1,4 @@
-// A program of doubles.c's library.
+// A program that calls the functions of doubles.c.
 
 #include "doubles.h"
 

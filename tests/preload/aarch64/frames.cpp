@@ -1,5 +1,5 @@
-// Walks the stack from the middle of a running product, or leaves it by an exception and looks at its caller's
-// registers: the unwinder goes by the entry points' call frame information.
+// Walks the stack in the middle of a running product, or leaves the product by an exception and checks its caller's
+// registers. The unwinder relies on the call frame information of the entry points.
 //
 //   frames backtrace | throw
 
@@ -43,8 +43,8 @@ void walk() {
 
 void leave() { throw std::runtime_error("from the middle of a product"); }
 
-/// The value, as one that the compiler cannot compute anew: it has to keep it across a call, in a register that a
-/// callee preserves where there is one.
+/// Returns the value in a way that the compiler cannot recompute. So it has to keep the value across a call, in a
+/// callee-saved register if one is free.
 long opaque(long value) {
     asm volatile("" : "+r"(value));
     return value;

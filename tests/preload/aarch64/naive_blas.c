@@ -1,7 +1,7 @@
-// A BLAS for the emulated processor, for which the host has none: column-major, untransposed, and slow. Parameter
-// errors go to xerbla_, the program's own where it has one.
+// A BLAS for the emulated processor, since the host has none for it: column-major, untransposed, and slow. Parameter
+// errors go to xerbla_, which the program may define.
 //
-// MARK: added to every element of C, so that a result tells which library computed it.
+// MARK: a number that is added to every element of C, so that a result shows which library computed it.
 
 #include "../clients/client.h"
 
@@ -9,14 +9,14 @@
 #define MARK 0
 #endif
 
-/// Called in the middle of every product when a client sets it.
+/// Function that a client can set, called in the middle of every product.
 void (*naive_blas_hook)(void) = NULL;
 
 __attribute__((weak)) void xerbla_(const char* name, const blas_int* info, size_t length) {
     printf("the library's xerbla_ %.*s %d\n", (int)length, name, (int)*info);
 }
 
-/// The shim asks a library for the width of its integers through this one.
+/// The shim calls this routine to find the width of the library's integers.
 blas_int isamax_(const blas_int* n, const float* x, const blas_int* increment) {
     blas_int best = 0;
     if (*n < 1 || *increment < 1) return 0;
@@ -70,7 +70,7 @@ void cblas_sgemm_batch_strided(int layout, int trans_a, int trans_b, blas_int m,
         multiply(m, n, k, alpha, a + i * stride_a, lda, b + i * stride_b, ldb, beta, c + i * stride_c, ldc);
 }
 
-/// C := alpha A A^H + beta C, the upper triangle. Elements of A and C are pairs of floats.
+/// Computes C := alpha A A^H + beta C in the upper triangle. Elements of A and C are pairs of floats.
 void cblas_cherk(int layout, int uplo, int trans_a, blas_int n, blas_int k, float alpha, const void* a, blas_int lda,
                  float beta, void* c, blas_int ldc) {
     (void)(layout && uplo && trans_a);

@@ -1,9 +1,9 @@
-// One product by every form of argument list: all by reference, the same under a bare name, scalars by value in
-// floating-point registers between integers on the stack, a batch of 18 arguments, and complex operands with real
-// scalars. Prints the results bit by bit.
+// Makes one product with every form of argument list: all arguments by reference; the same under a bare name; scalars
+// by value in floating-point registers between integers on the stack; a batch of 18 arguments; and complex operands
+// with real scalars. Prints the results bit by bit.
 //
-//   products fp32|tf32|bf16            operands rounded here first
-//   products fp32|tf32|bf16 tagged     every pointer with a tag in its top byte, as HWASan makes them
+//   products fp32|tf32|bf16            rounds the operands itself first
+//   products fp32|tf32|bf16 tagged     uses pointers with a tag in the top byte, as HWASan makes them
 
 #include "../clients/client.h"
 
@@ -17,7 +17,7 @@ void cblas_sgemm_batch_strided(int layout, int trans_a, int trans_b, blas_int m,
 void cblas_cherk(int layout, int uplo, int trans_a, blas_int n, blas_int k, float alpha, const void* a, blas_int lda,
                  float beta, void* c, blas_int ldc);
 
-// Sizes, leading dimensions and strides all differ, so that no two arguments can stand for each other.
+// All sizes, leading dimensions and strides differ, so that no argument can be mistaken for another.
 enum { m = 7, n = 5, k = 9, lda = 11, ldb = 13, ldc = 8, stride_a = 103, stride_b = 71, stride_c = 43, batches = 3 };
 enum { a_size = stride_a * batches, b_size = stride_b * batches, c_size = stride_c * batches };
 
@@ -26,7 +26,7 @@ static const float alpha = 0.7071067811865476F, beta = -1.6180339887498949F;
 
 static uintptr_t tag;
 
-/// The pointer under which the program multiplies: the processor ignores the top byte of an address.
+/// Returns the pointer with the program's tag. The processor ignores the top byte of an address.
 static void* to(const void* pointer) { return (void*)((uintptr_t)pointer | tag); }
 
 static void print_c(const char* label) {

@@ -1,7 +1,7 @@
-// The process's first product on a stack of 16 KB that ends in a page without access. glibc asks for 128 KB per
+// Makes the process's first product on a stack of 16 KB that ends at a page without access. glibc requires 128 KB per
 // thread on this processor, but a coroutine may have less.
 //
-//   small_context direct | lookup LIBRARY    lookup: through dlsym, called there too
+//   small_context direct | lookup LIBRARY    lookup: finds the function by dlsym, also on that stack
 
 #define _GNU_SOURCE
 #include <dlfcn.h>

@@ -1,7 +1,7 @@
-// Batches of products. Built once with a library that has them (fake_blas.c), and once with weak references and a
-// BLAS that has none: such a program multiplies one by one where it finds no batch function.
+// Makes batches of products. Built once with a library that has batch functions (fake_blas.c), and once with weak
+// references and a BLAS that has none. Without batch functions the program multiplies one by one.
 //
-//   batches [FORMAT]    operands rounded to FORMAT (fp32, tf32, bf16) first
+//   batches [FORMAT]    rounds the operands to FORMAT (fp32, tf32, bf16) first
 
 #include "client.h"
 
@@ -42,7 +42,8 @@ static void make_operands(const char* format) {
 
 int main(int argc, char** argv) {
     const char* format = argc > 1 ? argv[1] : "fp32";
-    // Two groups of the same sizes: the first two products, with one alpha, and the third with another.
+    // Two groups of the same sizes: the first has two products and one alpha, the second one product and another
+    // alpha.
     const int no[2] = {no_trans, no_trans};
     const blas_int ms[2] = {m, m}, ns[2] = {n, n}, ks[2] = {k, k}, sizes[2] = {2, 1}, groups = 2;
     const float alphas[2] = {0.75F, 1.5F}, betas[2] = {0.5F, 0};

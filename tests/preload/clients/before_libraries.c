@@ -1,4 +1,4 @@
-// Multiplies before any library is initialised, the C library among them.
+// Multiplies before any library is initialised, even the C library.
 
 #include "client.h"
 

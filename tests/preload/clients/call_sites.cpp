@@ -1,8 +1,8 @@
-// Calls of a library's products:
+// Calls a library's products from many call sites:
 //
-//   call_sites threads COUNT LIBRARY       COUNT threads call the library's products, all beginning at once
-//   call_sites reload ROUNDS LIBRARY...    loads, calls and unloads the libraries in turn. Prints the number of their
-//                                          addresses, and the growth of the process in KiB
+//   call_sites threads COUNT LIBRARY       COUNT threads call the library's products, all starting at once
+//   call_sites reload ROUNDS LIBRARY...    loads, calls and unloads the libraries in turn. Prints how many different
+//                                          addresses they had, and by how many KiB the process grew
 
 #include <dlfcn.h>
 
@@ -26,7 +26,7 @@ Function* products_of(void* library) {
     return reinterpret_cast<Function*>(dlsym(library, "multiply_all"));
 }
 
-/// Returns the process's private memory in KiB; -1: not known.
+/// Returns the process's private memory in KiB; -1: unknown.
 long anonymous_kib() {
     std::FILE* file = std::fopen("/proc/self/status", "r");
     char line[256];

@@ -1,6 +1,6 @@
 // Multiplies through CBLAS, as a program that was linked with -lblas does.
 //
-//   cblas_product [FORMAT [COUNT]]    operands rounded to FORMAT (fp32, tf32, bf16) first; COUNT products, default 1
+//   cblas_product [FORMAT [COUNT]]    rounds operands to FORMAT (fp32, tf32, bf16) first; COUNT products, default 1
 
 #include <stdlib.h>
 

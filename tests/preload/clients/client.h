@@ -1,5 +1,5 @@
-// Shared by all clients: prototypes, operands that are the same on every machine, results printed bit by bit, and a
-// rounding of their own, so that a test can compare "rounded by the shim" with "rounded here, multiplied directly".
+// Code that all clients share: prototypes, operands that are the same on every machine, printing of results bit by
+// bit, and rounding. So a test can compare "rounded by the shim" with "rounded here, multiplied directly".
 #pragma once
 
 #include <stdint.h>
@@ -32,7 +32,7 @@ typedef void sgemm_function(const char* trans_a, const char* trans_b, const blas
                             const blas_int* k, const float* alpha, const float* a, const blas_int* lda,
                             const float* b, const blas_int* ldb, const float* beta, float* c, const blas_int* ldc);
 
-/// Values in [-1, 1) that use all 24 bits of a float's significand.
+/// Fills with values in [-1, 1) that use all 24 bits of a float's significand.
 static inline void fill(float* x, size_t count, uint32_t seed) {
     for (size_t i = 0; i < count; ++i) {
         seed = seed * 1664525U + 1013904223U;
@@ -40,7 +40,7 @@ static inline void fill(float* x, size_t count, uint32_t seed) {
     }
 }
 
-/// Prints the label and the bits of every value: two runs print the same only if they computed the same.
+/// Prints the label and the bits of every value. Two runs print the same only if they computed the same.
 static inline void print_bits(const char* label, const float* x, size_t count) {
     printf("%s", label);
     for (size_t i = 0; i < count; ++i) {
@@ -58,7 +58,7 @@ static inline void round_to(const char* format, float* x, size_t count) {
     for (size_t i = 0; i < count; ++i) {
         uint32_t bits;
         memcpy(&bits, &x[i], sizeof bits);
-        if ((bits & 0x7f800000U) == 0x7f800000U) continue;  // NaN and infinities stay
+        if ((bits & 0x7f800000U) == 0x7f800000U) continue;  // NaN and infinities stay unchanged
         if (is_tf32) {
             bits = (bits + 0x1000U) & ~0x1fffU;
         } else {

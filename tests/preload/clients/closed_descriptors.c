@@ -1,4 +1,4 @@
-// Runs with descriptors 0, 1 and 2 closed, so that its own files get those numbers, and multiplies between writes.
+// Runs with descriptors 0, 1 and 2 closed, so that its own files get these numbers, and multiplies between writes.
 // Then closes every descriptor that it did not open itself, as daemons do, and multiplies again.
 //
 //   closed_descriptors FILE
@@ -30,7 +30,7 @@ int main(int argc, char** argv) {
     if (files[2] != 2) return 3;
     for (int i = 0; i < 3; ++i) write_result(files[i], "descriptor");
     for (int i = 3; i < 1024; ++i) close(i);
-    // The numbers that were closed now belong to files of ours, which nobody else may write to.
+    // The closed numbers now belong to files of this program, which nobody else may write to.
     int reused[200];
     for (int i = 0; i < 200; ++i) reused[i] = open(argv[1], O_WRONLY | O_APPEND);
     write_result(0, "after closing");

@@ -1,4 +1,4 @@
-// Gets its BLAS by dlopen and dlsym, as Julia, TensorFlow and ctypes do. Built with 32-bit and with 64-bit integers.
+// Finds its BLAS by dlopen and dlsym, as Julia, TensorFlow and ctypes do. Built with 32-bit and with 64-bit integers.
 //
 //   dlopen_product LIBRARY [FORMAT]
 

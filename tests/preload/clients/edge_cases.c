@@ -1,6 +1,6 @@
-// Products at the edges of what BLAS defines, each printed with everything around C.
+// Makes products at the limits of what BLAS defines. Prints each C with the memory around it.
 //
-//   edge_cases [FORMAT]    operands rounded to FORMAT (fp32, tf32, bf16) first
+//   edge_cases [FORMAT]    rounds the operands to FORMAT (fp32, tf32, bf16) first
 
 #include <math.h>
 
@@ -52,7 +52,7 @@ int main(int argc, char** argv) {
     for (int i = 0; i < room; ++i) c[i] = -0.0F;
     multiply("negative zeros in C", m, n, k, 1, 1);
 
-    // A and B may be the same memory, and may overlap.
+    // A and B may be the same memory, and may overlap partly.
     round_to(format, a, room);
     cblas_sgemm(column_major, no_trans, trans, 4, 4, 5, 1, a, ld, a, ld, 0, c, ld);
     print_bits("A is B", c, room);

@@ -1,8 +1,9 @@
-// Forks where it hurts.
+// Forks at difficult moments.
 //
-//   forks busy      while another thread is inside products, 50 times; each child multiplies once
-//   forks inside    in the middle of a product (fake_blas.c's hook): parent and child both come back from it, and go
-//   on
+//   forks busy      50 times while another thread is inside products; each child multiplies once
+//   forks inside    in the middle of a product (fake_blas.c's hook); parent and child both return from the product
+//   and
+//                   continue
 
 #include <pthread.h>
 #include <stdatomic.h>

@@ -1,7 +1,7 @@
-! Multiplies real and complex matrices by the Fortran interface. Built twice: with default integers, and with
-! -fdefault-integer-8 against a BLAS of 64-bit integers.
+! Multiplies real and complex matrices through the Fortran interface. Built twice: with default integers, and with
+! -fdefault-integer-8 and a BLAS with 64-bit integers.
 !
-!   fortran_product [FORMAT]    operands rounded to FORMAT (fp32, tf32) first
+!   fortran_product [FORMAT]    rounds the operands to FORMAT (fp32, tf32) first
 program fortran_product
   use, intrinsic :: iso_fortran_env, only: int32, real32
   implicit none
@@ -29,7 +29,7 @@ program fortran_product
 
 contains
 
-  ! Values in [-1, 1) with 20 bits, more than TF32 and BF16 keep.
+  ! Fills with values in [-1, 1) of 20 bits, more than TF32 and BF16 keep.
   subroutine fill(x, seed)
     real(real32), intent(out) :: x(:, :)
     integer, intent(in) :: seed

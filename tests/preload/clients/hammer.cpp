@@ -1,6 +1,6 @@
-// Many threads at many call sites at once, each checking its own results.
+// Multiplies on many threads at many call sites at once. Each thread checks its own results.
 //
-//   hammer THREADS ROUNDS    prints how many products were made and how many were wrong
+//   hammer THREADS ROUNDS    prints the number of products and the number of wrong ones
 
 #include <atomic>
 #include <cstdio>
@@ -16,7 +16,7 @@ namespace {
 std::atomic<long> wrong{0};
 std::atomic<bool> go{false};
 
-/// One call site per Number.
+/// Contains one call site for each Number.
 template <int Number>
 __attribute__((noinline)) void site(int thread) {
     const blas_int one = 1;

@@ -1,9 +1,10 @@
-// Multiplies through pointers that libraries hand out (wrapper.c): neither does this program import the name, nor is
-// a library that has it in its scope. scikit-learn and jaxlib get theirs from scipy this way.
+// Multiplies through pointers that libraries return (wrapper.c). This program does not import the name, and no
+// library in its scope has it. scikit-learn and jaxlib get their pointers from scipy in this way.
 //
 //   handed_pointer together|in-turn[:COUNT] LIBRARY...
 //
-// opens all libraries before the first product, or each before its own; each makes COUNT of them (1)
+// Opens all libraries before the first product (together), or each before its own products (in-turn). Each makes
+// COUNT products (1).
 
 #include <dlfcn.h>
 #include <stdlib.h>

@@ -1,7 +1,7 @@
-// A program with ITT tasks. The static part of ITT that programs link is here in small: a table of functions, which
-// it hands to the collector that INTEL_LIBITTNOTIFY64 names.
+// A program with ITT tasks. It contains a small copy of ITT's static part, which programs link: a table of functions,
+// which it passes to the collector that INTEL_LIBITTNOTIFY64 names.
 //
-//   itt_tasks [BUILD]     BUILD: the build number of the static part, else a recent one
+//   itt_tasks [BUILD]     BUILD: build number of the static part; default: a recent one
 #include <dlfcn.h>
 
 #include <cstdlib>

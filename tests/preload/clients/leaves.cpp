@@ -1,11 +1,11 @@
-// Leaves products by other ways than their return, and then goes on multiplying.
+// Leaves products in other ways than by returning, and then continues to multiply.
 //
 //   leaves xerbla    bad arguments with the library's own xerbla_
-//   leaves return | throw | jump    bad arguments with an xerbla_ of our own, which returns, throws or jumps
+//   leaves return | throw | jump    bad arguments with this program's xerbla_, which returns, throws or jumps
 //   leaves exit      a product, then _exit
 //   leaves errno     errno before and after products
 //   leaves signal          a timer's handler multiplies, while the program multiplies
-//   leaves first-signal    the same from the process's first product on, and shorter
+//   leaves first-signal    like signal, but from the process's first product on, and shorter
 
 #include <pthread.h>
 #include <setjmp.h>
@@ -89,7 +89,7 @@ void keep_errno() {
 }  // namespace
 
 #ifdef OWN_XERBLA
-// A program's own xerbla_, as LAPACK and Octave have it, takes the place of the library's.
+// A program's own xerbla_, such as LAPACK and Octave have, replaces the library's.
 extern "C" void xerbla_(const char* name, const blas_int* info, std::size_t) {
     std::printf("xerbla_ %.5s %d\n", name, static_cast<int>(*info));
     std::fflush(stdout);

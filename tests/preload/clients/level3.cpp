@@ -1,14 +1,14 @@
-// Every level-3 product of the BLAS standard, real and complex, with every combination of its options, through the
-// Fortran interface and through both layouts of CBLAS. One line per product: a label and the bits of the result.
+// Makes every level-3 product of the BLAS standard, real and complex, with every combination of its options, through
+// the Fortran interface and both layouts of CBLAS. Prints one line per product: a label and the bits of the result.
 //
-//   level3 [FORMAT]    operands rounded to FORMAT (fp32, tf32, bf16) first
+//   level3 [FORMAT]    rounds the operands to FORMAT (fp32, tf32, bf16) first
 
 #include "level3.hpp"
 
 using Char = const char*;
 using Int = const blas_int*;
 
-// t: the type's letter; T: its C type; S: how CBLAS takes a scalar of it.
+// t: letter of the type; T: its C type; S: type in which CBLAS takes a scalar.
 #define DECLARE(t, T, S)                                                                                            \
     void t##gemm_(Char, Char, Int, Int, Int, const T*, const T*, Int, const T*, Int, const T*, T*, Int);            \
     void t##symm_(Char, Char, Int, Int, const T*, const T*, Int, const T*, Int, const T*, T*, Int);                 \
@@ -45,7 +45,7 @@ namespace {
 
 constexpr blas_int m = 7, n = 9, k = 11;
 
-/// One type: its gemm, and how CBLAS takes its scalars.
+/// A type: its gemm, and the way in which CBLAS takes its scalars.
 struct Real {
     using T = float;
     static constexpr T alpha = 0.75F, beta = 0.5F;
@@ -65,7 +65,7 @@ struct Complex {
 const std::string forms[] = {"fortran", "column", "row"};
 int layout_of(const std::string& form) { return form == "row" ? row_major : column_major; }
 
-/// Words of a label, joined.
+/// Joins the words of a label.
 template <class... Words>
 std::string label(const std::string& form, Words... words) {
     std::string result = form;
@@ -96,7 +96,7 @@ void all_gemm(const char* name, std::vector<int> transpositions) {
     }
 }
 
-/// symm and hemm: C = alpha A B + beta C, or with B A; A symmetric or Hermitian.
+/// Tests symm and hemm: C = alpha A B + beta C, or with B A; A is symmetric or Hermitian.
 template <class R>
 void all_symm(const char* name, auto fortran, auto cblas) {
     using T = typename R::T;
@@ -120,7 +120,7 @@ void all_symm(const char* name, auto fortran, auto cblas) {
     }
 }
 
-/// syrk and herk: C = alpha A A' + beta C, or with A' A; one triangle of C.
+/// Tests syrk and herk: C = alpha A A' + beta C, or with A' A; one triangle of C.
 template <class T, class Scalar>
 void all_syrk(const char* name, const Scalar& alpha, const Scalar& beta, auto scalar, int transposition, auto fortran,
               auto cblas) {
@@ -141,7 +141,7 @@ void all_syrk(const char* name, const Scalar& alpha, const Scalar& beta, auto sc
     }
 }
 
-/// syr2k and her2k: C = alpha A B' + alpha' B A' + beta C; one triangle of C.
+/// Tests syr2k and her2k: C = alpha A B' + alpha' B A' + beta C; one triangle of C.
 template <class T, class Beta>
 void all_syr2k(const char* name, const T& alpha, const Beta& beta, auto alpha_scalar, auto beta_scalar,
                int transposition, auto fortran, auto cblas) {
@@ -165,7 +165,7 @@ void all_syr2k(const char* name, const T& alpha, const Beta& beta, auto alpha_sc
     }
 }
 
-/// trmm: B = alpha op(A) B, or B op(A), in place. trsm solves, which rounds nothing.
+/// Tests trmm, B = alpha op(A) B, or B op(A), in place; and trsm, whose solve rounds nothing.
 template <class R>
 void all_triangular(const char* name, bool is_product, std::vector<int> transpositions, auto fortran, auto cblas) {
     using T = typename R::T;

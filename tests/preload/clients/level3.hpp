@@ -1,5 +1,5 @@
-// Operands for level3.cpp and level3_extensions.cpp. What a routine must not read is NaN, what it must not write is
-// printed with the result.
+// Operands for level3.cpp and level3_extensions.cpp. Elements that a routine must not read are NaN. Elements that it
+// must not write are printed with the result.
 #pragma once
 
 #include <complex>
@@ -11,8 +11,8 @@
 
 using complex64 = std::complex<float>;
 
-inline std::string format = "fp32";  ///< operands are rounded to it here, before the product
-constexpr int padding = 3;           ///< leading dimensions are larger by this than they need to be
+inline std::string format = "fp32";  ///< format to which this program rounds operands before the product
+constexpr int padding = 3;           ///< number of rows by which leading dimensions exceed the minimum
 
 /// A matrix in memory, with a leading dimension larger than needed.
 template <class T>
@@ -23,7 +23,7 @@ struct Matrix {
     T* data() { return values.data(); }
 };
 
-/// rows×columns values in column-major order; in row-major order the other way round.
+/// Makes a matrix of rows×columns values in column-major order; in row-major order, with rows and columns exchanged.
 template <class T>
 Matrix<T> unrounded(int layout, int rows, int columns, unsigned seed) {
     if (layout == row_major) std::swap(rows, columns);
@@ -34,7 +34,7 @@ Matrix<T> unrounded(int layout, int rows, int columns, unsigned seed) {
     return result;
 }
 
-/// Rounds the values, not what lies between the columns: trmm's B is its result as well.
+/// Rounds the values, but not the gaps between columns: trmm's B is also its result.
 template <class T>
 void round_operand(Matrix<T>& matrix) {
     const std::size_t floats_of_column = (matrix.ld - padding) * sizeof(T) / sizeof(float);
@@ -49,7 +49,8 @@ Matrix<T> operand(int layout, int rows, int columns, unsigned seed) {
     return result;
 }
 
-/// A square operand of which only one triangle may be read, and of a unit triangle not even the diagonal.
+/// Makes a square operand. The routine may read only one triangle of it, and of a unit triangle not even the
+/// diagonal.
 template <class T>
 Matrix<T> triangle(int layout, int order, int uplo, int diag, unsigned seed, bool rounded = true) {
     Matrix<T> result = rounded ? operand<T>(layout, order, order, seed) : unrounded<T>(layout, order, order, seed);

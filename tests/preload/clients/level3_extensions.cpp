@@ -1,6 +1,6 @@
-// The products beyond the BLAS standard that BLIS has: gemmt, gemm3m and pointer-array batches.
+// Makes products that BLIS has beyond the BLAS standard: gemmt, gemm3m and pointer-array batches.
 //
-//   level3_extensions [FORMAT]    operands rounded to FORMAT (fp32, tf32, bf16) first
+//   level3_extensions [FORMAT]    rounds the operands to FORMAT (fp32, tf32, bf16) first
 
 #include "level3.hpp"
 
@@ -63,7 +63,7 @@ void gemm3m() {
     print("row-cgemm3m", rc);
 }
 
-/// Two groups: two products of m×n×k, and one of n×n×k.
+/// Tests a batch of two groups: two products of m×n×k, and one of n×n×k.
 template <class T>
 struct Batch {
     static constexpr blas_int groups = 2;

@@ -1,5 +1,5 @@
-// Multiplies wherever a C++ program can: see life_library.c, and here in a static object's constructor and
-// destructor, in a thread_local's destructor and in a pthread key's.
+// Multiplies at every moment of a C++ program: those of life_library.c, a static object's constructor and destructor,
+// and the destructors of a thread_local and of a pthread key.
 
 #include <pthread.h>
 

@@ -5,7 +5,7 @@
 //     run=FILE     call its run()
 //     where=FILE   print the address at which it is loaded
 //     close=FILE   dlclose it
-// Every FILE that is run, asked for or closed has been opened before. 16 at a time.
+// A file must be opened before it is run, located or closed. At most 16 are open at a time.
 
 #include <dlfcn.h>
 #include <link.h>

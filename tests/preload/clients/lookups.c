@@ -1,6 +1,6 @@
-// Looks BLAS names up in every way that <dlfcn.h> has, and prints what a program can see of the answers.
+// Looks up BLAS names in every way that <dlfcn.h> has, and prints the visible part of each answer.
 //
-//   lookups LIBRARY...    each is opened RTLD_LOCAL
+//   lookups LIBRARY...    opens each as RTLD_LOCAL
 
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -10,7 +10,7 @@
 
 static void say_error(const char* what) {
     const char* error = dlerror();
-    // Without the object that asked: where a lookup fails under the shim, that is the shim.
+    // Leaves out the object that made the look-up: under the shim, that is the shim.
     const char* problem = error ? strstr(error, ": ") : NULL;
     printf("%s: dlerror%s\n", what, problem ? problem : ": (none)");
 }
@@ -59,7 +59,7 @@ int main(int argc, char** argv) {
         say_error("no such version");
         printf("nobody's batch: %s\n", dlsym(handles[0], "csyrk_batch_strided_64_") ? "found" : "not found");
         say_error("nobody's batch");
-        // A product between a failed lookup and dlerror() must not eat the message.
+        // A product between a failed look-up and dlerror() must not lose the message.
         dlsym(handles[0], "no_such_function");
         product(pointers[0]);
         say_error("after a product");

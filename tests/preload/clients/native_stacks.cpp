@@ -1,14 +1,13 @@
-// Products from stacks of many kinds. Each has a size of its own, and a line on stdout: the size, and the callers of
-// the function that multiplies as backtrace(3) has them, as object and offset.
+// Multiplies from stacks of many kinds. Each product has a size of its own, and a line on stdout: the size, and the
+// callers of the multiplying function by backtrace(3), as object and offset.
 //
 //   native_stacks kinds [RELAY]             each kind once; RELAY: a library in between
-//   native_stacks threads COUNT ROUNDS      COUNT threads multiply ROUNDS times, each from a depth of its own
+//   native_stacks threads COUNT ROUNDS      COUNT threads multiply ROUNDS times, each at another depth
 //   native_stacks reload FIRST SECOND ROUNDS
-//                                           two libraries in turn, at one address; says how often it was the same
+//                                           two libraries in turn, at one address; prints how often it was the same
 //   native_stacks deep DEPTH                recursion of that depth
 //   native_stacks quiet RELAY [HOW]         a product through a library, without backtrace(3); HOW: the library's
-//   tables
-//                                           are locked or unmapped first
+//                                           tables are first locked or unmapped
 
 #include <dlfcn.h>
 #include <execinfo.h>
@@ -48,7 +47,7 @@ std::string location_of(void* address) {
     return (map->l_name[0] == 0 ? program : map->l_name) + std::string(offset);
 }
 
-/// Multiplies, and then says the stack, without the frame of this function.
+/// Multiplies, and then prints the stack without the frame of this function.
 [[gnu::noinline]] void multiply(void* argument) {
     const int m = *static_cast<int*>(argument), n = 2;
     float a[largest * 2] = {1}, c[largest * 2], one = 1, zero = 0;
@@ -134,7 +133,7 @@ void contexts() {
     swapcontext(&here, &other);
 }
 
-/// Calls multiply() from code that was made at run time.
+/// Calls multiply() from code that is generated at run time.
 void made_code(int m) {
 #if defined(__x86_64__)
     const unsigned char code[] = {0x48, 0x83, 0xec, 8,    0x48, 0x89, 0xf8, 0x48, 0x89,
@@ -194,7 +193,7 @@ int reload(const char* first, const char* second, int rounds) {
     return 0;
 }
 
-/// Takes the page away on which the tables of a library begin.
+/// Makes the page inaccessible on which the tables of a library begin.
 void take_tables(void* library, const std::string& how) {
     link_map* map = nullptr;
     dlinfo(library, RTLD_DI_LINKMAP, &map);

@@ -1,4 +1,4 @@
-// A program of other_sgemm.c's library. Built once without any BLAS in the process, and once beside one.
+// A program that calls the functions of other_sgemm.c. Run once without any BLAS in the process, and once with one.
 
 #include "libraries/other_sgemm.h"
 

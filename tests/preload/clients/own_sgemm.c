@@ -1,4 +1,4 @@
-// A program with an sgemm_ of its own, which the libraries that it loads use too.
+// A program that defines sgemm_ itself. The libraries that it loads also use this function.
 //
 //   own_sgemm PLUGIN
 

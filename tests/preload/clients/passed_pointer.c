@@ -1,10 +1,11 @@
-// Multiplies through a pointer to sgemm_ that libraries hand out (wrapper.c), at one place, while they come and go.
+// Multiplies at one place through a pointer to sgemm_ that libraries return (wrapper.c), while these are loaded and
+// unloaded.
 //
 //   passed_pointer THREADS LIBRARY_A LIBRARY_B FILLER     100 rounds: opens A or B, multiplies once in each thread,
 //   and closes it by the C library's own dlclose, which the shim does not see; FILLER takes its place in memory
-//   passed_pointer kept BLAS LIBRARY_B BLAS_OF_B FILLER   B hands the pointer out and is closed; its BLAS stays
+//   passed_pointer kept BLAS LIBRARY_B BLAS_OF_B FILLER   B returns the pointer and is closed; its BLAS stays
 //
-// Prints how many products were wrong: those of A's BLAS have the mark 1000, those of B's 2000.
+// Prints the number of wrong products. Those of A's BLAS have the mark 1000, those of B's 2000.
 
 #include <dlfcn.h>
 #include <pthread.h>
@@ -68,7 +69,7 @@ static int come_and_go(int threads, char** libraries, const char* filler) {
         atomic_store(&round_number, number);
         while (atomic_load(&done) < threads) sched_yield();
         unseen_close(library);
-        // Some rounds add as many objects as went, and what was called stays unmapped.
+        // In some rounds as many objects are added as were removed, and the called function stays unmapped.
         if (number % 3 == 0) {
             if (added != NULL) unseen_close(added);
             added = opened(filler);

@@ -1,5 +1,5 @@
-// A program with NVTX ranges, by the header of the CUDA toolkit: each product is of another size, so that a test
-// knows it in the log. Prints what NVTX's functions return.
+// A program with NVTX ranges, compiled with the header of the CUDA toolkit. Each product has another size, by which a
+// test finds it in the log. Prints the results of NVTX's functions.
 //
 //   ranges MODE
 #include <nvtx3/nvToolsExt.h>
@@ -19,7 +19,7 @@
 
 namespace ours = fp32shim::nvtx;
 
-// The shim's declarations are those of the header.
+// Checks that the shim's declarations agree with the header.
 static_assert(ours::callbacks_table == NVTX_ETID_CALLBACKS);
 static_assert(int(ours::Module::core) == NVTX_CB_MODULE_CORE && int(ours::Module::core2) == NVTX_CB_MODULE_CORE2);
 static_assert(ours::core::range_push_ex == NVTX_CBID_CORE_RangePushEx);
@@ -80,7 +80,7 @@ static nvtxEventAttributes_t named(nvtxStringHandle_t text) {
     return result;
 }
 
-/// Every kind of range and message.
+/// Opens every kind of range, with every kind of message.
 static void kinds() {
     product(1);
     say("push A", nvtxRangePushA("plain"));
@@ -119,7 +119,7 @@ static void kinds() {
     nvtxDomainDestroy(physics);
 }
 
-/// Ranges and scopes of the C API, interleaved.
+/// Interleaves ranges with scopes of the C API.
 static void beside_the_c_api() {
     const auto push =
         reinterpret_cast<int (*)(const char*, const char*, const char*)>(dlsym(RTLD_DEFAULT, "fp32shim_push_scope"));
@@ -164,7 +164,7 @@ static void attention() {
     }
 }
 
-/// More of everything than there is room for.
+/// Opens more of everything than the shim has space for.
 static void floods() {
     for (int level = 0; level < 5000; ++level)
         if (nvtxRangePushA("deep") != level) say("wrong level", level);
@@ -194,7 +194,7 @@ static void floods() {
     say("pop", nvtxDomainRangePop(reinterpret_cast<nvtxDomainHandle_t>(&event)));
 }
 
-/// Threads that register the same names at the same time: each name has one handle.
+/// Registers the same names on several threads at the same time. Each name must have one handle.
 static void races() {
     constexpr std::size_t thread_count = 4;
     constexpr int name_count = 2000;
@@ -230,12 +230,13 @@ static void open_more_than_it_closes(int) {
     for (int i = 0; i < 3; ++i) nvtxRangePushA("handler");
 }
 
-/// Ranges and scopes of a program whose signal handler opens and closes some, too, and not in pairs.
+/// Opens ranges and scopes, while a signal handler opens and closes some, not always in pairs.
 static void signals() {
     push_scope =
         reinterpret_cast<int (*)(const char*, const char*, const char*)>(dlsym(RTLD_DEFAULT, "fp32shim_push_scope"));
     pop_scope = reinterpret_cast<int (*)()>(dlsym(RTLD_DEFAULT, "fp32shim_pop_scope"));
-    nvtxRangePushA("first");  // a handler inside the first call of NVTX would wait for that call for ever
+    nvtxRangePushA("first");  // done first, since a handler that interrupts the first call of NVTX would wait for
+                              // that call for ever
     nvtxRangePop();
     for (void (*handler)(int) : {close_more_than_is_open, open_more_than_it_closes}) {
         struct sigaction action {};

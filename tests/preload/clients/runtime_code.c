@@ -1,11 +1,11 @@
-// Products from code that is made at run time: copies of one function at chosen addresses.
+// Multiplies from code that is generated at run time: copies of one function at chosen addresses.
 //
 //   runtime_code places COUNT STRIDE ROUNDS   COUNT places whose return addresses are STRIDE bytes apart, called in
-//                                             turn. Says of each round how many calls took the slow way.
-//   runtime_code churn COUNT                  COUNT places, each called twice; says by how many KiB the process grew
+//                                             turn. Prints for each round how many calls took the slow path.
+//   runtime_code churn COUNT                  COUNT places, each called twice; prints the growth of memory in KiB
 //
-// The slow way shows in the stack: it goes deep, and the product itself, or the way that a known call site takes,
-// not.
+// The slow path uses much of the stack, which shows that it was taken. The product itself, and the path of a known
+// call site, use little.
 
 #define _GNU_SOURCE
 #include <errno.h>
@@ -23,7 +23,7 @@ struct Call {
     const void* arguments[argument_count];
 };
 
-// void runtime_product(const struct Call*): runs wherever it is copied to.
+// void runtime_product(const struct Call*): code that runs at any address it is copied to.
 extern const char runtime_product[] __attribute__((visibility("hidden")));
 extern const char runtime_product_end[] __attribute__((visibility("hidden")));
 #if defined(__x86_64__)
@@ -88,7 +88,7 @@ static void fail(const char* what) {
     exit(3);
 }
 
-/// A copy of the code, so many bytes into the room.
+/// Calls a copy of the code at `offset` bytes into the room.
 static void call_copy(char* room, size_t offset) {
     c = 0;
     ((void (*)(const struct Call*))(room + offset))(&product);
@@ -103,7 +103,7 @@ static void copy_code(char* to) {
     __builtin___clear_cache(to, to + place_bytes);
 }
 
-/// Bounds, in bytes, of the stack below this function's frame that is looked at; every call uses what is nearer.
+/// Part of the stack that is examined, in bytes below this function's frame. Every call uses the part above `near`.
 enum { near = 1024, depth = 8192 };
 
 static int goes_deep(char* room, size_t offset) {
@@ -118,10 +118,10 @@ static int goes_deep(char* room, size_t offset) {
 static size_t count, stride;
 static int rounds;
 
-/// In a thread: a stack that is mapped as far down as is looked at.
+/// Runs in a thread, whose stack is mapped as far down as it is examined.
 static void* call_places(void* unused) {
     (void)unused;
-    // Kept free by the kernel where nothing is written: places may be far apart.
+    // The kernel allocates only pages that are written, so places may be far apart.
     char* room = mmap(NULL, count * stride + place_bytes, PROT_READ | PROT_WRITE | PROT_EXEC,
                       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (room == MAP_FAILED) fail("mmap");
@@ -135,7 +135,7 @@ static void* call_places(void* unused) {
     return NULL;
 }
 
-/// The process's private memory.
+/// Returns the size of the process's private memory.
 static long anonymous_kib(void) {
     FILE* file = fopen("/proc/self/status", "r");
     char line[256];
@@ -147,7 +147,7 @@ static long anonymous_kib(void) {
 }
 
 static void churn(size_t places) {
-    // Pages of one small file, mapped again and again: many addresses, little memory, none of it private.
+    // Maps the pages of one small file again and again: many addresses, little memory, none of it private.
     const size_t page = (size_t)sysconf(_SC_PAGESIZE);
     const size_t file_size = 64 * page;
     const int file = memfd_create("code", 0);

@@ -1,4 +1,4 @@
-// Uses the C API as a program does that is not linked with the shim: by dlsym. See fp32shim.h.
+// Uses the C API by dlsym, as a program does that is not linked with the shim. See fp32shim.h.
 //
 //   scopes MODE
 
@@ -86,7 +86,7 @@ static void process(void) {
     product(4);
 }
 
-/* One place of call, and as many changes in between as a counter of eight bits has values. */
+/* Multiplies at one place, with as many changes in between as a counter of eight bits has values. */
 static void changes(void) {
     FIND(fp32shim_set_precision);
     for (int round = 0; round < 2; ++round) {

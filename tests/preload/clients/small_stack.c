@@ -1,7 +1,7 @@
-// The process's first product, in a thread that has the smallest stack that there is.
+// Makes the process's first product in a thread with the smallest possible stack.
 //
 //   small_stack LIBRARY direct|lookup [BYTES [A]]   direct: the linked sgemm_; lookup: dlsym in LIBRARY first, in
-//   there
+//                                                   that thread
 
 #define _GNU_SOURCE
 #include <dlfcn.h>

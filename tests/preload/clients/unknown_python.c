@@ -1,5 +1,5 @@
-/* A program with a Python of a version that nobody knows: its functions have the right names, and must not be
- * believed. */
+/* A program with a Python of an unknown version. Its functions have the right names, but the shim must not rely on
+ * them. */
 #include <stdio.h>
 
 void sgemm_(const char*, const char*, const int*, const int*, const int*, const float*, const float*, const int*,

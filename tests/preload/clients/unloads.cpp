@@ -1,4 +1,4 @@
-// Opens, runs and closes one plugin over and over, while threads multiply through another.
+// Repeatedly opens, runs and closes one plugin, while threads multiply through another.
 //
 //   unloads STAYING GOING ROUNDS
 
@@ -14,7 +14,7 @@ namespace {
 
 using Answer = float();
 
-/// The plugin's answer(): the result of one product.
+/// Returns the plugin's function answer(), which returns the result of one product.
 Answer* answer_of(void* plugin) {
     Answer* answer;
     *reinterpret_cast<void**>(&answer) = dlsym(plugin, "answer");

@@ -1,7 +1,7 @@
-// Checks that products leave no upper half of a vector register in use, in a program and on a BLAS that use SSE only.
+// Checks that products leave no upper half of a vector register in use. The program and its BLAS use SSE only.
 //
-//   upper_halves            the linked sgemm_
-//   upper_halves LIBRARY    dlsym in there
+//   upper_halves            calls the linked sgemm_
+//   upper_halves LIBRARY    calls sgemm_ from dlsym in LIBRARY
 
 #define _GNU_SOURCE
 #include <dlfcn.h>

@@ -1,4 +1,4 @@
-// Looks both versions of sgemm_ up in one library (fake_blas_versions.c), by dlvsym and by dlsym.
+// Looks up both versions of sgemm_ in one library (fake_blas_versions.c), by dlvsym and by dlsym.
 //
 //   versioned_lookup LIBRARY
 

@@ -1,5 +1,5 @@
-// A program of wide_arguments.c's library: all arguments whole, or only in the lower quarter or half of the widest
-// registers.
+// A program that calls the functions of wide_arguments.c. Its arguments fill the widest registers, or only their
+// lower quarter or half.
 
 #include "libraries/wide_arguments.h"
 
@@ -10,7 +10,7 @@ static void print(const int* values, int count) {
     printf("\n");
 }
 
-/// Number `seed` and the following in the first elements, zero in the others.
+/// Writes `seed` and the following numbers into the first elements, and zero into the others.
 static void fill(int* values, int count, int used, int seed) {
     for (int i = 0; i < count; ++i) values[i] = i < used ? seed + i : 0;
 }
@@ -29,10 +29,10 @@ __attribute__((target("avx512f"), noinline)) static void call_16(int used) {
     print((const int*)&result, 16);
 }
 
-/// The first call, which finds the call site, and a later one.
+/// Makes the first call, for which the shim finds the call site, and a later one.
 int main(int argc, char** argv) {
     (void)argv;
-    // Each number of elements is the first in a process of its own.
+    // Each number of elements is tested in a separate process, where it comes first.
     const int used = argc > 1 ? 4 << (argc - 1) : 4;
     for (int i = 0; i < 2; ++i) {
         if (__builtin_cpu_supports("avx2") && used <= 8) call_8(used);

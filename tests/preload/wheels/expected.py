@@ -8,9 +8,9 @@ the machine. A step with an empty list is not seen.
 import pathlib
 
 UMATH = "_multiarray_umath.*"
-OPENBLAS64 = "libscipy_openblas64_-*.so"  # numpy's own: 64-bit integers
-OPENBLAS32 = "libscipy_openblas-*.so"     # scipy's own: 32-bit integers
-TORCH = "libtorch_cpu.so libtorch_cpu.so"  # MKL is linked in: the caller is its own provider
+OPENBLAS64 = "libscipy_openblas64_-*.so"  # numpy's own, with 64-bit integers
+OPENBLAS32 = "libscipy_openblas-*.so"     # scipy's own, with 32-bit integers
+TORCH = "libtorch_cpu.so libtorch_cpu.so"  # MKL is linked into torch, so the caller is also the provider
 FAISS_OPENBLAS = "libopenblaso-*.so*"
 
 
@@ -32,7 +32,7 @@ def scipy(function, module="_fblas.*"):
     return f"scipy_{function}_ {module} {OPENBLAS32}"
 
 
-# sklearn and jaxlib hold function pointers out of scipy.linalg.cython_blas: these callers neither import the name nor
+# sklearn and jaxlib have function pointers from scipy.linalg.cython_blas. These callers neither import the name nor
 # have its provider in their scope.
 SKLEARN = scipy("sgemm", "_cython_blas.*")
 JAXLIB = "_lapack.so"
@@ -44,7 +44,7 @@ STEPS = {
     "numpy.complex": [numpy("cgemm")],
     "numpy.complex_gram": [numpy("csyrk")],
     "numpy.stack": [numpy("sgemm")] * 3,
-    "numpy.solve": [],  # LAPACK inside OpenBLAS never leaves it
+    "numpy.solve": [],  # calls from LAPACK inside OpenBLAS stay inside the library
 
     "scipy.sgemm": [scipy("sgemm")],
     "scipy.cgemm": [scipy("cgemm")],
@@ -70,14 +70,14 @@ STEPS = {
     "torch.attention_math": [f"cblas_sgemm_batch {TORCH}"] * 2,
     "torch.solve_triangular": [f"strsm_ {TORCH}"],
     "torch.qr": [],
-    # oneDNN is linked into torch: after torch's own `medium`, and in LSTMs, products go there.
+    # oneDNN is linked into torch. It runs products under torch's own setting `medium`, and products in LSTMs.
     "torch.lstm": [],
     "torch.mm_medium": after_medium(f"sgemm_ {TORCH}"),
     "torch.bmm_medium": after_medium(f"cblas_sgemm_batch {TORCH}"),
     "torch.linear_medium": after_medium(f"sgemm_ {TORCH}"),
     "torch.mm_again": [f"sgemm_ {TORCH}"],
 
-    # XLA brings its own products on a CPU.
+    # On a CPU, XLA uses kernels of its own.
     "jax.dot": [],
     "jax.jit_dot": [],
     "jax.solve_triangular": [scipy("strsm", JAXLIB)],
@@ -89,20 +89,20 @@ STEPS = {
     "faiss.pca": [f"ssyrk_ libfaiss.so {FAISS_OPENBLAS}", f"sgemm_ libfaiss.so {FAISS_OPENBLAS}"],
     "faiss.pairwise": [f"sgemm_ libfaiss.so {FAISS_OPENBLAS}"],
     "faiss.transform": [f"sgemm_ libfaiss.so {FAISS_OPENBLAS}"],
-    # This OpenBLAS calls its own sgemm_ through its PLT: the products of its LAPACK are seen.
+    # This OpenBLAS calls its own sgemm_ through its PLT, so the products of its LAPACK are seen.
     "faiss.random_rotation": Some([f"sgemm_ {FAISS_OPENBLAS} {FAISS_OPENBLAS}",
                                    f"strmm_ {FAISS_OPENBLAS} {FAISS_OPENBLAS}"]),
 
     # onnxruntime has kernels of its own.
     "onnxruntime.matmul": [],
 
-    # The caller is whatever makes foreign calls for ctypes.
+    # The caller is the library that makes foreign calls for ctypes.
     "openblas64.sgemm_batch": [f"sgemm_batch_ * {OPENBLAS64}"],
     "openblas64.sgemm_batch_strided": [f"sgemm_batch_strided_ * {OPENBLAS64}"],
     "openblas64.cblas_sgemm_batch_strided": [f"cblas_sgemm_batch_strided * {OPENBLAS64}"],
 }
 
-# Steps that are one plain product of operands that --round rounds.
+# Steps that are a single plain product of operands, which --round rounds.
 PRODUCTS = ["numpy.matmul", "numpy.matmul_transposed", "numpy.gram", "numpy.complex", "numpy.complex_gram",
             "numpy.stack", "scipy.sgemm", "scipy.cgemm", "scipy.ssyrk", "scipy.ssymm", "scipy.strmm", "torch.mm",
             "torch.complex_mm", "torch.bmm", "torch.complex_bmm", "torch.linear", "torch.mm_again", "faiss.transform",

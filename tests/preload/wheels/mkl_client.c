@@ -3,17 +3,17 @@
 //
 //     mkl_client [tf32]
 //
-// Prints a line per call: the name, then every element of the result's storage with nine digits, so that two runs are
-// bitwise the same where their texts are. `tf32` rounds the operands of products first (not of solves), to nearest,
-// ties away from zero. Built with MKL_ILP64 it passes 64-bit integers under all names.
+// Prints a line per call: the name, then every element of the result's storage with nine digits, so that two runs
+// with equal texts are bitwise equal. `tf32` rounds the operands of products (not of solves) first, to nearest, ties
+// away from zero. Built with MKL_ILP64, the program passes 64-bit integers under all names.
 #include <mkl.h>
 #include <stdio.h>
 #include <string.h>
 
 enum { m = 7, n = 5, k = 6, ld = 8, batch = 3, element_floats = 2, matrix_floats = ld * ld * element_floats };
 
-// Sizes, once for the names that follow the interface layer and once for those that are always 64 bits wide. Index 0
-// serves single products, both serve the two groups of a pointer-array batch.
+// Sizes, once for names whose integers have the interface layer's width and once for names with 64-bit integers.
+// Index 0 is for single products; a pointer-array batch has two groups, index 0 and 1.
 static struct {
     MKL_INT m[2], n[2], k[2], ld[2], stride, batch, groups, group_size[2];
 } layered = {{m, 4}, {n, 3}, {k, 2}, {ld, ld}, matrix_floats / element_floats, batch, 2, {2, 1}};
@@ -24,7 +24,7 @@ static struct {
 static float alpha[2] = {1.25f, 0.75f}, beta[2] = {0.5f, -0.5f};
 static MKL_Complex8 complex_alpha[2] = {{1.25f, 0.5f}, {0.75f, 0}}, complex_beta[2] = {{0.5f, -0.25f}, {-0.5f, 0}};
 
-// Three matrices each, complex ones at most; real routines see a part of them.
+// Three matrices for each operand, large enough for complex numbers. Real routines use a part of them.
 static float storage[3][batch * matrix_floats];
 static void *const A = storage[0], *const B = storage[1], *const C = storage[2];
 static void *A_real[batch], *B_real[batch], *C_real[batch];
@@ -40,13 +40,13 @@ static float tf32(float value) {
 
 enum kind { product, real_in_place, complex_in_place, solve };
 
-// Returns 1 for a float of the column-major m x n matrix that a product in place overwrites.
+// Returns 1 for a float of the column-major m x n matrix that an in-place product overwrites.
 static int is_overwritten(int i, int floats) {
     const int row = i / floats % ld, column = i / floats / ld;
     return row < m && column < n;
 }
 
-// A strong diagonal keeps triangular solves tame.
+// Large diagonal elements keep triangular solves well conditioned.
 static void prepare(enum kind kind) {
     unsigned state = 1;
     for (int matrix = 0; matrix < 3; ++matrix) {
@@ -83,7 +83,7 @@ static void report(const char* name) {
     RUN(kind, cblas_##x##_64, CBLAS(wide)) }
 // clang-format on
 
-// The options of the two groups of a batch.
+// Options of the two groups of a batch.
 static CBLAS_TRANSPOSE transposed[2] = {CblasTrans, CblasNoTrans}, plain[2] = {CblasNoTrans, CblasTrans};
 static CBLAS_UPLO uplo[2] = {CblasUpper, CblasLower};
 static CBLAS_SIDE side[2] = {CblasLeft, CblasRight};

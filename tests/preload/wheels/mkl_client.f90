@@ -1,5 +1,5 @@
-! A Fortran program as users of MKL write it, single products and batches. Knows nothing of the shim.
-! Built with -fdefault-integer-8 it wants MKL's 64-bit interface. Prints like mkl_client.c; the argument `tf32` rounds
+! A Fortran program as users of MKL write it, with single products and batches. Knows nothing of the shim. Built with
+! -fdefault-integer-8, it needs MKL's 64-bit interface. Prints like mkl_client.c. The argument `tf32` makes it round
 ! the operands of products first.
 program mkl_client
     implicit none
@@ -64,7 +64,8 @@ contains
         tf32 = transfer(iand(transfer(value, 1_4) + int(z'1000', 4), not(int(z'1fff', 4))), 1.0)
     end function
 
-    ! Values with more digits than TF32 holds; a strong diagonal keeps the triangular solve tame.
+    ! Makes values with more digits than TF32 keeps. Large diagonal elements keep the triangular solve well
+    ! conditioned.
     subroutine prepare(rounded)
         logical, intent(in) :: rounded
         integer :: row, column, matrix

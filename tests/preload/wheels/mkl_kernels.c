@@ -1,11 +1,11 @@
-// MKL's products beside plain calls, which the shim only reports: packed operands, kernels compiled at run time,
-// bfloat16 operands and, built with MKL_DIRECT_CALL, calls that mkl.h turns into *_direct ones. Knows nothing of the
-// shim. Prints like mkl_client.c.
+// MKL's other products, which the shim only reports: packed operands, kernels compiled at run time, bfloat16 operands
+// and, built with MKL_DIRECT_CALL, calls that mkl.h turns into *_direct ones. Knows nothing of the shim. Prints like
+// mkl_client.c.
 #include <mkl.h>
 #include <stdio.h>
 #include <string.h>
 
-enum { m = 17, n = 15, k = 16, ld = 18 };  // beyond the sizes that MKL_DIRECT_CALL inlines
+enum { m = 17, n = 15, k = 16, ld = 18 };  // larger than the sizes that MKL_DIRECT_CALL inlines
 
 static const MKL_INT rows = m, columns = n, depth = k, stride = ld;
 static float A[2 * ld * ld], B[2 * ld * ld], C[2 * ld * ld];
@@ -66,7 +66,7 @@ int main(void) {
 
 #else
 
-// Each routine has a line of its own, though only the last of a pair makes a result.
+// Prints a line for each routine, although only the last of a pair computes a result.
 static void packed(void) {
     float* const space = mkl_malloc(sgemm_pack_get_size("A", &rows, &columns, &depth), 64);
     prepare();

@@ -200,7 +200,7 @@ class Shares(nn.Module):
         self.deep = Recurses()
 
     def forward(self, x):
-        nn.Sequential(nn.Linear(8, 162))(x)  # no part of the model
+        nn.Sequential(nn.Linear(8, 162))(x)  # not a part of the model
         self.deep(x, self.b)
         return self.b(self.a(x))
 
@@ -218,7 +218,7 @@ class Recurses(nn.Module):
 def scenario_names():
     model = Shares()
     model(torch.ones(5, 8))
-    model.deep.up = nn.Linear(8, 164)  # another module of the same name, and one more name
+    model.deep.up = nn.Linear(8, 164)  # another module under the same name, and a second name
     model.deep.late = nn.Linear(8, 165)
     model.deep.register_forward_hook(lambda module, inputs, output: (module.late(inputs[0]), None)[1])
     model(torch.ones(5, 8))

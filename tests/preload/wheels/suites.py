@@ -64,7 +64,7 @@ def run_suite(suite, under_shim):
         report = pathlib.Path(scratch, "report.xml")
         variables = shim.environment(precision="native" if under_shim else None,
                                      preload=[shim.LIBRARY] if under_shim else ())
-        # Random numbers of hypothesis, and of suites that draw a seed, must be those of the other run.
+        # Random numbers of hypothesis, and of suites with random seeds, must be the same in both runs.
         variables.update(HYPOTHESIS_STORAGE_DIRECTORY=scratch, SKLEARN_TESTS_GLOBAL_RANDOM_SEED="42",
                          PYTHONHASHSEED="0", **KEEP_BYTE_CODE)
         begin, processor_begin = time.monotonic(), processor_seconds()
@@ -108,14 +108,14 @@ class Comparison:
 
     def __init__(self, name, suite):
         self.name, self.suite = name, suite
-        # By whether the shim was there.
+        # Processor times, with the shim (True) and without (False).
         self.processor = {False: [], True: []}
         self.elapsed = {False: [], True: []}
         self.differences = []
         self.outcomes = {}
 
     def run_round(self):
-        # Who goes first changes with each round.
+        # The order of the two runs alternates from round to round.
         outcomes = {}
         first = len(self.elapsed[False]) % 2 == 1
         for under_shim in (first, not first):

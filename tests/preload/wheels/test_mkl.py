@@ -97,7 +97,8 @@ def test_emulation_under_mkl_gives_what_products_of_rounded_operands_give(build,
     for decision, before, expected, result in zip(decisions, *results, strict=True):
         scale = np.abs(expected).max()
         is_solve = "trsm" in decision["function"].lower()
-        # Solves are as called; products are exact but for the order of summation, far below TF32's error of 5e-4.
+        # Solves run as called. Products are exact except for the order of summation, whose error is far below TF32's
+        # 5e-4.
         right = np.array_equal(result, before) if is_solve else (
             np.abs(result - expected).max() <= 1e-6 * scale and np.abs(result - before).max() >= 1e-5 * scale)
         if not right or decision["applied"] not in (("unchanged", "fp32") if is_solve else ("tf32",)):

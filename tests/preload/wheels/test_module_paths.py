@@ -16,7 +16,7 @@ from wheels import KEEP_BYTE_CODE, start
 COMMAND = pathlib.Path(os.environ.get("FP32SHIM_COMMAND", shim.BUILD / "bin/fp32shim"))
 WHERE = {"FP32_MATMUL_WHERE": "torch", "PYTHONPATH": str(shim.ROOT / "python/site-packages")}
 
-# Together in one process; those that need a process of their own follow.
+# These run together in one process. Those that need a separate process follow.
 TOGETHER = ("graph", "raising", "raising_in_backward", "twice", "checkpoint", "hooks", "names", "threads", "modes",
             "models_as_before", "outputs", "scripts", "in_place", "generators", "deep")
 ALONE = ("nothing_is_kept", "compile", "compiled_autograd", "interrupted", "processes")
@@ -88,11 +88,11 @@ def test_checkpointed_parts_are_named_when_they_are_computed_again(size, again):
 
 
 def test_names_are_those_that_the_running_modules_know():
-    assert scopes("names", 162) == ["Shares/Sequential.0"] * 2  # made in forward: the name of its class
+    assert scopes("names", 162) == ["Shares/Sequential.0"] * 2  # a module made in forward gets the name of its class
     called = ["Shares.deep/b.1", "Shares.deep/deep/b.1", "Shares.deep/deep/deep/b.1", "Shares.b.1"]
-    assert scopes("names", 161) == called * 2  # registered elsewhere in the model: its name there
-    assert scopes("names", 163) == scopes("names", 164) == ["Shares.deep/deep/deep.up"]  # replaced by another
-    assert scopes("names", 165)[-1] == "Shares.deep.late"  # registered after the first call
+    assert scopes("names", 161) == called * 2  # a module registered elsewhere in the model has its name there
+    assert scopes("names", 163) == scopes("names", 164) == ["Shares.deep/deep/deep.up"]  # another module has replaced the first
+    assert scopes("names", 165)[-1] == "Shares.deep.late"  # the module was registered after the first call
     assert scopes("names", 166) == ["Größe/1"]
 
 
@@ -111,7 +111,7 @@ def test_nodes_are_found_in_dicts_dataclasses_and_changed_views():
 
 def test_modules_that_are_nested_too_deep_have_the_scope_of_the_nearest_outer_one():
     forward, *backward = scopes("deep", 281)
-    assert forward == "Sequential" + 63 * ".0"  # FP32SHIM_MAX_SCOPES
+    assert forward == "Sequential" + 63 * ".0"  # the limit is FP32SHIM_MAX_SCOPES
     assert backward == ["backward/Sequential" + 80 * ".0"]
     assert scopes("deep", 282) == [None]
 

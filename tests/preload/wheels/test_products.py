@@ -11,7 +11,7 @@ import shim
 from wheels import EMULATE_BF16, EMULATE_TF32, describe, matches, start
 
 PACKAGES = ("numpy", "scipy", "sklearn", "torch", "jax", "faiss", "onnxruntime", "openblas64")
-# All of them in one process, in both orders: which library was loaded first decides who is found first.
+# All packages in one process, in both orders: the library that is loaded first is found first.
 PROCESSES = [(package,) for package in PACKAGES] + [PACKAGES, PACKAGES[::-1]]
 
 
@@ -22,7 +22,7 @@ def process_name(packages):
 @dataclasses.dataclass
 class Steps:
     digests: dict
-    decisions: dict  # by step: those whose time lies within it
+    decisions: dict  # decisions by step, found by their times
     result: shim.Result
 
     @staticmethod
@@ -109,7 +109,7 @@ def test_emulation_gives_what_products_of_rounded_operands_give(format, settings
         scale = np.abs(rounded[name]).max()
         from_rounded, from_plain = (float(np.abs(emulated[name] - other[name]).max() / scale)
                                     for other in (rounded, plain))
-        # Exact products in another order of summation at most: far below the formats' own errors of 5e-4 and 4e-3.
+        # The product may only differ in the order of summation, far below the formats' own errors of 5e-4 and 4e-3.
         if from_rounded > 1e-6 or from_plain < 1e-5 or {each["applied"] for each in decisions[name]} != {format}:
             wrong[name] = {"from rounded": from_rounded, "from plain": from_plain,
                            "decisions": [(each["applied"], each["reason"]) for each in decisions[name]]}

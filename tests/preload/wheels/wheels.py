@@ -9,8 +9,8 @@ import shim
 HERE = pathlib.Path(__file__).resolve().parent
 PREFIX = pathlib.Path(sys.prefix)
 
-# tests/wheels.sh unpacks no byte code: the first program that imports a module leaves it to the others. Without it the
-# start of torch takes twice as long.
+# Lets programs keep byte code. tests/wheels.sh unpacks none, so the first program that imports a module compiles it
+# for all others. Without byte code torch takes twice as long to start.
 KEEP_BYTE_CODE = {"PYTHONDONTWRITEBYTECODE": ""}
 
 EMULATE_TF32 = {"precision": "high", "cpu": "emulate"}

@@ -127,7 +127,7 @@ def torch_():
     lstm = torch.nn.LSTM(8, 8)
     with torch.no_grad():
         linear.weight.copy_(tensor(16, 48))
-        linear.bias.copy_(torch.arange(16) / 8)  # has few digits: what a product adds to is not rounded
+        linear.bias.copy_(torch.arange(16) / 8)  # few digits, since a product's addend is not rounded
         for parameter in lstm.parameters():
             parameter.copy_(tensor(*parameter.shape))
     with torch.inference_mode():
@@ -206,8 +206,8 @@ def faiss_():
 def onnxruntime_():
     import onnxruntime
 
-    # The smallest model with a MatMul, encoded by hand (the wheel brings no encoder). `field` is one
-    # length-delimited field of a protocol buffer, `number` one integer; all lengths are below 128.
+    # The smallest model with a MatMul, encoded by hand, since the wheel has no encoder. `field` is a length-delimited
+    # field of a protocol buffer, `number` an integer; all lengths are below 128.
     def field(tag, *parts):
         body = b"".join(part.encode() if isinstance(part, str) else part for part in parts)
         return bytes([tag << 3 | 2, len(body)]) + body

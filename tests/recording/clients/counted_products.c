@@ -1,7 +1,7 @@
-// Counts its products in shared memory, so that a test knows after a kill what had returned.
+// Counts its products in shared memory, so that a test knows after a kill which calls had returned.
 //
-//   counted_products COUNTS THREADS CALLS      each thread makes CALLS products of 8x8x8; then `done`, and it waits
-//   to be ended
+//   counted_products COUNTS THREADS CALLS      each thread makes CALLS products of 8x8x8; then prints `done`, and
+//                                              waits until it is killed
 //
 // COUNTS is a file of one cache line per thread: struct count. `started` rises before each call, `returned` after it.
 

@@ -1,2 +1,2 @@
-// A library that nobody needs: one more in the loader's list.
+// An unused library, which only adds an entry to the loader's list.
 int empty_library(void) { return 0; }

@@ -1,10 +1,10 @@
-// A process whose memory is exhausted before its first product; each way of it in a child of its own, so that the
-// first product is always one. Prints how many children ended well; one that does not says how on standard error.
+// Exhausts a process's memory before its first product. Each case runs in a new child, so that the product is always
+// the first. Prints how many children ended well; a child that does not reports the failure on standard error.
 //
 //   exhausted malloc [STEP]   from the first allocation on, from the second on, … until all succeed (under
-//                             failing_malloc.c); STEP: only every so many
-//   exhausted thread [STEP]   the same, with the product in a thread that has the smallest stack
-//   exhausted space [COUNT]   RLIMIT_AS and malloc exhausted; then with 4 KiB left, 8 KiB, …, so many times
+//                             failing_malloc.c); STEP: tries only every STEPth number
+//   exhausted thread [STEP]   like malloc, with the product in a thread that has the smallest stack
+//   exhausted space [COUNT]   RLIMIT_AS and malloc exhausted; then with 4 KiB left, 8 KiB, …, COUNT times
 //   exhausted once            one product in this process itself
 #define _GNU_SOURCE
 #include <pthread.h>
@@ -52,7 +52,7 @@ static int child(const char* way, long number) {
     alarm(seconds);
     if (strcmp(way, "space") == 0) {
         limit_space(0);
-        // What malloc still has, but for so much.
+        // Reserves a block, uses up all memory that malloc still has, and then frees the block.
         void* kept = malloc((size_t)(number - 1) << 12);
         for (size_t size = 1 << 24; size >= 16; size /= 2)
             while (malloc(size) != NULL) {

@@ -1,5 +1,5 @@
-// Preloaded: malloc that has no memory left from some allocation on, for ever. From the start of the process by the
-// variable FAIL_FROM (1: from the first one on), or when a program asks for it.
+// A preloaded malloc that runs out of memory for ever, either from allocation number FAIL_FROM on (an environment
+// variable; 1: from the first), or from the moment that a program chooses.
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <errno.h>
@@ -10,9 +10,9 @@ void* __libc_malloc(size_t size);
 void* __libc_calloc(size_t count, size_t size);
 void* __libc_realloc(void* memory, size_t size);
 
-static atomic_long left = -1;  // allocations that succeed still; negative: all
+static atomic_long left = -1;  // number of allocations that still succeed; negative: all
 
-/// The next `number - 1` allocations succeed, and none after them.
+/// Lets the next `number - 1` allocations succeed, and none after them.
 void fail_allocations_from(long number) { left = number - 1; }
 
 /// True once an allocation has failed.

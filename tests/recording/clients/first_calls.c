@@ -1,4 +1,4 @@
-// Threads that make their first calls at the same moment: each waits for the others, then multiplies.
+// Makes the first calls of several threads at the same moment: each thread waits for the others, then multiplies.
 //
 //   first_calls THREADS CALLS
 #include <pthread.h>

@@ -1,6 +1,6 @@
-// Forks just when another thread, in dlclose, has unmapped a library: the child has it in the loader's list for ever,
-// but not in its memory. There it makes small mappings, some of which take its place, and products. The moment is
-// found by a trap at the loader's munmap.
+// Forks just when another thread, in dlclose, has unmapped a library. In the child the library stays in the loader's
+// list for ever, although its memory is gone. The child then makes products, and small mappings, some of which take
+// the library's place. A trap at the loader's munmap finds the moment.
 //
 //   forks_in_dlclose COUNT LIBRARY     the library is larger than 2 MiB
 #define _GNU_SOURCE
@@ -40,7 +40,7 @@ static void wait_for(sem_t* semaphore) {
     }
 }
 
-/// Unmaps in pieces that are not trapped, and waits for the fork.
+/// Unmaps in pieces, which do not trigger the trap, and waits for the fork.
 static void on_munmap(int signal, siginfo_t* info, void* context) {
     (void)signal;
     (void)info;
@@ -88,7 +88,8 @@ static void* load_and_unload(void* library) {
     return NULL;
 }
 
-/// Calls nothing of the loader: that may wait for ever for a thread which the child does not have.
+/// Runs the child. Calls no function of the loader, which might wait for ever for a thread that the child does not
+/// have.
 static void child(int maps) {
     alarm(60);
     const size_t page_size = (size_t)sysconf(_SC_PAGESIZE);
@@ -121,7 +122,7 @@ int main(int argc, char** argv) {
         good += status == 0;
     }
     is_done = 1;
-    sem_post(&is_forked);  // malloc, too, unmaps as much once
+    sem_post(&is_forked);  // malloc also unmaps this much once
     pthread_join(id, NULL);
     printf("%ld of %ld ended well\n", good, count);
     return 0;

@@ -1,8 +1,8 @@
-// A process whose address space is full (RLIMIT_AS) after its first product, and that then multiplies at 4096 further
-// places and names 5000 strings of NVTX. Prints how many products were right, and how many strings it got.
+// Fills its address space (RLIMIT_AS) after its first product. Then it multiplies at 4096 further places and
+// registers 5000 strings with NVTX. Prints how many products were right, and how many strings it got.
 //
-//   full_address_space         with room: no limit
-//   full_address_space none    the limit is what the process has
+//   full_address_space         leaves space: no limit
+//   full_address_space none    sets the limit to the current size
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <stdlib.h>
@@ -26,7 +26,7 @@ static int right_ones;
 #define CALLS_256 CALLS_64 CALLS_64 CALLS_64 CALLS_64
 #define CALLS_1024 CALLS_256 CALLS_256 CALLS_256 CALLS_256
 
-// NVTX's tables of functions, as far as they are needed (nvtxTypes.h).
+// NVTX's tables of functions, as far as this program needs them (nvtxTypes.h).
 typedef void (*Function)(void);
 static void nothing(void) {}
 static Function core2[32];

@@ -1,8 +1,9 @@
-// Leaves products by siglongjmp from the handler of a timer, at any depth of the stack. Prints what is left behind:
+// Leaves products by siglongjmp from the handler of a timer, at any depth of the stack. Prints what remains
+// afterwards:
 //
-//   left_products JUMPS [alternate]    `alternate`: the handler runs on a stack of its own
+//   left_products JUMPS [alternate]    `alternate`: the handler runs on an alternate signal stack
 //
-// The mask is not restored by the jump: what the shim blocked would stay blocked.
+// The jump does not restore the signal mask, so signals that the shim blocked would stay blocked.
 #define _GNU_SOURCE
 #include <setjmp.h>
 #include <signal.h>
@@ -47,7 +48,7 @@ __attribute__((noinline)) static void multiply_below(int depth) {
         multiply_below(depth - 1);
     else
         multiply(4);
-    (void)frame[depth];  // no tail call
+    (void)frame[depth];  // prevents a tail call
 }
 
 int main(int argc, char** argv) {
@@ -65,7 +66,7 @@ int main(int argc, char** argv) {
     volatile long made = 0;
     volatile long changed_masks = 0, before = 0;
     while (left < wanted) {
-        // The first jumps make what a thread needs once.
+        // During the first jumps, a thread makes its permanent mappings.
         if (left == 100 && before == 0) before = mappings();
         const struct itimerval timer = {{0, 0}, {0, 1 + rand_r(&seed) % 60}};
         if (sigsetjmp(back, 0) == 0) {

@@ -1,12 +1,12 @@
-// Many small products of many kinds, in an order that looks random but is always the same: what a recording has to
-// keep apart although most of them are counted in passing. Prints what it did, one line for each kind:
+// Makes many small products of many kinds, in a fixed order that looks random. A recording has to keep the kinds
+// apart, although most calls are counted on the quick path. Prints one line for each kind:
 //
 //     FUNCTION M N K TRANS_A TRANS_B VALID SCOPE COUNT
 //
 //   mixed_products CALLS [invalid|scopes]     invalid: also calls whose leading dimension is too small
-//                                             scopes: within scopes of the C API that have a label, or - for none
+//                                             scopes: in scopes of the C API that have a label, or - for none
 //
-// ONLY_SGEMM: for a library that has no more.
+// ONLY_SGEMM: for a library that has no other products.
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <stdlib.h>
@@ -62,7 +62,7 @@ static void multiply(int kind, blas_int m, blas_int n, int ta, int tb, blas_int 
     }
 }
 
-/// Leaves the scope that the products before were in, and enters this one.
+/// Leaves the previous scope, and enters this one.
 static void enter_scope(int scope) {
     static int (*push)(const char*, const char*, const char*);
     static int (*pop)(void);
@@ -104,7 +104,7 @@ int main(int argc, char** argv) {
                         for (int tb = 0; tb < 2; ++tb)
                             for (int valid = 0; valid < 2; ++valid) {
                                 const unsigned long count = counts[number][kind][m][n][ta][tb][valid];
-                                const int rows = kind == 3 ? n : m;  // C of syrk is n x n
+                                const int rows = kind == 3 ? n : m;  // syrk's C is n x n
                                 if (count > 0)
                                     printf("%s %d %d %d %c %c %d %s %lu\n", names[kind], (int)size_of[rows],
                                            (int)size_of[n], (int)size_of[m], letters[ta],

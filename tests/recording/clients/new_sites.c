@@ -1,5 +1,4 @@
-// What a call costs at a place that was not called from before, with many libraries loaded: prints nanoseconds of
-// processor time.
+// Measures the cost of a call at a new place, with many libraries loaded. Prints nanoseconds of processor time.
 //
 //   new_sites FOLDER COUNT     loads COUNT copies of a library, called 0.so, 1.so, …
 #include <dlfcn.h>
@@ -33,7 +32,7 @@ int main(int argc, char** argv) {
         if (dlopen(path, RTLD_NOW | RTLD_LOCAL) == NULL) return 3;
     }
     CALL double best = 1e9;
-    // The best of four times 64: others were interrupted.
+    // Takes the best of four series of 64 calls: the others may have been interrupted.
     double begin = now();
 #define ROUND                                       \
     CALLS_64 {                                      \

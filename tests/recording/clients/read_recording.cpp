@@ -1,5 +1,5 @@
-// Prints what is in a recording as one JSON object: calls and events of each thread, and of all. The command gives
-// none by thread, and a million events as text take longer than all else that a test does.
+// Prints the contents of a recording as one JSON object: calls and events per thread, and in total. The command does
+// not show them per thread, and a million events as text would take longer than the rest of a test.
 //
 //   read_recording FILE
 #include <cstdio>
@@ -18,7 +18,7 @@ struct Counted {
     unsigned long long events = 0;
 };
 
-/// The reader sums the counters of all threads: here they are taken from the file itself.
+/// Reads the counters from the file itself, since the reader adds up the counters of all threads.
 void count_calls(const char* path, std::map<std::int32_t, Counted>& threads) {
     std::ifstream file(path, std::ios::binary);
     format::CounterSegment segment;

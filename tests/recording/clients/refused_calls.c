@@ -1,8 +1,8 @@
-// A sandbox that answers system calls with an error, or says that it did what it did not. Each in a child of its own,
-// which then makes its first products. Prints which children did not end well.
+// Simulates a sandbox that answers system calls with an error, or with success without doing anything. Each case runs
+// in a new child, which then makes its first products. Prints which children did not end well.
 //
-//   refused_calls [COUNT]     so often
-//   refused_calls once NAME   this process itself, which is refused that call
+//   refused_calls [COUNT]     COUNT times
+//   refused_calls once NAME   in this process itself, which is refused the call NAME
 #define _GNU_SOURCE
 #include <errno.h>
 #include <linux/filter.h>
@@ -88,7 +88,7 @@ int main(int argc, char** argv) {
     for (long i = 0; i < repeats * call_count * error_count; ++i) {
         const unsigned error = errors[i % error_count];
         const size_t call = (size_t)(i / error_count) % call_count;
-        // Nobody can live with memory or space that is not there although the kernel says so.
+        // No program can cope if the kernel claims to have given memory or disk space that is not there.
         if (error == 0 && (calls[call].number == SYS_mmap || calls[call].number == SYS_fallocate)) continue;
         const pid_t forked = fork();
         if (forked == 0) {

@@ -1,9 +1,9 @@
-// A process with the id 1 whose child has the id 1 too, each being the first of a PID namespace. It is forked while
-// other threads are at work; then it multiplies.
+// A process with the id 1 whose child also has the id 1, each as the first process of a PID namespace. It forks while
+// other threads are busy. Then the child multiplies.
 //
 //   same_pid COUNT first              another thread makes the first product, and so reads the settings
-//   same_pid COUNT busy [LIBRARY]     other threads make products of new sizes, load, look up and unload a library
-//   same_pid COUNT vfork              no other id: children that share the memory, by vfork
+//   same_pid COUNT busy [LIBRARY]     other threads make products of new sizes, and load, use and unload a library
+//   same_pid COUNT vfork              children by vfork, which share the parent's memory; their ids differ
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <errno.h>
@@ -59,7 +59,7 @@ static void* new_libraries(void* unused) {
     return unused;
 }
 
-/// In a process of the id 1: forks another of that id while threads are at work.
+/// In a process with the id 1, forks another process with that id while threads are busy.
 static int fork_the_first(const char* way, long number) {
     alarm(seconds);
     if (getpid() != 1) return 2;
@@ -110,7 +110,7 @@ int main(int argc, char** argv) {
     if (strcmp(argv[2], "vfork") == 0) return vforks(count);
     long bad = 0;
     for (long i = 0; i < count; ++i) {
-        const pid_t between = fork();  // what a process forks after unshare is of the new namespace, always
+        const pid_t between = fork();  // after unshare, every fork creates a process of the new namespace
         if (between == 0) {
             if (unshare(CLONE_NEWPID) != 0) _exit(9);
             const pid_t forked = fork();
@@ -121,7 +121,7 @@ int main(int argc, char** argv) {
         }
         int status = -1;
         waitpid(between, &status, 0);
-        if (WIFEXITED(status) && WEXITSTATUS(status) == 9) return 9;  // no namespaces here
+        if (WIFEXITED(status) && WEXITSTATUS(status) == 9) return 9;  // namespaces are not available here
         if (status != 0) fprintf(stderr, "same_pid: number %ld ended with wait status %#x\n", i, (unsigned)status);
         bad += status != 0;
     }

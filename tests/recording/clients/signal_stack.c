@@ -1,4 +1,5 @@
-// The bytes of an alternate signal stack that one action in a signal handler needs: prints how many were written to.
+// Measures how much of an alternate signal stack one action in a signal handler needs. Prints the number of bytes
+// that were written to.
 //
 //   signal_stack ACTION      product, execve, execvp, execlp, fexecve, execveat, posix_spawnp or system, or
 //                            unseen: execve without an environment, so that the program is not seen
@@ -31,7 +32,7 @@ static void act(int signal) {
     const blas_int one = 1;
     const float x = 1;
     float c = 0;
-    if (strcmp(action, "product") == 0) {  // at a new place
+    if (strcmp(action, "product") == 0) {  // multiplies at a new place
         sgemm_("N", "N", &one, &one, &one, &x, &x, &one, &x, &one, &x, &c, &one);
         _exit(c == 1 ? 0 : failed);
     }
@@ -49,7 +50,7 @@ static void act(int signal) {
 int main(int argc, char** argv) {
     if (argc < 2) return 2;
     action = argv[1];
-    // Shared: the parent reads what the child, or the program that it becomes, has left.
+    // Shared memory: the parent reads the marks of the child, or of the program that the child becomes.
     unsigned char* stack = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     if (stack == MAP_FAILED) return 3;
     memset(stack, paint, size);

@@ -1,33 +1,33 @@
-// Does what its arguments say, one after the other, and prints what it computed: what happens to a process, in any
-// order, around its products. At its end and in its children it uses _exit where the step says so.
+// Does the steps that its arguments name, one after the other, and prints what it computed. Tests combine products
+// with things that happen to processes, in any order. The program ends by _exit where a step says so.
 //
 //   products:COUNT[:SIZE]   products of SIZE x SIZE x SIZE (8), and a line with the bits of the last result
 //   sizes:COUNT             one product of each of COUNT different sizes
 //   threads:COUNT           COUNT threads, one after the other, of one product each
-//   small-thread:COUNT      COUNT products in a thread with the smallest stack there is
-//   handler:COUNT:SIGNALS   COUNT products or more, until so many signals have come, whose handler multiplies too;
-//                           prints how many there were of both
+//   small-thread:COUNT      COUNT products in a thread with the smallest possible stack
+//   handler:COUNT:SIGNALS   COUNT products or more, until SIGNALS signals have come, whose handler multiplies too;
+//                           prints the number of products and of signals
 //   cancelled-threads:COUNT COUNT threads, one after the other, of one product each, while their cancellation waits
 //   ask[:COUNT]             for each line of standard input, or COUNT of them, a product, and its bits
 //   forks:COUNT             COUNT children, one after the other, of 3 products each; they leave by _exit
 //   nested-forks:DEPTH      a child that forks a child …, of 3 products each
-//   first-forks:DEPTH       the same, each in a PID namespace of its own, so that all have the process id 1
-//   busy-forks:COUNT        forks:COUNT while another thread is inside large products; prints how many it made
-//   jumps:COUNT             until COUNT products were left by siglongjmp from a signal handler; prints how many
-//   exit-beside:COUNT       the process exits, while COUNT threads multiply on
+//   first-forks:DEPTH       like nested-forks, each in a new PID namespace, so that all have the process id 1
+//   busy-forks:COUNT        forks:COUNT while another thread is inside large products; prints their number
+//   jumps:COUNT             until COUNT products were left by siglongjmp from a signal handler; prints the number
+//   exit-beside:COUNT       the process exits, while COUNT threads continue to multiply
 //   loading:LIBRARY         from now on, until stop-loading, another thread loads and unloads a library
-//   daemonize               goes on as a daemon does: a grandchild, in /, that has closed all but standard streams
-//   spawn, exec             the steps that follow are done by a new process of this program; in place of this one
+//   daemonize               continues as a daemon: a grandchild, in /, that has closed all but standard streams
+//   spawn, exec             a new process of this program does the remaining steps; exec: in place of this one
 //   close-all               closes every descriptor but the standard ones
 //   unlink:PATH, cut:PATH[:BYTES], chdir:PATH, chroot:PATH, user:ID
-//   own-bus-error, own-bus-signal   a store behind the end of a mapped file; kill
-//   handle-bus-errors       from now on, by a handler that ends the process with 9
+//   own-bus-error, own-bus-signal   a store beyond the end of a mapped file; SIGBUS sent by kill
+//   handle-bus-errors       from now on, a handler of SIGBUS ends the process with 9
 //   jumping-clock           from now on, the time of day is an hour late, an hour early, …
-//   clear-environment, overwrite-environment     the second: also the bytes where it stood
-//   limit:fsize:BYTES, limit:as:BYTES     as: so much more than it has now
+//   clear-environment, overwrite-environment     the second also overwrites the bytes of the variables
+//   limit:fsize:BYTES, limit:as:BYTES     as: BYTES more than the present size
 //   trap-gettid             from now on, SIGSYS's handler answers gettid, and multiplies the first time
 //   sandbox                 from now on, every system call but a few ends the process
-//   occupy:PATH             opens the file as often as there are descriptors, which are 256 then
+//   occupy:PATH             sets a limit of 256 descriptors, and opens the file on all of them
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <errno.h>
@@ -62,7 +62,7 @@ enum { usual_size = 8, large_size = 200, largest_size = 256 };
 static void multiply(blas_int m, blas_int n, blas_int k, float* c) {
     static float a[largest_size * largest_size], b[largest_size * largest_size];
     static atomic_int is_filled;
-    if (!is_filled) {  // twice the same where two threads come here
+    if (!is_filled) {  // two threads may both fill it, with the same values
         fill(a, sizeof a / sizeof *a, 1);
         fill(b, sizeof b / sizeof *b, 2);
         is_filled = 1;
@@ -71,7 +71,7 @@ static void multiply(blas_int m, blas_int n, blas_int k, float* c) {
     sgemm_("N", "N", &m, &n, &k, &alpha, a, &m, b, &k, &beta, c, &m);
 }
 
-/// `STEP:TEXT:SECOND`, the numbers of both, and the words that follow.
+/// A step `STEP:TEXT:SECOND`, the numbers in both texts, and the arguments that follow.
 struct step {
     const char* text;
     long number;
@@ -192,7 +192,8 @@ static void jumps(const struct step* step) {
     for (volatile int size = 1; left < step->number; size = size % usual_size + 1) {
         float c[usual_size * usual_size];
         if (sigsetjmp(before_product, 1) == 0) {
-            // At different moments: while a new size gets a row, a ring is full, a known size is counted.
+            // Signals arrive at different moments: while a new size gets a row, a ring is full, or a known size is
+            // counted.
             const struct itimerval soon = {{0, 0}, {0, 1 + made % 97}};
             setitimer(ITIMER_REAL, &soon, NULL);
             may_jump = 1;
@@ -333,7 +334,7 @@ static void daemonize(const struct step* step) {
 
 enum { descriptor_limit = 256 };
 
-/// Has every free descriptor that there may be point to a file.
+/// Makes every free descriptor refer to a file.
 static void occupy(const struct step* step) {
     const struct rlimit both = {descriptor_limit, descriptor_limit};
     if (setrlimit(RLIMIT_NOFILE, &both) != 0) fail("setrlimit");
@@ -358,7 +359,7 @@ static void limit(const struct step* step) {
 }
 
 static void unlink_file(const struct step* step) {
-    if (unlink(step->text) != 0 && errno != ENOENT) fail("unlink");  // without the shim there is no such file
+    if (unlink(step->text) != 0 && errno != ENOENT) fail("unlink");  // without the shim the file does not exist
 }
 
 static void cut_file(const struct step* step) {
@@ -413,7 +414,7 @@ static void overwrite_environment(const struct step* step) {
     clear_environment(step);
 }
 
-/// The process has one thread: its id is that of the process.
+/// Answers gettid. The process has only one thread, so the thread's id is that of the process.
 static void on_gettid(int signal, siginfo_t* info, void* context) {
     (void)signal;
     (void)info;
@@ -426,7 +427,7 @@ static void on_gettid(int signal, siginfo_t* info, void* context) {
 #endif
 }
 
-/// Has a handler answer one system call from now on.
+/// From now on, lets a handler answer one system call.
 static void trap(unsigned number, void (*answer)(int, siginfo_t*, void*)) {
     struct sigaction action = {0};
     action.sa_sigaction = answer;
@@ -446,7 +447,7 @@ static void trap_gettid(const struct step* step) {
     trap(SYS_gettid, on_gettid);
 }
 
-/// Answers by the C library's function, which asks no system call where the kernel maps its clock into processes.
+/// Answers by the C library's function. If the kernel maps its clock into processes, that makes no system call.
 static void on_clock(int signal, siginfo_t* info, void* context) {
     (void)signal;
     (void)info;
@@ -472,8 +473,8 @@ static void jumping_clock(const struct step* step) {
     trap(SYS_clock_gettime, on_clock);
 }
 
-/// System calls that programs running other people's code allow: memory, threads, what is open already, and who one
-/// is.
+/// Allows the system calls that sandboxes for other people's code allow: for memory, threads, open files, and the
+/// process's own ids. All others end the process.
 static void sandbox(const struct step* step) {
     (void)step;
     static const unsigned allowed[] = {SYS_read,       SYS_write,          SYS_futex,         SYS_brk,
@@ -493,7 +494,7 @@ static void sandbox(const struct step* step) {
         fail("seccomp");
 }
 
-/// The command line of a process that does the following steps: `following[-1]` is the step that is done.
+/// Returns the command line of a process that does the following steps. `following[-1]` is the present step.
 static char** command_line(const struct step* step) {
     static char name[] = "steps";
     step->following[-1] = name;
@@ -572,5 +573,5 @@ int main(int argc, char** argv) {
     setvbuf(stdout, NULL, _IOLBF, 0);
     for (int i = 1; i < argc; ++i)
         if (!act(argv[i], argv + i + 1)) return 2;
-    return 3;  // which no shell gives by chance
+    return 3;  // a status that no shell returns by chance
 }

@@ -1,5 +1,5 @@
-// Multiplies where the processor's counter cannot be read any more, or next to no system call is allowed. `when`:
-//   first   the counter traps before the first product       raw     the same, by the system call itself
+// Multiplies when the processor's counter can no longer be read, or when almost no system call is allowed. `when`:
+//   first   the counter traps before the first product       raw     like first, by the system call itself
 //   later   it traps after ten products                       child   it traps, and a forked child multiplies
 //   strict  strict seccomp after ten products                 strict first   before the first
 #define _GNU_SOURCE

@@ -1,4 +1,4 @@
-// The alignment of two sequences of products: as much as can be, in order, and in little time.
+// Tests the alignment of two sequences of products: it must be as long as possible, in order, and quickly found.
 #include "cli/diff/align.hpp"
 
 #include <gtest/gtest.h>
@@ -12,7 +12,7 @@ namespace {
 
 using Sequence = std::vector<std::uint64_t>;
 
-/// Expects that the runs are of equal entries, and rise. Returns how many entries they align.
+/// Expects that the runs have equal entries and rise. Returns the number of entries that they align.
 std::size_t checked(const Sequence& a, const Sequence& b, const std::vector<AlignedRun>& runs) {
     std::size_t count = 0, end_a = 0, end_b = 0;
     for (const AlignedRun& run : runs) {
@@ -108,7 +108,7 @@ TEST(AlignProducts, GoesByTheOrderWhereAllKindsAgree) {
 
 TEST(AlignProducts, AlignsNoFewerForTheSakeOfEqualResults) {
     const Sequence kinds_a{1, 2, 3, 1, 2, 3}, kinds_b{1, 2, 3, 1, 2, 3, 4};
-    // Only the last of a and the third of b are equal.
+    // The last entry of a equals the third of b; no others are equal.
     EXPECT_EQ(
         align_products({kinds_a, Sequence{10, 11, 12, 13, 14, 0}}, {kinds_b, Sequence{20, 21, 0, 23, 24, 25, 26}}),
         (std::vector<AlignedRun>{{0, 0, 6}}));

@@ -16,7 +16,7 @@ using blas::Operation;
 constexpr Operation operations[] = {Operation::gemm,  Operation::gemmt, Operation::symm,
                                     Operation::hemm,  Operation::syrk,  Operation::herk,
                                     Operation::syr2k, Operation::her2k, Operation::trmm};
-/// Sizes 2, 3, 4 with the smallest leading dimensions that each layout allows.
+/// Returns a product of sizes 2, 3, 4 with the smallest leading dimensions that its layout allows.
 Level3 smallest(Operation operation, bool is_complex, bool row_major) {
     Level3 product{operation, is_complex, row_major};
     product.side = 'L';
@@ -65,7 +65,7 @@ bool is_hermitian(Operation operation) {
 
 bool has_b(Operation operation) { return operation != Operation::syrk && operation != Operation::herk; }
 
-/// The smallest valid product of each operation, dtype and layout.
+/// Calls `body` with the smallest valid product of each operation, dtype and layout.
 template <typename Body>
 void for_every_product(Body body) {
     for (const Operation operation : operations)

@@ -26,12 +26,13 @@ bool is_one_of(Operation operation, std::initializer_list<Operation> operations)
 
 std::string letters_of(bool present, const char* letters) { return present ? letters : std::string(1, '\0'); }
 
-/// Values whose lowest mantissa bits matter, so that an operand that is not rounded, or rounded twice, shows.
+/// Returns a value whose lowest mantissa bits matter, which shows an operand that was not rounded, or rounded twice.
 float random_value(std::mt19937& random) {
     return std::uniform_real_distribution<float>(-1.0F, 1.0F)(random) * (random() % 8 == 0 ? 64.0F : 1.0F);
 }
 
-/// Fills a stored matrix; poison wherever it must not be read, which `part` and `real_diagonal` say for squares.
+/// Returns the elements of a stored matrix, with poison where it must not be read. For square matrices, `part` and
+/// `real_diagonal` tell where that is.
 std::vector<float> filled(Matrix shape, blas::Part part, bool real_diagonal, std::mt19937& random) {
     if (shape.rows == 0 || shape.columns == 0) return {};
     const std::int64_t elements = shape.ld * (shape.outer() - 1) + shape.inner();
@@ -72,7 +73,7 @@ Case make_case(Level3 product, std::int64_t extra_ld, std::array<float, 2> alpha
     return result;
 }
 
-/// The scalar definition of rounding, in arithmetic.
+/// Rounds a value by the definition, in arithmetic.
 float rounded(float value, OperandRounding rounding) {
     if (std::isnan(value) || value == 0) return value;
     const double unit = std::ldexp(1.0, std::ilogb(value) - (rounding == OperandRounding::bf16_even ? 7 : 10));

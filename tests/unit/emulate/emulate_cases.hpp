@@ -18,10 +18,11 @@ namespace fp32shim::tests {
 
 inline constexpr std::size_t unlimited = std::size_t{1} << 40;
 
-/// One product: its arguments, and what its operands hold. Whatever the routine must not read is a signalling NaN:
-/// between columns, the triangle that is not stored, the imaginary diagonal of Hermitian operands.
+/// One product: its arguments and the values of its operands. Every element that the routine must not read is a
+/// signalling NaN: between columns, in the triangle that is not stored, in the imaginary diagonal of Hermitian
+/// operands.
 struct Case {
-    blas::Level3 product;  ///< pointers are set by `place`
+    blas::Level3 product;  ///< arguments; `place` sets the pointers
     std::array<float, 2> alpha{};
     std::array<float, 2> beta{};
     std::vector<float> a, b, c;
@@ -29,12 +30,12 @@ struct Case {
     std::string description() const;
 };
 
-/// Every valid combination of side, uplo, trans, diag and layout of the operation at these sizes (in place of roles
-/// that the operation lacks the size is not used), trmm both in place and out of place.
+/// Calls `body` for every valid combination of side, uplo, trans, diag and layout of the operation at these sizes. A
+/// size that the operation does not have is ignored. trmm is tested in place and out of place.
 void for_every_case(blas::Operation operation, bool is_complex, std::int64_t m, std::int64_t n, std::int64_t k,
                     const std::function<void(const Case&)>& check);
 
-/// Tests of every operation, real and complex. Subclasses are instantiated with the parameters below.
+/// Base of tests of every operation, real and complex. Instantiate derived classes with the parameters below.
 class EveryOperation : public testing::TestWithParam<std::tuple<blas::Operation, bool>> {
   protected:
     blas::Operation operation() const { return std::get<0>(GetParam()); }
@@ -60,7 +61,7 @@ inline std::string name_of(const testing::TestParamInfo<EveryOperation::ParamTyp
            std::string(names[static_cast<int>(std::get<0>(info.param))]);
 }
 
-/// One case of gemm: column-major, alpha 1, beta 0, leading dimensions as small as possible.
+/// Returns a case of gemm: column-major, alpha 1, beta 0, the smallest possible leading dimensions.
 Case plain_gemm(std::int64_t m, std::int64_t n, std::int64_t k, char trans_a = 'N', char trans_b = 'N');
 
 /// A case in memory.
@@ -70,7 +71,7 @@ struct Placed {
 };
 Placed place(const Case& test_case);
 
-/// A, B and C after the product of operands that are rounded by definition, element by element.
+/// A, B and C after a product of operands that are rounded by the definition, element by element.
 struct Expected {
     std::vector<float> a, b, c;
 };

@@ -1,5 +1,5 @@
-// The emulation through a naive routine as the provider's: its results must have the very bits of the same routine on
-// operands that were rounded by definition, however small the scratch memory and however many the blocks.
+// Tests the emulation with a naive routine as the provider's. Its results must be bitwise those of the same routine
+// on operands rounded by the definition, however small the scratch memory and however many the blocks.
 #include "shim/blas/emulate/emulate.hpp"
 #include "shim/blas/emulate/arguments.hpp"
 
@@ -28,11 +28,11 @@ using blas::OperandRounding;
 using blas::Operation;
 using blas::Routine;
 
-/// The provider's routine: naive, and it looks at what it is given.
+/// Imitates the provider: calls the naive routine, and examines the arguments.
 struct Provider {
     const Level3* program = nullptr;  ///< the product that the program asked for
     int calls = 0;
-    std::size_t scratch_seen = 0;  ///< largest distance between the ends of the copies of one call
+    std::size_t scratch_seen = 0;  ///< largest distance, in one call, between the ends of its copies
     std::string complaint;
 
     void call(const Level3& product) {
@@ -58,7 +58,7 @@ struct Outcome {
     int gemm_calls = 0;
 };
 
-/// Emulates the case in guarded memory and compares all of A, B and C, bit by bit.
+/// Emulates a case in guarded memory, and compares all of A, B and C bit by bit.
 Outcome check(const Case& test_case, std::size_t limit, OperandRounding rounding = OperandRounding::tf32_away) {
     SCOPED_TRACE(test_case.description() + ", " + std::to_string(limit) + " bytes");
     Placed placed = place(test_case);
@@ -134,7 +134,7 @@ TEST(Emulate, MultipliesPanelsOfASingleColumnWhenTheSummedDimensionIsHuge) {
 }
 
 TEST(Emulate, RoundsAsLittleAsItCanWhenOneOperandFits) {
-    // A is 64x64, B 64x640: A stays, B passes in a few wide panels.
+    // A is 64x64 and stays in scratch memory; B is 64x640 and passes through it in a few wide panels.
     const Outcome outcome = check(plain_gemm(64, 640, 64), (64 * 80 + 160 * 80) * sizeof(float));
     EXPECT_EQ(outcome.result, EmulationResult::done);
     EXPECT_LE(outcome.same_calls, 5);
@@ -159,7 +159,7 @@ TEST(Emulate, NeedsGemmForTheBlocksBesideTheDiagonal) {
 TEST(Emulate, StreamsSeveralPanelsPastThoseItKeepsOfATriangle) {
     for (const Operation operation : {Operation::gemmt, Operation::syrk, Operation::syr2k})
         for_every_case(operation, false, 0, 800, 1, [](const Case& test_case) {
-            // Room for two panels of 256 kept and one streamed, twice that for rank-2k updates.
+            // Space for two kept panels of 256 and one streamed panel; twice that for rank-2k updates.
             const bool has_two_terms = test_case.product.operation == Operation::syr2k;
             const Outcome outcome = check(test_case, (has_two_terms ? 2 : 1) * 790 * sizeof(float));
             EXPECT_EQ(outcome.result, EmulationResult::done);
@@ -195,7 +195,7 @@ TEST(Emulate, RoundsOnceWhereBothOperandsAreTheSameMatrix) {
 }
 
 TEST(Emulate, TakesOverlappingOperandsForWhatTheyAre) {
-    // B is A, one column further.
+    // B overlaps A, starting one column later.
     Case test_case = plain_gemm(8, 8, 8);
     test_case.a.resize(9 * 8, 0.1F);
     Placed placed = place(test_case);

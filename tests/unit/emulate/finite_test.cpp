@@ -29,10 +29,10 @@ TEST(Finite, OneBadNumberIsFoundAtEveryPlaceOfEveryLength) {
     for (std::size_t begin = 0; begin < 9; ++begin)
         for (const std::size_t count : {0U, 1U, 3U, 8U, 31U, 255U, 256U, 257U, 600U}) {
             std::vector<float> numbers(begin + count + 1, 1.0F);
-            numbers.back() = infinity;  // behind the end
+            numbers.back() = infinity;  // an element after the end, which must not be examined
             EXPECT_TRUE(all_finite(numbers.data() + begin, count));
             for (std::size_t index = begin; index < begin + count; ++index) {
-                numbers[index] = number_with(0xff800001U);  // a signalling NaN
+                numbers[index] = number_with(0xff800001U);  // a signalling NaN counts as not finite
                 EXPECT_FALSE(all_finite(numbers.data() + begin, count)) << begin << " " << count << " " << index;
                 numbers[index] = 1.0F;
             }
@@ -50,7 +50,7 @@ TEST(Finite, OnlyElementsOfAPartCount) {
     std::vector<float> numbers(35, 1.0F);
     const Matrix matrix{.data = numbers.data(), .rows = 5, .columns = 5, .ld = 7};
     EXPECT_FALSE(first_nonfinite({matrix}));
-    numbers[5 + 2 * 7] = infinity;  // padding
+    numbers[5 + 2 * 7] = infinity;  // padding between columns must not be examined
     EXPECT_FALSE(first_nonfinite({matrix}));
     numbers[3 + 1 * 7] = infinity;  // row 3, column 1: below the diagonal
     EXPECT_FALSE(first_nonfinite({matrix, Part::upper}));

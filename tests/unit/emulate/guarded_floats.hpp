@@ -1,4 +1,4 @@
-// An array of floats that ends where readable memory ends, and starts not far behind where it starts.
+// An array of floats that ends at the end of readable memory, and begins soon after the start of it.
 #pragma once
 
 #include <sys/mman.h>
@@ -11,7 +11,7 @@
 
 namespace fp32shim::tests {
 
-/// Reading or writing behind the last element is a segmentation fault.
+/// Floats in guarded memory: an access after the last element is a segmentation fault.
 class GuardedFloats {
   public:
     GuardedFloats() = default;

@@ -14,7 +14,7 @@ using blas::Operation;
 double conjugate(double value) { return value; }
 std::complex<double> conjugate(std::complex<double> value) { return std::conj(value); }
 
-/// One product; Element is what sums are formed in: double, or complex<double> of complex64 operands.
+/// One product. Element is the type of sums: double, or complex<double> for complex64 operands.
 template <typename Element>
 class Product {
   public:
@@ -76,7 +76,7 @@ class Product {
         return element(p_.beta);
     }
 
-    /// C := alpha left right + beta C, where C is written.
+    /// Computes C := alpha left right + beta C for the elements of C that the routine writes.
     template <typename Left, typename Right>
     void update_c(std::int64_t rows, std::int64_t columns, std::int64_t depth, Left left, Right right, Element alpha,
                   Element beta) {

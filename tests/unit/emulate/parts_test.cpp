@@ -1,5 +1,5 @@
-// Formats that take operands apart: the emulation's results against sums of products whose parts are made here, in
-// double, and against the product of the whole operands.
+// Tests formats that split operands into parts. Results of the emulation are compared with sums of products whose
+// parts are computed here, in double, and with the product of the whole operands.
 #include "shim/blas/emulate/parts.hpp"
 
 #include <gtest/gtest.h>
@@ -30,16 +30,16 @@ using blas::Operation;
 using blas::Preview;
 using blas::Routine;
 
-/// A format by its definition.
+/// The definition of a format.
 struct Definition {
     const char* name;
     Preview preview;
-    int kept_bits;  ///< of each part's mantissa
+    int kept_bits;  ///< mantissa bits of each part
     bool ties_to_even;
     int parts;
-    int largest_sum;  ///< products of parts i and j, counted from 1, have i + j up to this
+    int largest_sum;  ///< largest i + j for which parts i and j, counted from 1, are multiplied
     int products;
-    double worst_error;  ///< relative to |A||B|; the rounding of float32 sums included
+    double worst_error;  ///< largest error relative to |A||B|, including the rounding of float32 sums
 };
 constexpr Definition definitions[] = {
     {"bf16x2", {OperandRounding::bf16_even, 3}, 7, true, 2, 3, 3, 3 * 0x1p-16},
@@ -50,7 +50,7 @@ constexpr Definition definitions[] = {
 
 using Values = std::vector<float>;
 
-/// Splits a number into parts, each the nearest to what the ones before have left.
+/// Splits a number into parts. Each part is the nearest to the rest that the parts before have left.
 std::vector<double> parts_of(float value, const Definition& format) {
     std::vector<double> parts;
     double rest = value;
@@ -63,7 +63,7 @@ std::vector<double> parts_of(float value, const Definition& format) {
     return parts;
 }
 
-/// Returns the part `which`, from 0, of each value. Poison stays poison.
+/// Returns part number `which`, from 0, of each value. Poison stays poison.
 Values part(const Values& values, int which, const Definition& format) {
     Values result = values;
     for (float& value : result)
@@ -79,7 +79,7 @@ void set_diagonal(const Matrix& matrix, float value) {
     }
 }
 
-/// The product of one part of A and one of B, added to C where `beta` says so.
+/// Multiplies one part of A by one of B, and adds the product to C if `beta` says so.
 void multiply_parts(Level3 product, Values& a, Values& b, bool is_first_of_a) {
     product.a = a.data();
     product.b = b.empty() ? nullptr : b.data();
@@ -99,7 +99,7 @@ Level3 as_gemmt(Level3 product) {
     return product;
 }
 
-/// Returns the defined elements of the result: of C, or of B for a trmm in place.
+/// Returns the defined elements of the result, which is C, or B for a trmm in place.
 Values expected_of_parts(const Case& test_case, const Definition& format) {
     Level3 product = test_case.product;
     const bool in_place = product.operation == Operation::trmm && product.c == nullptr;
@@ -129,7 +129,7 @@ Values expected_of_parts(const Case& test_case, const Definition& format) {
     return in_place ? sum : c;
 }
 
-/// |alpha||A||B| + |beta||C|, element by element; for complex operands twice that at most, in the real part.
+/// Returns |alpha||A||B| + |beta||C|, element by element. For complex operands the real part has at most twice that.
 Values magnitudes(Case test_case) {
     Level3 product = test_case.product;
     const bool in_place = product.operation == Operation::trmm && product.c == nullptr;
@@ -276,10 +276,10 @@ TEST_P(EveryProductOfParts, RunsInBlocksAndStaysUntouchedWhereMemoryIsTooSmall) 
 INSTANTIATE_TEST_SUITE_P(Float32, EveryProductOfParts, real_operations, name_of);
 INSTANTIATE_TEST_SUITE_P(Complex64, EveryProductOfParts, complex_operations, name_of);
 
-/// Returns A's part, from 1, as the loops make it for a product in which it is multiplied by B's part 1.
+/// Returns part `which` of A, from 1, as the loops make it for its product with B's part 1.
 Values get_or_make_part(const Definition& format, int which, const Values& values) {
     const auto products = blas::products_of_parts(format.preview);
-    const int position[] = {0, 1, 3, 6};  // of the product (which, 1), from the end
+    const int position[] = {0, 1, 3, 6};  // position, counted from the end, of the product of parts `which` and 1
     Values result(values.size());
     products[products.size() - static_cast<std::size_t>(position[which])].round_a(values.data(), result.data(),
                                                                                   values.size());
@@ -289,7 +289,7 @@ Values get_or_make_part(const Definition& format, int which, const Values& value
 TEST(Parts, AreTheRoundedRestsOfEachNumber) {
     std::mt19937 random(7);
     Values values(1000);
-    for (float& value : values)  // exponents far from subnormal rests
+    for (float& value : values)  // keeps exponents so large that rests are not subnormal
         value =
             std::bit_cast<float>(static_cast<std::uint32_t>((random() & 0x807fffffU) | (60 + random() % 130) << 23U));
     for (const Definition& format : definitions)
@@ -312,7 +312,7 @@ TEST(Parts, GiveInfinitiesAndNanAsFloat32Does) {
     constexpr float infinity = std::numeric_limits<float>::infinity();
     for (const Definition& format : definitions) {
         Case test_case = plain_gemm(6, 5, 4);
-        for (float& value : test_case.b) value = 1.0F;  // a number without a rest
+        for (float& value : test_case.b) value = 1.0F;  // 1 is exact in every format, so no rest remains
         test_case.a[0] = std::numeric_limits<float>::quiet_NaN();
         test_case.a[1] = infinity;
         test_case.a[2] = -infinity;

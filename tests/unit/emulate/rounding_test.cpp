@@ -34,8 +34,8 @@ double to_integer(double units, OperandRounding rounding) {
     return rounding == OperandRounding::tf32_away ? std::round(units) : std::nearbyint(units);
 }
 
-/// The definition in arithmetic: the nearest multiple of the format's unit at this magnitude, or the next towards
-/// zero.
+/// Rounds by the definition, in arithmetic: to the nearest multiple of the format's unit at this magnitude, or to the
+/// next multiple towards zero.
 float defined(float value, OperandRounding rounding) {
     if (!std::isfinite(value) || value == 0) return value;
     const int kept_bits = rounding == OperandRounding::bf16_even ? 7 : 10;
@@ -45,7 +45,7 @@ float defined(float value, OperandRounding rounding) {
     return std::copysign(static_cast<float>(nearest), value);
 }
 
-/// A part of all patterns, `low` in the bits that no sweep reaches otherwise.
+/// Returns some of all bit patterns. `low`: value of the low bits, which the loop does not vary.
 std::vector<float> patterns(std::uint32_t first, std::uint32_t count, int shift, std::uint32_t low) {
     std::vector<float> result(count);
     for (std::uint32_t i = 0; i < count; ++i) result[i] = from_bits(((first + i) << shift) | low);
@@ -86,7 +86,7 @@ TEST(Rounding, TruncatesTowardsZeroAndNeverToInfinity) {
     EXPECT_EQ(rounded(-almost, OperandRounding::tf32_truncate), -1.0F);
     EXPECT_EQ(rounded(FLT_MAX, OperandRounding::tf32_away), std::numeric_limits<float>::infinity());
     EXPECT_EQ(rounded(FLT_MAX, OperandRounding::tf32_truncate), std::ldexp(2047.0F, 117));
-    const float nan = from_bits(0x7f800001);  // all that makes it a NaN would be cut off
+    const float nan = from_bits(0x7f800001);  // the bits that make it a NaN would be cut off
     EXPECT_EQ(bits_of(rounded(nan, OperandRounding::tf32_truncate)), bits_of(nan));
 }
 
@@ -122,7 +122,7 @@ TEST(Rounding, IsBitwiseTheSameOnEveryInstructionSet) {
     std::vector<float> expected(chunk);
     std::vector<float> got(chunk);
     for (std::uint32_t first = 0; first < 1U << 24; first += chunk) {
-        // The low bits change from chunk to chunk: ties, just below, just above and in between.
+        // The low bits differ from chunk to chunk: ties, just below, just above and in between.
         const std::uint32_t lows[] = {0x00, 0xff, 0x01, 0x80};
         const std::vector<float> from = patterns(first, chunk, 8, lows[first / chunk % 4]);
         for (const OperandRounding rounding : roundings) {

@@ -36,7 +36,7 @@ bool is_mapped(const void* address) {
            errno != ENOMEM;
 }
 
-/// Runs the body in a forked child; its result is the child's exit status.
+/// Runs the body in a forked child. The body's result becomes the child's exit status.
 template <typename Body>
 int in_a_child(Body body) {
     const pid_t child = fork();

@@ -1,4 +1,5 @@
-// Fingerprints of results: the hash sees every bit, the sketch estimates differences, and no instruction set differs.
+// Tests fingerprints of results: the hash depends on every bit, the sketch estimates differences, and all instruction
+// sets agree.
 #include "shim/blas/fingerprint/result_stream.hpp"
 #include "shim/audit/float_environment.hpp"
 
@@ -29,7 +30,7 @@ std::vector<float> random_floats(std::size_t count, unsigned seed = 1) {
     return floats;
 }
 
-/// Returns the fingerprint of a matrix with columns of this length. The last one may be shorter.
+/// Returns the fingerprint of a matrix with columns of this length. The last column may be shorter.
 Fingerprint fingerprint_of(const std::vector<float>& floats, const AbsorbKernels& kernels = best_absorb_kernels(),
                            std::size_t column = 50) {
     const std::size_t columns = (floats.size() + column - 1) / column;
@@ -61,7 +62,7 @@ std::vector<AbsorbKernels> all_kernels() {
 TEST(ResultStream, HasTheSameFingerprintOnEveryInstructionSet) {
     std::vector<float> floats = random_floats(5000);
     floats[7] = -0.0F;
-    floats[8] = 1e-42F;  // subnormal
+    floats[8] = 1e-42F;  // a subnormal number
     floats[9] = std::numeric_limits<float>::max();
     for (const std::size_t count : {0UL, 1UL, 31UL, 32UL, 33UL, 1023UL, 1024UL, 1025UL, 5000UL}) {
         const std::vector<float> some(floats.begin(), floats.begin() + static_cast<std::ptrdiff_t>(count));
@@ -171,7 +172,7 @@ double ratio(const std::vector<float>& a, const std::vector<float>& b, std::size
            std::sqrt(squares);
 }
 
-/// Kinds of differences: is an element of an m by n matrix changed?
+/// Kinds of differences. Returns true if an element of an m by n matrix is changed.
 using IsChanged = bool (*)(std::size_t row, std::size_t column, std::size_t rows);
 constexpr IsChanged everywhere = [](std::size_t, std::size_t, std::size_t) { return true; };
 constexpr IsChanged in_a_row = [](std::size_t row, std::size_t, std::size_t rows) { return row == rows / 3; };

@@ -1,4 +1,4 @@
-// Every key of `when` and `unless`, as it is written in a file: one call that it matches and one that it does not.
+// Tests every key of `when` and `unless`, as written in a file, with a call that matches and one that does not.
 #include <gtest/gtest.h>
 
 #include "policy/decide.hpp"
@@ -86,26 +86,26 @@ INSTANTIATE_TEST_SUITE_P(Kinds, When,
                                          ConditionCase{R"(compute_capability = ["8.0", ">=8.9 <=9.0"])", true}));
 
 INSTANTIATE_TEST_SUITE_P(Sizes, When,
-                         testing::Values(ConditionCase{"m = 128", true},                   //
-                                         ConditionCase{"m = 127", false},                  //
-                                         ConditionCase{R"(m = "128")", true},              //
-                                         ConditionCase{R"(m = "<=128")", true},            //
-                                         ConditionCase{R"(m = "<128")", false},            //
-                                         ConditionCase{R"(m = ">127")", true},             //
-                                         ConditionCase{R"(m = ">=129")", false},           //
-                                         ConditionCase{R"(n = ">=64 <=256")", true},       //
-                                         ConditionCase{R"(n = ">=64 <256")", false},       //
-                                         ConditionCase{R"(n = [1, 2, ">=256"])", true},    //
-                                         ConditionCase{R"(n = [1, 2, ">=257"])", false},   //
-                                         ConditionCase{"k = 64", true},                    //
-                                         ConditionCase{"k = 0", false},                    //
-                                         ConditionCase{"batch = 3", true},                 //
-                                         ConditionCase{R"(batch = "<=2")", false},         //
-                                         ConditionCase{"min_dim = 64", true},              //
-                                         ConditionCase{R"(min_dim = ">=65")", false},      //
-                                         ConditionCase{"max_dim = 256", true},             //
-                                         ConditionCase{R"(max_dim = "<=255")", false},     //
-                                         ConditionCase{"flops = 12582912", true},          // 2·128·256·64·3
+                         testing::Values(ConditionCase{"m = 128", true},                  //
+                                         ConditionCase{"m = 127", false},                 //
+                                         ConditionCase{R"(m = "128")", true},             //
+                                         ConditionCase{R"(m = "<=128")", true},           //
+                                         ConditionCase{R"(m = "<128")", false},           //
+                                         ConditionCase{R"(m = ">127")", true},            //
+                                         ConditionCase{R"(m = ">=129")", false},          //
+                                         ConditionCase{R"(n = ">=64 <=256")", true},      //
+                                         ConditionCase{R"(n = ">=64 <256")", false},      //
+                                         ConditionCase{R"(n = [1, 2, ">=256"])", true},   //
+                                         ConditionCase{R"(n = [1, 2, ">=257"])", false},  //
+                                         ConditionCase{"k = 64", true},                   //
+                                         ConditionCase{"k = 0", false},                   //
+                                         ConditionCase{"batch = 3", true},                //
+                                         ConditionCase{R"(batch = "<=2")", false},        //
+                                         ConditionCase{"min_dim = 64", true},             //
+                                         ConditionCase{R"(min_dim = ">=65")", false},     //
+                                         ConditionCase{"max_dim = 256", true},            //
+                                         ConditionCase{R"(max_dim = "<=255")", false},    //
+                                         ConditionCase{"flops = 12582912", true},         // equals 2·128·256·64·3
                                          ConditionCase{R"(flops = ">=12M <=13M")", true},  //
                                          ConditionCase{R"(flops = ">=1G")", false},        //
                                          ConditionCase{R"(flops = ">=1k")", true},         //
@@ -177,7 +177,7 @@ TEST(Matches, TriesACallSiteWithItsOffsetAndWithout) {
             << glob;
 }
 
-/// Lines of Python that count how often they are asked for.
+/// Lines of Python that count how often they are read.
 struct Lines : CallLines {
     explicit Lines(std::vector<std::string> all) : lines(std::move(all)) {
         any = [](const CallLines& self, bool (*judge)(void*, std::string_view), void* context) {
@@ -260,7 +260,7 @@ TEST(Policy, LooksAtSizesWhereAnyRuleDoes) {
     EXPECT_TRUE(policy.looks_at_sizes());
 }
 
-/// A call of a line with this text; none: it cannot be read.
+/// Returns a call from a line with this text; nullopt: the text cannot be read.
 MatmulCall at_line(std::string_view where, std::optional<std::string_view> text) {
     struct Text : LineText {
         std::optional<std::string_view> text;

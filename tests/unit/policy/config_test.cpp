@@ -1,4 +1,4 @@
-// The policies that are shipped: right, and saying what their comments promise.
+// Tests that the shipped policies are valid, and do what their comments promise.
 #include <gtest/gtest.h>
 
 #include <filesystem>

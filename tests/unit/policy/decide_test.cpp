@@ -176,7 +176,7 @@ TEST(Decide, OnlyObservesNarrowerProducts) {
 
 // ---- precedence -------------------------------------------------------------------------------------------------
 
-/// Everything that can choose, each with a precision of its own.
+/// All sources that can choose a precision, each with a different one.
 struct Everything {
     Policy policy = with_default(medium);
     Overrides overrides;
@@ -258,7 +258,7 @@ TEST(Decide, KeepsProductsInFp32UntilAnAuditHasJudgedTheirTolerance) {
         EXPECT_EQ(now.reason, Reason::learning);
         EXPECT_EQ(now.rule, 0);
     }
-    // An older GPU is at FP32 for another reason.
+    // An older GPU has FP32 for another reason.
     const Decision old = decide(on_cuda(75), policy);
     EXPECT_EQ(without_audits(old, policy), old);
     policy.rules.back().tolerance.reset();
@@ -286,7 +286,7 @@ TEST(Decide, PinsOnTheCpuByLeavingTheCallAlone) {
 constexpr Floor floors[] = {Floor::none, Floor::fp16, Floor::bf16, Floor::tf32, Floor::bf16x9, Floor::fp32};
 
 TEST(Decide, ClampsEveryPrecisionByEveryFloor) {
-    // One row per request, one column per floor, on a GPU that can do everything.
+    // One row per request, one column per floor, on a GPU that has every format.
     const std::pair<Precision, std::vector<Precision>> rows[] = {
         {native, {native, native, native, native, native, native}},
         {medium, {medium, medium, medium, high, highest, highest}},
@@ -308,7 +308,7 @@ TEST(Decide, ClampsEveryPrecisionByEveryFloor) {
 }
 
 TEST(Decide, ClampsFormatsOfPartsByEveryFloor) {
-    // Formats that leave products of parts out guarantee no more than TF32 does.
+    // Formats that leave out products of parts guarantee no more accuracy than TF32.
     for (const Precision format : {Precision::bf16x3, Precision::bf16x2, Precision::tf32x3, Precision::xf32}) {
         for (const Floor floor : floors) {
             Policy policy = with_default(format);

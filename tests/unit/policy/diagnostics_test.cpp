@@ -1,4 +1,4 @@
-// Everything that can be wrong with a policy file, and the message that says so, word for word.
+// Tests every possible error in a policy file, and its message word for word.
 #include <gtest/gtest.h>
 
 #include "policy/load.hpp"
@@ -17,7 +17,7 @@ std::vector<std::string> messages_of(std::string_view text) {
 
 struct Case {
     const char* name;
-    std::string text;  ///< follows `schema = 1` on the first line
+    std::string text;  ///< text after `schema = 1` on the first line
     std::string message;
 };
 
@@ -125,7 +125,7 @@ INSTANTIATE_TEST_SUITE_P(
              "p.toml:2:8: name: found a date or time; allowed: a string that is not empty"}),
     name_of_case);
 
-const std::string rule = "[[rule]]\nprecision = \"high\"\n";  // lines 2 and 3
+const std::string rule = "[[rule]]\nprecision = \"high\"\n";  // these are lines 2 and 3
 
 INSTANTIATE_TEST_SUITE_P(
     Rules, Diagnostics,
@@ -223,7 +223,7 @@ INSTANTIATE_TEST_SUITE_P(
              "p.toml:8:8: name: found \"a\", which the rule on line 2 already has"}),
     name_of_case);
 
-// The rest of these messages is toml++'s.
+// The other parts of these messages come from toml++.
 TEST(Diagnostics, PassOnWhatIsNotToml) {
     const std::pair<std::string_view, std::string_view> cases[] = {
         {"schema = 1\ndefault = ", "p.toml:2:11: not valid TOML: "},
@@ -283,7 +283,7 @@ sample = 2
 }
 
 TEST(Diagnostics, OfABrokenRuleDoNotLeadToOthers) {
-    // The conditions of both could not be read; that makes neither equal, nor rules without conditions.
+    // The conditions of both rules could not be read. Unread conditions count neither as equal nor as absent.
     const auto messages =
         messages_of("schema = 1\n" + rule + "when = { m = \"x\" }\n" + rule + "when = { n = \"y\" }\n");
     ASSERT_EQ(messages.size(), 2u);

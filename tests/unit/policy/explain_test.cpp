@@ -1,4 +1,4 @@
-// explain_rule: its words for each condition, and that it never disagrees with matches().
+// Tests the words of explain_rule() for each condition, and that it always agrees with matches().
 #include "policy/explain.hpp"
 
 #include <gtest/gtest.h>

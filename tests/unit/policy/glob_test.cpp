@@ -92,7 +92,7 @@ TEST(Glob, SaysWhetherSetsAreClosed) {
         EXPECT_FALSE(glob_is_well_formed(pattern)) << pattern;
 }
 
-/// The definition.
+/// Matches by the definition, which glob_matches() must agree with.
 bool matches_by_definition(std::string_view pattern, std::string_view text) {
     if (pattern.empty()) return text.empty();
     const GlobElement element = glob_element(pattern, 0);
@@ -117,7 +117,7 @@ TEST(Glob, AgreesWithItsDefinition) {
         ASSERT_EQ(glob_matches(pattern, text), matches) << pattern << " on " << text;
     }
     EXPECT_GT(matching, 1000);
-    // Beyond 64 bytes, which are looked at at once.
+    // Longer than 64 bytes, which are examined at once.
     for (int i = 0; i < 300; ++i) {
         const std::string pattern = "*" + random_text("aab?", 4) + "[bc]*" + random_text("ab?", 2);
         const std::string text = random_text("aaaaab", 300);
@@ -135,7 +135,7 @@ double seconds_on(std::string_view pattern, std::string_view text) {
     return fewest;
 }
 
-/// A search that begins anew at each place would take 100 times as long.
+/// With a search that restarts at each place, the time would grow 100 times.
 TEST(Glob, TakesTenTimesAsLongForTenTimesTheSize) {
     const auto size = [](std::size_t n) {
         return seconds_on("*" + std::string(n / 2, 'a') + "b*", std::string(n, 'a'));
@@ -148,7 +148,7 @@ TEST(Glob, DoesNotBlowUpOnManyStars) {
     for (int i = 0; i < 200; ++i) pattern += "*a";
     pattern += "b";
     const std::string text(20'000, 'a');
-    EXPECT_FALSE(glob_matches(pattern, text));  // by trying all ways it would not end
+    EXPECT_FALSE(glob_matches(pattern, text));  // trying all possibilities would take for ever
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-// Environment, user's file and site's file, joined.
+// Tests how environment, user's file and site's file are joined.
 #include "policy/load.hpp"
 
 #include <gtest/gtest.h>
@@ -38,7 +38,7 @@ class Load : public testing::Test {
     /// Writes the site's policy, which load() then finds.
     void site(const std::string& text) const { write("site.toml", "schema = 1\n" + text); }
 
-    /// Writes the user's policy; the result is the variable that names it.
+    /// Writes the user's policy. Returns the variable that names it.
     std::string user(const std::string& text) const {
         return "FP32_MATMUL_POLICY=" + write("user.toml", "schema = 1\n" + text);
     }
@@ -387,7 +387,7 @@ TEST_F(Load, LetsAUsersPolicyBelongToAnybody) {
     EXPECT_EQ(load_without_errors({variable}).name, "user");
 }
 
-/// A sandbox without a number for root shows root's files as those of the user 65534, who is nobody there.
+/// In a sandbox that does not map root, root's files appear as those of user 65534, who is nobody there.
 TEST_F(Load, ReadsASitesPolicyWhereRootHasNoNumber) {
     site("name = \"site\"\n");
     ASSERT_EQ(chmod(path("site.toml").c_str(), 0644), 0);

@@ -1,4 +1,4 @@
-// A policy file that is right: every key arrives where it belongs.
+// Tests valid policy files: every key sets the value that it should.
 #include <gtest/gtest.h>
 
 #include <limits>

@@ -1,4 +1,4 @@
-// Whatever bytes come: an answer, in reasonable time, and nothing applied unless all is right.
+// Tests arbitrary bytes: there is an answer in reasonable time, and nothing is applied unless everything is valid.
 #include <gtest/gtest.h>
 
 #include <random>
@@ -128,7 +128,7 @@ TEST(Robustness, RefusesLongDottedKeys) {
     EXPECT_EQ(only_error_of("x = '''\n'''''\n" + repeated("a.", 100'000) + "a = 1"), "p.toml:3:16" + message);
 }
 
-// Characters for which toml++ 3.3 has code marked as unreachable, among others.
+// Tests characters beyond ASCII. For some of them toml++ 3.3 runs into code marked as unreachable.
 TEST(Robustness, RefusesOtherThanAsciiWhereTomlDoes) {
     const std::string message = ": found a character beyond ASCII; only strings and comments may have them";
     for (const std::string character :

@@ -15,7 +15,7 @@ TEST(Sha256, ReproducesPublishedVectors) {
               "cdc76e5c9914fb9281a1c7e284d73e67f1809a48a497200e046d39ccc7112cd0");
 }
 
-// Results of sha256sum for lengths around those where the padding needs another block.
+// Results of sha256sum for lengths around those at which the padding needs another block.
 TEST(Sha256, PadsEveryLength) {
     EXPECT_EQ(sha256(std::string(55, 'x')), "d5e285683cd4efc02d021a5c62014694958901005d6f71e89e0989fac77e4072");
     EXPECT_EQ(sha256(std::string(56, 'x')), "04c26261370ee7541549d16dee320c723e3fd14671e66a099afe0a377c16888e");

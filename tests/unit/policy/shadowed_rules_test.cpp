@@ -1,4 +1,4 @@
-// Rules that are never reached: policy/shadowed_rules.hpp.
+// Tests the search for rules that are never reached: policy/shadowed_rules.hpp.
 #include "policy/shadowed_rules.hpp"
 
 #include <gtest/gtest.h>
@@ -46,7 +46,7 @@ TEST(ShadowedRules, AreThoseWhoseCallsAllBelongToABroaderRule) {
         {R"(when = { device = "cuda" })", R"(when = { compute_capability = ">=9.0" })", true},
         {R"(when = { device = "cpu" })", R"(when = { compute_capability = ">=9.0" })", false},
         {R"(when = { device = ["cpu", "cuda"] })", R"(when = { device = "cpu" })", true},
-        // Calls that the broader rule leaves out may still reach the other.
+        // Calls that the broader rule leaves out may still reach the other rule.
         {"when = { caller = \"lib*\" }\nunless = { scope = \"x\" }", R"(when = { caller = "libfoo" })", false},
         {"when = { caller = \"lib*\" }\nunless = { scope = \"x\" }",
          "when = { caller = \"libfoo\" }\nunless = { scope = \"x*\" }", true},
@@ -64,7 +64,7 @@ TEST(ShadowedRules, AreThoseWhoseCallsAllBelongToABroaderRule) {
         {R"(when = { stack = "* train" })", R"(when = { stack = "a.py:* train" })", true},
         {R"(when = { stack = "a.py:* train" })", R"(when = { stack = "* train" })", false},
         {R"(when = { stack = "* train" })", R"(when = { where = "* train" })", false},
-        // Without conditions it is the last rule, which nothing but a rule for all could shadow.
+        // Without conditions it is the last rule. Only another rule without conditions could shadow it.
         {R"(when = { caller = "*" })", "", false},
     };
     for (const auto& [earlier, later, shadows] : cases) {
@@ -86,7 +86,7 @@ TEST(ShadowedRules, NameTheFirstRuleThatHidesThem) {
     EXPECT_EQ(found[0].by, 1u);
 }
 
-/// A shadowed rule after that is not found: the comparisons that are allowed have been made.
+/// The shadowed rule at the end is not found, because all allowed comparisons have been used up.
 TEST(ShadowedRules, AreNotLookedForWithoutEndInAFileThatIsMadeForIt) {
     std::string globs;
     for (int i = 0; i < 90; ++i) globs += "\"*a" + std::to_string(i) + "*\", ";
@@ -139,7 +139,7 @@ TEST(ShadowedRules, NeverCallAGlobBroaderThanItIs) {
     EXPECT_GT(covering, 1000);
 }
 
-/// The verdict is compared with what happens: a rule that is called shadowed never decides a call.
+/// Compares the verdict with decisions: a rule that is reported as shadowed never decides a call.
 TEST(ShadowedRules, NeverDecideACall) {
     std::mt19937 random(2);
     const auto pick = [&](auto... words) {
@@ -167,7 +167,7 @@ TEST(ShadowedRules, NeverDecideACall) {
                               (unless.empty() || random() % 2 == 0 ? "" : "unless = { " + unless + " }\n"));
         }
         const Loaded loaded = read_policy("schema = 1\n" + text, "policy.toml");
-        if (!loaded.errors.empty()) continue;  // such as one that can never apply
+        if (!loaded.errors.empty()) continue;  // such as rules that can never apply
         const auto shadowed = shadowed_rules(loaded.policy.rules);
         if (shadowed.empty()) continue;
         ++shadowed_ones;

@@ -1,4 +1,5 @@
-// Rules that a call site rules out beforehand: judging only the others gives the same decision as judging all.
+// Tests rules that are excluded for a call site in advance. Judging only the other rules must give the same decision
+// as judging all.
 #include <gtest/gtest.h>
 
 #include <random>

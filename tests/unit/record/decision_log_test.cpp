@@ -1,4 +1,4 @@
-// The log file under everything that programs do to it.
+// Tests the log's file under everything that programs may do to it.
 #include "record/lines/decision_log.hpp"
 
 #include <errno.h>
@@ -32,7 +32,7 @@ namespace {
 thread_local long allocations = 0;
 }
 
-// Not inlined, or gcc takes the pair for a mismatch (-Wmismatched-new-delete).
+// Not inlined: otherwise gcc warns about a mismatch of new and delete (-Wmismatched-new-delete).
 [[gnu::noinline]] void* operator new(std::size_t size) {
     ++allocations;
     if (void* memory = std::malloc(size == 0 ? 1 : size)) return memory;
@@ -78,7 +78,7 @@ std::vector<std::string> lines_of(const fs::path& path) {
     return lines;
 }
 
-/// The objects of a log; every line must be one.
+/// Returns the objects in a log. Every line must be one object.
 std::vector<FlatJson> objects_of(const fs::path& path) {
     std::vector<FlatJson> objects;
     for (const std::string& line : lines_of(path)) {
@@ -281,7 +281,7 @@ TEST_F(DecisionLogTest, NeverWritesToADescriptorThatIsNotItsOwn) {
     ASSERT_EQ(dup2(taken, descriptors_of(path).at(0)) < 0, false);
     write();
     EXPECT_EQ(fs::file_size(foreign), 0U);
-    EXPECT_EQ(objects_of(path).size(), 2U);  // opened again, without a second start event
+    EXPECT_EQ(objects_of(path).size(), 2U);  // opened again without a second start event
 
     testing::internal::CaptureStderr();
     ASSERT_GE(dup2(taken, descriptors_of(path).at(0)), 0);
@@ -392,7 +392,7 @@ TEST_F(DecisionLogTest, SurvivesAFileSizeLimitAndReportsWhatWasLostAfterwards) {
         rlimit limit{};
         getrlimit(RLIMIT_FSIZE, &limit);
         const rlim_t highest = limit.rlim_cur;
-        limit.rlim_cur = 2000;  // in the middle of a line
+        limit.rlim_cur = 2000;  // a limit in the middle of a line
         setrlimit(RLIMIT_FSIZE, &limit);
         testing::internal::CaptureStderr();
         ASSERT_EQ(open(path), "");
@@ -415,7 +415,7 @@ TEST_F(DecisionLogTest, SurvivesAFileSizeLimitAndReportsWhatWasLostAfterwards) {
                 EXPECT_EQ((*object)["dropped"], std::to_string(dropped));
             }
         }
-        EXPECT_EQ(broken, 1);  // the piece before the limit, on a line of its own
+        EXPECT_EQ(broken, 1);  // the piece before the limit stays, on a line of its own
         EXPECT_EQ(reported, 1);
         sigset_t pending;
         sigpending(&pending);
@@ -458,7 +458,7 @@ TEST_F(DecisionLogTest, NeverWaitsForASlowReader) {
     std::array<char, 65536> chunk;
     for (ssize_t size = 0; (size = read(reader, chunk.data(), chunk.size())) > 0;)
         text.append(chunk.data(), static_cast<std::size_t>(size));
-    EXPECT_EQ(text.back(), '\n');  // whole lines only
+    EXPECT_EQ(text.back(), '\n');  // the file has whole lines only
     close(reader);
 }
 
@@ -494,7 +494,7 @@ TEST_F(DecisionLogTest, OfManyProcessesAndThreadsHasOnlyWholeLines) {
     for (int i = 0; i < processes; ++i) {
         const pid_t child = fork();
         if (child == 0) {
-            // Half of them share the inherited descriptor, the others open the file themselves.
+            // Half of the threads share the inherited descriptor, the others open the file themselves.
             DecisionLog own;
             if (i % 2 == 0) own.open(path.native(), gather_process_facts({}), start(), buffer);
             DecisionLog& shared = i % 2 == 0 ? own : *log;
@@ -540,7 +540,7 @@ TEST_F(DecisionLogTest, LosesNoLineWhenThreadsFindItClosed) {
     while (written < lines) std::this_thread::yield();
     close(number);
     for (auto& thread : running) thread.join();
-    // A line whose check came just before the close may be lost, and is then counted and reported.
+    // A line may be lost if its check came just before the close. It is then counted and reported.
     std::int64_t found = 0;
     for (const FlatJson& object : objects_of(path)) {
         if (object["event"] == "\"decision\"") ++found;
@@ -562,7 +562,8 @@ TEST_F(DecisionLogTest, IsWrittenByThreadsWithTheSmallestStack) {
     pthread_attr_init(&attributes);
     ASSERT_EQ(pthread_attr_setstacksize(&attributes, static_cast<std::size_t>(PTHREAD_STACK_MIN)), 0);
     pthread_t thread;
-    close(descriptors_of(path).at(0));  // the longest way: open it again first
+    close(descriptors_of(path).at(0));  // makes the next write take the longest path, which first opens the file
+                                        // again
     ASSERT_EQ(pthread_create(
                   &thread, &attributes,
                   [](void* given) -> void* {

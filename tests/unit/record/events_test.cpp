@@ -1,4 +1,4 @@
-// Lines of a log against the golden files of schema 1, and their limits: record/lines/event_lines.hpp.
+// Compares lines of a log with the golden files of schema 1, and tests their limits: record/lines/event_lines.hpp.
 #include "record/lines/event_lines.hpp"
 
 #include <gtest/gtest.h>
@@ -247,7 +247,7 @@ TEST(Decisions, SurviveArgumentsThatAreGarbage) {
     EXPECT_EQ(object["m"], "-9223372036854775808");
 }
 
-/// Facts and events in which every value is far too long, or as long as it can be.
+/// Facts and events whose values are all far too long, or as long as possible.
 struct Extreme {
     std::string text;
     ProcessFacts facts;
@@ -348,7 +348,7 @@ TEST(LineInWords, HasTheFileTheLineAndTheFunction) {
 TEST(LineInWords, CutsALongNameBetweenTwoCharacters) {
     char buffer[512];
     std::string name;
-    for (int i = 0; i < 100; ++i) name += "\xC3\xA9";  // é
+    for (int i = 0; i < 100; ++i) name += "\xC3\xA9";  // UTF-8 of é
     EXPECT_EQ(line_in_words({"a.py", name, 1, 0}, buffer), "a.py:1 " + name.substr(0, 156) + "…");
     EXPECT_EQ(line_in_words({"a.py", "x" + name, 1, 0}, buffer), "a.py:1 x" + name.substr(0, 156) + "…");
 }

@@ -10,9 +10,9 @@
 namespace fp32shim::test {
 
 struct FlatJson {
-    std::vector<std::pair<std::string, std::string>> members;  ///< in order; strings keep quotes and escapes
+    std::vector<std::pair<std::string, std::string>> members;  ///< members in order; strings keep quotes and escapes
 
-    /// The value as written, quotes included; empty when there is no such key.
+    /// Returns the value as written, including quotes; empty: there is no such key.
     std::string operator[](std::string_view key) const {
         for (const auto& [name, value] : members)
             if (name == key) return value;
@@ -29,7 +29,7 @@ class FlatJsonReader {
   public:
     explicit FlatJsonReader(std::string_view line) : rest_(line) {}
 
-    /// Empty unless the whole line is one object of strings, integers, true, false and null.
+    /// Returns the object; nullopt unless the whole line is one object of strings, integers, true, false and null.
     std::optional<FlatJson> read() {
         FlatJson object;
         if (!take("{")) return std::nullopt;

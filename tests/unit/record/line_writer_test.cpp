@@ -1,4 +1,4 @@
-// Escaping, cutting and times: system/line_writer.hpp and record/lines/json_line.hpp.
+// Tests escaping, truncation and times: system/line_writer.hpp and record/lines/json_line.hpp.
 #include "record/lines/json_line.hpp"
 
 #include <gtest/gtest.h>
@@ -47,17 +47,24 @@ TEST(Escaping, EscapesQuotesBackslashesAndControlCharacters) {
 
 TEST(Escaping, ReplacesEachByteOfInvalidUtf8) {
     const std::string r = "\xEF\xBF\xBD";
-    EXPECT_EQ(escaped("a\x80z"), "a" + r + "z");                                         // stray continuation
-    EXPECT_EQ(escaped("a\xC3"), "a" + r);                                                // ends too early
-    EXPECT_EQ(escaped("\xC3("), r + "(");                                                // no continuation
-    EXPECT_EQ(escaped("\xC0\xAF"), r + r);                                               // overlong
-    EXPECT_EQ(escaped("\xE0\x80\xAF"), r + r + r);                                       // overlong
-    EXPECT_EQ(escaped("\xED\xA0\x80"), r + r + r);                                       // surrogate
-    EXPECT_EQ(escaped("\xF4\x90\x80\x80"), r + r + r + r);                               // above U+10FFFF
-    EXPECT_EQ(escaped("\xF0\x80\x80\x80"), r + r + r + r);                               // overlong
-    EXPECT_EQ(escaped("\xFF\xFE"), r + r);                                               // never in UTF-8
-    EXPECT_EQ(escaped("\xF0\x9F\x98"), r + r + r);                                       // ends too early
-    EXPECT_EQ(escaped("\xF4\x8F\xBF\xBF\xED\x9F\xBF"), "\xF4\x8F\xBF\xBF\xED\x9F\xBF");  // the last valid ones
+    EXPECT_EQ(escaped("a\x80z"), "a" + r + "z");                                         // continuation byte without
+                                                                                         // a first byte
+    EXPECT_EQ(escaped("a\xC3"), "a" + r);                                                // the sequence ends too
+                                                                                         // early
+    EXPECT_EQ(escaped("\xC3("), r + "(");                                                // continuation byte is
+                                                                                         // missing
+    EXPECT_EQ(escaped("\xC0\xAF"), r + r);                                               // overlong encoding
+    EXPECT_EQ(escaped("\xE0\x80\xAF"), r + r + r);                                       // overlong encoding
+    EXPECT_EQ(escaped("\xED\xA0\x80"), r + r + r);                                       // encodes a surrogate
+    EXPECT_EQ(escaped("\xF4\x90\x80\x80"), r + r + r + r);                               // encodes a number above
+                                                                                         // U+10FFFF
+    EXPECT_EQ(escaped("\xF0\x80\x80\x80"), r + r + r + r);                               // overlong encoding
+    EXPECT_EQ(escaped("\xFF\xFE"), r + r);                                               // bytes that never occur in
+                                                                                         // UTF-8
+    EXPECT_EQ(escaped("\xF0\x9F\x98"), r + r + r);                                       // the sequence ends too
+                                                                                         // early
+    EXPECT_EQ(escaped("\xF4\x8F\xBF\xBF\xED\x9F\xBF"), "\xF4\x8F\xBF\xBF\xED\x9F\xBF");  // the last valid code points
+                                                                                         // of two lengths
 }
 
 TEST(Cutting, KeepsWhatFitsExactly) {
@@ -108,7 +115,7 @@ TEST(Time, FollowsKnownDates) {
     EXPECT_EQ(utc(951'782'399 * second), "2000-02-28T23:59:59.000000000Z");
     EXPECT_EQ(utc(951'782'400 * second), "2000-02-29T00:00:00.000000000Z");  // 2000 is a leap year
     EXPECT_EQ(utc(1'709'251'199 * second + 5), "2024-02-29T23:59:59.000000005Z");
-    EXPECT_EQ(utc(4'107'542'400 * second), "2100-03-01T00:00:00.000000000Z");  // 2100 is not
+    EXPECT_EQ(utc(4'107'542'400 * second), "2100-03-01T00:00:00.000000000Z");  // 2100 is not a leap year
     EXPECT_EQ(utc(2'147'483'648 * second), "2038-01-19T03:14:08.000000000Z");
     EXPECT_EQ(utc(1'795'250'520 * second + 123'456'789), "2026-11-21T08:42:00.123456789Z");
     EXPECT_EQ(utc(std::numeric_limits<std::int64_t>::max()), "2262-04-11T23:47:16.854775807Z");

@@ -1,4 +1,4 @@
-// Facts about the process, and the names of files: record/process_facts.hpp and record/log_path.hpp.
+// Tests facts about the process, and the names of files: record/process_facts.hpp and record/log_path.hpp.
 #include "record/process_facts.hpp"
 
 #include <errno.h>
@@ -69,11 +69,11 @@ TEST(Facts, TakeJobAndRankFromTheFirstVariableThatHasOne) {
 }
 
 TEST(Facts, TakeTheRankOfTheInnermostLauncher) {
-    // A batch script of Slurm has SLURM_PROCID=0, whatever it starts.
+    // A batch script of Slurm passes SLURM_PROCID=0 to everything that it starts.
     EXPECT_EQ(gather_process_facts(Environment{"SLURM_PROCID=0", "PMIX_RANK=3"}).rank, 3);
     EXPECT_EQ(gather_process_facts(Environment{"SLURM_PROCID=0", "PMI_RANK=3"}).rank, 3);
     EXPECT_EQ(gather_process_facts(Environment{"SLURM_PROCID=1", "RANK=11", "TORCHELASTIC_RUN_ID=x"}).rank, 11);
-    // RANK alone may mean anything.
+    // RANK alone may have any meaning.
     EXPECT_EQ(gather_process_facts(Environment{"SLURM_PROCID=1", "RANK=11"}).rank, 1);
     EXPECT_EQ(gather_process_facts(Environment{"SLURM_PROCID=1", "RANK=11", "TORCHELASTIC_RUN_ID="}).rank, 1);
 }
@@ -94,7 +94,7 @@ TEST(Facts, KnowWhichVariablesPinOtherLibraries) {
     EXPECT_EQ(facts.pins, pins_known | pin_onednn | pin_nvidia);
     EXPECT_EQ(entries_of(facts.pins),
               (std::vector<std::string_view>{"ONEDNN_DEFAULT_FPMATH_MODE=STRICT", "NVIDIA_TF32_OVERRIDE=0"}));
-    // getenv() finds the first of two.
+    // If a name occurs twice, the first entry counts, as for getenv().
     const Environment twice{"NVIDIA_TF32_OVERRIDE=1", "NVIDIA_TF32_OVERRIDE=0"};
     EXPECT_EQ(gather_process_facts(twice).pins, pins_known);
 }

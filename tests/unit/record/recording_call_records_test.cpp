@@ -1,4 +1,4 @@
-// Records about single calls, of which there are two kinds, audits and fingerprints: none is lost unsaid.
+// Tests records of single calls, which are audits and fingerprints. No record may be lost without being counted.
 #include <thread>
 
 #include "recording_fixture.hpp"
@@ -8,7 +8,7 @@ namespace {
 
 std::uint64_t key_of(std::int64_t m) { return system::Hash().add(static_cast<std::uint64_t>(m)).value(); }
 
-/// Counts a call, and adds its fingerprint, which is `hash`.
+/// Counts a call, and adds a fingerprint with the hash `hash`.
 void add_call(Recording& recording, ThreadWriter& writer, std::int64_t m, std::uint64_t hash) {
     count_square(recording, writer, m, false);
     Fingerprint fingerprint;

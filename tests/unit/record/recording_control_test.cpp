@@ -1,4 +1,4 @@
-// `fp32shim set` and `reload` through a recording's header: record/read/control.hpp.
+// Tests `fp32shim set` and `reload` through a recording's header: record/read/control.hpp.
 #include "record/read/control.hpp"
 
 #include <grp.h>
@@ -17,7 +17,7 @@ namespace {
 using std::chrono::milliseconds;
 using std::chrono::seconds;
 
-/// A child that multiplies, and does what it is told: `high` it refuses.
+/// A child that multiplies and obeys commands, but refuses `high`.
 class Multiplying {
   public:
     explicit Multiplying(const std::string& path) {
@@ -114,7 +114,7 @@ TEST(RecordingControl, ACommandIsActedOnAtTheNextCallAnsweredAndRecorded) {
     EXPECT_EQ(changes[2].settings->cpu_mode, policy::CpuMode::emulate);
     EXPECT_EQ(changes[3].precision, std::nullopt);
     for (std::size_t i = 1; i < 4; ++i) EXPECT_GE(changes[i].time_ns, changes[i - 1].time_ns);
-    EXPECT_GT(calls_of_square(*reader, 3), 0U);  // under medium
+    EXPECT_GT(calls_of_square(*reader, 3), 0U);  // calls at `medium`
     EXPECT_EQ(reader->state(), RecordingState::live);
 }
 
@@ -159,7 +159,7 @@ TEST(RecordingControl, AProcessThatDoesNotMultiplyIsSaidToActLater) {
     const CommandAnswer answer = set_precision(recording, policy::Precision::highest, milliseconds(30));
     EXPECT_EQ(answer.outcome, CommandOutcome::not_answered);
     EXPECT_NE(answer.message.find("it will act at its next product"), std::string::npos) << answer.message;
-    // One thread takes it, once.
+    // Only one thread takes the command, once.
     ASSERT_TRUE(own->has_command());
     const auto command = own->changes()->receive_command();
     ASSERT_TRUE(command);
@@ -230,7 +230,7 @@ TEST(RecordingControl, AForkedChildDoesNotLeaveItsParentsRecording) {
 TEST(RecordingControl, WhoCannotBeFoundIsSaidInOneLine) {
     EXPECT_NE(find_live_recording(0).error.find("cannot exist"), std::string::npos);
     EXPECT_NE(find_live_recording(0x3fffff + 5).error.find("does not exist"), std::string::npos);
-    pid_t idle = 0;  // of another program: a forked child would still map recordings of the tests before
+    pid_t idle = 0;  // process of another program; a forked child would still have recordings of earlier tests mapped
     const char* const words[] = {"sleep", "100", nullptr};
     ASSERT_EQ(posix_spawn(&idle, "/bin/sleep", nullptr, nullptr, const_cast<char* const*>(words), environ), 0);
     EXPECT_NE(find_live_recording(idle).error.find("records nothing"), std::string::npos);

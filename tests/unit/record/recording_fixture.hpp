@@ -1,4 +1,4 @@
-// Shared by the tests of recordings: a folder, a program that multiplies in name only, and a reader of its file.
+// Shared by the tests of recordings: a folder, a program that only counts products, and a reader of its file.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -46,7 +46,7 @@ inline std::string bytes_of(const std::string& path) {
     return std::move(bytes).str();
 }
 
-/// A folder of its own, gone with the object.
+/// A new folder, which the destructor removes.
 class TemporaryFolder {
   public:
     TemporaryFolder() {
@@ -85,7 +85,7 @@ inline StartEvent start(policy::LogLevel level = policy::LogLevel::calls) {
     return start;
 }
 
-/// The decision about an m×m×m product.
+/// Describes the decision about an m×m×m product.
 inline void describe_square(DecisionEvent& decision, std::int64_t m) {
     decision.call.function = "cblas_sgemm";
     decision.call.caller = "libfoo.so";
@@ -99,7 +99,7 @@ inline void describe_square(DecisionEvent& decision, std::int64_t m) {
     decision.how = How::round_operands;
 }
 
-/// Counts one m×m×m product as of now.
+/// Counts one m×m×m product at the present time.
 inline void count_square(Recording& recording, ThreadWriter& writer, std::int64_t m, bool with_event = true) {
     const std::uint64_t begin = ticks();
     const std::uint64_t end = ticks();
@@ -129,7 +129,7 @@ inline std::vector<RecordedEvent> events_of(RecordingReader& reader) {
     return events;
 }
 
-/// Reads all rows and loaded objects: only then are their problems known.
+/// Reads all rows and loaded objects. Only then are their problems known.
 inline void read_rows_and_objects(const RecordingReader& reader) {
     for (const auto& [id, counters] : reader.counters()) reader.row(id);
     reader.visit_rows([](const RecordedRow&) { return true; });
@@ -141,7 +141,7 @@ inline void expect_no_problems(const RecordingReader& reader) {
     for (const Problem& problem : reader.problems()) ADD_FAILURE() << problem.offset << ": " << problem.what;
 }
 
-/// Calls that the recording has under m×m×m.
+/// Returns the number of m×m×m products in the recording.
 inline std::uint64_t calls_of_square(const RecordingReader& reader, std::int64_t m) {
     std::uint64_t calls = 0;
     for (const auto& [id, counters] : reader.counters()) {

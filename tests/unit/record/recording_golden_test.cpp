@@ -1,8 +1,8 @@
-// The format does not change unnoticed: files of version 1 are read as they were written, byte for byte what this
-// version writes, and no beginning of one makes the reader crash or stay silent.
+// Tests that the format does not change unnoticed. Files of version 1 are read as they were written, and this version
+// writes the same bytes. No truncated file makes the reader crash, or goes unreported.
 //
-// After a change of the format that is meant: FP32SHIM_WRITE_GOLDEN=1 recording_tests --gtest_filter='*Golden*', and
-// a new version number if readers of the one before would misread the file.
+// After an intended change of the format: FP32SHIM_WRITE_GOLDEN=1 recording_tests --gtest_filter='*Golden*', and a
+// new version number if older readers would misread the file.
 #include <fcntl.h>
 #include <sys/mman.h>
 
@@ -25,7 +25,7 @@ constexpr std::uint8_t build_id[] = {0xc0, 0xff, 0xee};
 struct Golden {
     const char* name;
     policy::LogLevel level;
-    bool with_results;  ///< the first call was audited, and has a fingerprint
+    bool with_results;  ///< true: the first call was audited, and has a fingerprint
 };
 
 Audit written_audit() {
@@ -48,7 +48,8 @@ Fingerprint written_fingerprint() {
     return fingerprint;
 }
 
-/// The program that the golden files are about: two decisions with `summary`; with `calls` some more than a ring.
+/// Writes what a golden file's program would record: two decisions at `summary`; at `calls` slightly more than a
+/// ring.
 void write_program(const std::string& path, const Golden& golden) {
     const policy::LogLevel level = golden.level;
     ProcessFacts who = facts();
@@ -87,7 +88,7 @@ void write_program(const std::string& path, const Golden& golden) {
         decision.reason = policy::Reason::compute_capability;
         decision.status = 0;
     };
-    // Ticks of 1 ns, beginning at 1'000'000: see normalize().
+    // Ticks of 1 ns, starting at 1'000'000: see normalize().
     const int calls = with_events ? static_cast<int>(format::EventSegment::capacity) + 3 : 3;
     for (int i = 0; i < calls; ++i) {
         const std::uint64_t begin = 2'000'000 + static_cast<std::uint64_t>(i) * 1000;
@@ -106,7 +107,7 @@ void write_program(const std::string& path, const Golden& golden) {
     recording->record_exit();
 }
 
-/// Gives everything that differs from run to run the values of the golden files.
+/// Replaces everything that differs from run to run by the values in the golden files.
 void normalize(std::string& bytes) {
     auto& header = *reinterpret_cast<format::Header*>(bytes.data());
     header.pid = 4242;
@@ -245,7 +246,7 @@ TEST_P(RecordingGolden, ReadsAsItWasWritten) {
     EXPECT_EQ(events.back().duration_ns, 4096U);
 }
 
-/// Says whether something was written within 64 bytes of this offset: most of a recording is room, all zero.
+/// Returns true if there is content within 64 bytes of this offset. Most of a recording is unused space, all zeros.
 bool near_contents(std::string_view bytes, std::size_t offset) {
     const std::size_t begin = offset < 64 ? 0 : offset - 64;
     return bytes.substr(begin, offset + 64 - begin).find_first_not_of('\0') != std::string_view::npos;
@@ -257,7 +258,8 @@ TEST_P(RecordingGolden, CutAtEveryLengthItNeverCrashesAndAlwaysReports) {
     const int file = memfd_create("cut", MFD_CLOEXEC);
     ASSERT_EQ(write(file, golden.data(), golden.size()), static_cast<ssize_t>(golden.size()));
     for (std::size_t length = golden.size(); length-- > 0;) {
-        // All would take minutes: beyond the contents, and under sanitizers, at the ends of entries and behind.
+        // All lengths would take minutes. Without contents nearby, and under sanitizers, only the ends of entries are
+        // tried.
         if ((sanitized || !near_contents(golden, length)) && length % 64 > 1) continue;
         ASSERT_EQ(ftruncate(file, static_cast<off_t>(length)), 0);
         RecordingReader::Opened opened = RecordingReader::open_descriptor(fcntl(file, F_DUPFD_CLOEXEC, 0));
@@ -267,7 +269,7 @@ TEST_P(RecordingGolden, CutAtEveryLengthItNeverCrashesAndAlwaysReports) {
         }
         ASSERT_FALSE(opened.reader->problems().empty()) << length;
         for (const Problem& problem : opened.reader->problems()) ASSERT_LE(problem.offset, length);
-        // Events take as long as all the rest: at every page, and around it.
+        // Reading events takes as long as reading everything else, so it is done around the ends of pages only.
         if (length % 4096 <= 1 || length % 4096 == 4095) {
             std::uint64_t events = 0;
             opened.reader->visit_events([&](const RecordedEvent&) { return ++events > 0; });
@@ -307,7 +309,7 @@ class ChangedGolden {
         EXPECT_EQ(write(file, bytes_.data(), bytes_.size()), static_cast<ssize_t>(bytes_.size()));
         return RecordingReader::open_descriptor(file);
     }
-    /// Returns the text of the file's one problem.
+    /// Returns the text of the file's only problem.
     std::string problem() const {
         const RecordingReader::Opened opened = open();
         if (opened.reader == nullptr) return opened.error;

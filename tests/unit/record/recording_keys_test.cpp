@@ -1,5 +1,4 @@
-// The table by which a thread finds the counters of the rows that it met; it grows, so that a thread never asks
-// twice.
+// Tests the table by which a thread finds the counters of known rows. The table grows, so that no key is forgotten.
 #include "record/write/keys.hpp"
 
 #include <algorithm>
@@ -27,7 +26,7 @@ TEST(RecordingKeys, EveryKeyIsFoundWhileTheTableGrows) {
         ASSERT_EQ(keys.find(key_of(i)), KnownKeys::none);
         keys.add(key_of(i), counters_number(i));
         ASSERT_EQ(keys.find(key_of(i)), counters_number(i));
-        if ((i & (i - 1)) != 0) continue;  // some table sizes
+        if ((i & (i - 1)) != 0) continue;  // checks some table sizes only
         for (std::uint64_t known = 0; known < i; ++known)
             ASSERT_EQ(keys.find(key_of(known)), counters_number(known)) << known << " of " << i;
     }
@@ -38,7 +37,7 @@ TEST(RecordingKeys, EveryKeyIsFoundWhileTheTableGrows) {
 
 TEST(RecordingKeys, KeysOfOneIndexAreToldApart) {
     KnownKeys keys{};
-    // Keys of the last entry of the first table, so that the search goes on at its begin.
+    // Keys that belong to the last entry of the first table, so that the search wraps around to its start.
     std::vector<std::uint64_t> alike;
     for (std::uint64_t key = 1; alike.size() < 101; ++key)
         if (KnownKeys::first_index(key, KnownKeys::first_bits) == (1U << KnownKeys::first_bits) - 1)
@@ -55,7 +54,7 @@ TEST(RecordingKeys, KeysAreFoundInAnyOrder) {
     for (std::uint32_t i = 0; i < count; ++i) order[i] = i;
     KnownKeys keys{};
     const auto key_of = [](std::uint64_t i) { return system::Hash().add(i).value(); };
-    // Numbers of counters leave out one in 1024, at the end of each segment, as those of a thread do.
+    // Numbers of counters skip one in 1024, at the end of each segment, like those of a thread.
     const auto number_of = [](std::uint64_t i) { return static_cast<CountersNumber>(i / 1023 << 10 | i % 1023); };
     for (std::uint32_t i = 0; i < count; ++i) keys.add(key_of(i), number_of(i));
     const auto expect_all = [&](int repeats) {
@@ -72,7 +71,7 @@ TEST(RecordingKeys, KeysAreFoundInAnyOrder) {
 
 TEST(RecordingKeys, KeysOfTheSameCountersAreAllFound) {
     KnownKeys keys{};
-    // Two call sites of each row, and the overflow row's counters for many keys.
+    // Two call sites for each row, and many keys for the overflow row's counters.
     for (std::uint64_t i = 1; i < 100; ++i)
         for (const std::uint64_t site : {1000, 2000}) keys.add(site + i, static_cast<CountersNumber>(i));
     for (std::uint64_t i = 1; i < 50; ++i) keys.add(3000 + i, 0);
@@ -84,14 +83,15 @@ TEST(RecordingKeys, KeysOfTheSameCountersAreAllFound) {
 }
 
 TEST(RecordingKeys, CountersWhoseNumberIsBeyondTheTableAreFound) {
-    // The kernel has no more pages for the table.
+    // Tests a kernel that has no more pages for the table.
     KnownKeys keys{};
     for (std::uint64_t i = 1; i < 10; ++i) keys.add(i, static_cast<CountersNumber>(i << 20));
     for (std::uint64_t i = 1; i < 10; ++i) ASSERT_EQ(keys.find(i), i << 20);
 }
 
 TEST(RecordingKeys, KeysOfSizesThatRiseEvenlyAreSpread) {
-    // Factors of argument_key.hpp; some of them step around the table evenly, and come back to the same entries.
+    // Factors of argument_key.hpp. With some of them, evenly spaced sizes would fall on the same entries again and
+    // again.
     for (const std::uint64_t factor : {0x62bba1b9f2757641U, 0x7a6f56d50c7a670dU, 0xbc6aa802aafcc4e7U,
                                        0x6a4a7def0860909fU, 0x66d6a2999d170b6bU, 0x79ba10d3c6bc2c87U})
         for (const std::uint64_t step : {1, 8, 64, 1000}) {
@@ -106,7 +106,7 @@ TEST(RecordingKeys, KeysOfSizesThatRiseEvenlyAreSpread) {
 TEST(RecordingKeys, BeyondItsLargestSizeTheTableForgetsAndGoesOn) {
     KnownKeys keys{};
     constexpr std::uint64_t largest = std::uint64_t{1} << KnownKeys::largest_bits;
-    for (std::uint64_t i = 1; i <= largest; ++i) {  // three quarters of them fit
+    for (std::uint64_t i = 1; i <= largest; ++i) {  // three quarters of the keys fit
         const std::uint64_t key = i * 0x9e3779b97f4a7c15U;
         keys.add(key, counters_number(i));
         ASSERT_EQ(keys.find(key), counters_number(i));

@@ -1,4 +1,4 @@
-// Recordings under what happens to processes: kills, forks, full disks, signals, lost descriptors.
+// Tests recordings under events in the life of processes: kills, forks, full disks, signals, lost descriptors.
 #include <errno.h>
 #include <fcntl.h>
 #include <sched.h>
@@ -21,7 +21,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// The lines that `body` writes to standard error.
+/// Returns the lines that `body` writes to standard error.
 template <class Body>
 std::vector<std::string> stderr_lines(const TemporaryFolder& folder, Body body) {
     const std::string path = folder / "stderr";
@@ -83,13 +83,13 @@ void expect_complete_after_kills(const RecordingSettings& settings, policy::LogL
         const std::vector<RecordedEvent> events = events_of(*reader);
         expect_no_problems(*reader);
         EXPECT_EQ(reader->state(), RecordingState::ended);
-        // A call that was counted but had not yet returned from count(): at most one for each thread.
+        // A call may have been counted without having returned from count(): at most one per thread.
         EXPECT_GE(reader->total_calls(), returned);
         EXPECT_LE(reader->total_calls(), returned + 4);
         if (level == policy::LogLevel::calls) {
             const std::uint64_t kept = events.size() + reader->overwritten_events() + reader->dropped_events();
             EXPECT_GE(kept, returned);
-            // A ring that was just given up for newer events is still in the file, and counted as overwritten.
+            // A ring that was just given up for newer events is still in the file, but also counted as overwritten.
             const bool overwrites = settings.on_full == policy::OnFull::overwrite;
             EXPECT_LE(kept, returned + 4 + (overwrites ? 4 * format::EventSegment::capacity : 0));
         }
@@ -127,7 +127,7 @@ TEST(RecordingLife, AFullFileDropsEventsAndSaysHowMany) {
     EXPECT_EQ(reader->overwritten_events(), 0U);
     EXPECT_NE(reader->facts().flags & format::flag_file_full, 0U);
     EXPECT_LE(fs::file_size(folder / "run.fp32rec"), settings.max_size);
-    // Room is left for threads that come later.
+    // Later threads still find space.
     std::thread([&] {
         ThreadWriter* writer = recording->attach();
         count_square(*recording, *writer, 2);
@@ -178,7 +178,7 @@ TEST(RecordingLife, AFullFileOverwritesItsOldestEventsWhereAskedTo) {
     expect_no_problems(*reader);
     EXPECT_EQ(reader->total_calls(), 3 * calls);
     EXPECT_GT(reader->overwritten_events(), 0U);
-    // The marks of a change of thread are overwritten with the calls, and counted as they are.
+    // Marks of thread changes are overwritten and counted in the same way as calls.
     EXPECT_GE(events.size() + reader->overwritten_events(), 3 * calls);
     EXPECT_LE(events.size() + reader->overwritten_events(), 3 * calls + 3);
     EXPECT_EQ(reader->dropped_events(), 0U);
@@ -217,11 +217,11 @@ TEST(RecordingLife, BeyondTheRowLimitSizesAreFoldedAndNothingIsLost) {
         const auto m = static_cast<std::uint64_t>(row->decision.call.m);
         EXPECT_EQ(m & (m - 1), 0U) << m;
     }
-    EXPECT_EQ(folded, 2ULL * (distinct - 74));  // row 0, then 74 exact ones: three quarters of 100
+    EXPECT_EQ(folded, 2ULL * (distinct - 74));  // row 0, then 74 rows with exact sizes: three quarters of 100
     EXPECT_EQ(calls_of_square(*reader, 17), 2U);
 }
 
-/// A path of 60 frames, of which only the outermost is any other path's.
+/// A path of 60 frames, of which only the outermost also occurs in other paths.
 struct OwnPath : Stack {
     explicit OwnPath(int own_number) : number(own_number) {
         size = 60;
@@ -312,7 +312,7 @@ TEST(RecordingLife, AFileSizeLimitDropsEventsAndRaisesNoSignal) {
     EXPECT_EQ(reader->facts().last_error, EFBIG);
 }
 
-/// Mounts a disk of 1 MiB that only this process sees. Returns false where that is not allowed.
+/// Mounts a disk of 1 MiB that only this process sees. Returns false if mounting is not allowed.
 bool mount_small_disk(const fs::path& at) {
     const auto user = std::to_string(geteuid()), group = std::to_string(getegid());
     if (unshare(CLONE_NEWNS) != 0) {
@@ -340,7 +340,7 @@ TEST(RecordingLife, AFullDiskDropsEventsUntilThereIsRoomAgain) {
         const std::uint64_t dropped = full->dropped_events();
         if (full->total_calls() != 50'000 || dropped == 0 || full->facts().last_error != ENOSPC) return 1;
         if (events_of(*full).size() + dropped != 50'000 || !full->problems().empty()) return 2;
-        // Other threads are counted as far as there is room, and nothing is lost without a trace.
+        // Other threads are counted as long as there is space, and nothing is lost unreported.
         std::vector<std::thread> threads;
         for (int thread = 0; thread < 10; ++thread)
             threads.emplace_back([&] {
@@ -367,7 +367,7 @@ TEST(RecordingLife, AReadOnlyFolderIsOneErrorAndNoFile) {
     const TemporaryFolder folder;
     fs::permissions(folder.path(), fs::perms::owner_read | fs::perms::owner_exec);
     if (access(folder.path().c_str(), W_OK) == 0) {
-        // Permissions do not count for root; a read-only file system does.
+        // Permissions do not stop root, but a read-only file system does.
         const Recording::Opened opened = Recording::open("/proc/run.fp32rec", facts(), start(), {});
         EXPECT_EQ(opened.recording, nullptr);
         EXPECT_NE(opened.error.find("nothing is recorded"), std::string::npos) << opened.error;
@@ -382,7 +382,7 @@ TEST(RecordingLife, AReadOnlyFolderIsOneErrorAndNoFile) {
 TEST(RecordingLife, WhereNoDescriptorCanBeKeptNoFileIsLeftBehind) {
     const TemporaryFolder folder;
     const int status = in_child([&] {
-        close(STDIN_FILENO);  // the file gets this number, where it cannot stay
+        close(STDIN_FILENO);  // the new file gets this number, but must not keep it
         struct rlimit limit {
             3, 3
         };
@@ -407,7 +407,7 @@ TEST(RecordingLife, ADeletedFileIsStillWrittenTo) {
     expect_no_problems(*reader);
 }
 
-/// Closes whatever points to `path`, and has the numbers taken by another file.
+/// Closes every descriptor of `path`, and opens another file at the same numbers.
 void take_descriptors_of(const std::string& path, const std::string& other) {
     const int replacement = open(other.c_str(), O_RDWR | O_CREAT, 0600);
     for (int number = 0; number < 1024; ++number) {
@@ -453,7 +453,7 @@ TEST(RecordingLife, AForkedChildHasAFileOfItsOwnAndTheParentsStaysIntact) {
         int to_parent[2];
         ASSERT_EQ(pipe(to_parent), 0);
         const int status = in_child([&] {
-            // Calls that the parent's caches knew.
+            // Calls whose rows the parent's caches already had.
             for (int i = 0; i < 6'000; ++i) count_square(*recording, *writer, i % 2 + 1);
             std::thread([&] {
                 ThreadWriter* own = recording->attach();
@@ -514,7 +514,7 @@ TEST(RecordingLife, ForkWhileOtherThreadsAreInTheMiddleOfAnything) {
         threads.emplace_back([&, thread] {
             std::uint64_t own = 0;
             while (!is_done) {
-                // Threads come and go, and everything is new: rows, slots, segments.
+                // Threads start and end, and everything is new: rows, slots, segments.
                 ThreadWriter* writer = recording->attach();
                 for (int i = 0; i < 50; ++i, ++own)
                     count_square(*recording, *writer, static_cast<std::int64_t>(own) * 3 + thread);
@@ -567,7 +567,7 @@ TEST(RecordingLife, AChildThatCannotHaveAFileSaysSoOnceAndWritesNowhere) {
     });
     EXPECT_EQ(status, 0);
     EXPECT_EQ(read_recording(recording->path())->total_calls(), 10U);
-    EXPECT_EQ(std::distance(fs::directory_iterator(folder.path()), {}), 2);  // and stderr
+    EXPECT_EQ(std::distance(fs::directory_iterator(folder.path()), {}), 2);  // the recording and the file of stderr
 }
 
 // ---- signals -----------------------------------------------------------------------------------------------------

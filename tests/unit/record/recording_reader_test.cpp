@@ -1,4 +1,4 @@
-// Files whose numbers are beyond what any writer makes: the reader says so, and stays small and quick.
+// Tests files with numbers that no writer would write. The reader reports them, and stays small and quick.
 #include <algorithm>
 #include <cstring>
 #include <fstream>
@@ -11,7 +11,7 @@ namespace {
 
 using format::SegmentKind;
 
-/// A recording of three calls and one object, changed afterwards.
+/// A recording of three calls and one object, which the test then changes.
 class Changed {
   public:
     Changed() {

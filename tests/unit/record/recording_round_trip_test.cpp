@@ -1,4 +1,4 @@
-// All that is counted is read back: record/write/writer.hpp and recording_reader.hpp together.
+// Tests that everything counted is read back: record/write/writer.hpp and record/read/reader.hpp together.
 #include <dirent.h>
 #include <fcntl.h>
 #include <sys/resource.h>
@@ -159,7 +159,7 @@ TEST(RecordingRoundTrip, CountersHaveCallsAndTimesInNanoseconds) {
     const auto describe = [](DecisionEvent& decision) { describe_square(decision, 8); };
     for (const std::uint64_t duration : {3'000'000U, 1'000'000U, 2'000'000U})
         recording->count(*writer, 1, now, now + duration, false, describe);
-    recording->count(*writer, 1, now, now - 50, false, describe);  // the counter went back
+    recording->count(*writer, 1, now, now - 50, false, describe);  // a counter that ran backwards
 
     const auto reader = read_recording(folder / "run.fp32rec");
     ASSERT_EQ(reader->counters().size(), 1U);
@@ -193,7 +193,7 @@ TEST(RecordingRoundTrip, EventsOfManyRingsAreInTheOrderOfTheirReturn) {
             ASSERT_GT(events[i].ticks, events[i - 1].ticks);
         }
     }
-    // Going on after what was seen.
+    // Continues after the last event that was seen.
     const std::uint64_t seen = events[5000].ticks;
     std::size_t later = 0;
     reader->visit_events([&](const RecordedEvent&) { return ++later > 0; }, std::nullopt, {seen});
@@ -241,7 +241,7 @@ TEST(RecordingRoundTrip, ManyThreadsAreCountedOnceEachAndSlotsAreUsedAgain) {
                 for (int i = 0; i < calls; ++i) count_square(*recording, *writer, i % 7 + 10 * (thread % 3));
                 recording->detach(writer);
             });
-        // A reader beside it sees whole entries only.
+        // A reader at the same time sees complete entries only.
         const auto reader = read_recording(folder / "run.fp32rec");
         expect_no_problems(*reader);
         for (const RecordedEvent& event : events_of(*reader)) ASSERT_NE(reader->row(event.row), nullptr);
@@ -355,7 +355,7 @@ TEST(RecordingRoundTrip, TenThousandFilesOfThatNameAreNoReasonToRecordNothing) {
     const auto by_process = open_recording(folder / "run.fp32rec");
     ASSERT_TRUE(by_process);
     EXPECT_EQ(by_process->path(), folder / ("run." + std::to_string(own) + ".fp32rec"));
-    // Once more, as a process of another PID namespace with the same id would.
+    // A second file, as a process with the same id in another PID namespace would make it.
     const auto by_chance = open_recording(folder / "run.fp32rec");
     ASSERT_TRUE(by_chance);
     const std::string name = by_chance->path().substr((folder / "run.").size());
@@ -392,11 +392,11 @@ TEST(RecordingRoundTrip, FirstSegmentsGetTheirSpaceAsTheyFill) {
     const TemporaryFolder folder;
     const auto recording = open_recording(folder / "run.fp32rec", {}, policy::LogLevel::summary);
     ThreadWriter* writer = recording->attach();
-    constexpr int count = 2000;  // beyond the first segments of all kinds
+    constexpr int count = 2000;  // enough to go beyond the first segments of all kinds
     for (int i = 0; i < count; ++i) {
         count_square(*recording, *writer, i + 1, false);
         recording->objects()->add({"/usr/lib/library" + std::to_string(i) + ".so", {}, false});
-        if ((i & (i + 1)) != 0) continue;  // some of the sizes on the way
+        if ((i & (i + 1)) != 0) continue;  // checks only some of the sizes
         const auto reader = read_recording(recording->path());
         expect_no_problems(*reader);
         EXPECT_EQ(reader->total_calls(), i + 1U);
@@ -407,7 +407,7 @@ TEST(RecordingRoundTrip, FirstSegmentsGetTheirSpaceAsTheyFill) {
 }
 
 TEST(RecordingRoundTrip, OpeningWaitsForNothing) {
-    // Opening once waited until a millisecond had passed, to measure the processor's counter.
+    // Earlier versions waited a millisecond when opening, to measure the processor's counter.
     const TemporaryFolder folder;
     long fewest_waits = 1000;
     for (int i = 0; i < 20; ++i) {
@@ -438,7 +438,7 @@ TEST(RecordingRoundTrip, TheRateOfTheClockBecomesExactWhileTheSameCallsGoOn) {
         count_square(*recording, *writer, 1, false);
     }
     const auto exact = static_cast<double>(ticks_per_second(begun, read_clocks()));
-    EXPECT_NEAR(first / exact, 1, 0.02);  // half of what is measured may have been an interruption
+    EXPECT_NEAR(first / exact, 1, 0.02);  // half of the measured times may contain an interruption
     EXPECT_NEAR(rate_in_file() / exact, 1, 1e-4);
 }
 

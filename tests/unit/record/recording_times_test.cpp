@@ -1,4 +1,5 @@
-// The time of a row's calls, of which only some are timed: docs/recording-format.md says how it is estimated.
+// Tests the total time of a row's calls, of which only some are timed. docs/recording-format.md describes the
+// estimate.
 #include <cfenv>
 #include <cmath>
 #include <functional>
@@ -11,13 +12,13 @@
 namespace fp32shim::record::test {
 namespace {
 
-/// Goes through calls of one row as the shim does. `duration_of(i, is_timed)`: how many nanoseconds the i-th takes.
+/// Simulates calls of one row. `duration_of(i, is_timed)`: nanoseconds that call number i takes.
 class Estimate {
   public:
     Estimate(std::uint64_t calls, const std::function<double(std::uint64_t, bool)>& duration_of) {
         const auto recording = open_recording(folder_ / "run.fp32rec", {}, policy::LogLevel::summary);
         ThreadWriter* writer = recording->attach();
-        // At the rate that the writer began with: what is short is measured by that.
+        // Uses the writer's initial rate, by which it defines short calls.
         const double ticks_per_ns =
             static_cast<double>(read_recording(recording->path())->facts().ticks_per_second) / 1e9;
         for (std::uint64_t i = 0; i < calls; ++i) {
@@ -40,7 +41,7 @@ class Estimate {
 
     double true_ns() const { return true_ns_; }
     double estimated_ns() const { return estimated_ns_; }
-    /// Returns the relative error of the estimate: 0.1 is a tenth too much.
+    /// Returns the relative error of the estimate: 0.1 means a tenth too much.
     double error() const { return estimated_ns_ / true_ns_ - 1; }
     std::uint64_t timed() const { return timed_; }
 

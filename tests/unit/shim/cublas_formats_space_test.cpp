@@ -1,5 +1,5 @@
-// Every combination of what a call to cuBLAS can say, of what is decided about it, and of what it meets: millions of
-// plans of shim/cublas/formats.hpp, each held to a few sentences.
+// Tests every combination of a call's requests, of decisions, and of circumstances. These are millions of plans of
+// shim/cublas/formats.hpp, and a few statements must hold for each.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -27,7 +27,7 @@ constexpr std::int32_t compute_types[] = {0,
                                           compute_32f_fast_16bf,
                                           compute_32f_fast_tf32,
                                           compute_32f_emulated_16bfx9};
-/// Bits 0 to 2 in all combinations, with each flag, and with a bit that nobody knows.
+/// All combinations of bits 0 to 2, also with each flag, and with an unknown bit.
 constexpr std::int32_t math_modes[] = {0,  1,  2,  3,  4,  5,  6,  7,  8,  10, 11, 16,
                                        17, 18, 19, 20, 24, 26, 27, 31, 32, 34, 50};
 constexpr std::int32_t algorithms[] = {gemm_default, 0, 23, 99, 107, 115, gemm_autotune};
@@ -69,12 +69,12 @@ std::vector<Asked> all_calls() {
     return calls;
 }
 
-/// The changed call, to be judged as any other.
+/// Returns the changed call, which is then judged like any other call.
 Asked changed_call(Asked asked, const Change& change) {
     if (change.how == How::compute_type) {
         asked.compute_type = change.compute_type;
         if (change.replaces_algorithm) asked.algorithm = gemm_default;
-        asked.of_algorithm = Format::fp32;  // cublasLt: one is looked for that keeps to the format
+        asked.of_algorithm = Format::fp32;  // for cublasLt, an algorithm is searched that keeps to the format
     }
     if (change.math_mode >= 0) asked.math_mode = (asked.math_mode & math_flags) | change.math_mode;
     return asked;
@@ -97,8 +97,8 @@ bool is_fast(std::int32_t compute_type) {
            compute_type == compute_32f_fast_tf32;
 }
 
-/// Returns true for a plain call on a DEFAULT or PEDANTIC handle, which runs in FP32 by the manual's rules, unless
-/// the environment, or below 8.0 the algorithm, says otherwise.
+/// Returns true for a plain call on a DEFAULT or PEDANTIC handle. By the manual's rules it runs in FP32, unless the
+/// environment, or below 8.0 the algorithm, changes that.
 bool says_float32(const Asked& asked) {
     const std::int32_t choice = asked.math_mode & ~math_flags;
     const bool mode_says = choice == math_default || choice == math_pedantic;

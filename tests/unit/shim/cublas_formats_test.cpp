@@ -1,4 +1,4 @@
-// Formats that cuBLAS calls ask for, and the changes made of them: shim/cublas/formats.hpp.
+// Tests formats that cuBLAS calls ask for, and the changes that the shim makes: shim/cublas/formats.hpp.
 #include "shim/cublas/formats.hpp"
 
 #include <gtest/gtest.h>
@@ -48,7 +48,7 @@ Change plan(const Asked& asked, const Decision& decision, Floor floor = Floor::n
 
 constexpr Environment emulating{.emulates_fp32 = true};
 
-// Every way to say that something below FP32 is allowed, and what it allows on a device that has it all.
+// Every way to allow something below FP32, and the format that it allows on a device with all formats.
 struct Case {
     const char* name;
     Asked asked;
@@ -192,7 +192,7 @@ TEST(Plan, HighestAndEveryStricterFloorLeaveNothingBelow) {
             const Change change = by_floor ? plan(each.asked, wanting(Precision::native), Floor::fp32)
                                            : plan(each.asked, wanting(Precision::highest));
             EXPECT_EQ(change.format, Format::fp32) << each.name;
-            // The changed call, judged as any other call is.
+            // The changed call, judged like any other call.
             Asked changed = each.asked;
             if (change.how == How::compute_type) {
                 changed.compute_type = change.compute_type;

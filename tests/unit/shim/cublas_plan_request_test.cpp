@@ -1,4 +1,4 @@
-// The plan made of a decision about a cuBLAS call, which also depends on the caller: shim/cublas/plan_request.hpp.
+// Tests the plan for a decision about a cuBLAS call, which also depends on the caller: shim/cublas/plan_request.hpp.
 #include "shim/cublas/plan_request.hpp"
 
 #include <gtest/gtest.h>
@@ -34,7 +34,7 @@ Request strsm_of(std::string_view caller) {
     return request;
 }
 
-/// A policy with one rule, which a decision can be of.
+/// Returns a policy with one rule, to which a decision can refer.
 Policy with_rule(std::vector<std::string> functions, std::vector<std::string> callers) {
     Policy policy;
     policy.rules.emplace_back();

@@ -1,4 +1,4 @@
-// What follows from a policy: shim/settings/derived_settings.hpp.
+// Tests settings that follow from a policy: shim/settings/derived_settings.hpp.
 #include "shim/settings/derived_settings.hpp"
 
 #include <gtest/gtest.h>
@@ -69,14 +69,14 @@ TEST(DerivedSettings, FollowFromThePolicyAndTheLog) {
         {rule_with("where = \"train.py:3\""), plain, "sizes where python"},
         {rule_with("where = \"train.py f\", text = \"x = a @ b\""), plain, "sizes where text python"},
         {rule_with("call_site = \"libphysics.so!*\""), plain, "call_sites"},
-        // Places are read for whoever notes them.
+        // Locations are read for every output that contains them.
         {python, plain, ""},
         {python, on_stderr, "python"},
         {python, in_json, "python"},
         {python, recorded, "python"},
         {frames, in_json, ""},
         {frames, recorded, " frames:8"},
-        // Results are looked at for a recording, or for those who judge by them.
+        // Results are examined for a recording, and for settings that judge by results.
         {sample, plain, ""},
         {sample, in_json, ""},
         {sample, recorded, "audits"},

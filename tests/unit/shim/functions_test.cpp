@@ -1,4 +1,4 @@
-// The table of intercepted functions: functions.def, families.hpp.
+// Tests the table of intercepted functions: functions.def, families.hpp.
 #include "shim/table/functions.hpp"
 
 #include <gtest/gtest.h>
@@ -87,7 +87,7 @@ TEST(Functions, TakeALayoutFirstInCblasOnly) {
     }
 }
 
-// Counted by hand in cblas.h and mkl_cblas.h: integer-class arguments, and where some of them stand.
+// Numbers counted by hand in cblas.h and mkl_cblas.h: of integer-class arguments, and positions of some of them.
 struct Expected {
     const char* name;
     int words;
@@ -123,7 +123,7 @@ TEST(Functions, KnowWhereTheirArgumentsStand) {
         {"sgemm_direct", 14, 6, 12, -1, -1},
         {"mkl_cblas_jit_create_sgemm", 10, -1, 9, 0, 1},
         {"cblas_hgemm", 14, 7, 13, -1, -1},
-        // Counted in cublas_api.h and cublasXt.h.
+        // Numbers counted in cublas_api.h and cublasXt.h.
         {"cublasSgemm_v2", 14, 7, 13, -1, -1},
         {"cublasCgemmStridedBatched_64", 18, 7, 15, -1, -1},
         {"cublasSgemmBatched", 15, 7, 13, -1, -1},

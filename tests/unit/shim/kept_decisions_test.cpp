@@ -1,4 +1,4 @@
-// The decisions that a thread keeps: what it finds is what was kept for exactly that call.
+// Tests the decisions that a thread keeps: a look-up finds only a decision that was kept for exactly that call.
 #include "shim/decision/kept_decisions.hpp"
 
 #include <gtest/gtest.h>
@@ -53,7 +53,7 @@ TEST(KeptDecisions, WhatIsFoundIsWhatWasKeptForThatCall) {
 }
 
 TEST(KeptDecisions, AThousandSizesOfASiteAreAllKept) {
-    // Programs step through sizes: one or all of them, by one or by multiples of something.
+    // Programs step through one or all sizes, in steps of one or of another number.
     for (const std::int64_t step : {1, 8, 23, 64, 1000})
         for (const int which : {0, 1, 2, 3}) {
             const auto size = [&](int number, std::int64_t i) {

@@ -1,4 +1,4 @@
-// A library with an exported function and one that is not, for symbol_test.cpp.
+// A library with one exported function and one that is not exported, for symbol_test.cpp.
 #include <cstdint>
 
 namespace physics {

@@ -1,4 +1,4 @@
-// The stack of a thread's scopes: owners that close what is theirs, labels, what does not fit.
+// Tests the stack of a thread's scopes: owners close their own scopes only, scopes have labels, and space is limited.
 #include "shim/scopes/scopes.hpp"
 
 #include <gtest/gtest.h>
@@ -76,7 +76,7 @@ TEST(Scopes, ARangeThatIsTooDeepOrTooLongChangesNothingAndIsBalanced) {
     for (int level = 0; level < 10'000; ++level) ASSERT_EQ(scopes->push_range(default_domain, "r"), level);
     const std::string deepest(scopes->label());
     EXPECT_EQ(deepest.size(), 2U * range_depth_limit - 1);
-    EXPECT_TRUE(scopes->push({"api"}));  // scopes of the C API have room of their own
+    EXPECT_TRUE(scopes->push({"api"}));  // scopes of the C API have separate space
     EXPECT_EQ(scopes->label(), deepest + "/api");
     for (int level = 9'999; level >= range_depth_limit; --level) ASSERT_EQ(scopes->pop_range(default_domain), level);
     EXPECT_EQ(scopes->label(), deepest + "/api");
@@ -104,7 +104,7 @@ TEST(Scopes, TheCApiHasItsOwnLimit) {
     EXPECT_EQ(count, 0);
 }
 
-/// One open scope, as a list keeps it.
+/// One open scope, in the form that lists store.
 struct Open {
     ScopeOwner owner;
     std::string label;

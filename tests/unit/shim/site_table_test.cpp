@@ -1,4 +1,4 @@
-// The hash by which entry points find call sites.
+// Tests the hash by which entry points find call sites.
 #include "shim/sites/site_table.hpp"
 
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-// Names of functions in loaded objects. The library that is loaded is built in three forms: with all symbols, without
+// Tests names of functions in loaded objects. The loaded library is built in three forms: with all symbols, without
 // those that are not exported (strip), and without any identification by the linker.
 #include "shim/where/native/symbol.hpp"
 

@@ -1,5 +1,5 @@
-// Rules of frames are those that the compiler wrote, and damaged tables are read within their bounds: each test runs
-// on the tables of this program, or on a copy of them, under the address sanitizer too.
+// Tests that rules of frames are those that the compiler wrote, and that damaged tables are read only within their
+// bounds. Each test uses the tables of this program or a copy of them, under the address sanitizer too.
 #include "shim/where/native/unwind_rules.hpp"
 
 #include <gtest/gtest.h>
@@ -13,7 +13,7 @@
 namespace fp32shim::where {
 namespace {
 
-/// The tables of this program, and the addresses that its functions begin at.
+/// The unwind tables of this program, and the start addresses of its functions.
 struct OwnTables {
     UnwindTables tables;
     std::vector<std::uintptr_t> functions;
@@ -28,18 +28,18 @@ int take_tables(dl_phdr_info* info, std::size_t, void* result) {
         const ElfW(Phdr)& part = info->dlpi_phdr[i];
         const auto* bytes = reinterpret_cast<const std::uint8_t*>(info->dlpi_addr + begin);
         if (part.p_type == PT_GNU_EH_FRAME) own.tables.header = {bytes, part.p_memsz};
-        // Not from the segment's begin: the constants before the tables have guards of the sanitizer between them.
+        // Does not start at the segment's start: between the constants before the tables lie guards of the sanitizer.
         if (part.p_type == PT_LOAD && begin - part.p_vaddr < part.p_filesz)
             own.tables.segment = {bytes, part.p_filesz - (begin - part.p_vaddr)};
     }
-    return 1;  // the program is the first
+    return 1;  // the first object is the program itself
 }
 
 OwnTables own_tables() {
     OwnTables own;
     dl_iterate_phdr(take_tables, &own);
     std::uint32_t count = 0;
-    constexpr std::size_t head = 12;  // four encodings, the address of .eh_frame, the number of functions
+    constexpr std::size_t head = 12;  // four encodings, the address of .eh_frame, and the number of functions
     std::memcpy(&count, own.tables.header.data() + head - sizeof count, sizeof count);
     for (std::uint32_t i = 0; i < count; ++i) {
         std::int32_t begin = 0;
@@ -50,8 +50,8 @@ OwnTables own_tables() {
     return own;
 }
 
-/// A copy of the tables in memory of its own, so that a read beyond them is found. Its addresses lie `moved` behind
-/// those of the original: tables hold distances only.
+/// A copy of the tables in separate memory, so that a read beyond them is detected. Its addresses are `moved` higher
+/// than the original ones; the tables themselves hold only distances.
 struct Copy {
     explicit Copy(const UnwindTables& original)
         : bytes(original.segment.begin(), original.segment.end()),
@@ -72,10 +72,10 @@ TEST(UnwindRules, FunctionsOfThisProgramHaveRules) {
     std::size_t known = 0;
     for (const std::uintptr_t function : own.functions) {
         const FrameRule rule = find_frame_rule(own.tables, function);
-        if (rule.kind != FrameRule::Kind::call) continue;  // a part of one that was split off
+        if (rule.kind != FrameRule::Kind::call) continue;  // a part that was split off from a function
         ++known;
 #if defined(__x86_64__)
-        // Where a function begins, its caller's address is all that is on the stack.
+        // At the start of a function, the stack holds only the address of its caller.
         constexpr std::int32_t smallest = 8;
         if (rule.frame_register == stack_pointer_index && rule.frame_offset == smallest) {
             EXPECT_EQ(rule.saved, 1U << return_address_index);
@@ -100,7 +100,7 @@ TEST(UnwindRules, FramesAreAsLargeAsTheCompilersUnwinderSays) {
     for (std::size_t i = 0; i + 3 < frames.size(); i += 2) {
         const FrameRule rule = find_frame_rule(own.tables, frames[i] - 1);
         if (rule.kind != FrameRule::Kind::call || rule.frame_register != stack_pointer_index) continue;
-        // The compiler's "CFA" of a frame is the stack pointer in it.
+        // The compiler's "CFA" of a frame is the stack pointer in that frame.
         EXPECT_EQ(frames[i + 1] + static_cast<std::uintptr_t>(std::intptr_t{rule.frame_offset}), frames[i + 3]);
         ++compared;
     }
@@ -149,7 +149,7 @@ TEST(UnwindRules, TruncatedTablesAreReadWithinTheirBounds) {
     const OwnTables own = own_tables();
     const Copy copy(own.tables);
     for (std::size_t size = 0; size < copy.bytes.size(); size += 1 + copy.bytes.size() / 300) {
-        // Memory of just that size.
+        // The copy's memory has exactly the size of the damaged table.
         const std::vector<std::uint8_t> bytes(copy.bytes.begin(),
                                               copy.bytes.begin() + static_cast<std::ptrdiff_t>(size));
         const std::span<const std::uint8_t> all(bytes);

@@ -1,4 +1,4 @@
-// Building blocks of the recording, in a program that forks, closes descriptors and is sent signals.
+// Tests parts of the recording in a program that forks, closes descriptors and receives signals.
 #include <errno.h>
 #include <gtest/gtest.h>
 #include <signal.h>
@@ -170,7 +170,7 @@ TEST(InUse, TakesAUseForEndedOnceItsCodeWasLeft) {
 }
 
 TEST(InUse, LeavesAThingToTheCodeThatAHandlerOnAnAlternateStackInterrupted) {
-    // Above and below this thread's stack, as the loader and the heap may place it.
+    // Addresses above and below this thread's stack, where the loader and the heap may place the object.
     static InUse thing{};
     static bool has_begun = true;
     for (const bool is_above : {false, true}) {
@@ -178,7 +178,7 @@ TEST(InUse, LeavesAThingToTheCodeThatAHandlerOnAnAlternateStackInterrupted) {
         static char far_away[1 << 16];
         const stack_t alternate{.ss_sp = is_above ? frame : far_away, .ss_flags = 0, .ss_size = sizeof frame};
         std::thread([&] {
-            stack_t before{};  // a sanitizer's own
+            stack_t before{};  // the alternate stack of a sanitizer
             ASSERT_EQ(sigaltstack(&alternate, &before), 0);
             struct sigaction action {};
             action.sa_flags = SA_ONSTACK;
@@ -202,7 +202,7 @@ TEST(SignalHold, KeepsAnArrivingSignalForLater) {
                       raise(SIGUSR1);
                       EXPECT_EQ(seen, 0);
                   }
-                  usleep(1);  // ThreadSanitizer delivers at the next libc call
+                  usleep(1);  // ThreadSanitizer delivers signals at the next libc call
                   EXPECT_EQ(seen, 1);
               }),
               0);

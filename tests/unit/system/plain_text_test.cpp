@@ -23,19 +23,19 @@ TEST(PlainText, EscapesWhatSteersATerminalOrIsNotSeen) {
         {"a\nb\tc\rd\x7f", "a\\x0ab\\x09c\\x0dd\\x7f"},
         {"\xC2\x9B"
          "31m",
-         "\\xc2\\x9b31m"},  // U+009B, another begin of an escape sequence
+         "\\xc2\\x9b31m"},  // U+009B, another start of an escape sequence
         {"\xE2\x80\xAE"
          "abc",
-         "\\xe2\\x80\\xaeabc"},               // U+202E, right to left from here
-        {"\xE2\x81\xA6", "\\xe2\\x81\\xa6"},  // U+2066
+         "\\xe2\\x80\\xaeabc"},               // U+202E, which makes the following text run from right to left
+        {"\xE2\x81\xA6", "\\xe2\\x81\\xa6"},  // U+2066, an invisible control of direction
         {"a\xE2\x80\x8B"
          "b",
-         "a\\xe2\\x80\\x8bb"},                         // U+200B, of no width
-        {"\xEF\xBB\xBF", "\\xef\\xbb\\xbf"},           // U+FEFF
-        {"\xE2\x80\xA8", "\\xe2\\x80\\xa8"},           // U+2028, a line's end
-        {"\xF3\xA0\x81\x81", "\\xf3\\xa0\\x81\\x81"},  // U+E0041, a tag
-        {"\xFF\xC3", "\\xff\\xc3"},                    // no UTF-8
-        {"\xED\xA0\x80", "\\xed\\xa0\\x80"},           // a surrogate
+         "a\\xe2\\x80\\x8bb"},                         // U+200B, a space of no width
+        {"\xEF\xBB\xBF", "\\xef\\xbb\\xbf"},           // U+FEFF, a byte order mark
+        {"\xE2\x80\xA8", "\\xe2\\x80\\xa8"},           // U+2028, a line separator
+        {"\xF3\xA0\x81\x81", "\\xf3\\xa0\\x81\\x81"},  // U+E0041, a tag character
+        {"\xFF\xC3", "\\xff\\xc3"},                    // bytes that are not UTF-8
+        {"\xED\xA0\x80", "\\xed\\xa0\\x80"},           // UTF-8 of a surrogate
     };
     for (const auto& [text, plain] : cases) {
         EXPECT_EQ(plain_text(text), plain);

@@ -12,7 +12,8 @@ function showNotes() {
   showNote(
     "changed-files",
     data.changed_files.length > 0 &&
-      "Compared without lines or offsets, because calls of the same functions are at different ones: " +
+      "Compared without lines or offsets, because calls of the same functions are at " +
+        "different ones: " +
         data.changed_files.join(", "),
   );
   showNote(
@@ -27,7 +28,7 @@ function showNotes() {
   }
 }
 
-// Shows the calls below a box only, by their sums before and after; null: all.
+// Shows only the calls below a box, given by their sums on each side. Null shows all calls.
 function showSelection(before, after) {
   $("selected").hidden = before === null;
   if (before === null) {

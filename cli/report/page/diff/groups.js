@@ -1,4 +1,4 @@
-// The table of groups: all of the page, or their part below a box of the graph.
+// The table of groups. It shows all groups, or only their calls below a box of the flame graph.
 import {$, breakable} from "../shared/elements.js";
 import {data} from "../shared/page.js";
 import {
@@ -30,7 +30,7 @@ const entries = data.groups.map((group) => ({row: group, text: searchedText(grou
 let shown = entries;
 const order = {title: "Change", descending: true};
 
-// --- Columns: `value` sorts, `cell` is shown
+// --- Columns: rows are sorted by `value` and show `cell`
 
 const keyColumn = (key) =>
   textColumn(titles[key], ({keys}) => breakable(keys[key] ?? "–"), {
@@ -67,7 +67,7 @@ const columns = [
   numberColumn("Change", (group) => changeText(...amounts(group)), {value: changeSize}),
 ];
 
-// --- What is shown
+// --- Selection of rows
 
 export function showGroups() {
   const words = wordsOf($("filter-text").value);
@@ -88,7 +88,7 @@ export function showAllGroups() {
   showGroups();
 }
 
-// Returns the part of a group that a selection of one side has.
+// Returns the calls of a group on one side that belong to a selection.
 function partOf(selection, index, side) {
   const none = {calls: 0, host_ns: 0, work: 0, ran: new Map()};
   const {ran, ...sums} = selection.rows.get(index) ?? none;
@@ -103,7 +103,7 @@ function ranOtherwise(before, after) {
   return before.calls > 0 && after.calls > 0 && shares(before) !== shares(after);
 }
 
-// Shows the parts of groups that are below a box.
+// Shows only those calls of groups that are below a box.
 export function showGroupsBelow(selectionBefore, selectionAfter) {
   const indices = new Set([...selectionBefore.rows.keys(), ...selectionAfter.rows.keys()]);
   shown = [...indices].map((index) => {

@@ -1,4 +1,4 @@
-// The table of both sides: those before, those after, and the change.
+// The table of both sides and of the change between them.
 import {$, breakable, element, second} from "../shared/elements.js";
 import {swatch} from "../shared/formats.js";
 import {data} from "../shared/page.js";
@@ -8,7 +8,7 @@ import {count, flops, hostTime, percent} from "../shared/text.js";
 export const sides = ["before", "after"];
 export const programs = () => [...new Set(sides.map((side) => data[side].program))];
 
-// Returns a change as text: −12.3 %; new, gone.
+// Returns a change as text: `−12.3 %`, `new` or `gone`.
 export function changeText(before, after) {
   if (before === after) return "–";
   if (before === 0) return "new";
@@ -18,7 +18,7 @@ export function changeText(before, after) {
   return `${share < 0 ? "−" : "+"}${size.toFixed(size < 10 ? 1 : 0)} %`;
 }
 
-// Returns the formats that calls ran at; of several each with its share of the calls.
+// Returns the formats at which calls ran. If there are several, each is shown with its share.
 export function formatCells(formats, calls) {
   return formats.flatMap((one) => {
     const words = formats.length === 1 ? one.format : `${one.format} ${percent(one.calls, calls)}`;

@@ -1,11 +1,11 @@
-// Colours of boxes: stripes of the formats, as wide as their shares. In a comparison, more or less
-// calls.
+// Colours of boxes: stripes of the formats, as wide as their shares. In a comparison, the colour
+// shows an increase or a decrease.
 import {colour} from "../shared/elements.js";
 import {formats} from "../shared/formats.js";
 
 const channels = (text) => [1, 3, 5].map((begin) => parseInt(text.slice(begin, begin + 2), 16));
 
-// Returns a colour between two; `share`: of the second.
+// Returns a mixture of two colours. `share` is that of the second colour, from 0 to 1.
 function mixed(from, to, share) {
   const [start, end] = [channels(from), channels(to)];
   return `rgb(${start.map((value, i) => Math.round(value + share * (end[i] - value))).join(" ")})`;
@@ -17,7 +17,7 @@ export class BoxColours {
     this.isComparison = sums.tree.isComparison;
     const panel = colour("panel");
     this.full = Object.fromEntries(formats.map((format) => [format, colour(format)]));
-    // Text can be read on these.
+    // Boxes have pale colours, so that text on them can be read.
     this.pale = Object.fromEntries(
       formats.map((format) => [format, mixed(panel, this.full[format], 0.42)]),
     );
@@ -36,7 +36,7 @@ export class BoxColours {
     return stops.length ? `linear-gradient(to right, ${stops.join(", ")})` : "none";
   }
 
-  // Returns the colour of a change, the stronger the larger it is.
+  // Returns the colour of a change. It is the more intense, the larger the change is.
   changeColour(node) {
     const before = this.sums.ofSide(node, 0);
     const after = this.sums.ofSide(node, 1);
@@ -45,8 +45,8 @@ export class BoxColours {
     return mixed(none, share > 0 ? more : less, 0.75 * Math.abs(share));
   }
 
-  // Returns the background of a box. A comparison has the formats before on the upper edge, those
-  // after on the lower.
+  // Returns the background of a box. In a comparison, the upper edge shows the formats of the first
+  // side, the lower edge those of the second.
   background(node) {
     const edge = (side, position) =>
       `${this.stripes(node, this.full, side)} ${position} / 100% 3px no-repeat`;

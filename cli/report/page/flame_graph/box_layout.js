@@ -1,11 +1,11 @@
-// Places of the boxes of a flame graph. Only what is wider than a pixel has one, so a tree may have
-// a million nodes.
+// Computes the positions of the boxes of a flame graph. Nodes narrower than `leastWidth` get no
+// box, so a tree may have a million nodes.
 import {sum} from "../shared/text.js";
 
 const leastWidth = 1.5; // pixels
 
-// Returns the boxes: the callers of the node `zoomed`, itself, and what is below it. Each has a
-// `node`, or for what is too narrow the `count` of call paths.
+// Returns the boxes of the node `zoomed`, of its callers, and of all nodes below it. A box has
+// either a `node` or, in place of several nodes that are too narrow, their `count`.
 export function layOutBoxes(sums, zoomed, width) {
   const path = sums.tree.pathTo(zoomed);
   const boxes = path.map((node, row) => ({node, left: 0, width, row}));

@@ -1,9 +1,9 @@
-// What is known of a box: its full name, its line of source text, its calls.
+// The tip of a box: its full name, its source line and its calls.
 import {element} from "../shared/elements.js";
 import {swatch} from "../shared/formats.js";
 import {percent, quantities} from "../shared/text.js";
 
-// Returns the formats of a side with their shares.
+// Returns the formats of one side with their shares.
 export function formatShares(sums, node, side = 0) {
   const all = sums.ofSide(node, side);
   return sums
@@ -14,7 +14,7 @@ export function formatShares(sums, node, side = 0) {
     ]);
 }
 
-// Returns a node's amount of the quantity `key`; of a comparison those of both sides.
+// Returns a node's amount of the quantity `key`. In a comparison, returns those of both sides.
 export function amountText(sums, key, node) {
   const text = quantities[key];
   if (!sums.tree.isComparison) return text(sums.all[node]);
@@ -45,7 +45,7 @@ function sourceLine(tree, node) {
   return [element("code", {}, code || " "), change];
 }
 
-// Returns the elements of a box's tip. `zoomed`: the node that the graph shows.
+// Returns the elements in the tip of a box. `zoomed` is the top node of the graph that is shown.
 export function tipOf(sums, key, node, zoomed) {
   const {tree} = sums;
   const {isComparison} = tree;

@@ -1,6 +1,6 @@
-// Draws call paths as rows of boxes, the callers on top: a box is as wide as its share. A
-// comparison has the calls before and after: a box is as wide as those of the side that is chosen,
-// and has the colour of more or less.
+// Draws call paths as rows of boxes, with callers above the functions that they call. The width of
+// a box is its share of the calls. In a comparison, widths are those of the chosen side, and
+// colours show increase or decrease.
 import {$, element} from "../shared/elements.js";
 import {counted, percent, quantities} from "../shared/text.js";
 import {BoxColours} from "./box_colours.js";
@@ -15,16 +15,16 @@ import {selectionOf} from "./selection.js";
 const rowHeight = 20; // pixels
 
 export class FlameGraph {
-  // `onSelect` is called with the selection below the box that was chosen, or null for all calls;
-  // in a comparison with that before and that after.
+  // Calls `onSelect` with the selected calls when a box is chosen, and with null for all calls. In
+  // a comparison, it gets the selections of both sides.
   constructor({columns, sources, isComparison = false, onSelect}) {
     this.graph = $("paths-graph");
     this.tip = $("paths-tip");
     this.tree = new PathTree(columns, sources, isComparison);
     this.onSelect = onSelect;
-    this.zoomed = 0; // node below which everything is shown
+    this.zoomed = 0; // the graph shows this node's callers and all nodes below it
     this.current = 0;
-    this.boxes = new Map(); // by node
+    this.boxes = new Map(); // elements by node
     this.matches = null;
     this.sumUp();
     this.listen();
@@ -118,7 +118,7 @@ export class FlameGraph {
     return this.matches.hasMatchBelow[node] ? "path" : "miss";
   }
 
-  // Returns the box of what is too narrow to draw.
+  // Returns a box that stands for nodes too narrow to draw.
   narrowBox(count) {
     const title =
       `${counted(count, "call path")} too narrow to draw; ` +
@@ -134,7 +134,7 @@ export class FlameGraph {
     $("paths-legend").replaceChildren(...parts);
   }
 
-  // --- The current box, and its tip
+  // --- The current box and its tip
 
   showTip(node) {
     const {left, row} = this.boxes.get(node);
@@ -162,14 +162,14 @@ export class FlameGraph {
     this.graph.setAttribute("aria-activedescendant", box.id);
   }
 
-  // Marks a box that keys have led to.
+  // Marks the box that was reached by keys.
   moveTo(node) {
     this.mark(node);
     this.boxes.get(node).element.scrollIntoView({block: "nearest"});
     this.showTip(node);
   }
 
-  // --- Mouse, selection, search
+  // --- Mouse, selection and search
 
   nodeAt(event) {
     const found = event.target.closest?.(".box[role=treeitem]");
@@ -196,7 +196,7 @@ export class FlameGraph {
     this.onSelect(selection(0), this.tree.isComparison ? selection(1) : null);
   }
 
-  // Marks what has the words that are searched.
+  // Marks the boxes that match the words of the search.
   find() {
     this.matches = search(this.tree, this.sums, $("paths-search").value);
     $("paths-answer").textContent = this.matches ? this.answer(this.matches) : "";

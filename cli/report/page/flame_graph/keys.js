@@ -1,7 +1,7 @@
-// Keys of the flame graph: arrows, Enter and Escape walk it; / goes to the search.
+// Keys of the flame graph: arrows, Enter and Escape move through it; / moves to the search.
 import {$} from "../shared/elements.js";
 
-// Returns the box beside the current one, in the same row.
+// Returns the box next to the current one in the same row.
 function besideCurrent({boxes, current}, step) {
   const {row} = boxes.get(current);
   const nodes = [...boxes]
@@ -32,7 +32,7 @@ const actions = {
 const hasModifier = (event) => event.ctrlKey || event.metaKey || event.altKey;
 const isTyping = (event) => /^(input|select|textarea)$/i.test(event.target.tagName ?? "");
 
-// Listens by `on`, which takes a target, the name of an event, and a listener.
+// Adds the listeners with `on`, which takes a target, the name of an event, and a listener.
 export function listenToKeys(graph, on) {
   on(graph.graph, "keydown", (event) => {
     if (!actions[event.key] || hasModifier(event)) return;

@@ -1,12 +1,14 @@
-// Sums of a quantity over each node of a tree and all below it: in all, and by format and side.
+// Sums of a quantity for each node of a tree with all nodes below it: in total, and by format and
+// side.
 import {formats} from "../shared/formats.js";
 import {sum} from "../shared/text.js";
 
 export class PathSums {
-  // `key`: the quantity; `sides`: those that count in all.
+  // Adds up the quantity `key`. Totals include only the given `sides`.
   constructor(tree, key, sides) {
     this.tree = tree;
-    this.kinds = formats.length * (tree.isComparison ? 2 : 1); // formats before, then after
+    // Formats of the first side, then those of the second.
+    this.kinds = formats.length * (tree.isComparison ? 2 : 1);
     this.all = new Float64Array(tree.size);
     this.byKind = new Float64Array(tree.size * this.kinds);
     this.addOwnCalls(tree.columns.node, tree.columns[key], sides);
@@ -32,7 +34,7 @@ export class PathSums {
     }
   }
 
-  // Returns the parts of a side by format, the largest first.
+  // Returns the sums of one side by format, largest first.
   parts(node, side = 0) {
     const begin = node * this.kinds + side * formats.length;
     return formats
@@ -45,7 +47,7 @@ export class PathSums {
     return sum(this.parts(node, side), ({part}) => part);
   }
 
-  // Returns the children that are at least so wide, the widest first.
+  // Returns the children whose sum is at least `least`, largest first.
   childrenFrom(node, least) {
     return this.tree
       .children(node)
@@ -53,7 +55,7 @@ export class PathSums {
       .sort((a, b) => this.all[b] - this.all[a] || a - b);
   }
 
-  // Returns the children that are narrower.
+  // Returns the children whose sum is less than `least`.
   childrenBelow(node, least) {
     return this.tree
       .children(node)

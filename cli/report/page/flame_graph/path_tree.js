@@ -1,12 +1,12 @@
-// A tree of call paths. Node 0 is all calls; a caller has a smaller number than those that it
-// calls.
+// A tree of call paths. Node 0 stands for all calls. A caller has a smaller number than the nodes
+// that it calls.
 import {formats} from "../shared/formats.js";
 
 const baseName = (path) => path.slice(path.lastIndexOf("/") + 1);
 
 export class PathTree {
-  // `columns`: of the nodes and of the sums of calls, as cli/report/page_paths.hpp describes them.
-  // `sources`: lines of source files. `isComparison`: there are sums before (side 0) and after (1).
+  // Makes the tree from `columns`, which cli/report/page_paths.hpp describes. `sources` are lines
+  // of source files. With `isComparison`, a sum has side 0 (first) or 1 (second).
   constructor(columns, sources, isComparison) {
     this.columns = columns;
     this.sources = sources;
@@ -18,7 +18,7 @@ export class PathTree {
     this.formatIndex = columns.format.map((text) => (known[text] < 0 ? unknown : known[text]));
   }
 
-  // The children of each node are linked lists.
+  // Links the children of each node into a list.
   linkChildren() {
     const {parent} = this.columns;
     this.firstChild = new Int32Array(this.size);
@@ -44,7 +44,7 @@ export class PathTree {
     return node === 0 ? "all" : this.columns.texts[this.columns.name[node]];
   }
 
-  // Returns the name and where it is: `forward model.py:41`.
+  // Returns name and location: `forward model.py:41`.
   label(node) {
     const line = this.line(node);
     return line ? `${this.name(node)} ${baseName(this.file(node))}:${line}` : this.name(node);
@@ -57,14 +57,14 @@ export class PathTree {
     return children;
   }
 
-  // Returns the nodes from that of all calls to this one.
+  // Returns the nodes of the path from node 0 to this node.
   pathTo(node) {
     const path = [node];
     while (path[0] !== 0) path.unshift(this.parent(path[0]));
     return path;
   }
 
-  // Returns the side of a sum of calls.
+  // Returns the side of a sum of calls, 0 or 1.
   side(index) {
     return this.columns.side?.[index] ?? 0;
   }

@@ -1,4 +1,4 @@
-// The search for call paths by words of their names, files, lines and source text.
+// Searches call paths for words in their names, files, line numbers and source text.
 import {wordsOf} from "../shared/text.js";
 
 function pathText(tree, node) {
@@ -6,7 +6,8 @@ function pathText(tree, node) {
   return `${tree.label(node)}\n${tree.file(node)}\n${source}`.toLowerCase();
 }
 
-// Returns for each node 1 if it has all the words. Many nodes share name, file and line.
+// Returns 1 for each node that has all words, otherwise 0. Results are kept by name, file and line,
+// which many nodes share.
 function matchingNodes(tree, words) {
   const isMatch = new Uint8Array(tree.size);
   const known = new Map();
@@ -24,9 +25,9 @@ function matchingNodes(tree, words) {
   return isMatch;
 }
 
-// Returns what has all words of `text`, or null for a text without words. `isMatch`,
-// `hasMatchBelow`: of each node; `count` of nodes; `sum` of their calls, of which none counts
-// twice.
+// Returns the nodes that match all words of `text`, or null if it has no words. `isMatch` and
+// `hasMatchBelow` have a value for each node. `count` is the number of matching nodes. `sum` adds
+// up their calls without counting any twice.
 export function search(tree, sums, text) {
   const words = wordsOf(text);
   if (words.length === 0) return null;

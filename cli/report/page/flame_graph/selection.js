@@ -1,4 +1,4 @@
-// The calls below a box, to which the rest of the page is filtered.
+// Selects the calls below a box, to which the rest of the page is then limited.
 import {formats} from "../shared/formats.js";
 
 const noCalls = () => ({calls: 0, host_ns: 0, work: 0});
@@ -18,14 +18,15 @@ function nameOf(tree, node) {
   return (names.length > 4 ? "… › " : "") + names.slice(-4).join(" › ");
 }
 
-// Returns the value of a key, which is made if the map does not have it.
+// Returns the value of a key. If the map lacks the key, `make` makes the value.
 function foundOrMade(map, key, make) {
   if (!map.has(key)) map.set(key, make());
   return map.get(key);
 }
 
-// Returns the calls of one side at a node and below it: `rows` by the index of listed decisions, of
-// which `ran` has the calls by format; `other` calls; and all calls by `formats`.
+// Returns the calls of one side at a node and below it. `rows` has the calls of listed decisions by
+// index, each with `ran`, their number by format. `other` has the calls of all other decisions.
+// `formats` has all calls by format.
 export function selectionOf(tree, node, side = 0) {
   const isBelow = nodesBelow(tree, node);
   const rows = new Map();

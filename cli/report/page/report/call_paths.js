@@ -1,4 +1,4 @@
-// The flame graph of the page: of call paths, or of scopes.
+// The flame graph of a report, which shows call paths or scopes.
 
 import {FlameGraph} from "../flame_graph/flame_graph.js";
 import {$} from "../shared/elements.js";
@@ -39,7 +39,8 @@ export function redrawGraph() {
   graph?.redraw();
 }
 
-// Calls `onSelect` with the calls below a box that was chosen; null: all.
+// Sets up the graph. Calls `onSelect` with the calls below the chosen box, or with null for all
+// calls.
 export function setUpGraph(onSelect) {
   $("paths-levels").hidden = data.scopes === null;
   $("paths-width").value = data.sort;

@@ -1,9 +1,9 @@
-// Points of the size map that would hide each other: those of one format become one, others stand
-// side by side.
+// Separates points of the size map that would hide each other. Points of the same format are
+// merged; others are moved apart.
 
 const distance = 19; // pixels
 
-// Returns the numbers 1, 2, 5, 10, … around these values.
+// Returns a range around these values whose limits are of the form 1, 2, 5, 10, …
 export function rangeOf(values) {
   if (values.length === 0) return [1, 10];
   const steps = (value) => {
@@ -19,8 +19,9 @@ export function rangeOf(values) {
   ];
 }
 
-// Returns clusters of points that have one format and are nearer than `reach` to the first of the
-// cluster. Points have their position in pixels, `left` and `up`; clusters have the mean of it.
+// Merges points into clusters. Points join a cluster if they have its format and are nearer than
+// `reach` to its first point. The positions `left` and `up` are in pixels; a cluster has the mean
+// of its points.
 function merged(points, reach) {
   const clusters = [];
   for (const point of points) {
@@ -40,14 +41,15 @@ function merged(points, reach) {
   return clusters;
 }
 
-// Returns the steps, the smallest first, that a cluster may be moved by.
+// Returns the steps by which a cluster may be moved, smallest first.
 function possibleSteps() {
   const steps = [0, 1, -1, 2, -2, 3, -3].flatMap((x) => [0, 1, -1].map((y) => [x, y]));
   steps.sort((a, b) => Math.hypot(...a) - Math.hypot(...b));
   return steps.map(([x, y]) => ({right: x * distance, up: y * distance}));
 }
 
-// Gives each cluster the step `moved`, away from those before it. None goes below the `floor`.
+// Sets `moved` of each cluster to a step away from the clusters before it. No cluster is moved
+// below `floor`.
 function moveApart(clusters, floor) {
   const steps = possibleSteps();
   const taken = [];
@@ -64,8 +66,8 @@ function moveApart(clusters, floor) {
   }
 }
 
-// Returns the clusters of points that have `x` and `y`. `ranges` of both fill `width` and `height`,
-// in pixels.
+// Returns the clusters of points with coordinates `x` and `y`. `ranges` has the limits of both,
+// which correspond to `width` and `height` in pixels.
 export function clustersOf(points, ranges, width, height) {
   const scale = ([lowest, highest], length) => length / Math.log(highest / lowest);
   const perX = scale(ranges.x, Math.max(width, 100));

@@ -1,5 +1,5 @@
-// Columns of the table of decisions: `value` sorts, `cell` is shown. A narrow page leaves out those
-// that are `wide`.
+// Columns of the table of decisions. Rows are sorted by `value` and show `cell`. A narrow page
+// leaves out columns that are `wide`.
 import {breakable, element, second} from "../shared/elements.js";
 import {swatch} from "../shared/formats.js";
 import {numberColumn, textColumn} from "../shared/tables.js";
@@ -27,7 +27,7 @@ import {view} from "./view.js";
 const part = (kind, ...content) => element("span", {class: `second ${kind}`}, ...content);
 const shareOfTime = (row) => percent(row.host_ns, view.totals.host_ns);
 
-// --- What they show
+// --- Contents of cells
 
 function hostTimeCell(row) {
   return [hostTime(row.host_ns, isEstimated(row)), part("tight", shareOfTime(row))];
@@ -86,7 +86,7 @@ function sizeCell(row) {
   return [sizeText(row), more.length > 0 && second(more.join(", "))];
 }
 
-// Returns the cell of a label that a decision may lack.
+// Returns a function that makes the cell of a label. A decision may lack the label.
 const labelCell = (key) => (row) => (row[key] ? breakable(row[key]) : row.isGroup ? "" : "–");
 const keyCell = (key) => (row) => breakable(row[key] ?? "–");
 

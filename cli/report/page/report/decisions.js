@@ -1,9 +1,9 @@
-// Decisions of the page: `listed` one by one, and `groups` that sum up others. Both are rows of the
-// table.
+// Decisions of the page. `listed` are single decisions; each of `groups` sums up several others.
+// Both are rows of the table.
 import {data} from "../shared/page.js";
 import {sum} from "../shared/text.js";
 
-// The data has a list of texts, to which rows refer by index.
+// Returns a row from its values. Texts are indices into one shared list.
 function listedRow(values) {
   const {columns, texts} = data.decisions.listed;
   const row = {decisions: 1};
@@ -14,34 +14,35 @@ function listedRow(values) {
 }
 export const listed = data.decisions.listed.rows.map(listedRow);
 export const groups = data.decisions.groups.map((group) => ({...group, isGroup: true}));
-export const {rest} = data.decisions; // sums of those that the page does not have
+export const {rest} = data.decisions; // sums of the decisions that the page lacks
 
 // --- Facts of a row
 
 export const sizes = (row) => [row.m, row.n, row.k].filter((size) => size > 0);
 const product = (numbers) => numbers.reduce((result, one) => result * one, 1);
 export const meanSize = (row) => product(sizes(row)) ** (1 / sizes(row).length);
-// Sorts by the number of elements, or by what is known of it.
+// Returns a value for sorting by size: the cube root of the number of multiplications, or what is
+// known of it.
 export function meanLength(row) {
   if (row.isGroup) return row.size ?? 0;
   return sizes(row).length ? (product(sizes(row)) * (row.batch ?? 1)) ** (1 / 3) : 0;
 }
 export const work = (row) => row.flops_total ?? (row.flops ?? 0) * row.calls;
 export const meanTime = (row) => row.host_ns / Math.max(row.calls, 1);
-// Only some of the short calls are timed.
+// Times are estimates if not all calls were timed. Of short calls only some are.
 export const isEstimated = (row) => row.timed_calls < row.calls;
 export const hasSpread = (row) => row.timed_calls > 1;
 export const hasMedian = (row) => hasSpread(row) && row.host_ns_median !== undefined;
 
-// Returns the highest size of the class of the largest of m, n and k: above one power of two, up to
-// the next.
+// Returns the upper limit of a row's size class. A class reaches from above one power of two to the
+// next, and the largest of m, n and k decides.
 export function sizeClass(row) {
   if (row.isGroup) return row.max_dim_to ?? -1;
   const largest = Math.max(row.m ?? -1, row.n ?? -1, row.k ?? -1);
   return largest < 1 ? largest : 2 ** Math.ceil(Math.log2(largest));
 }
 
-// --- The same as text
+// --- Facts of a row as text
 
 export function sizeText(row) {
   if (!row.function) return "?";

@@ -1,4 +1,4 @@
-// Filters of the table of decisions, and the answer to them.
+// Filters of the table of decisions, and the summary of what they select.
 import {$, element, showNote} from "../shared/elements.js";
 import {data} from "../shared/page.js";
 import {count, counted, duration, isOrAre, wordsOf} from "../shared/text.js";
@@ -7,16 +7,17 @@ import {grouping} from "./groups.js";
 import {setUpTable, showTableOf} from "./table.js";
 import {entries, forgetElements, view} from "./view.js";
 
-// 128x512 and 128×512 are the same words.
+// Makes 128x512 and 128×512 the same word.
 const withTimes = (text) => text.replace(/(?<=[\d?])\s*[x×*]\s*(?=[\d?]|$)|^[x×*](?=\d)/g, "×");
 
-// Returns the words that a row has to have, each in its spellings.
+// Returns the words that a row must contain, each as a list of spellings.
 function wantedWords() {
   const text = $("filter-text").value.replace(/(\d)\s+[x×*]\s+(?=\d)/gi, "$1x");
   return wordsOf(text).map((word) => [word, withTimes(word)]);
 }
 
-// Returns a function that says if a row has the facts that were chosen.
+// Returns a function that tells if a row has the format, the function and the refusal that the user
+// chose.
 function factFilter() {
   const format = $("filter-applied").value;
   const name = $("filter-function").value;
@@ -27,12 +28,13 @@ function factFilter() {
     (!isRefused || row.refused);
 }
 
-// --- The answer
+// --- Summary of the selection
 
 const sumText = (sums) =>
   `${counted(sums.decisions, "further decision")} (${counted(sums.calls, "call")}`;
 
-// Returns notes on decisions of which the page does not know whether they match.
+// Returns notes on decisions that may or may not match, since the page does not have all of their
+// facts.
 function uncertainNotes(uncertain) {
   const notes = [];
   if (uncertain.decisions) {
@@ -117,13 +119,14 @@ export function showRefused() {
   filterRows();
 }
 
-// --- What can be chosen
+// --- Choices
 
 function addOptions(id, values) {
   $(id).append(...values.map((value) => element("option", {value}, value)));
 }
 
-// Offers groups by what the page has, and begins with what the command line asked for.
+// Offers those groupings for which the page has data. The initial choice is that of the command
+// line.
 function setUpGrouping() {
   const choice = $("filter-by");
   for (const key of ["where", "scope", "caller"]) {

@@ -1,10 +1,11 @@
-// Decisions with the same keys as one row, like `fp32shim report --by`.
+// Shows decisions with the same keys as one row, like `fp32shim report --by`.
 import {$} from "../shared/elements.js";
 import {sizeClass, work} from "./decisions.js";
 
 const textKeys = ["where", "scope", "caller", "function"];
 
-// Returns by what the reader groups: an object with true for each key.
+// Returns the grouping chosen by the user: true or false for each key, and `any`, true if any key
+// is.
 export function grouping() {
   const words = $("filter-by").value.split(" ").filter(Boolean);
   const keys = Object.fromEntries([...textKeys, "size"].map((key) => [key, words.includes(key)]));

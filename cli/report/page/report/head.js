@@ -1,4 +1,4 @@
-// The head of the page: the program, warnings, totals.
+// The top of the page: program, warnings and totals.
 import {$, element, showNote} from "../shared/elements.js";
 import {data, setUpPage, showWarnings} from "../shared/page.js";
 import {count, counted, duration, flops, hostTime} from "../shared/text.js";

@@ -37,7 +37,7 @@ function drawCharts() {
   drawMap();
 }
 
-// Shows the calls below a box of the flame graph only; null: all.
+// Shows only the calls below a box of the flame graph. Null shows all calls.
 function showSelection(selection) {
   setView(selection);
   $("selected").hidden = selection === null;

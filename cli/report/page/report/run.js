@@ -1,4 +1,4 @@
-// What is known of the run: facts, processes, changes of settings, and tables that come in words.
+// Facts about the run: processes, changes of settings, and tables whose cells are given as text.
 import {$, element, second} from "../shared/elements.js";
 import {data} from "../shared/page.js";
 import {fillTable, numberColumn, textColumn} from "../shared/tables.js";
@@ -6,7 +6,8 @@ import {count, counted} from "../shared/text.js";
 
 const tableOf = (id) => document.querySelector(`#${id} table`);
 
-// Returns the elements of a fact. The number of recordings stands beside a value of some of them.
+// Returns the elements of a fact. A value that holds for some recordings only is shown with their
+// number.
 function factElements({name, values, more}) {
   const isEach = values.every(({recordings}) => recordings === 1);
   const isOfAll = values.length === 1 && !more && values[0].recordings === data.totals.recordings;
@@ -57,7 +58,7 @@ export function showChanges() {
   fillTable(tableOf("changes"), columns, list, more);
 }
 
-// Shows a section whose table comes in words.
+// Shows a section with a table whose cells are given as text.
 export function showTable(id, {heads, rows, more}) {
   $(id).hidden = rows.length === 0;
   const titled = (text) => text[0].toUpperCase() + text.slice(1);

@@ -7,7 +7,7 @@ import {fillTable, numberColumn, textColumn} from "../shared/tables.js";
 import {count, flops, hostTime, percent} from "../shared/text.js";
 import {view} from "./view.js";
 
-// Returns the columns of an amount and of its share.
+// Returns two columns: an amount and its share.
 function amountColumns(title, key, text, more) {
   const unseen = element("span", {class: "unseen"}, "share");
   return [

@@ -1,4 +1,4 @@
-// The size map: decisions as points, by size and height.
+// The size map: a chart of decisions as points, by size and by a chosen quantity.
 
 import {drawChart} from "../shared/charts.js";
 import {$, colour} from "../shared/elements.js";
@@ -27,8 +27,8 @@ const heights = {
   mean_ns: {title: "host time of one call", value: meanTime, text: duration, isMean: true},
 };
 
-// Returns the decisions that have a size and a height. A row that sums up several is drawn at their
-// mean.
+// Returns a point for each decision with a known size and quantity. A row that sums up several
+// decisions is drawn at their mean.
 function pointsOf({value, isMean}) {
   return view.entries
     .map(({row}) => row)
@@ -66,7 +66,7 @@ function pointsNote(points) {
 
 // --- Points
 
-// Shapes that have room for a number.
+// Shapes that are large enough for a number.
 const roomy = ["circle", "rect", "rectRounded", "rectRot", "triangle"];
 const shapeOf = ({decisions, format}) =>
   decisions === 1 || roomy.includes(shapes[format]) ? shapes[format] : "circle";
@@ -95,7 +95,7 @@ function drawNumber(context, point, decisions) {
   context.fillText(words, point.x, point.y + 0.5);
 }
 
-// Draws the number of decisions on points that stand for several.
+// Draws numbers on points that stand for several decisions.
 const clusterCounts = {
   id: "counts",
   afterDatasetsDraw(chart) {
@@ -145,7 +145,7 @@ function tipLines({raw: {decisions, points}}) {
   return [...lines, `${calls}, ${time}, ${flops(sumOf(points, work))}`];
 }
 
-// The legend has the shapes of single decisions.
+// Returns the labels of the legend, with the shapes that single decisions have.
 function legendLabels(chart) {
   const labels = Chart.defaults.plugins.legend.labels.generateLabels(chart);
   return labels.map((label) => ({...label, pointStyle: shapes[label.text]}));
@@ -153,7 +153,7 @@ function legendLabels(chart) {
 
 // --- The map
 
-// Returns an axis with ticks at powers of ten, and at 2 and 5 where there is room.
+// Returns an axis with ticks at powers of ten and, where there is room, at 2 and 5 times these.
 function logarithmicAxis(title, text, [min, max]) {
   const callback = (value) => (/^[125]/.test(value.toExponential()) ? text(value) : "");
   return {

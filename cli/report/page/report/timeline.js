@@ -1,4 +1,4 @@
-// The timeline: what ran at the same time, by applied precision, and changes of settings.
+// The timeline: calls over time by applied precision, and changes of settings.
 
 import {drawChart} from "../shared/charts.js";
 import {$, colour} from "../shared/elements.js";
@@ -10,7 +10,7 @@ const {timeline} = data;
 const binCount = () => timeline.bins.at(-1).number + 1;
 const timeText = (time_ns) => (time_ns === 0 ? "0" : duration(time_ns));
 
-// --- Lines at the times of changes, each with its words above the bars
+// --- Lines at the times of changes, with text above the bars
 
 function drawLine(context, x, top, bottom) {
   context.beginPath();
@@ -20,7 +20,7 @@ function drawLine(context, x, top, bottom) {
 }
 
 function drawChanges({ctx: context, chartArea: {left, right, top, bottom}}) {
-  let written = -Infinity; // where the last words end
+  let written = -Infinity; // right end of the last text
   for (const {change, time_ns, done} of data.changes.list) {
     const position = (time_ns - timeline.begin_ns) / timeline.bin_ns / binCount();
     if (position < 0 || position > 1 || !done) continue;
@@ -47,9 +47,10 @@ const changeLines = {
   },
 };
 
-// --- The axis of time
+// --- The time axis
 
-// Returns a round step for about so many ticks: whole minutes once duration() shows no seconds.
+// Returns a round interval that gives about `ticks` ticks. It is in whole minutes if duration()
+// shows no seconds.
 function timeStep(total_ns, ticks) {
   const least = Math.max(total_ns / ticks, 1);
   const hour = 60;
@@ -108,7 +109,8 @@ function scales(title) {
 
 // --- The bars
 
-// Returns the heights of a format's bars. `key`: the quantity; `index`: of the format in the data.
+// Returns the heights of the bars of a format. `key` is the quantity, `index` the index of the
+// format in the data.
 function barHeights(key, index) {
   const width = key === "calls" ? timeline.bin_ns / 1e9 : timeline.bin_ns;
   const values = new Array(binCount()).fill(0);

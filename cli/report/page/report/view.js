@@ -1,4 +1,4 @@
-// The calls that the page shows: all, or those below a box of the flame graph.
+// The calls that the page shows: all calls, or those below a box of the flame graph.
 import {data} from "../shared/page.js";
 import {sum} from "../shared/text.js";
 import {groups, isEstimated, listed, routeText, sizeText} from "./decisions.js";
@@ -12,7 +12,8 @@ function searchedText(row) {
   return texts.join("\n").toLowerCase();
 }
 
-// Rows of the table, each with the text that filters search, and its element once it was drawn.
+// Rows of the table, each with the text that filters search, and with its element after it was
+// drawn.
 export const entries = [...listed, ...groups].map((row) => ({
   row,
   element: null,
@@ -26,8 +27,8 @@ export function forgetElements() {
   for (const entry of entries) entry.element = null;
 }
 
-// Returns a decision with only some of its calls: the shortest, the longest and the median of them
-// are not known.
+// Returns a decision with only some of its calls. Their shortest, longest and median times are
+// unknown.
 function partOf(entry, {calls, host_ns}) {
   if (calls === entry.row.calls) return entry;
   const timed_calls = isEstimated(entry.row) ? 0 : calls;
@@ -55,8 +56,8 @@ function viewOf(selection) {
   };
 }
 
-// Sets the view to a selection of calls; null: all.
+// Sets the view to a selection of calls. Null selects all calls.
 export function setView(selection) {
-  forgetElements(); // shares are of what is shown
+  forgetElements(); // shares in the elements depend on the view
   view = selection === null ? allCalls : viewOf(selection);
 }

@@ -1,4 +1,5 @@
-// The plot of differences by position. Its scale is logarithmic, so differences of 0 have no point.
+// Plots differences by the position of products. The scale is logarithmic, so differences of 0 have
+// no point.
 
 import {drawChart, useColours} from "../shared/charts.js";
 import {$, colour} from "../shared/elements.js";

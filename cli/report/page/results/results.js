@@ -7,7 +7,7 @@ import {differenceText, drawGrowth} from "./growth.js";
 
 const sides = ["a", "b"];
 
-// Returns a fact of both runs.
+// Returns a fact of a product in both runs.
 function both(product, key) {
   const [a, b] = sides.map((side) => product[side][key] ?? "–");
   return a === b ? a : `${a} → ${b}`;
@@ -44,7 +44,7 @@ function showSides() {
     `${count(data.beyond_bound)} beyond ${data.bound}.`;
 }
 
-// Columns of products, of which `productOf` finds one in a row.
+// Returns a column with a fact of products. `productOf` returns the product of a row.
 const factColumn = (title, key, productOf) => textColumn(title, (row) => both(productOf(row), key));
 const sizeColumn = (productOf) => textColumn("Size", (row) => size(productOf(row)));
 const whereColumn = (productOf) => textColumn("Where", (row) => location(productOf(row)));

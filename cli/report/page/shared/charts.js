@@ -1,7 +1,7 @@
-// Charts by Chart.js, in the page's colours.
+// Draws charts with Chart.js in the page's colours.
 import {$, colour} from "./elements.js";
 
-// Has charts that are drawn from now on take the page's colours and font.
+// Sets the page's colours and font for all charts that are drawn afterwards.
 export function useColours() {
   Chart.defaults.color = colour("muted");
   Chart.defaults.borderColor = colour("line");
@@ -10,8 +10,7 @@ export function useColours() {
   Chart.defaults.maintainAspectRatio = false;
 }
 
-// Draws a chart in place of the one that was there. `label`: its description for those who do not
-// see it.
+// Draws a chart and replaces the previous one. `label` describes the chart for screen readers.
 export function drawChart(id, label, configuration) {
   Chart.getChart(id)?.destroy();
   $(id).setAttribute("aria-label", label);

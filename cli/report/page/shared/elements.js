@@ -1,8 +1,9 @@
-// Elements of pages. Names in the data of a page are anybody's: they become text, never markup.
+// Makes elements of pages. Names in the data come from untrusted recordings. They become text,
+// never markup.
 
 export const $ = (id) => document.getElementById(id);
 
-// Returns a new element. Children that are empty or false are left out.
+// Returns a new element. Empty and false children are left out.
 export function element(tag, properties = {}, ...children) {
   const result = document.createElement(tag);
   for (const [name, value] of Object.entries(properties)) {
@@ -16,18 +17,18 @@ export function element(tag, properties = {}, ...children) {
 
 export const second = (text) => element("span", {class: "second"}, text);
 
-// Returns a long name with places where a line may end.
+// Returns a long name in which lines may break after separators.
 export function breakable(name) {
   const parts = name.split(/(?<=[_./-])/);
   return element("span", {}, ...parts.flatMap((part) => [part, element("wbr")]).slice(0, -1));
 }
 
-// Shows a paragraph with this text; hides it if there is none.
+// Shows a paragraph with this text, or hides it if the text is empty.
 export function showNote(id, text) {
   $(id).hidden = !text;
   $(id).textContent = text || "";
 }
 
-// Returns a colour of the page's style by its name.
+// Returns a colour of the page's style sheet by its name.
 export const colour = (name) =>
   getComputedStyle(document.documentElement).getPropertyValue(`--${name}`).trim();

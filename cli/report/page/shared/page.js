@@ -1,12 +1,13 @@
-// What all pages have: data, a title, warnings, forms, and reasons to draw again.
+// Code shared by all pages: data, title, warnings, forms, and drawing again after a change.
 import {$, element} from "./elements.js";
 
 export const data = JSON.parse($("data").textContent);
 
-// Shows what every page has. `title`: the programs of the page, if known.
+// Shows the parts that every page has. `title` names the programs, if they are known.
 export function setUpPage(title) {
   $("programs").textContent = title || "Unknown program";
-  document.title = `${title || "unknown program"} – ${document.title}`; // which is the command's
+  // The title was the command's name before.
+  document.title = `${title || "unknown program"} – ${document.title}`;
   $("version").textContent = data.version;
   for (const form of document.forms) {
     form.addEventListener("submit", (event) => event.preventDefault());
@@ -20,7 +21,7 @@ export function showWarnings(warnings) {
   document.querySelector("#warnings > ul").append(...items);
 }
 
-// Calls `redraw` whenever the page has another width or other colours.
+// Calls `redraw` whenever the width or the colours of the page change.
 export function redrawOnChange(redraw) {
   let width = innerWidth;
   let timer = 0;
@@ -31,7 +32,7 @@ export function redrawOnChange(redraw) {
     timer = setTimeout(redraw, 150);
   });
   matchMedia("(prefers-color-scheme: dark)").addEventListener("change", redraw);
-  // Paper is light.
+  // Printing uses the light colours.
   addEventListener("beforeprint", () => {
     document.documentElement.dataset.printing = "";
     redraw();

@@ -1,5 +1,5 @@
-// Tables, and heads of tables that sort them. A column has a `title`, and a `cell` for each row: a
-// text, an element, or a list of them.
+// Tables that can be sorted by clicks on their heads. A column has a `title`, and a function `cell`
+// that returns a text, an element, or a list of these for a row.
 import {element} from "./elements.js";
 import {count} from "./text.js";
 
@@ -22,7 +22,7 @@ export const rowElement = (columns, row) =>
 export const wideRow = (columns, text, properties) =>
   element("tr", properties, element("td", {colSpan: columns.length}, text));
 
-// Fills a table. `more`: number of rows that are left out.
+// Fills a table. `more` is the number of rows that are left out.
 export function fillTable(table, columns, rows, more = 0) {
   const heads = columns.map((column) => headCell(column, column.title));
   table.tHead.replaceChildren(element("tr", {}, ...heads));
@@ -33,7 +33,7 @@ export function fillTable(table, columns, rows, more = 0) {
 
 const isSortedByNumber = (column) => Boolean(column.number || column.class === "size");
 
-// Shows a head whose columns sort the table: a click changes `order` and calls `redraw`.
+// Shows the head of a table. A click on a column changes `order` and calls `redraw`.
 export function showSortingHead(table, columns, order, redraw) {
   const sortBy = (column) => {
     const isSame = order.title === column.title;
@@ -54,7 +54,7 @@ export function showSortingHead(table, columns, order, redraw) {
   table.tHead.replaceChildren(element("tr", {}, ...heads));
 }
 
-// Returns the entries, which have a `row` each, in the order of a column's values.
+// Returns entries sorted by the values of a column. Each entry has a `row`.
 export function sortedEntries(entries, column, descending) {
   const compare = isSortedByNumber(column)
     ? (a, b) => a - b

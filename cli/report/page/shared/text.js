@@ -1,4 +1,4 @@
-// Numbers and quantities as text.
+// Converts numbers and quantities to text.
 
 const number = new Intl.NumberFormat("en-US");
 export const three = (value) => String(Number(value.toPrecision(3)));
@@ -17,7 +17,7 @@ export function duration(ns) {
 }
 export const hostTime = (ns, isEstimate) => (isEstimate ? "≈ " : "") + duration(ns);
 
-// Returns 1.5e9 as 1.5 G.
+// Returns 1.5e9 as `1.5 G`.
 export function prefixed(value) {
   const prefixes = ["", "k", "M", "G", "T", "P", "E"];
   const power = Math.floor(Math.log10(value) / 3 + 1e-9);
@@ -30,7 +30,7 @@ export function flops(value) {
   return `${text}${/[A-Z]$/i.test(text) ? "" : " "}flop`;
 }
 
-// Returns a share. Rounding never turns a few into none, nor nearly all into all.
+// Returns a percentage. Rounding never makes a few into none, nor nearly all into all.
 export function percent(part, whole) {
   const share = (100 * part) / whole;
   if (!(whole > 0)) return "";
@@ -39,7 +39,7 @@ export function percent(part, whole) {
   return `${share.toFixed(1)} %`;
 }
 
-// Quantities of calls as text, by their names in the data.
+// Converts quantities of calls to text, by their names in the data.
 export const quantities = {
   host_ns: duration,
   calls: (value) => counted(value, "call"),

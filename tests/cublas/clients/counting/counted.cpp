@@ -1,8 +1,8 @@
-// Races between calls that hardly ever meet, on the counting libcublas, which is fast enough to make them meet. The
-// tests look at the calls that reach the library, not at numbers. Variables beside those of settings.hpp:
+// Tests races between calls that rarely meet. The counting libcublas is so fast that they often meet here. The tests
+// check the calls that reach the library, not numbers. Variables, besides those of settings.hpp:
 //
-//   CLIENT_POLICIES=FILE:FILE    policies that take turns at being in force
-//   CLIENT_HANDLES=N             how many handles threads race for
+//   CLIENT_POLICIES=FILE:FILE    policies that are in force in turn
+//   CLIENT_HANDLES=N             number of handles that threads race for
 #include <gtest/gtest.h>
 #include <pthread.h>
 
@@ -87,7 +87,7 @@ TEST_F(Counted, ProductsAreFloat32WhileAnotherThreadSetsTheMathMode) {
         done = true;
         multiplier.join();
         ASSERT_EQ(below_float32(), 0) << "while the mode was being set, round " << round;
-        // Nothing that was found out while they met is left behind.
+        // Knowledge that was gained during the race must not remain.
         for (int i = 0; i < 20; ++i) {
             gemm();
             syrk();
@@ -102,7 +102,7 @@ TEST_F(Counted, ProductsAreFloat32WhereThreadsMeetAnUnseenHandleAtOnce) {
     if (settings().expect != "fp32") GTEST_SKIP() << "the policy lets products follow the mode";
     const char* const variable = std::getenv("CLIENT_HANDLES");
     const int count = variable == nullptr ? 300 : std::atoi(variable);
-    // To the library they are handles, and nobody has made them.
+    // The library takes these for handles, although no call has created them.
     std::vector<CountingHandle> handles(static_cast<std::size_t>(count), {CUBLAS_TF32_TENSOR_OP_MATH});
     std::atomic<int> arrived = 0;
     const auto multiply = [&] {
@@ -161,7 +161,7 @@ TEST_F(Counted, ProductsMeetChangesOfTheSettings) {
     };
     std::thread others[] = {std::thread(multiply), std::thread(multiply), std::thread(multiply)};
     for (std::size_t i = 0; i < 300; ++i) {
-        // Replaces the file as an editor does: readers see the old one or the new one.
+        // Replaces the file by renaming, as an editor does: readers see either the old file or the new one.
         const std::string fresh = std::string(in_force) + ".new";
         std::filesystem::copy_file(files[i % 2], fresh);
         std::filesystem::rename(fresh, in_force);
@@ -173,7 +173,7 @@ TEST_F(Counted, ProductsMeetChangesOfTheSettings) {
     shim.set_precision(nullptr);
 }
 
-/// Has the other policy in force when it returns.
+/// Reloads, so that the other policy is in force when the function returns.
 int fail_under_another_policy() {
     std::filesystem::copy_file(std::getenv("CLIENT_POLICIES"), std::getenv("FP32_MATMUL_POLICY"),
                                std::filesystem::copy_options::overwrite_existing);
@@ -203,7 +203,7 @@ TEST_F(Counted, AThreadThatIsCancelledWithinAProductLeavesTheHandleToOthers) {
         const auto& self = *static_cast<decltype(this)>(test);
         self.device_->make_current();
         self.syrk();
-        pthread_testcancel();  // where its cancellation had to wait for the end of the product
+        pthread_testcancel();  // a cancellation that waited for the end of the product takes effect here
         return nullptr;
     };
     ASSERT_EQ(pthread_create(&thread, nullptr, multiply, this), 0);

@@ -1,6 +1,6 @@
-// A libcublas.so.13 that multiplies nothing, and so fast that threads meet in it all the time. It counts its calls,
-// and those that permit less than float32. Its two files are linked in either order: the second library has every
-// function at another place. Types are reduced to what the calling convention sees.
+// A libcublas.so.13 that multiplies nothing. It is so fast that threads often meet in it. It counts its calls, and
+// the calls that permit less than float32. Its two files are linked in either order, so that the second library has
+// every function at another address. Types are reduced to those that the calling convention distinguishes.
 #pragma once
 
 #ifdef __cplusplus
@@ -10,9 +10,10 @@ extern "C" {
 struct CountedCalls {
     long long products;
     long long below_float32;
-    int last_compute_type;  ///< 0: a function without one
+    int last_compute_type;  ///< 0: the function had no compute type
     int last_math_mode;
-    int (*inside)(void);  ///< NULL, or called within each product, whose status is what this returns
+    int (*inside)(void);  ///< NULL, or a function that each product calls and whose result becomes the product's
+                          ///< status
 };
 
 extern struct CountedCalls counted_calls;

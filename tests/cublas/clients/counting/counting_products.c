@@ -7,7 +7,8 @@ enum { default_mode = 0, pedantic_mode = 2, compute_32f = 68, compute_32f_pedant
 
 struct CountedCalls counted_calls;
 
-/// Functions without a compute type, and the plain one, do what the mode of the handle says.
+/// Counts a product, and separately those that permit less than float32. Without a compute type, or with the plain
+/// one, the handle's mode decides.
 static int count(const struct CountingHandle* handle, int compute_type) {
     if (handle == NULL) return not_initialized;
     const int mode = __atomic_load_n(&handle->math_mode, __ATOMIC_RELAXED);

@@ -1,5 +1,5 @@
-// A program that opens one cuBLAS, closes it, and opens another file of its name, each given on the command line:
-// prints where it lay, and what its one product came with.
+// A program that opens a cuBLAS, closes it, and opens another file of the same name; the command line gives both.
+// Prints the address of each, and the arguments with which its one product arrived.
 #include <dlfcn.h>
 
 #include <cstdio>
@@ -45,7 +45,7 @@ void multiply_with(const char* path) {
 }  // namespace
 
 int main(int argc, char** argv) {
-    std::setvbuf(stdout, nullptr, _IOLBF, 0);  // a crash shows where
+    std::setvbuf(stdout, nullptr, _IOLBF, 0);  // the output before a crash is not lost
     for (int i = 1; i < argc; ++i) multiply_with(argv[i]);
     return 0;
 }

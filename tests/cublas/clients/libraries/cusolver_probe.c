@@ -1,4 +1,4 @@
-// A library whose name begins like cuSOLVER's, MAGMA's or another's, and which multiplies as that does.
+// A library whose name begins like that of cuSOLVER, MAGMA or another library, and which multiplies in the same way.
 #include <cublas_v2.h>
 
 cublasStatus_t cusolver_probe_multiply(cublasHandle_t handle, int order, const float* alpha, const float* a,

@@ -1,4 +1,4 @@
-// Stands for libtorch_cpu.so: its NoTF32Guard, which here is in force at every second question.
+// Imitates libtorch_cpu.so: its NoTF32Guard, which is in force at every second query.
 #include <stdbool.h>
 
 __attribute__((visibility("default"))) bool _ZN2at11NoTF32Guard19should_disable_tf32Ev(void);

@@ -1,5 +1,5 @@
-// A library that makes handles, and sets the math mode of the program's. Opened with RTLD_DEEPBIND its calls go past
-// whatever is preloaded.
+// A library that makes handles and sets the math mode of the program's handles. If it is opened with RTLD_DEEPBIND,
+// its calls bypass preloaded libraries.
 #include <cublas_v2.h>
 
 cublasStatus_t unseen_create(cublasHandle_t* handle);

@@ -18,7 +18,7 @@ from level3_errors import ROUND, errors, expect, level3, op, random, sizes, wide
 
 OPTIONS = {"N": 0, "T": 1, "C": 2, "L": 0, "R": 1, "U": 1}
 FLOAT32, COMPLEX64, COMPUTE_32F, DEFAULT_ALGORITHM = 0, 4, 68, -1
-EXTRA_ROWS = 5  # leading dimensions are larger than they have to be
+EXTRA_ROWS = 5  # number of rows by which leading dimensions exceed the minimum
 
 results = hashlib.sha256()
 gpu = Gpu(scalars_on_device=sys.argv[3:] == ["device"])
@@ -38,7 +38,7 @@ def call(routine, *arguments, scalars):
             words.append(gpu.scalar(value, scalars.pop(0)))
         else:
             words.append(value)
-    if routine.endswith("trmm"):  # in place, as in BLAS
+    if routine.endswith("trmm"):  # trmm works in place, as in BLAS
         words += words[-2:]
     finish(function_of(routine), words, *last)
 

@@ -43,7 +43,7 @@ def other_device():
     context = ctypes.c_void_p()
     gpu.drive("cuDevicePrimaryCtxRetain", ctypes.byref(context), 1)
     gpu.drive("cuCtxSetCurrent", context)
-    # The operands are of device 0, as unified addresses can tell.
+    # The operands lie on device 0, which unified addresses reveal.
     gpu.call("cublasSgemm_v2", 0, 0, SIZE, SIZE, SIZE, one, operands[0], SIZE, operands[0], SIZE, zero, operands[1], SIZE)
 
 

@@ -1,5 +1,5 @@
-// CBLAS's sgemm by cuBLAS: examples/qtlq/qtlq.cpp is compiled with this header instead of a BLAS's, and becomes the
-// published case on a GPU. cuBLAS is linked, so that this is a caller of its own, seen by the shim as any program is.
+// Implements CBLAS's sgemm by cuBLAS. If examples/qtlq/qtlq.cpp is compiled with this header instead of a BLAS's, it
+// runs the published case on a GPU. cuBLAS is linked as in any program, so the shim sees this caller.
 #pragma once
 
 #include <cublas_v2.h>
@@ -37,8 +37,8 @@ inline CUdeviceptr upload(const float* host, std::size_t bytes) {
 
 }  // namespace cblas_by_cublas
 
-/// Row-major, square and dense only: what qtlq calls. cuBLAS is column-major, so that it computes C^T = op(B)^T
-/// op(A)^T, of the same bytes in memory.
+/// Multiplies row-major, square, dense matrices, as qtlq does. cuBLAS is column-major, so the call computes C^T =
+/// op(B)^T op(A)^T from the same bytes in memory.
 static void cblas_sgemm(CBLAS_LAYOUT, CBLAS_TRANSPOSE trans_a, CBLAS_TRANSPOSE trans_b, int m, int n, int k,
                         float alpha, const float* a, int lda, const float* b, int ldb, float beta, float* c,
                         int ldc) {

@@ -1,5 +1,5 @@
-// The products of cuBLAS behind their names: what v2, legacy v1 and cublasXt functions share. Each checks its
-// arguments as the reference lists the errors, decides the format, and queues the work.
+// Implementations of cuBLAS's products, which the v2, legacy v1 and cublasXt functions share. Each checks its
+// arguments in the order in which the reference lists the errors, decides the format, and queues the work.
 #pragma once
 
 #include <cstdint>
@@ -10,7 +10,7 @@ namespace stand_in {
 
 struct Caller {
     cublasHandle_t handle;
-    // cublasXt: operands may be host memory, and the call returns when the work is done.
+    // true for cublasXt: operands may be in host memory, and the call returns when the work is done.
     bool xt = false;
 
     Caller(cublasHandle_t caller_handle, bool through_xt = false) : handle(caller_handle), xt(through_xt) {}
@@ -37,10 +37,10 @@ struct GemmCall {
     cudaDataType scale_type = CUDA_R_32F;
 };
 
-// Functions without a compute type; `family` says whether the math mode reaches them.
+// Functions without a compute type. `family` tells if the math mode affects them.
 cublasStatus_t gemm(Caller caller, Row family, const GemmCall& call);
 
-// C = alpha * A * B + beta * C, A symmetric or hermitian, on the side given.
+// C = alpha * A * B + beta * C, with A symmetric or hermitian, on the left or right side.
 struct SymmCall {
     bool hermitian;
     cublasSideMode_t side;
@@ -53,7 +53,8 @@ struct SymmCall {
 };
 cublasStatus_t symm(Caller caller, const SymmCall& call);
 
-// One triangle of C = alpha * op(A) op(A)' + beta * C, where ' is transposition or, hermitian, conjugation too.
+// One triangle of C = alpha * op(A) op(A)' + beta * C. The ' means transposition, and for hermitian products also
+// conjugation.
 struct SyrkCall {
     bool hermitian;
     cublasFillMode_t fill;
@@ -66,7 +67,7 @@ struct SyrkCall {
 };
 cublasStatus_t syrk(Caller caller, Row family, const SyrkCall& call);
 
-// A rank-k update with two matrices: alpha * op(A) op(B)', and for the 2k forms its mirror image added.
+// A rank-k update with two matrices: alpha * op(A) op(B)'. The 2k forms also add its mirror image.
 struct Syr2kCall {
     bool hermitian;
     bool mirrored;
@@ -80,7 +81,7 @@ struct Syr2kCall {
 };
 cublasStatus_t syr2k(Caller caller, Row family, const Syr2kCall& call);
 
-// trmm: C = alpha * op(A) * B. trsm: B, which is C here, becomes X of op(A) X = alpha * B.
+// trmm: C = alpha * op(A) * B. trsm: solves op(A) X = alpha * B, where B, called C here, becomes X.
 struct TriangularCall {
     cublasSideMode_t side;
     cublasFillMode_t fill;

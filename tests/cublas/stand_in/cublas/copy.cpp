@@ -1,4 +1,4 @@
-// The stand-in of libcublas.so.13: vectors and matrices between host and device.
+// Stand-in of libcublas.so.13: copies of vectors and matrices between host and device.
 
 #include <cstdint>
 
@@ -12,7 +12,7 @@ namespace {
 
 CUdeviceptr device(const std::byte* address) { return reinterpret_cast<CUdeviceptr>(address); }
 
-// One copy per column of `rows` elements; a vector with increments is a matrix of one row.
+// Makes one copy per column of `rows` elements. A vector with increments counts as a matrix with one row.
 cublasStatus_t copy(bool to_device, std::int64_t rows, std::int64_t columns, std::int64_t element, const void* source,
                     std::int64_t source_leading, void* destination, std::int64_t destination_leading) {
     if (rows < 0 || columns < 0 || element <= 0 || source_leading < rows || destination_leading < rows ||

@@ -1,4 +1,4 @@
-// cuBLAS rounds, computes and refuses as it says.
+// Tests that the stand-in of cuBLAS rounds, computes and refuses as documented.
 #include <cublasXt.h>
 
 #include <limits>
@@ -9,7 +9,8 @@
 #include "stand_in_fixture.hpp"
 
 extern "C" {
-// cublas.h excludes cublas_v2.h, which gives this name to the newer function.
+// Declared again, since cublas.h cannot be included: it excludes cublas_v2.h, which gives this name to the newer
+// function.
 cublasStatus_t cublasInit();
 cublasStatus_t cublasGetError();
 void legacy_sgemm(char, char, int, int, int, float, const float*, int, const float*, int, float, float*,
@@ -225,7 +226,7 @@ TEST_F(StandIn, cherk_conjugates_and_leaves_a_real_diagonal) {
     const auto result = download(c, 4);
     EXPECT_EQ(result[0].x, 5);
     EXPECT_EQ(result[0].y, 0);
-    // i * conj(1 + 2i)
+    // The expected element is i * conj(1 + 2i).
     EXPECT_EQ(result[1].x, 2);
     EXPECT_EQ(result[1].y, 1);
 }

@@ -1,7 +1,7 @@
-// The stand-in of libcublas.so.13: gemm in all its forms.
+// Stand-in of libcublas.so.13: gemm in all its forms.
 //
-// A single product of 32-bit operands goes on to cublasLtMatmul, as in the real library, so that a preload which
-// watches cublasLt sees an inner call. The compute type that it gets says exactly the format that was decided here.
+// A single product of 32-bit operands goes on to cublasLtMatmul, as in the real library, so that a preload that
+// watches cublasLt sees an inner call. Its compute type names exactly the format that was decided here.
 
 #include <algorithm>
 
@@ -120,7 +120,7 @@ cublasStatus_t gemm_ex(cublasHandle_t handle, GemmCall call, cublasComputeType_t
     return run(handle, call, request);
 }
 
-// SgemmEx and CgemmEx: narrower operands, computed in single precision.
+// SgemmEx and CgemmEx: operands are narrower, and the product is computed in single precision.
 cublasStatus_t gemm_in_single(cublasHandle_t handle, Row family, GemmCall call) {
     if (!alive(handle)) return CUBLAS_STATUS_NOT_INITIALIZED;
     const bool supported = gemm_types_supported(CUBLAS_COMPUTE_32F, call.a.type, call.b.type, call.c.type) &&
@@ -190,7 +190,8 @@ cublasStatus_t grouped_by_mode(cublasHandle_t handle, const Groups<Integer>& gro
     return grouped(handle, groups, request, groups.a_type);
 }
 
-// The manual's table: float32 with 32F, 32F_PEDANTIC and FAST_TF32, 16-bit operands with 32F, float64.
+// Combinations in the manual's table: float32 with 32F, 32F_PEDANTIC and FAST_TF32, 16-bit operands with 32F,
+// float64.
 template <class Integer>
 cublasStatus_t grouped_ex(cublasHandle_t handle, const Groups<Integer>& groups, cublasComputeType_t compute_type) {
     if (!alive(handle)) return CUBLAS_STATUS_NOT_INITIALIZED;
@@ -236,7 +237,7 @@ using stand_in::Batch;
 using stand_in::Groups;
 using stand_in::Row;
 
-// The macros below write parameter lists and nothing else; INT is int, or int64_t in the `_64` forms.
+// The macros below write parameter lists and nothing else. INT is int, or int64_t in the `_64` forms.
 
 #define GEMM(NAME, INT, T, TYPE, FAMILY)                                                                            \
     cublasStatus_t CUBLASWINAPI NAME(cublasHandle_t handle, cublasOperation_t trans_a, cublasOperation_t trans_b,   \

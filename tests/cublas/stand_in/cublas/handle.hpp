@@ -1,12 +1,12 @@
-// The handle of the stand-in of cuBLAS.
+// The stand-in's cuBLAS handle.
 #pragma once
 
 #include "library_handle.hpp"
 #include "permitted_format.hpp"
 
-// A shared handle may be used and changed by several threads; a change may fall between any two calls.
+// Several threads may use and change a shared handle. A change may fall between any two calls.
 struct cublasContext {
-    stand_in::LibraryHandle head;  // first: see library_handle.hpp
+    stand_in::LibraryHandle head;  // must come first: see library_handle.hpp
     std::atomic<cudaStream_t> stream = nullptr;
     std::atomic<cublasPointerMode_t> pointer_mode = CUBLAS_POINTER_MODE_HOST;
     std::atomic<cublasMath_t> math_mode = CUBLAS_DEFAULT_MATH;
@@ -20,7 +20,7 @@ namespace stand_in {
 
 inline bool alive(cublasHandle_t handle) { return handle != nullptr && alive(&handle->head); }
 
-// The handle's settings as a question for permitted_format().
+// Converts the handle's settings into a request for permitted_format().
 Request request_of(cublasHandle_t handle);
 
 }  // namespace stand_in

@@ -1,6 +1,6 @@
-// The stand-in of libcublas.so.13: the v1 interface, with one global state and an error that is asked for afterwards.
+// Stand-in of libcublas.so.13: the v1 interface, which has one global state, and errors that are queried afterwards.
 //
-// Its header and cublas_v2.h exclude each other; the v2 functions that are needed come from cublas_api.h.
+// Its header and cublas_v2.h exclude each other. The v2 functions that this file needs come from cublas_api.h.
 
 #include <atomic>
 
@@ -22,7 +22,7 @@ void keep(cublasStatus_t status) {
     if (status != CUBLAS_STATUS_SUCCESS) last_error = status;
 }
 
-// A letter that the reference does not have stays invalid.
+// A letter that is not in the reference stays invalid.
 cublasOperation_t operation(char letter) {
     switch (letter) {
         case 'N':
@@ -153,7 +153,7 @@ cublasStatus CUBLASWINAPI cublasFree(void* address) {
                               {C, TYPE, ldc}}));                                                                   \
     }
 
-// In place, both of them.
+// trmm and trsm, both in place.
 #define V1_TRIANGULAR(NAME, T, TYPE, FUNCTION)                                                                      \
     void CUBLASWINAPI NAME(char side, char uplo, char trans, char diag, int m, int n, T alpha, const T* A, int lda, \
                            T* B, int ldb) {                                                                         \

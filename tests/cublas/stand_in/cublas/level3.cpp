@@ -1,5 +1,4 @@
-// The stand-in of libcublas.so.13: symm, hemm, syrk, herk, syr2k, her2k, syrkx, herkx, trmm, trsm, and their Ex
-// forms.
+// Stand-in of libcublas.so.13: symm, hemm, syrk, herk, syr2k, her2k, syrkx, herkx, trmm, trsm, and their Ex forms.
 
 #include <algorithm>
 #include <cstring>
@@ -20,11 +19,11 @@ bool shorter(const Operand& operand, std::int64_t rows) {
 Rounding rounding_of(cublasHandle_t handle, Row family) {
     Request request = request_of(handle);
     request.family = family;
-    // No function of this file has a compute type, so nothing is refused.
+    // The functions of this file have no compute type, so none is refused.
     return {permitted_format(request).value_or(Format::fp32), tf32_ties(request.compute_capability)};
 }
 
-// Runs `operation`, a template on the element type, in complex numbers where C is complex.
+// Runs `operation`, a template on the element type. Uses complex numbers if C is complex.
 template <class Operation>
 cublasStatus_t launch_typed(Caller caller, bool complex, Operation operation) {
     if (!environment().compute) return CUBLAS_STATUS_SUCCESS;
@@ -33,7 +32,7 @@ cublasStatus_t launch_typed(Caller caller, bool complex, Operation operation) {
     });
 }
 
-// The real functions take T and C for the same thing; the complex ones know one of them.
+// The real functions accept both T and C, which mean the same; each complex function accepts one of them.
 bool valid_for_rank_k(cublasOperation_t trans, bool complex, bool hermitian) {
     if (!complex) return valid(trans);
     return trans == CUBLAS_OP_N || trans == (hermitian ? CUBLAS_OP_C : CUBLAS_OP_T);
@@ -72,7 +71,7 @@ cublasStatus_t syrk(Caller caller, Row family, const SyrkCall& call) {
     if (!valid(call.fill) || !valid_for_rank_k(call.trans, complex, call.hermitian) || call.n < 0 || call.k < 0 ||
         shorter(call.a, rows) || shorter(call.c, call.n) || call.alpha == nullptr || call.beta == nullptr)
         return CUBLAS_STATUS_INVALID_VALUE;
-    // The Ex forms: 8-bit integers, or single precision as their names say.
+    // Ex forms accept 8-bit integers, or single precision as in their names.
     const bool narrow = call.a.type == CUDA_C_8I && call.c.type == CUDA_C_32F;
     if (call.a.type != call.c.type && !narrow) return CUBLAS_STATUS_NOT_SUPPORTED;
     if (size_of(call.c.type) == 0 || !is_float32(call.c.type)) return CUBLAS_STATUS_NOT_SUPPORTED;
@@ -114,7 +113,7 @@ cublasStatus_t syr2k(Caller caller, Row family, const Syr2kCall& call) {
             product = scaled(multiply(a, adjoint(b, call.hermitian)), factor);
             if (call.mirrored) product = sum(product, adjoint(product, call.hermitian));
         }
-        // herkx leaves the diagonal's imaginary part to the caller's promise that the result is hermitian.
+        // The caller of herkx promises a hermitian result, so the diagonal's imaginary part is not examined.
         update(view, matrix(call.c), product, beta.value<T>(view), part_of(call.fill), call.hermitian);
     };
     return launch_typed(caller, complex, operation);
@@ -176,7 +175,7 @@ cublasStatus_t trsm(Caller caller, const TriangularCall& call) {
             };
             Dense<T> solution(call.m, call.n);
             if (factor != T{0}) {
-                // Only the products inside the solve are rounded, not the divisions by the diagonal.
+                // Only products inside the solve are rounded, not divisions by the diagonal.
                 const auto a = read_triangular<T>(view, at(call.a), left ? call.m : call.n, call.fill, call.trans,
                                                   call.diagonal, {});
                 const auto b = read<T>(view, at(call.b), call.m, call.n, CUBLAS_OP_N, {});

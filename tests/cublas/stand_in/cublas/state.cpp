@@ -1,4 +1,4 @@
-// The stand-in of libcublas.so.13: handles and their settings.
+// Stand-in of libcublas.so.13: handles and their settings.
 
 #include <cstdlib>
 
@@ -58,7 +58,7 @@ cublasStatus_t CUBLASWINAPI cublasCreate_v2(cublasHandle_t* handle) {
     stand_in_read_environment();
     cublasHandle_t fresh = pool().take();
     cublasStatus_t status = stand_in::attach(&fresh->head);
-    // A handle takes memory of the device; here only so much that a device without any can be tried.
+    // A handle takes device memory. The stand-in takes little, just enough to test a device that has none left.
     constexpr std::size_t bytes_of_handle = 1 << 14;
     std::size_t free_bytes = 0;
     std::size_t total = 0;
@@ -112,7 +112,7 @@ cublasStatus_t CUBLASWINAPI cublasGetStream_v2(cublasHandle_t handle, cudaStream
     return get(handle, &cublasContext::stream, stream);
 }
 
-// The workspace itself is never needed here; the checks are.
+// The stand-in needs no workspace, but it checks the arguments.
 cublasStatus_t CUBLASWINAPI cublasSetWorkspace_v2(cublasHandle_t handle, void* workspace, std::size_t) {
     if (!alive(handle)) return CUBLAS_STATUS_NOT_INITIALIZED;
     const bool aligned = reinterpret_cast<std::uintptr_t>(workspace) % 256 == 0;

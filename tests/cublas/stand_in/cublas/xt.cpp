@@ -1,4 +1,4 @@
-// The stand-in of libcublas.so.13: cublasXt. Operands may lie on the host; calls return when the result is there.
+// Stand-in of libcublas.so.13: cublasXt. Operands may lie on the host, and calls return when the result is complete.
 // There is no math mode, so everything is FP32 unless the environment asks for emulation.
 
 #include <mutex>
@@ -11,7 +11,7 @@
 #include <cublasXt.h>
 #pragma GCC visibility pop
 
-// One ordinary handle, of the first device that was selected, does the work.
+// One ordinary handle does the work, on the first device that was selected.
 struct cublasXtContext {
     std::mutex mutex;
     cublasHandle_t handle = nullptr;
@@ -29,7 +29,7 @@ stand_in::HandlePool<cublasXtContext>& xt_pool() {
     return *instance;
 }
 
-// A NULL, a destroyed handle and one without a device come to the same.
+// Returns the same error for NULL, a destroyed handle and a handle without a device.
 Caller caller_of(cublasXtHandle_t handle) {
     if (handle == nullptr) return Caller(nullptr, true);
     std::lock_guard lock(handle->mutex);

@@ -1,4 +1,4 @@
-// The stand-in of libcublasLt.so.13: algorithms and the heuristic.
+// Stand-in of libcublasLt.so.13: algorithms and the heuristic.
 
 #include "cublaslt/algorithm.hpp"
 
@@ -51,7 +51,7 @@ bool exists(int id, const Types& types, int compute_capability) {
     if (is_float8(types.a)) return id == 1 && compute_capability >= 89;
     const std::optional<Format> format = lt_format(types, compute_capability);
     if (!format) return false;
-    // Where only the environment asks for emulation, plain FP32 is there too.
+    // If only the environment asks for emulation, plain FP32 also exists.
     if (id == fma_algorithm) return types.compute != CUBLAS_COMPUTE_32F_EMULATED_16BFX9 || *format != Format::bf16x9;
     if (is_float32(types.a)) return *format != Format::fp32;
     return id == 1 && !is_pedantic(types.compute);
@@ -136,7 +136,7 @@ Algorithm make_algorithm(int id, const Types& types) {
 
 namespace {
 
-// Fastest first.
+// Algorithms, fastest first.
 constexpr int by_speed[algorithm_count] = {3, 1, 2, fma_algorithm};
 
 float waves_of(int id) { return id == fma_algorithm ? 0.5F : id == 3 ? 2.0F : 1.0F; }
@@ -165,7 +165,7 @@ cublasStatus_t heuristic(cublasLtHandle_t handle, const MatmulCall& call, cublas
     if (opaque != nullptr) std::memcpy(&preference, opaque, sizeof preference);
     if (preference.mark != PreferenceDescriptor::valid) return CUBLAS_STATUS_INVALID_VALUE;
     *returned = 0;
-    // Made by AlgoInit, of these types: the array is read before it is written.
+    // The array is read before it is written: its algorithm, made by AlgoInit, limits the search.
     const bool is_limited = preference.search_mode == CUBLASLT_SEARCH_LIMITED_BY_ALGO_ID;
     const Algorithm* const only = is_limited ? open(&results[0].algo) : nullptr;
     const int only_id = only == nullptr ? -1 : only->id;
@@ -189,7 +189,7 @@ cublasStatus_t heuristic(cublasLtHandle_t handle, const MatmulCall& call, cublas
     return *returned > 0 ? CUBLAS_STATUS_SUCCESS : CUBLAS_STATUS_NOT_SUPPORTED;
 }
 
-// The handle's device is not known where only an algorithm is given; its attributes are those of the newest devices.
+// If only an algorithm is given, the device is unknown. The attributes are then those of the newest devices.
 constexpr int any_device = 100;
 
 }  // namespace
@@ -216,7 +216,8 @@ cublasStatus_t CUBLASWINAPI cublasLtMatmulAlgoGetHeuristic(cublasLtHandle_t hand
     return stand_in::heuristic(handle, call, preference, requested, results, returned);
 }
 
-// Newer than the oldest headers that the stand-in is built with; as NVIDIA's sample of green contexts calls it.
+// Declared here since the oldest headers for the stand-in lack it, with the signature in NVIDIA's sample of green
+// contexts.
 #pragma GCC visibility push(default)
 cublasStatus_t CUBLASWINAPI cublasLtMatmulAlgoGetHeuristicForStream(
     cublasLtHandle_t handle, cublasLtMatmulDesc_t descriptor, cublasLtMatrixLayout_t a, cublasLtMatrixLayout_t b,
@@ -276,7 +277,7 @@ cublasStatus_t CUBLASWINAPI cublasLtMatmulAlgoCheck(cublasLtHandle_t handle, cub
         return stand_in::answer(stand_in::Row::lt_algorithm_of_another_type) == "invalid_value"
                    ? CUBLAS_STATUS_INVALID_VALUE
                    : CUBLAS_STATUS_NOT_SUPPORTED;
-    // AlgoInit makes no whole algorithm: the caller has yet to choose tile and stages.
+    // An algorithm from AlgoInit is incomplete: the caller still has to choose tile and stages.
     if (opened->tile == CUBLASLT_MATMUL_TILE_UNDEFINED || opened->stages == CUBLASLT_MATMUL_STAGES_UNDEFINED)
         return CUBLAS_STATUS_INVALID_VALUE;
     if (!stand_in::exists(opened->id, call.types, handle->head.compute_capability))
@@ -333,7 +334,7 @@ cublasStatus_t CUBLASWINAPI cublasLtMatmulAlgoCapGetAttribute(const cublasLtMatm
     }
 }
 
-// The identifier is read-only; the rest is kept, and changes nothing.
+// The identifier is read-only. The other attributes are kept, but have no effect.
 static constexpr stand_in::Attribute configuration[] = {
     STAND_IN_ATTRIBUTE(CUBLASLT_ALGO_CONFIG_TILE_ID, Algorithm, tile),
     STAND_IN_ATTRIBUTE(CUBLASLT_ALGO_CONFIG_SPLITK_NUM, Algorithm, split_k),

@@ -1,13 +1,12 @@
-// The algorithms of the stand-in of cublasLt, and a product as its descriptors describe it.
+// Algorithms of the stand-in of cublasLt, and the product that its descriptors describe.
 //
-// An algorithm belongs to a compute type and to data types, as in cublasLt. For 32-bit operands there are, of each
-// type:
+// An algorithm belongs to a compute type and to data types, as in cublasLt. For 32-bit operands each combination has:
 //   id 0  fused multiply-add, no rounding, any alignment
 //   id 1  tensor cores in the permitted format, needs 16-byte alignment
-//   id 2  the same with any alignment
-//   id 3  as id 1, split along k: needs a workspace
-// They say that they fill the device half, once, once and twice.
-// Those on tensor cores exist only where a format below FP32 (or BF16x9) is permitted. Other operands have id 0
+//   id 2  tensor cores in the permitted format, any alignment
+//   id 3  like id 1, but split along k: needs a workspace
+// Their reported numbers of waves are a half, one, one and two.
+// Algorithms on tensor cores exist only if a format below FP32 (or BF16x9) is permitted. Other operands have id 0
 // and 1.
 #pragma once
 
@@ -27,7 +26,7 @@ struct Types {
     bool operator==(const Types&) const = default;
 };
 
-// In a cublasLtMatmulAlgo_t. Plain bytes: programs copy, store and reload it.
+// The contents of a cublasLtMatmulAlgo_t. Plain bytes, since programs copy, store and reload it.
 struct Algorithm {
     std::uint32_t mark;
     std::int16_t id;
@@ -51,22 +50,22 @@ struct MatmulCall {
 constexpr int algorithm_count = 4;
 constexpr int fma_algorithm = 0;
 
-// NULL unless it holds an algorithm.
+// Returns the contents; NULL if `algorithm` holds none.
 Algorithm* open(cublasLtMatmulAlgo_t* algorithm);
 const Algorithm* open(const cublasLtMatmulAlgo_t* algorithm);
 
 bool lt_types_supported(const Types& types);
-// The format that the types permit on a device; nothing: refused.
+// Returns the format that the types permit on a device; nullopt: the product is refused.
 std::optional<Format> lt_format(const Types& types, int compute_capability);
 bool exists(int id, const Types& types, int compute_capability);
-// The format that the algorithm rounds 32-bit operands to.
+// Returns the format to which the algorithm rounds 32-bit operands.
 Format format_of(int id, const Types& types, int compute_capability);
 std::uint32_t alignment_of(int id);
 std::uint64_t workspace_of(int id, std::uint64_t rows, std::uint64_t columns);
 std::uint64_t numerical_flags(int id, const Types& types, int compute_capability);
 Algorithm make_algorithm(int id, const Types& types);
 
-// Checks that descriptors and layouts make a product (sizes, operations, types), and fills `call`.
+// Checks that sizes, operations and types of descriptors and layouts make a product, and fills `call`.
 cublasStatus_t describe(cublasLtMatmulDesc_t descriptor, cublasLtMatrixLayout_t a, cublasLtMatrixLayout_t b,
                         cublasLtMatrixLayout_t c, cublasLtMatrixLayout_t d, MatmulCall* call);
 

@@ -1,5 +1,4 @@
-// Get and set by attribute, as all of cublasLt's descriptors do it: one table per descriptor says where each value
-// lies.
+// Gets and sets attributes of cublasLt's descriptors. Each descriptor has a table with the place of each value.
 #pragma once
 
 #include <cstddef>
@@ -18,7 +17,7 @@ struct Attribute {
 #define STAND_IN_ATTRIBUTE(name, type, member) \
     { name, offsetof(type, member), sizeof(type::member) }
 
-// `limit`: how many bytes of the structure exist.
+// Gets or sets an attribute. `limit`: number of bytes of the structure that exist.
 template <std::size_t count>
 cublasStatus_t set_attribute(const Attribute (&table)[count], void* structure, std::size_t limit, int name,
                              const void* buffer, std::size_t size) {

@@ -1,4 +1,4 @@
-// cublasLt finds algorithms, keeps descriptors and rounds as it says.
+// Tests that the stand-in of cublasLt finds algorithms, keeps descriptors and rounds as documented.
 #include <cublasLt.h>
 
 #include <cstring>
@@ -6,7 +6,7 @@
 
 #include "stand_in_fixture.hpp"
 
-// Not in the oldest headers; see algorithm.cpp.
+// The oldest headers lack this function; see algorithm.cpp.
 extern "C" cublasStatus_t cublasLtMatmulAlgoGetHeuristicForStream(
     cublasLtHandle_t, cublasLtMatmulDesc_t, cublasLtMatrixLayout_t, cublasLtMatrixLayout_t, cublasLtMatrixLayout_t,
     cublasLtMatrixLayout_t, cublasLtMatmulPreference_t, int, cublasLtMatmulHeuristicResult_t[], int*, cudaStream_t);
@@ -53,7 +53,7 @@ class StandInLt : public StandIn {
         return cublasLtMatmul(lt(), descriptor, &one, a, layout, b, layout, &zero, d, layout, d, layout, algorithm,
                               nullptr, 0, nullptr);
     }
-    // PyTorch uses its cuBLAS handle so.
+    // PyTorch also uses its cuBLAS handle in this way.
     cublasLtHandle_t lt() const { return reinterpret_cast<cublasLtHandle_t>(handle); }
 
     cublasLtMatmulDesc_t descriptor = nullptr;
@@ -100,7 +100,8 @@ TEST_F(StandInLt, preferences_filter_by_workspace_alignment_and_implementation) 
     ASSERT_EQ(with_workspace.size(), 4u);
     EXPECT_GT(with_workspace[0].workspaceSize, 0u);
     float *a = upload<float>({1, 2}), *d = upload<float>({0});
-    EXPECT_EQ(matmul(a, d, &with_workspace[0].algo), CUBLAS_STATUS_INVALID_VALUE);  // it gets none
+    EXPECT_EQ(matmul(a, d, &with_workspace[0].algo), CUBLAS_STATUS_INVALID_VALUE);  // this call passes no workspace,
+                                                                                    // which the algorithm needs
 
     const std::uint32_t alignment = 4;
     cublasLtMatmulPreferenceSetAttribute(preference, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES, &alignment,

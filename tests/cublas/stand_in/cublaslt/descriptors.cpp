@@ -1,4 +1,4 @@
-// The stand-in of libcublasLt.so.13: matmul descriptors, matrix layouts, preferences.
+// Stand-in of libcublasLt.so.13: matmul descriptors, matrix layouts, preferences.
 
 #include <new>
 
@@ -62,7 +62,7 @@ constexpr Attribute preference_attributes[] = {
     STAND_IN_ATTRIBUTE(CUBLASLT_MATMUL_PREF_IMPL_MASK, PreferenceDescriptor, implementation_mask),
 };
 
-// Order and batch mode are stored in 16 bits, and passed in 32.
+// Order and batch mode are stored in 16 bits, but passed in 32.
 struct LayoutValues {
     std::int32_t type, order, batch_count, batch_mode;
     std::uint64_t rows, columns;
@@ -111,7 +111,7 @@ constexpr Attribute grouped_attributes[] = {
     STAND_IN_ATTRIBUTE(13, GroupedLayout, leading_dimension_width),
 };
 
-// Bytes of a layout or preference in the oldest headers; newer ones have larger structures.
+// Size in bytes of a layout or preference in the oldest headers. Newer headers have larger structures.
 constexpr std::size_t smallest_opaque = 64;
 
 template <class Structure, class Opaque>

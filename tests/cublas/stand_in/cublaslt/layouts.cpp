@@ -5,7 +5,7 @@
 namespace stand_in {
 
 void initialize(MatmulDescriptor* descriptor, std::size_t size, cublasComputeType_t compute, cudaDataType scale) {
-    // A program of an older version left room for that version's descriptor, so no more is written.
+    // A program built with an older version has space only for that version's descriptor, so no more is written.
     std::size_t usable = MatmulDescriptor::smallest;
     for (const std::size_t version : {std::size_t{96}, std::size_t{168}, sizeof(MatmulDescriptor)})
         if (version <= size) usable = version;

@@ -1,7 +1,7 @@
 // The stand-in's contents of cublasLt's opaque descriptors.
 //
-// A descriptor that was initialised in less space than the whole structure has fewer attributes: `size` says how many
-// bytes may be touched. The first 56 bytes of a matmul descriptor hold what every product needs.
+// A descriptor that was initialised in a smaller space has fewer attributes: `size` is the number of bytes that may
+// be used. The first 56 bytes of a matmul descriptor hold everything that every product needs.
 #pragma once
 
 #include <cstdint>
@@ -39,7 +39,7 @@ struct MatmulDescriptor {
     std::int32_t trans_c;
     std::int32_t sm_count_target;
     std::int32_t epilogue_aux_type;
-    std::int32_t scale_modes[5];  // A, B, C, D, aux
+    std::int32_t scale_modes[5];  // scale modes of A, B, C, D and aux
     std::int32_t scale_d_out_mode;
     std::int8_t fast_accumulation;
 
@@ -64,8 +64,8 @@ struct LayoutDescriptor {
 };
 static_assert(sizeof(LayoutDescriptor) <= 64);
 
-// A layout of matrices of different sizes, which are in arrays on the device. Newer than the headers: there an opaque
-// layout has room for it.
+// A layout of matrices of different sizes, which are in arrays on the device. Only newer headers have it; an opaque
+// layout of theirs is large enough.
 struct GroupedLayout {
     LayoutDescriptor layout;  // rows, columns and leading dimension are 0; one matrix per member of the batch
     const std::int32_t* rows;
@@ -90,7 +90,7 @@ struct PreferenceDescriptor {
 };
 static_assert(sizeof(PreferenceDescriptor) <= 64);
 
-// Fills what of the structure has room in `size` bytes, which are at least `smallest`.
+// Fills the part of the structure that fits into `size` bytes, which are at least `smallest`.
 void initialize(MatmulDescriptor* descriptor, std::size_t size, cublasComputeType_t compute, cudaDataType scale);
 void initialize(LayoutDescriptor* descriptor, cudaDataType type, std::uint64_t rows, std::uint64_t columns,
                 std::int64_t leading_dimension);

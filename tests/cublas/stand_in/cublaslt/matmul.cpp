@@ -1,4 +1,4 @@
-// The stand-in of libcublasLt.so.13: the product.
+// Stand-in of libcublasLt.so.13: the product.
 
 #include <algorithm>
 #include <array>
@@ -12,7 +12,7 @@
 namespace stand_in {
 namespace {
 
-// The 56 bytes that every descriptor has; what lies beyond them is taken by `size`.
+// Returns a complete descriptor: the 56 bytes that every descriptor has, and the others as far as `size` allows.
 MatmulDescriptor full_copy(const MatmulDescriptor& descriptor) {
     MatmulDescriptor full;
     initialize(&full, sizeof full, static_cast<cublasComputeType_t>(descriptor.compute_type),
@@ -59,7 +59,7 @@ BatchedMatrix batched(const void* data, const LayoutDescriptor& layout) {
 
 bool is_grouped(const LayoutDescriptor& layout) { return layout.batch_mode == GroupedLayout::batch_mode; }
 
-// Runs one product of each group, of the sizes that the device's memory has by then.
+// Runs one product for each group. The kernel reads the sizes from device memory when it runs.
 void run_groups(const View& view, Gemm gemm, const std::array<GroupedLayout, 4>& layouts) {
     const auto at = [&](const std::int32_t* array, std::int64_t group) {
         std::int32_t value = 0;
@@ -90,14 +90,14 @@ cublasStatus_t refusal(Row row) {
     return answer(row) == "invalid_value" ? CUBLAS_STATUS_INVALID_VALUE : CUBLAS_STATUS_NOT_SUPPORTED;
 }
 
-// Without an algorithm cublasLtMatmul asks its own heuristic, with the pointers as they are.
+// Returns the algorithm that cublasLtMatmul chooses if the caller names none, for the given alignment of pointers.
 int own_choice(const Types& types, int compute_capability, bool all_aligned) {
     for (const int id : {1, 2, fma_algorithm})
         if (exists(id, types, compute_capability) && (all_aligned || alignment_of(id) == 1)) return id;
     return -1;
 }
 
-// The algorithm that a call names, or that the library chooses for it.
+// Finds the algorithm that a call names, or that the library chooses for it.
 cublasStatus_t choose(const MatmulCall& call, const cublasLtMatmulAlgo_t* algorithm, int compute_capability,
                       bool all_aligned, bool has_workspace, std::size_t workspace_size, int* id) {
     if (algorithm == nullptr) {
@@ -115,7 +115,7 @@ cublasStatus_t choose(const MatmulCall& call, const cublasLtMatmulAlgo_t* algori
     return CUBLAS_STATUS_SUCCESS;
 }
 
-// Bias, activation and scales.
+// Adds bias, activation and scales.
 cublasStatus_t add_epilogue(const MatmulDescriptor& operation, const Types& types, Gemm* gemm) {
     if ((operation.epilogue & CUBLASLT_EPILOGUE_BIAS) != 0) {
         gemm->bias = operation.bias;
@@ -173,7 +173,7 @@ cublasStatus_t describe(cublasLtMatmulDesc_t descriptor, cublasLtMatrixLayout_t 
     if (!lt_types_supported(call->types) || !known_epilogue(operation.epilogue) || !fill_supported ||
         !pointer_mode_supported)
         return CUBLAS_STATUS_NOT_SUPPORTED;
-    // float8 wants A transposed and B not.
+    // float8 requires that A is transposed and B is not.
     if (is_float8(call->types.a) && (operation.trans_a != CUBLAS_OP_T || operation.trans_b != CUBLAS_OP_N))
         return CUBLAS_STATUS_NOT_SUPPORTED;
     return CUBLAS_STATUS_SUCCESS;
@@ -227,7 +227,7 @@ extern "C" cublasStatus_t CUBLASWINAPI cublasLtMatmul(
     gemm.c = batched(C, *call.c);
     gemm.d = batched(D, *call.d);
     gemm.rounding = {format_of(id, call.types, compute_capability), tf32_ties(compute_capability)};
-    // cublas itself passes no algorithm.
+    // Only other programs' calls leak: cublas itself passes no algorithm.
     if (algorithm != nullptr && gemm.rounding.format == Format::fp32 && environment().leaks.contains("lt"))
         gemm.rounding.format = Format::tf32;
     if (environment().graphs_differ && is_capturing(stream)) gemm.rounding = {gemm.rounding.format, Ties::truncate};

@@ -1,4 +1,4 @@
-// The stand-in of libcublasLt.so.13: handles, versions, names of states.
+// Stand-in of libcublasLt.so.13: handles, versions, names of statuses.
 
 #include "cublaslt/algorithm.hpp"
 #include "environment.hpp"
@@ -47,7 +47,7 @@ cublasStatus_t CUBLASWINAPI cublasLtCreate(cublasLtHandle_t* handle) {
     return CUBLAS_STATUS_SUCCESS;
 }
 
-// For the first handle of libcublas, which is the first of cublasLt, too.
+// Reads the environment. libcublas calls this for its first handle, which counts as the first of cublasLt, too.
 __attribute__((visibility("default"))) void stand_in_read_environment() { stand_in::environment(); }
 
 cublasStatus_t CUBLASWINAPI cublasLtDestroy(cublasLtHandle_t handle) {

@@ -21,7 +21,7 @@ std::size_t DeviceMemory::bytes_by_environment() {
 }
 
 DeviceMemory::Allocation DeviceMemory::map(std::uintptr_t& address, std::size_t mapped_bytes) {
-    // The C library's own memfd_create is younger than what the bundle for machines with a GPU is built for.
+    // A raw system call, since the C library for which the bundle is built has no memfd_create yet.
     const int file = static_cast<int>(syscall(SYS_memfd_create, "fp32shim stand-in device memory", MFD_CLOEXEC));
     if (file < 0) return {};
     void* hidden = MAP_FAILED;
@@ -53,7 +53,7 @@ std::uintptr_t DeviceMemory::allocate(int device, std::size_t bytes) {
         allocation = map(address, mapped_bytes);
     }
     if (allocation.alias == nullptr) return 0;
-    // NaN in every format: a program that relies on zeroed memory shows it.
+    // These bytes are NaN in every format, which exposes programs that rely on zeroed memory.
     std::memset(allocation.alias, 0xff, bytes);
     allocation.device = device;
     allocation.bytes = bytes;

@@ -1,4 +1,4 @@
-// Device memory that the host cannot touch: each allocation is a memfd that is mapped twice, without access at the
+// Device memory that the host cannot access. Each allocation is a memfd that is mapped twice: without access at the
 // address that the program gets, and readable and writable at an alias that only kernels and copies use.
 #pragma once
 
@@ -12,17 +12,17 @@ namespace stand_in {
 
 class DeviceMemory {
   public:
-    // Bytes of each device: STAND_IN_MEMORY, default 16 GiB.
+    // Returns the memory size of each device in bytes: STAND_IN_MEMORY, default 16 GiB.
     std::size_t total_bytes() const { return total_bytes_; }
 
-    // The address, aligned to 256 bytes and more; 0: no memory left. Bytes are not zero, as on a device.
+    // Returns an address, aligned to at least 256 bytes; 0: no memory left. As on a device, the bytes are not zero.
     std::uintptr_t allocate(int device, std::size_t bytes);
-    // False: not the start of an allocation.
+    // Releases an allocation. Returns false if no allocation starts at `address`.
     bool release(std::uintptr_t address);
     void release_all(int device);
     std::size_t used(int device) const;
 
-    // The alias of `bytes` bytes at an address, NULL unless all of them lie in one allocation.
+    // Returns the alias of `bytes` bytes at an address; NULL unless all of them lie in one allocation.
     std::byte* view(std::uintptr_t address, std::size_t bytes) const;
 
   private:
@@ -39,7 +39,7 @@ class DeviceMemory {
     const std::size_t total_bytes_ = bytes_by_environment();
     mutable std::shared_mutex mutex_;
     std::map<std::uintptr_t, Allocation> allocations_;
-    // Released ones by their mapped bytes, for the next of that size: to map is a quarter of a small product's time.
+    // Released allocations by their size, for reuse: mapping takes a quarter of a small product's time.
     std::multimap<std::size_t, std::pair<std::uintptr_t, Allocation>> released_;
 };
 

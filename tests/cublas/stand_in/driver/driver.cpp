@@ -1,9 +1,10 @@
-// The stand-in of libcuda.so.1: what a program of the driver API needs to allocate, copy, launch and capture.
+// Stand-in of libcuda.so.1: the functions with which a program of the driver API allocates, copies, launches and
+// captures.
 //
-// Devices by environment: STAND_IN_DEVICES (default 1) and STAND_IN_COMPUTE_CAPABILITY, "9.0" or a list per device.
-// STAND_IN_DRIVER_DELAY_US: how long cuCtxGetDevice takes, for threads that are to meet there.
+// The environment sets the devices: STAND_IN_DEVICES (default 1) and STAND_IN_COMPUTE_CAPABILITY, "9.0" or a list.
+// STAND_IN_DRIVER_DELAY_US: duration of cuCtxGetDevice, so that threads meet there.
 // STAND_IN_MEMORY: bytes of memory of each device.
-// STAND_IN_STREAMS=busy: cuStreamQuery never sees a stream idle; busy:N: after N calls.
+// STAND_IN_STREAMS=busy: cuStreamQuery never finds a stream idle; busy:N: not after N calls.
 
 #include <unistd.h>
 
@@ -41,7 +42,7 @@ class Driver {
         const char* text = std::getenv("STAND_IN_COMPUTE_CAPABILITY");
         int major = 9, minor = 0;
         for (int i = 0; i < devices_asked; ++i) {
-            // The last value of a list holds for the devices after it too.
+            // The last value of a list also holds for all further devices.
             int length = 0;
             if (text != nullptr && std::sscanf(text, "%d.%d%n", &major, &minor, &length) == 2)
                 text += text[length] == ',' ? length + 1 : length;
@@ -65,7 +66,7 @@ class Driver {
     Scheduler scheduler;
 };
 
-// Never destroyed: programs call the driver from their own destructors.
+// Never destroyed, since programs call the driver from their own destructors.
 Driver& driver() {
     static Driver* const instance = new Driver;
     return *instance;
@@ -76,7 +77,7 @@ std::vector<CUcontext>& context_stack() {
     return stack;
 }
 
-// The way in which the running thread takes part in captures of streams.
+// Tells how the running thread takes part in captures of streams.
 CUstreamCaptureMode& thread_capture_mode() {
     thread_local CUstreamCaptureMode mode = CU_STREAM_CAPTURE_MODE_GLOBAL;
     return mode;
@@ -96,7 +97,8 @@ CUresult require_context(CUcontext* context) {
     return driver().scheduler.fault(*context);
 }
 
-// NULL and the two reserved values name default streams; the per-thread one is not told apart here.
+// NULL and the two reserved values name default streams. The per-thread default stream is treated like the legacy
+// one.
 CUresult require_stream(CUstream* stream) {
     if (*stream != nullptr && *stream != CU_STREAM_LEGACY && *stream != CU_STREAM_PER_THREAD) return CUDA_SUCCESS;
     CUcontext context = nullptr;
@@ -105,7 +107,7 @@ CUresult require_stream(CUstream* stream) {
     return result;
 }
 
-// Calls of cuStreamQuery that are answered truly; -1: all.
+// Returns the number of calls of cuStreamQuery that get a true answer; -1: all.
 long queries_until_streams_are_busy() {
     const char* const streams = std::getenv("STAND_IN_STREAMS");
     if (streams == nullptr || std::strncmp(streams, "busy", 4) != 0) return -1;
@@ -149,7 +151,7 @@ const Error* find_error(CUresult code) {
     return found == std::end(errors) ? nullptr : found;
 }
 
-// Fills `count` elements on the default stream: asynchronous to the host, as the driver's is for device memory.
+// Fills `count` elements on the default stream. Does not wait, like the driver's function for device memory.
 template <class T>
 CUresult fill(CUdeviceptr address, T value, std::size_t count) {
     CUcontext context = nullptr;
@@ -207,7 +209,7 @@ using stand_in::driver;
 
 namespace {
 
-// Never returns where STAND_IN_HANGS names this function; with STAND_IN_HANGS_FROM, once that file is there.
+// Never returns if STAND_IN_HANGS names this function; with STAND_IN_HANGS_FROM, only once that file exists.
 void hang_if_told(const char* function) {
     const char* const hanging = std::getenv("STAND_IN_HANGS");
     if (hanging == nullptr || std::string_view(hanging) != function) return;
@@ -448,7 +450,8 @@ CUresult CUDAAPI cuMemAllocAsync(CUdeviceptr* address, std::size_t bytes, CUstre
     const CUresult result = stand_in::require_stream(&stream);
     if (result != CUDA_SUCCESS) return result;
     if (address == nullptr || bytes == 0) return CUDA_ERROR_INVALID_VALUE;
-    // A launch of nothing: refused where the stream captures, since graphs have no memory of their own here.
+    // An empty launch. It is refused if the stream captures, since graphs of the stand-in have no memory of their
+    // own.
     const CUresult queued = driver().scheduler.launch_uncaptured(stream, [] { return CUDA_SUCCESS; });
     if (queued != CUDA_SUCCESS) return queued;
     *address = driver().memory.allocate(stream->context->device, bytes);
@@ -462,8 +465,8 @@ CUresult CUDAAPI cuMemFreeAsync(CUdeviceptr address, CUstream stream) {
         stream, [address] { return driver().memory.release(address) ? CUDA_SUCCESS : CUDA_ERROR_ILLEGAL_ADDRESS; });
 }
 
-// Between the host and one allocation. What comes from the host is read at once, as from pageable memory; what goes
-// there is written when the copy runs.
+// Copies between the host and one allocation. Host memory is read at once, like pageable memory, but written only
+// when the copy runs.
 CUresult CUDAAPI cuMemcpy2DAsync_v2(const CUDA_MEMCPY2D* copy, CUstream stream) {
     const CUresult result = stand_in::require_stream(&stream);
     return result != CUDA_SUCCESS ? result : stand_in::copy_rows(copy, stream);
@@ -527,7 +530,8 @@ CUresult CUDAAPI cuEventElapsedTime_v2(float* milliseconds, CUevent start, CUeve
     return driver().scheduler.elapsed(start, end, milliseconds);
 }
 
-// cuda.h gives the old name to the new function, which differs in what it says about events that did not happen.
+// cuda.h renames the old function to the new one. The two differ in their answers about events that have not
+// occurred.
 #undef cuEventElapsedTime
 #pragma GCC visibility push(default)
 CUresult CUDAAPI cuEventElapsedTime(float* milliseconds, CUevent start, CUevent end) {

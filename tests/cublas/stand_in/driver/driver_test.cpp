@@ -1,4 +1,4 @@
-// The driver faults, defers and orders work as it says.
+// Tests that the stand-in of the driver faults, defers and orders work as documented.
 
 #include <future>
 #include <thread>
@@ -86,7 +86,7 @@ TEST_F(StandIn, a_stream_that_is_asked_again_and_again_becomes_idle) {
     EXPECT_EQ(back, (std::vector<int>{0, 0}));
     while (cuStreamQuery(stream) == CUDA_ERROR_NOT_READY) continue;
     EXPECT_EQ(back, sent);
-    copy.Height = 1 << 20;  // beyond the allocation
+    copy.Height = 1 << 20;  // the copy goes beyond the allocation
     EXPECT_EQ(cuMemcpy2DAsync(&copy, stream), CUDA_ERROR_INVALID_VALUE);
     EXPECT_EQ(cuMemFreeAsync(address, stream), CUDA_SUCCESS);
     EXPECT_EQ(cuStreamSynchronize(stream), CUDA_SUCCESS);
@@ -136,11 +136,11 @@ TEST_F(StandIn, the_default_stream_runs_between_the_work_of_blocking_streams) {
                   CUBLAS_STATUS_SUCCESS);
     };
     cublasSetStream(handle, reinterpret_cast<cudaStream_t>(stream));
-    add(1, 1);  // 7
+    add(1, 1);  // expects 7
     cublasSetStream(handle, nullptr);
-    add(0, 10);  // 70
+    add(0, 10);  // expects 70
     cublasSetStream(handle, reinterpret_cast<cudaStream_t>(stream));
-    add(1, 1);  // 76
+    add(1, 1);  // expects 76
     ASSERT_EQ(cuStreamSynchronize(stream), CUDA_SUCCESS);
     EXPECT_EQ(download(c, 1)[0], 76);
 }

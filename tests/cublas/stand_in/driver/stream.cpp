@@ -38,7 +38,7 @@ CUresult Scheduler::destroy_stream(CUstream stream) {
         std::lock_guard lock(mutex_);
         if (!streams_.contains(stream)) return CUDA_ERROR_INVALID_HANDLE;
     }
-    // CUDA finishes the work in the background; running it now is the same to the program.
+    // CUDA would finish the work in the background. For the program it makes no difference that it runs now.
     std::lock_guard executing(execution_);
     run_stream(stream, everything);
     std::lock_guard lock(mutex_);
@@ -129,7 +129,7 @@ CUresult Scheduler::run_stream(CUstream stream, std::uint64_t last) {
         if (is_legacy(stream)) return earliest_blocking(context, last);
         if (stream->queue.empty() || stream->queue.front().sequence > last) return nullptr;
         if (!stream->blocking) return stream;
-        // Earlier work of the default stream has to run first, after all that it waits for itself.
+        // Earlier work of the default stream must run first, together with everything that it waits for.
         std::uint64_t before = 0;
         for (const auto& work : context->legacy_stream.queue)
             if (work.sequence < stream->queue.front().sequence) before = work.sequence;
@@ -202,7 +202,7 @@ CUresult Scheduler::query(CUstream stream) {
         if (!std::exchange(stream->queried, true)) return CUDA_ERROR_NOT_READY;
         first = stream->queue.front().sequence;
     }
-    // Another thread may be running the work of this stream.
+    // If another thread is running this stream's work, that thread holds the lock.
     std::unique_lock executing(execution_, std::try_to_lock);
     if (executing.owns_lock()) run_stream(stream, first);
     return CUDA_ERROR_NOT_READY;
@@ -233,7 +233,7 @@ CUresult Scheduler::create_event(CUcontext context, unsigned flags, CUevent* eve
 }
 
 CUresult Scheduler::destroy_event(CUevent event) {
-    // Queued records and waits refer to it.
+    // The event must not be destroyed yet: queued records and waits still refer to it.
     CUresult result = synchronize(event);
     if (result == CUDA_ERROR_INVALID_HANDLE) return result;
     std::lock_guard executing(execution_);
@@ -248,7 +248,7 @@ CUresult Scheduler::record(CUevent event, CUstream stream) {
     if (!events_.contains(event) || !known(stream)) return CUDA_ERROR_INVALID_HANDLE;
     if (event->context != stream->context) return CUDA_ERROR_INVALID_HANDLE;
     event->captured = capturing(*stream);
-    // The number that launch_locked will give this record.
+    // launch_locked will give this number to the record.
     const std::uint64_t sequence = sequence_ + 1;
     const CUresult result = launch_locked(stream, [this, event, sequence] {
         std::lock_guard run_lock(mutex_);

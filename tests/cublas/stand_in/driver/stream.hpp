@@ -1,8 +1,8 @@
-// Streams, events and graphs of the stand-in. Work is queued at launch and runs when something waits for it: nothing
-// runs earlier than it must, so that a program which forgets to synchronise reads old data.
+// Streams, events and graphs of the stand-in. Work is queued at its launch and runs only when some call waits for it.
+// So a program that forgets to synchronise reads old data.
 //
-// The order is that of CUDA: within a stream as launched; the legacy default stream waits for the earlier work of all
-// blocking streams, and they for its. Capture puts work into a graph instead.
+// The order is CUDA's. Within a stream work runs in the order of launches. The legacy default stream waits for
+// earlier work of all blocking streams, and they wait for its earlier work. Capture puts work into a graph instead.
 #pragma once
 
 #include <chrono>
@@ -26,15 +26,15 @@ struct CUgraphExec_st {
 
 struct CUstream_st {
     struct Work {
-        std::uint64_t sequence;  // order of launches over all streams
+        std::uint64_t sequence;  // number of the launch, counted over all streams
         stand_in::Kernel kernel;
     };
 
     CUcontext context = nullptr;
     bool blocking = true;
     std::deque<Work> queue;
-    int executing = 0;     // taken from the queue and not yet done
-    bool queried = false;  // since the latest launch
+    int executing = 0;     // work that was taken from the queue and is not yet done
+    bool queried = false;  // the stream was queried since the latest launch
 
     CUstreamCaptureStatus capture_status = CU_STREAM_CAPTURE_STATUS_NONE;
     CUstreamCaptureMode capture_mode = CU_STREAM_CAPTURE_MODE_GLOBAL;
@@ -44,21 +44,21 @@ struct CUstream_st {
 
 struct CUevent_st {
     CUcontext context = nullptr;
-    CUstream stream = nullptr;   // where it was recorded last; NULL: nowhere
-    std::uint64_t sequence = 0;  // of the latest record
-    std::uint64_t reached = 0;   // the latest record that has run
+    CUstream stream = nullptr;   // stream of the latest record; NULL: never recorded
+    std::uint64_t sequence = 0;  // sequence number of the latest record
+    std::uint64_t reached = 0;   // sequence number of the latest record that has run
     bool captured = false;       // the latest record is part of a graph
     bool timing = true;
     std::chrono::steady_clock::time_point time;
 };
 
-// A primary context; there are no others.
+// A primary context. The stand-in has no other contexts.
 struct CUctx_st {
     int device = 0;
     int retained = 0;
-    CUresult fault = CUDA_SUCCESS;  // stays until the context is gone
+    CUresult fault = CUDA_SUCCESS;  // error of a fault; stays until the context is destroyed
     CUstream_st legacy_stream;
-    std::set<CUstream> streams;  // created ones
+    std::set<CUstream> streams;  // streams that the program created
 };
 
 namespace stand_in {
@@ -70,18 +70,20 @@ class Scheduler {
     CUresult create_stream(CUcontext context, unsigned flags, CUstream* stream);
     CUresult destroy_stream(CUstream stream);
     CUresult launch(CUstream stream, const Kernel& kernel);
-    // The same for work that cannot be part of a graph here: refused, and the end of a capture.
+    // Launches work that cannot be part of a graph in the stand-in. If the stream captures, refuses it and ends the
+    // capture.
     CUresult launch_uncaptured(CUstream stream, const Kernel& kernel);
 
-    // Run everything launched on the stream, or in the context, and return.
+    // Both run everything launched on the stream, or in the context, and then return.
     CUresult synchronize(CUstream stream);
     CUresult synchronize_context(CUcontext context);
-    // Runs the first piece of work that waits, after it has looked: so that a program which asks again and again sees
-    // an end, as on a device.
+    // Answers if the stream is idle, and then runs its first waiting work. So a program that queries repeatedly sees
+    // the work end, as on a device.
     CUresult query(CUstream stream);
-    // Synchronizes for calls that wait as the legacy default stream does.
+    // Synchronizes as a call does that waits for the legacy default stream.
     CUresult synchronize_legacy(CUcontext context);
-    // Calls that allocate or free: forbidden while a stream of the context captures, unless in relaxed mode.
+    // Checks calls that allocate or free: they are forbidden while a stream of the context captures, unless in
+    // relaxed mode.
     CUresult allow_unsafe_call(CUcontext context);
 
     CUresult create_event(CUcontext context, unsigned flags, CUevent* event);
@@ -100,7 +102,7 @@ class Scheduler {
     CUresult destroy(CUgraph graph);
     CUresult destroy(CUgraphExec exec);
 
-    // Drops queued work and the fault: the context is being destroyed.
+    // Drops queued work and the fault, since the context is being destroyed.
     void reset(CUcontext context);
     CUresult fault(CUcontext context);
 
@@ -108,15 +110,15 @@ class Scheduler {
     bool known(CUstream stream) const;
     CUresult launch_locked(CUstream stream, const Kernel& kernel);
     void invalidate_captures(CUcontext context);
-    // Runs work, in order, as long as next() names a stream whose front is due.
+    // Runs work in order, as long as next() returns a stream whose first work may run.
     template <class Next>
     CUresult run(CUcontext context, Next next);
     CUresult run_stream(CUstream stream, std::uint64_t last);
     CUstream earliest_blocking(CUcontext context, std::uint64_t last);
 
-    // Held while kernels run. Recursive: waiting for an event is itself queued work.
+    // Held while kernels run. Recursive, since queued work may itself wait for an event.
     std::recursive_mutex execution_;
-    // Guards everything below, and the streams, events and contexts; never held while a kernel runs.
+    // Guards all members below, and the streams, events and contexts. Never held while a kernel runs.
     std::mutex mutex_;
     std::uint64_t sequence_ = 0;
     std::set<CUstream> legacy_streams_;

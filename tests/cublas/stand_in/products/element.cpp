@@ -23,7 +23,7 @@ void write(std::byte* element, Stored value) {
     std::memcpy(element, &value, sizeof value);
 }
 
-// E4M3 has no infinity and one NaN; E5M2 is the upper half of a float16.
+// E4M3 has no infinity and only one NaN. E5M2 is the upper half of a float16.
 double e4m3(std::uint8_t bits) {
     const int exponent = (bits >> 3) & 15;
     const int fraction = bits & 7;

@@ -1,4 +1,4 @@
-// Elements of matrices and scalars in device memory, read and written as double or complex<double>.
+// Reads and writes elements of matrices and scalars in device memory, as double or complex<double>.
 #pragma once
 
 #include <array>
@@ -11,7 +11,7 @@ namespace stand_in {
 
 using Complex = std::complex<double>;
 
-// `T` is double (of a complex type: the real part) or Complex.
+// Reads or writes an element. `T` is Complex, or double, which takes the real part of a complex element.
 template <class T>
 T load(const std::byte* element, cudaDataType type);
 template <class T>

@@ -30,7 +30,7 @@ double activate(double value, Activation activation) {
             return value;
         case Activation::relu:
             return value > 0 ? value : 0;
-        case Activation::gelu:  // the tanh form, as the manual has it
+        case Activation::gelu:  // GELU in its tanh form, as in the manual
             return 0.5 * value * (1 + std::tanh(std::sqrt(2 / M_PI) * (value + 0.044715 * value * value * value)));
     }
     return value;
@@ -41,7 +41,7 @@ void run_one(const View& view, const Gemm& gemm, std::int64_t index) {
     const T alpha = gemm.alpha.value<T>(view);
     const T beta = gemm.beta.value<T>(view);
     Dense<T> result(gemm.m, gemm.n);
-    // Pointers of a batch are read in any case: that is where a misaligned one faults.
+    // Reads the pointers of a batch in any case, since a misaligned pointer must fault here.
     const Matrix a_matrix = at(view, gemm.a, index, gemm.alignment);
     const Matrix b_matrix = at(view, gemm.b, index, gemm.alignment);
     const Matrix c_matrix = at(view, gemm.c, index, gemm.alignment);

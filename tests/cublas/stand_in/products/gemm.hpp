@@ -1,5 +1,4 @@
-// D = epilogue(alpha * op(A) op(B) + beta * C), for one product or a batch: what all gemm functions and cublasLt come
-// to.
+// D = epilogue(alpha * op(A) op(B) + beta * C), for one product or a batch. All gemm functions and cublasLt end here.
 #pragma once
 
 #include "products/level3.hpp"
@@ -8,8 +7,8 @@ namespace stand_in {
 
 struct BatchedMatrix {
     Matrix matrix;
-    std::int64_t stride = 0;     // elements between two products of a batch
-    bool pointer_array = false;  // matrix.data is a device array of device pointers instead
+    std::int64_t stride = 0;     // distance between two matrices of a batch, in elements
+    bool pointer_array = false;  // matrix.data is a device array of device pointers
 };
 
 enum class Activation { none, relu, gelu };
@@ -20,14 +19,14 @@ struct Gemm {
     Scalar alpha, beta;
     BatchedMatrix a, b, c, d;
     Rounding rounding;
-    std::size_t alignment = 1;  // of every pointer in a pointer array; others are a misaligned access
+    std::size_t alignment = 1;  // required alignment of pointers in a pointer array; others are a misaligned access
 
-    // cublasLt's epilogue
+    // The epilogue of cublasLt:
     Activation activation = Activation::none;
-    const void* bias = nullptr;  // one element per row of D
+    const void* bias = nullptr;  // bias vector: one element per row of D
     cudaDataType bias_type = CUDA_R_32F;
     std::int64_t bias_stride = 0;
-    const void* scale_a = nullptr;  // float8 operands: device address of a float
+    const void* scale_a = nullptr;  // for float8 operands: device address of a float
     const void* scale_b = nullptr;
 };
 

@@ -1,4 +1,4 @@
-// Makes a kernel of the driver's stand-in out of an operation on matrices.
+// Makes a kernel for the driver's stand-in from an operation on matrices.
 #pragma once
 
 #include <functional>
@@ -9,7 +9,7 @@
 
 namespace stand_in {
 
-// Host memory may be an operand of cublasXt only.
+// Returns the host's view of an operand. Only cublasXt accepts operands in host memory.
 inline std::byte* device_view(const void* address, std::size_t bytes) {
     std::byte* const found = stand_in_view(address, bytes);
     if (found == nullptr) throw DeviceFault{CUDA_ERROR_ILLEGAL_ADDRESS};
@@ -32,7 +32,7 @@ Kernel kernel_of(Operation operation, std::byte* (*view)(const void*, std::size_
     };
 }
 
-// A launch that fails is an execution failure, whatever the driver said.
+// Converts a launch's result. Every failure becomes EXECUTION_FAILED.
 inline cublasStatus_t status_of(CUresult result) {
     return result == CUDA_SUCCESS ? CUBLAS_STATUS_SUCCESS : CUBLAS_STATUS_EXECUTION_FAILED;
 }

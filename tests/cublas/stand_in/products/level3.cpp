@@ -10,7 +10,7 @@ double conjugate_of(double value) { return value; }
 Complex conjugate_of(Complex value) { return std::conj(value); }
 
 double times(double a, double b) { return a * b; }
-// Without the recovery of infinities that operator* does, which costs more than the product.
+// Multiplies without the treatment of infinities that operator* has, which would cost more than the product.
 Complex times(Complex a, Complex b) {
     return {a.real() * b.real() - a.imag() * b.imag(), a.real() * b.imag() + a.imag() * b.real()};
 }
@@ -126,7 +126,7 @@ Dense<T> multiply(const Dense<T>& a, const Dense<T>& b) {
 
 template <class T>
 Dense<T> solve(const Dense<T>& a, Dense<T> b, bool left, bool lower, Rounding rounding) {
-    // X op(A) = B is op(A)^T X^T = B^T, whose triangle is the other one.
+    // X op(A) = B is equivalent to op(A)^T X^T = B^T, with the other triangle.
     if (!left) return adjoint(solve(adjoint(a, false), adjoint(b, false), true, !lower, rounding), false);
     const auto factor = [rounding](T value) {
         return rounding.format == Format::fp32 ? value : rounded(value, rounding);

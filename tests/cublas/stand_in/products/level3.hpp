@@ -1,8 +1,8 @@
 // Matrix operations on dense copies in double precision. Operands are rounded to the permitted format as they are
-// read, products are exact or nearly so, and the result is rounded once as it is stored.
+// read. Products are exact or nearly so. The result is rounded once, when it is stored.
 //
-// tests/unit/emulate/naive_level3 multiplies by definition as well, but float32 in the caller's memory only. This one
-// has every cudaDataType, solves, and operands that a kernel finds through a View.
+// tests/unit/emulate/naive_level3 also multiplies by definition, but only float32 in the caller's memory. The code
+// here has every cudaDataType, solves, and operands that a kernel accesses through a View.
 #pragma once
 
 #include <cstdint>
@@ -15,7 +15,7 @@
 
 namespace stand_in {
 
-// Thrown while a kernel runs; `status` is a CUresult that breaks the context.
+// Thrown while a kernel runs. `status`: a CUresult that breaks the context.
 struct DeviceFault {
     int status;
 };
@@ -27,10 +27,10 @@ struct Matrix {
     const void* data = nullptr;
     cudaDataType type = CUDA_R_32F;
     std::int64_t leading_dimension = 0;
-    bool row_major = false;  // cublasLt only
+    bool row_major = false;  // true for row-major matrices, which only cublasLt has
 };
 
-// alpha or beta: a host value, taken at launch, or a device address, read when the kernel runs.
+// alpha or beta: a host value, which is read at launch, or a device address, which is read when the kernel runs.
 struct Scalar {
     cudaDataType type = CUDA_R_32F;
     const void* device = nullptr;
@@ -55,7 +55,7 @@ struct Rounding {
 template <class T>
 struct Dense {
     std::int64_t rows = 0, columns = 0;
-    std::vector<T> values;  // column-major
+    std::vector<T> values;  // elements in column-major order
 
     Dense() = default;
     Dense(std::int64_t r, std::int64_t c) : rows(r), columns(c), values(static_cast<std::size_t>(r * c)) {}
@@ -65,26 +65,28 @@ struct Dense {
     }
 };
 
-// op(A), which is rows×columns.
+// Returns op(A), which is rows×columns.
 template <class T>
 Dense<T> read(const View& view, const Matrix& a, std::int64_t rows, std::int64_t columns, cublasOperation_t operation,
               Rounding rounding);
-// The n×n matrix of which one triangle is stored.
+// Returns an n×n matrix of which one triangle is stored.
 template <class T>
 Dense<T> read_symmetric(const View& view, const Matrix& a, std::int64_t n, cublasFillMode_t fill, bool hermitian,
                         Rounding rounding);
-// op(A) of a triangular n×n matrix; zero in the other triangle.
+// Returns op(A) of a triangular n×n matrix, with zeros in the other triangle.
 template <class T>
 Dense<T> read_triangular(const View& view, const Matrix& a, std::int64_t n, cublasFillMode_t fill,
                          cublasOperation_t operation, cublasDiagType_t diagonal, Rounding rounding);
 
 template <class T>
 Dense<T> multiply(const Dense<T>& a, const Dense<T>& b);
-// X of op(A) X = B (left) or X op(A) = B (right), op(A) triangular; products inside the solve are rounded.
+// Returns X with op(A) X = B (left) or X op(A) = B (right), where op(A) is triangular. Rounds products inside the
+// solve.
 template <class T>
 Dense<T> solve(const Dense<T>& a, Dense<T> b, bool left, bool lower, Rounding rounding);
 
-// C = product + beta * C in the part given; C is not read where beta is zero. A hermitian C has a real diagonal.
+// Computes C = product + beta * C in the given part. If beta is zero, C is not read. A hermitian C gets a real
+// diagonal.
 template <class T>
 void update(const View& view, const Matrix& c, const Dense<T>& product, T beta, Part part, bool hermitian);
 

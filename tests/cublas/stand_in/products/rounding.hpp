@@ -1,4 +1,4 @@
-// The formats that operands of a product are rounded to, bit by bit. NaN stays NaN, infinities stay.
+// Rounds operands of a product to formats, bit by bit. NaN and infinities stay.
 #pragma once
 
 #include <bit>
@@ -12,7 +12,7 @@ enum class Ties { away, even, truncate };
 
 namespace rounding {
 
-// Keeps the upper bits of a float32; the exponent may grow by one, to infinity where there is no more.
+// Keeps the upper bits of a float32. Rounding up may raise the exponent, up to infinity.
 inline float drop_bits(float value, int bits, Ties ties) {
     if (!std::isfinite(value)) return value;
     const auto word = std::bit_cast<std::uint32_t>(value);
@@ -25,7 +25,7 @@ inline float drop_bits(float value, int bits, Ties ties) {
 inline float tf32(float value, Ties ties) { return drop_bits(value, 13, ties); }
 inline float bf16(float value) { return drop_bits(value, 16, Ties::even); }
 
-// Nearest even, with subnormals; beyond 65504 infinity.
+// Rounds to the nearest, ties to even. Handles subnormals; numbers beyond 65504 become infinity.
 inline std::uint16_t fp16_bits(double value) {
     const auto sign = static_cast<std::uint16_t>(std::signbit(value) ? 0x8000 : 0);
     const double magnitude = std::fabs(value);
@@ -34,9 +34,10 @@ inline std::uint16_t fp16_bits(double value) {
     if (magnitude >= 65520.0) return static_cast<std::uint16_t>(sign | 0x7c00);
     int exponent = 0;
     std::frexp(magnitude, &exponent);
-    if (exponent < -13) exponent = -13;  // subnormal: the spacing of the smallest normal numbers
-    const double units = std::nearbyint(std::ldexp(magnitude, 11 - exponent));  // exact scaling, one rounding
-    // `units` is 1024 to 2048 for a normal number: its leading bit carries into the exponent field by itself.
+    if (exponent < -13) exponent = -13;  // subnormals have the spacing of the smallest normal numbers
+    const double units = std::nearbyint(std::ldexp(magnitude, 11 - exponent));  // ldexp is exact, so only nearbyint
+                                                                                // rounds
+    // For a normal number, `units` is 1024 to 2048: its leading bit carries into the exponent field.
     return static_cast<std::uint16_t>(sign | (((exponent + 13) << 10) + static_cast<int>(units)));
 }
 
@@ -53,7 +54,7 @@ inline float fp16_value(std::uint16_t bits) {
     return (bits & 0x8000) != 0 ? -magnitude : magnitude;
 }
 
-// Three bfloat16 numbers hold 24 bits, unless the last ones are too small for a bfloat16.
+// Three bfloat16 numbers hold 24 bits, unless the last bits are too small for a bfloat16.
 inline float bf16x9(float value) {
     if (!std::isfinite(value)) return value;
     const float high = bf16(value);

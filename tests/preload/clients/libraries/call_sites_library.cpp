@@ -1,5 +1,5 @@
-// Products at four call sites, told apart by their sizes: 2 in a template, 3 in a function that is not exported, 4
-// and 5 in one with a C name. FIRST: that name.
+// Products at four call sites, which their sizes identify: 2 in a template, 3 in a function that is not exported, 4
+// and 5 in a function with a C name. FIRST: that name.
 
 #include "../client.h"
 
@@ -10,7 +10,7 @@ __attribute__((always_inline)) inline void multiply(blas_int size) {
     fill(a, 25, 1);
     const float alpha = 1, beta = 0;
     sgemm_("N", "N", &size, &size, &size, &alpha, a, &size, a, &size, &beta, c, &size);
-    volatile float last = c[0];  // so that no product is the end of a function
+    volatile float last = c[0];  // keeps the product from being the last instruction of a function
     (void)last;
 }
 

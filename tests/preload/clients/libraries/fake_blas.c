@@ -1,4 +1,4 @@
-// A tiny BLAS. Its sgemm adds MARK to every element of C, so that a result tells which library computed it.
+// A tiny BLAS. Its sgemm adds MARK to every element of C, so that a result shows which library computed it.
 //
 // Column-major and untransposed products only. MARK: the number to add. HAS_BATCHES: with batch functions.
 // VERSION_NODE: the symbol version of sgemm_, through a version script.
@@ -9,10 +9,10 @@
 #define MARK 0
 #endif
 
-/// Called in the middle of every product when a client sets it: where forks, signals and jumps happen.
+/// Function that a client can set, called in the middle of every product, where forks, signals and jumps happen.
 void (*fake_blas_hook)(void) = NULL;
 
-/// The shim asks a library for the width of its integers through this one.
+/// The shim calls this routine to find the width of the library's integers.
 blas_int isamax_(const blas_int* n, const float* x, const blas_int* increment) {
     blas_int best = 0;
     if (*n < 1 || *increment < 1) return 0;

@@ -1,4 +1,4 @@
-// One library that has two versions of sgemm_: VERSION_1 adds 1000 to every element of C, the default adds 2000.
+// A library with two versions of sgemm_: VERSION_1 adds 1000 to every element of C, the default version adds 2000.
 
 #include "../client.h"
 

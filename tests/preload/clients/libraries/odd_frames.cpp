@@ -1,5 +1,4 @@
-// Multiplies for a Python script while something is wrong with the frames of the calling thread:
-// test_where_bad_input.py.
+// Multiplies for a Python script while the frames of the calling thread are damaged: test_where_bad_input.py.
 #include <dlfcn.h>
 #include <time.h>
 
@@ -28,8 +27,8 @@ void multiply() {
 void* find_symbol(const char* name) { return dlsym(RTLD_DEFAULT, name); }
 bool can_read(const char*, std::size_t) { return true; }
 
-/// Returns where the innermost frame of the calling thread has the address of the frame that called it. `version`:
-/// sys.hexversion.
+/// Returns the place in the innermost frame of the calling thread that holds the address of the calling frame.
+/// `version`: sys.hexversion.
 char* slot_of_caller(unsigned version, const char*& frame) {
     const auto layout = layout_of(version, find_symbol("_PyRuntime"));
     PythonStack stack;
@@ -45,7 +44,7 @@ Function* python_function(const char* name) {
 
 }  // namespace
 
-/// Multiplies while the address of the innermost frame's caller is this number; 0: that of the frame itself.
+/// Multiplies while the innermost frame has `number` as the address of its caller; 0: the frame's own address.
 extern "C" void multiply_called_by(unsigned version, std::uintptr_t number) {
     const char *frame = nullptr, *caller = nullptr;
     char* const slot = slot_of_caller(version, frame);
@@ -55,8 +54,8 @@ extern "C" void multiply_called_by(unsigned version, std::uintptr_t number) {
     std::memcpy(slot, &caller, sizeof caller);
 }
 
-/// Multiplies on a thread whose thread state, made there, another thread has used and deleted, and whose memory holds
-/// addresses of nothing by then. To be called without the GIL.
+/// Multiplies on a thread whose thread state another thread has used and deleted. The state's memory then holds
+/// invalid addresses. Call it without the GIL.
 extern "C" void multiply_after_deletion() {
     static void* state = nullptr;
     std::thread([] {
@@ -77,7 +76,7 @@ extern "C" void multiply_after_deletion() {
     }).join();
 }
 
-/// Multiplies again and again for a time, without a return to Python.
+/// Multiplies repeatedly for a time, without returning to Python.
 extern "C" void multiply_for(int milliseconds) {
     timespec begin, now;
     clock_gettime(CLOCK_MONOTONIC, &begin);

@@ -1,4 +1,4 @@
-// An NVTX injection library that is not the shim: says that it was asked, and takes nothing.
+// An NVTX injection library that is not the shim. It prints that it was called, and registers nothing.
 #include <stdio.h>
 
 #ifdef PRELOADED

@@ -1,8 +1,8 @@
-// A library that has nothing to do with BLAS, except for some of its functions' names. Their signatures are as unlike
-// a product's as C allows: integers, doubles, a structure by value, variable arguments, more floating-point arguments
-// than registers, results in floating-point registers and in memory.
+// A library that has nothing in common with BLAS, except some names of functions. Their signatures differ from a
+// product's as much as C allows: integers, doubles, a structure by value, variable arguments, more floating-point
+// arguments than registers, results in floating-point registers and in memory.
 //
-// WITH_BLAS: it also has a real sgemm_, so that only the arguments tell that `sgemm` is none.
+// WITH_BLAS: the library also has a real sgemm_, so that only the arguments show that `sgemm` is no product.
 
 #include "other_sgemm.h"
 

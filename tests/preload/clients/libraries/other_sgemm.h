@@ -1,4 +1,4 @@
-// Functions whose names BLAS uses too. See other_sgemm.c.
+// Functions whose names BLAS also uses. See other_sgemm.c.
 #pragma once
 
 struct triple {

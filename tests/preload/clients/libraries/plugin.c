@@ -1,8 +1,8 @@
-// A library that multiplies when its run() or answer() is called: 1x1 matrices, 2 times 3, so that a library of
-// fake_blas.c answers 6 plus its mark. NAME: what run() prints before the result.
+// A library that multiplies when its run() or answer() is called: 1x1 matrices, 2 times 3. With a library of
+// fake_blas.c the result is 6 plus that library's mark. NAME: text that run() prints before the result.
 //
-// OLD_VERSION: imports sgemm_@VERSION_1. WEAK_BATCH: uses cblas_sgemm_batch where it is there.
-// HAS_SGEMM: has an sgemm_ of its own, and calls it through its procedure linkage table.
+// OLD_VERSION: imports sgemm_@VERSION_1. WEAK_BATCH: uses cblas_sgemm_batch if it exists. HAS_SGEMM: defines sgemm_
+// itself, and calls it through its procedure linkage table.
 
 #include "../client.h"
 
@@ -41,7 +41,7 @@ float answer(void) {
 }
 
 #ifdef WEAK_BATCH
-/// Products of 2 and 3, 4 and 5, 6 and 7, by one batch.
+/// Multiplies 2 by 3, 4 by 5 and 6 by 7 in one batch.
 static void print_batch(void) {
     enum { products = 3 };
     const int no = no_trans;

@@ -1,5 +1,5 @@
-// The shim's reader of Python stacks as a library for a script: clients/scripts/python_stacks.py compares its answer
-// with Python's own.
+// The shim's reader of Python stacks, as a library for a script: clients/scripts/python_stacks.py compares its
+// answers with Python's own.
 #include <dlfcn.h>
 
 #include <cstdio>
@@ -19,11 +19,11 @@ const std::optional<Python>& interpreter() {
 
 }  // namespace
 
-/// Returns the key of the calling thread's stack; 0: Python is not known.
+/// Returns the key of the calling thread's stack; 0: this version of Python is unknown.
 extern "C" unsigned long long python_stack_key() { return interpreter() ? interpreter()->stack_key() : 0; }
 
 /// Writes the calling thread's frames, innermost first, as lines `file:line:function`. Returns their number, negative
-/// if outer ones were left out; 0 if there are none, or Python is not known.
+/// if outer frames were left out; 0: there are no frames, or this version of Python is unknown.
 extern "C" int python_stack(char* out, int size) {
     const std::optional<Python>& python = interpreter();
     if (!python || python->verify_layout() != Python::Verified::as_expected) return 0;

@@ -1,5 +1,5 @@
-// A library between a program and its function: a frame of its own in the stack, in two libraries alike but for
-// their names.
+// A library that calls a program's function, and so adds a frame to the stack. Built as two libraries that differ
+// only in their names.
 
 void relay(void (*function)(void*), void* argument);
 

@@ -1,5 +1,5 @@
-/* Names of a Python of another version, for a process that has one already: its functions must not be asked about
- * that. */
+/* Functions of a second Python, of another version than the one in the process. The shim must not ask them about
+ * the first. */
 int Py_IsFinalizing(void) { return 1; }
 int _Py_IsFinalizing(void) { return 1; }
 const char* Py_GetVersion(void) { return "3.99.0 (main, Jan  1 2040)"; }

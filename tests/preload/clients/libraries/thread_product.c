@@ -1,4 +1,4 @@
-/* Multiplies on a thread of its own, which runs no Python. */
+/* Multiplies on a new thread, which runs no Python. */
 #include <pthread.h>
 #include <stddef.h>
 

@@ -1,4 +1,4 @@
-// A library for LD_AUDIT that watches functions return: the loader then calls them itself.
+// A library for LD_AUDIT that watches functions return. The loader then calls these functions itself.
 
 #define _GNU_SOURCE
 #include <link.h>
@@ -20,7 +20,7 @@ ElfW(Addr) la_x86_64_gnu_pltenter(ElfW(Sym) * symbol, unsigned index, uintptr_t*
     (void)registers;
     (void)flags;
     (void)name;
-    *frame_size = 256;  // how much of the stack the loader copies
+    *frame_size = 256;  // number of bytes of the stack that the loader copies
     return symbol->st_value;
 }
 

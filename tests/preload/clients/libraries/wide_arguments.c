@@ -1,4 +1,4 @@
-// A library of functions with wide arguments: each has another weight.
+// A library of functions with wide arguments. Each argument has another weight in the result.
 
 #include "wide_arguments.h"
 

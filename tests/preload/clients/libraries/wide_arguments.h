@@ -1,4 +1,4 @@
-// Functions that have their names from BLAS, and take their arguments in whole vector registers.
+// Functions that have names of BLAS functions but take their arguments in whole vector registers.
 #pragma once
 
 typedef int int_8 __attribute__((vector_size(32)));

@@ -1,5 +1,5 @@
-// Multiplies by way of wrapper.c, through its tail call and through the pointer that it hands out: this library does
-// not import sgemm_.
+// Multiplies through wrapper.c: by its tail call, and by the pointer that it returns. This library does not import
+// sgemm_.
 
 #include "../client.h"
 

@@ -1,5 +1,5 @@
-// A library that hands sgemm_ on without leaving a frame of its own (a tail call), and one that hands out its
-// address. Callers of either multiply although they do not import the name.
+// A library that passes calls on to sgemm_ without a frame of its own (a tail call), and that returns the address of
+// sgemm_. Callers of either multiply although they do not import the name.
 
 #include "../client.h"
 

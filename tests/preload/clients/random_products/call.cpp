@@ -17,7 +17,7 @@
     X(csyrk_batch_strided) X(strsm_batch_strided) X(ctrsm_batch_strided)
 // clang-format on
 
-namespace linked {  // prototypes of our own: client.h has some of these names
+namespace linked {  // own prototypes, since client.h has some of these names
 extern "C" {
 #define REFERENCE(base)                                              \
     __attribute__((weak)) void weak_##base(void) __asm__(#base "_"); \
@@ -50,8 +50,8 @@ int enum_of(char Product::*option, char letter) {
     return letter == 'N' ? no_trans : letter == 'T' ? trans : conj_trans;
 }
 
-/// Integer-class arguments as words and float32 arguments by themselves: x86-64 and aarch64 pass each class in its
-/// own order. What is passed by reference lives here.
+/// Holds integer-class arguments as words, and float32 arguments separately: x86-64 and aarch64 pass each class in
+/// its own sequence. Also holds the values that are passed by reference.
 class Arguments {
   public:
     explicit Arguments(const Call& call) : call_(call) {}
@@ -114,7 +114,7 @@ class Arguments {
     void pass_to(Function function) const { pass_to(function, std::make_index_sequence<word_limit>()); }
 
   private:
-    static constexpr std::size_t word_limit = 24;  // a callee ignores what lies behind its last argument
+    static constexpr std::size_t word_limit = 24;  // a callee ignores words after its last argument
 
     template <class Word, std::size_t... index>
     static auto type_of_function(std::index_sequence<index...>)

@@ -1,4 +1,4 @@
-// Memory in which a read or write beside an operand is a segmentation fault.
+// Memory in which an access outside an operand is a segmentation fault.
 #pragma once
 
 #include <sys/mman.h>
@@ -8,11 +8,11 @@
 #include <cstring>
 #include <vector>
 
-/// Room for one operand between two pages that cannot be accessed. Owns its pages.
+/// Space for one operand between two pages that cannot be accessed. Owns its pages.
 class GuardedMemory {
   public:
     static constexpr std::size_t capacity =
-        1U << 20;  ///< bytes, a multiple of the page size, with a margin at both ends
+        1U << 20;  ///< bytes, a multiple of the page size; includes a margin at both ends
 
     GuardedMemory()
         : begin_(static_cast<char*>(mmap(nullptr, capacity + 2 * guard, PROT_NONE,
@@ -24,7 +24,8 @@ class GuardedMemory {
     GuardedMemory(const GuardedMemory&) = delete;
     GuardedMemory& operator=(const GuardedMemory&) = delete;
 
-    /// Puts `count` floats `margin` bytes before the guard behind them, or as many behind the one before them.
+    /// Places `count` floats `margin` bytes before the guard page at the end, or `margin` bytes after the one at the
+    /// start.
     float* place(std::size_t count, bool at_the_end, std::size_t margin) {
         count_ = count;
         data_ = reinterpret_cast<float*>(at_the_end ? begin_ + capacity - margin - count * sizeof(float)
@@ -43,7 +44,7 @@ class GuardedMemory {
     }
 
   private:
-    static constexpr std::size_t guard = 1U << 16;  // a page of the largest size that Linux has by default
+    static constexpr std::size_t guard = 1U << 16;  // the largest page size that Linux uses by default
     char* begin_;
     float* data_ = nullptr;
     std::size_t count_ = 0;

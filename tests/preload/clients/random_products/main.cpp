@@ -1,14 +1,14 @@
-// Makes random products twice on the same memory, and compares: directly, by the library in a linker namespace of its
-// own, where the shim is not; and as any program makes them.
+// Makes random products twice on the same memory, and compares the results: once directly, by the library in a linker
+// namespace without the shim, and once as any program makes them.
 //
 //   random_products SEED COUNT [FORMAT [blis]]
 //
-// FORMAT same (the default): results, inputs, errno and floating-point flags have to be the same to the bit. FORMAT
-// tf32_away, tf32_even, tf32_truncate or bf16: the direct call gets operands that are rounded here. "blis" leaves out
-// what that library cannot do: it reads beyond its operands, and has no cgemm3m for some matrices.
+// FORMAT same (the default): results, inputs, errno and floating-point flags must be bitwise equal. FORMAT
+// tf32_away, tf32_even, tf32_truncate or bf16: the direct call gets operands that this program rounds. "blis" leaves
+// out calls that BLIS cannot make: it reads beyond its operands, and has no cgemm3m for some matrices.
 //
-// Call number I of a run is made from SEED + I alone: what a failure prints makes it again. Ends with the number of
-// calls.
+// Call number I of a run depends on SEED + I alone, so the seed that a failure prints repeats it. At the end prints
+// the number of calls.
 
 #include <dlfcn.h>
 #include <link.h>
@@ -33,12 +33,12 @@ namespace {
 
 using Bits = std::vector<std::uint32_t>;
 
-// ---- rounding, by its definition ---------------------------------------------------------------------------------
+// ---- rounding by definition --------------------------------------------------------------------------------------
 
 enum class Format { same, tf32_away, tf32_even, tf32_truncate, bf16 };
 
 std::uint32_t rounded(std::uint32_t bits, Format format) {
-    if ((bits & 0x7f800000U) == 0x7f800000U) return bits;  // infinities, NaN
+    if ((bits & 0x7f800000U) == 0x7f800000U) return bits;  // infinities and NaN are not rounded
     switch (format) {
         case Format::same:
             return bits;
@@ -73,7 +73,7 @@ class DirectLibrary {
         if (handle_ == nullptr) fail(dlerror());
     }
 
-    /// The library's own function; nullptr: it has none of that name.
+    /// Returns the library's own function; nullptr: it has none of that name.
     Function find(const std::string& name) {
         const auto [entry, is_new] = known_.try_emplace(name, nullptr);
         if (is_new) entry->second = reinterpret_cast<Function>(dlsym(handle_, name.c_str()));
@@ -89,7 +89,8 @@ class DirectLibrary {
     std::map<std::string, Function> known_;
 };
 
-/// Makes the call by the library itself, a batch that it does not have product by product. False: it cannot.
+/// Makes the call directly in the library. If the library lacks a batch function, multiplies product by product.
+/// Returns false if it cannot make the call.
 bool make_directly(const Call& call, DirectLibrary& library, bool is_trial) {
     static const std::map<std::string, std::string> alternatives = {{"sgemmt", "sgemmtr"},
                                                                     {"cgemmt", "cgemmtr"},
@@ -109,7 +110,7 @@ bool make_directly(const Call& call, DirectLibrary& library, bool is_trial) {
     return call.product_count() > 0;
 }
 
-/// Finds a function as programs do: by a reference that the loader bound, or by dlsym.
+/// Finds a function in one of the ways of programs: by a reference that the loader bound, or by dlsym.
 Function function_of_program(Random& random, const std::string& name) {
     const Function linked = linked_function(name);
     if (linked != nullptr && random() % 4 != 0) return linked;
@@ -121,11 +122,11 @@ Function function_of_program(Random& random, const std::string& name) {
 
 struct Operand {
     GuardedMemory memory;
-    Bits values;  ///< before the call
+    Bits values;  ///< values before the call
     bool is_output = false;
 };
 
-/// The operands of one call. Slots are kept for the next one.
+/// Operands of one call. The memory is reused for the next call.
 class Operands {
   public:
     Operand& add(Bits values, bool is_output, bool at_the_end) {
@@ -138,7 +139,7 @@ class Operands {
         return operand;
     }
     void clear() { used_ = 0; }
-    std::size_t margin = 0;  ///< bytes from an operand to memory that cannot be accessed
+    std::size_t margin = 0;  ///< distance from an operand to memory that cannot be accessed, in bytes
     void restore() {
         for (std::size_t i = 0; i < used_; ++i) slots_[i].memory.set_bits(slots_[i].values);
     }
@@ -153,7 +154,7 @@ class Operands {
 constexpr std::size_t largest_margin = 4096;
 constexpr std::int64_t operand_limit = (GuardedMemory::capacity - 2 * largest_margin) / sizeof(float);
 
-/// The matrices of a strided batch in one array; between them, what must not be read.
+/// Returns the matrices of a strided batch in one array. The gaps between them must not be read.
 Bits strided_values(Random& random, const Shape& shape, std::int64_t stride, std::int64_t count) {
     if (shape.span() == 0 || count == 0) return {};
     Bits all(static_cast<std::size_t>((count - 1) * stride * shape.width + shape.span()), 0x7f812345U);
@@ -169,7 +170,7 @@ bool has_batches(Operation operation) {
            operation == Operation::trsm;
 }
 
-/// A call and its operands, both from `random` alone.
+/// Returns a random call with its operands, which depend on `random` alone.
 Call random_call(Random& random, Operands& operands) {
     operands.clear();
     Call call;
@@ -213,7 +214,7 @@ Call random_call(Random& random, Operands& operands) {
             put(call.c, random_values(random, product.c), true);
         }
     }
-    // A product of a matrix with itself, as in a @ a.
+    // A product may use one matrix twice, as in a @ a.
     const bool can_share = call.batching == Batching::single && first.has_b() && !b_is_output && first.a.span() > 0 &&
                            first.a.stored == Stored::whole && first.a.rows == first.b.rows &&
                            first.a.columns == first.b.columns;
@@ -224,7 +225,7 @@ Call random_call(Random& random, Operands& operands) {
     return call;
 }
 
-/// The state beside memory that a call may change, or depend on.
+/// State besides memory that a call may change or depend on.
 struct Surroundings {
     int error = 0;
     int flags = 0;
@@ -249,7 +250,7 @@ Surroundings in_surroundings(const Surroundings& before, Make make_it) {
 
 // ---- the run -----------------------------------------------------------------------------------------------------
 
-char current_call[4096];  // for the handler of a crash
+char current_call[4096];  // description for the handler of a crash
 
 void say_where_it_crashed(int signal) {
     const char text[] = "random_products: a crash in ";
@@ -265,8 +266,8 @@ void say_where_it_crashed(int signal) {
     std::exit(1);
 }
 
-/// Inputs of products whose alpha is zero. Nothing is multiplied, so nothing is rounded. (Some kernels for small
-/// products multiply all the same, and get NaN from an operand that rounding makes infinite.)
+/// Returns the inputs of products whose alpha is zero. Nothing is multiplied, so nothing is rounded. (Some kernels
+/// for small products multiply nevertheless, and get NaN from an operand that rounding makes infinite.)
 std::set<const float*> unused_inputs(const Call& call) {
     std::set<const float*> unused, used;
     for (std::size_t i = 0; i < call.a.size(); ++i) {
@@ -280,7 +281,7 @@ std::set<const float*> unused_inputs(const Call& call) {
     return unused;
 }
 
-/// The call with its inputs rounded, in memory of its own.
+/// Returns the call with rounded inputs in separate memory.
 Call with_rounded_inputs(const Call& call, Operands& from, Operands& to, Format format) {
     Call result = call;
     to.clear();
@@ -304,7 +305,7 @@ void compare(const Call& call, std::uint64_t seed, Operands& operands, const std
         const Bits& wanted = operands[i].is_output ? expected[i] : operands[i].values;
         for (std::size_t j = 0; j < found.size(); ++j) {
             if (found[j] == wanted[j]) continue;
-            // A sum of two NaNs has one or the other, by the order of its operands.
+            // A sum of two NaNs is either of them, depending on the order of the operands.
             if (format != Format::same && is_nan(found[j]) && is_nan(wanted[j])) continue;
             char text[160];
             std::snprintf(text, sizeof text, "%s %zu, float %zu of %zu: found %08x, expected %08x, before %08x",
@@ -315,7 +316,7 @@ void compare(const Call& call, std::uint64_t seed, Operands& operands, const std
     }
 }
 
-/// False: the library cannot make such a call, so nothing was called.
+/// Makes one call twice and compares. Returns false if the library cannot make the call, and makes none.
 bool check_call(std::uint64_t seed, DirectLibrary& library, Format format, bool is_blis) {
     static Operands operands, rounded_operands;
     operands.margin = rounded_operands.margin = is_blis ? largest_margin : 0;

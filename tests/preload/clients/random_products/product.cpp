@@ -8,7 +8,7 @@
 
 namespace {
 
-constexpr std::uint32_t poison = 0x7f812345U;  // a signalling NaN
+constexpr std::uint32_t poison = 0x7f812345U;  // a signalling NaN, put where nothing may be read
 
 std::uint64_t below(Random& random, std::uint64_t limit) { return random() % limit; }
 bool one_in(Random& random, std::uint64_t chances) { return below(random, chances) == 0; }
@@ -37,14 +37,15 @@ float random_special(Random& random) {
     return values[below(random, std::size(values))];
 }
 
-/// Uses all bits of the significand, so that an operand that was not rounded, or rounded twice, shows.
+/// Returns a value that uses all bits of the significand, which shows an operand that was not rounded, or rounded
+/// twice.
 float random_value(Random& random) {
     const auto mantissa = static_cast<float>(static_cast<std::int64_t>(random() >> 39) - (1 << 24));
     const int exponent = one_in(random, 16) ? static_cast<int>(below(random, 60)) - 30 : 0;
     return std::ldexp(mantissa, exponent - 24);
 }
 
-/// Draws the options that the operation has. `trans` 'R' is an extension that not every library has.
+/// Chooses random options for the operation. `trans` 'R' is an extension that not every library has.
 void draw_options(Random& random, Product& product) {
     const Operation operation = product.operation;
     using enum Operation;
@@ -68,7 +69,7 @@ Shape shape(const Product& product, std::int64_t rows, std::int64_t columns) {
     return {rows, columns, 1, product.is_complex ? 2 : 1, product.row_major, Stored::whole, false};
 }
 
-/// The shapes that follow from options and sizes.
+/// Sets the shapes that follow from options and sizes.
 void set_shapes(Product& p) {
     using enum Operation;
     const Stored triangle = p.uplo == 'U' ? Stored::upper : Stored::lower;

@@ -1,5 +1,5 @@
-// Random level-3 products: arguments as the BLAS reference names them, and operands whose every element that must not
-// be read is a signalling NaN.
+// Random level-3 products. Arguments are named as in the BLAS reference. Elements that must not be read are
+// signalling NaNs.
 #pragma once
 
 #include <array>
@@ -12,11 +12,11 @@ using Random = std::mt19937_64;
 
 enum class Operation { gemm, gemm3m, gemmt, gemmtr, symm, hemm, syrk, herk, syr2k, her2k, trmm, trsm };
 
-/// The elements of a stored matrix that belong to the operand.
+/// The part of a stored matrix that belongs to the operand.
 enum class Stored { whole, upper, lower };
 
-/// The layout of a stored matrix: element (row, column), of `width` floats, is at (row + column * ld), or, row-major,
-/// at (row * ld + column).
+/// Layout of a stored matrix. Element (row, column) has `width` floats and is at (row + column * ld), or in row-major
+/// order at (row * ld + column).
 struct Shape {
     std::int64_t rows = 0;
     std::int64_t columns = 0;
@@ -24,15 +24,16 @@ struct Shape {
     int width = 1;
     bool row_major = false;
     Stored stored = Stored::whole;
-    bool real_diagonal = false;  ///< imaginary parts on the diagonal must not be read
+    bool real_diagonal = false;  ///< imaginary parts of the diagonal must not be read
 
     std::int64_t outer() const { return row_major ? rows : columns; }
     std::int64_t inner() const { return row_major ? columns : rows; }
-    /// Floats from the first element to behind the last.
+    /// Returns the number of floats from the first element to the end of the last.
     std::int64_t span() const { return rows == 0 || columns == 0 ? 0 : ((outer() - 1) * ld + inner()) * width; }
 };
 
-/// Options that do not exist for the operation are 0. Without B (syrk, herk) or C (trmm, trsm) its shape is empty.
+/// A product. Options that the operation does not have are 0. Without B (syrk, herk) or C (trmm, trsm) its shape is
+/// empty.
 struct Product {
     Operation operation = Operation::gemm;
     bool is_complex = false;
@@ -49,12 +50,12 @@ struct Product {
     std::string description() const;
 };
 
-/// One with these options, or with options drawn at random where `like` is nullptr. Sizes and leading dimensions are
-/// always drawn; each operand fits into `limit` floats.
+/// Returns a product with the options of `like`, or with random options if `like` is nullptr. Sizes and leading
+/// dimensions are always random; each operand fits into `limit` floats.
 Product random_product(Random& random, bool row_major_allowed, std::int64_t limit, const Product* like = nullptr);
 
-/// Values for an operand of this shape, as bits: `span()` of them.
+/// Returns random values for an operand of this shape, as bits: `span()` of them.
 std::vector<std::uint32_t> random_values(Random& random, const Shape& shape);
 
-/// Draws a scalar, which all products of a strided batch share.
+/// Returns a random scalar, which all products of a strided batch share.
 std::array<float, 2> random_scalar(Random& random);

@@ -34,7 +34,7 @@ def call(name, *arguments, scalars):
 def main():
     tested = sys.argv[2]
     level3(call, lambda routine: f"{routine}_", tested)
-    # C's own order: rows are contiguous.
+    # Row-major order, as in C: rows are contiguous.
     m, n, k = sizes()
     a, b = random(m, k, np.float32), random(k, n, np.float32)
     c = a @ b

@@ -47,7 +47,7 @@ def sgemm(a, b, c=None, alpha=1.0, beta=0.0, ld=None, name="sgemm_"):
     m, k = a.shape
     n = b.shape[1]
     if c is None:
-        c = np.full((m, n), np.nan, a.dtype, order="F")  # never read: beta is 0
+        c = np.full((m, n), np.nan, a.dtype, order="F")  # C is never read, since beta is 0
     call(name, "N", "N", m, n, k, alpha, a, ld or max(m, 1), b, max(k, 1), beta, c, max(m, 1), result=c)
 
 
@@ -72,13 +72,13 @@ def bad_operands():
         sgemm(matrix(5, 6), matrix(6, 4), alpha=bad)
         sgemm(matrix(5, 6), matrix(6, 4), matrix(5, 4), beta=bad)
         sgemm(matrix(5, 6), matrix(6, 4), matrix(5, 4, at={(4, 3): bad}), beta=1.0)
-        # Infinite, but with an operand that is bad already.
+        # The result is infinite, but an operand was already bad.
         sgemm(matrix(5, 6, HUGE, at={(4, 5): bad}), matrix(6, 4, HUGE))
 
 
 def bad_memory_that_is_not_read():
     sgemm(matrix(5, 6), matrix(6, 4), matrix(5, 4, np.nan), beta=0.0)
-    sgemm(matrix(5, 6, np.nan), matrix(6, 4), matrix(5, 4), alpha=0.0, beta=1.0)  # some libraries read it
+    sgemm(matrix(5, 6, np.nan), matrix(6, 4), matrix(5, 4), alpha=0.0, beta=1.0)  # some libraries read the operand
     sgemm(matrix(0, 6), matrix(6, 4, np.nan))
     sgemm(matrix(5, 0), matrix(0, 4), matrix(5, 4, np.nan), beta=0.0)
     padded = matrix(9, 6, np.nan)

@@ -24,7 +24,8 @@ def bytes_of(text):
     try: return text.encode("utf-8", "surrogateescape")
     except UnicodeEncodeError: return text.encode("utf-8", "surrogatepass")
 def probe():
-    buffers = local.__dict__.setdefault("buffers", [])  # Python may call probe() from within probe(), by its collector
+    buffers = local.__dict__.setdefault("buffers", [])  # the garbage collector may make Python call probe() within
+                                                        # probe()
     buffer = buffers.pop() if buffers else ctypes.create_string_buffer(1 << 20)
     frame = sys._getframe()
     size = lib.python_stack(buffer, len(buffer))
@@ -37,12 +38,12 @@ def probe():
     lines = [line.rsplit(b":", 2) for line in buffer.value.split(b"\n")[:-1]]
     read = [(file, int(line), name) for file, line, name in lines]
     buffers.append(buffer)
-    if size < 0:  # more frames than are kept
+    if size < 0:  # more frames than the reader keeps
         own = own[:-size]
-    # Equal keys mean equal stacks, also where code was deleted and other code took its memory.
+    # Equal keys must mean equal stacks, even if code was deleted and other code took its memory.
     key = lib.python_stack_key()
     assert key != 0 and stacks.setdefault(key, hash(tuple(own[1:]))) == hash(tuple(own[1:])), own
-    # The innermost is this function, in another line.
+    # The innermost frame is this function, but at another line, so it is not compared.
     differing = [pair for pair in itertools.zip_longest(read[1:], own[1:]) if pair[0] != pair[1]]
     assert not differing, differing[:5]
     assert read[0][0] == own[0][0] and read[0][2] == own[0][2]
@@ -181,7 +182,7 @@ def delete_local(d):
     keeps = Deleted(d)
     return 1
 def collect(d):
-    if threading.active_count() > 1: return go(d)  # without a GIL it waits for all threads to stop
+    if threading.active_count() > 1: return go(d)  # without a GIL, the call waits for all threads to stop
     keeps = Deleted(d)
     keeps.cycle = keeps
     del keeps
@@ -221,7 +222,7 @@ def trees(count):
         raise
 
 
-# Half of them on threads at once, which run in parallel where Python has no GIL.
+# Half of the calls run on several threads at once, in parallel if Python has no GIL.
 count = int(sys.argv[3])
 sys.setswitchinterval(1e-4)
 threads = [threading.Thread(target=trees, args=(count // 8,)) for _ in range(4)]

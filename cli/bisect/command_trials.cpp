@@ -1,0 +1,191 @@
+#include "cli/bisect/command_trials.hpp"
+
+#include <fmt/format.h>
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <bit>
+#include <cstring>
+#include <set>
+#include <tuple>
+#include <utility>
+
+#include "cli/bisect/numbers.hpp"
+#include "cli/bisect/search.hpp"
+#include "cli/output/progress.hpp"
+#include "cli/output/terminal.hpp"
+#include "policy/messages.hpp"
+
+namespace fp32shim::cli {
+namespace {
+
+constexpr int tells_nothing = 125;  ///< exit status of a command that cannot be judged, as for `git bisect run`
+
+/// Identity of a file's content, as far as the system tells it: a file that was written has another one.
+struct FileStamp {
+    ino_t file = 0;
+    off_t size = -1;
+    std::int64_t changed_ns = 0;
+    bool operator==(const FileStamp&) const = default;
+};
+
+FileStamp stamp_of(const std::string& path) {
+    struct stat status {};
+    if (path.empty() || stat(path.c_str(), &status) != 0) return {};
+    return {status.st_ino, status.st_size,
+            std::int64_t{status.st_mtim.tv_sec} * 1'000'000'000 + status.st_mtim.tv_nsec};
+}
+
+/// Returns `8 s`, `3 min` or `2.5 h`.
+std::string rough_time(double seconds) {
+    if (seconds < 100) return fmt::format("{:.0f} s", seconds);
+    if (seconds < 6000) return fmt::format("{:.0f} min", seconds / 60);
+    return fmt::format("{:.1f} h", seconds / 3600);
+}
+
+}  // namespace
+
+RunRequest CommandTrials::request_for(const TestedSet& tested) const {
+    if (tested.lowered == Lowered::only)
+        return {policy_lowering_only(groups_, tested.set, settings_.policy, tested.calls), "highest"};
+    return {policy_lowering_all_but(groups_, tested.set, settings_.policy, nullptr, nullptr),
+            settings_.policy.precision};
+}
+
+/// Returns what is wrong with the numbers that the run has written; empty: nothing. The first ones are the reference.
+std::string CommandTrials::problem_with_numbers() {
+    Numbers numbers = read_numbers(settings_.compared_file);
+    const std::string name = policy::quoted_path(settings_.compared_file);
+    if (!numbers.problem.empty()) return name + ' ' + numbers.problem;
+    if (reference_.empty()) {
+        reference_ = std::move(numbers.values);
+        return {};
+    }
+    const std::string difference =
+        difference_between(reference_, numbers.values, settings_.relative, settings_.absolute);
+    return difference.empty() ? difference : name + ": " + difference;
+}
+
+void CommandTrials::judge_numbers(bool were_written, TrialRun& trial) {
+    const std::string problem =
+        were_written ? problem_with_numbers() : policy::quoted_path(settings_.compared_file) + " was not written";
+    if (problem.empty()) return;
+    trial.verdict = Verdict::not_acceptable;
+    trial.how = problem;
+}
+
+/// Adds the groups that a run has met.
+void CommandTrials::add_met_groups(const FinishedRun& run, const TestedSet& tested, bool takes_new_groups,
+                                   TrialRun& trial) {
+    const bool is_whole = tested.lowered == Lowered::all_but || tested.set.empty();
+    std::set<GroupKey> known;
+    for (const Group& group : groups_.all()) known.insert(group.key);
+    for (const RecordedProducts::Met& met : run.products.groups) {
+        const bool is_new = !known.contains(met.group.key);
+        if (is_new && run_count_ > 1) ++trial.new_groups;
+        if (is_new && !(is_whole && takes_new_groups)) continue;
+        const std::size_t number = groups_.number_of(met.group);
+        if (met.was_lowered && tested.lowered == Lowered::all_but) trial.lowered.push_back(number);
+    }
+    std::ranges::sort(trial.lowered);
+}
+
+TrialRun CommandTrials::trial_of(FinishedRun run, const TestedSet& tested, bool were_written, bool takes_new_groups) {
+    const Ended& ended = run.ended;
+    if (ended.exec_error != 0)
+        throw SearchFailed{fmt::format("a run cannot start: {}", std::strerror(ended.exec_error))};
+    ++run_count_;
+    TrialRun trial;
+    trial.how = ended_text(ended);
+    const bool has_passed = ended.signal == 0 && ended.exit_status == 0;
+    const bool is_undecided = ended.signal == 0 && ended.exit_status == tells_nothing;
+    trial.verdict = has_passed ? Verdict::acceptable : is_undecided ? Verdict::unresolved : Verdict::not_acceptable;
+    if (has_passed && !settings_.compared_file.empty()) judge_numbers(were_written, trial);
+    add_met_groups(run, tested, takes_new_groups, trial);
+    last_run_ = std::move(run);
+    return trial;
+}
+
+std::vector<TrialRun> CommandTrials::run(const std::vector<const TestedSet*>& sets, bool takes_new_groups) {
+    std::vector<RunRequest> requests;
+    requests.reserve(sets.size());
+    for (const TestedSet* tested : sets) requests.push_back(request_for(*tested));
+    const FileStamp before = stamp_of(settings_.compared_file);
+    std::vector<FinishedRun> runs;
+    {
+        Progress progress("fp32shim bisect, runs");
+        progress.show(run_count_, planned_runs());
+        runs = runs_.run(requests);
+    }
+    const bool were_written = stamp_of(settings_.compared_file) != before;
+    std::vector<TrialRun> trials;
+    trials.reserve(sets.size());
+    for (std::size_t i = 0; i < sets.size(); ++i)
+        trials.push_back(trial_of(std::move(runs[i]), *sets[i], were_written, takes_new_groups));
+    return trials;
+}
+
+std::string CommandTrials::make_reference() {
+    const TestedSet exact{Lowered::only, {}, {}};
+    TrialRun trial;
+    for (int i = 0; i < 3 && reference_.empty(); ++i) trial = run({&exact}, false).front();
+    run_count_ = runs_before_;  // the state does not count these runs
+    return reference_.empty() ? trial.how : std::string();
+}
+
+void CommandTrials::plan_runs(const Outcome& everything_lowered) {
+    std::set<std::tuple<std::string, std::string, bool>> lines;
+    for (const std::size_t group : everything_lowered.lowered) {
+        const GroupKey& key = groups_[group].key;
+        lines.emplace(key.scope, key.location.text, key.location.is_call_site);
+    }
+    if (everything_lowered.verdict == Verdict::acceptable || lines.empty()) return;
+    const auto sets = 4 * static_cast<std::uint64_t>(std::bit_width(lines.size() - 1)) + 8;
+    planned_runs_ = everything_lowered.last_run + sets * std::max<std::uint64_t>(everything_lowered.runs, 1);
+}
+
+/// Returns the total of runs to show, which is raised by a half once it is reached; 0: not known.
+std::uint64_t CommandTrials::planned_runs() {
+    while (planned_runs_ != 0 && planned_runs_ <= run_count_) planned_runs_ += planned_runs_ / 2 + 1;
+    return settings_.max_runs == 0 ? planned_runs_ : std::min(planned_runs_, settings_.max_runs);
+}
+
+/// Returns `; 8 s so far, about 20 s to come`; empty: no total is known.
+std::string CommandTrials::time_text() {
+    const std::uint64_t planned = planned_runs();
+    if (planned == 0 || run_count_ == runs_before_) return {};
+    const double spent = std::chrono::duration<double>(std::chrono::steady_clock::now() - began_).count();
+    const double of_a_run = spent / static_cast<double>(run_count_ - runs_before_);
+    const double left = of_a_run * static_cast<double>(planned - std::min(planned, run_count_));
+    return fmt::format("; {} so far, about {} to come", rough_time(spent), rough_time(left));
+}
+
+std::string CommandTrials::set_text(const TestedSet& tested) const {
+    const std::string of_all = fmt::format("{} of {} at {}", tested.set.size(),
+                                           counted(groups_.all().size(), "group"), settings_.policy.precision);
+    if (const CallRange& calls = tested.calls; calls.last != 0)
+        return fmt::format("{}, {}, at {}", groups_[calls.group].location_text(), calls_text(calls),
+                           settings_.policy.precision);
+    if (tested.lowered == Lowered::all_but)
+        return tested.set.empty() ? "everything at " + settings_.policy.precision : "all but " + of_all;
+    if (tested.set.empty()) return "everything exact";
+    if (tested.set.size() > 1) return of_all;
+    return fmt::format("only {} at {}", groups_[tested.set[0]].location_text(), settings_.policy.precision);
+}
+
+void CommandTrials::note(const TestedSet& tested) {
+    const Outcome& outcome = tested.outcome;
+    const bool is_everything_lowered = tested.lowered == Lowered::all_but && tested.set.empty();
+    if (is_everything_lowered && planned_runs_ == 0) plan_runs(outcome);
+    const std::uint64_t planned = planned_runs();
+    const std::string total = planned == 0 ? "" : fmt::format(" of about {}", planned);
+    std::string how = outcome.how;
+    if (outcome.runs > 1)
+        how = fmt::format("{} of {} runs failed{}", outcome.failures, outcome.runs,
+                          outcome.failures > 0 ? ": " + outcome.how : "");
+    say("bisect",
+        fmt::format("run {}{}: {}: {} ({}{}){}", outcome.last_run, total, set_text(tested),
+                    to_string(outcome.verdict), how, outcome.is_flaky ? "; equal runs differed" : "", time_text()));
+}
+
+}  // namespace fp32shim::cli

@@ -1,0 +1,54 @@
+// Runs of the command under policies, with their verdicts, as the search asks for them.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "cli/bisect/answers.hpp"
+#include "cli/bisect/runs.hpp"
+#include "cli/bisect/trials.hpp"
+#include "cli/product_groups/groups.hpp"
+
+namespace fp32shim::cli {
+
+/// Writes the policies, judges the runs by their ends and their numbers, and tells the user of each outcome.
+class CommandTrials : public Trials {
+  public:
+    /// `runs_before`: number of runs of earlier parts of the search.
+    CommandTrials(const SearchSettings& settings, Runs& runs, Groups& groups, std::uint64_t runs_before)
+        : settings_(settings), runs_(runs), groups_(groups), run_count_(runs_before), runs_before_(runs_before) {}
+
+    std::vector<TrialRun> run(const std::vector<const TestedSet*>& sets, bool takes_new_groups) override;
+    void note(const TestedSet& tested) override;
+    /// Runs the command with everything exact for the numbers to compare with, which the state of an earlier part of
+    /// the search does not have. Returns the reason why there are none; empty: there are.
+    std::string make_reference();
+    /// Estimates the number of all runs, for two culprits among the lines that were lowered. To be called again after
+    /// an interruption.
+    void plan_runs(const Outcome& everything_lowered);
+    /// Returns the run that ended last.
+    const FinishedRun& last_run() const { return last_run_; }
+
+  private:
+    RunRequest request_for(const TestedSet& tested) const;
+    void judge_numbers(bool were_written, TrialRun& trial);
+    std::string problem_with_numbers();
+    TrialRun trial_of(FinishedRun run, const TestedSet& tested, bool were_written, bool takes_new_groups);
+    void add_met_groups(const FinishedRun& run, const TestedSet& tested, bool takes_new_groups, TrialRun& trial);
+    std::uint64_t planned_runs();
+    std::string time_text();
+    std::string set_text(const TestedSet& tested) const;
+
+    const SearchSettings& settings_;
+    Runs& runs_;
+    Groups& groups_;
+    std::vector<double> reference_;  ///< numbers of the first exact run
+    FinishedRun last_run_;
+    std::uint64_t run_count_, runs_before_;
+    std::uint64_t planned_runs_ = 0;  ///< total that is shown; 0: not known yet
+    std::chrono::steady_clock::time_point began_ = std::chrono::steady_clock::now();
+};
+
+}  // namespace fp32shim::cli

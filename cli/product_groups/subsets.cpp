@@ -1,0 +1,54 @@
+// Sets of groups, which need no recording.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <iterator>
+#include <numeric>
+
+#include "cli/product_groups/groups.hpp"
+
+namespace fp32shim::cli {
+namespace {
+
+std::string one_size(std::int64_t size) { return size < 0 ? "?" : fmt::format("{}", size); }
+
+}  // namespace
+
+std::string GroupKey::size_text() const {
+    std::string text = fmt::format("{}{}x{}x{}", is_folded ? "<=" : "", one_size(m), one_size(n), one_size(k));
+    if (batch != 1) text += fmt::format(" batch {}", batch);
+    return text;
+}
+
+std::string Group::location_text() const { return key.scope.empty() ? where : where + " in " + key.scope; }
+
+Subset union_of(const Subset& a, const Subset& b) {
+    Subset result;
+    std::ranges::set_union(a, b, std::back_inserter(result));
+    return result;
+}
+
+Subset without(const Subset& a, const Subset& b) {
+    Subset result;
+    std::ranges::set_difference(a, b, std::back_inserter(result));
+    return result;
+}
+
+bool contains(const Subset& set, std::size_t member) { return std::ranges::binary_search(set, member); }
+
+std::size_t Groups::number_of(const Group& group) {
+    const auto [entry, is_new] = numbers_.try_emplace(group.key, all_.size());
+    if (is_new) all_.push_back(group);
+    return entry->second;
+}
+
+double Groups::work_of(const Subset& set) const {
+    return std::accumulate(set.begin(), set.end(), 0.0,
+                           [this](double sum, std::size_t member) { return sum + all_[member].work; });
+}
+
+void Groups::sort_by_work(std::vector<Subset>& parts) const {
+    std::ranges::stable_sort(parts, [this](const Subset& a, const Subset& b) { return work_of(a) > work_of(b); });
+}
+
+}  // namespace fp32shim::cli
