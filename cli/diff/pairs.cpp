@@ -139,10 +139,13 @@ class Pairing {
         return difference_of(fingerprints_a_.of(a), fingerprints_b_.of(b));
     }
 
-    /// Returns true if the order of products of this kind may tell nothing: it is another one, or several threads
-    /// share the work.
+    /// Returns true if the order of products of this kind may tell nothing: some came in another order, or several
+    /// threads share the work.
     bool has_doubtful_order(RestGroup group_a, RestGroup group_b) const {
         if (kinds_elsewhere_.contains(a_.kind_of(group_a[0].second))) return true;
+        const auto in_order = static_cast<std::size_t>(
+            std::ranges::count_if(group_a, [&](const auto& product) { return in_order_[product.second] != none; }));
+        if (in_order < std::min(group_a.size(), group_b.size())) return true;
         const auto has_several_threads = [](const ResultsOfSide& side, RestGroup group) {
             return &side.thread_of(group.front().second) != &side.thread_of(group.back().second);
         };

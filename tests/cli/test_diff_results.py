@@ -273,7 +273,8 @@ def tasks_of_a_pool(count, seed):
 def test_tasks_that_a_pool_took_in_another_order_have_the_same_results(tmp_path):
     a, b = pool(tmp_path, "a", tasks_of_a_pool(600, 1)), pool(tmp_path, "b", tasks_of_a_pool(600, 2), threads=2)
     result = fp32shim("diff", a, b)
-    assert result.returncode == 0 and result.stdout.startswith("Same results in another order: 600 of 600 products; "), result.stdout
+    assert result.stdout.startswith("Same results in another order: 600 of 600 products; "), result.stdout + result.stderr
+    assert result.returncode == 0
     report = fp32shim("diff", "--format", "json", a, b).json
     assert report["same_bits"] == 600 and 500 < report["same_bits_elsewhere"] <= 600
     assert fp32shim("diff", a, a).stdout.startswith("Same results in the same order: 600 of 600 products\n")
@@ -318,6 +319,18 @@ def test_a_thread_alone_keeps_its_order_however_far_results_are_apart(record):
     assert report["summary"] == "Other results: 3 of 3 products; all ran at the same precision"
 
 
+def test_a_kind_that_one_thread_moved_behind_another_is_compared_with_the_nearest_results_or_uncertain(record):
+    first, second = (64, at(41), [1.0, 2.0, 3.0, 4.0]), (32, at(42), [5.0, 6.0, 7.0])
+    a = record("a", first, second)
+    near = record("b", (32, at(42), [7.001, 5.001, 6.001]), (64, at(41), [1.001, 2.001, 3.001, 4.001]))
+    report = fp32shim("diff", "--format", "json", a, near).json
+    assert (report["other_bits"], report["paired_by_nearest"], report["uncertain"]) == (7, 3, 0)
+    assert report["largest"]["difference"] == pytest.approx(0.001)
+    far = record("c", (32, at(42), [70.0, 50.0, 60.0]), first)
+    report = fp32shim("diff", "--format", "json", a, far).json
+    assert (report["other_bits"], report["paired_by_nearest"], report["uncertain"]) == (3, 0, 3)
+
+
 def test_a_headline_tells_equal_results_at_another_precision(record):
     a, b = record("a", (64, at(41), [1.0, 2.0])), record("b", (64, at(41), [1.0, 2.0]), applied="tf32")
     assert fp32shim("diff", a, b).stdout.startswith(
@@ -336,12 +349,14 @@ def test_a_real_pool_of_threads_gives_the_same_results_in_another_order(tmp_path
         numbers = random.Random(int(sys.argv[1])).sample(range(200), 200)
         with ThreadPoolExecutor(4) as pool: list(pool.map(task, numbers))"""
     for name, seed, changed in (("a", 1, -1), ("b", 2, -1), ("c", 3, 117)):
-        done = fp32shim("run", "--quiet", "--where", "python", "--log", tmp_path / f"{name}.fp32rec", "--", shim.SYSTEM_PYTHON, "-c", code,
-                        seed, changed, env={"FP32_MATMUL_AUDIT": "fingerprint", "OPENBLAS_NUM_THREADS": "1",
-                                            "LD_LIBRARY_PATH": shim.blas_directory("openblas")})
+        done = fp32shim("run", "--quiet", "--where", "python", "--log", tmp_path / f"{name}.fp32rec",
+                        "--", shim.SYSTEM_PYTHON, "-c", code, seed, changed,
+                        env={"FP32_MATMUL_AUDIT": "fingerprint", "OPENBLAS_NUM_THREADS": "1",
+                             "LD_LIBRARY_PATH": shim.blas_directory("openblas")})
         assert done.returncode == 0, done.stderr
     result = fp32shim("diff", tmp_path / "a.fp32rec", tmp_path / "b.fp32rec")
-    assert result.returncode == 0 and result.stdout.startswith("Same results in another order: 200 of 200 products; "), result.stdout
+    assert result.stdout.startswith("Same results in another order: 200 of 200 products; "), result.stdout + result.stderr
+    assert result.returncode == 0
     result = fp32shim("diff", tmp_path / "a.fp32rec", tmp_path / "c.fp32rec")
     assert result.returncode == 1 and result.stdout.startswith("Other results: 1 of 200 products; "), result.stdout
 
