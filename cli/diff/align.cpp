@@ -133,7 +133,8 @@ std::vector<AlignedRun> align(Entries a, Entries b) {
             runs.push_back({at_a, at_b, 1});
     };
     Pair begin{0, 0};
-    while (begin.a < common_a.entries.size() && begin.b < common_b.entries.size()) {
+    for (std::size_t cuts = 0; cuts <= most_cuts; ++cuts) {
+        if (begin.a == common_a.entries.size() || begin.b == common_b.entries.size()) break;
         const Entries rest_a = Entries(common_a.entries).subspan(begin.a);
         const Entries rest_b = Entries(common_b.entries).subspan(begin.b);
         std::vector<Pair> pairs;

@@ -12,6 +12,7 @@
 #include "cli/command_line/commands.hpp"
 #include "cli/command_line/options.hpp"
 #include "cli/diff/outcome.hpp"
+#include "cli/diff/pairs.hpp"
 #include "cli/diff/results.hpp"
 #include "cli/diff/summary.hpp"
 #include "cli/output/json.hpp"
@@ -60,7 +61,7 @@ bool find_side(const std::string& argument, const std::string& output, Recording
 
 /// Warns if one side has no fingerprints, and explains the possible reason.
 bool warn_no_fingerprints(const std::string& argument, const ResultsOfSide& side) {
-    if (side.fingerprints > 0) return false;
+    if (side.fingerprints() > 0) return false;
     const std::string why =
         side.lost > 0
             ? fmt::format("no room was left for {}; raise [log] max_size", counted(side.lost, "fingerprint"))
@@ -71,14 +72,14 @@ bool warn_no_fingerprints(const std::string& argument, const ResultsOfSide& side
     return true;
 }
 
-/// Warns if aligned products of one side requested a lower format but ran at FP32. `row_of` selects this side's row
-/// of a pair.
-void warn_not_lowered(const std::string& argument, const ResultsOfSide& side, std::uint32_t ResultPair::*row_of,
+/// Warns if aligned products of one side requested a lower format but ran at FP32. `product_of` selects this side's
+/// product of a pair.
+void warn_not_lowered(const std::string& argument, const ResultsOfSide& side, std::size_t ResultPair::*product_of,
                       const std::vector<ResultPair>& pairs) {
     std::map<std::pair<std::string_view, std::string_view>, std::uint64_t> products;  // number of products by request
                                                                                       // and reason
     for (const ResultPair& pair : pairs) {
-        const MergedRow& row = side.rows[pair.*row_of];
+        const MergedRow& row = side.row_of(pair.*product_of);
         const bool asks_lower = row.requested != "native" && row.requested != "highest";
         if (asks_lower && row.ran_at() == "fp32") ++products[{row.requested, row.reason}];
     }
@@ -120,19 +121,19 @@ int diff(const DiffOptions& options) {
         print_problems("diff", problems);
         return exit_code::inconclusive;
     }
-    const AlignedResults aligned = align_results(a, b, problems);
+    const PairedResults paired = pair_results(a, b, problems);
     const bool is_damaged = print_problems("diff", problems);
-    const ResultSummary summary = summary_of(a, b, aligned.pairs, options.bound);
-    const DiffOutcome outcome{a, b, aligned, summary, options.bound};
+    const ResultSummary summary = summary_of(a, b, paired.pairs, options.bound);
+    const DiffOutcome outcome{a, b, paired, summary, options.bound};
     ReportOutput output(options.output);
     output.put(options.format->text(outcome, problems, options));
     if (const std::string problem = output.finish(); !problem.empty()) {
         say("diff", problem);
         return exit_code::usage;
     }
-    warn_not_lowered(options.a, a, &ResultPair::row_a, aligned.pairs);
-    warn_not_lowered(options.b, b, &ResultPair::row_b, aligned.pairs);
-    if (aligned.pairs.empty()) {
+    warn_not_lowered(options.a, a, &ResultPair::a, paired.pairs);
+    warn_not_lowered(options.b, b, &ResultPair::b, paired.pairs);
+    if (paired.pairs.empty()) {
         warn_nothing_aligned(a, b);
         return exit_code::inconclusive;
     }

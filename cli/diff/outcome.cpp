@@ -20,11 +20,17 @@ std::string short_text(std::string_view command) {
 
 std::string or_dash(SharedText text) { return text.empty() ? "-" : std::string(text); }
 
+/// Returns the number, from 1, of a product's thread in its process.
+std::size_t thread_number(const ResultsOfSide& side, std::size_t product) {
+    const auto thread = static_cast<std::size_t>(&side.thread_of(product) - side.threads.data());
+    return thread - side.process_of(product).first_thread + 1;
+}
+
 /// Returns the number of a product, `3,207`, with thread and process if the side has several.
-std::string number_text(const ResultsOfSide& side, const ResultPair& pair) {
-    const ProcessResults& process = side.processes[pair.process_a];
-    std::string text = count_text(pair.number_a);
-    if (process.threads.size() > 1) text += fmt::format(" of thread {}", pair.thread_a + 1);
+std::string number_text(const ResultsOfSide& side, std::size_t product) {
+    const ProcessResults& process = side.process_of(product);
+    std::string text = count_text(side.products[product].number);
+    if (process.threads > 1) text += fmt::format(" of thread {}", thread_number(side, product));
     if (side.processes.size() > 1) {
         text += fmt::format(" of process {}", process.pid);
         if (process.rank >= 0) text += fmt::format(", rank {}", process.rank);
@@ -36,12 +42,18 @@ std::string before_and_after(std::string_view a, std::string_view b) {
     return a == b ? std::string(a) : fmt::format("{} -> {}", a, b);
 }
 
+/// Returns true if both products have the same number, and the same thread of their process.
+bool has_same_position(const DiffOutcome& outcome, const ResultPair& pair) {
+    return outcome.a.products[pair.a].number == outcome.b.products[pair.b].number &&
+           thread_number(outcome.a, pair.a) == thread_number(outcome.b, pair.b);
+}
+
 /// Returns the lines about one product.
 std::string product_text(const DiffOutcome& outcome, std::size_t index) {
-    const ResultPair& pair = outcome.aligned.pairs[index];
-    const MergedRow &a = outcome.a.rows[pair.row_a], &b = outcome.b.rows[pair.row_b];
-    std::string text = number_text(outcome.a, pair);
-    if (pair.number_b != pair.number_a) text += fmt::format(" in A, {} in B", count_text(pair.number_b));
+    const ResultPair& pair = outcome.paired.pairs[index];
+    const MergedRow &a = outcome.a.row_of(pair.a), &b = outcome.b.row_of(pair.b);
+    std::string text = number_text(outcome.a, pair.a);
+    if (!has_same_position(outcome, pair)) text += fmt::format(" in A, {} in B", number_text(outcome.b, pair.b));
     text += "\n  " + printable(fmt::format("{} {}", before_and_after(or_dash(a.function), or_dash(b.function)),
                                            a.size_text()));
     if (!a.where.empty()) text += printable(fmt::format(" at {}", before_and_after(a.where, b.where)));
@@ -59,11 +71,11 @@ std::string sides_text(const DiffOutcome& outcome, int stream) {
                  {"calls without fingerprint", true},
                  {"program", false, 20}});
     const auto add = [&](std::string name, const ResultsOfSide& side, std::uint64_t unaligned) {
-        table.add({std::move(name), count_text(side.fingerprints), count_text(side.lost), count_text(unaligned),
+        table.add({std::move(name), count_text(side.fingerprints()), count_text(side.lost), count_text(unaligned),
                    count_text(side.without_fingerprint()), short_text(side.command)});
     };
-    add("A", outcome.a, outcome.aligned.unaligned_a);
-    add("B", outcome.b, outcome.aligned.unaligned_b);
+    add("A", outcome.a, outcome.paired.unpaired_a.size());
+    add("B", outcome.b, outcome.paired.unpaired_b.size());
     return table.text(stream);
 }
 
@@ -74,13 +86,13 @@ std::string growth_text(const DiffOutcome& outcome, int stream) {
                  {"largest", true},
                  {"at"},
                  {"where", false, 16}});
-    for (const GrowthStep& step : growth_of(outcome.aligned.pairs, growth_steps)) {
-        const ResultPair& largest = outcome.aligned.pairs[step.largest];
+    for (const GrowthStep& step : growth_of(outcome.paired.pairs, growth_steps)) {
+        const ResultPair& largest = outcome.paired.pairs[step.largest];
         const bool has_largest = step.same_bits < step.products();
         table.add({fmt::format("{} - {}", count_text(step.first + 1), count_text(step.last + 1)),
                    count_text(step.same_bits), difference_text(step.median), difference_text(largest.difference),
-                   has_largest ? number_text(outcome.a, largest) : "",
-                   has_largest ? or_dash(outcome.a.rows[largest.row_a].where) : ""});
+                   has_largest ? number_text(outcome.a, largest.a) : "",
+                   has_largest ? or_dash(outcome.a.row_of(largest.a).where) : ""});
     }
     return table.text(stream);
 }
@@ -100,10 +112,10 @@ std::string groups_text(const DiffOutcome& outcome, std::size_t top, int stream)
                  {"where", false, 16}});
     for (std::size_t i = 0; i < shown; ++i) {
         const ResultGroup& group = *groups[i];
-        const ResultPair& first = outcome.aligned.pairs[group.first_other];
-        const MergedRow &a = outcome.a.rows[first.row_a], &b = outcome.b.rows[first.row_b];
-        table.add({difference_text(outcome.aligned.pairs[group.largest].difference), count_text(group.products),
-                   count_text(group.other_bits), number_text(outcome.a, first), std::string(a.function),
+        const ResultPair& first = outcome.paired.pairs[group.first_other];
+        const MergedRow &a = outcome.a.row_of(first.a), &b = outcome.b.row_of(first.b);
+        table.add({difference_text(outcome.paired.pairs[group.largest].difference), count_text(group.products),
+                   count_text(group.other_bits), number_text(outcome.a, first.a), std::string(a.function),
                    a.size_text(), before_and_after(a.ran_at(), b.ran_at()), or_dash(a.where)});
     }
     std::string text = table.text(stream);
@@ -112,12 +124,59 @@ std::string groups_text(const DiffOutcome& outcome, std::size_t top, int stream)
     return text;
 }
 
+/// Returns the products without a counterpart, if there are any.
+std::string unpaired_text(const DiffOutcome& outcome, std::size_t top, int stream) {
+    Table table(
+        {{"only in"}, {"products", true}, {"first"}, {"function"}, {"size"}, {"scope"}, {"where", false, 16}});
+    std::size_t more = 0;
+    const auto add = [&](std::string name, const ResultsOfSide& side, const std::vector<std::size_t>& unpaired) {
+        std::size_t shown = 0;
+        for (const UnpairedGroup& group : groups_of(side, unpaired)) {
+            if (top != 0 && shown++ >= top) {
+                ++more;
+                continue;
+            }
+            const MergedRow& row = side.row_of(group.first);
+            table.add({name, count_text(group.products), number_text(side, group.first), std::string(row.function),
+                       row.size_text(), or_dash(row.scope), or_dash(row.where)});
+        }
+    };
+    add("A", outcome.a, outcome.paired.unpaired_a);
+    add("B", outcome.b, outcome.paired.unpaired_b);
+    if (outcome.paired.unpaired_a.empty() && outcome.paired.unpaired_b.empty()) return {};
+    std::string text =
+        "\nNot aligned, because the other side has no product of this kind left:\n" + table.text(stream);
+    if (more > 0) text += fmt::format("{}; --top 0 shows all\n", counted(more, "more group"));
+    return text;
+}
+
+Json unpaired_json(const ResultsOfSide& side, const std::vector<std::size_t>& unpaired, std::size_t most) {
+    Json json = Json::array();
+    for (const UnpairedGroup& group : groups_of(side, unpaired)) {
+        if (json.size() == most) break;
+        const MergedRow& row = side.row_of(group.first);
+        const auto size = [](std::int64_t number) { return number < 0 ? Json() : Json(number); };
+        json.push_back({{"products", group.products},
+                        {"recording", side.process_of(group.first).path},
+                        {"thread", thread_number(side, group.first)},
+                        {"number", side.products[group.first].number},
+                        {"function", text_or_null(row.function)},
+                        {"where", text_or_null(row.where)},
+                        {"scope", text_or_null(row.scope)},
+                        {"m", size(row.m)},
+                        {"n", size(row.n)},
+                        {"k", size(row.k)},
+                        {"batch", row.batch}});
+    }
+    return json;
+}
+
 Json side_json(const ResultsOfSide& side, std::uint64_t unaligned) {
     return {{"command", text_or_null(side.command)},
             {"recordings", side.recordings},
             {"processes", side.processes.size()},
             {"calls", side.calls},
-            {"fingerprints", side.fingerprints},
+            {"fingerprints", side.fingerprints()},
             {"lost", side.lost},
             {"without_fingerprint", side.without_fingerprint()},
             {"unaligned", unaligned}};
@@ -125,7 +184,7 @@ Json side_json(const ResultsOfSide& side, std::uint64_t unaligned) {
 
 Json growth_json(const DiffOutcome& outcome) {
     Json json = Json::array();
-    for (const GrowthStep& step : growth_of(outcome.aligned.pairs, growth_steps))
+    for (const GrowthStep& step : growth_of(outcome.paired.pairs, growth_steps))
         json.push_back({{"first", step.first + 1},
                         {"last", step.last + 1},
                         {"same_bits", step.same_bits},
@@ -158,12 +217,15 @@ std::string difference_text(double difference) {
 
 std::string diff_text(const DiffOutcome& outcome, std::size_t top, int stream) {
     const ResultSummary& summary = outcome.summary;
-    const std::uint64_t all = outcome.aligned.pairs.size();
-    std::string text = sides_text(outcome, stream);
+    const std::uint64_t all = outcome.paired.pairs.size();
+    std::string text = headline(outcome) + "\n";
+    for (const std::string& remark : remarks(outcome)) text += remark + "\n";
+    text += "\n" + sides_text(outcome, stream);
     text += fmt::format("\n{} aligned: {} with the same bits, {} with different bits, {} beyond {:g}\n",
                         counted(all, "product"), count_text(summary.same_bits), count_text(all - summary.same_bits),
                         count_text(summary.beyond), outcome.bound);
-    if (!summary.first_other) return text;
+    const std::string unaligned = unpaired_text(outcome, top, stream);
+    if (!summary.first_other) return text + unaligned;
     text += "\nFirst product with different bits: " + product_text(outcome, *summary.first_other);
     if (summary.first_beyond)
         text += fmt::format("\nFirst product beyond {:g}: ", outcome.bound) +
@@ -171,26 +233,24 @@ std::string diff_text(const DiffOutcome& outcome, std::size_t top, int stream) {
     text += "\nLargest difference: " + product_text(outcome, *summary.largest);
     text += "\nBy position:\n" + growth_text(outcome, stream);
     text += "\nBy place, function, size and precision:\n" + groups_text(outcome, top, stream);
-    return text;
+    return text + unaligned;
 }
 
 Json product_json(const DiffOutcome& outcome, std::optional<std::size_t> index) {
     if (!index) return {};
-    const ResultPair& pair = outcome.aligned.pairs[*index];
-    const MergedRow &a = outcome.a.rows[pair.row_a], &b = outcome.b.rows[pair.row_b];
-    const ProcessResults& process = outcome.a.processes[pair.process_a];
+    const ResultPair& pair = outcome.paired.pairs[*index];
+    const MergedRow& a = outcome.a.row_of(pair.a);
     const auto letter = [](char text) { return text == 0 ? Json() : Json(std::string(1, text)); };
     const auto size = [](std::int64_t number) { return number < 0 ? Json() : Json(number); };
-    const auto of_side = [](const MergedRow& row, std::uint64_t number) {
-        return Json{{"number", number},
-                    {"function", text_or_null(row.function)},
-                    {"where", text_or_null(row.where)},
-                    {"provider", text_or_null(row.provider)},
-                    {"ran_at", text_or_null(row.ran_at())}};
+    const auto of_side = [](const ResultsOfSide& side, std::size_t product) {
+        const MergedRow& row = side.row_of(product);
+        return Json{{"number", side.products[product].number}, {"thread", thread_number(side, product)},
+                    {"function", text_or_null(row.function)},  {"where", text_or_null(row.where)},
+                    {"provider", text_or_null(row.provider)},  {"ran_at", text_or_null(row.ran_at())}};
     };
     return {{"position", *index + 1},
-            {"recording", process.path},
-            {"thread", pair.thread_a + 1},
+            {"recording", outcome.a.process_of(pair.a).path},
+            {"thread", thread_number(outcome.a, pair.a)},
             {"scope", text_or_null(a.scope)},
             {"trans_a", letter(a.trans_a)},
             {"trans_b", letter(a.trans_b)},
@@ -200,19 +260,27 @@ Json product_json(const DiffOutcome& outcome, std::optional<std::size_t> index) 
             {"batch", a.batch},
             {"same_bits", pair.same_bits},
             {"difference", number_or_null(pair.difference)},
-            {"a", of_side(a, pair.number_a)},
-            {"b", of_side(b, pair.number_b)}};
+            {"a", of_side(outcome.a, pair.a)},
+            {"b", of_side(outcome.b, pair.b)}};
 }
 
 Json diff_json(const DiffOutcome& outcome, std::size_t most_groups) {
     const ResultSummary& summary = outcome.summary;
-    const std::uint64_t all = outcome.aligned.pairs.size();
+    const std::uint64_t all = outcome.paired.pairs.size();
     return {{"schema", 1},
-            {"a", side_json(outcome.a, outcome.aligned.unaligned_a)},
-            {"b", side_json(outcome.b, outcome.aligned.unaligned_b)},
+            {"a", side_json(outcome.a, outcome.paired.unpaired_a.size())},
+            {"b", side_json(outcome.b, outcome.paired.unpaired_b.size())},
             {"aligned", all},
             {"same_bits", summary.same_bits},
             {"other_bits", all - summary.same_bits},
+            {"summary", headline(outcome)},
+            {"remarks", remarks(outcome)},
+            {"same_bits_elsewhere", outcome.paired.elsewhere},
+            {"other_precision", summary.other_precision},
+            {"paired_by_nearest", outcome.paired.nearest},
+            {"uncertain", outcome.paired.doubtful},
+            {"only_a", unpaired_json(outcome.a, outcome.paired.unpaired_a, most_groups)},
+            {"only_b", unpaired_json(outcome.b, outcome.paired.unpaired_b, most_groups)},
             {"bound", outcome.bound},
             {"beyond_bound", summary.beyond},
             {"first_other_bits", product_json(outcome, summary.first_other)},

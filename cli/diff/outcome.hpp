@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "cli/diff/pairs.hpp"
 #include "cli/diff/results.hpp"
 #include "cli/diff/summary.hpp"
 #include "cli/output/json_fwd.hpp"
@@ -15,13 +16,13 @@ namespace fp32shim::cli {
 struct DiffOutcome {
     const ResultsOfSide& a;
     const ResultsOfSide& b;
-    const AlignedResults& aligned;
+    const PairedResults& paired;
     const ResultSummary& summary;
     double bound = 0;
 
     /// Returns true if every product with a fingerprint has a counterpart with identical bits.
     bool is_equal() const {
-        return summary.same_bits == aligned.pairs.size() && aligned.unaligned_a == 0 && aligned.unaligned_b == 0 &&
+        return summary.same_bits == paired.pairs.size() && paired.unpaired_a.empty() && paired.unpaired_b.empty() &&
                a.lost == 0 && b.lost == 0;
     }
 };
@@ -32,7 +33,12 @@ inline constexpr std::size_t growth_steps = 20;
 /// Returns an estimated difference with two digits, or `inf`.
 std::string difference_text(double difference);
 
-/// Returns the text. `top` is the number of rows in the table of groups; 0: all. `stream`, 1 or 2, decides about
+/// Returns one sentence: are the results the same, in the same order, at the same precision?
+std::string headline(const DiffOutcome& outcome);
+/// Returns sentences about what the headline does not cover, and about what was assumed.
+std::vector<std::string> remarks(const DiffOutcome& outcome);
+
+/// Returns the text. `top` is the number of rows in each table of groups; 0: all. `stream`, 1 or 2, decides about
 /// width and colours.
 std::string diff_text(const DiffOutcome& outcome, std::size_t top, int stream);
 

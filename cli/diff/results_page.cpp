@@ -35,16 +35,14 @@ Json plot_json(const std::vector<ResultPair>& pairs) {
 }  // namespace
 
 std::string results_page(const DiffOutcome& outcome, const std::vector<ReadingProblem>& problems) {
-    const std::vector<ResultPair>& pairs = outcome.aligned.pairs;
+    const std::vector<ResultPair>& pairs = outcome.paired.pairs;
     Json json = diff_json(outcome, max_groups);
     json["more_groups"] = outcome.summary.groups.size() - json["groups"].size();
     json["version"] = FP32SHIM_VERSION;
     json["plot"] = plot_json(pairs);
     json["infinite"] =
         std::ranges::count_if(pairs, [](const ResultPair& pair) { return std::isinf(pair.difference); });
-    json["threads"] = 0;
-    for (const ProcessResults& process : outcome.a.processes)
-        json["threads"] = json["threads"].get<std::size_t>() + process.threads.size();
+    json["threads"] = outcome.a.threads.size();
     json["warnings"] = Json::array();
     for (const ReadingProblem& problem : problems) json["warnings"].push_back(problem.path + ": " + problem.text);
     truncate_texts(json);

@@ -1,6 +1,7 @@
 #include "cli/diff/summary.hpp"
 
 #include <algorithm>
+#include <functional>
 #include <map>
 #include <tuple>
 
@@ -44,24 +45,41 @@ std::vector<GrowthStep> growth_of(const std::vector<ResultPair>& pairs, std::siz
     return steps;
 }
 
+std::vector<UnpairedGroup> groups_of(const ResultsOfSide& side, const std::vector<std::size_t>& unpaired) {
+    std::vector<UnpairedGroup> groups;
+    std::map<std::uint32_t, std::size_t> indices;  // by kind
+    for (const std::size_t product : unpaired) {
+        const auto [entry, is_new] = indices.try_emplace(side.kind_of(product), groups.size());
+        if (is_new) groups.push_back({0, product});
+        ++groups[entry->second].products;
+    }
+    std::ranges::stable_sort(groups, std::ranges::greater{}, &UnpairedGroup::products);
+    return groups;
+}
+
 ResultSummary summary_of(const ResultsOfSide& a, const ResultsOfSide& b, const std::vector<ResultPair>& pairs,
                          double bound) {
     ResultSummary summary;
     std::map<std::tuple<std::uint32_t, std::uint32_t, std::uint32_t>, std::size_t> indices;
     for (std::size_t i = 0; i < pairs.size(); ++i) {
         const ResultPair& pair = pairs[i];
-        const auto key =
-            std::tuple(a.kinds[pair.row_a], a.rows[pair.row_a].ran_at().id(), b.rows[pair.row_b].ran_at().id());
+        const SharedText at_a = a.row_of(pair.a).ran_at(), at_b = b.row_of(pair.b).ran_at();
+        const auto key = std::tuple(a.kind_of(pair.a), at_a.id(), at_b.id());
         const auto [entry, is_new] = indices.try_emplace(key, summary.groups.size());
-        if (is_new) summary.groups.push_back({.first = i, .first_other = i, .largest = i});
+        if (is_new) {
+            summary.groups.push_back({.first = i, .first_other = i, .largest = i});
+            if (at_a.id() != at_b.id()) summary.precisions.emplace(at_a, at_b);
+        }
         ResultGroup& group = summary.groups[entry->second];
         ++group.products;
         if (is_smaller(pairs[group.largest], pair)) group.largest = i;
+        summary.other_precision += at_a.id() != at_b.id() ? 1 : 0;
         if (pair.same_bits) {
             ++summary.same_bits;
             continue;
         }
         if (group.other_bits++ == 0) group.first_other = i;
+        summary.other_precision_other_bits += at_a.id() != at_b.id() ? 1 : 0;
         if (!summary.first_other) summary.first_other = i;
         if (!(pair.difference > bound)) continue;
         if (summary.beyond++ == 0) summary.first_beyond = i;

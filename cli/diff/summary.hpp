@@ -4,15 +4,19 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <set>
+#include <string>
+#include <utility>
 #include <vector>
 
+#include "cli/diff/pairs.hpp"
 #include "cli/diff/results.hpp"
 
 namespace fp32shim::cli {
 
 /// Consecutive aligned products.
 struct GrowthStep {
-    std::size_t first = 0, last = 0;  ///< indices in AlignedResults::pairs
+    std::size_t first = 0, last = 0;  ///< indices in PairedResults::pairs
     std::uint64_t same_bits = 0;
     double median = 0;        ///< median of the differences
     std::size_t largest = 0;  ///< index of the pair with the largest difference
@@ -24,7 +28,7 @@ struct GrowthStep {
 struct ResultGroup {
     std::uint64_t products = 0;
     std::uint64_t other_bits = 0;
-    std::size_t first = 0;        ///< index in AlignedResults::pairs of the group's first product
+    std::size_t first = 0;        ///< index in PairedResults::pairs of the group's first product
     std::size_t first_other = 0;  ///< index of its first product with different bits, if other_bits is not 0
     std::size_t largest = 0;      ///< index of its product with the largest difference
 };
@@ -32,14 +36,25 @@ struct ResultGroup {
 /// Divides the pairs into at most `most` steps of equal length. The last step may be shorter.
 std::vector<GrowthStep> growth_of(const std::vector<ResultPair>& pairs, std::size_t most);
 
+/// Products without a counterpart, of one location, function and sizes.
+struct UnpairedGroup {
+    std::uint64_t products = 0;
+    std::size_t first = 0;  ///< index in ResultsOfSide::products
+};
+/// Groups such products, the largest group first.
+std::vector<UnpairedGroup> groups_of(const ResultsOfSide& side, const std::vector<std::size_t>& unpaired);
+
 struct ResultSummary {
     std::uint64_t same_bits = 0;
+    std::uint64_t other_precision = 0;                         ///< number of products that ran at another precision
+    std::uint64_t other_precision_other_bits = 0;              ///< number of those that have different bits
+    std::set<std::pair<std::string, std::string>> precisions;  ///< other precisions, in A and in B
     std::uint64_t beyond = 0;                 ///< number of products whose difference exceeds the bound
     std::optional<std::size_t> first_other;   ///< index of the first pair with different bits
     std::optional<std::size_t> first_beyond;  ///< index of the first pair beyond the bound
-    std::optional<std::size_t> largest;       ///< index of the pair with the largest difference; absent if all have
-                                              ///< identical bits
-    std::vector<ResultGroup> groups;          ///< sorted by their largest difference, in falling order
+    std::optional<std::size_t>
+        largest;  ///< index of the pair with the largest difference; absent if all have identical bits
+    std::vector<ResultGroup> groups;  ///< sorted by their largest difference, in falling order
 };
 
 ResultSummary summary_of(const ResultsOfSide& a, const ResultsOfSide& b, const std::vector<ResultPair>& pairs,

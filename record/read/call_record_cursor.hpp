@@ -29,6 +29,10 @@ class CallRecordCursor {
     }
     /// Returns the slot of the record that next() returned last.
     std::uint32_t slot() const { return slot_; }
+    /// Returns that record's offset in the file, in bytes.
+    std::uint64_t offset() const {
+        return offset_ + format::offset_of_entry<Entry>(piece_first_ + static_cast<std::uint32_t>(position_) - 1);
+    }
 
   private:
     static constexpr std::uint32_t capacity = format::Segment<Entry>::capacity;
@@ -46,6 +50,7 @@ class CallRecordCursor {
     /// Reads a piece of the current segment: up to its end, or to the first unused entry.
     void load() {
         position_ = 0;
+        piece_first_ = first_;
         piece_.resize(std::min(entries_of_a_piece, capacity - first_));
         const std::size_t read = bytes_->read(offset_ + format::offset_of_entry<Entry>(first_), piece_.data(),
                                               piece_.size() * sizeof(Entry));
@@ -61,6 +66,7 @@ class CallRecordCursor {
     std::uint64_t offset_ = 0;                  ///< offset of the current segment
     std::uint32_t slot_ = 0;                    ///< slot of the current segment
     std::uint32_t first_ = capacity;            ///< index of the current segment's first unread entry
+    std::uint32_t piece_first_ = 0;             ///< index of the first entry of `piece_`
     std::vector<Entry> piece_;
     std::size_t position_ = 0;
 };

@@ -171,8 +171,14 @@ RecordedFingerprints RecordingReader::fingerprints(std::uint32_t slot) const {
 std::optional<RecordedFingerprint> RecordedFingerprints::next() {
     const format::FingerprintRecord* const entry = cursor_.next();
     if (entry == nullptr) return std::nullopt;
-    return RecordedFingerprint{entry->row, reader_->realtime_of(entry->time), entry->number, entry->thread,
-                               format::load(*entry)};
+    return RecordedFingerprint{entry->row,       reader_->realtime_of(entry->time),
+                               entry->number,    entry->thread,
+                               cursor_.offset(), format::load(*entry)};
+}
+
+std::size_t RecordingReader::read_fingerprints(std::uint64_t offset,
+                                               std::span<format::FingerprintRecord> entries) const {
+    return bytes_->read(offset, entries.data(), entries.size_bytes()) / sizeof(format::FingerprintRecord);
 }
 
 void RecordingReader::read_counters(const std::vector<IndexedSegment>& segments) {

@@ -12,6 +12,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -119,6 +120,7 @@ struct RecordedFingerprint {
     std::int64_t end_ns = 0;   ///< time at which the call returned: nanoseconds since 1970, UTC
     std::uint32_t number = 0;  ///< number, from 0, among the thread's fingerprints; gaps are lost fingerprints
     std::int32_t thread = 0;   ///< id of the calling thread
+    std::uint64_t offset = 0;  ///< offset in the file, for read_fingerprints()
     Fingerprint fingerprint;
 };
 
@@ -357,6 +359,9 @@ class RecordingReader {
     /// Returns the numbers of the slots that have fingerprints, in rising order.
     std::vector<std::uint32_t> slots_with_fingerprints() const;
     RecordedFingerprints fingerprints(std::uint32_t slot) const;
+    /// Reads fingerprints that follow each other in one segment, from an offset that RecordedFingerprint has. Returns
+    /// the number of those read. Entries behind the last one of the segment have no meaning.
+    std::size_t read_fingerprints(std::uint64_t offset, std::span<format::FingerprintRecord> entries) const;
     /// Returns the number of fingerprints that found no space in the file.
     std::uint64_t lost_fingerprints() const { return lost_fingerprints_; }
 

@@ -1,5 +1,6 @@
 """fp32shim diff: the results of two runs, product by product, as text, JSON and a page."""
 
+import random
 import struct
 
 import pytest
@@ -72,8 +73,14 @@ def test_products_more_or_less_on_a_side_are_left_out_and_counted(record):
     assert (report["aligned"], report["a"]["unaligned"], report["b"]["unaligned"]) == (4, 5, 1)
     first = report["first_other_bits"]
     assert (first["a"]["number"], first["b"]["number"], first["position"]) == (8, 3, 3)
-    table = fp32shim("diff", a, b).stdout.splitlines()
-    assert table[1].split()[:4] == ["A", "9", "0", "5"] and table[2].split()[:4] == ["B", "5", "0", "1"]
+    text = fp32shim("diff", a, b).stdout
+    rows = [line.split() for line in text.splitlines()]
+    assert ["A", "9", "0", "5"] in [row[:4] for row in rows] and ["B", "5", "0", "1"] in [row[:4] for row in rows]
+    assert "Not aligned: 5 products of A, 1 product of B\n" in text
+    listed = [line.split() for line in text.split("Not aligned, because")[1].splitlines()[2:]]
+    assert [row[:5] for row in listed] == [["A", "5", "3", "cblas_sgemm", "8x8x8"], ["B", "1", "5", "cblas_sgemm", "16x16x16"]]
+    only = fp32shim("diff", "--format", "json", a, b).json["only_a"]
+    assert [(one["products"], one["m"], one["where"]) for one in only] == [(5, 8, "model.py:60 warm_up")]
 
 
 def test_lines_that_an_edit_has_moved_and_other_name_forms_of_a_function_still_match(record):
@@ -249,6 +256,111 @@ def test_an_output_file_is_written_whole(record, tmp_path):
     assert (tmp_path / "out.txt").read_text() == fp32shim("diff", a, b).stdout
 
 
+# --- Another order, as the tasks of a pool of threads have
+
+
+def pool(tmp_path, name, tasks, threads=3, **more):
+    """Writes a recording in which tasks of one kind, each with its result, were taken by threads in this order."""
+    calls = [calls_with_results(at(41), 64, tasks[thread::threads], **more) for thread in range(threads)]
+    return make_recording(tmp_path / f"{name}.fp32rec", "summary", *calls)
+
+
+def tasks_of_a_pool(count, seed):
+    """Returns results from 1 to 2 in any order; two neighbours are 1/count apart."""
+    return random.Random(seed).sample([1 + i / count for i in range(count)], count)
+
+
+def test_tasks_that_a_pool_took_in_another_order_have_the_same_results(tmp_path):
+    a, b = pool(tmp_path, "a", tasks_of_a_pool(600, 1)), pool(tmp_path, "b", tasks_of_a_pool(600, 2), threads=2)
+    result = fp32shim("diff", a, b)
+    assert result.stdout.startswith("Same results in another order: 600 of 600 products; "), result.stdout + result.stderr
+    assert result.returncode == 0
+    report = fp32shim("diff", "--format", "json", a, b).json
+    assert report["same_bits"] == 600 and 500 < report["same_bits_elsewhere"] <= 600
+    assert fp32shim("diff", a, a).stdout.startswith("Same results in the same order: 600 of 600 products\n")
+
+
+def test_the_one_changed_task_of_a_pool_is_named(tmp_path):
+    tasks = tasks_of_a_pool(200, 2)
+    changed = [7.5 if task == 1.25 else task for task in tasks]
+    a, b = pool(tmp_path, "a", tasks_of_a_pool(200, 1)), pool(tmp_path, "b", changed)
+    report = fp32shim("diff", "--format", "json", a, b).json
+    assert (report["other_bits"], report["beyond_bound"], report["uncertain"]) == (1, 1, 0)
+    first, number = report["first_other_bits"], tasks.index(1.25)
+    assert first["difference"] == pytest.approx(5)
+    assert (first["b"]["thread"], first["b"]["number"]) == (number % 3 + 1, number // 3 + 1)
+    number = tasks_of_a_pool(200, 1).index(1.25)
+    assert (first["a"]["thread"], first["a"]["number"]) == (number % 3 + 1, number // 3 + 1)
+    text = fp32shim("diff", a, b).stdout
+    assert text.startswith("Other results: 1 of 200 products; all ran at the same precision\nAnother order: ")
+
+
+def test_tasks_of_a_pool_at_another_precision_are_compared_with_the_nearest_results(tmp_path):
+    a = pool(tmp_path, "a", tasks_of_a_pool(200, 1))
+    b = pool(tmp_path, "b", [task * 1.0002 for task in tasks_of_a_pool(200, 2)], applied="tf32")
+    report = fp32shim("diff", "--format", "json", a, b).json
+    assert report["summary"] == "200 of 200 products ran at another precision (fp32 -> tf32); of these, 200 gave other results"
+    assert (report["other_precision"], report["beyond_bound"], report["uncertain"]) == (200, 0, 0)
+    assert report["paired_by_nearest"] > 100
+
+
+def test_tasks_too_many_to_compare_each_with_each_are_said_to_be_uncertain(tmp_path):
+    a = pool(tmp_path, "a", tasks_of_a_pool(1200, 1))
+    b = pool(tmp_path, "b", [task * 1.0002 for task in tasks_of_a_pool(1200, 2)])
+    report = fp32shim("diff", "--format", "json", a, b).json
+    assert (report["uncertain"], report["other_bits"]) == (1200, 1200)
+    assert any(remark.startswith("Uncertain: 1,200 pairs with other bits") for remark in report["remarks"])
+
+
+def test_a_thread_alone_keeps_its_order_however_far_results_are_apart(record):
+    a, b = record("a", (64, at(41), [1.0, 2.0, 3.0])), record("b", (64, at(41), [3.1, 1.1, 2.1]))
+    report = fp32shim("diff", "--format", "json", a, b).json
+    assert report["largest"]["difference"] == pytest.approx(2.1) and report["paired_by_nearest"] == report["uncertain"] == 0
+    assert report["summary"] == "Other results: 3 of 3 products; all ran at the same precision"
+
+
+def test_a_kind_that_one_thread_moved_behind_another_is_compared_with_the_nearest_results_or_uncertain(record):
+    first, second = (64, at(41), [1.0, 2.0, 3.0, 4.0]), (32, at(42), [5.0, 6.0, 7.0])
+    a = record("a", first, second)
+    near = record("b", (32, at(42), [7.001, 5.001, 6.001]), (64, at(41), [1.001, 2.001, 3.001, 4.001]))
+    report = fp32shim("diff", "--format", "json", a, near).json
+    assert (report["other_bits"], report["paired_by_nearest"], report["uncertain"]) == (7, 3, 0)
+    assert report["largest"]["difference"] == pytest.approx(0.001)
+    far = record("c", (32, at(42), [70.0, 50.0, 60.0]), first)
+    report = fp32shim("diff", "--format", "json", a, far).json
+    assert (report["other_bits"], report["paired_by_nearest"], report["uncertain"]) == (3, 0, 3)
+
+
+def test_a_headline_tells_equal_results_at_another_precision(record):
+    a, b = record("a", (64, at(41), [1.0, 2.0])), record("b", (64, at(41), [1.0, 2.0]), applied="tf32")
+    assert fp32shim("diff", a, b).stdout.startswith(
+        "Same results in the same order: 2 of 2 products; 2 of them at another precision (fp32 -> tf32)\n")
+
+
+def test_a_real_pool_of_threads_gives_the_same_results_in_another_order(tmp_path):
+    shim.need(shim.has_module("numpy"), "the system's Python has no numpy")
+    code = """if True:
+        import random, sys, numpy as np
+        from concurrent.futures import ThreadPoolExecutor
+        def task(number):
+            a = np.random.default_rng(number).standard_normal((48, 48), dtype="f")
+            if number == int(sys.argv[2]): a[0, 0] += 1
+            return a @ (a + 1)
+        numbers = random.Random(int(sys.argv[1])).sample(range(200), 200)
+        with ThreadPoolExecutor(4) as pool: list(pool.map(task, numbers))"""
+    for name, seed, changed in (("a", 1, -1), ("b", 2, -1), ("c", 3, 117)):
+        done = fp32shim("run", "--quiet", "--where", "python", "--log", tmp_path / f"{name}.fp32rec",
+                        "--", shim.SYSTEM_PYTHON, "-c", code, seed, changed,
+                        env={"FP32_MATMUL_AUDIT": "fingerprint", "OPENBLAS_NUM_THREADS": "1",
+                             "LD_LIBRARY_PATH": shim.blas_directory("openblas")})
+        assert done.returncode == 0, done.stderr
+    result = fp32shim("diff", tmp_path / "a.fp32rec", tmp_path / "b.fp32rec")
+    assert result.stdout.startswith("Same results in another order: 200 of 200 products; "), result.stdout + result.stderr
+    assert result.returncode == 0
+    result = fp32shim("diff", tmp_path / "a.fp32rec", tmp_path / "c.fp32rec")
+    assert result.returncode == 1 and result.stdout.startswith("Other results: 1 of 200 products; "), result.stdout
+
+
 # --- The page
 
 
@@ -259,6 +371,7 @@ def test_the_page_draws_the_growth_and_has_all_tables(record, open_page):
     page.settle()
     assert page.ink("#growth-chart") > 1000
     assert page.text("#outcome") == "3,005 products aligned: 1,002 with the same bits, 2,003 with different bits, 3 beyond 0.001."
+    assert page.text("#summary") == "Other results: 2,003 of 3,005 products; all ran at the same precision."
     assert "1,001" in page.text("#products") and "infinite" in page.text("#products")
     assert "model.py:42 <b>last" in page.text("#groups")
     assert "not shown: 1 infinite difference" in page.text("#growth-note")

@@ -190,7 +190,8 @@ def printed(command, tmp_path):
         return fp32shim("replay", "--format", "json", "--max-time", "1", "--library", library, tmp_path / "a.fp32rec")
     if command == "diff":
         for name, results in (("a", [1.0, 2.0]), ("b", [1.0, 3.0])):
-            make_recording(tmp_path / f"{name}.fp32rec", "summary", calls_with_results("main@model.py@1", 64, results))
+            make_recording(tmp_path / f"{name}.fp32rec", "summary", calls_with_results("main@model.py@1", 64, results),
+                           calls_with_results("main@model.py@1", 8 if name == "a" else 9, [1.0]))
         return fp32shim("diff", "--format", "json", tmp_path / "a.fp32rec", tmp_path / "b.fp32rec")
     if command == "verify":
         (tmp_path / "broken.fp32rec").write_bytes(b"nothing")

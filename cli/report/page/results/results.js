@@ -37,6 +37,7 @@ function showSides() {
     ],
     sides,
   );
+  $("summary").textContent = [data.summary, ...data.remarks, ""].join(". ");
   $("outcome").textContent =
     `${counted(data.aligned, "product")} aligned: ` +
     `${count(data.same_bits)} with the same bits, ${count(data.other_bits)} with different bits, ` +

@@ -1,0 +1,230 @@
+#include "cli/diff/pairs.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <span>
+#include <tuple>
+#include <unordered_set>
+
+#include "cli/diff/align.hpp"
+#include "cli/diff/differences.hpp"
+#include "cli/diff/match_threads.hpp"
+
+namespace fp32shim::cli {
+namespace {
+
+constexpr std::size_t none = SIZE_MAX;
+/// Relative difference beyond which two results are never taken for those of the same work because they are near each
+/// other. Most rounding stays far below it.
+constexpr double very_different = 0.1;
+/// Largest number of products of one kind and side of which each is compared with each.
+constexpr std::size_t most_compared = 500;
+
+/// Copies kinds and results of a thread for the alignment.
+struct SequenceOfThread {
+    SequenceOfThread(const ResultsOfSide& side, const ThreadResults& thread) {
+        kinds.reserve(thread.count);
+        results.reserve(thread.count);
+        for (std::size_t i = thread.first; i < thread.first + thread.count; ++i) {
+            kinds.push_back(side.kind_of(i));
+            results.push_back(side.products[i].result);
+        }
+    }
+
+    std::vector<std::uint64_t> kinds, results;
+};
+
+/// Products without a counterpart so far: a number by which they are grouped, and their index.
+using Rest = std::vector<std::pair<std::uint64_t, std::size_t>>;
+
+/// Visits the numbers that both have: visitor(products of a, products of b).
+template <class Visitor>
+void visit_common(const Rest& a, const Rest& b, const Visitor& visitor) {
+    const auto end_of_number = [](const Rest& rest, std::size_t begin) {
+        std::size_t end = begin;
+        while (end < rest.size() && rest[end].first == rest[begin].first) ++end;
+        return end;
+    };
+    std::size_t i = 0, j = 0;
+    while (i < a.size() && j < b.size()) {
+        if (a[i].first < b[j].first) {
+            ++i;
+        } else if (b[j].first < a[i].first) {
+            ++j;
+        } else {
+            const std::size_t end_i = end_of_number(a, i), end_j = end_of_number(b, j);
+            visitor(std::span(a).subspan(i, end_i - i), std::span(b).subspan(j, end_j - j));
+            i = end_i;
+            j = end_j;
+        }
+    }
+}
+using RestGroup = std::span<const Rest::value_type>;
+
+class Pairing {
+  public:
+    Pairing(const ResultsOfSide& a, const ResultsOfSide& b, std::vector<ReadingProblem>& problems)
+        : a_(a),
+          b_(b),
+          fingerprints_a_(a, problems),
+          fingerprints_b_(b, problems),
+          in_order_(a.products.size(), none),
+          is_paired_a_(a.products.size()),
+          is_paired_b_(b.products.size()) {}
+
+    PairedResults make() {
+        align_threads();
+        pair_equal_results();
+        visit_common(rest_by_kind(a_, is_paired_a_), rest_by_kind(b_, is_paired_b_),
+                     [&](RestGroup group_a, RestGroup group_b) { pair_rest(group_a, group_b); });
+        for (std::size_t i = 0; i < is_paired_a_.size(); ++i)
+            if (!is_paired_a_[i]) results_.unpaired_a.push_back(i);
+        for (std::size_t i = 0; i < is_paired_b_.size(); ++i)
+            if (!is_paired_b_[i]) results_.unpaired_b.push_back(i);
+        std::ranges::stable_sort(results_.pairs, {}, [&](const ResultPair& pair) {
+            return std::tuple(a_.products[pair.a].end_ns, pair.a);
+        });
+        return std::move(results_);
+    }
+
+  private:
+    void add(std::size_t a, std::size_t b, double difference, bool same_bits) {
+        is_paired_a_[a] = is_paired_b_[b] = true;
+        results_.pairs.push_back({a, b, difference, same_bits});
+    }
+
+    /// Finds the counterpart of each product in the order of its thread, and pairs those with the same bits.
+    void align_threads() {
+        for (const auto& [i, j] : match_threads(a_, b_)) {
+            const ThreadResults &thread_a = a_.threads[i], &thread_b = b_.threads[j];
+            const SequenceOfThread one(a_, thread_a), other(b_, thread_b);
+            for (const AlignedRun& run : align_products({one.kinds, one.results}, {other.kinds, other.results})) {
+                for (std::size_t k = 0; k < run.count; ++k) {
+                    const std::size_t a = thread_a.first + run.a + k, b = thread_b.first + run.b + k;
+                    in_order_[a] = b;
+                    if (a_.products[a].result == b_.products[b].result) add(a, b, 0, true);
+                }
+            }
+        }
+    }
+
+    template <class Number>
+    static Rest rest_of(const ResultsOfSide& side, const std::vector<bool>& is_paired, const Number& number_of) {
+        Rest rest;
+        for (std::size_t i = 0; i < side.products.size(); ++i)
+            if (!is_paired[i]) rest.emplace_back(number_of(i), i);
+        std::ranges::sort(rest);
+        return rest;
+    }
+    static Rest rest_by_kind(const ResultsOfSide& side, const std::vector<bool>& is_paired) {
+        return rest_of(side, is_paired, [&](std::size_t i) { return side.kind_of(i); });
+    }
+
+    /// Pairs products with the same bits, wherever they come.
+    void pair_equal_results() {
+        const auto of_side = [](const ResultsOfSide& side, const std::vector<bool>& is_paired) {
+            return rest_of(side, is_paired, [&](std::size_t i) { return side.products[i].result; });
+        };
+        visit_common(of_side(a_, is_paired_a_), of_side(b_, is_paired_b_), [&](RestGroup group_a, RestGroup group_b) {
+            for (std::size_t i = 0; i < std::min(group_a.size(), group_b.size()); ++i) {
+                add(group_a[i].second, group_b[i].second, 0, true);
+                ++results_.elsewhere;
+            }
+            kinds_elsewhere_.insert(a_.kind_of(group_a[0].second));
+        });
+    }
+
+    double difference(std::size_t a, std::size_t b) {
+        return difference_of(fingerprints_a_.of(a), fingerprints_b_.of(b));
+    }
+
+    /// Returns true if the order of products of this kind may tell nothing: some came in another order, or several
+    /// threads share the work.
+    bool has_doubtful_order(RestGroup group_a, RestGroup group_b) const {
+        if (kinds_elsewhere_.contains(a_.kind_of(group_a[0].second))) return true;
+        const auto in_order = static_cast<std::size_t>(
+            std::ranges::count_if(group_a, [&](const auto& product) { return in_order_[product.second] != none; }));
+        if (in_order < std::min(group_a.size(), group_b.size())) return true;
+        const auto has_several_threads = [](const ResultsOfSide& side, RestGroup group) {
+            return &side.thread_of(group.front().second) != &side.thread_of(group.back().second);
+        };
+        return has_several_threads(a_, group_a) || has_several_threads(b_, group_b);
+    }
+
+    /// Pairs products of one kind with other bits.
+    void pair_rest(RestGroup group_a, RestGroup group_b) {
+        const bool is_doubtful = has_doubtful_order(group_a, group_b);
+        const bool is_small = std::max(group_a.size(), group_b.size()) <= most_compared;
+        if (is_doubtful && is_small) pair_nearest(group_a, group_b);
+        const std::size_t left =
+            std::max(count_unpaired(group_a, is_paired_a_), count_unpaired(group_b, is_paired_b_));
+        const std::size_t paired = pair_in_order(group_a, group_b);
+        // A single one that is left on both sides is the counterpart by elimination.
+        if (is_doubtful && left > 1) results_.doubtful += paired;
+    }
+    static std::size_t count_unpaired(RestGroup group, const std::vector<bool>& is_paired) {
+        return static_cast<std::size_t>(
+            std::ranges::count_if(group, [&](const auto& product) { return !is_paired[product.second]; }));
+    }
+
+    /// Pairs each product with the nearest result that is not very different; the nearest pairs come first. The
+    /// counterpart in the order of the thread is taken unless another one is ten times nearer.
+    void pair_nearest(RestGroup group_a, RestGroup group_b) {
+        std::vector<record::Fingerprint> all_b;
+        for (const auto& [kind, b] : group_b) all_b.push_back(fingerprints_b_.of(b));
+        struct Candidate {
+            double weight, apart;
+            std::size_t a, b;
+        };
+        std::vector<Candidate> candidates;
+        for (const auto& [kind, a] : group_a) {
+            const record::Fingerprint one = fingerprints_a_.of(a);
+            for (std::size_t j = 0; j < group_b.size(); ++j) {
+                const std::size_t b = group_b[j].second;
+                const double apart = difference_of(one, all_b[j]);
+                if (apart <= very_different)
+                    candidates.push_back({b == in_order_[a] ? apart / 10 : apart, apart, a, b});
+            }
+        }
+        std::ranges::stable_sort(candidates, {}, &Candidate::weight);
+        const bool is_a_choice = group_a.size() > 1 || group_b.size() > 1;
+        for (const Candidate& candidate : candidates) {
+            if (is_paired_a_[candidate.a] || is_paired_b_[candidate.b]) continue;
+            add(candidate.a, candidate.b, candidate.apart, false);
+            if (is_a_choice && candidate.b != in_order_[candidate.a]) ++results_.nearest;
+        }
+    }
+
+    /// Pairs what is left: with the counterpart in the order of the thread, then in the order of the sides. Returns
+    /// the number of pairs.
+    std::size_t pair_in_order(RestGroup group_a, RestGroup group_b) {
+        const std::size_t before = results_.pairs.size();
+        for (const auto& [kind, a] : group_a)
+            if (const std::size_t b = in_order_[a]; !is_paired_a_[a] && b != none && !is_paired_b_[b])
+                add(a, b, difference(a, b), false);
+        auto next = group_b.begin();
+        for (const auto& [kind, a] : group_a) {
+            if (is_paired_a_[a]) continue;
+            next = std::find_if(next, group_b.end(), [&](const auto& b) { return !is_paired_b_[b.second]; });
+            if (next == group_b.end()) break;
+            add(a, next->second, difference(a, next->second), false);
+        }
+        return results_.pairs.size() - before;
+    }
+
+    const ResultsOfSide &a_, &b_;
+    FingerprintsOfSide fingerprints_a_, fingerprints_b_;
+    std::vector<std::size_t> in_order_;  // of each product of A, its counterpart in the order of the thread
+    std::vector<bool> is_paired_a_, is_paired_b_;
+    std::unordered_set<std::uint32_t> kinds_elsewhere_;
+    PairedResults results_;
+};
+
+}  // namespace
+
+PairedResults pair_results(const ResultsOfSide& a, const ResultsOfSide& b, std::vector<ReadingProblem>& problems) {
+    return Pairing(a, b, problems).make();
+}
+
+}  // namespace fp32shim::cli

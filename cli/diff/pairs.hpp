@@ -1,0 +1,37 @@
+// Pairs of products: one of A, and the one of B that did the same work, or most likely did.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "cli/diff/results.hpp"
+#include "cli/recordings/recordings.hpp"
+
+namespace fp32shim::cli {
+
+/// Two products of the same kind.
+struct ResultPair {
+    std::size_t a = 0;  ///< index in ResultsOfSide::products
+    std::size_t b = 0;
+    double difference = 0;  ///< difference_of() the results; 0 if they have the same bits
+    bool same_bits = false;
+};
+
+struct PairedResults {
+    std::vector<ResultPair> pairs;        ///< sorted by time in A
+    std::vector<std::size_t> unpaired_a;  ///< products without a counterpart, in the order of ResultsOfSide::products
+    std::vector<std::size_t> unpaired_b;
+    std::uint64_t elsewhere = 0;  ///< pairs with the same bits whose products come in another order, or on threads
+                                  ///< that do not match
+    std::uint64_t nearest = 0;    ///< pairs with other bits that were chosen because their results are near
+    std::uint64_t doubtful = 0;  ///< pairs with other bits that only their order made, in a kind whose order may tell
+                                 ///< nothing
+};
+
+/// Pairs the products of two runs. First come those that have the same place in the order of their threads; then
+/// those of one kind with the same bits, wherever they come. The rest keeps its order, unless a kind comes in another
+/// order or on several threads: then near results make a pair.
+PairedResults pair_results(const ResultsOfSide& a, const ResultsOfSide& b, std::vector<ReadingProblem>& problems);
+
+}  // namespace fp32shim::cli
