@@ -1,6 +1,6 @@
-// The CPU preview: the same product on operands that were rounded to TF32 or BF16 first, or the sum of a few products
-// of their parts. Products of rounded numbers are exact in float32, so the provider's own float32 routine on them
-// previews a tensor core. C is never rounded and k is never split.
+// The CPU preview: the same product on operands that were rounded to TF32, BF16 or a narrower format first, or the
+// sum of a few products of their parts. Products of rounded numbers are exact in float32, so the provider's own
+// float32 routine on them previews a tensor core. C is never rounded and k is never split.
 #pragma once
 
 #include <cstddef>
@@ -30,8 +30,8 @@ struct Preview {
 
 /// Rounds `count` floats at `from` to `to`; both may be one address. NaN stays NaN, infinities stay. Finite values
 /// beyond the largest finite one of the format become infinite, as on the GPU; under tf32_truncate they stay
-/// finite. Dispatches at run time to AVX-512, AVX2, NEON or plain code. Thread-safe, allocates nothing, calls
-/// nothing of libc.
+/// finite. The formats of 8 bits have no infinity: whatever is larger becomes the largest number. Dispatches at run
+/// time to AVX-512, AVX2, NEON or plain code. Thread-safe, allocates nothing, calls nothing of libc.
 void round_operand(const float* from, float* to, std::size_t count, OperandRounding rounding);
 
 /// A BLAS routine of the program's library, called with arguments by role (Level3) instead of by position.

@@ -57,6 +57,12 @@ template <OperandRounding rounding>
 constexpr Range range{};
 template <>
 constexpr Range range<OperandRounding::fp16_even>{-14, 65504, infinity};
+// OCP's "8-bit floating point specification (OFP8)", with saturation, as the only conversion of PTX does it
+// (`cvt.rn.satfinite`): numbers beyond the largest one, and infinity, become the largest one.
+template <>
+constexpr Range range<OperandRounding::e4m3_even>{-6, 448, std::bit_cast<std::uint32_t>(448.0F)};
+template <>
+constexpr Range range<OperandRounding::e5m2_even>{-14, 57344, std::bit_cast<std::uint32_t>(57344.0F)};
 
 template <OperandRounding rounding>
 void round_plain(const float* from, float* to, std::size_t count) {
