@@ -72,11 +72,11 @@ constexpr bool has_preview(Applied format) {
 
 /// Returns the strictest floor that a format meets; nullopt for `unchanged`.
 constexpr std::optional<Floor> floor_met_by(Applied format) {
-    constexpr auto met = [](Floor floor) { return floor == Floor::none ? std::nullopt : std::optional(floor); };
+    if (format == Applied::unchanged) return std::nullopt;
     switch (format) {
 #define FORMAT(number, name, floor, ...) \
     case Applied::name:                  \
-        return met(Floor::floor);
+        return Floor::floor;
 #include "policy/formats.def"
     }
     return std::nullopt;

@@ -163,8 +163,9 @@ def test_explain_says_how_operands_are_rounded_to_tf32(tmp_path, word, rounding,
 @pytest.mark.parametrize("precision, on_cpu, on_gpu", [
     ("bf16x2", "bf16x2", ("fp32", "no_such_format")), ("bf16x3", "bf16x3", ("fp32", "no_such_format")),
     ("tf32x3", "tf32x3", ("fp32", "no_such_format")), ("xf32", "xf32", ("tf32", "no_such_format")),
-    ("bf16x9", "bf16x9", ("fp32", "bf16x9_unavailable"))])
-def test_explain_tells_formats_of_several_parts_on_a_cpu_from_those_on_a_gpu(tmp_path, precision, on_cpu, on_gpu):
+    ("bf16x9", "bf16x9", ("fp32", "bf16x9_unavailable")), ("fp16", "fp16", ("fp16", "as_requested")),
+    ("e4m3", "e4m3", ("fp16", "no_such_format")), ("e5m2", "e5m2", ("fp16", "no_such_format"))])
+def test_explain_tells_formats_of_rules_on_a_cpu_from_those_on_a_gpu(tmp_path, precision, on_cpu, on_gpu):
     policy = tmp_path / "policy.toml"
     policy.write_text(f'schema = 1\n[cpu]\nmode = "emulate"\n[[rule]]\nprecision = "{precision}"\n')
     assert told(explained("--policy", policy, "--function", "sgemm_")) == {(on_cpu, "as_requested")}

@@ -551,6 +551,8 @@ def test_a_running_process_is_found_whatever_the_name_of_its_recording(tmp_path,
     *[([f"cblas_sgemm:9:{parts}:{parts}:as_requested:2"], at_least, status) for parts in
       ("bf16x2", "bf16x3", "tf32x3", "xf32") for at_least, status in (("tf32", 0), ("bf16x9", 1))],
     (["cblas_sgemm:9:bf16x2:bf16x3:as_requested:2"], "tf32", 3),
+    *[([f"cblas_sgemm:9:{narrow}:{narrow}:as_requested:2"], "fp16", status)
+      for narrow, status in (("fp16", 0), ("e4m3", 1), ("e5m2", 1))],
 ])
 def test_verify_shows_refutes_or_cannot_tell(tmp_path, calls, at_least, status):
     make_recording(tmp_path / "a.fp32rec", "summary", *calls)

@@ -116,6 +116,37 @@ def test_xf32_cuts_bits_off_whatever_the_rounding_of_tf32_is(blas):
         run("level3", "fp32", blas=blas, policy=cut).stdout
 
 
+NARROW = """
+import sys, numpy as np
+random = np.random.default_rng(1)
+a, b = (random.standard_normal(size, np.float32) * 2.0 ** random.integers(-30, 10, size).astype(np.float32)
+        for size in ((60, 50), (50, 40)))
+a[3, 4], a[5, 6], b[7, 8] = 1e5, 65520, np.nan  # beyond the range of FP16
+
+def rounded(x, kept_bits, lowest, largest):  # in double precision: to nearest, ties to even
+    unit = 2.0 ** (np.maximum(np.frexp(x.astype(float))[1] - 1, lowest) - kept_bits)
+    return np.clip(np.rint(x / unit) * unit, -largest, largest).astype(np.float32)
+
+number_format = sys.argv[1]
+with np.errstate(over="ignore"):
+    if number_format == "fp16":
+        a, b = a.astype(np.float16).astype(np.float32), b.astype(np.float16).astype(np.float32)
+    if number_format in ("e4m3", "e5m2"):
+        numbers = {"e4m3": (3, -6, 448), "e5m2": (2, -14, 57344)}[number_format]
+        a, b = rounded(a, *numbers), rounded(b, *numbers)
+print((a @ b).tobytes().hex())
+"""
+
+
+@pytest.mark.parametrize("precision", ["fp16", "e4m3", "e5m2"])
+def test_formats_of_16_and_8_bits_are_those_of_numpy_to_the_bit(precision):
+    need(has_module("numpy"), "the system's Python has no numpy")
+    by_hand = run(SYSTEM_PYTHON, "-c", NARROW, precision, preload=False)
+    emulated = run(SYSTEM_PYTHON, "-c", NARROW, "fp32", policy=emulate_by_rule(precision))
+    assert emulated.stdout == by_hand.stdout and len(emulated.stdout) > 60 * 40 * 8
+    assert {decision["applied"] for decision in emulated.decisions} == {precision}
+
+
 def need_no_batches(blas):
     """Skips the test where the library has batches, be it one of the four. OpenBLAS 0.3.29 has one, which crashes."""
     library = ctypes.CDLL(str(blas_library(blas)))

@@ -1,6 +1,6 @@
-// The CPU preview: the same product on operands rounded to TF32 or BF16, or the sum of a few products of their parts.
-// Products of rounded numbers are exact in float32, so the provider's float32 routine previews a tensor core with
-// them. C is never rounded, and k is never split.
+// The CPU preview: the same product on operands rounded to TF32, BF16 or a narrower format, or the sum of a few
+// products of their parts. Products of rounded numbers are exact in float32, so the provider's float32 routine
+// previews a tensor core with them. C is never rounded, and k is never split.
 #pragma once
 
 #include <cstddef>
@@ -30,6 +30,7 @@ struct Preview {
 
 /// Rounds `count` floats at `from` to `to`; both may be the same address. NaN and infinities stay. Finite values
 /// beyond the largest finite one of the format become infinite, as on the GPU; with tf32_truncate they stay finite.
+/// The formats of 8 bits have no infinity: a larger value becomes the largest number.
 /// Chooses AVX-512, AVX2, NEON or plain code at run time. Thread-safe, allocates nothing, calls nothing of libc.
 void round_operand(const float* from, float* to, std::size_t count, OperandRounding rounding);
 

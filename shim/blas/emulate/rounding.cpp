@@ -1,5 +1,6 @@
 #include "shim/blas/emulate/rounding.hpp"
 
+#include <algorithm>
 #include <bit>
 
 #if defined(__x86_64__)
@@ -19,7 +20,7 @@ namespace {
 // To round, add half of the last kept bit and cut the rest off. A carry moves into the exponent, and from the largest
 // exponent to infinity, which is the correct result of rounding up there. To send ties to even, add one less than
 // half, plus the last kept bit itself. To truncate, add nothing. Only NaN has to be left out: a carry would make it a
-// zero, and cutting would make it an infinity.
+// zero, and cutting would make it an infinity. A format of a narrower range (FP16) has further rules: see narrowed().
 enum class Ties : std::uint8_t { away, even, cut };
 struct Definition {
     int cut_bits;
@@ -41,6 +42,27 @@ struct Format {
 };
 constexpr std::uint32_t magnitude = 0x7fffffff;
 constexpr std::uint32_t infinity = 0x7f800000;
+constexpr std::uint32_t mantissa = 0x007fffff;
+constexpr int mantissa_bits = 23;
+
+/// The range of a format: that of float32, unless a specialisation says otherwise.
+struct Range {
+    int lowest_exponent = -126;  ///< of normal numbers; smaller numbers have the unit of numbers of this exponent
+    float largest = 0;           ///< largest finite number; 0: that of float32
+    std::uint32_t beyond = infinity;  ///< bits of the magnitude that replaces larger ones
+
+    constexpr bool is_narrow() const { return largest != 0; }
+};
+template <OperandRounding rounding>
+constexpr Range range{};
+template <>
+constexpr Range range<OperandRounding::fp16_even>{-14, 65504, infinity};
+// OCP's "8-bit floating point specification (OFP8)", with saturation, as the only conversion of PTX does it
+// (`cvt.rn.satfinite`): numbers beyond the largest one, and infinity, become the largest one.
+template <>
+constexpr Range range<OperandRounding::e4m3_even>{-6, 448, std::bit_cast<std::uint32_t>(448.0F)};
+template <>
+constexpr Range range<OperandRounding::e5m2_even>{-14, 57344, std::bit_cast<std::uint32_t>(57344.0F)};
 
 template <OperandRounding rounding>
 void round_plain(const float* from, float* to, std::size_t count) {
@@ -126,8 +148,43 @@ void round_neon(const float* from, float* to, std::size_t count) {
 
 #endif
 
+/// Returns the magnitude of a number, rounded to a format of a narrow range. The number is not NaN.
+template <OperandRounding rounding>
+std::uint32_t narrowed(std::uint32_t size) {
+    using F = Format<rounding>;
+    constexpr Range r = range<rounding>;
+    constexpr std::uint32_t exponent_bias = 127;
+    constexpr auto lowest = static_cast<std::uint32_t>(r.lowest_exponent) + exponent_bias;
+    std::uint32_t rounded = (size + F::addend + (size >> F::cut_bits & 1)) & F::kept;
+    if (size >> mantissa_bits < lowest) {
+        // A subnormal number is a whole number of units: all bits below the unit are cut off. Of a number below half
+        // a unit nothing is left; 26 bits are more than a float has.
+        constexpr std::uint32_t most_cut = 26;
+        const std::uint32_t exponent = std::max(size >> mantissa_bits, 1U);
+        const std::uint32_t significand = (size & mantissa) | (size > mantissa ? mantissa + 1 : 0);
+        const std::uint32_t cut = std::min<std::uint32_t>(F::cut_bits + lowest - exponent, most_cut);
+        const std::uint32_t units = (significand + (1U << (cut - 1)) - 1 + (significand >> cut & 1)) >> cut;
+        constexpr std::uint32_t unit =
+            lowest - (mantissa_bits - F::cut_bits);  // its exponent; both are normal floats
+        rounded =
+            std::bit_cast<std::uint32_t>(static_cast<float>(units) * std::bit_cast<float>(unit << mantissa_bits));
+    }
+    return rounded > std::bit_cast<std::uint32_t>(r.largest) ? r.beyond : rounded;
+}
+
+template <OperandRounding rounding>
+void round_narrow(const float* from, float* to, std::size_t count) {
+    static_assert(Format<rounding>::ties_to_even);
+    for (std::size_t i = 0; i < count; ++i) {
+        const auto bits = std::bit_cast<std::uint32_t>(from[i]);
+        const std::uint32_t size = bits & magnitude;
+        to[i] = std::bit_cast<float>(size > infinity ? bits : narrowed<rounding>(size) | (bits & ~magnitude));
+    }
+}
+
 template <OperandRounding rounding>
 RoundingKernel kernel_for(InstructionSet set) {
+    if constexpr (range<rounding>.is_narrow()) return set == InstructionSet::plain ? round_narrow<rounding> : nullptr;
     switch (set) {
         case InstructionSet::plain:
             return round_plain<rounding>;

@@ -29,6 +29,29 @@ float rounded(float value, OperandRounding rounding) {
     return value;
 }
 
+/// The numbers of a format: bits behind the point, the lowest exponent of a normal number, and the largest number. A
+/// format that does not saturate goes to infinity.
+struct Numbers {
+    int kept_bits = 10;
+    int lowest_exponent = -126;
+    double largest = FLT_MAX;
+    bool saturates = false;
+};
+Numbers numbers_of(OperandRounding rounding) {
+    switch (rounding) {
+        case OperandRounding::bf16_even:
+            return {.kept_bits = 7};
+        case OperandRounding::fp16_even:
+            return {10, -14, 65504};
+        case OperandRounding::e4m3_even:
+            return {3, -6, 448, true};
+        case OperandRounding::e5m2_even:
+            return {2, -14, 57344, true};
+        default:
+            return {};
+    }
+}
+
 double to_integer(double units, OperandRounding rounding) {
     if (rounding == OperandRounding::tf32_truncate) return std::trunc(units);
     return rounding == OperandRounding::tf32_away ? std::round(units) : std::nearbyint(units);
@@ -37,11 +60,14 @@ double to_integer(double units, OperandRounding rounding) {
 /// Rounds by the definition, in arithmetic: to the nearest multiple of the format's unit at this magnitude, or to the
 /// next multiple towards zero.
 float defined(float value, OperandRounding rounding) {
-    if (!std::isfinite(value) || value == 0) return value;
-    const int kept_bits = rounding == OperandRounding::bf16_even ? 7 : 10;
-    const double unit = std::ldexp(1.0, std::max(std::ilogb(value), -126) - kept_bits);
+    const Numbers numbers = numbers_of(rounding);
+    const float beyond =
+        numbers.saturates ? static_cast<float>(numbers.largest) : std::numeric_limits<float>::infinity();
+    if (std::isinf(value)) return std::copysign(beyond, value);
+    if (std::isnan(value) || value == 0) return value;
+    const double unit = std::ldexp(1.0, std::max(std::ilogb(value), numbers.lowest_exponent) - numbers.kept_bits);
     const double nearest = to_integer(value / unit, rounding) * unit;
-    if (std::fabs(nearest) > FLT_MAX) return std::copysign(std::numeric_limits<float>::infinity(), value);
+    if (std::fabs(nearest) > numbers.largest) return std::copysign(beyond, value);
     return std::copysign(static_cast<float>(nearest), value);
 }
 
@@ -94,6 +120,7 @@ TEST(Rounding, KeepsNanInfinityAndSignedZeroAndOverflowsToInfinityButWhereItTrun
     for (const OperandRounding rounding : roundings) {
         for (const std::uint32_t nan : {0x7f800001U, 0x7fc00000U, 0x7fffffffU, 0xff800001U, 0xffffffffU})
             EXPECT_TRUE(std::isnan(rounded(from_bits(nan), rounding)));
+        if (numbers_of(rounding).saturates) continue;
         EXPECT_EQ(bits_of(rounded(from_bits(0x7f800000), rounding)), 0x7f800000U);
         EXPECT_EQ(bits_of(rounded(from_bits(0xff800000), rounding)), 0xff800000U);
         EXPECT_EQ(bits_of(rounded(0.0F, rounding)), 0U);
@@ -102,6 +129,26 @@ TEST(Rounding, KeepsNanInfinityAndSignedZeroAndOverflowsToInfinityButWhereItTrun
         EXPECT_EQ(bits_of(rounded(FLT_MAX, rounding)), largest);
         EXPECT_EQ(bits_of(rounded(-FLT_MAX, rounding)), largest | 0x80000000U);
     }
+}
+
+TEST(Rounding, HasSubnormalNumbersInNarrowFormats) {
+    EXPECT_EQ(rounded(0x1p-24F, OperandRounding::fp16_even), 0x1p-24F);
+    EXPECT_EQ(rounded(0x1p-25F, OperandRounding::fp16_even), 0.0F);
+    EXPECT_EQ(rounded(0x1.8p-24F, OperandRounding::fp16_even), 0x1p-23F);
+    EXPECT_EQ(rounded(0x1p-9F, OperandRounding::e4m3_even), 0x1p-9F);
+    EXPECT_EQ(rounded(-0x1p-10F, OperandRounding::e4m3_even), -0.0F);
+    EXPECT_EQ(rounded(0x1p-16F, OperandRounding::e5m2_even), 0x1p-16F);
+}
+
+TEST(Rounding, OverflowsToInfinityInFp16AndSaturatesInFormatsOf8Bits) {
+    constexpr float infinity = std::numeric_limits<float>::infinity();
+    EXPECT_EQ(rounded(65519.0F, OperandRounding::fp16_even), 65504.0F);
+    EXPECT_EQ(rounded(65520.0F, OperandRounding::fp16_even), infinity);
+    for (const float large : {464.0F, 1000.0F, FLT_MAX, infinity}) {
+        EXPECT_EQ(rounded(large, OperandRounding::e4m3_even), 448.0F);
+        EXPECT_EQ(rounded(-large, OperandRounding::e4m3_even), -448.0F);
+    }
+    EXPECT_EQ(rounded(infinity, OperandRounding::e5m2_even), 57344.0F);
 }
 
 TEST(Rounding, IsTheNearestMultipleOfTheFormatsUnit) {

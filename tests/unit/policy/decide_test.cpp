@@ -134,6 +134,28 @@ TEST(Decide, EmulatesFormatsOfPartsOnTheCpu) {
     }
 }
 
+TEST(Decide, EmulatesNarrowFormatsOnTheCpuAndAllowsFp16OnGpus) {
+    for (const Precision format : {Precision::fp16, Precision::e4m3, Precision::e5m2}) {
+        expect_cells(on_cpu(), CpuMode::emulate, {{format, format, as_requested}});
+        const Reason reason = format == Precision::fp16 ? as_requested : Reason::no_such_format;
+        expect_cells(on_cuda(80), CpuMode::off, {{format, Precision::fp16, reason}});
+        expect_cells(on_cuda(75), CpuMode::off, {{format, highest, Reason::compute_capability}});
+    }
+}
+
+TEST(Decide, RaisesFormatsOf8BitsByEveryFloor) {
+    for (const Precision format : {Precision::e4m3, Precision::e5m2}) {
+        const std::pair<Floor, Precision> cases[] = {
+            {Floor::none, format}, {Floor::fp16, Precision::fp16}, {Floor::bf16, medium}, {Floor::tf32, high}};
+        for (const auto& [floor, expected] : cases) {
+            Policy policy = with_default(format);
+            policy.cpu_mode = CpuMode::emulate;
+            policy.floor = floor;
+            EXPECT_EQ(decide(on_cpu(), policy).precision, expected) << to_string(floor);
+        }
+    }
+}
+
 TEST(Decide, TakesTheNextStricterFormatOfAGpuForThoseThatNoneHas) {
     for (const Precision format : {Precision::bf16x3, Precision::bf16x2, Precision::tf32x3}) {
         for (const int capability : {0, 75, 80, 90, 100})

@@ -17,7 +17,8 @@ TEST(Precision, IsParsedByNameAndAlias) {
         {"fp32", Precision::highest},  {"high", Precision::high},       {"tf32", Precision::high},
         {"medium", Precision::medium}, {"bf16", Precision::medium},     {"auto", Precision::automatic},
         {"bf16x9", Precision::bf16x9}, {"bf16x3", Precision::bf16x3},   {"bf16x2", Precision::bf16x2},
-        {"tf32x3", Precision::tf32x3}, {"xf32", Precision::xf32},
+        {"tf32x3", Precision::tf32x3}, {"xf32", Precision::xf32},       {"fp16", Precision::fp16},
+        {"e4m3", Precision::e4m3},     {"e5m2", Precision::e5m2},
     };
     for (const auto& [text, precision] : cases) EXPECT_EQ(parse_precision(text), precision) << text;
 }
@@ -53,7 +54,7 @@ TEST(Precision, IgnoresCase) {
 }
 
 TEST(Precision, RefusesEverythingElse) {
-    for (const auto* text : {"", " high", "high ", "hi", "higher", "fp16", "automatic", "unchanged", "0"}) {
+    for (const auto* text : {"", " high", "high ", "hi", "higher", "fp8", "automatic", "unchanged", "0"}) {
         EXPECT_EQ(parse_precision(text), std::nullopt) << text;
     }
     EXPECT_EQ(parse_floor("high"), std::nullopt);
@@ -79,9 +80,10 @@ TEST(Floor, IsOrderedFromLooseToStrict) {
 
 TEST(Floor, IsMetByFormatsInThisOrder) {
     const std::pair<Applied, Floor> met[] = {
-        {Applied::fp16, Floor::fp16},   {Applied::bf16, Floor::bf16},     {Applied::tf32, Floor::tf32},
-        {Applied::xf32, Floor::tf32},   {Applied::bf16x2, Floor::tf32},   {Applied::bf16x3, Floor::tf32},
-        {Applied::tf32x3, Floor::tf32}, {Applied::bf16x9, Floor::bf16x9}, {Applied::fp32, Floor::fp32},
+        {Applied::fp16, Floor::fp16},     {Applied::bf16, Floor::bf16},   {Applied::tf32, Floor::tf32},
+        {Applied::xf32, Floor::tf32},     {Applied::bf16x2, Floor::tf32}, {Applied::bf16x3, Floor::tf32},
+        {Applied::e4m3, Floor::none},     {Applied::e5m2, Floor::none},   {Applied::tf32x3, Floor::tf32},
+        {Applied::bf16x9, Floor::bf16x9}, {Applied::fp32, Floor::fp32},
     };
     for (const auto& [format, floor] : met) EXPECT_EQ(floor_met_by(format), floor) << to_string(format);
     EXPECT_EQ(floor_met_by(Applied::unchanged), std::nullopt);
@@ -140,7 +142,7 @@ TEST(Vocabulary, PrintsEveryValue) {
         {Applied::fp32, "fp32"},     {Applied::tf32, "tf32"},     {Applied::bf16, "bf16"},
         {Applied::fp16, "fp16"},     {Applied::bf16x9, "bf16x9"}, {Applied::unchanged, "unchanged"},
         {Applied::bf16x2, "bf16x2"}, {Applied::bf16x3, "bf16x3"}, {Applied::tf32x3, "tf32x3"},
-        {Applied::xf32, "xf32"}};
+        {Applied::xf32, "xf32"},     {Applied::e4m3, "e4m3"},     {Applied::e5m2, "e5m2"}};
     for (const auto& [value, name] : applied) EXPECT_EQ(to_string(value), name);
     const std::pair<Source, std::string_view> sources[] = {{Source::guard_pin, "guard_pin"},
                                                            {Source::rule, "rule"},

@@ -208,7 +208,7 @@ unless = { caller = "b" }
 
 TEST(ReadPolicy, TakesEveryPrecisionInARule) {
     for (const std::string word : {"native", "highest", "high", "medium", "auto", "bf16x9", "bf16x3", "bf16x2",
-                                   "tf32x3", "xf32", "IEEE", "fp32", "tf32", "BF16"}) {
+                                   "tf32x3", "xf32", "fp16", "e4m3", "e5m2", "IEEE", "fp32", "tf32", "BF16"}) {
         const Policy policy = read("schema = 1\n[[rule]]\nprecision = \"" + word + "\"\n");
         ASSERT_EQ(policy.rules.size(), 1u);
         EXPECT_EQ(policy.rules[0].precision, parse_precision(word));
