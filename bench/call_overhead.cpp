@@ -6,7 +6,7 @@
 //
 // Without settings, nothing is governed and nothing is logged. FP32_MATMUL_LOG=NAME.fp32rec, with
 // FP32_MATMUL_LOG_LEVEL=summary or calls, measures the cost of a recording. 16 bytes a call come to 300 MB a second.
-// So for `calls` put the file on tmpfs, or use a policy with on_full = "overwrite"; otherwise the disk is measured.
+// For `calls`, put the file on tmpfs, or use a policy with on_full = "overwrite"; otherwise the disk is measured.
 //
 // Run under LD_PRELOAD=build/lib/libfp32shim.so. `direct` finds the function's address in the library's own symbol
 // table, and so bypasses the shim; `through` is the linked symbol.

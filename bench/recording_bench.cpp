@@ -1,6 +1,6 @@
 // Measures the cost that the recording adds to a call at steady state: for two readings of the clock alone, for a
 // counted call, and for a counted call with an event; on one thread, and on two at once. Alternating rounds, medians.
-// Then measures an untimed call of a thread that cycles through a number of rows.
+// It also measures an untimed call of a thread that cycles through a number of rows.
 //
 //     build/bin/recording_bench [rounds]
 #include <time.h>

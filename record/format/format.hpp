@@ -28,7 +28,7 @@
 // stored last are: `magic`, `kind`, `RowRecord::published`, a text's size, `CounterRecord::row_plus_one` and `calls`,
 // `EventRecord::time`, `ObjectRecord::published`, `AuditRecord::time`, `FingerprintRecord::time`,
 // `RuleRecord::published`, `ChildRecord::state`. Before that store the field reads as zero, or as its earlier value.
-// So the file of a running or killed process holds whole entries only.
+// The file of a running or killed process therefore holds whole entries only.
 #pragma once
 
 #include <cstddef>

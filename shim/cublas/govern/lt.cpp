@@ -230,8 +230,8 @@ bool add_shape(const Library& library, const void* layout, system::Hash& key) {
             add({layout_rows_cols_width, layout_ld_width}, std::int32_t{}));
 }
 
-/// Returns true if the library accepts the program's algorithm for the product `parts`, whose descriptor was changed.
-/// Also demands that the algorithm needs no more workspace (in bytes) and no larger alignment than the program gives.
+/// Returns true if the library accepts the program's algorithm for the product `parts`, whose descriptor was changed,
+/// and if the algorithm needs no more workspace (in bytes) and no larger alignment than the program gives.
 bool fits(const Library& library, const Parts& parts, const Algorithm64& algorithm, std::uint64_t alignment,
           std::uint64_t workspace_size) {
     if (library.algo_check == nullptr) return false;

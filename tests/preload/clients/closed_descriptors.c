@@ -1,5 +1,5 @@
 // Runs with descriptors 0, 1 and 2 closed, so that its own files get these numbers, and multiplies between writes.
-// Then closes every descriptor that it did not open itself, as daemons do, and multiplies again.
+// Closes after that every descriptor that it did not open itself, as daemons do, and multiplies again.
 //
 //   closed_descriptors FILE
 

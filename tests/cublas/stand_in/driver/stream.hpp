@@ -1,5 +1,5 @@
 // Streams, events and graphs of the stand-in. Work is queued at its launch and runs only when some call waits for it.
-// So a program that forgets to synchronise reads old data.
+// A program that forgets to synchronise therefore reads old data.
 //
 // The order is CUDA's. Within a stream work runs in the order of launches. The legacy default stream waits for
 // earlier work of all blocking streams, and they wait for its earlier work. Capture puts work into a graph instead.
