@@ -1,6 +1,7 @@
 // Shared by the tests of recordings: a folder, a program that only counts products, and a reader of its file.
 #pragma once
 
+#include <fcntl.h>
 #include <gtest/gtest.h>
 #include <unistd.h>
 
@@ -149,6 +150,23 @@ inline std::uint64_t calls_of_square(const RecordingReader& reader, std::int64_t
         if (row != nullptr && !row->is_overflow && row->decision.call.m == m) calls += counters.calls;
     }
     return calls;
+}
+
+/// Returns the lines that `body` writes to standard error.
+template <class Body>
+std::vector<std::string> stderr_lines(const TemporaryFolder& folder, Body body) {
+    const std::string path = folder / "stderr";
+    const int saved = dup(STDERR_FILENO);
+    const int file = open(path.c_str(), O_RDWR | O_CREAT | O_TRUNC, 0600);
+    dup2(file, STDERR_FILENO);
+    body();
+    dup2(saved, STDERR_FILENO);
+    close(saved);
+    close(file);
+    std::ifstream written(path);
+    std::vector<std::string> lines;
+    for (std::string line; std::getline(written, line);) lines.push_back(line);
+    return lines;
 }
 
 }  // namespace fp32shim::record::test
