@@ -143,7 +143,7 @@ std::optional<End> problem_with_exact_run(const Outcome& exact, const FinishedRu
         return End{
             fmt::format("no float32 matrix product of the command was seen{}; fp32shim doctor -- COMMAND lists what "
                         "cannot be seen",
-                        run.products.calls > 0 ? " with its place" : ""),
+                        run.products.calls > 0 ? " with a location" : ""),
             exit_code::no_product};
     return std::nullopt;
 }

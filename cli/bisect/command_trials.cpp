@@ -36,13 +36,6 @@ FileStamp stamp_of(const std::string& path) {
             std::int64_t{status.st_mtim.tv_sec} * 1'000'000'000 + status.st_mtim.tv_nsec};
 }
 
-/// Returns `8 s`, `3 min` or `2.5 h`.
-std::string rough_time(double seconds) {
-    if (seconds < 100) return fmt::format("{:.0f} s", seconds);
-    if (seconds < 6000) return fmt::format("{:.0f} min", seconds / 60);
-    return fmt::format("{:.1f} h", seconds / 3600);
-}
-
 }  // namespace
 
 RunRequest CommandTrials::request_for(const TestedSet& tested) const {
@@ -150,14 +143,16 @@ std::uint64_t CommandTrials::planned_runs() {
     return settings_.max_runs == 0 ? planned_runs_ : std::min(planned_runs_, settings_.max_runs);
 }
 
-/// Returns `; 8 s so far, about 20 s to come`; empty: no total is known.
+/// Returns `; 8 s so far, about 20 s to come`; empty if no total is known.
 std::string CommandTrials::time_text() {
     const std::uint64_t planned = planned_runs();
     if (planned == 0 || run_count_ == runs_before_) return {};
-    const double spent = std::chrono::duration<double>(std::chrono::steady_clock::now() - began_).count();
+    const double spent = std::chrono::duration<double, std::nano>(std::chrono::steady_clock::now() - began_).count();
     const double of_a_run = spent / static_cast<double>(run_count_ - runs_before_);
-    const double left = of_a_run * static_cast<double>(planned - std::min(planned, run_count_));
-    return fmt::format("; {} so far, about {} to come", rough_time(spent), rough_time(left));
+    const std::uint64_t left = planned - std::min(planned, run_count_);
+    std::string text = fmt::format("; {} so far", duration_text(spent));
+    if (left > 0) text += fmt::format(", about {} to come", duration_text(of_a_run * static_cast<double>(left)));
+    return text;
 }
 
 std::string CommandTrials::set_text(const TestedSet& tested) const {

@@ -21,7 +21,7 @@ class Inputs {
     static std::string changed_file(const SearchState& state);
 
   private:
-    std::map<std::string, std::string> before_;  ///< SHA-256 by path, from before the first run
+    std::map<std::string, std::string> before_;  ///< version_of_file() by path, from before the first run
 };
 
 }  // namespace fp32shim::cli

@@ -67,17 +67,23 @@ std::string of_runs(std::uint64_t count, std::uint64_t runs) {
 }
 
 /// Returns `fails alone (2 of 2 runs)`, or `fails together with train.py:9 f (2 of 2 runs), alone not (0 of 1 run)`.
+/// A set of which the search made no run is said to be not tried.
 std::string reason_text(const Culprit& culprit, const SearchResult& result) {
-    const auto effect_count = [&culprit](const Outcome& outcome) {
-        return of_runs(culprit.tells_nothing ? outcome.undecided : outcome.failures, outcome.runs);
+    const auto with_count = [&culprit](std::string_view effect, const Outcome& outcome) {
+        const std::uint64_t count = culprit.tells_nothing ? outcome.undecided : outcome.failures;
+        return outcome.runs == 0 ? "not tried" : fmt::format("{} ({})", effect, of_runs(count, outcome.runs));
     };
     const std::string effect = culprit.tells_nothing ? "is undecided (status 125)" : "fails";
-    const std::string together = effect_count(outcome_together(result, culprit));
-    std::string text = fmt::format("{} alone ({})", effect, together);
-    if (!culprit.partners.empty())
-        text = fmt::format("{} together with {} ({}), alone not ({})", effect,
-                           listed(locations_of(culprit.partners, result.groups), 5), together,
-                           effect_count(outcome_of(result, Lowered::only, culprit.groups)));
+    const Outcome together = outcome_together(result, culprit);
+    std::string text = with_count(effect + " alone", together);
+    if (together.runs == 0) {
+        text += " by itself";
+    } else if (!culprit.partners.empty()) {
+        const Outcome alone = outcome_of(result, Lowered::only, culprit.groups);
+        const std::string partners = listed(locations_of(culprit.partners, result.groups), 5);
+        text = with_count(fmt::format("{} together with {}", effect, partners), together) + ", alone " +
+               with_count("not", alone);
+    }
     if (culprit.calls.last != 0)
         text += fmt::format(", even with only {} of {}", calls_text(culprit.calls),
                             result.groups[culprit.calls.group].calls);

@@ -1,17 +1,15 @@
 #include "cli/verify/evidence.hpp"
 
 #include <fmt/format.h>
-#include <sys/stat.h>
 
 #include <algorithm>
-#include <fstream>
 #include <string>
 #include <string_view>
 
+#include "cli/binaries/file_hash.hpp"
 #include "cli/binaries/recorded_file.hpp"
 #include "cli/output/json.hpp"
 #include "cli/output/moment.hpp"
-#include "policy/sha256.hpp"
 #include "policy/words.hpp"
 
 namespace fp32shim::cli {
@@ -20,23 +18,6 @@ namespace {
 Json time_or_null(std::int64_t time_ns) { return time_ns == 0 ? Json() : Json(timestamp(time_ns)); }
 
 std::string hex(const std::vector<std::uint8_t>& bytes) { return fmt::format("{:02x}", fmt::join(bytes, "")); }
-
-/// Returns the checksum as sha256sum prints it. Returns an empty text if the file cannot be read, or if it is large
-/// and mostly a hole, since reading it would take minutes.
-std::string sha256_of(const std::string& path) {
-    constexpr off_t large = off_t{1} << 31, block = 512;
-    struct stat status {};
-    if (stat(path.c_str(), &status) != 0 || !S_ISREG(status.st_mode)) return {};
-    if (status.st_size > large && status.st_blocks * block < status.st_size / 2) return {};
-    std::ifstream file(path, std::ios::binary);
-    policy::Sha256 sum;
-    std::string piece(std::size_t{1} << 20, '\0');
-    while (file) {
-        file.read(piece.data(), static_cast<std::streamsize>(piece.size()));
-        sum.add({piece.data(), static_cast<std::size_t>(file.gcount())});
-    }
-    return file.eof() ? sum.finish() : std::string();
-}
 
 /// Returns the format of a call that ran as `requested`; empty if the program's own settings determine the format.
 std::string_view format_of(const std::string& requested) {
@@ -64,7 +45,7 @@ JudgedCalls judge_calls(const record::RecordingReader& recording,
 Json evidence_of(const MergedProcess& process, const JudgedCalls& calls) {
     const record::ProcessFacts& who = process.facts.process;
     Json json = {{"recording", process.path},
-                 {"sha256", text_or_null(sha256_of(process.path))},
+                 {"sha256", text_or_null(sha256_of_file(process.path))},
                  {"program", text_or_null(who.executable)},
                  {"command", text_or_null(who.command)},
                  {"host", text_or_null(who.host)},

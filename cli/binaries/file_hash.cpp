@@ -1,0 +1,39 @@
+#include "cli/binaries/file_hash.hpp"
+
+#include <fmt/format.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cstdint>
+#include <fstream>
+
+#include "policy/sha256.hpp"
+
+namespace fp32shim::cli {
+
+std::string sha256_of_file(const std::string& path) {
+    constexpr off_t large = off_t{1} << 31, block = 512;
+    struct stat status {};
+    if (stat(path.c_str(), &status) != 0 || !S_ISREG(status.st_mode)) return {};
+    if (status.st_size > large && status.st_blocks * block < status.st_size / 2) return {};
+    std::ifstream file(path, std::ios::binary);
+    policy::Sha256 sum;
+    std::string piece(std::size_t{1} << 20, '\0');
+    while (file) {
+        file.read(piece.data(), static_cast<std::streamsize>(piece.size()));
+        sum.add({piece.data(), static_cast<std::size_t>(file.gcount())});
+    }
+    return file.eof() ? sum.finish() : std::string();
+}
+
+std::string version_of_file(const std::string& path) {
+    constexpr off_t most_read = off_t{256} << 20;
+    struct stat status {};
+    if (stat(path.c_str(), &status) != 0 || !S_ISREG(status.st_mode)) return {};
+    if (status.st_size <= most_read) return sha256_of_file(path);
+    if (access(path.c_str(), R_OK) != 0) return {};
+    return fmt::format("{} bytes, {}.{:09}", status.st_size, std::int64_t{status.st_mtim.tv_sec},
+                       status.st_mtim.tv_nsec);
+}
+
+}  // namespace fp32shim::cli
