@@ -16,6 +16,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <map>
+#include <numeric>
 #include <optional>
 #include <tuple>
 #include <utility>
@@ -51,6 +52,7 @@ void measure_one(ProductEngine& engine, MeasuringTask& task, double seconds) {
         pieces.push_back(*ns / static_cast<double>(count));
     }
     task.runs = count * pieces.size();
+    task.mean_ns = std::accumulate(pieces.begin(), pieces.end(), 0.0) / static_cast<double>(pieces.size());
     std::ranges::nth_element(pieces, pieces.begin() + static_cast<std::ptrdiff_t>(pieces.size() / 2));
     task.ns = pieces[pieces.size() / 2];
 }
@@ -86,6 +88,7 @@ void measure_in_child(Engines& engines, MeasuringTask& task, double seconds) {
 /// Result of a task, as it is sent through a pipe.
 struct Answer {
     double ns = 0;
+    double mean_ns = 0;
     std::uint64_t runs = 0;
     char problem[232] = {};
 };
@@ -107,7 +110,7 @@ static_assert(sizeof(Answer) <= 512);  // POSIX guarantees for PIPE_BUF bytes th
         else
             measure_in_child(engines, task,
                              std::min(longest_measurement, left / static_cast<double>(tasks.size() - i)));
-        Answer answer{task.ns, task.runs, {}};
+        Answer answer{task.ns, task.mean_ns, task.runs, {}};
         task.problem.copy(answer.problem, sizeof answer.problem - 1);
         if (write(descriptor, &answer, sizeof answer) != static_cast<ssize_t>(sizeof answer)) _exit(EXIT_FAILURE);
     }
@@ -196,6 +199,7 @@ std::size_t measure_from(std::vector<MeasuringTask>& tasks, std::size_t first, d
         const auto answer = next_answer(ends[0], std::max(seconds - seconds_since(begin), 0.0) + patience);
         if (!answer) break;
         tasks[next].ns = answer->ns;
+        tasks[next].mean_ns = answer->mean_ns;
         tasks[next].runs = answer->runs;
         tasks[next].problem.assign(answer->problem, strnlen(answer->problem, sizeof answer->problem));
         show(next + 1);

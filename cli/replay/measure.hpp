@@ -19,6 +19,7 @@ struct MeasuringTask {
 
     // Result of the measurement.
     double ns = 0;           ///< median time of one call in nanoseconds; 0 if there is a problem
+    double mean_ns = 0;      ///< mean time of one call, as recordings have it
     std::uint64_t runs = 0;  ///< number of timed calls
     std::string problem{};   ///< reason why there is no time; empty if there is one
 };

@@ -41,7 +41,7 @@ std::map<DeviceFormat, Total> totals_of(const Replay& replay) {
             Total& total = totals[device_format(task)];
             ++total.kinds;
             total.calls += replayed.kind->calls.calls;
-            total.ns += task.ns * static_cast<double>(replayed.kind->calls.calls);
+            total.ns += task.mean_ns * static_cast<double>(replayed.kind->calls.calls);
             if (replayed.kind->device != "cpu") continue;
             total.recorded_ns += replayed.kind->calls.host_ns;
             total.recorded_calls += replayed.kind->calls.calls;
@@ -52,6 +52,36 @@ std::map<DeviceFormat, Total> totals_of(const Replay& replay) {
 double recorded_each(const ProductKind& kind) {
     return static_cast<double>(kind.calls.host_ns) /
            static_cast<double>(std::max<std::uint64_t>(kind.calls.calls, 1));
+}
+
+/// Returns how often a call took as long here as recorded, or the reverse; 1 if the two times cannot be compared.
+double ratio_of(const ProductKind& kind, const MeasuringTask& task) {
+    const bool is_comparable = task.problem.empty() && !task.on_gpu && kind.device == "cpu" &&
+                               kind.ran_at == to_string(task.format) && kind.calls.host_ns > 0;
+    if (!is_comparable) return 1;
+    const double ratio = task.mean_ns / recorded_each(kind);
+    return std::max(ratio, 1 / ratio);
+}
+
+/// Returns a warning if the machine or its load was another one than during the program; empty otherwise.
+std::string unlike_text(const Replay& replay) {
+    constexpr double unlike = 3;  // noise and cold caches rarely explain more
+    std::size_t count = 0;
+    double largest = 1;
+    const ProductKind* where = nullptr;
+    for (const ReplayedKind& replayed : replay.kinds)
+        for (const MeasuringTask& task : replayed.tasks) {
+            const double ratio = ratio_of(*replayed.kind, task);
+            if (ratio >= unlike) ++count;
+            if (ratio > largest) where = replayed.kind;
+            largest = std::max(largest, ratio);
+        }
+    if (count == 0) return {};
+    return fmt::format(
+        "\nRecorded and measured times differ by a factor of {:.0f} or more for {}, most for {} ({:.3g} times).\nDo "
+        "not "
+        "compare formats by them: threads, load, the library or the machine were different.\n",
+        unlike, counted(count, "kind"), where->text(), largest);
 }
 
 /// Returns the reasons why calls were not measured, with their numbers of calls, largest first.
@@ -96,7 +126,7 @@ Table table_of(const Replay& replay, const std::map<DeviceFormat, Total>& totals
                 std::ranges::find_if(replayed.tasks, [&column = column](const MeasuringTask& candidate) {
                     return device_format(candidate) == column && candidate.problem.empty();
                 });
-            cells.push_back(task == replayed.tasks.end() ? "" : duration_text(task->ns));
+            cells.push_back(task == replayed.tasks.end() ? "" : duration_text(task->mean_ns));
         }
         table.add(std::move(cells));
     }
@@ -128,6 +158,7 @@ Json to_json(const ReplayedKind& replayed) {
                                     {"precision", to_string(task.format)},
                                     {"library", text_or_null(task.library)},
                                     {"ns", task.problem.empty() ? Json(task.ns) : Json()},
+                                    {"mean_ns", task.problem.empty() ? Json(task.mean_ns) : Json()},
                                     {"runs", task.runs},
                                     {"problem", text_or_null(task.problem)}});
     return json;
@@ -141,7 +172,8 @@ std::string replay_text(const Replay& replay, int stream) {
     if (!replay.libraries.empty()) text += fmt::format("CPU: {}\n", printable(listed(replay.libraries, 4)));
     if (!replay.gpu.empty()) text += fmt::format("GPU: {}\n", printable(replay.gpu));
     if (!totals.empty())
-        text += "Time of one call, recorded and measured here\n\n" + table_of(replay, totals).text(stream) + "\n";
+        text +=
+            "Mean time of one call, recorded and measured here\n\n" + table_of(replay, totals).text(stream) + "\n";
     if (!totals.empty()) text += "All these calls\n";
     for (const auto& [column, total] : totals) {
         text += fmt::format("{}: {} in {} of {}", title_of(column), duration_text(total.ns),
@@ -150,6 +182,7 @@ std::string replay_text(const Replay& replay, int stream) {
             text += fmt::format("; recorded: {}", duration_text(static_cast<double>(total.recorded_ns)));
         text += "\n";
     }
+    text += unlike_text(replay);
     const auto reasons = left_out_of(replay);
     if (!reasons.empty()) text += "\nNot measured\n";
     for (const auto& [why, share] : reasons)

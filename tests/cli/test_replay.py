@@ -64,8 +64,16 @@ def test_a_program_is_measured_by_the_library_that_it_used(tmp_path, blas):
     (measured,) = product["measured"]
     assert measured["problem"] is None and measured["runs"] > 10
     assert 2 * 96 * 32 * 64 / 1e13 * 1e9 < measured["ns"] < 1e8
-    assert total["ns"] == pytest.approx(20 * measured["ns"])
+    assert total["ns"] == pytest.approx(20 * measured["mean_ns"])
     assert (other["operation"], other["left_out"]) == ("syrk", "syrk is not a gemm")
+
+
+def test_a_recorded_time_that_is_far_from_the_measured_one_is_named(recorded):
+    slow = SMALL + ":1:1000000000"
+    assert "factor of 3 or more" not in replay(recorded(slow.replace(":fp32:", ":bf16:"))).stdout
+    result = replay(recorded(slow))
+    (line,) = [line for line in result.lines if line.startswith("Recorded and measured times differ")]
+    assert "or more for 1 kind, most for gemm 8x4x16 NT (" in line
 
 
 @pytest.mark.parametrize("blas", shim.LP64_BLAS)
