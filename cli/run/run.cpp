@@ -217,8 +217,8 @@ std::string no_calls_line(const std::string& bypasses) {
 
 std::string no_recording_line(const std::string& log_path) {
     return fmt::format(
-        "no recording was found at {}: either the program recorded elsewhere, could not record, or made no float32 "
-        "matrix product",
+        "no recording was found at {}: the program recorded elsewhere, could not record, or made no float32 matrix "
+        "product that is seen",
         policy::quoted_path(log_path));
 }
 
