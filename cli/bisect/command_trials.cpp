@@ -11,10 +11,10 @@
 #include <tuple>
 #include <utility>
 
-#include "cli/bisect/numbers.hpp"
 #include "cli/bisect/search.hpp"
 #include "cli/output/progress.hpp"
 #include "cli/output/terminal.hpp"
+#include "cli/trials/numbers.hpp"
 #include "policy/messages.hpp"
 
 namespace fp32shim::cli {
