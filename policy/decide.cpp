@@ -51,7 +51,8 @@ Floor floor_met_by_precision(Precision precision, bool allow_bf16x9) {
 /// Returns `wanted` if the floor allows it, else the least exact precision that the floor allows.
 Precision clamp(Precision wanted, Floor floor, bool allow_bf16x9) {
     if (floor_met_by_precision(wanted, allow_bf16x9) >= floor) return wanted;
-    if (floor <= Floor::bf16) return Precision::medium;
+    if (floor <= Floor::fp16) return Precision::fp16;
+    if (floor == Floor::bf16) return Precision::medium;
     if (floor == Floor::tf32) return Precision::high;
     return floor == Floor::bf16x9 && allow_bf16x9 ? Precision::bf16x9 : Precision::highest;
 }

@@ -14,12 +14,12 @@ struct Plan : Done {
     bool rounds = false;
 };
 
-/// Returns the preview of a format. `tf32_rounding`: the rounding of `tf32`, which a policy chooses.
-Preview preview_of(policy::Applied format, policy::Tf32Rounding tf32_rounding);
+/// Returns the preview of a format under the policy's settings for the CPU.
+Preview preview_of(policy::Applied format, const policy::Policy& policy);
 
 /// Plans how to honour the decision for this product. Pure, but for reading the product's scalars.
 Plan plan_cpu_call(const Site& site, const Frame& frame, const Product& product, const policy::Decision& decision,
-                   policy::Tf32Rounding tf32_rounding);
+                   const policy::Policy& policy);
 
 /// Returns true if a call that is planned so has a result to look at: its arguments are valid, and its result
 /// float32.

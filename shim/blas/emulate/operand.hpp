@@ -26,7 +26,7 @@ struct Factor {
     bool cut_rows = true;     ///< a panel is a group of rows of `stored`; else a group of columns
     Part part = Part::whole;  ///< triangle that is stored, if the factor is symmetric or Hermitian
     bool hermitian = false;
-    RoundingKernel kernel = nullptr;  ///< rounding of its copies
+    RoundingKernel kernel{};  ///< rounding of its copies
 
     std::int64_t length() const { return cut_rows ? stored.rows : stored.columns; }
     Matrix panel(std::int64_t first, std::int64_t count) const {
