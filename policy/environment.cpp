@@ -93,6 +93,15 @@ Problem read_audit(std::string_view text, FromEnvironment& result) {
     return problem;
 }
 
+Problem read_stochastic_seed(std::string_view text, FromEnvironment& result) {
+    std::uint64_t seed = 0;
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), seed);
+    if (error != std::errc() || end != text.data() + text.size())
+        return "found " + quoted(text) + "; allowed: a whole number from 0";
+    result.settings.stochastic_seed = seed;
+    return {};
+}
+
 Problem read_disable(std::string_view text, FromEnvironment& result) {
     if (text != "0" && text != "1") return not_one_of(text, {"0", "1"});
     result.disabled = text == "1";
@@ -110,6 +119,7 @@ constexpr Variable variables[] = {
     {"POLICY", read_policy},
     {"CPU",
      [](std::string_view text, FromEnvironment& r) { return read_word(text, cpu_mode_words, r.settings.cpu_mode); }},
+    {"STOCHASTIC_SEED", read_stochastic_seed},
     {"LOG", read_log},
     {"LOG_LEVEL", [](std::string_view text,
                      FromEnvironment& r) { return read_word(text, log_level_words, r.settings.log_level); }},

@@ -21,6 +21,8 @@ void overlay(const SettingsLayer& settings, Source source, Policy& policy) {
     policy.floor = std::max(policy.floor, settings.floor);
     replace(policy.cpu_mode, settings.cpu_mode);
     replace(policy.tf32_rounding, settings.tf32_rounding);
+    replace(policy.accumulation, settings.accumulation);
+    if (settings.stochastic_seed) policy.stochastic_seed = settings.stochastic_seed;
     replace(policy.min_compute_capability, settings.min_compute_capability);
     replace(policy.pedantic, settings.pedantic);
     replace(policy.log_path, settings.log_path);

@@ -140,6 +140,8 @@ struct Policy {
 
     CpuMode cpu_mode = CpuMode::off;
     Tf32Rounding tf32_rounding = Tf32Rounding::away;
+    Accumulation accumulation = Accumulation::library;
+    std::optional<std::uint64_t> stochastic_seed;  ///< if present, operands are rounded at random, by this seed
 
     std::int32_t min_compute_capability = 80;
     bool pedantic = false;

@@ -38,6 +38,9 @@ enum class CpuMode : std::uint8_t { off, emulate, accelerate };
 /// Rounding of operands to TF32 in emulation: to nearest, with ties away from zero or to even; or towards zero.
 enum class Tf32Rounding : std::uint8_t { away, even, truncate };
 
+/// Addition of products in emulation: by the program's own BLAS library in FP32, or as a GPU's tensor cores add.
+enum class Accumulation : std::uint8_t { library, a100, hopper, b200 };
+
 /// Source of a requested precision, strongest first.
 enum class Source : std::uint8_t { guard_pin, rule, thread, process, environment, file, native };
 
@@ -112,6 +115,7 @@ std::string_view to_string(Applied applied);
 std::string_view to_string(Floor floor);
 std::string_view to_string(CpuMode mode);
 std::string_view to_string(Tf32Rounding rounding);
+std::string_view to_string(Accumulation accumulation);
 std::string_view to_string(Source source);
 std::string_view to_string(Reason reason);
 /// Returns the reason as a clause that follows "because"; empty for a reason that only a newer version has.

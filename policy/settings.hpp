@@ -18,6 +18,8 @@ struct SettingsLayer {
     std::optional<bool> allow_bf16x9;
     std::optional<CpuMode> cpu_mode;
     std::optional<Tf32Rounding> tf32_rounding;
+    std::optional<Accumulation> accumulation;
+    std::optional<std::uint64_t> stochastic_seed;
     std::optional<std::int32_t> min_compute_capability;
     std::optional<bool> pedantic;
     std::optional<std::string> log_path;

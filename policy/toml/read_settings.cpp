@@ -86,10 +86,11 @@ void read_audit_sample(const Entry& entry, SettingsLayer& settings, Report& repo
     assign_if_read(settings.audit_sample, read_number(entry, {0, 1}, "a fraction from 0 to 1", report));
 }
 
-void read_audit_seed(const Entry& entry, SettingsLayer& settings, Report& report) {
+template <std::optional<std::uint64_t> SettingsLayer::*member>
+void read_seed_into(const Entry& entry, SettingsLayer& settings, Report& report) {
     const auto* number = entry.value.as<std::int64_t>();
     if (number != nullptr && *number >= 0) {
-        settings.audit_seed = static_cast<std::uint64_t>(*number);
+        settings.*member = static_cast<std::uint64_t>(*number);
     } else {
         report_not_allowed(entry, "a whole number from 0", report);
     }
@@ -108,6 +109,8 @@ constexpr Key<Layer> limits_keys[] = {
 constexpr Key<Layer> cpu_keys[] = {
     {"mode", read_word_into<&Layer::cpu_mode, cpu_mode_words>},
     {"tf32_rounding", read_word_into<&Layer::tf32_rounding, tf32_rounding_words>},
+    {"accumulation", read_word_into<&Layer::accumulation, accumulation_words>},
+    {"stochastic_seed", read_seed_into<&Layer::stochastic_seed>},
 };
 constexpr Key<Layer> cuda_keys[] = {
     {"min_compute_capability", read_min_compute_capability},
@@ -121,7 +124,7 @@ constexpr Key<Layer> log_keys[] = {
 };
 constexpr Key<Layer> audit_keys[] = {
     {"sample", read_audit_sample},
-    {"seed", read_audit_seed},
+    {"seed", read_seed_into<&Layer::audit_seed>},
     {"against", read_word_into<&Layer::audit_against, audit_against_words>},
     {"metric", read_word_into<&Layer::audit_metric, metric_words>},
     {"tolerance", read_audit_tolerance},

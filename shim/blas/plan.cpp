@@ -32,9 +32,8 @@ OperandRounding rounding_to_tf32(policy::Tf32Rounding rounding) {
     return OperandRounding::tf32_away;
 }
 
-}  // namespace
-
-Preview preview_of(Applied format, policy::Tf32Rounding tf32_rounding) {
+/// Returns the rounding and the number of products of a format's preview.
+Preview rounding_of(Applied format, policy::Tf32Rounding tf32_rounding) {
     if (format == Applied::tf32) return rounding_to_tf32(tf32_rounding);
     switch (format) {
 #define PREVIEW(format, rounding, products) \
@@ -46,8 +45,18 @@ Preview preview_of(Applied format, policy::Tf32Rounding tf32_rounding) {
     }
 }
 
+}  // namespace
+
+Preview preview_of(Applied format, const policy::Policy& policy) {
+    Preview preview = rounding_of(format, policy.tf32_rounding);
+    preview.accumulation = policy.accumulation;
+    preview.is_stochastic = policy.stochastic_seed.has_value();
+    preview.seed = policy.stochastic_seed.value_or(0);
+    return preview;
+}
+
 Plan plan_cpu_call(const Site& site, const Frame& frame, const Product& product, const policy::Decision& decision,
-                   policy::Tf32Rounding tf32_rounding) {
+                   const policy::Policy& policy) {
     Plan plan;
     plan.detail = ambiguity_of(site);
     if (site.runs_one_by_one()) {
@@ -72,7 +81,7 @@ Plan plan_cpu_call(const Site& site, const Frame& frame, const Product& product,
         return plan;
     }
     plan.rounds = true;
-    plan.preview = preview_of(treated.applied, tf32_rounding);
+    plan.preview = preview_of(treated.applied, policy);
     if (!site.runs_one_by_one()) plan.how = record::How::round_operands;
     return plan;
 }

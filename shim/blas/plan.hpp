@@ -14,12 +14,12 @@ struct Plan : Done {
     bool rounds = false;
 };
 
-/// Returns the preview of a format. `tf32_rounding` is the policy's choice of rounding for `tf32`.
-Preview preview_of(policy::Applied format, policy::Tf32Rounding tf32_rounding);
+/// Returns the preview of a format under the policy's settings for the CPU.
+Preview preview_of(policy::Applied format, const policy::Policy& policy);
 
 /// Plans how to honour the decision for this product. Pure, except that it reads the product's scalars.
 Plan plan_cpu_call(const Site& site, const Frame& frame, const Product& product, const policy::Decision& decision,
-                   policy::Tf32Rounding tf32_rounding);
+                   const policy::Policy& policy);
 
 /// Returns true if a call with this plan has a result that can be examined: its arguments are valid, and the result
 /// is float32.

@@ -48,7 +48,29 @@ struct IndexRange {
 IndexRange stored_range(const Matrix& matrix, Part part, std::int64_t outer);
 
 /// Rounds `count` floats. `from` and `to` are equal or do not overlap; neither needs any alignment.
-using RoundingKernel = void (*)(const float* from, float* to, std::size_t count);
+using RoundingLoop = void (*)(const float* from, float* to, std::size_t count);
+/// Does the same with a seed for random decisions.
+using SeededLoop = void (*)(const float* from, float* to, std::size_t count, std::uint64_t seed);
+
+/// A loop over floats, with its seed if it has one.
+class RoundingKernel {
+  public:
+    // Not explicit: a loop without a seed is a kernel.
+    constexpr RoundingKernel(RoundingLoop loop = nullptr) : loop_(loop) {}
+    constexpr RoundingKernel(SeededLoop loop, std::uint64_t seed) : seeded_(loop), seed_(seed) {}
+
+    void operator()(const float* from, float* to, std::size_t count) const {
+        if (loop_ != nullptr)
+            loop_(from, to, count);
+        else
+            seeded_(from, to, count, seed_);
+    }
+
+  private:
+    RoundingLoop loop_ = nullptr;
+    SeededLoop seeded_ = nullptr;
+    std::uint64_t seed_ = 0;
+};
 
 /// Rounds each element of a matrix in place.
 void round_in_place(const Matrix& matrix, RoundingKernel kernel);

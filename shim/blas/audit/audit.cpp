@@ -182,8 +182,8 @@ bool CallAudit::run_in(AuditFormat format, const Level3& single, const Matrix& s
         same.call(same.context, other);
         return true;
     }
-    return emulate(other, preview_of(policy::applied_of(format).value_or(Applied::fp32), policy_.tf32_rounding), same,
-                   gemm, scratch_limit_of_a_product) == EmulationResult::done;
+    return emulate(other, preview_of(policy::applied_of(format).value_or(Applied::fp32), policy_), same, gemm,
+                   scratch_limit_of_a_product) == EmulationResult::done;
 }
 
 /// Computes the bound of each element, and the reduced bound if FP32 overflows. Returns false if there is no memory.

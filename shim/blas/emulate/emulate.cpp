@@ -2,6 +2,7 @@
 
 #include "shim/blas/emulate/blocks.hpp"
 #include "shim/blas/emulate/operand.hpp"
+#include "shim/blas/emulate/tensor_core.hpp"
 
 namespace fp32shim::blas {
 namespace {
@@ -75,7 +76,9 @@ EmulationResult emulate_with_kernel(HeldScratch& scratch, const Level3& product,
 EmulationResult emulate_in(HeldScratch& scratch, const Level3& product, Preview preview, Routine same, Routine gemm) {
     const std::span<const RoundedProduct> products = products_of_parts(preview);
     if (!products.empty()) return emulate_parts(product, products, same, gemm, scratch);
-    return emulate_with_kernel(scratch, product, best_rounding_kernel(preview.rounding), same, gemm);
+    const RoundingKernel kernel = preview.is_stochastic ? stochastic_kernel(preview.rounding, preview.seed)
+                                                        : RoundingKernel(best_rounding_kernel(preview.rounding));
+    return emulate_with_kernel(scratch, product, kernel, same, gemm);
 }
 
 template <class Run>
@@ -90,6 +93,11 @@ EmulationResult with_scratch(std::size_t scratch_limit, const Run& run) {
 
 EmulationResult emulate(const Level3& product, Preview preview, Routine same, Routine gemm,
                         std::size_t scratch_limit) {
+    TensorCore core;
+    if (preview.accumulation != policy::Accumulation::library) {
+        core = tensor_core(preview.accumulation, preview.rounding);
+        same = gemm = {multiply_on_tensor_core, &core};
+    }
     return with_scratch(scratch_limit,
                         [&](HeldScratch& scratch) { return emulate_in(scratch, product, preview, same, gemm); });
 }

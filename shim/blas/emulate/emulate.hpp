@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "policy/precision.hpp"
 #include "shim/level3/level3.hpp"
 #include "shim/level3/matrix.hpp"
 
@@ -25,7 +26,12 @@ struct Preview {
     constexpr Preview(OperandRounding by, int number) : rounding(by), products(number) {}
 
     OperandRounding rounding;
+    /// Addition of the products: by the routine of the program's library, or as a GPU adds them.
+    policy::Accumulation accumulation = policy::Accumulation::library;
+    /// Operands are rounded at random, by `seed`. Has no effect with several products.
+    bool is_stochastic = false;
     int products = 1;
+    std::uint64_t seed = 0;
 };
 
 /// Rounds `count` floats at `from` to `to`; both may be the same address. NaN and infinities stay. Finite values
@@ -53,7 +59,8 @@ enum class EmulationResult : std::uint8_t {
 /// library's gemm of the same dtype and calling convention; it is called in the layout of `product`. A format that
 /// splits operands into parts has one such run for each product of parts; all except the first add to C. Its syrk and
 /// herk run through `gemm`, since a product of two different parts is not symmetric. B of an in-place trmm is rounded
-/// in its own memory, just before the call. Precondition: arguments_are_valid(product) && multiplies(product) &&
+/// in its own memory, just before the call. With an `accumulation` of a GPU, the products are computed here, on the
+/// calling thread, and no routine is called. Precondition: arguments_are_valid(product) && multiplies(product) &&
 /// operation != trsm. Thread-safe. Scratch memory belongs to the thread, is kept for its next call, and never exceeds
 /// about `scratch_limit`. A routine may leave by longjmp or an exception, and a signal handler may emulate while this
 /// thread does. errno may change.

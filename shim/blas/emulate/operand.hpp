@@ -27,7 +27,7 @@ struct Factor {
     bool cut_rows = true;     ///< true: a panel is a group of rows of `stored`; false: of columns
     Part part = Part::whole;  ///< the stored triangle, if the factor is symmetric or Hermitian
     bool hermitian = false;
-    RoundingKernel kernel = nullptr;  ///< rounds the copies
+    RoundingKernel kernel{};  ///< rounds the copies
 
     std::int64_t length() const { return cut_rows ? stored.rows : stored.columns; }
     Matrix panel(std::int64_t first, std::int64_t count) const {

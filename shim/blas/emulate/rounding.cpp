@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <bit>
 
+#include "system/hash.hpp"
+
 #if defined(__x86_64__)
 #include <immintrin.h>
 #elif defined(__aarch64__)
@@ -20,7 +22,8 @@ namespace {
 // To round, add half of the last kept bit and cut the rest off. A carry moves into the exponent, and from the largest
 // exponent to infinity, which is the correct result of rounding up there. To send ties to even, add one less than
 // half, plus the last kept bit itself. To truncate, add nothing. Only NaN has to be left out: a carry would make it a
-// zero, and cutting would make it an infinity. A format of a narrower range (FP16) has further rules: see narrowed().
+// zero, and cutting would make it an infinity. A format of a narrower range (FP16) has further rules: see
+// rounded_size().
 enum class Ties : std::uint8_t { away, even, cut };
 struct Definition {
     int cut_bits;
@@ -148,42 +151,65 @@ void round_neon(const float* from, float* to, std::size_t count) {
 
 #endif
 
-/// Returns the magnitude of a number, rounded to a format of a narrow range. The number is not NaN.
-template <OperandRounding rounding>
-std::uint32_t narrowed(std::uint32_t size) {
+/// Returns the magnitude of a number, rounded to a format of any range. The number is not NaN. `addend(cut, bits)`
+/// returns the number to add before the lowest `cut` of these bits are cut off.
+template <OperandRounding rounding, class Addend>
+std::uint32_t rounded_size(std::uint32_t size, const Addend& addend) {
     using F = Format<rounding>;
     constexpr Range r = range<rounding>;
+    std::uint32_t rounded = (size + static_cast<std::uint32_t>(addend(F::cut_bits, size))) & F::kept;
+    if constexpr (!r.is_narrow()) return rounded;
     constexpr std::uint32_t exponent_bias = 127;
     constexpr auto lowest = static_cast<std::uint32_t>(r.lowest_exponent) + exponent_bias;
-    std::uint32_t rounded = (size + F::addend + (size >> F::cut_bits & 1)) & F::kept;
     if (size >> mantissa_bits < lowest) {
-        // A subnormal number is a whole number of units: all bits below the unit are cut off. Of a number below half
-        // a unit nothing is left; 26 bits are more than a float has.
-        constexpr std::uint32_t most_cut = 26;
+        // A subnormal number is a whole number of units: all bits below the unit are cut off. A float has 24 bits, so
+        // beyond 60 it makes no difference how many are cut.
+        constexpr std::uint32_t most_cut = 60;
         const std::uint32_t exponent = std::max(size >> mantissa_bits, 1U);
         const std::uint32_t significand = (size & mantissa) | (size > mantissa ? mantissa + 1 : 0);
         const std::uint32_t cut = std::min<std::uint32_t>(F::cut_bits + lowest - exponent, most_cut);
-        const std::uint32_t units = (significand + (1U << (cut - 1)) - 1 + (significand >> cut & 1)) >> cut;
+        const std::uint64_t units = (significand + addend(cut, significand)) >> cut;
         constexpr std::uint32_t unit =
             lowest - (mantissa_bits - F::cut_bits);  // its exponent; both are normal floats
-        rounded =
-            std::bit_cast<std::uint32_t>(static_cast<float>(units) * std::bit_cast<float>(unit << mantissa_bits));
+        rounded = std::bit_cast<std::uint32_t>(static_cast<float>(static_cast<std::int32_t>(units)) *
+                                               std::bit_cast<float>(unit << mantissa_bits));
     }
     return rounded > std::bit_cast<std::uint32_t>(r.largest) ? r.beyond : rounded;
+}
+
+template <OperandRounding rounding, class Addend>
+float rounded_number(float number, const Addend& addend) {
+    const auto bits = std::bit_cast<std::uint32_t>(number);
+    const std::uint32_t size = bits & magnitude;
+    if (size > infinity) return number;
+    return std::bit_cast<float>(rounded_size<rounding>(size, addend) | (bits & ~magnitude));
 }
 
 template <OperandRounding rounding>
 void round_narrow(const float* from, float* to, std::size_t count) {
     static_assert(Format<rounding>::ties_to_even);
+    const auto half = [](std::uint32_t cut, std::uint64_t bits) {
+        return (std::uint64_t{1} << (cut - 1)) - 1 + (bits >> cut & 1);
+    };
+    for (std::size_t i = 0; i < count; ++i) to[i] = rounded_number<rounding>(from[i], half);
+}
+
+/// Rounds each number up or down at random; the nearer neighbour is the likelier, so that the mean is the number. The
+/// random bits are a hash of the seed and the magnitude: equal numbers are rounded equally, wherever they stand and
+/// whichever thread rounds them, as by any other rounding.
+template <OperandRounding rounding>
+void round_at_random(const float* from, float* to, std::size_t count, std::uint64_t seed) {
+    const std::uint64_t start = system::random_number(seed + system::golden_ratio);
     for (std::size_t i = 0; i < count; ++i) {
-        const auto bits = std::bit_cast<std::uint32_t>(from[i]);
-        const std::uint32_t size = bits & magnitude;
-        to[i] = std::bit_cast<float>(size > infinity ? bits : narrowed<rounding>(size) | (bits & ~magnitude));
+        const std::uint64_t size = std::bit_cast<std::uint32_t>(from[i]) & magnitude;
+        const std::uint64_t random = system::random_number(start + size * system::golden_ratio);
+        to[i] = rounded_number<rounding>(
+            from[i], [random](std::uint32_t cut, std::uint64_t) { return random & ((std::uint64_t{1} << cut) - 1); });
     }
 }
 
 template <OperandRounding rounding>
-RoundingKernel kernel_for(InstructionSet set) {
+RoundingLoop kernel_for(InstructionSet set) {
     if constexpr (range<rounding>.is_narrow()) return set == InstructionSet::plain ? round_narrow<rounding> : nullptr;
     switch (set) {
         case InstructionSet::plain:
@@ -204,18 +230,34 @@ RoundingKernel kernel_for(InstructionSet set) {
 
 }  // namespace
 
-RoundingKernel rounding_kernel(OperandRounding rounding, InstructionSet set) {
-    constexpr RoundingKernel (*kernels[])(InstructionSet) = {
+RoundingLoop rounding_kernel(OperandRounding rounding, InstructionSet set) {
+    constexpr RoundingLoop (*kernels[])(InstructionSet) = {
 #define ROUNDING(name, ...) kernel_for<OperandRounding::name>,
 #include "policy/formats.def"
     };
     return kernels[static_cast<std::size_t>(rounding)](set);
 }
 
-RoundingKernel best_rounding_kernel(OperandRounding rounding) {
+RoundingLoop best_rounding_kernel(OperandRounding rounding) {
     for (const InstructionSet set : instruction_sets)
-        if (const RoundingKernel kernel = rounding_kernel(rounding, set)) return kernel;
-    return nullptr;  // never reached: `plain` always exists
+        if (const RoundingLoop kernel = rounding_kernel(rounding, set)) return kernel;
+    return nullptr;  // not reached: `plain` is always there
+}
+
+RoundingKernel stochastic_kernel(OperandRounding rounding, std::uint64_t seed) {
+    constexpr SeededLoop loops[] = {
+#define ROUNDING(name, ...) round_at_random<OperandRounding::name>,
+#include "policy/formats.def"
+    };
+    return {loops[static_cast<std::size_t>(rounding)], seed};
+}
+
+Significand significand_of(OperandRounding rounding) {
+    constexpr Significand significands[] = {
+#define ROUNDING(name, cut_bits, ties) {mantissa_bits - (cut_bits), range<OperandRounding::name>.lowest_exponent},
+#include "policy/formats.def"
+    };
+    return significands[static_cast<std::size_t>(rounding)];
 }
 
 void round_operand(const float* from, float* to, std::size_t count, OperandRounding rounding) {

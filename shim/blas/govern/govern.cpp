@@ -158,7 +158,7 @@ CallOutcome govern(Site& site, const Frame& frame, const Settings& in_force, std
     if (may_audit)
         verdict = audit::judge(verdict.decision, audit::group_key(site, in_force, product.call), in_force.policy);
     const policy::Decision& decision = verdict.decision;
-    Plan plan = plan_cpu_call(site, frame, product, decision, in_force.policy.tf32_rounding);
+    Plan plan = plan_cpu_call(site, frame, product, decision, in_force.policy);
     if (plan.reason == policy::Reason::invalid_arguments && !site.runs_one_by_one()) {
         // xerbla_ may not return: the call is recorded first, and no frame of the shim stays on the stack.
         if (logs) record_call(site, in_force, product.call, decision, plan, nullptr);

@@ -175,7 +175,7 @@ TEST(Rounding, IsBitwiseTheSameOnEveryInstructionSet) {
         for (const OperandRounding rounding : roundings) {
             rounding_kernel(rounding, InstructionSet::plain)(from.data(), expected.data(), chunk);
             for (const InstructionSet set : sets) {
-                const RoundingKernel kernel = rounding_kernel(rounding, set);
+                const RoundingLoop kernel = rounding_kernel(rounding, set);
                 if (kernel == nullptr) continue;
                 kernel(from.data(), got.data(), chunk);
                 ASSERT_EQ(difference(from, expected, got), "");
@@ -187,7 +187,7 @@ TEST(Rounding, IsBitwiseTheSameOnEveryInstructionSet) {
 TEST(Rounding, WritesExactlyTheGivenCountAtAnyAlignmentAlsoInPlace) {
     constexpr float untouched = 1.2345678F;
     for (const InstructionSet set : sets) {
-        const RoundingKernel kernel = rounding_kernel(OperandRounding::tf32_away, set);
+        const RoundingLoop kernel = rounding_kernel(OperandRounding::tf32_away, set);
         if (kernel == nullptr) continue;
         for (std::size_t offset = 0; offset < 17; ++offset) {
             for (std::size_t count = 0; count < 70; ++count) {

@@ -1,0 +1,20 @@
+// A model of tensor cores, which add products otherwise than FP32 arithmetic does: a second way to run the products
+// of a preview. Slow, since each sum is formed in integers.
+#pragma once
+
+#include "shim/blas/emulate/emulate.hpp"
+#include "shim/blas/emulate/tensor_core_sum.hpp"
+
+namespace fp32shim::blas {
+
+/// Returns the model of a GPU's tensor cores for operands that are rounded so. Precondition: not `library`.
+TensorCore tensor_core(policy::Accumulation gpu, OperandRounding rounding);
+
+/// Computes a level-3 product on a tensor core. Has the type of Routine::call; `core` points to a TensorCore. The sum
+/// of an element's products begins at 0; then alpha, beta and C join it in FP32. A product of complex numbers adds a
+/// block of products of real parts, a block of products of imaginary parts, and so on. syr2k and her2k are two
+/// products, one after the other. Allocates nothing. Precondition: the elements of A and B are numbers of the format,
+/// and the operation is not trsm.
+void multiply_on_tensor_core(void* core, const Level3& product);
+
+}  // namespace fp32shim::blas

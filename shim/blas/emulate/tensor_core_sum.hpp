@@ -1,0 +1,60 @@
+// The sum of products of a tensor core, after experiments on GPUs: Fasi, Higham, Mikaitis and Pranesh, "Numerical
+// behavior of NVIDIA tensor cores", PeerJ Computer Science 7:e330, 2021 (A100); Xie and others, "MMA-Sim", 2025,
+// arXiv:2511.10909; Khattak and Mikaitis, "Accurate models of NVIDIA tensor cores", 2025, arXiv:2512.07004 (A100,
+// H100, B200). The last two agree with each other in every number of the table in tensor_core.cpp.
+//
+// A tensor core adds a block of products and the sum so far in one step, D = C + A1 B1 + ... + An Bn. It shifts the
+// n + 1 terms to the largest exponent among them, as if a sum of fixed point:
+//
+//     largest term   1x.xxxxxxxxxxxxxxxxxxxxxxx|xx        x  fraction bits of the result: 23, or 13
+//     other term      0.000001xxxxxxxxxxxxxxxxx|xx xxxx   xx up to two further bits; bits behind them are cut off
+//
+// The terms are added exactly, and the sum is cut to the result's fraction bits. All cuts are towards zero. A
+// product's exponent is the sum of its factors' exponents, so its significand may be up to 4.
+#pragma once
+
+#include <cstdint>
+
+namespace fp32shim::blas {
+
+struct TensorCore {
+    int block = 1;              ///< number of products that are added in one step, up to longest_block
+    int sum_fraction_bits = 0;  ///< bits of a term behind the point that are kept
+    int result_fraction_bits = 0;
+    int factor_fraction_bits = 0;  ///< of an element of A or B
+    int lowest_exponent = 0;       ///< of normal elements of A and B
+};
+
+inline constexpr int longest_block = 32;
+/// The sums of a row of the result that are formed together.
+inline constexpr int sums_at_once = 16;
+
+/// Factors that the sums of a row have in common, one for each product of a block.
+struct LeftFactors {
+    std::int32_t exponents[longest_block];
+    std::int32_t significands[longest_block];  ///< with their signs, in units of the last fraction bit
+    float numbers[longest_block];
+    bool are_finite = true;
+
+    void set(int product, float number, const TensorCore& core);
+    void leave_out(int product);
+};
+
+/// The other factors, for each of a row's sums.
+struct RightFactors {
+    std::int32_t exponents[longest_block][sums_at_once];
+    std::int32_t significands[longest_block][sums_at_once];
+    float numbers[longest_block][sums_at_once];
+    bool are_finite = true;
+
+    void set(int product, int sum, float number, const TensorCore& core);
+    /// Takes an element that a triangle does not have, or a sum that is not wanted: the product adds nothing,
+    /// whatever the other factor is.
+    void leave_out(int product, int sum);
+};
+
+/// Adds a block of `count` products to each of a row's sums. `is_negative` changes the sign of all products.
+void add_block(const LeftFactors& left, const RightFactors& right, int count, bool is_negative,
+               const TensorCore& core, float (&sums)[sums_at_once]);
+
+}  // namespace fp32shim::blas
