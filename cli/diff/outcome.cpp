@@ -48,6 +48,12 @@ bool has_same_position(const DiffOutcome& outcome, const ResultPair& pair) {
            thread_number(outcome.a, pair.a) == thread_number(outcome.b, pair.b);
 }
 
+/// Returns `libblas.so.3 (OpenBLAS 0.3.21)`, or `libblas.so.3 (/usr/lib/blas/libblas.so.3.11.0)`.
+std::string provider_text(const ResultsOfSide& side, const MergedRow& row) {
+    const std::string identity = side.environment.identity_of(row.provider);
+    return or_dash(row.provider) + (identity.empty() ? "" : fmt::format(" ({})", identity));
+}
+
 /// Returns the lines about one product.
 std::string product_text(const DiffOutcome& outcome, std::size_t index) {
     const ResultPair& pair = outcome.paired.pairs[index];
@@ -58,8 +64,9 @@ std::string product_text(const DiffOutcome& outcome, std::size_t index) {
                                            a.size_text()));
     if (!a.where.empty()) text += printable(fmt::format(" at {}", before_and_after(a.where, b.where)));
     if (!a.scope.empty()) text += printable(fmt::format(" in {}", a.scope));
-    text += "\n  " + printable(fmt::format("A: {} by {}; B: {} by {}", or_dash(a.ran_at()), or_dash(a.provider),
-                                           or_dash(b.ran_at()), or_dash(b.provider)));
+    text +=
+        "\n  " + printable(fmt::format("A: {} by {}; B: {} by {}", or_dash(a.ran_at()), provider_text(outcome.a, a),
+                                       or_dash(b.ran_at()), provider_text(outcome.b, b)));
     return text + fmt::format("\n  estimated relative difference: {}\n", difference_text(pair.difference));
 }
 
@@ -175,6 +182,7 @@ Json side_json(const ResultsOfSide& side, std::uint64_t unaligned) {
     return {{"command", text_or_null(side.command)},
             {"recordings", side.recordings},
             {"processes", side.processes.size()},
+            {"environment", environment_json(side.environment)},
             {"calls", side.calls},
             {"fingerprints", side.fingerprints()},
             {"lost", side.lost},
@@ -219,7 +227,7 @@ std::string diff_text(const DiffOutcome& outcome, std::size_t top, int stream) {
     const ResultSummary& summary = outcome.summary;
     const std::uint64_t all = outcome.paired.pairs.size();
     std::string text = headline(outcome) + "\n";
-    for (const std::string& remark : remarks(outcome)) text += remark + "\n";
+    for (const std::string& remark : remarks(outcome)) text += printable(remark) + "\n";
     text += "\n" + sides_text(outcome, stream);
     text += fmt::format("\n{} aligned: {} with the same bits, {} with different bits, {} beyond {:g}\n",
                         counted(all, "product"), count_text(summary.same_bits), count_text(all - summary.same_bits),

@@ -113,6 +113,7 @@ ResultsOfSide read_results(const std::vector<std::string>& paths, ProductKinds& 
     auto found = visit_recordings(paths, [&](const std::string& path, record::RecordingReader& recording) {
         locations.name_rows_of(recording, false);
         ++side.recordings;
+        side.environment.add(recording.environment());
         side.calls += recording.total_calls();
         side.lost += recording.lost_fingerprints();
         if (recording.facts().opened_ns < first_ns) {

@@ -63,6 +63,7 @@ struct ResultsOfSide {
     std::vector<ThreadResults> threads;     ///< sorted by process
     std::vector<ProcessResults> processes;  ///< sorted by time
     std::string command;                    ///< command of the first process
+    Environment environment;                ///< of the processes
     std::uint64_t recordings = 0;
     std::uint64_t calls = 0;
     std::uint64_t lost = 0;  ///< number of fingerprints for which recordings had no room

@@ -33,6 +33,15 @@ std::string difference_sentence(const ResultSummary& summary, std::uint64_t all)
     return text;
 }
 
+/// Returns the differences of the environments.
+std::string environment_sentence(const DiffOutcome& outcome) {
+    const Environment &a = outcome.a.environment, &b = outcome.b.environment;
+    if (a.is_empty() || b.is_empty())
+        return fmt::format("not recorded in {}", !b.is_empty() ? "A" : !a.is_empty() ? "B" : "A and B");
+    const std::string difference = environment_difference(a, b);
+    return difference.empty() ? "no difference is recorded" : difference;
+}
+
 }  // namespace
 
 std::string headline(const DiffOutcome& outcome) {
@@ -53,7 +62,7 @@ std::string headline(const DiffOutcome& outcome) {
 }
 
 std::vector<std::string> remarks(const DiffOutcome& outcome) {
-    std::vector<std::string> sentences;
+    std::vector<std::string> sentences = {"Environment: " + environment_sentence(outcome)};
     const PairedResults& paired = outcome.paired;
     const bool differs = outcome.summary.same_bits < paired.pairs.size();
     if (differs && paired.elsewhere > 0)

@@ -138,6 +138,7 @@ void RecordingReader::read_segments(const format::Header& header) {
     decisions_->start(std::move(rows), std::move(index[SegmentKind::strings]), counters_.size());
     read_changes(header);
     read_children(header);
+    read_environment(header);
     if ((header.flags & format::flag_children_only) != 0) read_marks(header);
 }
 
@@ -368,6 +369,17 @@ void RecordingReader::read_changes(const format::Header& header) {
     }
     // A change counts as lost, too, if its writer has not finished or was killed.
     lost_changes_ = count - static_cast<std::uint32_t>(changes_.size());
+}
+
+void RecordingReader::read_environment(const format::Header& header) {
+    for (std::size_t i = 0; i < format::environment_limit; ++i) {
+        const format::EnvironmentRecord& entry = header.environment[i];
+        const std::uint64_t offset = offsetof(format::Header, environment) + i * sizeof entry;
+        // Facts of newer versions are left out.
+        if (entry.fact == 0 || entry.fact >= static_cast<std::uint32_t>(EnvironmentFact::count_)) continue;
+        environment_.push_back({static_cast<EnvironmentFact>(entry.fact), decisions_->text(entry.subject, offset),
+                                decisions_->text(entry.value, offset)});
+    }
 }
 
 void RecordingReader::read_children(const format::Header& header) {

@@ -19,6 +19,7 @@
 
 #include "policy/policy.hpp"
 #include "record/audit.hpp"
+#include "record/environment.hpp"
 #include "record/events.hpp"
 #include "record/fingerprint.hpp"
 #include "record/format/format.hpp"
@@ -174,6 +175,13 @@ struct RecordedChild {
     std::int64_t last_ns = 0;
 };
 
+/// A fact about the process's environment. A fact that changed is there with each of its values, in their order.
+struct RecordedEnvironment {
+    EnvironmentFact fact = EnvironmentFact::none;
+    std::string subject;  ///< library or device that the fact is about; empty: the process
+    std::string value;
+};
+
 /// A rule of the most recent policy.
 struct RecordedRule {
     std::string name;
@@ -314,6 +322,8 @@ class RecordingReader {
     const std::vector<RecordedChild>& children() const { return children_; }
     /// Returns the number of starts without the shim that found no space in the file.
     std::uint32_t missed_children() const { return missed_children_; }
+    /// Returns what is known of the process's environment; empty if an older version recorded it.
+    const std::vector<RecordedEnvironment>& environment() const { return environment_; }
 
     /// Returns the marks of processes without a recording. Only the file for the children of a run has marks.
     const std::vector<RecordedMark>& marks() const { return marks_; }
@@ -391,6 +401,7 @@ class RecordingReader {
     void read_changes(const format::Header& header);
     RecordedChange make_change(const format::ChangeRecord& record, std::uint64_t offset);
     void read_children(const format::Header& header);
+    void read_environment(const format::Header& header);
     void read_marks(const format::Header& header);
 
     std::uint64_t duration_ns(std::uint64_t ticks) const;
@@ -412,6 +423,7 @@ class RecordingReader {
     std::map<std::uint32_t, SlotEvents> events_;             // places of events, indexed by slot
     std::vector<RecordedChange> changes_;
     std::vector<RecordedChild> children_;
+    std::vector<RecordedEnvironment> environment_;
     std::vector<RecordedMark> marks_;
     std::vector<IndexedSegment> audit_segments_;        // segments sorted by slot, then by sequence
     std::vector<IndexedSegment> fingerprint_segments_;  // segments sorted by slot, then by sequence

@@ -292,7 +292,7 @@ def test_the_one_changed_task_of_a_pool_is_named(tmp_path):
     number = tasks_of_a_pool(200, 1).index(1.25)
     assert (first["a"]["thread"], first["a"]["number"]) == (number % 3 + 1, number // 3 + 1)
     text = fp32shim("diff", a, b).stdout
-    assert text.startswith("Other results: 1 of 200 products; all ran at the same precision\nAnother order: ")
+    assert text.startswith("Other results: 1 of 200 products; all ran at the same precision\nEnvironment: not recorded in A and B\nAnother order: ")
 
 
 def test_tasks_of_a_pool_at_another_precision_are_compared_with_the_nearest_results(tmp_path):
@@ -371,7 +371,7 @@ def test_the_page_draws_the_growth_and_has_all_tables(record, open_page):
     page.settle()
     assert page.ink("#growth-chart") > 1000
     assert page.text("#outcome") == "3,005 products aligned: 1,002 with the same bits, 2,003 with different bits, 3 beyond 0.001."
-    assert page.text("#summary") == "Other results: 2,003 of 3,005 products; all ran at the same precision."
+    assert page.text("#summary") == "Other results: 2,003 of 3,005 products; all ran at the same precision. Environment: not recorded in A and B."
     assert "1,001" in page.text("#products") and "infinite" in page.text("#products")
     assert "model.py:42 <b>last" in page.text("#groups")
     assert "not shown: 1 infinite difference" in page.text("#growth-note")
