@@ -27,8 +27,9 @@
 // Each entry is published by a single store with release order, after all of its other bytes are written. The fields
 // stored last are: `magic`, `kind`, `RowRecord::published`, a text's size, `CounterRecord::row_plus_one` and `calls`,
 // `EventRecord::time`, `ObjectRecord::published`, `AuditRecord::time`, `FingerprintRecord::time`,
-// `RuleRecord::published`, `ChildRecord::state`, `EnvironmentRecord::fact`. Before that store the field reads as
-// zero, or as its earlier value. The file of a running or killed process therefore holds whole entries only.
+// `OperandsRecord::time`, `RuleRecord::published`, `ChildRecord::state`, `EnvironmentRecord::fact`. Before that store
+// the field reads as zero, or as its earlier value. The file of a running or killed process therefore holds whole
+// entries only.
 #pragma once
 
 #include <cstddef>
@@ -67,6 +68,7 @@ enum class SegmentKind : std::uint32_t {
     audits,
     fingerprints,
     rules,
+    operands,
     count_
 };
 inline constexpr auto segment_kind_count = static_cast<std::uint32_t>(SegmentKind::count_);
@@ -281,6 +283,17 @@ struct FingerprintRecord {
 };
 static_assert(sizeof(FingerprintRecord) == 296);
 
+/// Hashes of what a call with a fingerprint read. record::OperandHashes describes the values.
+struct OperandsRecord {
+    std::uint64_t time;    ///< as in the call's FingerprintRecord; stored last
+    std::uint32_t row;     ///< number of the call's row
+    std::uint32_t number;  ///< as in the call's FingerprintRecord
+    std::int32_t thread;   ///< id of the calling thread
+    std::uint32_t reserved;
+    OperandHashes hashes;
+};
+static_assert(sizeof(OperandsRecord) == 56);
+
 // ---- rules --------------------------------------------------------------------------------------------------------
 
 inline constexpr std::uint32_t rule_is_used = 1;       ///< the rule has decided a call
@@ -321,6 +334,7 @@ using ObjectSegment = Segment<ObjectRecord>;
 using AuditSegment = Segment<AuditRecord>;
 using FingerprintSegment = Segment<FingerprintRecord>;
 using RuleSegment = Segment<RuleRecord>;
+using OperandsSegment = Segment<OperandsRecord>;
 static_assert(sizeof(RowSegment) == segment_size && RowSegment::capacity == 682);
 static_assert(sizeof(CounterSegment) == segment_size && CounterSegment::capacity == 1023);
 static_assert(sizeof(EventSegment) == segment_size && EventSegment::capacity == 4092);
@@ -328,6 +342,7 @@ static_assert(sizeof(ObjectSegment) == segment_size && ObjectSegment::capacity =
 static_assert(sizeof(AuditSegment) == segment_size && AuditSegment::capacity == 682);
 static_assert(sizeof(FingerprintSegment) <= segment_size && FingerprintSegment::capacity == 221);
 static_assert(sizeof(RuleSegment) == segment_size && RuleSegment::capacity == 2046);
+static_assert(sizeof(OperandsSegment) <= segment_size && OperandsSegment::capacity == 1169);
 
 // ---- header -------------------------------------------------------------------------------------------------------
 
@@ -566,10 +581,13 @@ struct Header {
     std::uint64_t lost_fingerprints;  ///< number of fingerprints that found no space
     // Offset 944. Used in the file for the children of a run:
     std::uint32_t marks_missed;  ///< number of processes whose mark found no space
-    std::uint8_t reserved6[1024 - 948];
+    std::uint8_t reserved6[4];
+    // Offset 952. Written by the process:
+    std::uint64_t lost_operands;  ///< number of operand hashes that found no space
+    std::uint8_t reserved7[1024 - 960];
     // Offset 1024. Written by the process as facts become known; older writers left zeros:
     EnvironmentRecord environment[environment_limit];
-    std::uint8_t reserved7[4088 - 2048];
+    std::uint8_t reserved8[4088 - 2048];
     // Offset 4088. Written by the process:
     std::uint64_t searched_calls;  ///< number of calls whose results were searched for NaN and infinity
     // Offset 4096. Changes of settings:

@@ -133,6 +133,7 @@ void RecordingReader::read_segments(const format::Header& header) {
     searched_calls_ = header.searched_calls;
     fingerprint_segments_ = by_slot(std::move(index[SegmentKind::fingerprints]));
     lost_fingerprints_ = header.lost_fingerprints;
+    operand_segments_ = by_slot(std::move(index[SegmentKind::operands]));
     std::vector<IndexedSegment> rows = std::move(index[SegmentKind::rows]);
     index = index_segments(*bytes_, *problems_);
     decisions_->start(std::move(rows), std::move(index[SegmentKind::strings]), counters_.size());
@@ -164,17 +165,33 @@ std::vector<std::uint32_t> RecordingReader::slots_with_fingerprints() const {
 }
 
 RecordedFingerprints RecordingReader::fingerprints(std::uint32_t slot) const {
-    const auto begin = std::ranges::lower_bound(fingerprint_segments_, slot, {}, &IndexedSegment::slot);
-    const auto end = std::ranges::upper_bound(fingerprint_segments_, slot, {}, &IndexedSegment::slot);
-    return {*this, {*bytes_, {begin, end}}};
+    const auto of_slot = [&](const std::vector<IndexedSegment>& segments) {
+        return std::span(std::ranges::lower_bound(segments, slot, {}, &IndexedSegment::slot),
+                         std::ranges::upper_bound(segments, slot, {}, &IndexedSegment::slot));
+    };
+    return {*this, {*bytes_, of_slot(fingerprint_segments_)}, {*bytes_, of_slot(operand_segments_)}};
+}
+
+std::optional<OperandHashes> RecordedFingerprints::operands_of(const format::FingerprintRecord& entry) {
+    // Both kinds of records have the order of the calls; either may lack some.
+    while (has_more_operands_) {
+        if (next_operands_ == nullptr) next_operands_ = operands_.next();
+        has_more_operands_ = next_operands_ != nullptr;
+        if (!has_more_operands_ || next_operands_->time > entry.time) break;
+        const format::OperandsRecord& found = *std::exchange(next_operands_, nullptr);
+        if (found.time == entry.time && found.thread == entry.thread && found.number == entry.number)
+            return found.hashes;
+    }
+    return std::nullopt;
 }
 
 std::optional<RecordedFingerprint> RecordedFingerprints::next() {
     const format::FingerprintRecord* const entry = cursor_.next();
     if (entry == nullptr) return std::nullopt;
-    return RecordedFingerprint{entry->row,       reader_->realtime_of(entry->time),
-                               entry->number,    entry->thread,
-                               cursor_.offset(), format::load(*entry)};
+    return RecordedFingerprint{entry->row,         reader_->realtime_of(entry->time),
+                               entry->number,      entry->thread,
+                               cursor_.offset(),   format::load(*entry),
+                               operands_of(*entry)};
 }
 
 std::size_t RecordingReader::read_fingerprints(std::uint64_t offset,

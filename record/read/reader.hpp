@@ -123,6 +123,7 @@ struct RecordedFingerprint {
     std::int32_t thread = 0;   ///< id of the calling thread
     std::uint64_t offset = 0;  ///< offset in the file, for read_fingerprints()
     Fingerprint fingerprint;
+    std::optional<OperandHashes> operands;  ///< absent: not recorded, or no space was left for them
 };
 
 /// A change of the process's settings while it ran.
@@ -232,11 +233,16 @@ class RecordedFingerprints {
 
   private:
     friend class RecordingReader;
-    RecordedFingerprints(const RecordingReader& reader, CallRecordCursor<format::FingerprintRecord> cursor)
-        : reader_(&reader), cursor_(std::move(cursor)) {}
+    RecordedFingerprints(const RecordingReader& reader, CallRecordCursor<format::FingerprintRecord> cursor,
+                         CallRecordCursor<format::OperandsRecord> operands)
+        : reader_(&reader), cursor_(std::move(cursor)), operands_(std::move(operands)) {}
+    std::optional<OperandHashes> operands_of(const format::FingerprintRecord& entry);
 
     const RecordingReader* reader_;
     CallRecordCursor<format::FingerprintRecord> cursor_;
+    CallRecordCursor<format::OperandsRecord> operands_;
+    const format::OperandsRecord* next_operands_ = nullptr;  // read, but not yet used
+    bool has_more_operands_ = true;
 };
 
 /// An open recording. For one thread. Several readers of one file disturb neither each other nor the writer. Takes 64
@@ -426,6 +432,7 @@ class RecordingReader {
     std::vector<RecordedEnvironment> environment_;
     std::vector<RecordedMark> marks_;
     std::vector<IndexedSegment> audit_segments_;        // segments sorted by slot, then by sequence
+    std::vector<IndexedSegment> operand_segments_;      // likewise
     std::vector<IndexedSegment> fingerprint_segments_;  // segments sorted by slot, then by sequence
     std::vector<IndexedSegment> rule_segments_;
     mutable std::vector<IndexedSegment> object_segments_;  // segments that objects() has not yet read

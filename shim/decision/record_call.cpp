@@ -124,6 +124,8 @@ std::uint64_t key_of(const Site& site, const Settings& in_force, const policy::M
         recording.add_audit(*context->writer, key.value, time.end, audit);
     if (found->fingerprint != nullptr)
         recording.add_fingerprint(*context->writer, key.value, time.end, *found->fingerprint);
+    if (found->fingerprint != nullptr && found->operands != nullptr)
+        recording.add_operands(*context->writer, key.value, time.end, *found->operands);
 }
 
 // ---- decisions that were shown already ---------------------------------------------------------------------------

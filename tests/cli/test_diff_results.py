@@ -292,7 +292,8 @@ def test_the_one_changed_task_of_a_pool_is_named(tmp_path):
     number = tasks_of_a_pool(200, 1).index(1.25)
     assert (first["a"]["thread"], first["a"]["number"]) == (number % 3 + 1, number // 3 + 1)
     text = fp32shim("diff", a, b).stdout
-    assert text.startswith("Other results: 1 of 200 products; all ran at the same precision\nEnvironment: not recorded in A and B\nAnother order: ")
+    assert text.startswith("Other results: 1 of 200 products; all ran at the same precision\nEnvironment: not recorded in A and B\n"
+                           "Operands: not recorded on both sides\nAnother order: ")
 
 
 def test_tasks_of_a_pool_at_another_precision_are_compared_with_the_nearest_results(tmp_path):
@@ -310,6 +311,31 @@ def test_tasks_too_many_to_compare_each_with_each_are_said_to_be_uncertain(tmp_p
     report = fp32shim("diff", "--format", "json", a, b).json
     assert (report["uncertain"], report["other_bits"]) == (1200, 1200)
     assert any(remark.startswith("Uncertain: 1,200 pairs with other bits") for remark in report["remarks"])
+
+
+def test_tasks_of_a_pool_are_paired_by_their_operands_however_many_and_far_apart_they_are(tmp_path):
+    def tasks(seed, more):
+        numbers = random.Random(seed).sample(range(1200), 1200)
+        return [f"{1 + number + more}/{number}" for number in numbers]
+    a, b = pool(tmp_path, "a", tasks(1, 0)), pool(tmp_path, "b", tasks(2, 0.25))
+    report = fp32shim("diff", "--format", "json", a, b).json
+    assert (report["other_bits"], report["same_operands"], report["uncertain"], report["paired_by_nearest"]) == (1200, 1200, 0, 0)
+    assert report["largest"]["difference"] == pytest.approx(0.25)
+    text = fp32shim("diff", a, b).stdout
+    assert "\nOperands: 1,200 of 1,200 products with other results read the same bits on both sides, 0 did not\n" in text
+
+
+def test_operands_that_differed_already_are_told_from_a_product_with_another_result(record):
+    a = record("a", (64, at(41), ["1.0/1", "2.0/2", "3.0/3"]))
+    b = record("b", (64, at(41), ["1.5/9", "2.5/2", "3.5"]))
+    report = fp32shim("diff", "--format", "json", a, b).json
+    assert (report["other_bits"], report["same_operands"], report["unknown_operands"]) == (3, 1, 1)
+    assert report["first_other_bits"]["other_operands"] == ["a"] and report["first_same_operands"]["position"] == 2
+    text = fp32shim("diff", a, b).stdout
+    assert ("\nOperands: 1 of 3 products with other results read the same bits on both sides, 1 did not; of 1 it is not recorded on "
+            "both sides\n") in text
+    assert "\nFirst product with different bits: 1\n" in text and "\n  operands: other bits in a\n" in text
+    assert text.split("First product with different bits from the same operands: ")[1].startswith("2\n")
 
 
 def test_a_thread_alone_keeps_its_order_however_far_results_are_apart(record):
@@ -371,7 +397,8 @@ def test_the_page_draws_the_growth_and_has_all_tables(record, open_page):
     page.settle()
     assert page.ink("#growth-chart") > 1000
     assert page.text("#outcome") == "3,005 products aligned: 1,002 with the same bits, 2,003 with different bits, 3 beyond 0.001."
-    assert page.text("#summary") == "Other results: 2,003 of 3,005 products; all ran at the same precision. Environment: not recorded in A and B."
+    assert page.text("#summary") == ("Other results: 2,003 of 3,005 products; all ran at the same precision. "
+                                     "Environment: not recorded in A and B. Operands: not recorded on both sides.")
     assert "1,001" in page.text("#products") and "infinite" in page.text("#products")
     assert "model.py:42 <b>last" in page.text("#groups")
     assert "not shown: 1 infinite difference" in page.text("#growth-note")

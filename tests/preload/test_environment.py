@@ -1,4 +1,4 @@
-"""The environment of a process is in its recording: processor, libraries with version and threads, Python. `diff` says what differs."""
+"""The environment of a process is in its recording: processor, libraries with version and threads, Python; `diff` compares it."""
 
 import json
 import os
