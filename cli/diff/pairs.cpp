@@ -20,7 +20,7 @@ constexpr std::size_t none = SIZE_MAX;
 /// other. Most rounding stays far below it.
 constexpr double very_different = 0.1;
 /// Largest number of products of one kind and side of which each is compared with each.
-constexpr std::size_t most_compared = 500;
+constexpr std::size_t most_compared = 200;
 
 /// Copies kinds and results of a thread for the alignment.
 struct SequenceOfThread {

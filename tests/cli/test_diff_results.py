@@ -1,6 +1,7 @@
 """fp32shim diff: the results of two runs, product by product, as text, JSON and a page."""
 
 import random
+import shutil
 import struct
 
 import pytest
@@ -294,6 +295,37 @@ def test_the_one_changed_task_of_a_pool_is_named(tmp_path):
     text = fp32shim("diff", a, b).stdout
     assert text.startswith("Other results: 1 of 200 products; all ran at the same precision\nEnvironment: not recorded in A and B\n"
                            "Operands: not recorded on both sides\nAnother order: ")
+
+
+@pytest.fixture
+def million(tmp_path):
+    """Writes a recording of a million products, 1000 of each of 1000 sizes, which three threads took in any order, and of one more."""
+    shim.need(shutil.disk_usage(tmp_path).free > 2 << 30, "recordings of a million products take 900 MB")
+    written = []
+
+    def write(name, seed, last):
+        tasks = tasks_of_a_pool(1000, seed)
+        shares = [tasks[:300], tasks[300:650], tasks[650:]]
+        calls = [calls_with_results(at(41), "8-1007", share) for share in shares]
+        written.append(make_recording(tmp_path / f"{name}.fp32rec", "summary", "--max-size", str(1 << 30), *calls,
+                                      calls_with_results(at(41), 64, [last])))
+        return written[-1]
+
+    yield write
+    for path in written:
+        path.unlink()
+
+
+def test_a_million_products_in_another_order_are_the_same_and_the_one_changed_is_named(million):
+    a, b = million("a", 1, 4.5), million("b", 2, 4.5)
+    result = fp32shim("diff", a, b)
+    assert result.stdout.startswith("Same results in another order: 1,000,001 of 1,000,001 products; "), result.stdout + result.stderr
+    assert result.returncode == 0
+    changed = fp32shim("diff", "--format", "json", a, million("c", 3, 7.5)).json
+    assert (changed["aligned"], changed["other_bits"], changed["uncertain"]) == (1_000_001, 1, 0)
+    first = changed["first_other_bits"]
+    assert (first["a"]["thread"], first["a"]["number"], first["b"]["thread"], first["b"]["number"]) == (4, 1, 4, 1)
+    assert first["m"] == 64 and first["difference"] == pytest.approx(3 / 4.5)
 
 
 def test_tasks_of_a_pool_at_another_precision_are_compared_with_the_nearest_results(tmp_path):
