@@ -26,6 +26,17 @@ struct Fingerprint {
     bool is_finite() const { return (flags & fingerprint_nonfinite) == 0; }
 };
 
+/// Hashes of what one call read, from before it ran: matrices as stored, without elements that the routine does not
+/// read. 0: the routine reads no such operand.
+struct OperandHashes {
+    std::uint64_t a = 0;
+    std::uint64_t b = 0;
+    std::uint64_t c = 0;        ///< 0 too if beta is 0; of trmm and trsm in place, B is hashed as b
+    std::uint64_t scalars = 0;  ///< alpha and beta
+
+    bool operator==(const OperandHashes&) const = default;
+};
+
 /// Returns true if two results have the same bits. The hashes of two different results are equal only once in 10^19
 /// cases, and norm and sketch would still differ.
 inline bool same_bits(const Fingerprint& a, const Fingerprint& b) {

@@ -48,6 +48,24 @@ bool has_same_position(const DiffOutcome& outcome, const ResultPair& pair) {
            thread_number(outcome.a, pair.a) == thread_number(outcome.b, pair.b);
 }
 
+/// Returns `libblas.so.3 (OpenBLAS 0.3.21)`, or `libblas.so.3 (/usr/lib/blas/libblas.so.3.11.0)`.
+std::string provider_text(const ResultsOfSide& side, const MergedRow& row) {
+    const std::string identity = side.environment.identity_of(row.provider);
+    return or_dash(row.provider) + (identity.empty() ? "" : fmt::format(" ({})", identity));
+}
+
+constexpr std::pair<OperandBits, std::string_view> operand_names[] = {
+    {operand_a, "a"}, {operand_b, "b"}, {operand_c, "c"}, {operand_scalars, "alpha or beta"}};
+
+/// Returns `the same bits` or `other bits in a, c`. Precondition: operands are known.
+std::string operands_text(const ResultPair& pair) {
+    if (pair.has_same_operands()) return "the same bits";
+    std::string text;
+    for (const auto& [bit, name] : operand_names)
+        if ((pair.other_operands & bit) != 0) text += fmt::format("{}{}", text.empty() ? " in " : ", ", name);
+    return "other bits" + text;
+}
+
 /// Returns the lines about one product.
 std::string product_text(const DiffOutcome& outcome, std::size_t index) {
     const ResultPair& pair = outcome.paired.pairs[index];
@@ -58,8 +76,10 @@ std::string product_text(const DiffOutcome& outcome, std::size_t index) {
                                            a.size_text()));
     if (!a.where.empty()) text += printable(fmt::format(" at {}", before_and_after(a.where, b.where)));
     if (!a.scope.empty()) text += printable(fmt::format(" in {}", a.scope));
-    text += "\n  " + printable(fmt::format("A: {} by {}; B: {} by {}", or_dash(a.ran_at()), or_dash(a.provider),
-                                           or_dash(b.ran_at()), or_dash(b.provider)));
+    text +=
+        "\n  " + printable(fmt::format("A: {} by {}; B: {} by {}", or_dash(a.ran_at()), provider_text(outcome.a, a),
+                                       or_dash(b.ran_at()), provider_text(outcome.b, b)));
+    if (pair.other_operands != operands_unknown) text += fmt::format("\n  operands: {}", operands_text(pair));
     return text + fmt::format("\n  estimated relative difference: {}\n", difference_text(pair.difference));
 }
 
@@ -175,6 +195,7 @@ Json side_json(const ResultsOfSide& side, std::uint64_t unaligned) {
     return {{"command", text_or_null(side.command)},
             {"recordings", side.recordings},
             {"processes", side.processes.size()},
+            {"environment", environment_json(side.environment)},
             {"calls", side.calls},
             {"fingerprints", side.fingerprints()},
             {"lost", side.lost},
@@ -219,7 +240,7 @@ std::string diff_text(const DiffOutcome& outcome, std::size_t top, int stream) {
     const ResultSummary& summary = outcome.summary;
     const std::uint64_t all = outcome.paired.pairs.size();
     std::string text = headline(outcome) + "\n";
-    for (const std::string& remark : remarks(outcome)) text += remark + "\n";
+    for (const std::string& remark : remarks(outcome)) text += printable(remark) + "\n";
     text += "\n" + sides_text(outcome, stream);
     text += fmt::format("\n{} aligned: {} with the same bits, {} with different bits, {} beyond {:g}\n",
                         counted(all, "product"), count_text(summary.same_bits), count_text(all - summary.same_bits),
@@ -230,6 +251,9 @@ std::string diff_text(const DiffOutcome& outcome, std::size_t top, int stream) {
     if (summary.first_beyond)
         text += fmt::format("\nFirst product beyond {:g}: ", outcome.bound) +
                 product_text(outcome, *summary.first_beyond);
+    if (summary.first_same_operands && summary.first_same_operands != summary.first_other)
+        text += "\nFirst product with different bits from the same operands: " +
+                product_text(outcome, *summary.first_same_operands);
     text += "\nLargest difference: " + product_text(outcome, *summary.largest);
     text += "\nBy position:\n" + growth_text(outcome, stream);
     text += "\nBy place, function, size and precision:\n" + groups_text(outcome, top, stream);
@@ -248,6 +272,10 @@ Json product_json(const DiffOutcome& outcome, std::optional<std::size_t> index) 
                     {"function", text_or_null(row.function)},  {"where", text_or_null(row.where)},
                     {"provider", text_or_null(row.provider)},  {"ran_at", text_or_null(row.ran_at())}};
     };
+    const bool is_known = pair.other_operands != operands_unknown;
+    Json other_operands = Json::array();
+    for (const auto& [bit, name] : operand_names)
+        if ((pair.other_operands & bit) != 0) other_operands.push_back(name);
     return {{"position", *index + 1},
             {"recording", outcome.a.process_of(pair.a).path},
             {"thread", thread_number(outcome.a, pair.a)},
@@ -259,6 +287,8 @@ Json product_json(const DiffOutcome& outcome, std::optional<std::size_t> index) 
             {"k", size(a.k)},
             {"batch", a.batch},
             {"same_bits", pair.same_bits},
+            {"same_operands", is_known ? Json(pair.has_same_operands()) : Json()},
+            {"other_operands", is_known ? other_operands : Json()},
             {"difference", number_or_null(pair.difference)},
             {"a", of_side(outcome.a, pair.a)},
             {"b", of_side(outcome.b, pair.b)}};
@@ -283,7 +313,10 @@ Json diff_json(const DiffOutcome& outcome, std::size_t most_groups) {
             {"only_b", unpaired_json(outcome.b, outcome.paired.unpaired_b, most_groups)},
             {"bound", outcome.bound},
             {"beyond_bound", summary.beyond},
+            {"same_operands", summary.same_operands},
+            {"unknown_operands", summary.unknown_operands},
             {"first_other_bits", product_json(outcome, summary.first_other)},
+            {"first_same_operands", product_json(outcome, summary.first_same_operands)},
             {"first_beyond_bound", product_json(outcome, summary.first_beyond)},
             {"largest", product_json(outcome, summary.largest)},
             {"growth", growth_json(outcome)},

@@ -10,6 +10,7 @@
 #include "cli/diff/align.hpp"
 #include "cli/diff/differences.hpp"
 #include "cli/diff/match_threads.hpp"
+#include "system/hash.hpp"
 
 namespace fp32shim::cli {
 namespace {
@@ -19,7 +20,7 @@ constexpr std::size_t none = SIZE_MAX;
 /// other. Most rounding stays far below it.
 constexpr double very_different = 0.1;
 /// Largest number of products of one kind and side of which each is compared with each.
-constexpr std::size_t most_compared = 500;
+constexpr std::size_t most_compared = 200;
 
 /// Copies kinds and results of a thread for the alignment.
 struct SequenceOfThread {
@@ -76,6 +77,7 @@ class Pairing {
     PairedResults make() {
         align_threads();
         pair_equal_results();
+        pair_equal_operands();
         visit_common(rest_by_kind(a_, is_paired_a_), rest_by_kind(b_, is_paired_b_),
                      [&](RestGroup group_a, RestGroup group_b) { pair_rest(group_a, group_b); });
         for (std::size_t i = 0; i < is_paired_a_.size(); ++i)
@@ -91,7 +93,8 @@ class Pairing {
   private:
     void add(std::size_t a, std::size_t b, double difference, bool same_bits) {
         is_paired_a_[a] = is_paired_b_[b] = true;
-        results_.pairs.push_back({a, b, difference, same_bits});
+        results_.pairs.push_back(
+            {a, b, difference, same_bits, a_.products[a].operands.differing_from(b_.products[b].operands)});
     }
 
     /// Finds the counterpart of each product in the order of its thread, and pairs those with the same bits.
@@ -131,6 +134,30 @@ class Pairing {
                 add(group_a[i].second, group_b[i].second, 0, true);
                 ++results_.elsewhere;
             }
+            kinds_elsewhere_.insert(a_.kind_of(group_a[0].second));
+        });
+    }
+
+    /// Pairs products of one kind that read the same and have another result, wherever they come: first with the
+    /// counterpart in the order of the thread.
+    void pair_equal_operands() {
+        for (std::size_t a = 0; a < in_order_.size(); ++a) {
+            const std::size_t b = in_order_[a];
+            if (b == none || is_paired_a_[a] || is_paired_b_[b]) continue;
+            if (a_.products[a].operands.differing_from(b_.products[b].operands) == 0)
+                add(a, b, difference(a, b), false);
+        }
+        const auto of_side = [](const ResultsOfSide& side, const std::vector<bool>& is_paired) {
+            Rest rest = rest_of(side, is_paired, [&](std::size_t i) {
+                const std::uint64_t operands = side.products[i].operands.all;
+                return operands == 0 ? 0 : system::Hash().add(side.kind_of(i)).add(operands).value();
+            });
+            std::erase_if(rest, [](const auto& product) { return product.first == 0; });
+            return rest;
+        };
+        visit_common(of_side(a_, is_paired_a_), of_side(b_, is_paired_b_), [&](RestGroup group_a, RestGroup group_b) {
+            for (std::size_t i = 0; i < std::min(group_a.size(), group_b.size()); ++i)
+                add(group_a[i].second, group_b[i].second, difference(group_a[i].second, group_b[i].second), false);
             kinds_elsewhere_.insert(a_.kind_of(group_a[0].second));
         });
     }

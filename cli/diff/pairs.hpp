@@ -16,6 +16,9 @@ struct ResultPair {
     std::size_t b = 0;
     double difference = 0;  ///< difference_of() the results; 0 if they have the same bits
     bool same_bits = false;
+    std::uint8_t other_operands = operands_unknown;  ///< OperandBits of what differs between the operands
+
+    bool has_same_operands() const { return other_operands == 0; }
 };
 
 struct PairedResults {
@@ -30,8 +33,8 @@ struct PairedResults {
 };
 
 /// Pairs the products of two runs. First come those that have the same place in the order of their threads; then
-/// those of one kind with the same bits, wherever they come. The rest keeps its order, unless a kind comes in another
-/// order or on several threads: then near results make a pair.
+/// those of one kind with the same bits, and with the same operands, wherever they come. The rest keeps its order,
+/// unless a kind comes in another order or on several threads: then near results make a pair.
 PairedResults pair_results(const ResultsOfSide& a, const ResultsOfSide& b, std::vector<ReadingProblem>& problems);
 
 }  // namespace fp32shim::cli

@@ -58,7 +58,7 @@ class RecordingResults {
             ++side_.threads.back().count;
             const std::uint32_t row = row_of(entry->row);
             side_.products.push_back({entry->end_ns, entry->offset, hash_of(side_.kinds[row], entry->fingerprint),
-                                      row, entry->number + 1});
+                                      row, entry->number + 1, kept(entry->operands)});
         }
     }
 
@@ -69,6 +69,14 @@ class RecordingResults {
         hash.add(std::bit_cast<std::uint64_t>(fingerprint.norm));
         for (const double sum : fingerprint.sketch) hash.add(std::bit_cast<std::uint64_t>(sum + 0.0));  // 0 for -0
         return hash.value();
+    }
+
+    static KeptOperands kept(const std::optional<record::OperandHashes>& hashes) {
+        if (!hashes) return {};
+        system::Hash all;
+        all.add(hashes->a).add(hashes->b).add(hashes->c).add(hashes->scalars);
+        const auto part = [](std::uint64_t hash) { return static_cast<std::uint16_t>(hash); };
+        return {all.value(), {part(hashes->a), part(hashes->b), part(hashes->c), part(hashes->scalars)}};
     }
 
     std::uint32_t row_of(std::uint32_t id) {
@@ -102,6 +110,15 @@ std::uint32_t ProductKinds::number_of(const MergedRow& row) {
     return numbers_.try_emplace(key, static_cast<std::uint32_t>(numbers_.size())).first->second;
 }
 
+std::uint8_t KeptOperands::differing_from(const KeptOperands& other) const {
+    if (all == 0 || other.all == 0) return operands_unknown;
+    if (all == other.all) return 0;
+    std::uint8_t bits = operand_any;
+    for (std::size_t i = 0; i < each.size(); ++i)
+        if (each[i] != other.each[i]) bits |= static_cast<std::uint8_t>(1U << i);
+    return bits;
+}
+
 const ThreadResults& ResultsOfSide::thread_of(std::size_t product) const {
     return *std::prev(std::ranges::upper_bound(threads, product, {}, &ThreadResults::first));
 }
@@ -113,6 +130,7 @@ ResultsOfSide read_results(const std::vector<std::string>& paths, ProductKinds& 
     auto found = visit_recordings(paths, [&](const std::string& path, record::RecordingReader& recording) {
         locations.name_rows_of(recording, false);
         ++side.recordings;
+        side.environment.add(recording.environment());
         side.calls += recording.total_calls();
         side.lost += recording.lost_fingerprints();
         if (recording.facts().opened_ns < first_ns) {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <map>
@@ -27,6 +28,25 @@ class ProductKinds {
     std::map<Key, std::uint32_t> numbers_;
 };
 
+/// Which operands differ: bits, of which `operands_unknown` stands alone.
+enum OperandBits : std::uint8_t {
+    operand_a = 1,
+    operand_b = 2,
+    operand_c = 4,
+    operand_scalars = 8,
+    operand_any = 16,
+    operands_unknown = 128
+};
+
+/// Hashes of what a product read, in little memory.
+struct KeptOperands {
+    std::uint64_t all = 0;                   ///< hash of all of them; 0: not recorded
+    std::array<std::uint16_t, 4> each = {};  ///< parts of the hashes of A, B, C and the scalars
+
+    /// Returns OperandBits; 0 if what both products read has the same bits.
+    std::uint8_t differing_from(const KeptOperands& other) const;
+};
+
 /// A product with a fingerprint.
 struct Product {
     std::int64_t end_ns = 0;   ///< time at which the call returned
@@ -34,6 +54,7 @@ struct Product {
     std::uint64_t result = 0;  ///< a hash of kind and fingerprint
     std::uint32_t row = 0;     ///< index in ResultsOfSide::rows
     std::uint32_t number = 0;  ///< number of the product in its thread, from 1
+    KeptOperands operands;
 };
 
 /// Products of one thread that have fingerprints, in their order.
@@ -63,6 +84,7 @@ struct ResultsOfSide {
     std::vector<ThreadResults> threads;     ///< sorted by process
     std::vector<ProcessResults> processes;  ///< sorted by time
     std::string command;                    ///< command of the first process
+    Environment environment;                ///< of the processes
     std::uint64_t recordings = 0;
     std::uint64_t calls = 0;
     std::uint64_t lost = 0;  ///< number of fingerprints for which recordings had no room

@@ -33,6 +33,27 @@ std::string difference_sentence(const ResultSummary& summary, std::uint64_t all)
     return text;
 }
 
+/// Returns how many products with other results read the same.
+std::string operands_sentence(const DiffOutcome& outcome) {
+    const ResultSummary& summary = outcome.summary;
+    const std::uint64_t all = outcome.paired.pairs.size() - summary.same_bits, unknown = summary.unknown_operands;
+    if (unknown == all) return "not recorded on both sides";
+    std::string text =
+        fmt::format("{} with other results read the same bits on both sides, {} did not",
+                    share(summary.same_operands, all), count_text(all - unknown - summary.same_operands));
+    if (unknown > 0) text += fmt::format("; of {} it is not recorded on both sides", count_text(unknown));
+    return text;
+}
+
+/// Returns the differences of the environments.
+std::string environment_sentence(const DiffOutcome& outcome) {
+    const Environment &a = outcome.a.environment, &b = outcome.b.environment;
+    if (a.is_empty() || b.is_empty())
+        return fmt::format("not recorded in {}", !b.is_empty() ? "A" : !a.is_empty() ? "B" : "A and B");
+    const std::string difference = environment_difference(a, b);
+    return difference.empty() ? "no difference is recorded" : difference;
+}
+
 }  // namespace
 
 std::string headline(const DiffOutcome& outcome) {
@@ -53,9 +74,10 @@ std::string headline(const DiffOutcome& outcome) {
 }
 
 std::vector<std::string> remarks(const DiffOutcome& outcome) {
-    std::vector<std::string> sentences;
+    std::vector<std::string> sentences = {"Environment: " + environment_sentence(outcome)};
     const PairedResults& paired = outcome.paired;
     const bool differs = outcome.summary.same_bits < paired.pairs.size();
+    if (differs) sentences.push_back("Operands: " + operands_sentence(outcome));
     if (differs && paired.elsewhere > 0)
         sentences.push_back(
             fmt::format("Another order: {} with the same bits at another position or on another thread",

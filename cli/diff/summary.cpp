@@ -81,6 +81,8 @@ ResultSummary summary_of(const ResultsOfSide& a, const ResultsOfSide& b, const s
         if (group.other_bits++ == 0) group.first_other = i;
         summary.other_precision_other_bits += at_a.id() != at_b.id() ? 1 : 0;
         if (!summary.first_other) summary.first_other = i;
+        summary.unknown_operands += pair.other_operands == operands_unknown ? 1 : 0;
+        if (pair.has_same_operands() && summary.same_operands++ == 0) summary.first_same_operands = i;
         if (!(pair.difference > bound)) continue;
         if (summary.beyond++ == 0) summary.first_beyond = i;
     }

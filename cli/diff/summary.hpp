@@ -49,9 +49,12 @@ struct ResultSummary {
     std::uint64_t other_precision = 0;                         ///< number of products that ran at another precision
     std::uint64_t other_precision_other_bits = 0;              ///< number of those that have different bits
     std::set<std::pair<std::string, std::string>> precisions;  ///< other precisions, in A and in B
-    std::uint64_t beyond = 0;                 ///< number of products whose difference exceeds the bound
-    std::optional<std::size_t> first_other;   ///< index of the first pair with different bits
-    std::optional<std::size_t> first_beyond;  ///< index of the first pair beyond the bound
+    std::uint64_t same_operands = 0;     ///< number of products with other bits that read the same on both sides
+    std::uint64_t unknown_operands = 0;  ///< number of those of which a side has no hashes of operands
+    std::optional<std::size_t> first_same_operands;  ///< index of the first pair with other bits that read the same
+    std::uint64_t beyond = 0;                        ///< number of products whose difference exceeds the bound
+    std::optional<std::size_t> first_other;          ///< index of the first pair with different bits
+    std::optional<std::size_t> first_beyond;         ///< index of the first pair beyond the bound
     std::optional<std::size_t>
         largest;  ///< index of the pair with the largest difference; absent if all have identical bits
     std::vector<ResultGroup> groups;  ///< sorted by their largest difference, in falling order

@@ -171,6 +171,7 @@ void MergedCalls::add(const std::string& path, record::RecordingReader& recordin
     MergedProcess process{.path = path,
                           .facts = recording.facts(),
                           .state = recording.state(),
+                          .environment = {},
                           .uncounted_calls = recording.uncounted_calls(),
                           .dropped_events = recording.dropped_events(),
                           .overwritten_events = recording.overwritten_events(),
@@ -181,6 +182,7 @@ void MergedCalls::add(const std::string& path, record::RecordingReader& recordin
                           .missed_children = recording.missed_children(),
                           .marks = recording.marks(),
                           .missed_marks = recording.missed_marks()};
+    process.environment.add(recording.environment());
     rules_.add(recording, process.state == record::RecordingState::live);
     if (objects_ == Objects::kept) process.objects = recording.objects();
     const bool takes_all = filter_ == nullptr || filter_->is_empty();

@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "cli/recordings/environment.hpp"
 #include "cli/recordings/hash_table.hpp"
 #include "cli/recordings/row_audits.hpp"
 #include "cli/recordings/rule_use.hpp"
@@ -86,6 +87,7 @@ struct MergedProcess {
     std::string path;
     record::RecordingFacts facts;
     record::RecordingState state = record::RecordingState::unknown;
+    Environment environment;
     std::uint64_t calls = 0;  ///< number of calls that pass the filter
     std::uint64_t uncounted_calls = 0, dropped_events = 0, overwritten_events = 0;
     std::vector<record::RecordedChange> changes;

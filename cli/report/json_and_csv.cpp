@@ -47,6 +47,7 @@ Json to_json(const MergedProcess& process) {
     const std::uint16_t pins = process.facts.process.pins;
     json["where"] = text_or_null(policy::to_string(process.facts.start.where));
     json["pinned_by"] = pins == 0 ? Json() : Json(record::entries_of(pins));
+    json["environment"] = environment_json(process.environment);
     json["calls"] = process.calls;
     json["changes"] = Json::array();
     for (const record::RecordedChange& change : process.changes) json["changes"].push_back(to_json(change));

@@ -31,6 +31,8 @@ void write_table(const ReportContents& contents, const ReportView& view, ReportO
     const auto groups = groups_of(contents, view.grouping, view.order);
     write_report_table(contents.calls, {.sites = view.top, .order = view.order}, view.stream, sink_of(output),
                        groups ? &*groups : nullptr);
+    if (const std::string text = environments_text(contents.calls); !text.empty())
+        output.put("\n" + coloured("Environment", Colour::bold, view.stream) + "\n" + text);
 }
 
 void write_json(const ReportContents& contents, const ReportView& view, ReportOutput& output) {

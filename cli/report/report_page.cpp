@@ -111,6 +111,8 @@ Json facts_json(const MergedCalls& calls) {
     add("Job", rank_text);
     add("Settings at its start", [](const MergedProcess& process) { return settings_text(process.facts.start); });
     add("Other libraries", [](const MergedProcess& process) { return pins_text(process.facts.process.pins); });
+    add("Environment",
+        [](const MergedProcess& process) { return fmt::format("{}", fmt::join(process.environment.lines(), "; ")); });
     add("Policy", [](const MergedProcess& process) { return whole_policy_text(process.facts.start); });
     add("Recorded", [](const MergedProcess& process) {
         const bool is_calls = process.facts.start.log_level == policy::LogLevel::calls;

@@ -313,6 +313,22 @@ void write_tables(const std::vector<TextColumn<Row>>& columns, const std::vector
 
 }  // namespace
 
+std::string environments_text(const MergedCalls& calls) {
+    constexpr std::size_t most = 20;
+    std::map<std::string, std::uint64_t> recordings;  // by line
+    for (const MergedProcess& process : calls.processes())
+        for (const std::string& line : process.environment.lines()) ++recordings[printable(line)];
+    std::string text;
+    std::size_t shown = 0;
+    for (const auto& [line, count] : recordings) {
+        if (shown++ == most) break;
+        text += line + (calls.recording_count() == 1 ? "\n" : fmt::format(" ({})\n", counted(count, "recording")));
+    }
+    if (recordings.size() > most)
+        text += fmt::format("{}; --format json has all\n", counted(recordings.size() - most, "more line"));
+    return text;
+}
+
 std::span<const KeyColumn> key_columns() { return group_keys; }
 
 Table call_site_table(const std::vector<const MergedRow*>& rows, std::size_t limit) {

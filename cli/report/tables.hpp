@@ -22,6 +22,8 @@ struct TableLimits {
 /// written line by line, since it may have a million lines.
 void write_report_table(const MergedCalls& calls, const TableLimits& limits, int stream, const TextSink& put,
                         const std::vector<RowGroup>* groups = nullptr);
+/// Returns the distinct environments of the processes; empty if none is recorded.
+std::string environments_text(const MergedCalls& calls);
 std::string report_table(const MergedCalls& calls, const TableLimits& limits, int stream);
 
 /// Texts of a table about audits. Columns that are empty in all rows are left out.

@@ -27,8 +27,9 @@
 // Each entry is published by a single store with release order, after all of its other bytes are written. The fields
 // stored last are: `magic`, `kind`, `RowRecord::published`, a text's size, `CounterRecord::row_plus_one` and `calls`,
 // `EventRecord::time`, `ObjectRecord::published`, `AuditRecord::time`, `FingerprintRecord::time`,
-// `RuleRecord::published`, `ChildRecord::state`. Before that store the field reads as zero, or as its earlier value.
-// The file of a running or killed process therefore holds whole entries only.
+// `OperandsRecord::time`, `RuleRecord::published`, `ChildRecord::state`, `EnvironmentRecord::fact`. Before that store
+// the field reads as zero, or as its earlier value. The file of a running or killed process therefore holds whole
+// entries only.
 #pragma once
 
 #include <cstddef>
@@ -38,6 +39,7 @@
 #include "policy/matmul_call.hpp"
 #include "policy/policy.hpp"
 #include "policy/precision.hpp"
+#include "record/environment.hpp"
 #include "record/events.hpp"
 #include "record/fingerprint.hpp"
 #include "record/why_unseen.hpp"
@@ -66,6 +68,7 @@ enum class SegmentKind : std::uint32_t {
     audits,
     fingerprints,
     rules,
+    operands,
     count_
 };
 inline constexpr auto segment_kind_count = static_cast<std::uint32_t>(SegmentKind::count_);
@@ -280,6 +283,17 @@ struct FingerprintRecord {
 };
 static_assert(sizeof(FingerprintRecord) == 296);
 
+/// Hashes of what a call with a fingerprint read. record::OperandHashes describes the values.
+struct OperandsRecord {
+    std::uint64_t time;    ///< as in the call's FingerprintRecord; stored last
+    std::uint32_t row;     ///< number of the call's row
+    std::uint32_t number;  ///< as in the call's FingerprintRecord
+    std::int32_t thread;   ///< id of the calling thread
+    std::uint32_t reserved;
+    OperandHashes hashes;
+};
+static_assert(sizeof(OperandsRecord) == 56);
+
 // ---- rules --------------------------------------------------------------------------------------------------------
 
 inline constexpr std::uint32_t rule_is_used = 1;       ///< the rule has decided a call
@@ -320,6 +334,7 @@ using ObjectSegment = Segment<ObjectRecord>;
 using AuditSegment = Segment<AuditRecord>;
 using FingerprintSegment = Segment<FingerprintRecord>;
 using RuleSegment = Segment<RuleRecord>;
+using OperandsSegment = Segment<OperandsRecord>;
 static_assert(sizeof(RowSegment) == segment_size && RowSegment::capacity == 682);
 static_assert(sizeof(CounterSegment) == segment_size && CounterSegment::capacity == 1023);
 static_assert(sizeof(EventSegment) == segment_size && EventSegment::capacity == 4092);
@@ -327,6 +342,7 @@ static_assert(sizeof(ObjectSegment) == segment_size && ObjectSegment::capacity =
 static_assert(sizeof(AuditSegment) == segment_size && AuditSegment::capacity == 682);
 static_assert(sizeof(FingerprintSegment) <= segment_size && FingerprintSegment::capacity == 221);
 static_assert(sizeof(RuleSegment) == segment_size && RuleSegment::capacity == 2046);
+static_assert(sizeof(OperandsSegment) <= segment_size && OperandsSegment::capacity == 1169);
 
 // ---- header -------------------------------------------------------------------------------------------------------
 
@@ -456,6 +472,18 @@ struct ChildRecord {
 };
 static_assert(sizeof(ChildRecord) == 256);
 
+// ---- environment --------------------------------------------------------------------------------------------------
+
+/// A fact about the process's environment. A fact whose value changes has a record for each of its values.
+struct EnvironmentRecord {
+    std::uint32_t fact;  ///< a record::EnvironmentFact; 0: unused; stored last
+    StringId subject;    ///< library or device that the fact is about; 0: the process
+    StringId value;
+    std::uint32_t reserved;
+};
+static_assert(sizeof(EnvironmentRecord) == 16);
+inline constexpr std::size_t environment_limit = 64;
+
 // ---- marks --------------------------------------------------------------------------------------------------------
 
 inline constexpr std::size_t mark_limit = 256;
@@ -553,7 +581,13 @@ struct Header {
     std::uint64_t lost_fingerprints;  ///< number of fingerprints that found no space
     // Offset 944. Used in the file for the children of a run:
     std::uint32_t marks_missed;  ///< number of processes whose mark found no space
-    std::uint8_t reserved6[4088 - 948];
+    std::uint8_t reserved6[4];
+    // Offset 952. Written by the process:
+    std::uint64_t lost_operands;  ///< number of operand hashes that found no space
+    std::uint8_t reserved7[1024 - 960];
+    // Offset 1024. Written by the process as facts become known; older writers left zeros:
+    EnvironmentRecord environment[environment_limit];
+    std::uint8_t reserved8[4088 - 2048];
     // Offset 4088. Written by the process:
     std::uint64_t searched_calls;  ///< number of calls whose results were searched for NaN and infinity
     // Offset 4096. Changes of settings:
@@ -569,6 +603,7 @@ static_assert(sizeof(Header) == segment_size && std::is_standard_layout_v<Header
 static_assert(offsetof(Header, process_start) == 64 && offsetof(Header, texts) == 128);
 static_assert(offsetof(Header, next_segment) == 256 && offsetof(Header, command) == 320);
 static_assert(offsetof(Header, answered) == 384 && offsetof(Header, objects_looked_at) == 896);
+static_assert(offsetof(Header, environment) == 1024);
 static_assert(offsetof(Header, searched_calls) == 4088 && offsetof(Header, changes) == 4096 &&
               offsetof(Header, children) == 20480 && offsetof(Header, marks) == 30720 &&
               offsetof(Header, text) == 32768);
@@ -594,6 +629,10 @@ static_assert(are_numbered_from_0(policy::Tf32Rounding::away, policy::Tf32Roundi
                                   policy::Tf32Rounding::truncate));
 static_assert(are_numbered_from_0(policy::LogLevel::unset, policy::LogLevel::summary, policy::LogLevel::calls));
 static_assert(are_numbered_from_0(policy::OnFull::drop, policy::OnFull::overwrite));
+static_assert(are_numbered_from_0(EnvironmentFact::none, EnvironmentFact::processor, EnvironmentFact::instructions,
+                                  EnvironmentFact::cpus, EnvironmentFact::python, EnvironmentFact::torch,
+                                  EnvironmentFact::driver, EnvironmentFact::file, EnvironmentFact::version,
+                                  EnvironmentFact::kernel, EnvironmentFact::threads, EnvironmentFact::gpu));
 static_assert(are_numbered_from_0(WhyUnseen::seen, WhyUnseen::statically_linked, WhyUnseen::other_machine,
                                   WhyUnseen::musl, WhyUnseen::other_user, WhyUnseen::capabilities,
                                   WhyUnseen::not_readable, WhyUnseen::no_preload, WhyUnseen::library_out_of_reach,

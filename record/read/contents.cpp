@@ -133,11 +133,13 @@ void RecordingReader::read_segments(const format::Header& header) {
     searched_calls_ = header.searched_calls;
     fingerprint_segments_ = by_slot(std::move(index[SegmentKind::fingerprints]));
     lost_fingerprints_ = header.lost_fingerprints;
+    operand_segments_ = by_slot(std::move(index[SegmentKind::operands]));
     std::vector<IndexedSegment> rows = std::move(index[SegmentKind::rows]);
     index = index_segments(*bytes_, *problems_);
     decisions_->start(std::move(rows), std::move(index[SegmentKind::strings]), counters_.size());
     read_changes(header);
     read_children(header);
+    read_environment(header);
     if ((header.flags & format::flag_children_only) != 0) read_marks(header);
 }
 
@@ -163,17 +165,33 @@ std::vector<std::uint32_t> RecordingReader::slots_with_fingerprints() const {
 }
 
 RecordedFingerprints RecordingReader::fingerprints(std::uint32_t slot) const {
-    const auto begin = std::ranges::lower_bound(fingerprint_segments_, slot, {}, &IndexedSegment::slot);
-    const auto end = std::ranges::upper_bound(fingerprint_segments_, slot, {}, &IndexedSegment::slot);
-    return {*this, {*bytes_, {begin, end}}};
+    const auto of_slot = [&](const std::vector<IndexedSegment>& segments) {
+        return std::span(std::ranges::lower_bound(segments, slot, {}, &IndexedSegment::slot),
+                         std::ranges::upper_bound(segments, slot, {}, &IndexedSegment::slot));
+    };
+    return {*this, {*bytes_, of_slot(fingerprint_segments_)}, {*bytes_, of_slot(operand_segments_)}};
+}
+
+std::optional<OperandHashes> RecordedFingerprints::operands_of(const format::FingerprintRecord& entry) {
+    // Both kinds of records have the order of the calls; either may lack some.
+    while (has_more_operands_) {
+        if (next_operands_ == nullptr) next_operands_ = operands_.next();
+        has_more_operands_ = next_operands_ != nullptr;
+        if (!has_more_operands_ || next_operands_->time > entry.time) break;
+        const format::OperandsRecord& found = *std::exchange(next_operands_, nullptr);
+        if (found.time == entry.time && found.thread == entry.thread && found.number == entry.number)
+            return found.hashes;
+    }
+    return std::nullopt;
 }
 
 std::optional<RecordedFingerprint> RecordedFingerprints::next() {
     const format::FingerprintRecord* const entry = cursor_.next();
     if (entry == nullptr) return std::nullopt;
-    return RecordedFingerprint{entry->row,       reader_->realtime_of(entry->time),
-                               entry->number,    entry->thread,
-                               cursor_.offset(), format::load(*entry)};
+    return RecordedFingerprint{entry->row,         reader_->realtime_of(entry->time),
+                               entry->number,      entry->thread,
+                               cursor_.offset(),   format::load(*entry),
+                               operands_of(*entry)};
 }
 
 std::size_t RecordingReader::read_fingerprints(std::uint64_t offset,
@@ -368,6 +386,17 @@ void RecordingReader::read_changes(const format::Header& header) {
     }
     // A change counts as lost, too, if its writer has not finished or was killed.
     lost_changes_ = count - static_cast<std::uint32_t>(changes_.size());
+}
+
+void RecordingReader::read_environment(const format::Header& header) {
+    for (std::size_t i = 0; i < format::environment_limit; ++i) {
+        const format::EnvironmentRecord& entry = header.environment[i];
+        const std::uint64_t offset = offsetof(format::Header, environment) + i * sizeof entry;
+        // Facts of newer versions are left out.
+        if (entry.fact == 0 || entry.fact >= static_cast<std::uint32_t>(EnvironmentFact::count_)) continue;
+        environment_.push_back({static_cast<EnvironmentFact>(entry.fact), decisions_->text(entry.subject, offset),
+                                decisions_->text(entry.value, offset)});
+    }
 }
 
 void RecordingReader::read_children(const format::Header& header) {

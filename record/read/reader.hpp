@@ -19,6 +19,7 @@
 
 #include "policy/policy.hpp"
 #include "record/audit.hpp"
+#include "record/environment.hpp"
 #include "record/events.hpp"
 #include "record/fingerprint.hpp"
 #include "record/format/format.hpp"
@@ -122,6 +123,7 @@ struct RecordedFingerprint {
     std::int32_t thread = 0;   ///< id of the calling thread
     std::uint64_t offset = 0;  ///< offset in the file, for read_fingerprints()
     Fingerprint fingerprint;
+    std::optional<OperandHashes> operands;  ///< absent: not recorded, or no space was left for them
 };
 
 /// A change of the process's settings while it ran.
@@ -174,6 +176,13 @@ struct RecordedChild {
     std::int64_t last_ns = 0;
 };
 
+/// A fact about the process's environment. A fact that changed is there with each of its values, in their order.
+struct RecordedEnvironment {
+    EnvironmentFact fact = EnvironmentFact::none;
+    std::string subject;  ///< library or device that the fact is about; empty: the process
+    std::string value;
+};
+
 /// A rule of the most recent policy.
 struct RecordedRule {
     std::string name;
@@ -224,11 +233,16 @@ class RecordedFingerprints {
 
   private:
     friend class RecordingReader;
-    RecordedFingerprints(const RecordingReader& reader, CallRecordCursor<format::FingerprintRecord> cursor)
-        : reader_(&reader), cursor_(std::move(cursor)) {}
+    RecordedFingerprints(const RecordingReader& reader, CallRecordCursor<format::FingerprintRecord> cursor,
+                         CallRecordCursor<format::OperandsRecord> operands)
+        : reader_(&reader), cursor_(std::move(cursor)), operands_(std::move(operands)) {}
+    std::optional<OperandHashes> operands_of(const format::FingerprintRecord& entry);
 
     const RecordingReader* reader_;
     CallRecordCursor<format::FingerprintRecord> cursor_;
+    CallRecordCursor<format::OperandsRecord> operands_;
+    const format::OperandsRecord* next_operands_ = nullptr;  // read, but not yet used
+    bool has_more_operands_ = true;
 };
 
 /// An open recording. For one thread. Several readers of one file disturb neither each other nor the writer. Takes 64
@@ -314,6 +328,8 @@ class RecordingReader {
     const std::vector<RecordedChild>& children() const { return children_; }
     /// Returns the number of starts without the shim that found no space in the file.
     std::uint32_t missed_children() const { return missed_children_; }
+    /// Returns what is known of the process's environment; empty if an older version recorded it.
+    const std::vector<RecordedEnvironment>& environment() const { return environment_; }
 
     /// Returns the marks of processes without a recording. Only the file for the children of a run has marks.
     const std::vector<RecordedMark>& marks() const { return marks_; }
@@ -391,6 +407,7 @@ class RecordingReader {
     void read_changes(const format::Header& header);
     RecordedChange make_change(const format::ChangeRecord& record, std::uint64_t offset);
     void read_children(const format::Header& header);
+    void read_environment(const format::Header& header);
     void read_marks(const format::Header& header);
 
     std::uint64_t duration_ns(std::uint64_t ticks) const;
@@ -412,8 +429,10 @@ class RecordingReader {
     std::map<std::uint32_t, SlotEvents> events_;             // places of events, indexed by slot
     std::vector<RecordedChange> changes_;
     std::vector<RecordedChild> children_;
+    std::vector<RecordedEnvironment> environment_;
     std::vector<RecordedMark> marks_;
     std::vector<IndexedSegment> audit_segments_;        // segments sorted by slot, then by sequence
+    std::vector<IndexedSegment> operand_segments_;      // likewise
     std::vector<IndexedSegment> fingerprint_segments_;  // segments sorted by slot, then by sequence
     std::vector<IndexedSegment> rule_segments_;
     mutable std::vector<IndexedSegment> object_segments_;  // segments that objects() has not yet read

@@ -155,6 +155,9 @@ template format::AuditRecord* ThreadWriter::next_entry(RecordingFile& file, Call
 template format::FingerprintRecord* ThreadWriter::next_entry(RecordingFile& file,
                                                              CallRecords<format::FingerprintRecord>& records,
                                                              SegmentKind kind);
+template format::OperandsRecord* ThreadWriter::next_entry(RecordingFile& file,
+                                                          CallRecords<format::OperandsRecord>& records,
+                                                          SegmentKind kind);
 
 // ---- events ------------------------------------------------------------------------------------------------------
 

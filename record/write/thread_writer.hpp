@@ -110,6 +110,7 @@ class alignas(64) ThreadWriter {
     std::uint64_t counters_retry_at_;  // time in ticks; no space for counters is requested before it
     CallRecords<format::AuditRecord> audits_;
     CallRecords<format::FingerprintRecord> fingerprints_;
+    CallRecords<format::OperandsRecord> operands_;
     // Hash table of the slot's counters by row. Open addressing, by the last bits of the row's hash. 0 marks a free
     // entry: the overflow row's counters have number 0, but are not in the table.
     CountersNumber* by_row_;

@@ -427,6 +427,16 @@ void Recording::add_fingerprint(ThreadWriter& writer, std::uint64_t key, std::ui
                });
 }
 
+void Recording::add_operands(ThreadWriter& writer, std::uint64_t key, std::uint64_t time,
+                             const OperandHashes& hashes) {
+    add_record(writer, key, time, writer.operands_, format::SegmentKind::operands, &format::Header::lost_operands,
+               [&](format::OperandsRecord& entry) {
+                   entry.number = writer.fingerprints_.wanted - 1;
+                   entry.thread = writer.thread_;
+                   entry.hashes = hashes;
+               });
+}
+
 /// Makes space for one more event: makes a ring, or copies the full ring into the file. Returns false on failure.
 bool Recording::find_room_for_events(ThreadWriter& writer) {
     if (ticks() < writer.retry_at_) return false;

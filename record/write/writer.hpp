@@ -41,6 +41,7 @@
 #include "record/process_facts.hpp"
 #include "record/write/changes.hpp"
 #include "record/write/children.hpp"
+#include "record/write/environment_list.hpp"
 #include "record/write/file.hpp"
 #include "record/write/objects.hpp"
 #include "record/write/rows.hpp"
@@ -139,6 +140,9 @@ class Recording {
     void add_audit(ThreadWriter& writer, std::uint64_t key, std::uint64_t time, const Audit& audit);
     /// Adds the fingerprint of a call's result. The arguments are those of add_audit().
     void add_fingerprint(ThreadWriter& writer, std::uint64_t key, std::uint64_t time, const Fingerprint& fingerprint);
+    /// Adds hashes of what a call read, after add_fingerprint() for this call. The arguments are those of
+    /// add_audit().
+    void add_operands(ThreadWriter& writer, std::uint64_t key, std::uint64_t time, const OperandHashes& hashes);
     /// Counts a call whose result was searched for NaN and infinity.
     void count_search();
     /// Counts a call about which nothing else can be recorded, for want of memory or disk space.
@@ -153,6 +157,8 @@ class Recording {
     bool has_command() const { return changes_.has_command(*header()); }
     /// Returns the commands and changes of this process's file; nullptr: the process has no file. Thread-safe.
     RecordingChanges* changes() { return ensure_own_file() ? &changes_ : nullptr; }
+    /// Returns the list of facts about the process's environment; nullptr: the process has no file. Thread-safe.
+    RecordingEnvironment* environment() { return ensure_own_file() ? &environment_ : nullptr; }
     /// Returns the loaded objects of this process's file; nullptr: the process has no file. Thread-safe.
     RecordingObjects* objects() { return ensure_own_file() ? &objects_ : nullptr; }
 
@@ -229,6 +235,7 @@ class Recording {
     RecordingFile file_;
     RecordingRows rows_{file_};
     RecordingChanges changes_{file_, rows_};
+    RecordingEnvironment environment_{file_, rows_};
     RecordingObjects objects_{file_, rows_, facts_.executable};
     RecordingRules rules_{file_, rows_};
 

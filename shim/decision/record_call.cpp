@@ -7,6 +7,7 @@
 
 #include "record/lines/event_lines.hpp"
 #include "record/write/count_call.hpp"
+#include "shim/decision/note_environment.hpp"
 #include "shim/thread/thread_context.hpp"
 #include "shim/where/python/interpreter.hpp"
 #include "system/hash.hpp"
@@ -54,6 +55,7 @@ record::DecisionEvent decision_event(const Site& site, const Settings& in_force,
         in_force.recording->record_python_state(where::python_state());
     event.call.where = location.where();
     event.stack = &location;
+    if (in_force.recording != nullptr) note_environment(*in_force.recording, site, call);
     return event;
 }
 
@@ -122,6 +124,8 @@ std::uint64_t key_of(const Site& site, const Settings& in_force, const policy::M
         recording.add_audit(*context->writer, key.value, time.end, audit);
     if (found->fingerprint != nullptr)
         recording.add_fingerprint(*context->writer, key.value, time.end, *found->fingerprint);
+    if (found->fingerprint != nullptr && found->operands != nullptr)
+        recording.add_operands(*context->writer, key.value, time.end, *found->operands);
 }
 
 // ---- decisions that were shown already ---------------------------------------------------------------------------

@@ -46,6 +46,7 @@ struct ExpressKey {
 struct FoundInResult {
     std::span<const record::Audit> audits{};
     const record::Fingerprint* fingerprint = nullptr;  ///< nullptr: none was taken
+    const record::OperandHashes* operands = nullptr;   ///< of a call with a fingerprint
     bool is_searched = false;                          ///< for NaN and infinity
 };
 

@@ -12,9 +12,9 @@
 // the number of products in a batch. STACK is a call path, outermost frame first: frames separated by `;`, each
 // FUNCTION@FILE@LINE for Python, or PATH+OFFSET for a program; a `%` stands for the number of the decision. RESULT is
 // a number that stands for a call's result, which then has a fingerprint; calls take the results in turn; nan is a
-// result that is not finite. The program prints the path of the file; with --stay it then waits until its standard
-// input ends. ROWS: number of distinct decisions that fit into the recording. The other options replace facts about
-// the process.
+// result that is not finite. RESULT/OPERAND also has hashes of operands: of A the number OPERAND. The program prints
+// the path of the file; with --stay it then waits until its standard input ends. ROWS: number of distinct decisions
+// that fit into the recording. The other options replace facts about the process.
 #include <poll.h>
 #include <unistd.h>
 
@@ -24,6 +24,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <iostream>
+#include <optional>
 #include <string>
 #include <thread>
 #include <vector>
@@ -50,6 +51,7 @@ struct Description {
     std::vector<std::uint64_t> ticks = {1000};
     std::string scope, stack;
     std::vector<double> results;
+    std::vector<std::optional<std::uint64_t>> operands;  ///< of each result
 };
 
 policy::Reason reason_of(const std::string& text) {
@@ -105,7 +107,12 @@ Description parsed(const std::string& text) {
     if (parts.size() > 8) description.scope = parts[8];
     if (parts.size() > 9) description.stack = parts[9];
     if (parts.size() > 10)
-        for (const std::string& result : split(parts[10], ',')) description.results.push_back(std::stod(result));
+        for (const std::string& result : split(parts[10], ',')) {
+            const std::vector<std::string> words = split(result, '/');
+            description.results.push_back(std::stod(words[0]));
+            description.operands.emplace_back();
+            if (words.size() > 1) description.operands.back() = std::stoul(words[1]);
+        }
     return description;
 }
 
@@ -206,8 +213,11 @@ void call(record::Recording& recording, const Description& description, std::uin
                             });
             const std::vector<double>& results = description.results;
             if (results.empty()) continue;
-            recording.add_fingerprint(*writer, key + static_cast<std::uint64_t>(number), end,
-                                      fingerprint_of(results[static_cast<std::size_t>(i) % results.size()]));
+            const std::size_t next = static_cast<std::size_t>(i) % results.size();
+            const std::uint64_t own_key = key + static_cast<std::uint64_t>(number);
+            recording.add_fingerprint(*writer, own_key, end, fingerprint_of(results[next]));
+            if (const auto operand = description.operands[next])
+                recording.add_operands(*writer, own_key, end, {.a = *operand, .b = 1, .c = 0, .scalars = 1});
         }
     }
     recording.detach(writer);

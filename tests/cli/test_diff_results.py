@@ -1,6 +1,7 @@
 """fp32shim diff: the results of two runs, product by product, as text, JSON and a page."""
 
 import random
+import shutil
 import struct
 
 import pytest
@@ -292,7 +293,39 @@ def test_the_one_changed_task_of_a_pool_is_named(tmp_path):
     number = tasks_of_a_pool(200, 1).index(1.25)
     assert (first["a"]["thread"], first["a"]["number"]) == (number % 3 + 1, number // 3 + 1)
     text = fp32shim("diff", a, b).stdout
-    assert text.startswith("Other results: 1 of 200 products; all ran at the same precision\nAnother order: ")
+    assert text.startswith("Other results: 1 of 200 products; all ran at the same precision\nEnvironment: not recorded in A and B\n"
+                           "Operands: not recorded on both sides\nAnother order: ")
+
+
+@pytest.fixture
+def million(tmp_path):
+    """Writes a recording of a million products, 1000 of each of 1000 sizes, which three threads took in any order, and of one more."""
+    shim.need(shutil.disk_usage(tmp_path).free > 2 << 30, "recordings of a million products take 900 MB")
+    written = []
+
+    def write(name, seed, last):
+        tasks = tasks_of_a_pool(1000, seed)
+        shares = [tasks[:300], tasks[300:650], tasks[650:]]
+        calls = [calls_with_results(at(41), "8-1007", share) for share in shares]
+        written.append(make_recording(tmp_path / f"{name}.fp32rec", "summary", "--max-size", str(1 << 30), *calls,
+                                      calls_with_results(at(41), 64, [last])))
+        return written[-1]
+
+    yield write
+    for path in written:
+        path.unlink()
+
+
+def test_a_million_products_in_another_order_are_the_same_and_the_one_changed_is_named(million):
+    a, b = million("a", 1, 4.5), million("b", 2, 4.5)
+    result = fp32shim("diff", a, b)
+    assert result.stdout.startswith("Same results in another order: 1,000,001 of 1,000,001 products; "), result.stdout + result.stderr
+    assert result.returncode == 0
+    changed = fp32shim("diff", "--format", "json", a, million("c", 3, 7.5)).json
+    assert (changed["aligned"], changed["other_bits"], changed["uncertain"]) == (1_000_001, 1, 0)
+    first = changed["first_other_bits"]
+    assert (first["a"]["thread"], first["a"]["number"], first["b"]["thread"], first["b"]["number"]) == (4, 1, 4, 1)
+    assert first["m"] == 64 and first["difference"] == pytest.approx(3 / 4.5)
 
 
 def test_tasks_of_a_pool_at_another_precision_are_compared_with_the_nearest_results(tmp_path):
@@ -310,6 +343,31 @@ def test_tasks_too_many_to_compare_each_with_each_are_said_to_be_uncertain(tmp_p
     report = fp32shim("diff", "--format", "json", a, b).json
     assert (report["uncertain"], report["other_bits"]) == (1200, 1200)
     assert any(remark.startswith("Uncertain: 1,200 pairs with other bits") for remark in report["remarks"])
+
+
+def test_tasks_of_a_pool_are_paired_by_their_operands_however_many_and_far_apart_they_are(tmp_path):
+    def tasks(seed, more):
+        numbers = random.Random(seed).sample(range(1200), 1200)
+        return [f"{1 + number + more}/{number}" for number in numbers]
+    a, b = pool(tmp_path, "a", tasks(1, 0)), pool(tmp_path, "b", tasks(2, 0.25))
+    report = fp32shim("diff", "--format", "json", a, b).json
+    assert (report["other_bits"], report["same_operands"], report["uncertain"], report["paired_by_nearest"]) == (1200, 1200, 0, 0)
+    assert report["largest"]["difference"] == pytest.approx(0.25)
+    text = fp32shim("diff", a, b).stdout
+    assert "\nOperands: 1,200 of 1,200 products with other results read the same bits on both sides, 0 did not\n" in text
+
+
+def test_operands_that_differed_already_are_told_from_a_product_with_another_result(record):
+    a = record("a", (64, at(41), ["1.0/1", "2.0/2", "3.0/3"]))
+    b = record("b", (64, at(41), ["1.5/9", "2.5/2", "3.5"]))
+    report = fp32shim("diff", "--format", "json", a, b).json
+    assert (report["other_bits"], report["same_operands"], report["unknown_operands"]) == (3, 1, 1)
+    assert report["first_other_bits"]["other_operands"] == ["a"] and report["first_same_operands"]["position"] == 2
+    text = fp32shim("diff", a, b).stdout
+    assert ("\nOperands: 1 of 3 products with other results read the same bits on both sides, 1 did not; of 1 it is not recorded on "
+            "both sides\n") in text
+    assert "\nFirst product with different bits: 1\n" in text and "\n  operands: other bits in a\n" in text
+    assert text.split("First product with different bits from the same operands: ")[1].startswith("2\n")
 
 
 def test_a_thread_alone_keeps_its_order_however_far_results_are_apart(record):
@@ -371,7 +429,8 @@ def test_the_page_draws_the_growth_and_has_all_tables(record, open_page):
     page.settle()
     assert page.ink("#growth-chart") > 1000
     assert page.text("#outcome") == "3,005 products aligned: 1,002 with the same bits, 2,003 with different bits, 3 beyond 0.001."
-    assert page.text("#summary") == "Other results: 2,003 of 3,005 products; all ran at the same precision."
+    assert page.text("#summary") == ("Other results: 2,003 of 3,005 products; all ran at the same precision. "
+                                     "Environment: not recorded in A and B. Operands: not recorded on both sides.")
     assert "1,001" in page.text("#products") and "infinite" in page.text("#products")
     assert "model.py:42 <b>last" in page.text("#groups")
     assert "not shown: 1 infinite difference" in page.text("#growth-note")

@@ -3,6 +3,7 @@
 #include "shim/audit/float_environment.hpp"
 #include "shim/audit/roles.hpp"
 #include "shim/blas/emulate/arguments.hpp"
+#include "shim/blas/fingerprint/operand_hash.hpp"
 #include "shim/blas/fingerprint/result_stream.hpp"
 
 namespace fp32shim::blas {
@@ -36,7 +37,63 @@ bool add_result(void* stream_address, const Level3& single) {
     return true;
 }
 
+/// Adds the elements that a routine reads of a matrix. `skips_diagonal`: without the diagonal.
+void add_read(OperandHash& hash, const Matrix& matrix, Part part, bool skips_diagonal) {
+    if (matrix.data == nullptr || matrix.inner() == 0) return;
+    const auto add = [&](std::int64_t offset, std::int64_t count) {
+        hash.add(matrix.data + offset * matrix.width, static_cast<std::size_t>(count * matrix.width));
+    };
+    if (part == Part::whole && matrix.ld == matrix.inner()) return add(0, matrix.outer() * matrix.ld);
+    for (std::int64_t outer = 0; outer < matrix.outer(); ++outer) {
+        IndexRange range = stored_range(matrix, part, outer);
+        if (skips_diagonal && range.begin == outer)
+            ++range.begin;
+        else if (skips_diagonal)
+            --range.end;
+        if (range.end > range.begin) add(range.begin + outer * matrix.ld, range.end - range.begin);
+    }
+}
+
+/// One of the hashes of a call, while its products are visited.
+struct HashOfOperand {
+    std::uint64_t record::OperandHashes::*of = nullptr;
+    OperandHash hash;
+
+    static bool visit(void* address, const Level3& single) {
+        if (multiplies(single)) static_cast<HashOfOperand*>(address)->add(single);
+        return true;
+    }
+    void add(const Level3& single) {
+        using Hashes = record::OperandHashes;
+        if (of == &Hashes::a) {
+            add_read(hash, operand_a(single), part_of_a(single), has_unit_diagonal(single));
+        } else if (of == &Hashes::b) {
+            add_read(hash, operand_b(single), Part::whole, false);
+        } else if (of == &Hashes::c) {
+            if (uses_start(single) && !is_in_place(single))
+                add_read(hash, operand_c(single), written_of(single), false);
+        } else {
+            add_scalar(single.alpha, has_pair(single, false));
+            add_scalar(single.beta, has_pair(single, true));
+        }
+    }
+    void add_scalar(const void* scalar, bool is_pair) {
+        if (scalar != nullptr) hash.add(static_cast<const float*>(scalar), is_pair ? 2 : 1);
+    }
+};
+
 }  // namespace
+
+record::OperandHashes hash_operands(const Site& site, const Frame& frame, const Product& product) {
+    using Hashes = record::OperandHashes;
+    Hashes hashes;
+    for (const auto of : {&Hashes::a, &Hashes::b, &Hashes::c, &Hashes::scalars}) {
+        HashOfOperand operand{of, OperandHash()};
+        for_each_product(site, frame, product, HashOfOperand::visit, &operand);
+        hashes.*of = operand.hash.finish();
+    }
+    return hashes;
+}
 
 std::optional<record::Fingerprint> fingerprint_call(const Site& site, const Frame& frame, const Product& product) {
     const audit::QuietFloatEnvironment environment(audit::QuietFloatEnvironment::Settings::defaults);

@@ -1,4 +1,5 @@
-// Computes the fingerprint of a call to a CPU library, from all elements that its products wrote.
+// Computes the fingerprint of a call to a CPU library, from all elements that its products wrote, and hashes of those
+// that they read.
 #pragma once
 
 #include <optional>
@@ -12,5 +13,9 @@ namespace fp32shim::blas {
 /// Returns the fingerprint of a call's result after the call ran, or nullopt if nothing was multiplied. Reads only
 /// the result.
 std::optional<record::Fingerprint> fingerprint_call(const Site& site, const Frame& frame, const Product& product);
+
+/// Returns hashes of the operands of a call that is about to run. Reads only what the routine reads; of a Hermitian
+/// diagonal also the imaginary parts, which the routine takes as 0.
+record::OperandHashes hash_operands(const Site& site, const Frame& frame, const Product& product);
 
 }  // namespace fp32shim::blas

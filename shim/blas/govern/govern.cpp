@@ -104,6 +104,8 @@ struct Looks {
     if (looks.audits) call_audit.emplace(site, frame, product, plan, in_force.policy, verdict.tested);
     std::optional<NonfiniteSearch> search;
     if (looks.searches) search.emplace(site, frame, product);
+    std::optional<record::OperandHashes> operands;
+    if (looks.fingerprints) operands = hash_operands(site, frame, product);
     CallTime time;
     if (in_force.logs()) time.begin = time_now(in_force);
     const std::int64_t value = run(site, frame, product, plan);
@@ -121,7 +123,8 @@ struct Looks {
     const bool receives = search && search->received() && is_first_to_receive();
     if (receives) audits[count++] = *search->received();
     const auto fingerprint = looks.fingerprints ? fingerprint_call(site, frame, product) : std::nullopt;
-    const FoundInResult found{std::span(audits, count), fingerprint ? &*fingerprint : nullptr, looks.searches};
+    const FoundInResult found{std::span(audits, count), fingerprint ? &*fingerprint : nullptr,
+                              operands ? &*operands : nullptr, looks.searches};
     if (in_force.logs()) record_call(site, in_force, product.call, verdict.decision, plan, &time, {}, &found);
     if (is_first) report_nonfinite(site, in_force, product.call, verdict.decision, plan, *nonfinite);
     if (receives) report_nonfinite(site, in_force, product.call, verdict.decision, plan, *search->received());

@@ -2,6 +2,7 @@
 // sets agree.
 #include "shim/blas/fingerprint/result_stream.hpp"
 #include "shim/audit/float_environment.hpp"
+#include "shim/blas/fingerprint/operand_hash.hpp"
 
 #include <gtest/gtest.h>
 
@@ -234,6 +235,43 @@ TEST(QuietFloatEnvironment, MakesRoundingNoMatterAndKeepsTheProgramsFlags) {
     EXPECT_EQ(std::fetestexcept(FE_ALL_EXCEPT), FE_OVERFLOW);
     std::fesetround(FE_TONEAREST);
     EXPECT_TRUE(same(found, expected));
+}
+
+std::uint64_t operand_hash(const std::vector<float>& floats, std::size_t piece = SIZE_MAX) {
+    OperandHash hash;
+    for (std::size_t i = 0; i < floats.size(); i += std::min(piece, floats.size() - i))
+        hash.add(floats.data() + i, std::min(piece, floats.size() - i));
+    return hash.finish();
+}
+
+TEST(OperandHash, DependsOnEveryBitAndOnTheNumberOfFloatsButNotOnPieces) {
+    for (const std::size_t count : {1, 63, 64, 65, 200}) {
+        std::vector<float> floats = random_floats(count);
+        const std::uint64_t hash = operand_hash(floats);
+        for (const std::size_t piece : {1, 7, 64, 100}) EXPECT_EQ(operand_hash(floats, piece), hash);
+        for (float& value : floats)
+            for (std::uint32_t bit = 0; bit < 32; ++bit) {
+                const float before = value;
+                value = std::bit_cast<float>(std::bit_cast<std::uint32_t>(value) ^ 1U << bit);
+                EXPECT_NE(operand_hash(floats), hash);
+                value = before;
+            }
+        floats.push_back(0);
+        EXPECT_NE(operand_hash(floats), hash);
+    }
+    EXPECT_EQ(operand_hash({}), 0U);
+}
+
+TEST(OperandHash, IsTheSameOnEveryProcessor) {
+    // Recordings keep such hashes, and diff compares those of two machines.
+    std::vector<float> floats(1000);
+    for (std::size_t i = 0; i < floats.size(); ++i) floats[i] = static_cast<float>(i) * 0.25F - 100;
+    for (const InstructionSet set : instruction_sets) {
+        if (operand_kernel(set) == nullptr) continue;
+        OperandHash hash(operand_kernel(set));
+        hash.add(floats.data(), floats.size());
+        EXPECT_EQ(hash.finish(), 15287680085437708710U) << static_cast<int>(set);
+    }
 }
 
 }  // namespace

@@ -73,6 +73,37 @@ TEST(RecordingRoundTrip, AFreshRecordingHasItsFactsAndNothingElse) {
     EXPECT_TRUE(reader->changes().empty());
 }
 
+TEST(RecordingRoundTrip, TheEnvironmentHasEachValueOfAFactOnceAndNoMoreThanThereIsRoomFor) {
+    const TemporaryFolder folder;
+    const Recording::Opened opened = Recording::open(folder / "a.fp32rec", facts(), start(), {});
+    ASSERT_EQ(opened.error, "");
+    const std::unique_ptr<Recording> recording(opened.recording);
+    RecordingEnvironment& list = *recording->environment();
+    EXPECT_TRUE(list.begin());
+    EXPECT_FALSE(list.begin());
+    list.note(EnvironmentFact::processor, {}, "A processor");
+    list.note(EnvironmentFact::python, {}, "");
+    for (int i = 0; i < 2; ++i)
+        for (const char* threads : {"1", "2"}) list.note(EnvironmentFact::threads, "libblas.so.3", threads);
+    for (int i = 0; i < 100; ++i) list.note(EnvironmentFact::gpu, "cuda:0", std::to_string(i));
+
+    const auto reader = read_recording(recording->path());
+    ASSERT_TRUE(reader);
+    expect_no_problems(*reader);
+    const std::vector<RecordedEnvironment>& read = reader->environment();
+    ASSERT_EQ(read.size(), format::environment_limit);
+    EXPECT_EQ(read[0].fact, EnvironmentFact::processor);
+    EXPECT_EQ(read[0].subject + "|" + read[0].value, "|A processor");
+    EXPECT_EQ(read[1].subject + "|" + read[1].value, "libblas.so.3|1");
+    EXPECT_EQ(read[2].value, "2");
+    EXPECT_EQ(read[3].fact, EnvironmentFact::gpu);
+    EXPECT_EQ(in_child([&] {
+                  RecordingEnvironment* own = recording->environment();
+                  return own != nullptr && own->begin() && !own->begin() ? 0 : 1;
+              }),
+              0);
+}
+
 /// A decision in which every field that a recording stores differs from its default.
 DecisionEvent full_decision() {
     DecisionEvent full;

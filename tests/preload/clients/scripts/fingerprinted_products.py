@@ -2,9 +2,12 @@
 elements of each column, one column after the other.
 
     fingerprinted_products.py LIBRARY OUT [extensions]
+
+UNREAD is a number for the elements that no routine reads. CHANGED=1 changes one bit of each A.
 """
 
 import ctypes
+import os
 import sys
 
 import numpy as np
@@ -23,9 +26,22 @@ def random(rows, columns, dtype):
 
 def stored(x):
     """x in Fortran's order, with NaN between its columns. Returns the array, of which x is the upper part."""
-    whole = np.full((x.shape[0] + PADDING, x.shape[1]), np.nan, x.dtype, order="F")
+    whole = np.full((x.shape[0] + PADDING, x.shape[1]), float(os.environ.get("UNREAD", "nan")), x.dtype, order="F")
     whole[:x.shape[0]] = x
     return whole
+
+
+def prepared(a, unread=None, is_unit=False):
+    """A as stored, for a routine that does not read this triangle, nor the diagonal if it is of ones."""
+    if "UNREAD" in os.environ and unread:
+        half = np.triu_indices(len(a), 1) if unread == "U" else np.tril_indices(len(a), -1)
+        a[half] = float(os.environ["UNREAD"])
+        if is_unit:
+            np.fill_diagonal(a, float(os.environ["UNREAD"]))
+    if "CHANGED" in os.environ:
+        bits = a.view(np.float32 if a.dtype == np.complex64 else a.dtype).view(np.uint32)
+        bits[(1, 0) if unread == "U" else (0, bits.shape[1] - 1)] ^= 1
+    return stored(a)
 
 
 def by_reference(value):
@@ -54,20 +70,22 @@ def fortran_routines(size):
         real = lambda value: np.array([value], np.float32)  # noqa: E731
         for trans_a, trans_b in ("NN", "TN", "NC"):
             m, n, k = size(), size(), size()
-            a = stored(random(m, k, dtype) if trans_a == "N" else random(k, m, dtype))
+            a = prepared(random(m, k, dtype) if trans_a == "N" else random(k, m, dtype))
             b = stored(random(k, n, dtype) if trans_b == "N" else random(n, k, dtype))
             c = stored(random(m, n, dtype))
             call(f"{letter}gemm_", trans_a, trans_b, m, n, k, alpha, a, a.shape[0], b, b.shape[0], beta, c, c.shape[0])
             keep(f"{letter}gemm_", c[:m])
         for routine in ("symm", "hemm") if is_complex else ("symm",):
             m, n = size(), size()
-            a, b, c = stored(random(n, n, dtype)), stored(random(m, n, dtype)), stored(random(m, n, dtype))
+            a, b, c = prepared(random(n, n, dtype), "L"), stored(random(m, n, dtype)), stored(random(m, n, dtype))
             call(f"{letter}{routine}_", "R", "U", m, n, alpha, a, a.shape[0], b, b.shape[0], beta, c, c.shape[0])
             keep(f"{letter}{routine}_", c[:m])
         for routine in ("syrk", "syr2k", "herk", "her2k") if is_complex else ("syrk", "syr2k"):
             for uplo in "UL":
                 n, k = size(), size()
-                a, b, c = stored(random(n, k, dtype)), stored(random(n, k, dtype)), stored(random(n, n, dtype))
+                a, b = prepared(random(n, k, dtype)), stored(random(n, k, dtype))
+                c = random(n, n, dtype)
+                c = stored(c) if "CHANGED" in os.environ else prepared(c, "L" if uplo == "U" else "U")
                 more = [b, b.shape[0]] if routine.endswith("2k") else []
                 hermitian = routine.startswith("he")
                 call(f"{letter}{routine}_", uplo, "N", n, k, real(1.5) if routine == "herk" else alpha, a, a.shape[0], *more,
@@ -75,8 +93,10 @@ def fortran_routines(size):
                 keep(f"{letter}{routine}_", c[:n], uplo)
         for routine in ("trmm", "trsm"):
             m, n = size(), size()
-            a, b = stored(random(m, m, dtype) + 10 * np.eye(m, dtype=dtype)), stored(random(m, n, dtype))
-            call(f"{letter}{routine}_", "L", "L", "N", "N", m, n, alpha, a, a.shape[0], b, b.shape[0])
+            diagonal = "U" if "UNREAD" in os.environ and routine == "trmm" else "N"
+            a = prepared(random(m, m, dtype) + 10 * np.eye(m, dtype=dtype), "U", diagonal == "U")
+            b = stored(random(m, n, dtype))
+            call(f"{letter}{routine}_", "L", "L", "N", diagonal, m, n, alpha, a, a.shape[0], b, b.shape[0])
             keep(f"{letter}{routine}_", b[:m])
 
 

@@ -1,0 +1,140 @@
+#include "cli/recordings/environment.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <utility>
+
+#include "cli/output/json.hpp"
+#include "cli/output/terminal.hpp"
+
+namespace fp32shim::cli {
+namespace {
+
+using record::EnvironmentFact;
+
+/// Returns a fact in words, such as `2 or 4 threads`.
+std::string fact_text(EnvironmentFact fact, const std::set<std::string>& values) {
+    const std::string text = fmt::format("{}", fmt::join(values, " or "));
+    const std::string_view plural = text == "1" ? "" : "s";
+    switch (fact) {
+        case EnvironmentFact::cpus:
+            return fmt::format("{} CPU{}", text, plural);
+        case EnvironmentFact::python:
+            return "Python " + text;
+        case EnvironmentFact::torch:
+            return "torch " + text;
+        case EnvironmentFact::driver:
+            return "NVIDIA driver " + text;
+        case EnvironmentFact::kernel:
+            return "kernel " + text;
+        case EnvironmentFact::threads:
+            return fmt::format("{} thread{}", text, plural);
+        default:
+            return text;
+    }
+}
+
+}  // namespace
+
+void Environment::add(const std::vector<record::RecordedEnvironment>& facts) {
+    for (const record::RecordedEnvironment& fact : facts) about_[fact.subject][fact.fact].insert(fact.value);
+}
+
+std::string Environment::identity_of(std::string_view library) const {
+    const auto about = about_.find(library);
+    if (about == about_.end()) return {};
+    for (const EnvironmentFact fact : {EnvironmentFact::version, EnvironmentFact::file})
+        if (const auto found = about->second.find(fact); found != about->second.end())
+            return fact_text(fact, found->second);
+    return {};
+}
+
+/// Without files, returns them only if nothing else tells what a library is.
+std::string Environment::text_of(const Values& values, bool with_files) {
+    std::vector<std::string> texts;
+    std::string file;
+    for (const auto& [fact, all] : values)
+        if (fact == EnvironmentFact::file)
+            file = fact_text(fact, all);
+        else
+            texts.push_back(fact_text(fact, all));
+    if (!file.empty() && (with_files || !values.contains(EnvironmentFact::version))) texts.push_back(file);
+    return fmt::format("{}", fmt::join(texts, ", "));
+}
+
+std::vector<std::string> Environment::lines() const {
+    std::vector<std::string> lines;
+    for (const auto& [subject, values] : about_)
+        lines.push_back(subject + (subject.empty() ? "" : ": ") + text_of(values, true));
+    return lines;
+}
+
+std::string Environment::difference_of_process(const Values& a, const Values& b) {
+    const auto text = [](const Values& values, EnvironmentFact fact) {
+        const auto found = values.find(fact);
+        return found == values.end() ? std::string("none") : fact_text(fact, found->second);
+    };
+    Values facts = a;
+    facts.insert(b.begin(), b.end());
+    std::vector<std::string> texts;
+    for (const auto& [fact, values] : facts)
+        if (text(a, fact) != text(b, fact)) texts.push_back(fmt::format("{} -> {}", text(a, fact), text(b, fact)));
+    return fmt::format("{}", fmt::join(texts, "; "));
+}
+
+std::string environment_difference(const Environment& a, const Environment& b) {
+    auto subjects = a.about_;
+    subjects.insert(b.about_.begin(), b.about_.end());
+    std::vector<std::string> texts;
+    for (const auto& [subject, values] : subjects) {
+        const auto of = [&name = subject](const Environment& side) {
+            const auto found = side.about_.find(name);
+            return found == side.about_.end() ? Environment::Values() : found->second;
+        };
+        const Environment::Values in_a = of(a), in_b = of(b);
+        if (in_a == in_b) continue;
+        if (subject.empty()) {
+            texts.push_back(Environment::difference_of_process(in_a, in_b));
+            continue;
+        }
+        const bool needs_files = Environment::text_of(in_a, false) == Environment::text_of(in_b, false);
+        const auto text = [&](const Environment::Values& side) {
+            return side.empty() ? std::string("not used") : Environment::text_of(side, needs_files);
+        };
+        texts.push_back(fmt::format("{}: {} -> {}", subject, text(in_a), text(in_b)));
+    }
+    return fmt::format("{}", fmt::join(texts, "; "));
+}
+
+Json environment_json(const Environment& environment) {
+    if (environment.is_empty()) return {};
+    Json json = {{"libraries", Json::array()}, {"devices", Json::array()}};
+    const auto word = [](EnvironmentFact fact) {
+        return std::string(record::environment_words[static_cast<std::size_t>(fact)]);
+    };
+    const auto add = [&](Json& object, const Environment::Values& values, EnvironmentFact first,
+                         EnvironmentFact last) {
+        for (auto fact = first; fact <= last; fact = static_cast<EnvironmentFact>(static_cast<int>(fact) + 1)) {
+            const auto found = values.find(fact);
+            object[word(fact)] =
+                found == values.end() ? Json() : Json(fmt::format("{}", fmt::join(found->second, " or ")));
+        }
+    };
+    const auto process = environment.about_.find("");
+    add(json, process == environment.about_.end() ? Environment::Values() : process->second,
+        EnvironmentFact::processor, EnvironmentFact::driver);
+    for (const auto& [subject, values] : environment.about_) {
+        if (subject.empty()) continue;
+        const bool is_device = values.contains(EnvironmentFact::gpu);
+        Json object = {{"name", subject}};
+        if (is_device)
+            add(object, values, EnvironmentFact::gpu, EnvironmentFact::gpu);
+        else
+            add(object, values, EnvironmentFact::file, EnvironmentFact::threads);
+        json[is_device ? "devices" : "libraries"].push_back(std::move(object));
+    }
+    return json;
+}
+
+}  // namespace fp32shim::cli

@@ -1,0 +1,48 @@
+// The environment of recorded processes: processor, BLAS libraries with version and threads, devices, Python, torch.
+#pragma once
+
+#include <map>
+#include <set>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "cli/output/json_fwd.hpp"
+#include "record/environment.hpp"
+#include "record/read/reader.hpp"
+
+namespace fp32shim::cli {
+
+/// Facts about one process or several, each with all of its values.
+class Environment {
+  public:
+    void add(const std::vector<record::RecordedEnvironment>& facts);
+
+    /// Returns true if nothing is known, as with recordings of older versions.
+    bool is_empty() const { return about_.empty(); }
+    /// Returns `OpenBLAS 0.3.21` for the library of that name, or its file if it does not tell its version; empty if
+    /// neither is known.
+    std::string identity_of(std::string_view library) const;
+    /// Returns a line about the machine and the program, then one for each library and device.
+    std::vector<std::string> lines() const;
+
+    bool operator==(const Environment&) const = default;
+
+  private:
+    friend std::string environment_difference(const Environment&, const Environment&);
+    friend Json environment_json(const Environment&);
+    using Values = std::map<record::EnvironmentFact, std::set<std::string>>;
+
+    static std::string text_of(const Values& values, bool with_files);
+    static std::string difference_of_process(const Values& a, const Values& b);
+    std::map<std::string, Values, std::less<>> about_;  // by library or device; the process itself has an empty name
+};
+
+/// Returns what differs: `libblas.so.3: OpenBLAS 0.3.21, 2 threads -> BLIS 0.9.0, 1 thread`; empty if nothing does.
+/// Precondition: neither is empty.
+std::string environment_difference(const Environment& a, const Environment& b);
+
+/// Returns the keys of docs/cli/report-json.md; null if nothing is known.
+Json environment_json(const Environment& environment);
+
+}  // namespace fp32shim::cli

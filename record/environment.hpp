@@ -1,0 +1,35 @@
+// Facts about the environment of a recorded process, by which two runs can be told apart: hardware and libraries.
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+
+namespace fp32shim::record {
+
+/// The numbers are those of recordings: new facts go to the end.
+enum class EnvironmentFact : std::uint32_t {
+    none,
+    processor,     ///< name of the processor
+    instructions,  ///< newest extension of the instruction set that it has and the system lets programs use
+    cpus,          ///< number of processors that the process may use, at its first product
+    python,        ///< version
+    torch,         ///< version
+    driver,        ///< version of the NVIDIA driver
+    // About a library, whose name is the provider's of decisions:
+    file,     ///< path of the file, without links
+    version,  ///< implementation and version, such as `OpenBLAS 0.3.21`
+    kernel,   ///< family of processors for which it multiplies
+    threads,  ///< number of threads that it may use
+    // About a device, such as `cuda:0`:
+    gpu,  ///< name
+    count_
+};
+
+/// Names of the facts, by number: the keys of JSON.
+inline constexpr std::string_view environment_words[] = {"none",    "processor", "instructions", "cpus",
+                                                         "python",  "torch",     "driver",       "file",
+                                                         "version", "kernel",    "threads",      "gpu"};
+static_assert(sizeof environment_words / sizeof *environment_words ==
+              static_cast<std::size_t>(EnvironmentFact::count_));
+
+}  // namespace fp32shim::record

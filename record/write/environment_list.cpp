@@ -1,0 +1,24 @@
+#include "record/write/environment_list.hpp"
+
+#include <atomic>
+
+namespace fp32shim::record {
+
+void RecordingEnvironment::note(EnvironmentFact fact, std::string_view subject, std::string_view value) {
+    const format::StringId about = rows_.string_id(subject), text = rows_.string_id(value);
+    if (text == 0) return;
+    const system::HeldLock held(lock_);
+    if (!held) return;
+    for (format::EnvironmentRecord& entry : file_.header()->environment) {
+        const std::atomic_ref state(entry.fact);
+        const std::uint32_t known = state.load(std::memory_order_acquire);
+        if (known == static_cast<std::uint32_t>(fact) && entry.subject == about && entry.value == text) return;
+        if (known != 0) continue;
+        entry.subject = about;
+        entry.value = text;
+        state.store(static_cast<std::uint32_t>(fact), std::memory_order_release);
+        return;
+    }
+}
+
+}  // namespace fp32shim::record

@@ -1,0 +1,38 @@
+// The facts about the process's environment in a recording.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <string_view>
+
+#include "record/environment.hpp"
+#include "record/format/format.hpp"
+#include "record/write/file.hpp"
+#include "record/write/rows.hpp"
+#include "system/fork_safe_lock.hpp"
+
+namespace fp32shim::record {
+
+/// List of facts in a recording's header; see Recording::environment(). Thread-safe. Never calls malloc.
+class RecordingEnvironment {
+  public:
+    RecordingEnvironment(RecordingFile& file, RecordingRows& rows) : file_(file), rows_(rows) {}
+
+    /// Returns true the first time in each process: a forked child has a list of its own.
+    bool begin() {
+        const std::uint32_t self = system::this_process();
+        return begun_by_.load(std::memory_order_relaxed) != self &&
+               begun_by_.exchange(self, std::memory_order_relaxed) != self;
+    }
+    /// Adds a fact, unless the list has it with this value. `subject`: library or device; empty: the process. An
+    /// empty value, or one for which there is no room, is left out.
+    void note(EnvironmentFact fact, std::string_view subject, std::string_view value);
+
+  private:
+    RecordingFile& file_;
+    RecordingRows& rows_;
+    std::atomic<std::uint32_t> begun_by_{0};
+    system::ForkSafeLock lock_;  // protects additions
+};
+
+}  // namespace fp32shim::record

@@ -1,0 +1,395 @@
+#include "shim/decision/note_environment.hpp"
+
+#include <fcntl.h>
+#include <sched.h>
+#include <sys/syscall.h>
+#if defined(__x86_64__)
+#include <cpuid.h>
+#else
+#include <sys/auxv.h>
+#endif
+
+#include <algorithm>
+#include <atomic>
+#include <cstring>
+#include <string_view>
+
+#include "shim/children/child_watch.hpp"
+#include "shim/loader/elf/objects.hpp"
+#include "shim/loader/elf/readers.hpp"
+#include "shim/loader/provider.hpp"
+#include "system/fork_safe_lock.hpp"
+#include "system/inline_text.hpp"
+#include "system/line_writer.hpp"
+#include "system/raw_syscall.hpp"
+
+namespace fp32shim {
+namespace {
+
+using record::EnvironmentFact;
+using record::RecordingEnvironment;
+using Buffer = char[512];
+
+// ---- the machine and the program ---------------------------------------------------------------------------------
+
+/// Returns the beginning of a file; empty if it cannot be read.
+std::string_view beginning_of(const char* path, Buffer& buffer) {
+    const int descriptor = system::raw::open(path, O_RDONLY | O_CLOEXEC);
+    if (descriptor < 0) return {};
+    const long size =
+        system::raw::retry_if_interrupted([&] { return system::raw::read(descriptor, buffer, sizeof buffer); });
+    system::raw::close(descriptor);
+    return {buffer, size > 0 ? static_cast<std::size_t>(size) : 0};
+}
+
+std::string_view trimmed(std::string_view text) {
+    constexpr std::string_view blanks(" \t\n\0", 4);
+    const std::size_t begin = text.find_first_not_of(blanks);
+    if (begin == std::string_view::npos) return {};
+    return text.substr(begin, text.find_last_not_of(blanks) - begin + 1);
+}
+
+/// Returns the text between two others; empty if the first is not there.
+std::string_view between(std::string_view text, std::string_view before, std::string_view after) {
+    const std::size_t begin = text.find(before);
+    if (begin == std::string_view::npos) return {};
+    text.remove_prefix(begin + before.size());
+    return text.substr(0, text.find(after));
+}
+
+std::string_view processor_name(Buffer& buffer) {
+#if defined(__x86_64__)
+    // The brand string, which /proc/cpuinfo shows too.
+    std::uint32_t registers[12] = {};
+    for (unsigned i = 0; i < 3; ++i) {
+        std::uint32_t* const part = registers + std::size_t{4} * i;
+        if (__get_cpuid(0x80000002 + i, part, part + 1, part + 2, part + 3) == 0) return {};
+    }
+    std::memcpy(buffer, registers, sizeof registers);
+    return trimmed({buffer, sizeof registers});
+#else
+    // The number of the design: 0x00000000410fd0c0 is a Cortex-A76.
+    return trimmed(beginning_of("/sys/devices/system/cpu/cpu0/regs/identification/midr_el1", buffer));
+#endif
+}
+
+void note_number(RecordingEnvironment& list, EnvironmentFact fact, std::string_view subject, std::int64_t number) {
+    char buffer[24];
+    system::LineWriter text(buffer);
+    list.note(fact, subject, text.number(number).view());
+}
+
+/// Returns the newest extension of the instruction set that BLAS libraries have kernels for; empty: none is known.
+std::string_view instructions() {
+#if defined(__x86_64__)
+    __builtin_cpu_init();
+    if (__builtin_cpu_supports("avx512bf16")) return "AVX512_BF16";
+    if (__builtin_cpu_supports("avx512f")) return "AVX512";
+    if (__builtin_cpu_supports("avx2")) return "AVX2";
+    return __builtin_cpu_supports("avx") ? "AVX" : "SSE2";
+#else
+    return (getauxval(AT_HWCAP) & HWCAP_SVE) != 0 ? "SVE" : "NEON";
+#endif
+}
+
+[[gnu::noinline]] void note_machine(RecordingEnvironment& list) {
+    Buffer buffer;
+    list.note(EnvironmentFact::processor, {}, processor_name(buffer));
+    list.note(EnvironmentFact::instructions, {}, instructions());
+    std::uint64_t allowed[sizeof buffer / sizeof(std::uint64_t)] = {};  // 4096 processors
+    if (system::raw::syscall6(SYS_sched_getaffinity, 0, sizeof allowed, allowed) <= 0) return;
+    std::int64_t count = 0;
+    for (const std::uint64_t word : allowed) count += __builtin_popcountll(word);
+    note_number(list, EnvironmentFact::cpus, {}, count);
+}
+
+/// Notes the version of torch, whose library has this path: that of `torch/version.py` beside its folder, or the one
+/// in the file's name, as in Debian's package.
+[[gnu::noinline]] void note_torch(RecordingEnvironment& list, std::string_view path) {
+    const std::string_view in_name = between(path, "libtorch_cpu.so.", "/");
+    if (!in_name.empty()) return list.note(EnvironmentFact::torch, {}, in_name);
+    char file[400];
+    system::LineWriter name(file);
+    name.text(path.substr(0, path.rfind('/'))).text("/../version.py").text(std::string_view("\0", 1));
+    if (name.view().size() >= sizeof file - 1) return;
+    Buffer buffer;
+    list.note(EnvironmentFact::torch, {}, between(beginning_of(file, buffer), "__version__ = '", "'"));
+}
+
+/// Notes Python and torch, if they are loaded.
+[[gnu::noinline]] void note_frameworks(RecordingEnvironment& list) {
+    const char* (*python_version)() = nullptr;
+    char torch[400] = "";
+    {
+        const elf::Reading reading;
+        python_version = reinterpret_cast<const char* (*)()>(find_default(nullptr, "Py_GetVersion", {}).address);
+        for (const link_map* map = elf::first_object(); map != nullptr; map = map->l_next) {
+            const std::string_view path = system::view(map->l_name);
+            if (elf::name_of(map).starts_with("libtorch_cpu.so") && path.size() < sizeof torch)
+                std::copy(path.begin(), path.end(), torch);
+        }
+    }
+    if (python_version != nullptr) {
+        const std::string_view text = system::view(python_version());
+        list.note(EnvironmentFact::python, {}, text.substr(0, text.find(' ')));
+    }
+    if (torch[0] != 0) note_torch(list, torch);
+}
+
+// ---- libraries ---------------------------------------------------------------------------------------------------
+
+/// The functions by which a library tells what it is; nullptr: it has no such function.
+struct Identity {
+    const char* (*openblas_config)() = nullptr;
+    const char* (*openblas_kernel)() = nullptr;
+    const char* (*blis_version)() = nullptr;
+    std::int32_t (*blis_kernel)() = nullptr;
+    const char* (*blis_kernel_name)(std::int32_t) = nullptr;
+    void (*mkl_version)(char*, std::int32_t) = nullptr;
+    std::int32_t (*cublas_property)(std::int32_t which, std::int32_t* value) = nullptr;
+    std::size_t (*cublas_lt_version)() = nullptr;
+    std::int64_t (*blis_threads)() = nullptr;
+    std::int32_t (*threads)() = nullptr;
+
+    bool is_known() const {
+        return openblas_config != nullptr || blis_version != nullptr || mkl_version != nullptr ||
+               cublas_property != nullptr || cublas_lt_version != nullptr;
+    }
+};
+
+/// Looks for a function of OpenBLAS under the names that builds give it, such as `scipy_openblas_get_config64_`.
+template <class Function>
+void find_openblas(const LoadedObject& object, std::string_view name, Function*& function) {
+    for (const std::string_view prefix : {"", "scipy_"}) {
+        for (const std::string_view suffix : {"", "64_", "_64"}) {
+            char buffer[64];
+            system::LineWriter full(buffer);
+            if (function == nullptr) find_in(object, full.text(prefix).text(name).text(suffix).view(), function);
+        }
+    }
+}
+
+/// Precondition: an elf::Reading is held, as for all that search objects.
+Identity identity_of(const LoadedObject& object) {
+    Identity found;
+    find_openblas(object, "openblas_get_config", found.openblas_config);
+    if (found.openblas_config != nullptr) {
+        find_openblas(object, "openblas_get_corename", found.openblas_kernel);
+        find_openblas(object, "openblas_get_num_threads", found.threads);
+        return found;
+    }
+    find_in(object, "bli_info_get_version_str", found.blis_version);
+    find_in(object, "bli_arch_query_id", found.blis_kernel);
+    find_in(object, "bli_arch_string", found.blis_kernel_name);
+    find_in(object, "bli_thread_get_num_threads", found.blis_threads);
+    find_in(object, "MKL_Get_Version_String", found.mkl_version);
+    if (found.mkl_version != nullptr) find_in(object, "MKL_Get_Max_Threads", found.threads);
+    find_in(object, "cublasGetProperty", found.cublas_property);
+    find_in(object, "cublasLtGetVersion", found.cublas_lt_version);
+    return found;
+}
+
+/// Returns the identity of a library, or of one that it needs: Debian's libblas.so.3 calls libopenblas.so.0.
+Identity identity_with_needed(const LoadedObject& library) {
+    const Identity own = identity_of(library);
+    if (own.is_known()) return own;
+    const elf::Object object = elf::read_object(library.map);
+    if (object.strings == nullptr) return own;
+    for (const ElfW(Dyn)* entry = library.map->l_ld; entry->d_tag != DT_NULL; ++entry) {
+        if (entry->d_tag != DT_NEEDED) continue;
+        const std::string_view needed = system::view(object.strings + entry->d_un.d_val);
+        for (const link_map* map = elf::first_object(); map != nullptr; map = map->l_next) {
+            if (elf::name_of(map) != needed) continue;
+            if (const Identity found = identity_of(*loaded_object(map)); found.is_known()) return found;
+        }
+    }
+    return own;
+}
+
+/// Notes the path of a library's file, without links.
+[[gnu::noinline]] void note_file(RecordingEnvironment& list, const LoadedObject& library) {
+    const char* const path = library.map->l_name[0] == 0 ? "/proc/self/exe" : library.map->l_name;
+    const int descriptor = system::raw::open(path, O_PATH | O_CLOEXEC);
+    if (descriptor < 0) return list.note(EnvironmentFact::file, library.name, system::view(path));
+    char link[40];
+    system::LineWriter name(link);
+    name.text("/proc/self/fd/").number(descriptor).text(std::string_view("\0", 1));
+    Buffer buffer;
+    const long size = system::raw::readlink(link, buffer, sizeof buffer);
+    system::raw::close(descriptor);
+    list.note(EnvironmentFact::file, library.name,
+              size > 0 ? std::string_view(buffer, static_cast<std::size_t>(size)) : system::view(path));
+}
+
+/// Returns `0.3.21` of `OpenBLAS 0.3.21 NO_LAPACKE …`, and `2024.2` of `… Version 2024.2-Product Build …`.
+std::string_view first_word(std::string_view text) { return text.substr(0, text.find_first_of(" -")); }
+
+std::string_view text_or_empty(const char* text) { return text == nullptr ? std::string_view{} : system::view(text); }
+
+/// Notes version and kernel.
+[[gnu::noinline]] void note_version(RecordingEnvironment& list, std::string_view library, const Identity& identity) {
+    char buffer[256];
+    system::LineWriter version(buffer);
+    std::string_view kernel;
+    if (identity.openblas_config != nullptr) {
+        constexpr std::string_view name = "OpenBLAS ";
+        const std::string_view config = text_or_empty(identity.openblas_config());
+        version.text(name).text(first_word(between(config, name, "\n")));
+        if (identity.openblas_kernel != nullptr) kernel = text_or_empty(identity.openblas_kernel());
+    } else if (identity.blis_version != nullptr) {
+        version.text("BLIS ").text(text_or_empty(identity.blis_version()));
+        if (identity.blis_kernel != nullptr && identity.blis_kernel_name != nullptr)
+            kernel = text_or_empty(identity.blis_kernel_name(identity.blis_kernel()));
+    } else if (identity.mkl_version != nullptr) {
+        char text[200] = "";
+        identity.mkl_version(text, sizeof text - 1);
+        version.text("MKL ").text(first_word(between(system::view(text), "Version ", "\n")));
+        kernel = trimmed(between(system::view(text), " for ", "\n"));
+        list.note(EnvironmentFact::kernel, library, kernel);  // before `text` goes
+        kernel = {};
+    } else if (identity.cublas_property != nullptr) {
+        std::int32_t part[3] = {};
+        for (std::int32_t i = 0; i < 3; ++i)
+            if (identity.cublas_property(i, &part[i]) != 0) return;
+        version.text("cuBLAS ").number(part[0]).text(".").number(part[1]).text(".").number(part[2]);
+    } else if (identity.cublas_lt_version != nullptr) {
+        const auto number = static_cast<std::int64_t>(identity.cublas_lt_version());
+        version.text("cublasLt ").number(number / 10000).text(".").number(number / 100 % 100);
+        version.text(".").number(number % 100);
+    } else {
+        return;
+    }
+    list.note(EnvironmentFact::version, library, version.view());
+    list.note(EnvironmentFact::kernel, library, kernel);
+}
+
+// ---- what is noted already ---------------------------------------------------------------------------------------
+
+/// A library whose facts are noted. Never freed, and never used for another library.
+struct NotedLibrary {
+    const LoadedObject* object = nullptr;
+    std::uint32_t loads = 0;
+    Identity identity;
+    std::atomic<std::uint32_t> list{0};     // number of the list that has its facts
+    std::atomic<std::int64_t> threads{-1};  // number of threads when it was last asked
+    std::uint32_t thread_changes = 0;
+
+    bool is(const LoadedObject& library) const {
+        return object == &library && loads == library.loads.load(std::memory_order_relaxed);
+    }
+    std::int64_t ask_threads() const {
+        if (identity.threads != nullptr) return identity.threads();
+        return identity.blis_threads == nullptr ? -1 : std::max<std::int64_t>(identity.blis_threads(), 1);
+    }
+};
+constexpr std::uint32_t most_noted = 32, most_thread_changes = 8;
+constinit NotedLibrary noted_libraries[most_noted];
+constinit std::atomic<std::uint32_t> noted_count{0};
+constinit std::atomic<std::uint32_t> list_number{0};  // counts the recordings of this process and of its ancestors
+constinit std::atomic<std::uint64_t> frameworks_searched_at{0};
+constinit std::atomic<std::uint64_t> noted_devices{0};  // a bit for each
+constinit system::ForkSafeLock environment_lock;        // protects all of these against other writers
+
+NotedLibrary* find_noted(const LoadedObject& library) {
+    NotedLibrary* const end = noted_libraries + noted_count.load(std::memory_order_acquire);
+    NotedLibrary* const found =
+        std::find_if(noted_libraries, end, [&](const NotedLibrary& noted) { return noted.is(library); });
+    return found == end ? nullptr : found;
+}
+
+std::uint64_t current_stamp() { return std::max<std::uint64_t>(quick_objects_stamp(), 1); }
+std::uint64_t bit_of(std::int32_t device) { return std::uint64_t{1} << (device & 63); }
+bool has_device(const policy::MatmulCall& call) {
+    return call.device == policy::Device::cuda && call.device_index >= 0;
+}
+
+/// Returns true if a call shows nothing that is not noted yet.
+bool is_noted(const LoadedObject* provider, const policy::MatmulCall& call) {
+    constexpr auto relaxed = std::memory_order_relaxed;
+    if (frameworks_searched_at.load(relaxed) != current_stamp()) return false;
+    if (has_device(call) && (noted_devices.load(relaxed) & bit_of(call.device_index)) == 0) return false;
+    if (provider == nullptr) return true;
+    const NotedLibrary* const known = find_noted(*provider);
+    if (known == nullptr) return noted_count.load(relaxed) == most_noted;
+    if (known->list.load(relaxed) != list_number.load(relaxed)) return false;
+    return known->thread_changes > most_thread_changes || known->threads.load(relaxed) == known->ask_threads();
+}
+
+// The following functions are called with environment_lock held.
+
+NotedLibrary* find_or_add_noted(const LoadedObject& library) {
+    if (NotedLibrary* const known = find_noted(library)) return known;
+    const std::uint32_t count = noted_count.load(std::memory_order_relaxed);
+    if (count == most_noted) return nullptr;
+    NotedLibrary& added = noted_libraries[count];
+    added.object = &library;
+    added.loads = library.loads.load(std::memory_order_relaxed);
+    {
+        const elf::Reading reading;
+        added.identity = identity_with_needed(library);
+    }
+    noted_count.store(count + 1, std::memory_order_release);
+    return &added;
+}
+
+void note_library(RecordingEnvironment& list, const LoadedObject& library) {
+    NotedLibrary* const known = find_or_add_noted(library);
+    if (known == nullptr) return;
+    const bool is_new = known->list.load(std::memory_order_relaxed) != list_number.load(std::memory_order_relaxed);
+    if (is_new) {
+        note_file(list, library);
+        note_version(list, library.name, known->identity);
+        known->thread_changes = 0;
+    }
+    const std::int64_t threads = known->ask_threads();
+    if (threads >= 0 && (is_new || threads != known->threads.load(std::memory_order_relaxed)) &&
+        known->thread_changes++ < most_thread_changes)
+        note_number(list, EnvironmentFact::threads, library.name, threads);
+    known->threads.store(threads, std::memory_order_relaxed);
+    known->list.store(list_number.load(std::memory_order_relaxed), std::memory_order_relaxed);
+}
+
+[[gnu::noinline]] void note_device(RecordingEnvironment& list, std::int32_t index) {
+    std::int32_t (*get_name)(char* name, std::int32_t size, std::int32_t device) = nullptr;
+    {
+        const elf::Reading reading;
+        for (const link_map* map = elf::first_object(); map != nullptr; map = map->l_next)
+            if (elf::name_of(map) == "libcuda.so.1") find_in(*loaded_object(map), "cuDeviceGetName", get_name);
+    }
+    char name[256] = "";
+    char subject[24];
+    system::LineWriter device(subject);
+    device.text("cuda:").number(index);
+    if (get_name != nullptr && get_name(name, sizeof name - 1, index) == 0)
+        list.note(EnvironmentFact::gpu, device.view(), system::view(name));
+    Buffer buffer;
+    const std::string_view version = between(beginning_of("/proc/driver/nvidia/version", buffer), "Module ", "\n");
+    list.note(EnvironmentFact::driver, {}, first_word(trimmed(version)));
+    noted_devices.fetch_or(bit_of(index), std::memory_order_relaxed);
+}
+
+}  // namespace
+
+void note_environment(record::Recording& recording, const Site& site, const policy::MatmulCall& call) {
+    RecordingEnvironment* const list = recording.environment();
+    if (list == nullptr) return;
+    const bool is_new = list->begin();
+    if ((!is_new && is_noted(site.provider, call)) || may_have_crashed()) return;
+    const system::HeldLock held(environment_lock);
+    if (!held) return;
+    if (is_new) {
+        list_number.fetch_add(1, std::memory_order_relaxed);
+        frameworks_searched_at.store(0, std::memory_order_relaxed);
+        noted_devices.store(0, std::memory_order_relaxed);
+        note_machine(*list);
+    }
+    if (const std::uint64_t stamp = current_stamp();
+        stamp != frameworks_searched_at.load(std::memory_order_relaxed)) {
+        note_frameworks(*list);
+        frameworks_searched_at.store(stamp, std::memory_order_relaxed);
+    }
+    if (site.provider != nullptr) note_library(*list, *site.provider);
+    if (has_device(call)) note_device(*list, call.device_index);
+}
+
+}  // namespace fp32shim
