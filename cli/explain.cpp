@@ -253,7 +253,8 @@ std::string to_json(const Explanation& e) {
                       {"rule", rule >= 0 ? Json(e.policy.rules[static_cast<std::size_t>(rule)].name) : Json()},
                       {"floor", policy::to_string(e.policy.floor)},
                       {"cpu_mode", policy::to_string(e.policy.cpu_mode)},
-                      {"tf32_rounding", policy::to_string(e.policy.tf32_rounding)},
+                      {"tf32_rounding", rounding_code(e.policy)},
+                      {"accumulation", policy::to_string(e.policy.accumulation)},
                       {"precision", policy::to_string(e.decision.precision)},
                       {"applied", policy::to_string(e.planned.outcome.applied)},
                       {"reason", policy::to_string(e.planned.outcome.reason)},
@@ -261,6 +262,11 @@ std::string to_json(const Explanation& e) {
                       {"supposed", e.planned.supposed},
                       {"others", others},
                       {"notes", e.planned.notes}});
+}
+
+/// Returns the code of the rounding to TF32 in JSON.
+std::string_view rounding_code(const policy::Policy& policy) {
+    return policy.stochastic_seed ? std::string_view("random") : policy::to_string(policy.tf32_rounding);
 }
 
 std::string_view rounding_words(policy::Tf32Rounding rounding) {
@@ -295,10 +301,17 @@ std::string text_of(const Explanation& e) {
         text += fmt::format("  CPU mode    {}\n", policy::to_string(e.policy.cpu_mode));
     }
     const PlannedFormat& outcome = e.planned.outcome;
-    if (e.call.device == policy::Device::cpu && outcome.applied == policy::Applied::tf32) {
+    const bool is_preview = e.call.device == policy::Device::cpu && outcome.applied != policy::Applied::fp32 &&
+                            outcome.applied != policy::Applied::unchanged;
+    if (is_preview && e.policy.stochastic_seed)
+        text += fmt::format("  rounding    random: up or down, the nearer number is the likelier (seed {})\n",
+                            *e.policy.stochastic_seed);
+    else if (is_preview && outcome.applied == policy::Applied::tf32)
         text += fmt::format("  rounding    {}: {}\n", policy::to_string(e.policy.tf32_rounding),
                             rounding_words(e.policy.tf32_rounding));
-    }
+    if (is_preview && e.policy.accumulation != policy::Accumulation::library)
+        text += fmt::format("  addition    {0}: in blocks with truncation, as tensor cores of {0} add; slow\n",
+                            policy::to_string(e.policy.accumulation));
     text += fmt::format("  applied     {}: {}\n", coloured(policy::to_string(outcome.applied), Colour::bold),
                         e.planned.words);
     text +=

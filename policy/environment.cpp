@@ -97,7 +97,7 @@ Problem read_stochastic_seed(std::string_view text, FromEnvironment& result) {
     std::uint64_t seed = 0;
     const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), seed);
     if (error != std::errc() || end != text.data() + text.size())
-        return "found " + quoted(text) + "; allowed: a whole number from 0";
+        return "found " + in_quotes(text) + "; allowed: a whole number from 0";
     result.settings.stochastic_seed = seed;
     return {};
 }

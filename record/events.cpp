@@ -49,6 +49,8 @@ StartEvent make_start_event(std::string_view version, const policy::Policy& poli
     event.floor = policy.floor;
     event.cpu_mode = policy.cpu_mode;
     event.tf32_rounding = policy.tf32_rounding;
+    event.accumulation = policy.accumulation;
+    event.rounds_at_random = policy.stochastic_seed.has_value();
     event.where = policy.log_where;
     if (policy.log_level != policy::LogLevel::unset) event.log_level = policy.log_level;
     return event;

@@ -53,6 +53,8 @@ struct StartEvent {
     policy::Floor floor = policy::Floor::none;
     policy::CpuMode cpu_mode = policy::CpuMode::off;
     policy::Tf32Rounding tf32_rounding = policy::Tf32Rounding::away;
+    policy::Accumulation accumulation = policy::Accumulation::library;
+    bool rounds_at_random = false;  ///< previews round operands at random
     policy::LogLevel log_level = policy::LogLevel::calls;
     policy::WhereSet where;               ///< sources of a call's location in its program
     std::span<const policy::Rule> rules;  ///< the rules in force; never destroyed

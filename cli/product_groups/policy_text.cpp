@@ -251,7 +251,9 @@ std::vector<Rule> merged(const std::vector<Rule>& rules) {
 std::string head(std::string_view default_precision, const PolicySettings& settings) {
     std::string text = fmt::format("schema = 1\nname = {}\ndefault = {}\n", quoted_toml(settings.name),
                                    quoted_toml(default_precision));
-    if (!settings.cpu.empty()) text += fmt::format("\n[cpu]\nmode = {}\n", quoted_toml(settings.cpu));
+    if (!settings.cpu.empty() || settings.seed) text += "\n[cpu]\n";
+    if (!settings.cpu.empty()) text += fmt::format("mode = {}\n", quoted_toml(settings.cpu));
+    if (settings.seed) text += fmt::format("stochastic_seed = {}\n", *settings.seed);
     return text;
 }
 

@@ -1,7 +1,9 @@
 // Writes policies that run some groups of products below FP32.
 #pragma once
 
+#include <cstdint>
 #include <functional>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -14,9 +16,10 @@ class LineTexts;
 
 /// Settings of a policy other than its rules, by their words in policy files.
 struct PolicySettings {
-    std::string precision;  ///< precision of the lowered groups
-    std::string cpu;        ///< `[cpu] mode`; empty: the environment decides
-    std::string name;       ///< name of the policy, and the beginning of its rules' names
+    std::string precision;                ///< precision of the lowered groups
+    std::string cpu;                      ///< `[cpu] mode`; empty: the environment decides
+    std::string name;                     ///< name of the policy, and the beginning of its rules' names
+    std::optional<std::uint64_t> seed{};  ///< `[cpu] stochastic_seed`; absent: previews round to nearest
 };
 
 /// Returns a policy that runs only the groups `lowered` at the lower precision; if `calls` is a range, only these

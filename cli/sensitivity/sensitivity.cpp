@@ -17,6 +17,7 @@
 #include "cli/run/child.hpp"
 #include "cli/run/process_environment.hpp"
 #include "cli/sensitivity/cheapest_policy.hpp"
+#include "cli/sensitivity/digits.hpp"
 #include "cli/sensitivity/measurements.hpp"
 #include "cli/sensitivity/places.hpp"
 #include "cli/sensitivity/result.hpp"
@@ -35,14 +36,19 @@ struct SensitivityOptions {
     std::string policy, cpu, state = "sensitivity-state.jsonl", policy_out, runner, compare, metric = "norm",
                              by = "where";
     bool is_json = false;
-    std::int64_t jobs = 1, repeat = 2, most = 20;
+    std::int64_t jobs = 1, repeat = 2, most = 20, perturb = 0;
     double tolerance = 0;
     std::vector<std::string> words;  ///< the command to run
 };
 
-/// Precisions that a run can have; all others are no lower ones.
-const std::vector<std::string_view> lower_precisions = {"high",   "medium", "tf32", "bf16", "tf32x3", "bf16x9",
-                                                        "bf16x3", "bf16x2", "xf32", "fp16", "e4m3",   "e5m2"};
+/// Returns the words of all precisions that ask for another format than FP32.
+std::vector<std::string_view> lower_precisions() {
+    std::vector<std::string_view> words;
+    for (const auto& [word, precision] : policy::precision_words)
+        if (const auto format = policy::format_of(precision); format && *format != policy::Applied::fp32)
+            words.push_back(word);
+    return words;
+}
 
 int fail(const End& end) {
     say(our_name, end.message);
@@ -61,6 +67,8 @@ std::string problem_in_options(const SensitivityOptions& options) {
         return "--jobs and --compare cannot be combined, because all runs write the same file";
     if (!options.policy.empty() && !options.policy_out.empty())
         return "--policy measures a policy, and --policy-out writes one; give only one of them";
+    if (options.perturb > 0 && (!options.policy.empty() || options.tolerance > 0))
+        return "--perturb measures digits, and cannot be combined with --policy or --tolerance";
     if (!options.policy_out.empty() && options.tolerance == 0)
         return "--policy-out needs --tolerance NUMBER, the largest output error that is accepted";
     if (std::string problem = problem_with_new_file("--policy-out", options.policy_out); !problem.empty())
@@ -96,13 +104,15 @@ class Examination {
     Examination(const SensitivityOptions& options, Measurements& measurements)
         : options_(options), measurements_(measurements) {
         measured_.precisions = options.precisions;
-        if (measured_.precisions.empty()) measured_.precisions = {"high"};
+        if (measured_.precisions.empty()) measured_.precisions = {options.perturb > 0 ? "fp32_perturbed" : "high"};
     }
 
     /// Makes all runs. Throws MeasuringFailed at a premature end.
     void run() {
         run_exact();
-        if (options_.policy.empty())
+        if (options_.perturb > 0)
+            run_perturbed();
+        else if (options_.policy.empty())
             run_places();
         else
             measured_.all_lowered = measurements_.measure({{given_policy(), "under the policy"}});
@@ -110,6 +120,7 @@ class Examination {
 
     /// Finds a policy if one is wanted, and prints everything. Returns the exit code.
     int conclude() {
+        if (options_.perturb > 0) return print_digits();
         const LineTexts texts(groups_, now_ns());
         SensitivityResult result{groups_, texts, measurements_, measured_, options_.words, options_.metric, source()};
         result.measured_policy = options_.policy;
@@ -139,6 +150,55 @@ class Examination {
     RunRequest given_policy() const {
         std::ifstream file(options_.policy, std::ios::binary);
         return {std::string(std::istreambuf_iterator<char>(file), {}), ""};
+    }
+
+    void run_perturbed() {
+        measured_.places = find_places(groups_, kind(), static_cast<std::size_t>(options_.most));
+        const std::size_t sets = measured_.precisions.size() * (1 + measured_.places.size());
+        measurements_.expect_runs(static_cast<std::uint64_t>(options_.repeat) +
+                                  sets * static_cast<std::uint64_t>(options_.perturb));
+        for (const std::string& precision : measured_.precisions) {
+            digits_.push_back({nullptr, precision, digits_of(perturbed_runs(nullptr, precision))});
+            if (!digits_.back().digits.was_lowered)
+                throw MeasuringFailed{nothing_lowered(measurements_.last_run().products, precision)};
+            for (const Place& place : measured_.places)
+                digits_.push_back({&place, precision, digits_of(perturbed_runs(&place, precision))});
+        }
+    }
+
+    /// Runs the command with a place perturbed, or everything, by as many seeds as are wanted.
+    std::vector<Measured> perturbed_runs(const Place* place, const std::string& precision) {
+        std::vector<Experiment> experiments;
+        for (std::int64_t i = 1; i <= options_.perturb; ++i) {
+            PolicySettings seeded = settings(precision);
+            seeded.seed = static_cast<std::uint64_t>(i);
+            const std::string text = fmt::format(
+                "{} at {}, seed {}", place == nullptr ? "everything" : "only " + place->text, precision, i);
+            if (place == nullptr)
+                experiments.push_back(
+                    {{policy_lowering_all_but(groups_, {}, seeded, nullptr, nullptr), requested_precision(precision)},
+                     text});
+            else
+                experiments.push_back({{policy_lowering_only(groups_, place->groups, seeded), "highest"}, text});
+        }
+        return measurements_.measure(experiments);
+    }
+
+    int print_digits() {
+        const std::string heading =
+            fmt::format("Significant digits of {} in {} ({}), from {} perturbed runs each",
+                        counted(measurements_.number_count(), "number"), source(), options_.metric, options_.perturb);
+        if (options_.is_json)
+            print(json_text({{"schema", 1},
+                             {"command", options_.words},
+                             {"metric", options_.metric},
+                             {"source", source()},
+                             {"noise", number_or_null(measurements_.noise())},
+                             {"digits", digits_json(digits_)}}));
+        else
+            print(digits_text(digits_, measurements_, heading));
+        measurements_.remove_state();
+        return exit_code::ok;
     }
 
     void run_places() {
@@ -205,6 +265,7 @@ class Examination {
     Measurements& measurements_;
     Groups groups_;
     Sensitivity measured_;
+    std::vector<PlaceDigits> digits_;  ///< with --perturb
 };
 
 int examine(const SensitivityOptions& options) {
@@ -245,7 +306,7 @@ Action define_sensitivity(CLI::App& app) {
     auto options = std::make_shared<SensitivityOptions>();
     add_name(app, "--policy", options->policy, "FILE",
              "Measure the output error under this policy only, not that of single places");
-    add_choices(app, "--precision", options->precisions, lower_precisions,
+    add_choices(app, "--precision", options->precisions, lower_precisions(),
                 "Precisions at which places are tried, the dearest first (default: high)");
     add_word(app, "--cpu", options->cpu, policy::cpu_mode_words,
              "Effect of lower precisions on the CPU (FP32_MATMUL_CPU)");
@@ -257,6 +318,10 @@ Action define_sensitivity(CLI::App& app) {
     add_number(app, "--tolerance", options->tolerance,
                "Largest output error that is accepted; a cheap policy within it is found, tried and written. With "
                "--policy, the exit code tells whether it is within");
+    add_count(
+        app, "--perturb", options->perturb, 5,
+        "Measure significant digits instead: this many runs with everything perturbed at random, and as many for "
+        "each place");
     add_name(app, "--policy-out", options->policy_out, "FILE",
              "File for the policy; must be new (default: sensitivity-policy.toml, with a number if that exists)");
     add_choice(app, "--by", options->by, {"where", "scope", "size"},

@@ -213,6 +213,8 @@ void RecordingReader::read_facts(const format::Header& header, std::size_t heade
     facts_.start.floor = static_cast<policy::Floor>(header.floor);
     facts_.start.cpu_mode = static_cast<policy::CpuMode>(header.cpu_mode);
     facts_.start.tf32_rounding = static_cast<policy::Tf32Rounding>(header.tf32_rounding);
+    facts_.start.accumulation = static_cast<policy::Accumulation>(header.accumulation);
+    facts_.start.rounds_at_random = header.rounds_at_random != 0;
     facts_.start.log_level = static_cast<policy::LogLevel>(header.level);
     facts_.start.where = {header.where, header.native_frames};
     facts_.python = static_cast<PythonState>(header.python);

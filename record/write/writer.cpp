@@ -187,6 +187,8 @@ void Recording::fill_header(format::Header& header, std::int32_t self, std::int3
     header.floor = static_cast<std::uint8_t>(start.floor);
     header.cpu_mode = static_cast<std::uint8_t>(start.cpu_mode);
     header.tf32_rounding = static_cast<std::uint8_t>(start.tf32_rounding);
+    header.accumulation = static_cast<std::uint8_t>(start.accumulation);
+    header.rounds_at_random = start.rounds_at_random ? 1 : 0;
     header.level = static_cast<std::uint8_t>(start.log_level);
     header.where = start.where.bits;
     header.native_frames = start.where.native_frames;

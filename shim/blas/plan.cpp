@@ -50,7 +50,7 @@ Preview rounding_of(Applied format, policy::Tf32Rounding tf32_rounding) {
 Preview preview_of(Applied format, const policy::Policy& policy) {
     Preview preview = rounding_of(format, policy.tf32_rounding);
     preview.accumulation = policy.accumulation;
-    preview.is_stochastic = policy.stochastic_seed.has_value();
+    preview.is_stochastic = policy.stochastic_seed.has_value() || format == Applied::fp32_perturbed;
     preview.seed = policy.stochastic_seed.value_or(0);
     return preview;
 }

@@ -214,3 +214,43 @@ def test_suggest_does_not_claim_more_than_its_audits_show_and_its_policy_can_be_
     (under,) = measured.json["everything"]
     assert measured.returncode == (0 if under["error"] <= tolerance else 1), measured.stderr
     assert measured.returncode == 0 or truth
+
+
+# Logistic maps, x -> 4x(1 - x), by products of diagonal matrices. Their Lyapunov exponent is ln 2: an error doubles in each step.
+LOGISTIC = """
+import numpy as np
+
+x = np.diag(np.random.default_rng(2).uniform(0.1, 0.9, 64)).astype("f")
+for _ in range({steps}):
+    x = 4 * (x @ (np.eye(64, dtype="f") - x))
+print(*(f"{{value:.9g}}" for value in np.diag(x)))
+"""
+
+
+def digits_of(result):
+    assert result.returncode == 0, result.stderr
+    everything, *places = result.json["digits"]
+    assert everything["place"] is None and len(places) == 1
+    return everything
+
+
+@pytest.mark.parametrize(("steps", "expected"), [(2, 6.6), (8, 4.8), (14, 3.0), (60, 0)])
+def test_the_digits_of_a_chaotic_program_fall_by_log10_of_2_with_each_step(sensitivity, steps, expected):
+    result = sensitivity(LOGISTIC.format(steps=steps), "--perturb", "10", "--format", "json", ending="")
+    found = digits_of(result)
+    assert found["digits"] == pytest.approx(expected, abs=0.6) and found["lowest"] <= found["digits"] <= found["highest"]
+
+
+def test_the_digits_of_a_well_conditioned_program_are_those_of_the_format(sensitivity):
+    product = HEAD + "x = (rng.standard_normal((64, 64)).astype('f') @ rng.standard_normal((64, 64)).astype('f'))\n"
+    # Each operand has a relative error of standard deviation 0.6 units at random: -log10(2**0.5 * 0.6 * 2**-24 * 1.4) and so on.
+    for precision, expected in (("fp32_perturbed", 6.9), ("tf32", 3.5), ("bf16", 2.6)):
+        result = sensitivity(product, "--perturb", "10", "--precision", precision, "--format", "json")
+        assert digits_of(result)["digits"] == pytest.approx(expected, abs=0.4), precision
+
+
+def test_a_chaotic_program_is_told_from_an_imprecise_one_in_words(sensitivity):
+    chaotic = sensitivity(LOGISTIC.format(steps=60), "--perturb", "5", ending="")
+    assert "the output kept no digit" in chaotic.stdout
+    assert "the output kept no digit" not in sensitivity(REFINEMENT, "--perturb", "5").stdout
+    assert sensitivity(REFINEMENT, "--perturb", "5", "--tolerance", "1e-3").returncode == 2

@@ -203,6 +203,13 @@ void round_at_random(const float* from, float* to, std::size_t count, std::uint6
     for (std::size_t i = 0; i < count; ++i) {
         const std::uint64_t size = std::bit_cast<std::uint32_t>(from[i]) & magnitude;
         const std::uint64_t random = system::random_number(start + size * system::golden_ratio);
+        if constexpr (rounding == OperandRounding::fp32_perturbed) {
+            const bool stays = size == 0 || size >= infinity;
+            const std::uint64_t moved = stays ? size : size + random % 3 - 1;  // one unit down, none, or one up
+            to[i] = std::bit_cast<float>(static_cast<std::uint32_t>(moved) |
+                                         (std::bit_cast<std::uint32_t>(from[i]) & ~magnitude));
+            continue;
+        }
         to[i] = rounded_number<rounding>(
             from[i], [random](std::uint32_t cut, std::uint64_t) { return random & ((std::uint64_t{1} << cut) - 1); });
     }

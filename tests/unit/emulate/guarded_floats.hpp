@@ -4,6 +4,8 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <cmath>
 #include <cstddef>
 #include <cstring>
 #include <utility>
@@ -44,6 +46,16 @@ class GuardedFloats {
     bool has_the_bits_of(const std::vector<float>& values) const {
         return size_ == values.size() &&
                (size_ == 0 || std::memcmp(data_, values.data(), size_ * sizeof(float)) == 0);
+    }
+    /// Returns true if all numbers are as near to `values` as `share` of their size, or of 1. NaN must have equal
+    /// bits.
+    bool is_near(const std::vector<float>& values, float share) const {
+        for (std::size_t i = 0; i < size_; ++i) {
+            if (std::memcmp(data_ + i, &values[i], sizeof(float)) == 0) continue;
+            const float distance = std::abs(data_[i] - values[i]);
+            if (!(distance <= share * std::max(1.0F, std::abs(values[i])))) return false;
+        }
+        return size_ == values.size();
     }
 
   private:

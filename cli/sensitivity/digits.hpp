@@ -1,0 +1,37 @@
+// Significant digits of an output, from runs whose operands were perturbed at random.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "cli/output/json_fwd.hpp"
+#include "cli/sensitivity/measurements.hpp"
+#include "cli/sensitivity/places.hpp"
+
+namespace fp32shim::cli {
+
+/// The decimal digits that perturbed runs share with the exact one: -log10 of the standard deviation of the relative
+/// error (D. S. Parker, "Monte Carlo Arithmetic", 1997). The interval has a confidence of 95% if the errors are
+/// normal around the exact run (Sohier and others, "Confidence intervals for stochastic arithmetic", ACM TOMS 47,
+/// 2021): the sum of their squares is then distributed as chi-squared. Never below 0.
+struct Digits {
+    double estimate = 0, lowest = 0, highest = 0;  ///< infinite if no run differed
+    std::uint64_t runs = 0, failed = 0;            ///< `failed`: without a number; they count as without a digit
+    bool was_lowered = false;                      ///< some product of these runs was perturbed
+};
+
+Digits digits_of(const std::vector<Measured>& runs);
+
+/// Digits of a place at one precision.
+struct PlaceDigits {
+    const Place* place = nullptr;  ///< null: everything was perturbed
+    std::string precision;
+    Digits digits;
+};
+
+std::string digits_text(const std::vector<PlaceDigits>& all, const Measurements& measurements,
+                        const std::string& heading);
+Json digits_json(const std::vector<PlaceDigits>& all);
+
+}  // namespace fp32shim::cli
