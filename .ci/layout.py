@@ -27,7 +27,8 @@ FLOORS = {
     "cli": """command_line output < binaries < source_locations < recordings
               < report/page/shared < report/page/flame_graph < report/page/report report/page/diff report/page/results
               < report/page < report < report/diff
-              < verify product_groups < run < doctor bisect diff log suggest top < replay < .""",
+              < verify product_groups < run < trials < doctor bisect diff log sensitivity suggest top
+              < replay < .""",
     "gpu_check": "cuda frameworks < products < sections < workers < questions checks < .",
 }
 

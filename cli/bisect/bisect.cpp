@@ -1,25 +1,17 @@
 // fp32shim bisect: finds products with which exact a command is acceptable, by running it under policies that lower
 // some of its products.
-#include <fcntl.h>
 #include <fmt/format.h>
 #include <unistd.h>
 
-#include <cerrno>
-#include <cstdlib>
 #include <cstring>
-#include <filesystem>
 #include <memory>
 #include <optional>
-#include <system_error>
 #include <utility>
 
-#include "cli/binaries/program_file.hpp"
-#include "cli/binaries/shim_library.hpp"
 #include "cli/bisect/answers.hpp"
 #include "cli/bisect/command_trials.hpp"
 #include "cli/bisect/inputs.hpp"
 #include "cli/bisect/result.hpp"
-#include "cli/bisect/runs.hpp"
 #include "cli/bisect/search.hpp"
 #include "cli/bisect/state.hpp"
 #include "cli/command_line/commands.hpp"
@@ -28,7 +20,8 @@
 #include "cli/output/terminal.hpp"
 #include "cli/run/child.hpp"
 #include "cli/run/process_environment.hpp"
-#include "policy/load.hpp"
+#include "cli/trials/command.hpp"
+#include "cli/trials/runs.hpp"
 #include "policy/messages.hpp"
 
 namespace fp32shim::cli {
@@ -43,12 +36,6 @@ struct BisectOptions {
     std::vector<std::string> words;  ///< the command to run
 };
 
-/// A premature end of bisect: a message and an exit code.
-struct End {
-    std::string message;
-    int exit_code;
-};
-
 void print_message(const std::string& message) { say("bisect", message); }
 
 /// Returns what is wrong with the combination of options and settings; empty if it is valid.
@@ -59,38 +46,9 @@ std::string problem_in_options(const BisectOptions& options) {
         return "--rtol and --atol need --compare FILE, the file with the numbers";
     if (!options.compare.empty() && options.jobs > 1)
         return "--jobs and --compare cannot be combined, because all runs write the same file";
-    std::error_code error;
-    if (!options.policy_out.empty() &&
-        std::filesystem::exists(std::filesystem::symlink_status(options.policy_out, error)))
-        return fmt::format("--policy-out: {} exists already; remove it, or name another file",
-                           policy::quoted_path(options.policy_out));
-    const std::filesystem::path folder = std::filesystem::path(options.policy_out).parent_path();
-    if (!folder.empty() && access(folder.c_str(), W_OK | X_OK) != 0)
-        return fmt::format("--policy-out: the folder {} cannot be written ({}); name another",
-                           policy::quoted_path(folder.string()), std::strerror(errno));
-    if (const ShimLibrary library = find_shim_library(); !library.problem.empty()) return library.problem;
-    ProcessEnvironment environment = ProcessEnvironment::of_this_process();
-    if (!environment.get("FP32_MATMUL_POLICY").empty())
-        print_message("FP32_MATMUL_POLICY has no effect, because each run has its own policy");
-    environment.set("FP32_MATMUL_POLICY", "");  // an empty value counts as unset
-    const policy::Loaded loaded = policy::load(environment.views(), {});
-    if (!loaded.errors.empty()) return loaded.errors.front().text();
-    if (loaded.policy.disabled) return "FP32_MATMUL_DISABLE=1 is set: the shim is switched off; unset it";
-    return {};
-}
-
-/// Returns the end if the command cannot start, else its file in `program`. Behind a runner, only a run can tell.
-std::optional<End> problem_with_command(const BisectOptions& options, std::string& program) {
-    if (!options.runner.empty()) return std::nullopt;
-    const char* path = std::getenv("PATH");
-    const ProgramFile found = find_program(options.words.front(), path == nullptr || *path == '\0' ? nullptr : path);
-    if (found.lookup != Lookup::found)
-        return End{fmt::format("{}: {}", found.path, found.cause),
-                   found.lookup == Lookup::not_found ? exit_code::not_found : exit_code::not_executable};
-    program = found.path;
-    if (const Unseen unseen = why_unseen(program); !unseen.text.empty())
-        print_message(fmt::format("{} {}, so its products are neither seen nor controlled", program, unseen.text));
-    return std::nullopt;
+    if (std::string problem = problem_with_new_file("--policy-out", options.policy_out); !problem.empty())
+        return problem;
+    return problem_with_settings("bisect");
 }
 
 /// Returns all facts on which the outcomes of a search depend.
@@ -107,26 +65,11 @@ Json identity_of(const BisectOptions& options) {
             {"atol", options.absolute}};
 }
 
-/// Returns the last lines of a run's output, indented, with a line feed before them.
-std::string output_of(const FinishedRun& run) {
-    constexpr std::size_t most = 10;
-    std::vector<std::string> lines;
-    for (std::size_t begin = 0; begin < run.output.size();) {
-        const std::size_t end = std::min(run.output.find('\n', begin), run.output.size());
-        lines.push_back(printable(run.output.substr(begin, end - begin)));
-        begin = end + 1;
-    }
-    std::string text;
-    for (std::size_t i = lines.size() > most ? lines.size() - most : 0; i < lines.size(); ++i)
-        text += "  | " + lines[i] + '\n';
-    return text;
-}
-
 /// Returns an end if the command is not acceptable even with everything exact, or has no products.
 std::optional<End> problem_with_exact_run(const Outcome& exact, const FinishedRun& run, const Groups& groups) {
     const std::string with = "with everything exact, the command ";
     if (exact.verdict != Verdict::acceptable) {
-        print(output_of(run), STDERR_FILENO);
+        print(last_lines_of(run.output), STDERR_FILENO);
         if (exact.verdict == Verdict::unresolved)
             return End{with + "is undecided (status 125), so there is nothing to compare with",
                        exit_code::inconclusive};
@@ -139,57 +82,17 @@ std::optional<End> problem_with_exact_run(const Outcome& exact, const FinishedRu
             with + "is not acceptable (" + exact.how + "); it must be acceptable before its products are lowered",
             exit_code::finding};
     }
-    if (groups.all().empty())
-        return End{
-            fmt::format("no float32 matrix product of the command was seen{}; fp32shim doctor -- COMMAND lists what "
-                        "cannot be seen",
-                        run.products.calls > 0 ? " with a location" : ""),
-            exit_code::no_product};
+    if (groups.all().empty()) return no_product_seen(run.products);
     return std::nullopt;
 }
 
-/// Returns an end, with the most frequent reason, if nothing ran at the lower precision.
-std::optional<End> problem_with_lowered_run(const Outcome& all, const FinishedRun& run,
-                                            const BisectOptions& options) {
-    if (!all.lowered.empty()) return std::nullopt;
-    std::string reason;
-    std::uint64_t most = 0;
-    for (const auto& [name, calls] : run.products.reasons) {
-        if (calls <= most) continue;
-        reason = name;
-        most = calls;
-    }
-    return End{fmt::format("everything was asked to run at {}, but nothing did{}{}", options.precision,
-                           reason.empty() ? "" : " (" + reason + ")",
-                           reason == "cpu_mode_off" ? "; on a CPU, --cpu emulate shows what it would do" : ""),
-               exit_code::inconclusive};
-}
-
-/// Writes a new file. Returns 0 or an errno.
-int write_new(const std::string& path, const std::string& text) {
-    const int descriptor = open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
-    if (descriptor < 0) return errno;
-    const ssize_t written = write(descriptor, text.data(), text.size());
-    const int error = written == static_cast<ssize_t>(text.size()) ? 0 : errno == 0 ? ENOSPC : errno;
-    close(descriptor);
-    return error;
-}
-
-/// Writes the policy under the requested name or, without one, under the first unused name. Returns an end if this
-/// fails.
+/// Writes the policy. Returns an end if this fails.
 std::optional<End> write_policy(const BisectOptions& options, SearchResult& result) {
-    const std::string text = policy_of(result);
-    int error = EEXIST;
-    for (int i = 0; error == EEXIST && i < 1000; ++i) {
-        result.policy_path = !options.policy_out.empty() ? options.policy_out
-                             : i == 0                    ? "bisect-policy.toml"
-                                                         : fmt::format("bisect-policy.{}.toml", i);
-        error = write_new(result.policy_path, text);
-        if (!options.policy_out.empty()) break;
-    }
-    if (error == 0) return std::nullopt;
+    const NewFile file = write_new_file(options.policy_out, "bisect-policy", ".toml", policy_of(result));
+    result.policy_path = file.path;
+    if (file.error == 0) return std::nullopt;
     return End{fmt::format("{} cannot be written ({}); repeat the command to continue from {}",
-                           policy::quoted_path(result.policy_path), std::strerror(error), options.state),
+                           policy::quoted_path(file.path), std::strerror(file.error), options.state),
                exit_code::usage};
 }
 
@@ -257,7 +160,7 @@ int search(const BisectOptions& options, Inputs& inputs, Runs& runs, Groups& gro
     if (const auto end = problem_with_exact_run(exact, trials.last_run(), groups)) return ends(*end);
     const Outcome all = answers.with_everything_lowered();
     inputs.keep(groups, state);
-    if (const auto end = problem_with_lowered_run(all, trials.last_run(), options)) return ends(*end);
+    if (all.lowered.empty()) return ends(nothing_lowered(trials.last_run().products, options.precision));
     trials.plan_runs(all);
     Findings findings;
     if (all.verdict != Verdict::acceptable) findings = Search(settings, answers, groups).find();
@@ -267,8 +170,8 @@ int search(const BisectOptions& options, Inputs& inputs, Runs& runs, Groups& gro
 int bisect(const BisectOptions& options) {
     if (const std::string problem = problem_in_options(options); !problem.empty())
         return fail({problem, exit_code::usage});
-    std::string program;
-    if (const auto end = problem_with_command(options, program)) return fail(*end);
+    const TrialProgram program = find_trial_program("bisect", options.words, options.runner);
+    if (program.end) return fail(*program.end);
     Groups groups;
     SearchState state(options.state, identity_of(options), groups);
     if (!state.problem().empty()) return fail({state.problem(), exit_code::usage});
@@ -282,7 +185,7 @@ int bisect(const BisectOptions& options) {
                                   policy::quoted_path(options.state), counted(state.runs(), "run")));
     int signal = 0;
     try {
-        Inputs inputs(program, options.words);
+        Inputs inputs(program.path, options.words);
         Runs runs({options.words, list_entries(options.runner, " "), options.cpu});
         if (!runs.problem().empty()) return fail({runs.problem(), exit_code::usage});
         return search(options, inputs, runs, groups, state);

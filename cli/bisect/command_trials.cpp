@@ -5,15 +5,16 @@
 
 #include <algorithm>
 #include <bit>
+#include <cmath>
 #include <cstring>
 #include <set>
 #include <tuple>
 #include <utility>
 
-#include "cli/bisect/numbers.hpp"
 #include "cli/bisect/search.hpp"
 #include "cli/output/progress.hpp"
 #include "cli/output/terminal.hpp"
+#include "cli/trials/numbers.hpp"
 #include "policy/messages.hpp"
 
 namespace fp32shim::cli {
@@ -147,11 +148,12 @@ std::uint64_t CommandTrials::planned_runs() {
 std::string CommandTrials::time_text() {
     const std::uint64_t planned = planned_runs();
     if (planned == 0 || run_count_ == runs_before_) return {};
-    const double spent = std::chrono::duration<double, std::nano>(std::chrono::steady_clock::now() - began_).count();
+    const double spent = std::chrono::duration<double>(std::chrono::steady_clock::now() - began_).count();
+    const auto whole_seconds = [](double seconds) { return duration_text(1e9 * std::ceil(seconds)); };
     const double of_a_run = spent / static_cast<double>(run_count_ - runs_before_);
     const std::uint64_t left = planned - std::min(planned, run_count_);
-    std::string text = fmt::format("; {} so far", duration_text(spent));
-    if (left > 0) text += fmt::format(", about {} to come", duration_text(of_a_run * static_cast<double>(left)));
+    std::string text = fmt::format("; {} so far", whole_seconds(spent));
+    if (left > 0) text += fmt::format(", about {} to come", whole_seconds(of_a_run * static_cast<double>(left)));
     return text;
 }
 

@@ -7,9 +7,9 @@
 #include <vector>
 
 #include "cli/bisect/answers.hpp"
-#include "cli/bisect/runs.hpp"
 #include "cli/bisect/trials.hpp"
 #include "cli/product_groups/groups.hpp"
+#include "cli/trials/runs.hpp"
 
 namespace fp32shim::cli {
 

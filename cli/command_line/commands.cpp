@@ -51,6 +51,14 @@ constexpr Command table[] = {
   fp32shim bisect --runner 'srun -n1' --max-runs 40 -- ./solver)",
      .define = define_bisect,
      .takes_program = true},
+    {.name = "sensitivity",
+     .summary = "Measure which lines of a program tolerate a lower precision",
+     .examples =
+         R"(  fp32shim sensitivity --cpu emulate -- python3 solve.py      compares the numbers that it prints
+  fp32shim sensitivity --compare out.npy --tolerance 1e-3 -- python3 model.py
+  fp32shim sensitivity --precision tf32 --precision bf16 --by scope -- python3 train.py)",
+     .define = define_sensitivity,
+     .takes_program = true},
     {.name = "diff",
      .summary = "Find the first product that differs between two runs",
      .examples =

@@ -12,15 +12,15 @@ class App;
 
 namespace fp32shim::cli {
 
-/// Exit codes. Only `run` and `bisect` return the last three. After `run` has started its program, it returns the
-/// program's exit code.
+/// Exit codes. Only `run`, `bisect` and `sensitivity` return the last three. After `run` has started its program, it
+/// returns the program's exit code.
 namespace exit_code {
 inline constexpr int ok = 0;
 inline constexpr int finding = 1;       ///< the command found a problem
 inline constexpr int usage = 2;         ///< arguments are invalid, or name something that does not exist
 inline constexpr int inconclusive = 3;  ///< the command cannot decide the question
-inline constexpr int no_product = 4;    ///< bisect: the shim saw no product of the program
-inline constexpr int was_killed = 5;    ///< bisect: a signal killed the program although everything was exact
+inline constexpr int no_product = 4;    ///< bisect, sensitivity: the shim saw no product of the program
+inline constexpr int was_killed = 5;    ///< the same: a signal killed the program although everything was exact
 inline constexpr int own_failure = 125;
 inline constexpr int not_executable = 126;
 inline constexpr int not_found = 127;
@@ -53,6 +53,7 @@ Action define_doctor(CLI::App& app);
 Action define_explain(CLI::App& app);
 Action define_verify(CLI::App& app);
 Action define_bisect(CLI::App& app);
+Action define_sensitivity(CLI::App& app);
 Action define_suggest(CLI::App& app);
 Action define_diff(CLI::App& app);
 Action define_check(CLI::App& app);

@@ -14,6 +14,7 @@
 #include "cli/product_groups/line_texts.hpp"
 #include "cli/recordings/location_text.hpp"
 #include "policy/conditions.hpp"
+#include "policy/words.hpp"
 #include "system/plain_text.hpp"
 
 namespace fp32shim::cli {
@@ -287,23 +288,34 @@ std::string policy_lowering_only(const Groups& groups, const Subset& lowered, co
     return text + "\n[[rule]]\nname = \"all others\"\nprecision = \"highest\"\n";
 }
 
-std::string policy_lowering_all_but(const Groups& groups, const Subset& exact, const PolicySettings& settings,
-                                    const CommentOn& comment_on, const LineTexts* texts) {
-    const std::vector<Rule> rules = RuleFinder(groups, exact, true, texts).rules();
-    std::string text = head(settings.precision, settings);
-    if (std::ranges::any_of(rules, [](const Rule& rule) { return !rule.scopes.empty(); }))
+std::string policy_assigning(const Groups& groups, const std::vector<AssignedGroups>& assigned,
+                             const PolicySettings& settings, const CommentOn& comment_on, const LineTexts* texts) {
+    const bool is_default = policy::parse_word(policy::default_precision_words, settings.precision).has_value();
+    std::string text = head(is_default ? settings.precision : "highest", settings);
+    std::string rules_text;
+    bool names_scopes = false;
+    std::size_t number = 0;
+    for (const AssignedGroups& part : assigned)
+        for (const Rule& rule : RuleFinder(groups, part.groups, true, texts).rules()) {
+            names_scopes = names_scopes || !rule.scopes.empty();
+            rules_text += '\n';
+            if (comment_on)
+                for (const std::string& line : comment_on(rule.groups))
+                    rules_text += fmt::format("# {}\n", printable(line));
+            rules_text += rule_text(rule, fmt::format("{} {}", settings.name, ++number), part.precision);
+        }
+    if (names_scopes)
         text +=
             "\n# The scopes in rules come from here; those of torch also need fp32shim run.\n"
             "[log]\nwhere = [\"python\", \"nvtx\", \"itt\", \"torch\"]\n";
-    std::size_t number = 0;
-    for (const Rule& rule : rules) {
-        text += '\n';
-        if (comment_on) {
-            for (const std::string& line : comment_on(rule.groups)) text += fmt::format("# {}\n", printable(line));
-        }
-        text += rule_text(rule, fmt::format("{} {}", settings.name, ++number), "highest");
-    }
-    return text;
+    text += rules_text;
+    if (is_default) return text;
+    return text + fmt::format("\n[[rule]]\nname = \"all others\"\nprecision = {}\n", quoted_toml(settings.precision));
+}
+
+std::string policy_lowering_all_but(const Groups& groups, const Subset& exact, const PolicySettings& settings,
+                                    const CommentOn& comment_on, const LineTexts* texts) {
+    return policy_assigning(groups, {{exact, "highest"}}, settings, comment_on, texts);
 }
 
 }  // namespace fp32shim::cli

@@ -24,12 +24,23 @@ struct PolicySettings {
 std::string policy_lowering_only(const Groups& groups, const Subset& lowered, const PolicySettings& settings,
                                  const CallRange& calls = {});
 
+/// Groups with a precision of their own.
+struct AssignedGroups {
+    Subset groups;
+    std::string precision;  ///< word of a policy file; of rules only, too
+};
+
 /// Returns comment lines, without `#`, for a rule about some groups.
 using CommentOn = std::function<std::vector<std::string>(const Subset& groups)>;
 
-/// Returns a policy that runs all groups except `exact` at the lower precision, unless the program itself requests
-/// another. `comment_on` and `texts` may be null. The rules should still match after an edit of the program: they
-/// name a function if that is enough, otherwise the text of a line, then sizes, and a line number or an offset last.
+/// Returns a policy that runs groups at the precisions assigned to them, and all others at that of the settings,
+/// unless the program itself requests another. `comment_on` and `texts` may be null. The rules should still match
+/// after an edit of the program: they name a function if that is enough, otherwise the text of a line, then sizes,
+/// and a line number or an offset last.
+std::string policy_assigning(const Groups& groups, const std::vector<AssignedGroups>& assigned,
+                             const PolicySettings& settings, const CommentOn& comment_on, const LineTexts* texts);
+
+/// Returns policy_assigning() with full FP32 for the groups `exact`.
 std::string policy_lowering_all_but(const Groups& groups, const Subset& exact, const PolicySettings& settings,
                                     const CommentOn& comment_on, const LineTexts* texts);
 

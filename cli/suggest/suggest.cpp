@@ -239,10 +239,10 @@ std::uint64_t sum_of(const std::map<std::size_t, std::uint64_t>& values, const S
 
 constexpr std::string_view caveat =
     "Audits judge products, not what the program makes of them: only its own results tell whether this is enough.";
-constexpr std::string_view search_command = "fp32shim bisect -- TEST names the products at fault";
+constexpr std::string_view search_command = "fp32shim sensitivity --cpu emulate -- PROGRAM names the lines at fault";
 
 std::string try_command(std::string_view file) {
-    return fmt::format("fp32shim run --cpu emulate --policy {} -- PROGRAM", file);
+    return fmt::format("fp32shim sensitivity --cpu emulate --policy {} -- PROGRAM", file);
 }
 
 /// Returns true if a rule names a call site by its offset.
@@ -299,8 +299,9 @@ std::string policy_header(const AuditedGroups& found, const Choice& choice, cons
         text +=
             "# A place such as program!main+0x1c4 is no longer valid once the program is recompiled: record and "
             "suggest again.\n";
-    return text + fmt::format("# {}\n# To try this policy on a CPU: {}\n# If its results are worse: {}\n\n", caveat,
-                              try_command("FILE"), search_command);
+    return text +
+           fmt::format("# {}\n# To measure the output under this policy: {}\n# If the error is too large: {}\n\n",
+                       caveat, try_command("FILE"), search_command);
 }
 
 /// Returns the reason why nothing can be suggested; empty if something can.
@@ -353,7 +354,7 @@ int suggest(SuggestOptions& options) {
         return exit_code::usage;
     }
     if (!options.output.empty() && options.output != "-")
-        print(fmt::format("{} Next: {}\nIf its results are worse: {}\n", caveat, try_command(options.output),
+        print(fmt::format("{} Next: {}\nIf the error is too large: {}\n", caveat, try_command(options.output),
                           search_command));
     return is_damaged ? exit_code::finding : exit_code::ok;
 }

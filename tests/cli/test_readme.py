@@ -54,6 +54,7 @@ SAYS = {
     "fp32shim report --diff ": "tf32",
     "fp32shim verify ": "fp32",
     "fp32shim bisect ": r"model\.py:3",
+    "fp32shim sensitivity ": r"model\.py:3 +.* high +[1-9]",
     "fp32shim set 4711 high": "high",
 }
 

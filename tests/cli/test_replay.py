@@ -72,7 +72,7 @@ def test_a_recorded_time_that_is_far_from_the_measured_one_is_named(recorded):
     slow = SMALL + ":1:1000000000"
     assert "factor of 3 or more" not in replay(recorded(slow.replace(":fp32:", ":bf16:"))).stdout
     result = replay(recorded(slow))
-    (line,) = [line for line in result.lines if line.startswith("Recorded and measured times differ")]
+    (line,) = [line for line in result.stdout.splitlines() if line.startswith("Recorded and measured times differ")]
     assert "or more for 1 kind, most for gemm 8x4x16 NT (" in line
 
 

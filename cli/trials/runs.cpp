@@ -1,4 +1,4 @@
-#include "cli/bisect/runs.hpp"
+#include "cli/trials/runs.hpp"
 
 #include <fcntl.h>
 #include <fmt/format.h>
@@ -42,13 +42,15 @@ std::string end_of_file(const std::string& path) {
     return text;
 }
 
-/// Starts a process in its own process group. Returns 0 or an errno.
-int spawn(const std::vector<std::string>& words, const std::string& output, const sigset_t& mask, pid_t& process) {
+/// Starts a process in its own process group. Its stdout goes to the file `output`, its stderr to `errors`, which may
+/// be the same. Returns 0 or an errno.
+int spawn(const std::vector<std::string>& words, const std::string& output, const std::string& errors,
+          const sigset_t& mask, pid_t& process) {
     posix_spawn_file_actions_t files;
     posix_spawn_file_actions_init(&files);
     posix_spawn_file_actions_addopen(&files, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
     posix_spawn_file_actions_addopen(&files, STDOUT_FILENO, output.c_str(), O_WRONLY | O_CREAT | O_APPEND, 0600);
-    posix_spawn_file_actions_adddup2(&files, STDOUT_FILENO, STDERR_FILENO);
+    posix_spawn_file_actions_addopen(&files, STDERR_FILENO, errors.c_str(), O_WRONLY | O_CREAT | O_APPEND, 0600);
     posix_spawnattr_t attributes;
     posix_spawnattr_init(&attributes);
     posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGMASK);
@@ -109,7 +111,7 @@ Runs::Runs(RunSettings settings) : settings_(std::move(settings)) {
     std::signal(SIGCHLD, SIG_DFL);
     const char* temporary = std::getenv("TMPDIR");
     std::string folder = temporary == nullptr || *temporary == '\0' ? "/tmp" : temporary;
-    folder += "/fp32shim-bisect.XXXXXX";
+    folder += "/fp32shim-runs.XXXXXX";
     if (mkdtemp(folder.data()) == nullptr) {
         problem_ = fmt::format("{}: {}; TMPDIR names the folder for temporary files", folder, std::strerror(errno));
         return;
@@ -127,9 +129,10 @@ Runs::~Runs() {
 
 std::vector<std::string> Runs::words_for(const RunRequest& request, const std::string& folder) const {
     std::vector<std::string> words = settings_.runner;
-    words.insert(words.end(), {own_program(), "run", "--quiet", "--policy", folder + "/policy.toml", "--precision",
-                               request.precision, "--where", where_list, "--level", "summary", "--log",
-                               with_percents_doubled(folder) + "/%h.%p.fp32rec"});
+    words.insert(words.end(),
+                 {own_program(), "run", "--quiet", "--policy", folder + "/policy.toml", "--where", where_list,
+                  "--level", "summary", "--log", with_percents_doubled(folder) + "/%h.%p.fp32rec"});
+    if (!request.precision.empty()) words.insert(words.end(), {"--precision", request.precision});
     if (!settings_.cpu.empty()) words.insert(words.end(), {"--cpu", settings_.cpu});
     words.emplace_back("--");
     words.insert(words.end(), settings_.command.begin(), settings_.command.end());
@@ -142,7 +145,10 @@ Runs::Started Runs::start(const RunRequest& request) {
     std::error_code error;
     fs::create_directory(run.folder, error);
     std::ofstream(run.folder + "/policy.toml", std::ios::binary) << request.policy;
-    const int failure = spawn(words_for(request, run.folder), run.folder + "/output", callers_mask_, run.process);
+    const std::string output = run.folder + "/output";
+    const int failure =
+        spawn(words_for(request, run.folder), settings_.keeps_stdout ? run.folder + "/stdout" : output, output,
+              callers_mask_, run.process);
     if (failure != 0) {
         run.process = -1;
         run.result.ended.exec_error = failure;
@@ -173,6 +179,10 @@ std::vector<FinishedRun> Runs::run(const std::vector<RunRequest>& requests) {
     for (Started& run : runs) {
         run.result.products = reader_.read(run.folder);
         run.result.output = end_of_file(run.folder + "/output");
+        if (settings_.keeps_stdout) {
+            std::ifstream file(run.folder + "/stdout", std::ios::binary);
+            run.result.stdout_text.assign(std::istreambuf_iterator<char>(file), {});
+        }
         std::error_code error;
         fs::remove_all(run.folder, error);
         results.push_back(std::move(run.result));

@@ -1,6 +1,7 @@
-// Reads the numbers that a program wrote to a file, for `bisect --compare`.
+// Reads the numbers that a program wrote to a file, for `--compare`.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -22,5 +23,16 @@ std::vector<double> numbers_in(std::string_view text);
 /// |reference|`; empty if there is none. NaN is equal only to NaN.
 std::string difference_between(const std::vector<double>& reference, const std::vector<double>& found,
                                double relative, double absolute);
+
+/// Measures of the distance of some numbers from their references.
+enum class OutputMetric : std::uint8_t {
+    norm,  ///< norm of the differences, relative to the norm of the references
+    max,   ///< largest difference, relative to the largest reference
+    each,  ///< largest relative difference of any number
+};
+
+/// Returns the distance. It is infinite if the counts of numbers differ, or if a number is NaN or infinite and its
+/// reference is another one. It is 0 if all numbers are equal, NaN included.
+double output_error(const std::vector<double>& reference, const std::vector<double>& found, OutputMetric metric);
 
 }  // namespace fp32shim::cli

@@ -1,7 +1,8 @@
-#include "cli/bisect/numbers.hpp"
+#include "cli/trials/numbers.hpp"
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <bit>
 #include <cctype>
 #include <cerrno>
@@ -12,6 +13,7 @@
 #include <cstring>
 #include <fstream>
 #include <iterator>
+#include <limits>
 
 namespace fp32shim::cli {
 namespace {
@@ -99,6 +101,27 @@ std::string difference_between(const std::vector<double>& reference, const std::
         return fmt::format("number {} is {} instead of {}", i + 1, found[i], wanted);
     }
     return {};
+}
+
+double output_error(const std::vector<double>& reference, const std::vector<double>& found, OutputMetric metric) {
+    constexpr double infinite = std::numeric_limits<double>::infinity();
+    if (reference.size() != found.size()) return infinite;
+    double difference = 0, size = 0, largest_ratio = 0;
+    for (std::size_t i = 0; i < found.size(); ++i) {
+        const double wanted = reference[i];
+        const bool is_same = found[i] == wanted || (std::isnan(found[i]) && std::isnan(wanted));
+        if (!is_same && !(std::isfinite(found[i]) && std::isfinite(wanted))) return infinite;
+        const double distance = is_same ? 0 : std::abs(found[i] - wanted);
+        if (distance > 0)
+            largest_ratio = std::max(largest_ratio, wanted == 0 ? infinite : distance / std::abs(wanted));
+        if (!std::isfinite(wanted)) continue;
+        // hypot() neither overflows nor underflows on the way.
+        difference = metric == OutputMetric::max ? std::max(difference, distance) : std::hypot(difference, distance);
+        size = metric == OutputMetric::max ? std::max(size, std::abs(wanted)) : std::hypot(size, wanted);
+    }
+    if (metric == OutputMetric::each) return largest_ratio;
+    if (difference == 0) return 0;
+    return size == 0 ? infinite : difference / size;
 }
 
 }  // namespace fp32shim::cli

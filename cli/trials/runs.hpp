@@ -18,18 +18,21 @@ struct RunSettings {
     std::vector<std::string> command;
     std::vector<std::string> runner;  ///< words placed before the whole command line
     std::string cpu;                  ///< value of `run --cpu`; empty: the environment decides
+    bool keeps_stdout = false;        ///< all that the command wrote to stdout is wanted
 };
 
 /// One run of the command: its policy and precision.
 struct RunRequest {
-    std::string policy;     ///< text of the policy file
-    std::string precision;  ///< value of `run --precision`, which overrides the environment
+    std::string policy;  ///< text of the policy file
+    std::string
+        precision;  ///< value of `run --precision`, which overrides the environment; empty: the policy decides
 };
 
 struct FinishedRun {
     Ended ended;
     RecordedProducts products;
-    std::string output;  ///< last part of what the command wrote to stdout and stderr
+    std::string output;         ///< last part of what the command wrote to stdout and stderr
+    std::string stdout_text{};  ///< all of stdout, with RunSettings::keeps_stdout; `output` is then stderr only
 };
 
 /// Thrown when a signal asks this command to end. All runs have been ended before.

@@ -1,0 +1,129 @@
+#include "cli/sensitivity/cheapest_policy.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "cli/output/terminal.hpp"
+#include "policy/words.hpp"
+
+namespace fp32shim::cli {
+namespace {
+
+/// The search for a policy, with the levels that it tries.
+class PolicySearch {
+  public:
+    PolicySearch(const Sensitivity& measured, const Groups& groups, const LineTexts& texts,
+                 const PolicySettings& settings, double tolerance, Measurements& measurements)
+        : measured_(measured),
+          groups_(groups),
+          texts_(texts),
+          settings_(settings),
+          tolerance_(tolerance),
+          measurements_(measurements) {}
+
+    CheapestPolicy find() {
+        start();
+        while (!is_within() && step_back()) continue;
+        result_.is_found = result_.measured.error <= tolerance_ && has_lowered();
+        if (result_.is_found)
+            for (std::size_t place = 0; place < measured_.places.size(); ++place)
+                while (result_.levels[place] < measured_.precisions.size() && try_cheaper(place)) continue;
+        return result_;
+    }
+
+  private:
+    const Measured& alone(std::size_t place, std::size_t level) const {
+        return measured_.errors[place][level - 1].alone;
+    }
+
+    void start() {
+        for (std::size_t place = 0; place < measured_.places.size(); ++place) {
+            std::size_t level = measured_.precisions.size();
+            while (level > 0 && !(alone(place, level).error <= tolerance_)) --level;
+            result_.levels.push_back(level);
+        }
+    }
+
+    bool has_lowered() const {
+        return std::ranges::any_of(result_.levels, [](std::size_t level) { return level > 0; });
+    }
+
+    Measured measure(const Levels& levels) {
+        ++result_.tried;
+        const auto exact = static_cast<std::size_t>(std::ranges::count(levels, std::size_t{0}));
+        return measurements_
+            .measure({{{policy_at(measured_, groups_, levels, settings_, nullptr, &texts_),
+                        requested_precision(settings_.precision)},
+                       fmt::format("a policy with {} of {} exact", exact, counted(levels.size(), "place"))}})
+            .front();
+    }
+
+    bool is_within() {
+        if (!has_lowered()) return true;
+        result_.measured = measure(result_.levels);
+        return result_.measured.error <= tolerance_;
+    }
+
+    /// Takes the lowered place with the largest error one step back. Returns false if no place is lowered.
+    bool step_back() {
+        std::size_t worst = measured_.places.size();
+        for (std::size_t place = 0; place < measured_.places.size(); ++place) {
+            const std::size_t level = result_.levels[place];
+            if (level == 0) continue;
+            if (worst == measured_.places.size() ||
+                alone(place, level).error > alone(worst, result_.levels[worst]).error)
+                worst = place;
+        }
+        if (worst == measured_.places.size()) return false;
+        --result_.levels[worst];
+        return true;
+    }
+
+    bool try_cheaper(std::size_t place) {
+        Levels levels = result_.levels;
+        ++levels[place];
+        const Measured measured = measure(levels);
+        if (!(measured.error <= tolerance_)) {
+            ++result_.refused;
+            return false;
+        }
+        result_.levels = std::move(levels);
+        result_.measured = measured;
+        return true;
+    }
+
+    const Sensitivity& measured_;
+    const Groups& groups_;
+    const LineTexts& texts_;
+    const PolicySettings& settings_;
+    double tolerance_;
+    Measurements& measurements_;
+    CheapestPolicy result_;
+};
+
+}  // namespace
+
+std::string requested_precision(const std::string& precision) {
+    return policy::parse_word(policy::default_precision_words, precision) ? precision : "highest";
+}
+
+std::string policy_at(const Sensitivity& measured, const Groups& groups, const Levels& levels,
+                      const PolicySettings& settings, const CommentOn& comment_on, const LineTexts* texts) {
+    std::vector<AssignedGroups> assigned;
+    for (std::size_t level = 0; level < measured.precisions.size(); ++level) {
+        Subset members;
+        for (std::size_t place = 0; place < measured.places.size(); ++place)
+            if (levels[place] == level) members = union_of(members, measured.places[place].groups);
+        if (!members.empty())
+            assigned.push_back({std::move(members), level == 0 ? "highest" : measured.precisions[level - 1]});
+    }
+    return policy_assigning(groups, assigned, settings, comment_on, texts);
+}
+
+CheapestPolicy find_cheapest_policy(const Sensitivity& measured, const Groups& groups, const LineTexts& texts,
+                                    const PolicySettings& settings, double tolerance, Measurements& measurements) {
+    return PolicySearch(measured, groups, texts, settings, tolerance, measurements).find();
+}
+
+}  // namespace fp32shim::cli

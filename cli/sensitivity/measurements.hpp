@@ -1,0 +1,90 @@
+// Runs of the command under policies, and how far their output lies from that of the exact run.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "cli/output/json_fwd.hpp"
+#include "cli/product_groups/groups.hpp"
+#include "cli/trials/command.hpp"
+#include "cli/trials/numbers.hpp"
+#include "cli/trials/runs.hpp"
+
+namespace fp32shim::cli {
+
+/// The result of one run.
+struct Measured {
+    double error = 0;          ///< output_error(); infinite if the run did not end with status 0 or had other numbers
+    std::string problem{};     ///< why `error` is infinite: `ended with status 1`; empty otherwise
+    bool was_lowered = false;  ///< some product ran below FP32
+};
+
+/// A run to make, and how the user is told of it.
+struct Experiment {
+    RunRequest request;
+    std::string text;  ///< `only train.py:41 forward at high`
+};
+
+/// The command cannot be measured.
+struct MeasuringFailed {
+    End end;
+    bool can_continue = false;  ///< the results so far are of use if the command is repeated
+};
+
+struct MeasuringSettings {
+    std::string compared_file;  ///< file of numbers that the command writes; empty: it prints them to stdout
+    OutputMetric metric = OutputMetric::norm;
+    std::uint64_t exact_runs = 2, jobs = 1;
+    std::string state_path;
+    std::vector<std::string> input_files;  ///< files that the command may read
+};
+
+/// Makes runs, and keeps their results in a file so that an interrupted search can go on. All functions that run the
+/// command throw Interrupted and MeasuringFailed.
+class Measurements {
+  public:
+    /// `identity`: all facts on which the results depend.
+    Measurements(MeasuringSettings settings, Runs& runs, const Json& identity);
+
+    /// Returns why the state file cannot be used; empty if it can.
+    const std::string& problem() const { return problem_; }
+    /// Makes the exact runs, whose first is the reference. Returns its products.
+    RecordedProducts run_exact(const RunRequest& request);
+    /// Makes the runs that are not known yet, and returns the results of all.
+    std::vector<Measured> measure(const std::vector<Experiment>& experiments);
+
+    /// Largest output error of an exact run against the first.
+    double noise() const { return noise_; }
+    std::uint64_t exact_runs() const { return settings_.exact_runs; }
+    std::size_t number_count() const { return reference_.size(); }
+    std::uint64_t run_count() const { return run_count_; }
+    /// Number of runs whose results an earlier part of the search has left.
+    std::uint64_t known_count() const { return known_before_; }
+    /// Tells how many runs are expected, for messages.
+    void expect_runs(std::uint64_t total) { expected_ = total; }
+    const FinishedRun& last_run() const { return last_run_; }
+    void remove_state() const;
+
+  private:
+    std::vector<Measured> run(const std::vector<RunRequest>& requests);
+    Measured judge(const FinishedRun& run, bool was_written);
+    void read_state(const std::string& first_line);
+    bool read_line(const Json& line);
+    void keep_input_files(const RecordedProducts& products);
+    void append(const Json& line) const;
+    void tell(const std::string& text, const Measured& measured) const;
+
+    MeasuringSettings settings_;
+    Runs& runs_;
+    std::string problem_;
+    std::vector<double> reference_;
+    double noise_ = 0;
+    std::uint64_t run_count_ = 0, known_before_ = 0, expected_ = 0;
+    std::map<std::string, Measured> known_;             ///< by the request's checksum
+    std::map<std::string, std::string> file_versions_;  ///< version_of_file() by path
+    FinishedRun last_run_;
+};
+
+}  // namespace fp32shim::cli

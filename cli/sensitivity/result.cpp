@@ -1,0 +1,272 @@
+#include "cli/sensitivity/result.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <numeric>
+
+#include "cli/output/json.hpp"
+#include "cli/output/terminal.hpp"
+
+namespace fp32shim::cli {
+namespace {
+
+constexpr const char* alone_mark = "x";
+constexpr const char* exact_mark = "o";
+
+double all_work(const SensitivityResult& result) {
+    return std::accumulate(result.measured.places.begin(), result.measured.places.end(), 0.0,
+                           [](double sum, const Place& place) { return sum + place.work; });
+}
+
+std::string work_text(double work, double all) {
+    if (all == 0) return "?";
+    constexpr double whole = 1e6;
+    return share_text(static_cast<std::uint64_t>(work / all * whole), static_cast<std::uint64_t>(whole));
+}
+
+/// Returns the error, or why there is none: `4.5e-04`, `0`, `<noise`, `ended with status 1`.
+std::string error_text(const Measured& measured, double noise) {
+    if (!measured.was_lowered) return "not lowered";
+    if (!measured.problem.empty()) return measured.problem;
+    if (measured.error == 0) return "0";
+    return measured.error <= noise ? "noise" : fmt::format("{:.1e}", measured.error);
+}
+
+/// Places errors on a logarithmic axis, in a column of the table.
+class Axis {
+  public:
+    explicit Axis(const SensitivityResult& result) {
+        for (const auto& of_place : result.measured.errors)
+            for (const PlaceErrors& errors : of_place)
+                for (const Measured* measured : {&errors.alone, &errors.kept_exact}) add(measured->error);
+        if (first_ <= last_) first_ = std::min(first_, last_ - 3);  // so that the title has room
+    }
+
+    std::string title() const {
+        if (last_ < first_) return {};
+        const std::string from = fmt::format("1e{}", first_), to = fmt::format("1e{}", last_ + 1);
+        return fmt::format("{:<{}}{}", from, width() - std::min(width(), to.size()), to);
+    }
+
+    std::string row(const PlaceErrors& errors) const {
+        if (last_ < first_) return {};
+        std::string row(width(), '.');
+        mark(errors.kept_exact.error, exact_mark[0], row);
+        mark(errors.alone.error, alone_mark[0], row);
+        return row;
+    }
+
+  private:
+    static constexpr int columns_of_decade = 3;
+
+    void add(double error) {
+        if (!std::isfinite(error) || error <= 0) return;
+        const int decade = static_cast<int>(std::floor(std::log10(error)));
+        first_ = std::min(first_, decade);
+        last_ = std::max(last_, decade);
+    }
+
+    std::size_t width() const { return static_cast<std::size_t>((last_ - first_ + 1) * columns_of_decade); }
+
+    void mark(double error, char sign, std::string& row) const {
+        if (!(error > 0)) return;
+        const double at = std::isfinite(error) ? columns_of_decade * (std::log10(error) - first_) : width();
+        char& column = row[std::min(static_cast<std::size_t>(std::max(at, 0.0)), width() - 1)];
+        column = column == '.' ? sign : '*';
+    }
+
+    int first_ = std::numeric_limits<int>::max(), last_ = std::numeric_limits<int>::min();
+};
+
+Table table_of(const SensitivityResult& result) {
+    const Sensitivity& measured = result.measured;
+    const double noise = result.measurements.noise();
+    const Axis axis(result);
+    Table table({{.title = "place", .shrinks_to = 24},
+                 {.title = "calls", .is_number = true},
+                 {.title = "work", .is_number = true},
+                 {.title = "at"},
+                 {.title = fmt::format("alone ({})", alone_mark), .is_number = true},
+                 {.title = fmt::format("all but it ({})", exact_mark), .is_number = true},
+                 {.title = axis.title(), .rank = Table::one_line_rank}});
+    const double work = all_work(result);
+    for (std::size_t at = 0; at < measured.precisions.size(); ++at)
+        table.add({at == 0 ? "everything" : "", "", at == 0 ? work_text(work, work) : "", measured.precisions[at],
+                   error_text(measured.all_lowered[at], noise), "", ""});
+    for (std::size_t i = 0; i < measured.places.size(); ++i)
+        for (std::size_t at = 0; at < measured.precisions.size(); ++at) {
+            const Place& place = measured.places[i];
+            const PlaceErrors& errors = measured.errors[i][at];
+            table.add({at == 0 ? place.text : "", at == 0 ? count_text(place.calls) : "",
+                       at == 0 ? work_text(place.work, work) : "", measured.precisions[at],
+                       error_text(errors.alone, noise), error_text(errors.kept_exact, noise), axis.row(errors)});
+        }
+    return table;
+}
+
+std::vector<std::size_t> exact_places(const CheapestPolicy& policy) {
+    std::vector<std::size_t> exact;
+    for (std::size_t place = 0; place < policy.levels.size(); ++place)
+        if (policy.levels[place] == 0) exact.push_back(place);
+    return exact;
+}
+
+std::string names_of(const std::vector<std::size_t>& places, const SensitivityResult& result) {
+    std::vector<std::string> names;
+    names.reserve(places.size());
+    for (const std::size_t place : places) names.push_back(result.measured.places[place].text);
+    return listed(names, 5);
+}
+
+/// Returns the share of the work that runs below FP32.
+std::string lowered_work(const SensitivityResult& result) {
+    double lowered = 0;
+    for (std::size_t place = 0; place < result.policy->levels.size(); ++place)
+        if (result.policy->levels[place] > 0) lowered += result.measured.places[place].work;
+    return work_text(lowered, all_work(result));
+}
+
+std::string policy_sentence(const SensitivityResult& result) {
+    if (!result.policy) return {};
+    const CheapestPolicy& policy = *result.policy;
+    if (!policy.is_found)
+        return fmt::format("No policy within {:.2g} was found: {}.\n", result.tolerance,
+                           policy.tried == 0 ? "each place alone was beyond it"
+                                             : counted(policy.tried, "run") + " under policies went beyond it");
+    const std::vector<std::size_t> exact = exact_places(policy);
+    std::string text =
+        fmt::format("Within {:.2g}: {} of the work lowered{}, output error {:.2g} in a run.\n", result.tolerance,
+                    lowered_work(result), exact.empty() ? "" : ", with " + names_of(exact, result) + " exact",
+                    policy.measured.error);
+    if (policy.refused > 0)
+        text += fmt::format("With one place a step cheaper, {} of {} were beyond it. Cheaper policies may exist.\n",
+                            policy.refused, counted(policy.refused, "run"));
+    return text;
+}
+
+std::string noise_sentence(const Measurements& runs) {
+    std::string noise =
+        fmt::format("The exact runs differed by up to {:.2g}: smaller errors show nothing.", runs.noise());
+    if (runs.noise() == 0) noise = fmt::format("{} exact runs gave equal numbers.", runs.exact_runs());
+    if (runs.exact_runs() == 1) noise = "One run was exact, so it is not known how far equal runs differ.";
+    return noise;
+}
+
+std::string evidence_of(const SensitivityResult& result) {
+    const Measurements& runs = result.measurements;
+    const std::string known = runs.known_count() == 0 ? "" : fmt::format(", after {} earlier", runs.known_count());
+    return fmt::format(
+        "{}{}. {}\nErrors of places that are lowered together need not be the sum of theirs, and other inputs may "
+        "differ.\n",
+        counted(runs.run_count(), "run"), known, noise_sentence(runs));
+}
+
+std::string given_policy_text(const SensitivityResult& result) {
+    const Measured& measured = result.measured.all_lowered.front();
+    const Measurements& runs = result.measurements;
+    std::string text =
+        fmt::format("Under {}: {}", printable(result.measured_policy),
+                    measured.problem.empty() ? fmt::format("{:.2g}", measured.error) : measured.problem);
+    if (!measured.was_lowered) text += "; no product ran below FP32";
+    if (result.tolerance >= 0)
+        text +=
+            fmt::format(" ({} {:.2g})", measured.error <= result.tolerance ? "within" : "beyond", result.tolerance);
+    return text + '.' + '\n' + noise_sentence(runs) + " Other inputs may differ.\n";
+}
+
+Json to_json(const Measured& measured) {
+    return {{"error", number_or_null(measured.error)},
+            {"problem", text_or_null(measured.problem)},
+            {"was_lowered", measured.was_lowered}};
+}
+
+std::string precision_at(const SensitivityResult& result, std::size_t level) {
+    return level == 0 ? "highest" : result.measured.precisions[level - 1];
+}
+
+Json json_of_place(const SensitivityResult& result, std::size_t place) {
+    const Place& one = result.measured.places[place];
+    const double work = all_work(result);
+    Json json = {
+        {"place", one.text}, {"calls", one.calls}, {"work_share", work == 0 ? Json() : Json(one.work / work)}};
+    const bool has_policy = result.policy && result.policy->is_found;
+    json["chosen"] = has_policy ? Json(precision_at(result, result.policy->levels[place])) : Json();
+    json["runs"] = Json::array();
+    for (std::size_t at = 0; at < result.measured.precisions.size(); ++at) {
+        const PlaceErrors& errors = result.measured.errors[place][at];
+        json["runs"].push_back({{"precision", result.measured.precisions[at]},
+                                {"alone", to_json(errors.alone)},
+                                {"all_but_it", to_json(errors.kept_exact)}});
+    }
+    return json;
+}
+
+Json json_of_policy(const SensitivityResult& result) {
+    if (!result.policy) return {};
+    const CheapestPolicy& policy = *result.policy;
+    return {{"found", policy.is_found},        {"tolerance", result.tolerance},
+            {"tried", policy.tried},           {"refused", policy.refused},
+            {"run", to_json(policy.measured)}, {"path", text_or_null(result.policy_path)}};
+}
+
+}  // namespace
+
+std::string text_of(const SensitivityResult& result) {
+    std::string text = fmt::format("Output error: {} of {} against the first exact run\n\n", result.metric,
+                                   counted(result.measurements.number_count(), "number") + " in " + result.source);
+    if (!result.measured_policy.empty()) return text + given_policy_text(result);
+    text += table_of(result).text() + '\n' + policy_sentence(result) + evidence_of(result);
+    if (!result.policy_path.empty())
+        text += fmt::format("Policy: {}\n", printable(result.policy_path));
+    else if (!result.policy)
+        text += "With --tolerance NUMBER, a policy is found and tried.\n";
+    return text;
+}
+
+Json to_json(const SensitivityResult& result) {
+    Json json = {{"schema", 1},
+                 {"command", result.command},
+                 {"metric", result.metric},
+                 {"source", result.source},
+                 {"measured_policy", text_or_null(result.measured_policy)},
+                 {"numbers", result.measurements.number_count()},
+                 {"noise", number_or_null(result.measurements.noise())},
+                 {"runs", result.measurements.run_count()},
+                 {"earlier_runs", result.measurements.known_count()}};
+    json["everything"] = Json::array();
+    for (std::size_t at = 0; at < result.measured.all_lowered.size(); ++at) {
+        Json all = to_json(result.measured.all_lowered[at]);
+        all["precision"] = result.measured_policy.empty() ? Json(result.measured.precisions[at]) : Json();
+        json["everything"].push_back(std::move(all));
+    }
+    json["places"] = Json::array();
+    for (std::size_t place = 0; place < result.measured.errors.size(); ++place)
+        json["places"].push_back(json_of_place(result, place));
+    json["policy"] = json_of_policy(result);
+    return json;
+}
+
+std::string policy_text_of(const SensitivityResult& result, const PolicySettings& settings) {
+    std::string command;
+    for (const std::string& word : result.command) command += (command.empty() ? "" : " ") + word;
+    const auto comment_on = [&](const Subset& set) {
+        const Group& group = result.groups[set.front()];
+        const std::string text = result.texts.of(group);
+        return std::vector<std::string>{group.location_text() + (text.empty() ? "" : ": " + text)};
+    };
+    std::string head =
+        fmt::format("# Found by fp32shim sensitivity {} for: {}\n", FP32SHIM_VERSION, printable(command));
+    const std::string sentence = policy_sentence(result);
+    for (std::size_t begin = 0; begin < sentence.size();) {
+        const std::size_t end = sentence.find('\n', begin);
+        head += "# " + sentence.substr(begin, end - begin) + '\n';
+        begin = end + 1;
+    }
+    return head + '\n' +
+           policy_at(result.measured, result.groups, result.policy->levels, settings, comment_on, &result.texts);
+}
+
+}  // namespace fp32shim::cli

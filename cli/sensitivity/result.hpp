@@ -1,0 +1,34 @@
+// Output of `fp32shim sensitivity`.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "cli/output/json_fwd.hpp"
+#include "cli/product_groups/line_texts.hpp"
+#include "cli/sensitivity/cheapest_policy.hpp"
+
+namespace fp32shim::cli {
+
+struct SensitivityResult {
+    const Groups& groups;
+    const LineTexts& texts;
+    const Measurements& measurements;
+    const Sensitivity& measured;
+    std::vector<std::string> command;
+    std::string metric, source;     ///< of the output's numbers
+    double tolerance = -1;          ///< -1: none was given
+    std::string measured_policy{};  ///< file of the only policy that was measured; empty: places were
+    std::optional<CheapestPolicy> policy{};
+    std::string policy_path{};
+};
+
+/// Returns a table for people.
+std::string text_of(const SensitivityResult& result);
+/// Returns JSON (docs/cli/formats.md).
+Json to_json(const SensitivityResult& result);
+/// Returns the text of the policy file, with the evidence in comments.
+std::string policy_text_of(const SensitivityResult& result, const PolicySettings& settings);
+
+}  // namespace fp32shim::cli

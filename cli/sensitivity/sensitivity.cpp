@@ -1,0 +1,278 @@
+// fp32shim sensitivity: how far the output of a command moves when single places of it run below FP32.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstring>
+#include <fstream>
+#include <iterator>
+#include <memory>
+#include <optional>
+#include <utility>
+
+#include "cli/command_line/commands.hpp"
+#include "cli/command_line/options.hpp"
+#include "cli/output/json.hpp"
+#include "cli/output/moment.hpp"
+#include "cli/output/terminal.hpp"
+#include "cli/run/child.hpp"
+#include "cli/run/process_environment.hpp"
+#include "cli/sensitivity/cheapest_policy.hpp"
+#include "cli/sensitivity/measurements.hpp"
+#include "cli/sensitivity/places.hpp"
+#include "cli/sensitivity/result.hpp"
+#include "cli/trials/command.hpp"
+#include "policy/load.hpp"
+#include "policy/messages.hpp"
+#include "policy/words.hpp"
+
+namespace fp32shim::cli {
+namespace {
+
+constexpr const char* our_name = "sensitivity";
+
+struct SensitivityOptions {
+    std::vector<std::string> precisions{};
+    std::string policy, cpu, state = "sensitivity-state.jsonl", policy_out, runner, compare, metric = "norm",
+                             by = "where";
+    bool is_json = false;
+    std::int64_t jobs = 1, repeat = 2, most = 20;
+    double tolerance = 0;
+    std::vector<std::string> words;  ///< the command to run
+};
+
+/// Precisions that a run can have; all others are no lower ones.
+const std::vector<std::string_view> lower_precisions = {"high",   "medium", "tf32", "bf16", "tf32x3", "bf16x9",
+                                                        "bf16x3", "bf16x2", "xf32", "fp16", "e4m3",   "e5m2"};
+
+int fail(const End& end) {
+    say(our_name, end.message);
+    return end.exit_code;
+}
+
+/// Returns the first error of a policy file; empty if there is none.
+std::string problem_with_policy(const std::string& path) {
+    if (path.empty()) return {};
+    const policy::Loaded file = policy::read_policy_file(path);
+    return file.errors.empty() ? std::string() : file.errors.front().text();
+}
+
+std::string problem_in_options(const SensitivityOptions& options) {
+    if (!options.compare.empty() && options.jobs > 1)
+        return "--jobs and --compare cannot be combined, because all runs write the same file";
+    if (!options.policy.empty() && !options.policy_out.empty())
+        return "--policy measures a policy, and --policy-out writes one; give only one of them";
+    if (!options.policy_out.empty() && options.tolerance == 0)
+        return "--policy-out needs --tolerance NUMBER, the largest output error that is accepted";
+    if (std::string problem = problem_with_new_file("--policy-out", options.policy_out); !problem.empty())
+        return problem;
+    if (const std::string problem = problem_with_policy(options.policy); !problem.empty()) return problem;
+    return problem_with_settings(our_name);
+}
+
+/// Returns all facts on which the results of runs depend.
+Json identity_of(const SensitivityOptions& options) {
+    return {{"sensitivity", 1},         {"fp32shim", FP32SHIM_VERSION}, {"command", options.words},
+            {"cpu", options.cpu},       {"runner", options.runner},     {"compare", options.compare},
+            {"metric", options.metric}, {"policy", options.policy}};
+}
+
+MeasuringSettings measuring_settings(const SensitivityOptions& options, const std::string& program) {
+    MeasuringSettings settings;
+    settings.compared_file = options.compare;
+    settings.metric = options.metric == "norm"  ? OutputMetric::norm
+                      : options.metric == "max" ? OutputMetric::max
+                                                : OutputMetric::each;
+    settings.exact_runs = static_cast<std::uint64_t>(options.repeat);
+    settings.jobs = static_cast<std::uint64_t>(options.jobs);
+    settings.state_path = options.state;
+    settings.input_files = options.words;
+    settings.input_files.push_back(program);
+    return settings;
+}
+
+/// One call of `sensitivity`.
+class Examination {
+  public:
+    Examination(const SensitivityOptions& options, Measurements& measurements)
+        : options_(options), measurements_(measurements) {
+        measured_.precisions = options.precisions;
+        if (measured_.precisions.empty()) measured_.precisions = {"high"};
+    }
+
+    /// Makes all runs. Throws MeasuringFailed at a premature end.
+    void run() {
+        run_exact();
+        if (options_.policy.empty())
+            run_places();
+        else
+            measured_.all_lowered = measurements_.measure({{given_policy(), "under the policy"}});
+    }
+
+    /// Finds a policy if one is wanted, and prints everything. Returns the exit code.
+    int conclude() {
+        const LineTexts texts(groups_, now_ns());
+        SensitivityResult result{groups_, texts, measurements_, measured_, options_.words, options_.metric, source()};
+        result.measured_policy = options_.policy;
+        if (options_.tolerance > 0) result.tolerance = options_.tolerance;
+        if (options_.tolerance > 0 && options_.policy.empty())
+            if (const auto end = find_policy(texts, result)) return fail(*end);
+        print(options_.is_json ? json_text(to_json(result)) : text_of(result));
+        measurements_.remove_state();
+        if (!options_.policy.empty() && options_.tolerance > 0)
+            return measured_.all_lowered.front().error <= options_.tolerance ? exit_code::ok : exit_code::finding;
+        return result.policy && !result.policy->is_found ? exit_code::inconclusive : exit_code::ok;
+    }
+
+  private:
+    void run_exact() {
+        const RecordedProducts products =
+            measurements_.run_exact({only({}, measured_.precisions.front()), "highest"});
+        if (options_.tolerance > 0 && measurements_.noise() >= options_.tolerance)
+            throw MeasuringFailed{{fmt::format("equal exact runs differ by {:.2g}, so nothing can be said about a "
+                                               "tolerance of {:.2g}",
+                                               measurements_.noise(), options_.tolerance),
+                                   exit_code::inconclusive}};
+        for (const RecordedProducts::Met& met : products.groups) groups_.number_of(met.group);
+        if (groups_.all().empty()) throw MeasuringFailed{no_product_seen(products)};
+    }
+
+    RunRequest given_policy() const {
+        std::ifstream file(options_.policy, std::ios::binary);
+        return {std::string(std::istreambuf_iterator<char>(file), {}), ""};
+    }
+
+    void run_places() {
+        measured_.places = find_places(groups_, kind(), static_cast<std::size_t>(options_.most));
+        const std::size_t count = measured_.precisions.size() * (1 + 2 * measured_.places.size());
+        measurements_.expect_runs(static_cast<std::uint64_t>(options_.repeat) + count);
+        for (const std::string& precision : measured_.precisions)
+            measured_.all_lowered.push_back(
+                measurements_.measure({{all_but({}, precision), "everything at " + precision}}).front());
+        if (std::ranges::none_of(measured_.all_lowered, &Measured::was_lowered))
+            throw MeasuringFailed{nothing_lowered(measurements_.last_run().products, measured_.precisions.back())};
+        measure_places();
+    }
+
+    PlaceKind kind() const {
+        return options_.by == "scope" ? PlaceKind::scope : options_.by == "size" ? PlaceKind::size : PlaceKind::where;
+    }
+
+    PolicySettings settings(const std::string& precision) const { return {precision, options_.cpu, our_name}; }
+
+    std::string only(const Subset& lowered, const std::string& precision) const {
+        return policy_lowering_only(groups_, lowered, settings(precision));
+    }
+
+    RunRequest all_but(const Subset& exact, const std::string& precision) const {
+        return {policy_lowering_all_but(groups_, exact, settings(precision), nullptr, nullptr),
+                requested_precision(precision)};
+    }
+
+    void measure_places() {
+        std::vector<Experiment> experiments;
+        for (const Place& place : measured_.places)
+            for (const std::string& precision : measured_.precisions) {
+                experiments.push_back({{only(place.groups, precision), "highest"},
+                                       fmt::format("only {} at {}", place.text, precision)});
+                experiments.push_back(
+                    {all_but(place.groups, precision), fmt::format("all but {} at {}", place.text, precision)});
+            }
+        const std::vector<Measured> results = measurements_.measure(experiments);
+        for (std::size_t i = 0; i < results.size(); i += 2) {
+            if (i / 2 % measured_.precisions.size() == 0) measured_.errors.emplace_back();
+            measured_.errors.back().push_back({results[i], results[i + 1]});
+        }
+    }
+
+    /// Finds a policy and writes it. Returns an end if it cannot be written.
+    std::optional<End> find_policy(const LineTexts& texts, SensitivityResult& result) {
+        const PolicySettings cheapest = settings(measured_.precisions.back());
+        result.policy = find_cheapest_policy(measured_, groups_, texts, cheapest, options_.tolerance, measurements_);
+        if (!result.policy->is_found) return std::nullopt;
+        const NewFile file =
+            write_new_file(options_.policy_out, "sensitivity-policy", ".toml", policy_text_of(result, cheapest));
+        result.policy_path = file.path;
+        if (file.error == 0) return std::nullopt;
+        return End{fmt::format("{} cannot be written ({}); repeat the command to continue from {}",
+                               policy::quoted_path(file.path), std::strerror(file.error),
+                               policy::quoted_path(options_.state)),
+                   exit_code::usage};
+    }
+
+    std::string source() const { return options_.compare.empty() ? "stdout" : policy::quoted_path(options_.compare); }
+
+    const SensitivityOptions& options_;
+    Measurements& measurements_;
+    Groups groups_;
+    Sensitivity measured_;
+};
+
+int examine(const SensitivityOptions& options) {
+    if (const std::string problem = problem_in_options(options); !problem.empty())
+        return fail({problem, exit_code::usage});
+    const TrialProgram program = find_trial_program(our_name, options.words, options.runner);
+    if (program.end) return fail(*program.end);
+    int signal = 0;
+    try {
+        RunSettings settings{options.words, list_entries(options.runner, " "), options.cpu};
+        settings.keeps_stdout = options.compare.empty();
+        Runs runs(std::move(settings));
+        if (!runs.problem().empty()) return fail({runs.problem(), exit_code::usage});
+        Measurements measurements(measuring_settings(options, program.path), runs, identity_of(options));
+        if (!measurements.problem().empty()) return fail({measurements.problem(), exit_code::usage});
+        if (measurements.known_count() > 0)
+            say(our_name,
+                fmt::format("continuing from {} with the results of {}; remove the file to start again",
+                            policy::quoted_path(options.state), counted(measurements.known_count(), "run")));
+        Examination examination(options, measurements);
+        try {
+            examination.run();
+            return examination.conclude();
+        } catch (const MeasuringFailed& failure) {
+            if (!failure.can_continue) measurements.remove_state();
+            return fail(failure.end);
+        }
+    } catch (const Interrupted& interrupted) {
+        signal = interrupted.signal;
+    }
+    say(our_name, "interrupted; repeat the command to continue from " + policy::quoted_path(options.state));
+    end_by_signal(signal);
+}
+
+}  // namespace
+
+Action define_sensitivity(CLI::App& app) {
+    auto options = std::make_shared<SensitivityOptions>();
+    add_name(app, "--policy", options->policy, "FILE",
+             "Measure the output error under this policy only, not that of single places");
+    add_choices(app, "--precision", options->precisions, lower_precisions,
+                "Precisions at which places are tried, the dearest first (default: high)");
+    add_word(app, "--cpu", options->cpu, policy::cpu_mode_words,
+             "Effect of lower precisions on the CPU (FP32_MATMUL_CPU)");
+    add_name(app, "--compare", options->compare, "FILE",
+             "File of numbers (text or .npy) that the command writes; without it, the numbers that it prints");
+    add_choice(app, "--metric", options->metric, {"norm", "max", "each"},
+               "Measure of the output error: norm of the differences, largest difference, or largest relative "
+               "difference of any number");
+    add_number(app, "--tolerance", options->tolerance,
+               "Largest output error that is accepted; a cheap policy within it is found, tried and written. With "
+               "--policy, the exit code tells whether it is within");
+    add_name(app, "--policy-out", options->policy_out, "FILE",
+             "File for the policy; must be new (default: sensitivity-policy.toml, with a number if that exists)");
+    add_choice(app, "--by", options->by, {"where", "scope", "size"},
+               "What is a place: a line of the program, a scope, or a line at one size");
+    add_count(app, "--most", options->most, 1, "Number of places; beyond it, those with the least work become one");
+    add_count(app, "--repeat", options->repeat, 1,
+              "Number of exact runs, whose differences are the noise below which errors show nothing");
+    add_count(app, "--jobs", options->jobs, 1, "Number of runs at once, for commands that do not disturb each other");
+    add_name(app, "--state", options->state, "FILE",
+             "File of the results so far, from which an interrupted search continues; removed at the end (default: "
+             "sensitivity-state.jsonl)");
+    add_name(app, "--runner", options->runner, "WORDS",
+             "Words to put before each run's command line, such as 'srun -n1'");
+    add_table_or_json(app, options->is_json);
+    app.add_option("PROGRAM", options->words, "The command to run and its arguments")->required();
+    return [options] { return examine(*options); };
+}
+
+}  // namespace fp32shim::cli

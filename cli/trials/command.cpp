@@ -1,0 +1,121 @@
+#include "cli/trials/command.hpp"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <system_error>
+
+#include "cli/binaries/program_file.hpp"
+#include "cli/binaries/shim_library.hpp"
+#include "cli/command_line/commands.hpp"
+#include "cli/output/terminal.hpp"
+#include "cli/run/process_environment.hpp"
+#include "policy/load.hpp"
+#include "policy/messages.hpp"
+
+namespace fp32shim::cli {
+namespace {
+
+/// Writes a file that must not exist. Returns 0 or an errno.
+int write_new(const std::string& path, const std::string& text) {
+    const int descriptor = open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+    if (descriptor < 0) return errno;
+    const ssize_t written = write(descriptor, text.data(), text.size());
+    const int error = written == static_cast<ssize_t>(text.size()) ? 0 : errno == 0 ? ENOSPC : errno;
+    close(descriptor);
+    return error;
+}
+
+}  // namespace
+
+std::string problem_with_settings(std::string_view name) {
+    if (const ShimLibrary library = find_shim_library(); !library.problem.empty()) return library.problem;
+    ProcessEnvironment environment = ProcessEnvironment::of_this_process();
+    if (!environment.get("FP32_MATMUL_POLICY").empty())
+        say(name, "FP32_MATMUL_POLICY has no effect, because each run has its own policy");
+    environment.set("FP32_MATMUL_POLICY", "");  // an empty value counts as unset
+    const policy::Loaded loaded = policy::load(environment.views(), {});
+    if (!loaded.errors.empty()) return loaded.errors.front().text();
+    if (loaded.policy.disabled) return "FP32_MATMUL_DISABLE=1 is set: the shim is switched off; unset it";
+    return {};
+}
+
+std::string problem_with_new_file(std::string_view option, const std::string& path) {
+    std::error_code error;
+    if (!path.empty() && std::filesystem::exists(std::filesystem::symlink_status(path, error)))
+        return fmt::format("{}: {} exists already; remove it, or name another file", option,
+                           policy::quoted_path(path));
+    const std::filesystem::path folder = std::filesystem::path(path).parent_path();
+    if (!folder.empty() && access(folder.c_str(), W_OK | X_OK) != 0)
+        return fmt::format("{}: the folder {} cannot be written ({}); name another", option,
+                           policy::quoted_path(folder.string()), std::strerror(errno));
+    return {};
+}
+
+TrialProgram find_trial_program(std::string_view name, const std::vector<std::string>& words,
+                                const std::string& runner) {
+    if (!runner.empty()) return {};
+    const char* path = std::getenv("PATH");
+    const ProgramFile found = find_program(words.front(), path == nullptr || *path == '\0' ? nullptr : path);
+    if (found.lookup != Lookup::found)
+        return {{},
+                End{fmt::format("{}: {}", found.path, found.cause),
+                    found.lookup == Lookup::not_found ? exit_code::not_found : exit_code::not_executable}};
+    if (const Unseen unseen = why_unseen(found.path); !unseen.text.empty())
+        say(name, fmt::format("{} {}, so its products are neither seen nor controlled", found.path, unseen.text));
+    return {found.path, std::nullopt};
+}
+
+std::string last_lines_of(const std::string& output) {
+    constexpr std::size_t most = 10;
+    std::vector<std::string> lines;
+    for (std::size_t begin = 0; begin < output.size();) {
+        const std::size_t end = std::min(output.find('\n', begin), output.size());
+        lines.push_back(printable(output.substr(begin, end - begin)));
+        begin = end + 1;
+    }
+    std::string text;
+    for (std::size_t i = lines.size() > most ? lines.size() - most : 0; i < lines.size(); ++i)
+        text += "  | " + lines[i] + '\n';
+    return text;
+}
+
+End no_product_seen(const RecordedProducts& products) {
+    return {fmt::format("no float32 matrix product of the command was seen{}; fp32shim doctor -- COMMAND lists what "
+                        "cannot be seen",
+                        products.calls > 0 ? " with a location" : ""),
+            exit_code::no_product};
+}
+
+End nothing_lowered(const RecordedProducts& products, std::string_view precision) {
+    std::string reason;
+    std::uint64_t most = 0;
+    for (const auto& [name, calls] : products.reasons) {
+        if (calls <= most) continue;
+        reason = name;
+        most = calls;
+    }
+    return {fmt::format("everything was asked to run at {}, but nothing did{}{}", precision,
+                        reason.empty() ? "" : " (" + reason + ")",
+                        reason == "cpu_mode_off" ? "; on a CPU, --cpu emulate shows what it would do" : ""),
+            exit_code::inconclusive};
+}
+
+NewFile write_new_file(const std::string& path, std::string_view name, std::string_view suffix,
+                       const std::string& text) {
+    if (!path.empty()) return {path, write_new(path, text)};
+    NewFile file{{}, EEXIST};
+    for (int i = 0; file.error == EEXIST && i < 1000; ++i) {
+        file.path = i == 0 ? fmt::format("{}{}", name, suffix) : fmt::format("{}.{}{}", name, i, suffix);
+        file.error = write_new(file.path, text);
+    }
+    return file;
+}
+
+}  // namespace fp32shim::cli

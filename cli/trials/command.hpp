@@ -1,0 +1,55 @@
+// What `bisect` and `sensitivity` say and do about the command that they run again and again.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "cli/product_groups/groups.hpp"
+
+namespace fp32shim::cli {
+
+/// A premature end: a message and an exit code.
+struct End {
+    std::string message;
+    int exit_code;
+};
+
+/// Returns what is wrong with the library or the settings of the environment; empty if nothing is. `name` is the name
+/// of our command, for messages.
+std::string problem_with_settings(std::string_view name);
+
+/// Returns why `path`, the value of `option`, cannot become a new file; empty if it can, or if the path is empty.
+std::string problem_with_new_file(std::string_view option, const std::string& path);
+
+/// The program to run.
+struct TrialProgram {
+    std::string path;        ///< its file; empty if a runner looks for it
+    std::optional<End> end;  ///< set if the program cannot start
+};
+
+/// Looks for the program that the first word names. Behind a runner, only a run can tell whether it starts.
+TrialProgram find_trial_program(std::string_view name, const std::vector<std::string>& words,
+                                const std::string& runner);
+
+/// Returns the last lines of a run's output, indented, each with a line feed.
+std::string last_lines_of(const std::string& output);
+
+/// Returns the end of a search without products.
+End no_product_seen(const RecordedProducts& products);
+
+/// Returns the end of a search in which nothing ran below FP32, with the most frequent reason.
+End nothing_lowered(const RecordedProducts& products, std::string_view precision);
+
+/// A file that was written.
+struct NewFile {
+    std::string path;
+    int error;  ///< 0 or an errno
+};
+
+/// Writes a new file: `path`, or if that is empty, the first unused name of `NAME.SUFFIX`, `NAME.1.SUFFIX` and so on.
+NewFile write_new_file(const std::string& path, std::string_view name, std::string_view suffix,
+                       const std::string& text);
+
+}  // namespace fp32shim::cli

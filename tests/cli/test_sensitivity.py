@@ -1,0 +1,216 @@
+"""fp32shim sensitivity: the output's error with each place lowered alone and kept exact alone, and a policy that was run."""
+
+import json
+import signal
+import subprocess
+
+import pytest
+
+import shim
+from command import environment, fp32shim
+
+HEAD = """
+import os, sys
+import numpy as np
+
+rng = np.random.default_rng(0)
+size = 64
+q, _ = np.linalg.qr(rng.standard_normal((size, size)))
+exact = (q * np.logspace(0, -3, size)) @ q.T
+matrix, inverse = exact.astype("f"), np.linalg.inv(exact).astype("f")
+"""
+# Iterative refinement: the residual needs FP32, the correction does not.
+REFINEMENT = HEAD + """
+def multiply(x):
+    return matrix @ x
+
+
+def precondition(r):
+    return inverse @ r
+
+
+b, x = (exact @ np.ones((size, 2))).astype("f"), np.zeros((size, 2), "f")
+for _ in range(10):
+    x = x + precondition(b - multiply(x))
+"""
+PRINTED = "for value in x.ravel(): print(f'{value:.9g}')\n"
+
+
+@pytest.fixture
+def sensitivity(tmp_path):
+    def run(program, *words, ending=PRINTED, arguments=(), **keywords):
+        (tmp_path / "program.py").write_text(program + ending)
+        blas = {"LD_LIBRARY_PATH": str(shim.blas_directory("openblas")), "OPENBLAS_NUM_THREADS": "1"}
+        return fp32shim("sensitivity", "--cpu", "emulate", *words, "--", shim.SYSTEM_PYTHON, "program.py", *arguments,
+                        env={**blas, **keywords.pop("env", {})}, cwd=tmp_path, **keywords)
+
+    return run
+
+
+def places_of(result):
+    return {place["place"].split()[-1]: place for place in result.json["places"]}
+
+
+def errors_of(result, precision="high"):
+    runs = {name: next(run for run in place["runs"] if run["precision"] == precision) for name, place in places_of(result).items()}
+    return {name: (run["alone"]["error"], run["all_but_it"]["error"]) for name, run in runs.items()}
+
+
+def test_the_place_that_needs_fp32_is_told_by_both_of_its_runs(sensitivity, tmp_path):
+    result = sensitivity(REFINEMENT, "--format", "json")
+    assert result.returncode == 0, result.stderr
+    errors = errors_of(result)
+    assert errors["multiply"][0] > 1e-3 > 1e-4 > errors["multiply"][1]
+    assert errors["precondition"][0] < 1e-4 < 1e-3 < errors["precondition"][1]
+    assert result.json["everything"][0]["error"] > 1e-3 and result.json["noise"] == 0 and result.json["policy"] is None
+    assert result.json["runs"] == 2 + 1 + 2 * 2
+    assert not list(tmp_path.glob("sensitivity*"))
+
+
+def test_a_policy_is_written_and_is_within_the_tolerance(sensitivity, tmp_path):
+    result = sensitivity(REFINEMENT, "--format", "json", "--tolerance", "1e-3", "--precision", "tf32,bf16")
+    assert result.returncode == 0, result.stderr
+    policy = result.json["policy"]
+    assert policy["found"] and policy["run"]["error"] <= 1e-3 and (policy["tried"], policy["refused"]) == (2, 1)
+    assert {name: place["chosen"] for name, place in places_of(result).items()} == {"multiply": "highest", "precondition": "bf16"}
+    text = (tmp_path / policy["path"]).read_text()
+    assert 'where = "program.py:* multiply"' in text and "1 of 1 run were beyond it" in text
+    log = tmp_path / "run.fp32rec"
+    run = fp32shim("run", "--policy", tmp_path / policy["path"], "--log", log, "--", shim.SYSTEM_PYTHON, "program.py",
+                   cwd=tmp_path, env={"LD_LIBRARY_PATH": str(shim.blas_directory("openblas"))})
+    assert run.returncode == 0
+    rows = fp32shim("report", "--format", "json", log).json["rows"]
+    assert {row["applied"] for row in rows} == {"fp32", "bf16"}
+
+
+def test_where_nothing_can_be_lowered_no_policy_is_written(sensitivity, tmp_path):
+    program = REFINEMENT.replace("inverse @ r", "r").replace("range(10)", "range(2)")
+    result = sensitivity(program, "--tolerance", "1e-9")
+    assert result.returncode == 3 and "No policy within 1e-09 was found: each place alone was beyond it." in result.stdout
+    assert not list(tmp_path.glob("sensitivity-policy*"))
+
+
+def test_a_program_whose_equal_runs_differ_has_noise_and_smaller_errors_show_nothing(sensitivity):
+    noisy = "x = x * (1 + 1e-2 * int.from_bytes(os.urandom(2), 'big') / 65536)\n" + PRINTED
+    result = sensitivity(REFINEMENT, "--repeat", "4", "--metric", "max", ending=noisy)
+    assert result.returncode == 0 and "smaller errors show nothing" in result.stdout
+    refused = sensitivity(REFINEMENT, "--repeat", "4", "--tolerance", "1e-9", ending=noisy)
+    assert refused.returncode == 3 and "equal exact runs differ by" in refused.stderr
+    single = sensitivity(REFINEMENT, "--repeat", "1")
+    assert "it is not known how far equal runs differ" in single.stdout and "gave equal numbers" not in single.stdout
+
+
+def test_numbers_are_read_from_a_file_that_each_run_writes(sensitivity, tmp_path):
+    result = sensitivity(REFINEMENT, "--compare", "x.npy", "--format", "json", ending="np.save('x.npy', x); print(time := 5)\n")
+    assert result.returncode == 0, result.stderr
+    assert (result.json["source"], result.json["numbers"]) == ('"x.npy"', 128)
+    assert errors_of(result)["multiply"][0] > 1e-3
+    stale = sensitivity(REFINEMENT, "--compare", "x.npy", ending="")
+    assert stale.returncode == 1 and '"x.npy" was not written' in stale.stderr
+
+
+@pytest.mark.parametrize(("ending", "status", "said"), [
+    ("print(1); sys.exit(3)\n", 1, "ended with status 3"), ("", 1, "stdout has no numbers"),
+    ("print(1); os.kill(os.getpid(), 9)\n", 5, "was killed by signal 9")])
+def test_a_program_without_an_exact_result_is_told(sensitivity, ending, status, said):
+    result = sensitivity(REFINEMENT, ending=ending)
+    assert result.returncode == status and f"with everything exact, there is nothing to compare: {said}" in result.stderr
+
+
+def test_a_run_that_fails_when_lowered_has_its_end_as_its_error(sensitivity):
+    result = sensitivity(REFINEMENT, "--format", "json", ending=PRINTED + "sys.exit(int(abs(x - 1).max() > 1e-3))\n")
+    assert result.returncode == 0, result.stderr
+    (run,) = places_of(result)["multiply"]["runs"]
+    assert run["alone"]["error"] is None and run["alone"]["problem"] == "ended with status 1"
+
+
+def test_without_a_product_or_with_nothing_lowered_it_says_so(sensitivity, tmp_path):
+    assert sensitivity("x = __import__('numpy').ones(3)\n").returncode == 4
+    result = fp32shim("sensitivity", "--cpu", "off", "--", shim.SYSTEM_PYTHON, "-c",
+                      "import numpy as np; print((np.ones((8, 8), 'f') @ np.ones((8, 4), 'f')).sum())",
+                      cwd=tmp_path)
+    assert result.returncode == 3 and "nothing did (cpu_mode_off)" in result.stderr
+
+
+def test_places_beyond_the_most_become_one_and_scopes_can_be_places(sensitivity):
+    result = sensitivity(REFINEMENT, "--most", "1", "--format", "json")
+    assert [place["place"] for place in result.json["places"]] == ["(2 other places)"]
+    result = sensitivity(REFINEMENT, "--by", "scope", "--format", "json")
+    assert [place["place"] for place in result.json["places"]] == ["(outside of scopes)"]
+    result = sensitivity(REFINEMENT, "--by", "size", "--format", "json")
+    assert sorted(place["place"].split()[-1] for place in result.json["places"]) == ["64x2x64", "64x2x64"]
+
+
+def test_several_runs_at_once_give_the_same_errors(sensitivity):
+    together, alone = (sensitivity(REFINEMENT, "--jobs", jobs, "--format", "json") for jobs in ("3", "1"))
+    assert errors_of(together) == errors_of(alone)
+    assert sensitivity(REFINEMENT, "--jobs", "2", "--compare", "x.npy").returncode == 2
+
+
+def test_an_interrupted_search_goes_on_and_notices_a_changed_program(sensitivity, tmp_path):
+    sensitivity(REFINEMENT)  # writes the program
+    words = [shim.BUILD / "bin/fp32shim", "sensitivity", "--cpu", "emulate", "--", shim.SYSTEM_PYTHON, "program.py"]
+    process = subprocess.Popen([str(word) for word in words], cwd=tmp_path, stderr=subprocess.PIPE, text=True,
+                               env=environment(env={"LD_LIBRARY_PATH": str(shim.blas_directory("openblas"))}))
+    for line in process.stderr:
+        if "run 4" in line:
+            break
+    process.send_signal(signal.SIGINT)
+    assert "interrupted; repeat the command to continue" in process.communicate(timeout=600)[1]
+    assert process.returncode == -signal.SIGINT
+    state = tmp_path / "sensitivity-state.jsonl"
+    kept = state.read_text()
+    assert len([line for line in kept.splitlines() if "run" in json.loads(line)]) >= 2
+    result = sensitivity(REFINEMENT, "--format", "json")
+    assert result.returncode == 0 and result.json["earlier_runs"] >= 2 and not state.exists()
+    state.write_text(kept)
+    other = sensitivity(REFINEMENT + "# changed\n")
+    assert other.returncode == 2 and "has changed since the runs" in other.stderr and state.exists()
+    assert sensitivity(REFINEMENT, "--metric", "max").returncode == 2
+
+
+# Largest output error that is accepted, and the functions that then need FP32. docs/choosing-a-precision.md has the errors.
+PROGRAMS = {
+    "refinement": (1e-3, {"multiply"}), "gram_schmidt": (1e-5, {"project", "subtract"}), "neighbours": (5e-3, {"cross"}),
+    "newton_schulz": (1e-5, {"step"}), "kalman": (1e-3, {"predict"}), "mlp": (1e-2, set()), "levenberg_marquardt": (1e-2, set()),
+    "attention": (1e-2, set()), "normal_equations": (1e-2, set()), "pca": (1e-2, set())}
+
+
+@pytest.fixture
+def on_program(tmp_path):
+    def run(name, *words, **variables):
+        path = shim.ROOT / "tests/cli/programs" / f"{name}.py"
+        blas = {"LD_LIBRARY_PATH": str(shim.blas_directory("openblas")), "OPENBLAS_NUM_THREADS": "1"}
+        return fp32shim(*words, "--", shim.SYSTEM_PYTHON, path, env={**blas, **variables}, cwd=tmp_path)
+
+    return run
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_the_functions_that_need_fp32_are_named(name, on_program):
+    tolerance, truth = PROGRAMS[name]
+    result = on_program(name, "sensitivity", "--cpu", "emulate", "--tolerance", tolerance, "--format", "json")
+    assert result.returncode == 0, result.stderr
+    assert {name for name, place in places_of(result).items() if place["chosen"] == "highest"} == truth
+    assert result.json["policy"]["run"]["error"] <= tolerance
+    everything = result.json["everything"][0]["error"]
+    assert everything > 10 * tolerance if truth else everything < tolerance
+    for function, (alone, all_but_it) in errors_of(result).items():
+        assert (alone > tolerance) == (function in truth)
+        assert (all_but_it > tolerance) == bool(truth - {function})
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_suggest_does_not_claim_more_than_its_audits_show_and_its_policy_can_be_measured(name, on_program, tmp_path):
+    tolerance, truth = PROGRAMS[name]
+    log, policy = tmp_path / "run.fp32rec", tmp_path / "policy.toml"
+    assert on_program(name, "run", "-q", "--where", "auto", "--log", log, FP32_MATMUL_AUDIT="1").returncode == 0
+    result = fp32shim("suggest", "-o", policy, log)
+    assert result.returncode == 0, result.stderr
+    for text in result.stdout, policy.read_text():
+        assert "Audits judge products, not what the program makes of them" in text
+        assert "fp32shim sensitivity --cpu emulate" in text
+    measured = on_program(name, "sensitivity", "--cpu", "emulate", "--policy", policy, "--tolerance", tolerance, "--format", "json")
+    (under,) = measured.json["everything"]
+    assert measured.returncode == (0 if under["error"] <= tolerance else 1), measured.stderr
+    assert measured.returncode == 0 or truth
