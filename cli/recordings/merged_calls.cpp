@@ -214,6 +214,9 @@ void MergedCalls::add(const std::string& path, record::RecordingReader& recordin
             found->second = static_cast<std::uint32_t>(index);
         counted.push_back(static_cast<std::uint32_t>(index));
         process.calls += counters.calls;
+        process.host_ns += counters.total_ns;
+        if (counters.timed_calls < counters.calls) process.sampled_ns += counters.total_ns;
+        process.has_gpu_calls |= row != nullptr && row->decision.call.device == policy::Device::cuda;
         total_.add(counters);
         if (first_ns_ == 0 || counters.first_ns < first_ns_) first_ns_ = counters.first_ns;
         last_ns_ = std::max(last_ns_, counters.last_ns);

@@ -11,6 +11,7 @@
 #include "cli/recordings/columns.hpp"
 #include "cli/report/json_document.hpp"
 #include "cli/report/path_formats.hpp"
+#include "cli/report/worth.hpp"
 #include "policy/words.hpp"
 
 namespace fp32shim::cli {
@@ -47,6 +48,8 @@ Json to_json(const MergedProcess& process) {
     const std::uint16_t pins = process.facts.process.pins;
     json["where"] = text_or_null(policy::to_string(process.facts.start.where));
     json["pinned_by"] = pins == 0 ? Json() : Json(record::entries_of(pins));
+    json["wall_ns"] = process.facts.wall_ns() > 0 ? Json(process.facts.wall_ns()) : Json();
+    json["host_ns"] = process.host_ns;
     json["environment"] = environment_json(process.environment);
     json["calls"] = process.calls;
     json["changes"] = Json::array();
@@ -158,6 +161,7 @@ Json head_json(const MergedCalls& calls) {
     for (const MergedNonfinite& received : calls.received())
         json["first_received"].push_back(received_json(calls, received));
     json["searched_calls"] = calls.searched_calls();
+    json["worth"] = worth_json(calls);
     json["by_format"] = Json::object();
     for (const auto& [format, share] : calls.by_format()) json["by_format"][format] = to_json(share);
     return json;

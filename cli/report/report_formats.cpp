@@ -8,6 +8,7 @@
 #include "cli/report/output_file.hpp"
 #include "cli/report/report_page.hpp"
 #include "cli/report/tables.hpp"
+#include "cli/report/worth.hpp"
 #include "cli/report/writers.hpp"
 
 namespace fp32shim::cli {
@@ -31,8 +32,11 @@ void write_table(const ReportContents& contents, const ReportView& view, ReportO
     const auto groups = groups_of(contents, view.grouping, view.order);
     write_report_table(contents.calls, {.sites = view.top, .order = view.order}, view.stream, sink_of(output),
                        groups ? &*groups : nullptr);
-    if (const std::string text = environments_text(contents.calls); !text.empty())
-        output.put("\n" + coloured("Environment", Colour::bold, view.stream) + "\n" + text);
+    const auto section = [&](std::string_view title, const std::string& text) {
+        if (!text.empty()) output.put("\n" + coloured(title, Colour::bold, view.stream) + "\n" + text);
+    };
+    section("What faster products could gain", worth_text(contents.calls));
+    section("Environment", environments_text(contents.calls));
 }
 
 void write_json(const ReportContents& contents, const ReportView& view, ReportOutput& output) {

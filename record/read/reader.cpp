@@ -230,6 +230,16 @@ void RecordingReader::read_facts(const format::Header& header, std::size_t heade
     objects_.are_missing = (header.flags & format::flag_objects_missed) != 0;
     objects_.had_lookup_past = (header.flags & format::flag_lookup_past) != 0;
     measure_ticks(header);
+    // Clock ticks after boot are of 10 ms in Linux's interface. CLOCK_MONOTONIC stands still while the machine
+    // sleeps, so a start after the settings were read is none.
+    const Wide age =
+        static_cast<Wide>(header.start_monotonic_ns) - static_cast<Wide>(header.process_start) * 10'000'000;
+    const std::int64_t start = clamped_time(static_cast<Wide>(facts_.opened_ns) - age);
+    constexpr std::int64_t tick = 20'000'000;
+    if (header.process_start != 0 && start > 0 && start <= facts_.process.start_ns + tick)
+        facts_.process_start_ns = start;
+    const bool is_left = (header.flags & format::flag_left) != 0;
+    if (header.exited_at != 0 && !is_left) facts_.exited_ns = realtime_of(header.exited_at);
 }
 
 /// Measures the rate of the processor's counter. Possible only if this machine made the recording and has not

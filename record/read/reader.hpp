@@ -63,6 +63,14 @@ struct RecordingFacts {
     std::uint64_t went_on_ticks = 0;  ///< `opened_ticks` of the recording in which the process continued after a
                                       ///< reload; 0: none
 
+    std::int64_t process_start_ns = 0;  ///< start of the process, to 10 ms, if the machine never slept; 0: unknown
+    std::int64_t exited_ns = 0;  ///< time when the program called `exit` or `_exit`; 0: it did not, or recorded
+                                 ///< elsewhere then
+
+    /// Returns the time from the start of the process to its end; 0 if it is unknown.
+    std::int64_t wall_ns() const {
+        return process_start_ns == 0 || exited_ns <= process_start_ns ? 0 : exited_ns - process_start_ns;
+    }
     /// Returns true if a reload made the process continue in the recording `next`.
     bool continues_in(const RecordingFacts& next) const {
         return went_on_ticks != 0 && went_on_ticks == next.opened_ticks && identity.start != 0 &&
