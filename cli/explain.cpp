@@ -227,6 +227,11 @@ struct Explanation {
     PlannedCall planned;
 };
 
+/// Returns the code of the rounding to TF32 in JSON.
+std::string_view rounding_code(const policy::Policy& policy) {
+    return policy.stochastic_seed ? std::string_view("random") : policy::to_string(policy.tf32_rounding);
+}
+
 std::string to_json(const Explanation& e) {
     Json rules = Json::array();
     for (std::size_t i = 0; i < e.tried.size(); ++i) {
@@ -262,11 +267,6 @@ std::string to_json(const Explanation& e) {
                       {"supposed", e.planned.supposed},
                       {"others", others},
                       {"notes", e.planned.notes}});
-}
-
-/// Returns the code of the rounding to TF32 in JSON.
-std::string_view rounding_code(const policy::Policy& policy) {
-    return policy.stochastic_seed ? std::string_view("random") : policy::to_string(policy.tf32_rounding);
 }
 
 std::string_view rounding_words(policy::Tf32Rounding rounding) {

@@ -21,7 +21,7 @@ void absolute_complex(const float* from, float* to, std::size_t count) {
     }
 }
 
-template <RoundingKernel absolute>
+template <RoundingLoop absolute>
 void store_reduced(const float* from, float* to, std::size_t count) {
     absolute(from, to, count);
     for (std::size_t i = 0; i < count; ++i) to[i] *= 0x1p-80F;

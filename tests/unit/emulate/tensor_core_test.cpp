@@ -24,7 +24,7 @@ using policy::Accumulation;
 
 constexpr Accumulation gpus[] = {Accumulation::a100, Accumulation::hopper, Accumulation::b200};
 
-float rounded(float number, OperandRounding rounding) {
+float nearest_number(float number, OperandRounding rounding) {
     blas::round_operand(&number, &number, 1, rounding);
     return number;
 }
@@ -69,7 +69,7 @@ TEST(TensorCore, AStepIsThatOfTheSourcesForNumbersOfAllSizes) {
                 const auto number = [&] {
                     const int size =
                         rounding == OperandRounding::e4m3_even ? exponent(random) / 4 : exponent(random) / 2;
-                    return rounded(std::ldexp(fraction(random), size), rounding);
+                    return nearest_number(std::ldexp(fraction(random), size), rounding);
                 };
                 std::vector<float> a(static_cast<std::size_t>(core.block)), b(a.size());
                 std::ranges::generate(a, number);
@@ -86,7 +86,7 @@ double relative_error_of_a_long_sum(Accumulation gpu, std::int64_t k) {
     std::uniform_real_distribution<float> uniform(0, 1);
     Case test_case = plain_gemm(1, 1, k);
     for (auto* operand : {&test_case.a, &test_case.b})
-        for (float& number : *operand) number = rounded(uniform(random), OperandRounding::tf32_away);
+        for (float& number : *operand) number = nearest_number(uniform(random), OperandRounding::tf32_away);
     test_case.c = {0};
     double exact = 0;
     for (std::size_t i = 0; i < test_case.a.size(); ++i)
@@ -128,8 +128,8 @@ TEST_P(EveryOperationOnATensorCore, IsTheProductAndTouchesNothingElse) {
             ASSERT_EQ(blas::emulate(placed.product, preview, {}, {}, unlimited), blas::EmulationResult::done);
             const Expected expected = expected_after(test_case, OperandRounding::tf32_away);
             EXPECT_TRUE(placed.a.has_the_bits_of(expected.a)) << "A was changed";
-            EXPECT_TRUE(placed.b.is_near(expected.b, 1e-4F)) << "B is not as expected";
-            EXPECT_TRUE(placed.c.is_near(expected.c, 1e-4F)) << "C is not as expected";
+            EXPECT_TRUE(placed.b.is_near(expected.b, 5e-4F)) << "B is not as expected";
+            EXPECT_TRUE(placed.c.is_near(expected.c, 5e-4F)) << "C is not as expected";
         });
 }
 
@@ -153,14 +153,15 @@ TEST(StochasticRounding, IsUnbiasedAndOnlyGoesToTheTwoNeighbours) {
          {OperandRounding::tf32_away, OperandRounding::bf16_even, OperandRounding::fp16_even,
           OperandRounding::e4m3_even, OperandRounding::e5m2_even})
         for (const float number : {1.1F, -3.7F, 0.0123F, 100.3F}) {
-            const double unit = std::ldexp(1.0, std::ilogb(number) - blas::significand_of(rounding).fraction_bits);
+            const auto [fraction_bits, lowest_exponent] = blas::significand_of(rounding);
+            const double unit = std::ldexp(1.0, std::max(std::ilogb(number), lowest_exponent) - fraction_bits);
             EXPECT_NEAR(mean_over_seeds(number, rounding, seeds), number, 5 * 0.5 * unit / std::sqrt(seeds))
                 << number;
             for (std::uint64_t seed = 0; seed < 100; ++seed) {
                 float to = 0;
                 blas::stochastic_kernel(rounding, seed)(&number, &to, 1);
                 EXPECT_LT(std::abs(to - number), unit);
-                EXPECT_EQ(rounded(to, rounding), to);
+                EXPECT_EQ(nearest_number(to, rounding), to);
             }
         }
 }
