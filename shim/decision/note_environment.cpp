@@ -138,6 +138,12 @@ std::string_view instructions() {
 
 // ---- libraries ---------------------------------------------------------------------------------------------------
 
+/// MKLVersion of mkl_types.h.
+struct MklVersion {
+    std::int32_t numbers[3];
+    const char *status, *build, *processor, *platform;
+};
+
 /// The functions by which a library tells what it is; nullptr: it has no such function.
 struct Identity {
     const char* (*openblas_config)() = nullptr;
@@ -146,6 +152,7 @@ struct Identity {
     std::int32_t (*blis_kernel)() = nullptr;
     const char* (*blis_kernel_name)(std::int32_t) = nullptr;
     void (*mkl_version)(char*, std::int32_t) = nullptr;
+    void (*mkl_kernel)(MklVersion*) = nullptr;
     std::int32_t (*cublas_property)(std::int32_t which, std::int32_t* value) = nullptr;
     std::size_t (*cublas_lt_version)() = nullptr;
     std::int64_t (*blis_threads)() = nullptr;
@@ -183,6 +190,7 @@ Identity identity_of(const LoadedObject& object) {
     find_in(object, "bli_arch_string", found.blis_kernel_name);
     find_in(object, "bli_thread_get_num_threads", found.blis_threads);
     find_in(object, "MKL_Get_Version_String", found.mkl_version);
+    find_in(object, "MKL_Get_Version", found.mkl_kernel);
     if (found.mkl_version != nullptr) find_in(object, "MKL_Get_Max_Threads", found.threads);
     find_in(object, "cublasGetProperty", found.cublas_property);
     find_in(object, "cublasLtGetVersion", found.cublas_lt_version);
@@ -244,9 +252,11 @@ std::string_view text_or_empty(const char* text) { return text == nullptr ? std:
         char text[200] = "";
         identity.mkl_version(text, sizeof text - 1);
         version.text("MKL ").text(first_word(between(system::view(text), "Version ", "\n")));
-        kernel = trimmed(between(system::view(text), " for ", "\n"));
-        list.note(EnvironmentFact::kernel, library, kernel);  // before `text` goes
-        kernel = {};
+        MklVersion facts{};
+        if (identity.mkl_kernel != nullptr) identity.mkl_kernel(&facts);
+        // `Intel(R) Advanced Vector Extensions 2 (Intel(R) AVX2) enabled processors`
+        const std::string_view processors = text_or_empty(facts.processor);
+        kernel = processors.substr(0, processors.find(" enabled processors"));
     } else if (identity.cublas_property != nullptr) {
         std::int32_t part[3] = {};
         for (std::int32_t i = 0; i < 3; ++i)

@@ -98,13 +98,18 @@ def as_calls(decisions):
     return [{key: value for key, value in decision.items() if key not in NOT_OF_THE_CALL} for decision in decisions]
 
 
-def recorded(log):
-    """The rows of a recording."""
+def reported(log):
+    """The report of a recording."""
     command = shim.BUILD / "bin/fp32shim"
     need(command.exists(), f"{command} was not built")
     done = subprocess.run([str(command), "report", "--format", "json", str(log)], text=True, capture_output=True,
                           check=True)
-    return json.loads(done.stdout)["rows"]
+    return json.loads(done.stdout)
+
+
+def recorded(log):
+    """The rows of a recording."""
+    return reported(log)["rows"]
 
 
 @functools.cache

@@ -2,9 +2,10 @@
 
 import collections
 import json
+import re
 
 import pytest
-from cublas import NOT_OF_THE_CALL, as_calls, recorded, run_client
+from cublas import NOT_OF_THE_CALL, as_calls, recorded, reported, run_client
 
 ROUNDS = 44
 
@@ -40,3 +41,13 @@ def test_every_call_is_counted_under_the_decision_that_it_got(tmp_path, precisio
     # If the compute type alone determines the format, most calls are not timed: they were counted on the quick path.
     timed = [row["timed_calls"] < row["calls"] for row in rows if row["function"] == "cublasSgemm_v2"]
     assert any(timed) == (precision == "high")
+
+
+def test_the_environment_has_the_version_of_cublas_and_the_name_of_the_device(tmp_path):
+    log = tmp_path / "run.fp32rec"
+    run_client("statuses", "rounds", 1, precision="high", env={"FP32_MATMUL_LOG": log})
+    found = reported(log)["processes"][0]["environment"]
+    assert {"name": "cuda:0", "gpu": "fp32shim stand-in (no GPU)"} in found["devices"]
+    library, = [one for one in found["libraries"] if one["name"].startswith("libcublas.so")]
+    assert re.fullmatch(r"cuBLAS \d+\.\d+\.\d+", library["version"]) and library["file"].endswith("/" + library["name"])
+    assert library["threads"] is None
