@@ -50,11 +50,12 @@ def judge(session, products, audits):
         reasons = worsened(before.get(name, {}), now.get(name, {}))
         if reasons:
             worse += 1
-            lines += [f"{name}: WORSE than the baseline: {'; '.join(reasons)}"] + difference(before.get(name, {}), now.get(name, {}))
+            lines.append(f"{name}: WORSE than the baseline: {'; '.join(reasons)}")
+            lines += difference(before.get(name, {}), now.get(name, {}))
     compared = session.tests()
     known, left = sum(name in before for name in compared), sum(name not in session.outcomes for name in before)
     lines.append(f"Of {len(compared):,} tests that ran, {worse:,} ran worse than in {options.fp32shim_baseline}, which has "
-                 f"{known:,} of them: the others had no product when it was written. Of its other tests, {left:,} did not run.")
+                 f"{known:,} of them; the others count as tests without a product. Of its tests, {left:,} did not run.")
     outside = recorded.count(row for row in products.elsewhere)
     if outside:
         lines.append(f"Not compared: {outside:,} products on other threads, in other programs, or between tests.")
@@ -97,8 +98,8 @@ def below(test):
 
 
 def worst_error(test):
-    errors = [float("inf") if product["error"] == "infinite" else product["error"] for product in test.values() if "error" in product]
-    return max(errors, default=None)
+    errors = [product["error"] for product in test.values() if "error" in product]
+    return max((float("inf") if error == "infinite" else error for error in errors), default=None)
 
 
 def worsened(before, now):

@@ -14,7 +14,7 @@ import tempfile
 
 import pytest
 
-from pytest_fp32shim import start
+from pytest_fp32shim import marks, start
 
 # Options of pytest and of other plugins that name a file to write: the run of the user has written it already.
 WRITES = {"xmlpath": "--junitxml", "log_file": "--log-file", "htmlpath": "--html", "report_log": "--report-log",
@@ -63,11 +63,11 @@ class Control:
     @pytest.hookimpl(trylast=True)
     def pytest_collection_modifyitems(self, items):
         if not start.is_worker():
-            last = max((index for index, item in enumerate(items) if item.nodeid in self.failed), default=-1)
+            last = max((index for index, item in enumerate(items) if marks.name_of(item) in self.failed), default=-1)
             del items[last + 1:]
 
     def pytest_runtest_logreport(self, report):
-        note_outcome(self.outcomes, report)
+        note_outcome(self.outcomes, marks.name_of(report), report)
 
     def pytest_collectreport(self, report):
         if report.failed:
@@ -80,9 +80,9 @@ class Control:
             pathlib.Path(f"{self.plan}.outcomes").write_text(json.dumps(self.outcomes))
 
 
-def note_outcome(outcomes, report):
+def note_outcome(outcomes, name, report):
     """Notes a test's outcome by the reports of its phases: failed if any of them failed, skipped if none passed the call."""
     if report.failed:
-        outcomes[report.nodeid] = "failed"
+        outcomes[name] = "failed"
     elif report.when == "call" or report.skipped:
-        outcomes.setdefault(report.nodeid, report.outcome)
+        outcomes.setdefault(name, report.outcome)

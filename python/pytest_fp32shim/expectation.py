@@ -4,65 +4,68 @@ from __future__ import annotations
 
 from pytest_fp32shim import recorded
 
-STILL_RUNS = "still runs"  # of this process, which reads its own recording when all tests have ended
 
-
-def judge(session, products, folder):
-    """Returns title, lines, and True if a product ran below the format, or torch was allowed to run one below it."""
+def judge(session, products, unseen):
+    """Returns title, lines, and True if a product ran below the format, or was allowed to."""
     expected = session.config.option.fp32shim_expect
     lines, verdicts = [], {}
     for name in session.tests():
         rows = products.of_tests.get(name, [])
-        below = [row for row in rows if recorded.is_below(row, expected)]
         setting = session.found.get(name, {}).get("torch")
         is_allowed = setting is not None and recorded.LEVELS[setting[0]] < recorded.LEVELS[expected]
-        verdicts[name] = verdict(rows, below, is_allowed)
-        if below or is_allowed:
-            lines.append(f"{name}: BELOW {expected}")
-            lines += recorded.lines_of(below)
+        verdicts[name] = verdict(rows, is_allowed, expected)
+        lines += lines_below(name, rows, expected, is_allowed)
         if is_allowed:
-            lines.append(f"    {setting[1]}: it lets oneDNN multiply at {setting[0]}, and oneDNN's products are not seen")
-    for title, groups in (("when {} was collected", products.of_files), ("in other threads or programs, or between tests",
-                                                                          {"": products.elsewhere})):
-        for name, rows in groups.items():
-            below = [row for row in rows if recorded.is_below(row, expected)]
-            if below:
-                lines += [f"{title.format(name)}: BELOW {expected}"] + recorded.lines_of(below)
+            lines.append(f"    {setting[1]}: it allows oneDNN to multiply at {setting[0]}, and oneDNN's products are not seen")
+    for name, rows in products.of_files.items():
+        lines += lines_below(f"{name}, when it was collected", rows, expected)
+    lines += lines_below("On other threads, in other programs, or between tests", products.elsewhere, expected)
     is_violated = bool(lines)
     if session.config.option.verbose > 0:
-        lines += [f"{name}: {text}" for name, text in verdicts.items() if not text.startswith("below")]
-    lines += totals(expected, verdicts) + not_covered(expected, folder)
+        lines += [f"{name}: {text}" for name, text in verdicts.items() if text not in (BELOW, ALLOWED)]
+    lines += totals(expected, verdicts) + not_covered(unseen)
     return f"expect {expected}", lines, is_violated
 
 
-def verdict(rows, below, is_allowed):
+BELOW, ALLOWED, NONE_SEEN = "below", "allowed", "no product seen"
+CLEAN, UNKNOWN = " seen, none below", "not known for "
+
+
+def lines_below(name, rows, expected, is_allowed=False):
+    """Returns a headline and the products that ran below the format; none if there are none."""
+    below = [row for row in rows if recorded.is_below(row, expected)]
+    if not below and not is_allowed:
+        return []
+    word = "BELOW" if any(map(recorded.is_shown, below)) else "ALLOWED below"
+    return [f"{name}: {word} {expected}"] + recorded.lines_of(below)
+
+
+def verdict(rows, is_allowed, expected):
+    below = [row for row in rows if recorded.is_below(row, expected)]
+    if any(map(recorded.is_shown, below)):
+        return BELOW
     if below or is_allowed:
-        return "below"
+        return ALLOWED
     unknown = [row for row in rows if recorded.format_of(row) is None]
     if unknown:
-        return f"not known for {recorded.count(unknown):,} of {recorded.count(rows):,} products seen"
-    return f"{recorded.count(rows):,} seen, none below" if rows else "no product seen"
+        return f"{UNKNOWN}{recorded.count(unknown):,} of {recorded.count(rows):,} products seen"
+    return f"{recorded.count(rows):,}{CLEAN}" if rows else NONE_SEEN
 
 
 def totals(expected, verdicts):
     texts = list(verdicts.values())
-    number = {kind: sum(text.startswith(start) for text in texts) for kind, start in (
-        ("below", "below"), ("unknown", "not known"), ("none", "no product"))}
-    clean = len(texts) - sum(number.values())
-    parts = [f"{number['below']:,} below {expected}", f"{clean:,} with products, none of those seen below"]
-    if number["unknown"]:
-        parts.append(f"{number['unknown']:,} with products of unknown format")
-    return [f"Of {len(texts):,} tests that ran: {', '.join(parts)}, {number['none']:,} without a product that was seen."]
+    kinds = ((texts.count(BELOW), f"ran below {expected}"), (texts.count(ALLOWED), "were allowed to"),
+             (sum(text.startswith(UNKNOWN) for text in texts), "had products of unknown format"),
+             (sum(text.endswith(CLEAN) for text in texts), "had products, none of those seen below"),
+             (texts.count(NONE_SEEN), "had no product that was seen"))
+    return [f"Of {len(texts):,} tests that ran: " + ", ".join(f"{number:,} {words}" for number, words in kinds) + "."]
 
 
-def not_covered(expected, folder):
-    """Returns lines about what `fp32shim verify` doubts in the recordings: what may have multiplied without being seen."""
-    if not any(folder.glob("*.fp32rec")):
-        return ["No process recorded a product. Nothing is shown."]
-    found = recorded.command("verify", "--at-least", expected, "--format", "json", folder)
-    lines = [f"  {each['bypass']}: {each['reason']}. {each['remedy'] or ''}".rstrip() for each in found["bypasses"]]
-    reasons = dict.fromkeys(each["reason"] for each in found["doubts"] if STILL_RUNS not in each["reason"])
-    lines += [f"  {reason}" for reason in reasons]
-    if not lines:
-        return ["No library that multiplies unseen was found in the processes. docs/pytest.md says what no verdict covers."]
-    return ["Not shown, because it cannot be seen:"] + lines
+def not_covered(unseen):
+    """Returns lines about what may have multiplied without being seen, and other reasons why nothing is shown."""
+    if unseen is None:
+        return ["No process left a recording. Nothing is shown."]
+    bypasses, doubts = unseen
+    if bypasses or doubts:
+        return ["Not shown, because it was not seen:"] + bypasses + doubts
+    return ["No library that multiplies unseen was found in the processes. docs/pytest.md says what no verdict covers."]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 import fp32shim
-from pytest_fp32shim import baseline, expectation, preview, recorded, session, start
+from pytest_fp32shim import baseline, control, expectation, marks, preview, recorded, session, start
 
 
 class Judge:
@@ -28,13 +28,12 @@ class Judge:
         return [f"fp32shim: {fp32shim.version()}, {', '.join(asked) or 'no judgement'}; precision {precision} ({source})"]
 
     def pytest_runtest_logreport(self, report):
-        self.files.add(report.nodeid.partition("::")[0])
-        from pytest_fp32shim import control
-
-        control.note_outcome(self.outcomes, report)
-        for name, value in getattr(report, session.ATTACHED, {}).items():
+        name = marks.name_of(report)
+        self.files.add(name.partition("::")[0])
+        control.note_outcome(self.outcomes, name, report)
+        for kind, value in getattr(report, session.ATTACHED, {}).items():
             if value:
-                self.found.setdefault(report.nodeid, {})[name] = value
+                self.found.setdefault(name, {})[kind] = value
 
     def pytest_collectreport(self, report):
         self.files.add(report.nodeid)
@@ -58,23 +57,27 @@ class Judge:
         """Makes the sections. Returns True if one of them fails the session."""
         options = self.config.option
         folder = start.recordings_folder()
-        rows = recorded.command("report", "--format", "json", folder) if any(folder.glob("*.fp32rec")) else {"rows": [], "audits": []}
-        products = recorded.attribute(rows["rows"], list(self.outcomes), self.files)
+        report, unseen = {"rows": [], "audits": []}, None
+        if any(folder.glob("*.fp32rec")):
+            report = recorded.command("report", "--format", "json", folder)
+            if options.fp32shim_preview or options.fp32shim_expect:  # before the native run, whose process would count as unseen
+                unseen = recorded.verify(options.fp32shim_expect or "fp32", folder)
+        products = recorded.attribute(report["rows"], list(self.outcomes), self.files)
         failed = False
         if options.fp32shim_preview:
-            self.sections.append(preview.judge(self, products))
+            self.sections.append(preview.judge(self, products, unseen))
         if options.fp32shim_expect:
-            title, lines, is_violated = expectation.judge(self, products, folder)
+            title, lines, is_violated = expectation.judge(self, products, unseen)
             self.sections.append((title, lines))
             failed = is_violated
         if self.baseline is not None:
-            title, lines, is_worse = baseline.judge(self, products, rows["audits"])
+            title, lines, is_worse = baseline.judge(self, products, report["audits"])
             self.sections.append((title, lines))
             failed = failed or is_worse
         if not self.sections:
-            calls, below = recorded.count(rows["rows"]), [row for row in rows["rows"] if recorded.is_below(row, "fp32")]
-            self.sections.append(("products", [f"{calls:,} products were seen, {recorded.count(below):,} of them below fp32."]
-                                  + recorded.lines_of(below)))
+            below = [row for row in report["rows"] if recorded.is_below(row, "fp32")]
+            text = f"{recorded.count(report['rows']):,} products were seen, {recorded.count(below):,} of them below fp32."
+            self.sections.append(("products", [text] + recorded.lines_of(below)))
         return failed
 
     def pytest_terminal_summary(self, terminalreporter):

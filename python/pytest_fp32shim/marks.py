@@ -12,9 +12,15 @@ FLOORS = ("fp32", "bf16x9", "tf32", "bf16", "fp16")  # the strictest comes first
 LONGEST_LABEL = 300  # bytes; a recording keeps 512 of joined labels
 
 
-def label_of(nodeid):
-    """Returns the label of the scope of a test or a file: its node id, the end of a long one replaced by a hash."""
-    text = nodeid.replace("\0", "?").encode("utf-8", "backslashreplace")
+def name_of(test):
+    """Returns the node id of an item, a report or a collector. pytest leaves the file out of it if that is outside the root."""
+    is_short = test.nodeid.startswith("::") and getattr(test, "location", None)
+    return f"{test.location[0]}{test.nodeid}" if is_short else test.nodeid
+
+
+def label_of(name):
+    """Returns the label of the scope of a test or a file: its name, the end of a long one replaced by a hash."""
+    text = name.replace("\0", "?").encode("utf-8", "backslashreplace")
     if len(text) > LONGEST_LABEL:
         text = text[:LONGEST_LABEL - 20] + b" " + hashlib.sha1(text).hexdigest()[:16].encode()
     return text.decode("utf-8", "ignore")

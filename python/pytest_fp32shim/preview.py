@@ -9,7 +9,7 @@ from pytest_fp32shim import control, recorded
 FULLY_SHOWN = 20  # tests with their products
 
 
-def judge(session, products):
+def judge(session, products, unseen):
     """Returns the title and the lines of the section. Runs the tests natively if some failed."""
     word = session.config.option.fp32shim_preview
     failed = [name for name, outcome in session.outcomes.items() if outcome == "failed"]
@@ -26,6 +26,8 @@ def judge(session, products):
     lines = [line for name in only[:FULLY_SHOWN] for line in lines_of_test(name, session, products)]
     lines += [f"{name}: fails only at {word}" for name in only[FULLY_SHOWN:]]
     lines += summary(session, products, failed, only, native)
+    if unseen and unseen[0]:
+        lines += ["Not previewed, because it was not seen:"] + unseen[0]
     return f"preview of {word}", lines + ([problem] if problem else [])
 
 
@@ -83,7 +85,8 @@ def summary(session, products, failed, only, native):
             lines.append(f"{counted(len(better), 'test')} failed natively and passed at {word}, such as {better[0]}.")
         lines.append(basis(session, word))
     if only:
-        lines.append(f"Which of its products a test needs exact: fp32shim bisect --cpu emulate -- python3 -m pytest {shlex.quote(only[0])}")
+        lines.append("Which of its products a test needs exact: "
+                     f"fp32shim bisect --cpu emulate -- python3 -m pytest {shlex.quote(only[0])}")
     return lines
 
 

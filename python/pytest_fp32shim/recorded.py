@@ -27,6 +27,15 @@ def command(*words):
     return json.loads(done.stdout)
 
 
+def verify(expected, folder):
+    """Returns what `fp32shim verify` says of the recordings: lines about its bypasses, and its other doubts."""
+    found = command("verify", "--at-least", expected, "--format", "json", folder)
+    bypasses = [f"  {each['bypass']}: {each['reason']}. {each['remedy'] or ''}".rstrip() for each in found["bypasses"]]
+    # This process still runs, but its tests have ended.
+    doubts = dict.fromkeys(each["reason"] for each in found["doubts"] if "still runs" not in each["reason"])
+    return bypasses, [f"  {reason}" for reason in doubts]
+
+
 def format_of(row):
     """Returns the format that the calls of a row ran at, or were allowed to; None if that is not known."""
     found = row["actual"] or row["applied"]
@@ -38,7 +47,14 @@ def is_below(row, expected):
     return found is not None and LEVELS[found] < LEVELS[expected]
 
 
+def is_shown(row):
+    """Returns True if the format of a row is the one that ran: on a GPU, `applied` is the lowest that the call permits."""
+    return row["actual"] is not None or row["device"] == "cpu"
+
+
 def product_of(row):
+    if row["function"] is None:
+        return "products without a row of their own"
     sizes = "x".join("?" if row[size] is None else str(row[size]) for size in ("m", "n", "k"))
     batch = f" batch {row['batch']}" if (row["batch"] or 1) > 1 else ""
     return f"{row['function']} {sizes}{batch} {row['trans_a'] or ''}{row['trans_b'] or ''}".rstrip()
@@ -90,11 +106,12 @@ def lines_of(rows, indent="    ", most=SHOWN):
     calls, work = collections.Counter(), collections.Counter()
     for row in rows:
         source = "" if row["source"] == "native" else f" ({row['source']} asked for {row['requested']})"
-        key = product_of(row), format_of(row) or "an unknown format", source, row["where"] or row["caller"] or "unknown place"
+        ran = f"{'at' if is_shown(row) else 'allowed'} {format_of(row) or 'an unknown format'}"
+        key = product_of(row), ran, source, row["where"] or row["caller"] or "unknown place"
         calls[key] += row["calls"]
         work[key] += (row["flops"] or 0) * row["calls"]
     ordered = sorted(calls, key=lambda key: (-work[key], key))
-    lines = [f"{indent}{calls[key]:,} x {key[0]} at {key[1]}{key[2]}, {key[3]}" for key in ordered[:most]]
+    lines = [f"{indent}{calls[key]:,} x {key[0]} {key[1]}{key[2]}, {key[3]}" for key in ordered[:most]]
     if len(ordered) > most:
         lines.append(f"{indent}and {len(ordered) - most} more kinds of products")
     return lines

@@ -44,7 +44,7 @@ class Scopes:
             precision, floor = marks.of_item(item)
         except ValueError:  # pytest_runtest_setup says it
             precision = floor = None
-        with marks.labelled(marks.label_of(item.nodeid), precision, floor):
+        with marks.labelled(marks.label_of(marks.name_of(item)), precision, floor):
             yield
 
     @pytest.hookimpl(tryfirst=True)
@@ -56,7 +56,10 @@ class Scopes:
 
     @pytest.hookimpl(hookwrapper=True, tryfirst=True)
     def pytest_make_collect_report(self, collector):
-        with marks.labelled(marks.label_of(collector.nodeid)):
+        if isinstance(collector, pytest.File):
+            with marks.labelled(marks.label_of(collector.nodeid)):
+                yield
+        else:
             yield
 
     @pytest.hookimpl(hookwrapper=True)

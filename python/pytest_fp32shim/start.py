@@ -58,9 +58,9 @@ def remove_folder():
 
 def start_under_the_library(config, options):
     """Returns where this process is as the options need it, and otherwise starts pytest again. Raises UsageError."""
-    check(options)
     if is_control():
         return
+    check(options)
     pid = started_as()[0]
     atexit.register(remove_folder)
     if fp32shim.active() and (pid == str(os.getpid()) or is_worker() or is_started_by_hand(options)):

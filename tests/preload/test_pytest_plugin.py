@@ -79,14 +79,14 @@ def suite(tmp_path):
     file = tmp_path / "tests/test_suite.py"
     file.write_text(SUITE)
 
-    def run(*words, text=None, start=("-m", "pytest"), stdin=None, prefix=(), **variables):
+    def run(*words, text=None, start=("-m", "pytest"), stdin=None, prefix=(), verbosity=("-v", "--tb=no"), **variables):
         if text is not None:
             file.write_text(text)
         environment = shim.environment(blas="openblas", env={
             "PYTHONPATH": str(shim.ROOT / "python"), "PATH": f"{COMMAND.parent}:{os.environ['PATH']}",
             "FP32SHIM_LIBRARY": str(shim.LIBRARY), "TMPDIR": str(tmp_path / "temporary"), "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1",
             **variables})
-        line = [*map(str, prefix), shim.SYSTEM_PYTHON, *start, "-v", "--tb=no", "-p", "no:cacheprovider", "--strict-markers",
+        line = [*map(str, prefix), shim.SYSTEM_PYTHON, *start, *verbosity, "-p", "no:cacheprovider", "--strict-markers",
                 *PLUGIN, *map(str, words)]
         done = subprocess.run(line, env=environment, cwd=tmp_path / "tests", text=True, capture_output=True, check=False,
                               input=stdin or "", timeout=600)
@@ -101,16 +101,36 @@ def test_the_preview_names_the_tests_that_fail_only_then_and_their_products(suit
     assert (plain.returncode, found.returncode) == (1, 1)
     name = "test_suite.py::test_{}".format
     assert [test for test, outcome in plain.outcomes.items() if outcome == "FAILED"] == [name("fails_always")]
-    assert {test for test in plain.outcomes if plain.outcomes[test] != found.outcomes[test]} == {name("exact"), name("second_of_model")}
+    different = {test for test in plain.outcomes if plain.outcomes[test] != found.outcomes[test]}
+    assert different == {name("exact"), name("second_of_model")}
     lines = found.section("preview of tf32")
     at = lines.index(f"{name('exact')}: fails only at tf32")
     assert lines[at + 1] == "  1 of 1 product in it ran below fp32:"
-    assert re.fullmatch(r" +1 x \w*sgemm\w* 64x64x64 NN at tf32 \(environment asked for high\), test_suite.py:7 product", lines[at + 2])
+    assert re.fullmatch(r" +1 x \w*sgemm\w* 64x64x64 NN at tf32 \(environment asked for high\), test_suite.py:7 product",
+                        lines[at + 2])
     at = lines.index(f"{name('second_of_model')}: fails only at tf32")
     assert lines[at + 1] == "  in the fixture model, which ran before, for another test:"
     assert not any("fails_always" in line for line in lines)
     assert "4 of 10 tests that ran had products that ran below fp32; 3 failed." in lines
     assert "Of 3 failures, 2 passed natively, 1 failed there too." in lines
+    assert not any("not seen" in line or "not covered" in line for line in lines)  # of pytest's own processes
+
+
+def test_the_page_shows_what_its_examples_print(suite, tmp_path):
+    page = (shim.ROOT / "docs/pytest.md").read_text()
+    (tmp_path / "tests/test_search.py").write_text(re.search(r"```python\n(# test_search.py.*?)```", page, re.DOTALL)[1])
+    (tmp_path / "tests/test_suite.py").unlink()
+
+    def comparable(text):
+        text = re.sub(r"in \d+\.\d+s", "in 1.00s", text)
+        return re.sub(r" \w*cblas_", " cblas_", text).strip().splitlines()
+
+    suite("--fp32shim-baseline", "products.json", "--fp32shim-baseline-update")
+    examples = re.findall(r"```\n\$ (.*?)pytest (.*)\n((?:.|\n)*?)```", page)
+    assert len(examples) == 2
+    for variables, words, shown in examples:
+        found = suite(*words.split(), verbosity=[], **dict(each.split("=") for each in variables.split()))
+        assert comparable(found.stdout) == comparable(shown)
 
 
 @pytest.mark.parametrize("word", ["bf16x3", "e5m2"])
@@ -119,7 +139,8 @@ def test_a_format_that_only_rules_know_can_be_previewed_and_marked_tests_stay_ex
     assert any(line.startswith("1 of 3 tests that ran had products that ran below fp32;")
                for line in found.section(f"preview of {word}"))
     assert found.outcomes["test_suite.py::test_marked"] == found.outcomes["test_suite.py::test_limited"] == "PASSED"
-    assert (found.outcomes["test_suite.py::test_exact"] == "FAILED") == (word == "e5m2") == (found.returncode == 1)
+    is_named = "test_suite.py::test_exact: fails only at e5m2" in found.section(f"preview of {word}")
+    assert (found.outcomes["test_suite.py::test_exact"] == "FAILED") == (word == "e5m2") == (found.returncode == 1) == is_named
 
 
 def test_failures_that_are_chance_or_depend_on_order_are_not_due_to_the_preview(suite):
@@ -162,7 +183,8 @@ def test_expect_gives_each_test_a_verdict_and_ends_with_1_if_a_product_ran_below
     lines = found.section("expect fp32")
     assert "test_suite.py::test_loose: 1 seen, none below" in lines
     assert "test_suite.py::test_without_a_product: no product seen" in lines
-    assert "Of 8 tests that ran: 0 below fp32, 7 with products, none of those seen below, 1 without a product that was seen." in lines
+    assert ("Of 8 tests that ran: 0 ran below fp32, 0 were allowed to, 0 had products of unknown format, 7 had products, none of "
+            "those seen below, 1 had no product that was seen.") in lines
 
     planted = SUITE.replace("def test_loose():\n", "def test_loose():\n    import fp32shim; fp32shim.set_precision('medium')\n")
     found = suite("--fp32shim-expect", "fp32", "-k", "loose", text=planted, FP32_MATMUL_CPU="emulate")
@@ -184,10 +206,11 @@ def test_medium(): torch.set_float32_matmul_precision("medium")
     assert found.returncode == 1 and set(found.outcomes.values()) == {"PASSED"}
     lines = found.section("expect fp32")
     assert lines[:2] == [
-        "test_suite.py::test_medium: BELOW fp32", "    torch.get_float32_matmul_precision() was 'medium': it lets oneDNN multiply at "
-        "bf16, and oneDNN's products are not seen"]
+        "test_suite.py::test_medium: ALLOWED below fp32",
+        "    torch.get_float32_matmul_precision() was 'medium': it allows oneDNN to multiply at bf16, and oneDNN's products are "
+        "not seen"]
     assert "test_suite.py::test_plain: 1 seen, none below" in lines
-    assert "Not shown, because it cannot be seen:" in lines and any(line.startswith("  oneDNN: ") for line in lines)
+    assert "Not shown, because it was not seen:" in lines and any(line.startswith("  oneDNN: ") for line in lines)
 
 
 def test_the_baseline_fails_what_became_worse_and_shows_it(suite, tmp_path):
@@ -267,7 +290,8 @@ def test_started():
     assert sys.stdin.read() == "hello" and sys.flags.utf8_mode and sys.dont_write_bytecode
     print("arguments", sys.argv[-1], flush=True)
 """
-    found = suite("--fp32shim", "-s", "-k", "test_started and not other", text=text, stdin="hello", start=["-X", "utf8", "-m", "pytest"])
+    found = suite("--fp32shim", "-s", "-k", "test_started and not other", text=text, stdin="hello",
+                  start=["-X", "utf8", "-m", "pytest"])
     assert found.returncode == 0, found.stdout
     assert "arguments test_started and not other" in found.stdout
 
