@@ -40,19 +40,19 @@ def read(config):
 def judge(session, products, audits):
     """Returns title, lines, and True if something is worse than the baseline."""
     options = session.config.option
-    now = {name: described(products.of_tests[name]) for name in session.tests() if products.of_tests.get(name)}
+    now = {name: described(products.of_tests[name]) for name in session.tests(products) if products.of_tests.get(name)}
     add_errors(now, products, audits, session)
     before = session.baseline.get("tests", {})
     if options.fp32shim_baseline_update:
         return "baseline", [write(session, {**before, **now})], False
     lines, worse = [], 0
-    for name in session.tests():
+    for name in session.tests(products):
         reasons = worsened(before.get(name, {}), now.get(name, {}))
         if reasons:
             worse += 1
             lines.append(f"{name}: WORSE than the baseline: {'; '.join(reasons)}")
             lines += difference(before.get(name, {}), now.get(name, {}))
-    compared = session.tests()
+    compared = session.tests(products)
     known, left = sum(name in before for name in compared), sum(name not in session.outcomes for name in before)
     lines.append(f"Of {len(compared):,} tests that ran, {worse:,} ran worse than in {options.fp32shim_baseline}, which has "
                  f"{known:,} of them; the others count as tests without a product. Of its tests, {left:,} did not run.")

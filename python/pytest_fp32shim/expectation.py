@@ -9,7 +9,7 @@ def judge(session, products, unseen):
     """Returns title, lines, and True if a product ran below the format, or was allowed to."""
     expected = session.config.option.fp32shim_expect
     lines, verdicts = [], {}
-    for name in session.tests():
+    for name in session.tests(products):
         rows = products.of_tests.get(name, [])
         setting = session.found.get(name, {}).get("torch")
         is_allowed = setting is not None and recorded.LEVELS[setting[0]] < recorded.LEVELS[expected]

@@ -56,12 +56,12 @@ class Judge:
     def judge(self):
         """Makes the sections. Returns True if one of them fails the session."""
         options = self.config.option
-        folder = start.recordings_folder()
+        files = start.recordings()
         report, unseen = {"rows": [], "audits": []}, None
-        if any(folder.glob("*.fp32rec")):
-            report = recorded.command("report", "--format", "json", folder)
+        if files:
+            report = recorded.command("report", "--format", "json", "--", *files)
             if options.fp32shim_preview or options.fp32shim_expect:  # before the native run, whose process would count as unseen
-                unseen = recorded.verify(options.fp32shim_expect or "fp32", folder)
+                unseen = recorded.verify(options.fp32shim_expect or "fp32", files)
         products = recorded.attribute(report["rows"], list(self.outcomes), self.files)
         failed = False
         if options.fp32shim_preview:
@@ -94,6 +94,7 @@ class Judge:
         if reporter is not None:
             reporter.write_line("\n" + line)
 
-    def tests(self):
-        """Returns the node ids of tests that ran, without files."""
-        return [name for name, outcome in self.outcomes.items() if name not in self.files and outcome != "skipped"]
+    def tests(self, products):
+        """Returns the names of tests that ran, without files. A test that multiplied before it was skipped did run."""
+        return [name for name, outcome in self.outcomes.items()
+                if name not in self.files and (outcome != "skipped" or name in products.of_tests)]

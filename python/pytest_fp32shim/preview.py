@@ -65,7 +65,7 @@ def lines_of_test(name, session, products):
 
 def summary(session, products, failed, only, native):
     word = session.config.option.fp32shim_preview
-    tests = session.tests()
+    tests = session.tests(products)
     lowered = [name for name in tests if any(recorded.is_below(row, "fp32") for row in products.of_tests.get(name, []))]
     lines = [f"{len(lowered):,} of {counted(len(tests), 'test')} that ran had products that ran below fp32; "
              f"{len(failed):,} failed."]

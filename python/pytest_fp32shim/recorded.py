@@ -27,9 +27,9 @@ def command(*words):
     return json.loads(done.stdout)
 
 
-def verify(expected, folder):
+def verify(expected, files):
     """Returns what `fp32shim verify` says of the recordings: lines about its bypasses, and its other doubts."""
-    found = command("verify", "--at-least", expected, "--format", "json", folder)
+    found = command("verify", "--at-least", expected, "--format", "json", "--", *files)
     bypasses = [f"  {each['bypass']}: {each['reason']}. {each['remedy'] or ''}".rstrip() for each in found["bypasses"]]
     # This process still runs, but its tests have ended.
     doubts = dict.fromkeys(each["reason"] for each in found["doubts"] if "still runs" not in each["reason"])

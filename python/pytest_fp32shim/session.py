@@ -6,7 +6,6 @@ recordings of all processes when the tests have ended, prints its sections, and 
 
 from __future__ import annotations
 
-import os
 import sys
 
 import pytest
@@ -23,7 +22,7 @@ def register(config):
 
         config.pluginmanager.register(control.Control(), "fp32shim-control")
         return
-    if "FP32_MATMUL_LOG" not in os.environ:  # the plugin was loaded too late to start pytest again
+    if not start.is_ready:  # the plugin was loaded too late to start pytest again
         raise pytest.UsageError("fp32shim: the plugin was loaded after pytest had begun; install it, or use -p pytest_fp32shim")
     config.pluginmanager.register(Scopes(config.option), "fp32shim-scopes")
     if not start.is_worker():

@@ -19,6 +19,8 @@ import pytest
 
 import fp32shim
 
+is_ready = False  # set when this process is as the options need it
+others = frozenset()  # recordings of earlier runs in the same folder
 STARTED = "FP32SHIM_PYTEST"  # process id and folder of the recordings, in the environment of what this module started
 CONTROL = "FP32SHIM_PYTEST_CONTROL"  # set in the native run that follows a preview; control.py
 DEFAULTS = {"tf32": "high", "high": "high", "bf16": "medium", "medium": "medium"}
@@ -43,6 +45,11 @@ def recordings_folder():
     return pathlib.Path(os.environ["FP32_MATMUL_LOG"]).parent
 
 
+def recordings():
+    """Returns the recordings that were made since this process began, of this process and its children."""
+    return sorted(set(recordings_folder().glob("*.fp32rec")) - others)
+
+
 def started_as():
     """Returns the process that this module has started, as text, and the temporary folder that was made for it."""
     pid, _, folder = os.environ.get(STARTED, "").partition(":")
@@ -58,18 +65,25 @@ def remove_folder():
 
 def start_under_the_library(config, options):
     """Returns where this process is as the options need it, and otherwise starts pytest again. Raises UsageError."""
+    global is_ready, others
     if is_control():
         return
     check(options)
+    if "FP32_MATMUL_LOG" in os.environ:  # before the first call of the library, which makes this process's recording
+        others = frozenset(recordings_folder().glob("*.fp32rec"))
     pid = started_as()[0]
     atexit.register(remove_folder)
     if fp32shim.active() and (pid == str(os.getpid()) or is_worker() or is_started_by_hand(options)):
         check_is_not_disabled()
+        is_ready = True
         return
     if pid == str(os.getpid()) or is_worker():
         raise pytest.UsageError("fp32shim: libfp32shim.so is not loaded, although it was preloaded: LD_PRELOAD does not "
                                 f"reach {sys.executable}; `fp32shim doctor -- {sys.executable}` says why")
     if not is_pytest_itself(config):
+        if is_rule(options):
+            raise pytest.UsageError(f"--fp32shim-preview {options.fp32shim_preview}: this program is not pytest's own command, so it "
+                                    "is not started again under libfp32shim.so; use that command, or tf32 or bf16")
         folder = options.fp32shim_keep or "NEW_FOLDER"
         line = shlex.join([*run_words("fp32shim", options, folder), "--", *command_line()])
         raise pytest.UsageError(f"fp32shim: this program is not pytest's own command, so it is not started again under "

@@ -186,6 +186,10 @@ def test_expect_gives_each_test_a_verdict_and_ends_with_1_if_a_product_ran_below
     assert ("Of 8 tests that ran: 0 ran below fp32, 0 were allowed to, 0 had products of unknown format, 7 had products, none of "
             "those seen below, 1 had no product that was seen.") in lines
 
+    text = SUITE.split("@pytest")[0] + "def test_skips():\n    product(), pytest.skip()\n"
+    skipped = suite("--fp32shim-expect", "fp32", text=text, FP32_MATMUL_CPU="emulate", FP32_MATMUL_PRECISION="high")
+    assert skipped.returncode == 1 and skipped.section("expect fp32")[0] == "test_suite.py::test_skips: BELOW fp32"
+
     planted = SUITE.replace("def test_loose():\n", "def test_loose():\n    import fp32shim; fp32shim.set_precision('medium')\n")
     found = suite("--fp32shim-expect", "fp32", "-k", "loose", text=planted, FP32_MATMUL_CPU="emulate")
     assert found.returncode == 1 and found.outcomes == {"test_suite.py::test_loose": "PASSED"}
@@ -304,6 +308,7 @@ def test_a_program_that_calls_pytest_is_not_started_twice_but_told_how(suite, tm
     assert "fp32shim run --quiet --log NEW_FOLDER/run.fp32rec --cpu emulate --precision high" in found.stderr
     folder = tmp_path / "recordings"
     folder.mkdir()
+    (folder / "earlier.fp32rec").write_text("not a recording, and not of this run")
     by_hand = [COMMAND, "run", "--quiet", "--log", folder / "run.fp32rec", "--cpu", "emulate", "--precision", "high", "--"]
     found = suite("--fp32shim-preview", "tf32", "-k", "exact", start=[str(program)], prefix=by_hand)
     assert "test_suite.py::test_exact: fails only at tf32" in found.section("preview of tf32")
