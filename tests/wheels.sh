@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Tests the shim under unmodified wheels from PyPI, and under MKL: tests/preload/wheels/. Also fetches two versions of
-# cuBLAS that torch does not use, into cublas/ of the environment, where tests/cublas/ reads them.
+# cuBLAS that torch does not use, into cublas/ of the environment, where tests/cublas/ reads them, and other versions of
+# pytest into pytest/.
 #
 #   tests/wheels.sh                  makes the virtual environment if needed, then runs the tests
 #   tests/wheels.sh --prepare        only makes it; the one line on stdout is its path
@@ -52,10 +53,22 @@ add_cublas() {
     cp "$here/cublas.txt" "$wheels/cublas/fp32shim-recipe"
 }
 
+# Adds other versions of pytest, each in a folder of its own.
+add_pytest() {
+    rm -rf "$wheels/pytest"
+    local each
+    for each in $(grep == "$here/pytest.txt"); do
+        say "adding $each"
+        install --target "$wheels/pytest/${each#*==}" "$each"
+    done
+    cp "$here/pytest.txt" "$wheels/pytest/fp32shim-recipe"
+}
+
 mkdir -p "$(dirname "$wheels")"
 if [ ! -e "$wheels/bin/python" ] || [ -e "$wheels/fp32shim-recipe" ]; then
     if [ "$(recipe)" != "$(cat "$wheels/fp32shim-recipe")" ]; then make_environment; else say "$wheels is up to date"; fi
     cmp -s "$here/cublas.txt" "$wheels/cublas/fp32shim-recipe" || add_cublas
+    cmp -s "$here/pytest.txt" "$wheels/pytest/fp32shim-recipe" || add_pytest
 else
     say "$wheels was not made by this script: used as it is"
 fi

@@ -181,7 +181,8 @@ def test_a_link_that_leads_out_of_the_root_is_not_followed(root, library, tmp_pa
 
 @pytest.mark.parametrize("words", [["remove"], ["upgrade", "0.2.0-1"]])
 def test_what_python_compiled_goes_too(root, words):
-    folders = [root / "usr/share/fp32shim" / name / "__pycache__" for name in ("python/fp32shim", "site-packages")]
+    folders = [root / "usr/share/fp32shim" / name / "__pycache__"
+               for name in ("python/fp32shim", "python/pytest_fp32shim", "site-packages")]
     for folder in folders:
         folder.mkdir(parents=True)
         (folder / "x.pyc").write_text("")

@@ -1,0 +1,148 @@
+"""The section of --fp32shim-baseline: compares the products of each test with a file that is kept beside the tests."""
+
+from __future__ import annotations
+
+import collections
+import json
+import pathlib
+
+import pytest
+
+from pytest_fp32shim import recorded
+
+SCHEMA = 1
+LARGER = 2  # an error counts as worse if it is more than so many times that of the baseline
+NAMES = {4: "bf16x9", 3: "tf32", 2: "bf16", 1: "fp16", 0: "fp8"}  # floors by level, for messages
+UNKNOWN = "unknown"
+
+
+def read(config):
+    """Returns the baseline as it was; {} where it is to be written for the first time. Raises UsageError."""
+    options = config.option
+    path = pathlib.Path(config.invocation_params.dir, options.fp32shim_baseline)
+    if not path.exists():
+        if options.fp32shim_baseline_update:
+            return {}
+        raise pytest.UsageError(f"--fp32shim-baseline: {path} is not there; --fp32shim-baseline-update writes it")
+    try:
+        found = json.loads(path.read_text())
+        if found["schema"] != SCHEMA or not isinstance(found["tests"], dict):
+            raise ValueError(f"schema: found {found['schema']!r}; allowed: {SCHEMA}")
+    except (OSError, ValueError, KeyError, TypeError) as problem:
+        raise pytest.UsageError(f"--fp32shim-baseline: {path} is not a baseline: {problem!r}; --fp32shim-baseline-update with "
+                                "another name writes one") from None
+    if found["preview"] != options.fp32shim_preview and not options.fp32shim_baseline_update:
+        raise pytest.UsageError(f"--fp32shim-baseline: {path} was written with --fp32shim-preview {found['preview']}, this run has "
+                                f"{options.fp32shim_preview}; keep a file for each")
+    return found
+
+
+def judge(session, products, audits):
+    """Returns title, lines, and True if something is worse than the baseline."""
+    options = session.config.option
+    now = {name: described(products.of_tests[name]) for name in session.tests(products) if products.of_tests.get(name)}
+    add_errors(now, products, audits, session)
+    before = session.baseline.get("tests", {})
+    if options.fp32shim_baseline_update:
+        return "baseline", [write(session, {**before, **now})], False
+    lines, worse = [], 0
+    for name in session.tests(products):
+        reasons = worsened(before.get(name, {}), now.get(name, {}))
+        if reasons:
+            worse += 1
+            lines.append(f"{name}: WORSE than the baseline: {'; '.join(reasons)}")
+            lines += difference(before.get(name, {}), now.get(name, {}))
+    compared = session.tests(products)
+    known, left = sum(name in before for name in compared), sum(name not in session.outcomes for name in before)
+    lines.append(f"Of {len(compared):,} tests that ran, {worse:,} ran worse than in {options.fp32shim_baseline}, which has "
+                 f"{known:,} of them; the others count as tests without a product. Of its tests, {left:,} did not run.")
+    outside = recorded.count(row for row in products.elsewhere)
+    if outside:
+        lines.append(f"Not compared: {outside:,} products on other threads, in other programs, or between tests.")
+    return "baseline", lines, worse > 0
+
+
+def described(rows):
+    """Returns {product: {format: calls}} of a test's rows."""
+    found = {}
+    for row in rows:
+        calls = found.setdefault(recorded.product_of(row), {"calls": collections.Counter()})["calls"]
+        calls[recorded.format_of(row) or UNKNOWN] += row["calls"]
+    return found
+
+
+def add_errors(now, products, audits, session):
+    """Adds the largest error of a test's audits, by norm, to its products. An error that is infinite is a text."""
+    of_tests = recorded.attribute([{**each, "trans_a": None, "trans_b": None} for each in audits], list(session.outcomes),
+                                  session.files).of_tests
+    for name, each_test in of_tests.items():
+        for audit in each_test:
+            key = recorded.product_of(audit)
+            product = next((found for text, found in now.get(name, {}).items() if text.startswith(key)), None)
+            if product is not None and audit["audits"]:
+                worst = audit["norm"]["worst"]
+                product["error"] = "infinite" if worst is None else max(float(f"{worst:.2g}"), product.get("error", 0))
+
+
+def below(test):
+    """Returns the calls of a test at or below each level, and those whose format is not known."""
+    found = collections.Counter()
+    for product in test.values():
+        for name, calls in product["calls"].items():
+            if name == UNKNOWN:
+                found[UNKNOWN] += calls
+            else:
+                for level in range(recorded.LEVELS[name], recorded.LEVELS["fp32"]):
+                    found[level] += calls
+    return found
+
+
+def worst_error(test):
+    errors = [product["error"] for product in test.values() if "error" in product]
+    return max((float("inf") if error == "infinite" else error for error in errors), default=None)
+
+
+def worsened(before, now):
+    """Returns the reasons why a test is worse than it was; none if it is not."""
+    then, found = below(before), below(now)
+    reasons = [f"calls at {name} or below: {then[level]:,} -> {found[level]:,}" for level, name in NAMES.items()
+               if found[level] > then[level]][-1:]
+    if found[UNKNOWN] > then[UNKNOWN]:
+        reasons.append(f"calls of unknown format: {then[UNKNOWN]:,} -> {found[UNKNOWN]:,}")
+    error, old_error = worst_error(now), worst_error(before)
+    if error is not None and old_error is not None and error > LARGER * old_error:
+        reasons.append(f"largest error: {old_error:.2g} -> {error:.2g}, more than {LARGER} times")
+    return reasons
+
+
+def difference(before, now):
+    """Returns the lines of products that differ, as diff writes them."""
+    lines = []
+    for name in sorted({**before, **now}):
+        old, new = before.get(name), now.get(name)
+        if text_of(old) != text_of(new):
+            lines += [f"    {sign} {name}: {text_of(each)}" for sign, each in (("-", old), ("+", new)) if each is not None]
+    return lines
+
+
+def text_of(product):
+    if product is None:
+        return None
+    calls = ", ".join(f"{calls:,} {name}" for name, calls in sorted(product["calls"].items()))
+    return calls + (f", error {product['error']}" if "error" in product else "")
+
+
+def text_of_file(preview, tests):
+    """Returns the file: sorted, with a line for each product, so that diff and git show what changed."""
+    blocks = []
+    for name, test in sorted(tests.items()):
+        lines = [f"   {json.dumps(product)}: {json.dumps(test[product], sort_keys=True)}" for product in sorted(test)]
+        blocks.append(f"  {json.dumps(name)}: {{\n" + ",\n".join(lines) + "\n  }")
+    return (f'{{\n "schema": {SCHEMA},\n "preview": {json.dumps(preview)},\n "tests": {{\n' + ",\n".join(blocks) + "\n }\n}\n")
+
+
+def write(session, tests):
+    options = session.config.option
+    path = pathlib.Path(session.config.invocation_params.dir, options.fp32shim_baseline)
+    path.write_text(text_of_file(options.fp32shim_preview, tests))
+    return f"{options.fp32shim_baseline} is written: {len(tests):,} tests with products."

@@ -1,0 +1,88 @@
+"""The native run after a preview: the same pytest again, in a second process, whose products run as they are called.
+
+It runs the same tests in the same order, up to the last one that failed under the preview, so that what one test leaves
+to the next (random numbers, caches, fixtures) is the same.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import pathlib
+import subprocess
+import tempfile
+
+import pytest
+
+from pytest_fp32shim import marks, start
+
+# Options of pytest and of other plugins that name a file to write: the run of the user has written it already.
+WRITES = {"xmlpath": "--junitxml", "log_file": "--log-file", "htmlpath": "--html", "report_log": "--report-log",
+          "json_report_file": "--json-report-file", "allure_report_dir": "--alluredir", "md_report_output": "--md-report-output"}
+
+
+def run(config, failed):
+    """Runs the tests natively up to the last of `failed`. Returns the outcome of each by its node id, and the end of what
+    pytest wrote."""
+    with tempfile.TemporaryDirectory(prefix="fp32shim-pytest-") as folder:
+        plan, output = pathlib.Path(folder, "plan.json"), pathlib.Path(folder, "output")
+        plan.write_text(json.dumps(sorted(failed)))
+        variables = {name: value for name, value in os.environ.items()
+                     if name not in ("FP32_MATMUL_LOG", "FP32_MATMUL_AUDIT", start.STARTED)}
+        variables.update({start.CONTROL: f"{os.getpid()}:{plan}", "FP32_MATMUL_CPU": "off", "FP32_MATMUL_PRECISION": "native"})
+        with output.open("w") as stream:
+            subprocess.run(words(config, folder), env=variables, stdin=subprocess.DEVNULL, stdout=stream, stderr=subprocess.STDOUT,
+                           cwd=config.invocation_params.dir, check=False)
+        found = pathlib.Path(f"{plan}.outcomes")
+        outcomes = json.loads(found.read_text()) if found.exists() else {}
+        return outcomes, output.read_text(errors="replace")[-2000:]
+
+
+def words(config, folder):
+    """Returns the user's command line with options that keep this run from stopping early and from writing files."""
+    line = start.command_line()
+    added = ["--maxfail=1000000", "-o", f"cache_dir={folder}/cache", "-o", "log_file="]
+    added += [f"{option}={folder}/{name}" for name, option in WRITES.items() if getattr(config.option, name, None)]
+    if config.pluginmanager.hasplugin("_cov"):
+        added.append("--no-cov")
+    seed = getattr(config.option, "randomly_seed", None)
+    if isinstance(seed, int):
+        added.append(f"--randomly-seed={seed}")
+    end = line.index("--") if "--" in line else len(line)
+    return line[:end] + added + line[end:]
+
+
+class Control:
+    """Hooks of the native run."""
+
+    def __init__(self):
+        self.plan = pathlib.Path(os.environ[start.CONTROL].partition(":")[2])
+        self.failed = set(json.loads(self.plan.read_text()))
+        self.outcomes = {}
+
+    @pytest.hookimpl(trylast=True)
+    def pytest_collection_modifyitems(self, items):
+        if not start.is_worker():
+            last = max((index for index, item in enumerate(items) if marks.name_of(item) in self.failed), default=-1)
+            del items[last + 1:]
+
+    def pytest_runtest_logreport(self, report):
+        note_outcome(self.outcomes, marks.name_of(report), report)
+
+    def pytest_collectreport(self, report):
+        if report.failed:
+            self.outcomes[report.nodeid] = "failed"
+        elif report.nodeid in self.failed:
+            self.outcomes[report.nodeid] = "passed"
+
+    def pytest_sessionfinish(self):
+        if not start.is_worker():
+            pathlib.Path(f"{self.plan}.outcomes").write_text(json.dumps(self.outcomes))
+
+
+def note_outcome(outcomes, name, report):
+    """Notes a test's outcome by the reports of its phases: failed if any of them failed, skipped if none passed the call."""
+    if report.failed:
+        outcomes[name] = "failed"
+    elif report.when == "call" or report.skipped:
+        outcomes.setdefault(name, report.outcome)

@@ -1,0 +1,71 @@
+"""The section of --fp32shim-expect: a verdict for each test, and what the verdicts do not cover."""
+
+from __future__ import annotations
+
+from pytest_fp32shim import recorded
+
+
+def judge(session, products, unseen):
+    """Returns title, lines, and True if a product ran below the format, or was allowed to."""
+    expected = session.config.option.fp32shim_expect
+    lines, verdicts = [], {}
+    for name in session.tests(products):
+        rows = products.of_tests.get(name, [])
+        setting = session.found.get(name, {}).get("torch")
+        is_allowed = setting is not None and recorded.LEVELS[setting[0]] < recorded.LEVELS[expected]
+        verdicts[name] = verdict(rows, is_allowed, expected)
+        lines += lines_below(name, rows, expected, is_allowed)
+        if is_allowed:
+            lines.append(f"    {setting[1]}: it allows oneDNN to multiply at {setting[0]}, and oneDNN's products are not seen")
+    for name, rows in products.of_files.items():
+        lines += lines_below(f"{name}, when it was collected", rows, expected)
+    lines += lines_below("On other threads, in other programs, or between tests", products.elsewhere, expected)
+    is_violated = bool(lines)
+    if session.config.option.verbose > 0:
+        lines += [f"{name}: {text}" for name, text in verdicts.items() if text not in (BELOW, ALLOWED)]
+    lines += totals(expected, verdicts) + not_covered(unseen)
+    return f"expect {expected}", lines, is_violated
+
+
+BELOW, ALLOWED, NONE_SEEN = "below", "allowed", "no product seen"
+CLEAN, UNKNOWN = " seen, none below", "not known for "
+
+
+def lines_below(name, rows, expected, is_allowed=False):
+    """Returns a headline and the products that ran below the format; none if there are none."""
+    below = [row for row in rows if recorded.is_below(row, expected)]
+    if not below and not is_allowed:
+        return []
+    word = "BELOW" if any(map(recorded.is_shown, below)) else "ALLOWED below"
+    return [f"{name}: {word} {expected}"] + recorded.lines_of(below)
+
+
+def verdict(rows, is_allowed, expected):
+    below = [row for row in rows if recorded.is_below(row, expected)]
+    if any(map(recorded.is_shown, below)):
+        return BELOW
+    if below or is_allowed:
+        return ALLOWED
+    unknown = [row for row in rows if recorded.format_of(row) is None]
+    if unknown:
+        return f"{UNKNOWN}{recorded.count(unknown):,} of {recorded.count(rows):,} products seen"
+    return f"{recorded.count(rows):,}{CLEAN}" if rows else NONE_SEEN
+
+
+def totals(expected, verdicts):
+    texts = list(verdicts.values())
+    kinds = ((texts.count(BELOW), f"ran below {expected}"), (texts.count(ALLOWED), "were allowed to"),
+             (sum(text.startswith(UNKNOWN) for text in texts), "had products of unknown format"),
+             (sum(text.endswith(CLEAN) for text in texts), "had products, none of those seen below"),
+             (texts.count(NONE_SEEN), "had no product that was seen"))
+    return [f"Of {len(texts):,} tests that ran: " + ", ".join(f"{number:,} {words}" for number, words in kinds) + "."]
+
+
+def not_covered(unseen):
+    """Returns lines about what may have multiplied without being seen, and other reasons why nothing is shown."""
+    if unseen is None:
+        return ["No process left a recording. Nothing is shown."]
+    bypasses, doubts = unseen
+    if bypasses or doubts:
+        return ["Not shown, because it was not seen:"] + bypasses + doubts
+    return ["No library that multiplies unseen was found in the processes. docs/pytest.md says what no verdict covers."]

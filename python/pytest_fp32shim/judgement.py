@@ -1,0 +1,100 @@
+"""The judgement of a session: reads its recordings when the tests have ended, and prints a section for each option."""
+
+from __future__ import annotations
+
+import pytest
+
+import fp32shim
+from pytest_fp32shim import baseline, control, expectation, marks, preview, recorded, session, start
+
+
+class Judge:
+    """Hooks of the process that the user started."""
+
+    def __init__(self, config):
+        self.config = config
+        self.outcomes = {}  # by node id, also of files whose collection failed
+        self.files = set()
+        self.found = {}  # by node id: what session.py attached to a test's reports
+        self.is_interrupted = False
+        self.sections = []
+        self.baseline = baseline.read(config) if config.option.fp32shim_baseline else None
+
+    def pytest_report_header(self):
+        options = self.config.option
+        asked = [f"{name} {value}" for name, value in (("preview", options.fp32shim_preview), ("expect", options.fp32shim_expect),
+                                                       ("baseline", options.fp32shim_baseline)) if value]
+        precision, source = fp32shim.get_precision()
+        return [f"fp32shim: {fp32shim.version()}, {', '.join(asked) or 'no judgement'}; precision {precision} ({source})"]
+
+    def pytest_runtest_logreport(self, report):
+        name = marks.name_of(report)
+        self.files.add(name.partition("::")[0])
+        control.note_outcome(self.outcomes, name, report)
+        for kind, value in getattr(report, session.ATTACHED, {}).items():
+            if value:
+                self.found.setdefault(name, {})[kind] = value
+
+    def pytest_collectreport(self, report):
+        self.files.add(report.nodeid)
+        if report.failed:
+            self.outcomes[report.nodeid] = "failed"
+
+    def pytest_keyboard_interrupt(self, excinfo):
+        self.is_interrupted = excinfo.type is not pytest.Session.Interrupted
+
+    @pytest.hookimpl(trylast=True)
+    def pytest_sessionfinish(self, session):
+        try:
+            failed = self.judge()
+        except OSError as problem:
+            self.sections.append(("not judged", [f"The recordings were not read: {problem}"]))
+            failed = True
+        if failed and session.exitstatus == pytest.ExitCode.OK:
+            session.exitstatus = pytest.ExitCode.TESTS_FAILED
+
+    def judge(self):
+        """Makes the sections. Returns True if one of them fails the session."""
+        options = self.config.option
+        files = start.recordings()
+        report, unseen = {"rows": [], "audits": []}, None
+        if files:
+            report = recorded.command("report", "--format", "json", "--", *files)
+            if options.fp32shim_preview or options.fp32shim_expect:  # before the native run, whose process would count as unseen
+                unseen = recorded.verify(options.fp32shim_expect or "fp32", files)
+        products = recorded.attribute(report["rows"], list(self.outcomes), self.files)
+        failed = False
+        if options.fp32shim_preview:
+            self.sections.append(preview.judge(self, products, unseen))
+        if options.fp32shim_expect:
+            title, lines, is_violated = expectation.judge(self, products, unseen)
+            self.sections.append((title, lines))
+            failed = is_violated
+        if self.baseline is not None:
+            title, lines, is_worse = baseline.judge(self, products, report["audits"])
+            self.sections.append((title, lines))
+            failed = failed or is_worse
+        if not self.sections:
+            below = [row for row in report["rows"] if recorded.is_below(row, "fp32")]
+            text = f"{recorded.count(report['rows']):,} products were seen, {recorded.count(below):,} of them below fp32."
+            self.sections.append(("products", [text] + recorded.lines_of(below)))
+        return failed
+
+    def pytest_terminal_summary(self, terminalreporter):
+        for title, lines in self.sections:
+            terminalreporter.write_sep("=", f"fp32shim: {title}")
+            for line in lines:
+                terminalreporter.write_line(line)
+        if self.config.option.fp32shim_keep:
+            terminalreporter.write_line(f"The recordings are in {start.recordings_folder()}")
+
+    def say(self, line):
+        """Writes a line while pytest is running, if it has a terminal."""
+        reporter = self.config.pluginmanager.getplugin("terminalreporter")
+        if reporter is not None:
+            reporter.write_line("\n" + line)
+
+    def tests(self, products):
+        """Returns the names of tests that ran, without files. A test that multiplied before it was skipped did run."""
+        return [name for name, outcome in self.outcomes.items()
+                if name not in self.files and (outcome != "skipped" or name in products.of_tests)]

@@ -1,0 +1,84 @@
+"""The markers of the plugin, and the scopes that tests run in."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+
+import fp32shim
+
+PRECISIONS = ("native", "highest", "high", "medium", "auto", "ieee", "fp32", "tf32", "bf16")
+FLOORS = ("fp32", "bf16x9", "tf32", "bf16", "fp16")  # the strictest comes first
+LONGEST_LABEL = 300  # bytes; a recording keeps 512 of joined labels
+
+
+def name_of(test):
+    """Returns the node id of an item, a report or a collector. pytest leaves the file out of it if that is outside the root."""
+    is_short = test.nodeid.startswith("::") and getattr(test, "location", None)
+    return f"{test.location[0]}{test.nodeid}" if is_short else test.nodeid
+
+
+def label_of(name):
+    """Returns the label of the scope of a test or a file: its name, the end of a long one replaced by a hash."""
+    text = name.replace("\0", "?").encode("utf-8", "backslashreplace")
+    if len(text) > LONGEST_LABEL:
+        text = text[:LONGEST_LABEL - 20] + b" " + hashlib.sha1(text).hexdigest()[:16].encode()
+    return text.decode("utf-8", "ignore")
+
+
+@contextlib.contextmanager
+def labelled(label, precision=None, floor=None):
+    """Opens a scope; without room for another one, goes on without it."""
+    with contextlib.ExitStack() as stack:
+        try:
+            stack.enter_context(fp32shim.scope(label, precision=precision, floor=floor))
+        except fp32shim.FP32ShimError:
+            pass
+        yield
+
+
+def limited(floor):
+    """Returns a context in which no product of this thread runs below `floor`."""
+    word = one_of("limit_precision", "floor", floor, FLOORS)
+    return fp32shim.scope("", floor=word) if fp32shim.active() else contextlib.nullcontext()
+
+
+def one_of(marker, argument, word, allowed):
+    """Returns `word` in lower case. Raises ValueError if it is not one of the allowed words."""
+    if not isinstance(word, str) or word.lower() not in allowed:
+        raise ValueError(f"{marker}: {argument}: found {word!r}; allowed: {', '.join(allowed)}")
+    return word.lower()
+
+
+def of_marker(marker):
+    """Returns the precision and the floor that one marker names, each None where it names none. Raises ValueError."""
+    name, words = marker.name, dict(marker.kwargs)
+    if name == "limit_precision":
+        if len(marker.args) != 1 or words:
+            raise ValueError(f"{name}: found {len(marker.args)} arguments and the keys {sorted(words)}; allowed: one floor, "
+                             f"such as limit_precision(\"fp32\")")
+        return None, one_of(name, "floor", marker.args[0], FLOORS)
+    unknown = sorted(set(words) - {"precision", "floor"})
+    if marker.args or unknown or not words:
+        found = [repr(each) for each in marker.args] + unknown
+        raise ValueError(f"{name}: found {', '.join(found) or 'no argument'}; allowed: precision=…, floor=…, such as "
+                         f"fp32shim(precision=\"high\")")
+    precision, floor = words.get("precision"), words.get("floor")
+    return (None if precision is None else one_of(name, "precision", precision, PRECISIONS),
+            None if floor is None else one_of(name, "floor", floor, FLOORS))
+
+
+def of_item(item):
+    """Returns the precision and the floor of a test: the closest precision, the strictest floor. Raises ValueError.
+
+    A test that asks for the highest precision also gets a floor, so that it keeps it under the rule of a preview.
+    """
+    precision, floors = None, []
+    for name in ("fp32shim", "limit_precision"):
+        for marker in item.iter_markers(name):
+            own_precision, own_floor = of_marker(marker)
+            precision = precision or own_precision
+            floors += [own_floor] if own_floor else []
+    if precision in ("highest", "fp32", "ieee"):
+        floors.append("fp32")
+    return precision, min(floors, key=FLOORS.index) if floors else None

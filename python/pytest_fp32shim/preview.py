@@ -1,0 +1,98 @@
+"""The section of --fp32shim-preview: the tests that fail only when products are rounded, and the products that were."""
+
+from __future__ import annotations
+
+import shlex
+
+from pytest_fp32shim import control, recorded
+
+FULLY_SHOWN = 20  # tests with their products
+
+
+def judge(session, products, unseen):
+    """Returns the title and the lines of the section. Runs the tests natively if some failed."""
+    word = session.config.option.fp32shim_preview
+    failed = [name for name, outcome in session.outcomes.items() if outcome == "failed"]
+    native, problem = {}, ""
+    if failed and session.is_interrupted:
+        problem = "The run was interrupted, so the tests that failed did not run natively."
+    elif failed:
+        session.say(f"fp32shim: running natively, in a second process, to tell which of {counted(len(failed), 'failure')} "
+                    f"{'is' if len(failed) == 1 else 'are'} due to {word} ...")
+        native, output = control.run(session.config, failed)
+        if not native:
+            problem = f"The native run had no outcome; pytest ended with:\n{output}"
+    only = [name for name in failed if native.get(name) == "passed"]
+    lines = [line for name in only[:FULLY_SHOWN] for line in lines_of_test(name, session, products)]
+    lines += [f"{name}: fails only at {word}" for name in only[FULLY_SHOWN:]]
+    lines += summary(session, products, failed, only, native)
+    if unseen and unseen[0]:
+        lines += ["Not previewed, because it was not seen:"] + unseen[0]
+    return f"preview of {word}", lines + ([problem] if problem else [])
+
+
+def counted(number, thing):
+    return f"{number:,} {thing}{'' if number == 1 else 's'}"
+
+
+def lines_of_test(name, session, products):
+    """Returns the line of a test that fails only under the preview, and those of the products that may be to blame."""
+    word = session.config.option.fp32shim_preview
+    own = products.of_tests.get(name, [])
+    groups = [("", own)]
+    for fixture in session.found.get(name, {}).get("fixtures", []):
+        rows = [row for row in products.of_fixtures.get(fixture, []) if not any(row is each for each in own)]
+        groups.append((f"in the fixture {fixture}, which ran before, for another test", rows))
+    groups.append((f"when {name.partition('::')[0]} was collected", products.of_files.get(name.partition("::")[0], [])))
+    lines = [f"{name}: fails only at {word}"]
+    for title, rows in groups:
+        below = [row for row in rows if recorded.is_below(row, "fp32")]
+        if not below:
+            continue
+        if title:
+            lines.append(f"  {title}:")
+        else:
+            lines.append(f"  {recorded.count(below):,} of {counted(recorded.count(rows), 'product')} in it ran below fp32:")
+        lines += recorded.lines_of(below)
+    if len(lines) == 1:
+        elsewhere = [row for row in products.elsewhere if recorded.is_below(row, "fp32")]
+        lines.append("  no lowered product was seen in it" + (
+            f"; {recorded.count(elsewhere):,} ran on other threads, in other programs, or between tests" if elsewhere
+            else ", nor outside all tests: this failure may be chance"))
+        lines += recorded.lines_of(elsewhere)
+    return lines
+
+
+def summary(session, products, failed, only, native):
+    word = session.config.option.fp32shim_preview
+    tests = session.tests(products)
+    lowered = [name for name in tests if any(recorded.is_below(row, "fp32") for row in products.of_tests.get(name, []))]
+    lines = [f"{len(lowered):,} of {counted(len(tests), 'test')} that ran had products that ran below fp32; "
+             f"{len(failed):,} failed."]
+    outside = [row for row in products.elsewhere if recorded.is_below(row, "fp32")]
+    if outside:
+        lines.append(f"{counted(recorded.count(outside), 'more product')} ran below fp32 on other threads, in other programs, or "
+                     "between tests.")
+    if not any(recorded.is_below(row, "fp32") for row in products.all_rows()):
+        lines.append("No product was rounded, so this run says nothing about the preview.")
+    if native:
+        also = [name for name in failed if native.get(name) == "failed"]
+        unknown = [name for name in failed if native.get(name) not in ("passed", "failed")]
+        lines.append(f"Of {counted(len(failed), 'failure')}, {len(only):,} passed natively, {len(also):,} failed there too"
+                     + (f", and {len(unknown):,} did not run to an end there: {', '.join(unknown[:5])}" if unknown else "") + ".")
+        better = [name for name, outcome in native.items() if outcome == "failed" and session.outcomes.get(name) == "passed"]
+        if better:
+            lines.append(f"{counted(len(better), 'test')} failed natively and passed at {word}, such as {better[0]}.")
+        lines.append(basis(session, word))
+    if only:
+        lines.append("Which of its products a test needs exact: "
+                     f"fp32shim bisect --cpu emulate -- python3 -m pytest {shlex.quote(only[0])}")
+    return lines
+
+
+def basis(session, word):
+    """Returns what the verdicts rest on."""
+    text = f"This rests on one run at {word} and one native run of the same tests"
+    if getattr(session.config.option, "numprocesses", None):
+        return text + ", which xdist may have given to other workers. A test that fails by chance looks the same."
+    return text + " in the same order, up to the last that failed. A test that fails by chance looks the same."

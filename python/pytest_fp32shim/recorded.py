@@ -1,0 +1,121 @@
+"""What the recordings of a session say, by test."""
+
+from __future__ import annotations
+
+import collections
+import dataclasses
+import json
+import subprocess
+
+import fp32shim
+from pytest_fp32shim import marks
+
+LEVELS = {"fp32": 5, "bf16x9": 4, "tf32x3": 3, "bf16x3": 3, "bf16x2": 3, "tf32": 3, "xf32": 3, "bf16": 2, "fp16": 1, "e4m3": 0,
+          "e5m2": 0}  # the floor that each format meets (policy/formats.def), a stricter one has a greater number
+GOVERNED = ("float32", "complex64")
+SHOWN = 5  # products of a test
+
+
+def command(*words):
+    """Returns the JSON that a command prints.
+
+    The command keeps this process's environment: without the library it would count as a child that was not covered.
+    """
+    done = subprocess.run([fp32shim.command_path(), *map(str, words)], capture_output=True, text=True, check=False)
+    if not done.stdout:
+        raise OSError(done.stderr.strip() or f"fp32shim {words[0]} ended with {done.returncode}")
+    return json.loads(done.stdout)
+
+
+def verify(expected, files):
+    """Returns what `fp32shim verify` says of the recordings: lines about its bypasses, and its other doubts."""
+    found = command("verify", "--at-least", expected, "--format", "json", "--", *files)
+    bypasses = [f"  {each['bypass']}: {each['reason']}. {each['remedy'] or ''}".rstrip() for each in found["bypasses"]]
+    # This process still runs, but its tests have ended.
+    doubts = dict.fromkeys(each["reason"] for each in found["doubts"] if "still runs" not in each["reason"])
+    return bypasses, [f"  {reason}" for reason in doubts]
+
+
+def format_of(row):
+    """Returns the format that the calls of a row ran at, or were allowed to; None if that is not known."""
+    found = row["actual"] or row["applied"]
+    return found if found in LEVELS and row["dtype"] in GOVERNED else None
+
+
+def is_below(row, expected):
+    found = format_of(row)
+    return found is not None and LEVELS[found] < LEVELS[expected]
+
+
+def is_shown(row):
+    """Returns True if the format of a row is the one that ran: on a GPU, `applied` is the lowest that the call permits."""
+    return row["actual"] is not None or row["device"] == "cpu"
+
+
+def product_of(row):
+    if row["function"] is None:
+        return "products without a row of their own"
+    sizes = "x".join("?" if row[size] is None else str(row[size]) for size in ("m", "n", "k"))
+    batch = f" batch {row['batch']}" if (row["batch"] or 1) > 1 else ""
+    return f"{row['function']} {sizes}{batch} {row['trans_a'] or ''}{row['trans_b'] or ''}".rstrip()
+
+
+@dataclasses.dataclass
+class Products:
+    """The rows of a session by test. `of_files`: of files that were collected, and `of_fixtures`: of fixtures that outlive
+    a test, by name. `elsewhere`: of other threads, of programs that tests started, and between tests."""
+
+    of_tests: dict = dataclasses.field(default_factory=lambda: collections.defaultdict(list))
+    of_files: dict = dataclasses.field(default_factory=lambda: collections.defaultdict(list))
+    of_fixtures: dict = dataclasses.field(default_factory=lambda: collections.defaultdict(list))
+    elsewhere: list = dataclasses.field(default_factory=list)
+
+    def all_rows(self):
+        for rows in (*self.of_tests.values(), *self.of_files.values(), *self.of_fixtures.values(), self.elsewhere):
+            yield from rows
+
+
+def attribute(rows, tests, files):
+    """Returns Products. Each row belongs to the longest label of a test or file with which its scope begins."""
+    owners = {marks.label_of(name): (False, name) for name in files if name}
+    owners.update({marks.label_of(name): (True, name) for name in tests})
+    products = Products()
+    for row in rows:
+        owner, inner = owner_of(row["scope"] or "", owners)
+        if owner is None:
+            products.elsewhere.append(row)
+        elif inner.startswith("fixture:"):
+            products.of_fixtures[inner[len("fixture:"):].partition("/")[0]].append(row)
+            if owner[0]:
+                products.of_tests[owner[1]].append(row)
+        else:
+            (products.of_tests if owner[0] else products.of_files)[owner[1]].append(row)
+    return products
+
+
+def owner_of(scope, owners):
+    """Returns the owner of the longest label, and the rest of the scope's labels; (None, "") if there is none."""
+    for end in range(len(scope), 0, -1):
+        if (end == len(scope) or scope[end] in "/.") and scope[:end] in owners:
+            return owners[scope[:end]], scope[end + 1:]
+    return None, ""
+
+
+def lines_of(rows, indent="    ", most=SHOWN):
+    """Returns lines about rows, one for each product, format and place, the most work first."""
+    calls, work = collections.Counter(), collections.Counter()
+    for row in rows:
+        source = "" if row["source"] == "native" else f" ({row['source']} asked for {row['requested']})"
+        ran = f"{'at' if is_shown(row) else 'allowed'} {format_of(row) or 'an unknown format'}"
+        key = product_of(row), ran, source, row["where"] or row["caller"] or "unknown place"
+        calls[key] += row["calls"]
+        work[key] += (row["flops"] or 0) * row["calls"]
+    ordered = sorted(calls, key=lambda key: (-work[key], key))
+    lines = [f"{indent}{calls[key]:,} x {key[0]} {key[1]}{key[2]}, {key[3]}" for key in ordered[:most]]
+    if len(ordered) > most:
+        lines.append(f"{indent}and {len(ordered) - most} more kinds of products")
+    return lines
+
+
+def count(rows):
+    return sum(row["calls"] for row in rows)

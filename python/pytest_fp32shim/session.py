@@ -1,0 +1,105 @@
+"""The hooks of a session that runs under the library: scopes for tests in each process, a judgement in the first one.
+
+A worker of xdist only opens scopes. The process that the user started sees the reports of all tests, reads the
+recordings of all processes when the tests have ended, prints its sections, and turns an exit status of 0 into 1.
+"""
+
+from __future__ import annotations
+
+import sys
+
+import pytest
+
+from pytest_fp32shim import marks, start
+
+# Name of the attribute of a report that has the plugin's own findings of a test: a dict that JSON can hold.
+ATTACHED = "fp32shim_found"
+
+
+def register(config):
+    if start.is_control():
+        from pytest_fp32shim import control
+
+        config.pluginmanager.register(control.Control(), "fp32shim-control")
+        return
+    if not start.is_ready:  # the plugin was loaded too late to start pytest again
+        raise pytest.UsageError("fp32shim: the plugin was loaded after pytest had begun; install it, or use -p pytest_fp32shim")
+    config.pluginmanager.register(Scopes(config.option), "fp32shim-scopes")
+    if not start.is_worker():
+        from pytest_fp32shim import judgement
+
+        config.pluginmanager.register(judgement.Judge(config), "fp32shim-judge")
+
+
+class Scopes:
+    """Gives each test, each file that is collected, and each fixture that outlives a test a scope of its own."""
+
+    def __init__(self, options):
+        self.options = options
+
+    @pytest.hookimpl(hookwrapper=True, tryfirst=True)
+    def pytest_runtest_protocol(self, item):
+        try:
+            precision, floor = marks.of_item(item)
+        except ValueError:  # pytest_runtest_setup says it
+            precision = floor = None
+        with marks.labelled(marks.label_of(marks.name_of(item)), precision, floor):
+            yield
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_runtest_setup(self, item):
+        try:
+            marks.of_item(item)
+        except ValueError as problem:
+            pytest.fail(f"marker {problem}", pytrace=False)
+
+    @pytest.hookimpl(hookwrapper=True, tryfirst=True)
+    def pytest_make_collect_report(self, collector):
+        if isinstance(collector, pytest.File):
+            with marks.labelled(marks.label_of(collector.nodeid)):
+                yield
+        else:
+            yield
+
+    @pytest.hookimpl(hookwrapper=True)
+    def pytest_fixture_setup(self, fixturedef):
+        if fixturedef.scope == "function":
+            yield
+        else:
+            with marks.labelled(f"fixture:{fixturedef.argname}"):
+                yield
+
+    @pytest.hookimpl(hookwrapper=True)
+    def pytest_runtest_makereport(self, item):
+        outcome = yield
+        report = outcome.get_result()
+        found = {}
+        if report.failed and self.options.fp32shim_preview:
+            found["fixtures"] = fixtures_that_outlive(item)
+        if self.options.fp32shim_expect and "torch" in sys.modules:
+            found["torch"] = setting_of_torch(sys.modules["torch"])
+        if any(found.values()):
+            setattr(report, ATTACHED, found)
+
+
+def fixtures_that_outlive(item):
+    """Returns the names of a test's fixtures whose products may have run in the scope of another test."""
+    definitions = getattr(getattr(item, "_fixtureinfo", None), "name2fixturedefs", {})
+    return sorted(name for name, each in definitions.items() if each and each[-1].scope != "function")
+
+
+def setting_of_torch(torch):
+    """Returns (format, words) if torch's own setting lets oneDNN, which the library does not see, round below float32."""
+    try:
+        word = torch.get_float32_matmul_precision()
+        if word != "highest":
+            return {"high": "tf32"}.get(word, "bf16"), f"torch.get_float32_matmul_precision() was {word!r}"
+    except Exception:  # another version, or a mixture of its two interfaces, which it refuses to answer
+        pass
+    try:
+        word = torch.backends.mkldnn.matmul.fp32_precision
+        if word in ("tf32", "bf16"):
+            return word, f"torch.backends.mkldnn.matmul.fp32_precision was {word!r}"
+    except Exception:
+        pass
+    return None

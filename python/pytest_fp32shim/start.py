@@ -1,0 +1,176 @@
+"""Starts pytest again under the library, where this process does not have it as the options need it.
+
+The process becomes `fp32shim run`, which becomes the same Python with the same arguments: process id, input, output,
+folder and exit status stay. It happens before output is captured and before any test file is read.
+"""
+
+from __future__ import annotations
+
+import atexit
+import os
+import pathlib
+import random
+import shlex
+import shutil
+import sys
+import tempfile
+
+import pytest
+
+import fp32shim
+
+is_ready = False  # set when this process is as the options need it
+others = frozenset()  # recordings of earlier runs in the same folder
+STARTED = "FP32SHIM_PYTEST"  # process id and folder of the recordings, in the environment of what this module started
+CONTROL = "FP32SHIM_PYTEST_CONTROL"  # set in the native run that follows a preview; control.py
+DEFAULTS = {"tf32": "high", "high": "high", "bf16": "medium", "medium": "medium"}
+RULE = """schema = 1
+[[rule]]
+name = "pytest --fp32shim-preview"
+precision = "{}"
+"""
+
+
+def is_worker():
+    """Returns True in a worker of xdist, whose controller has started it under the library."""
+    return "PYTEST_XDIST_WORKER" in os.environ
+
+
+def is_control():
+    """Returns True in the native run that follows a preview, and in its workers."""
+    return os.environ.get(CONTROL, "").partition(":")[0] == str(os.getppid()) or (is_worker() and CONTROL in os.environ)
+
+
+def recordings_folder():
+    return pathlib.Path(os.environ["FP32_MATMUL_LOG"]).parent
+
+
+def recordings():
+    """Returns the recordings that were made since this process began, of this process and its children."""
+    return sorted(set(recordings_folder().glob("*.fp32rec")) - others)
+
+
+def started_as():
+    """Returns the process that this module has started, as text, and the temporary folder that was made for it."""
+    pid, _, folder = os.environ.get(STARTED, "").partition(":")
+    return pid, folder
+
+
+def remove_folder():
+    """Removes the temporary folder at the end of the process that it was made for, not of a forked child."""
+    pid, folder = started_as()
+    if pid == str(os.getpid()) and folder:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def start_under_the_library(config, options):
+    """Returns where this process is as the options need it, and otherwise starts pytest again. Raises UsageError."""
+    global is_ready, others
+    if is_control():
+        return
+    check(options)
+    if "FP32_MATMUL_LOG" in os.environ:  # before the first call of the library, which makes this process's recording
+        others = frozenset(recordings_folder().glob("*.fp32rec"))
+    pid = started_as()[0]
+    atexit.register(remove_folder)
+    if fp32shim.active() and (pid == str(os.getpid()) or is_worker() or is_started_by_hand(options)):
+        check_is_not_disabled()
+        is_ready = True
+        return
+    if pid == str(os.getpid()) or is_worker():
+        raise pytest.UsageError("fp32shim: libfp32shim.so is not loaded, although it was preloaded: LD_PRELOAD does not "
+                                f"reach {sys.executable}; `fp32shim doctor -- {sys.executable}` says why")
+    if not is_pytest_itself(config):
+        if is_rule(options):
+            raise pytest.UsageError(f"--fp32shim-preview {options.fp32shim_preview}: this program is not pytest's own command, so it "
+                                    "is not started again under libfp32shim.so; use that command, or tf32 or bf16")
+        folder = options.fp32shim_keep or "NEW_FOLDER"
+        line = shlex.join([*run_words("fp32shim", options, folder), "--", *command_line()])
+        raise pytest.UsageError(f"fp32shim: this program is not pytest's own command, so it is not started again under "
+                                f"libfp32shim.so; start it by: mkdir {folder} && {line}")
+    start_again(options)
+
+
+def check(options):
+    if options.fp32shim_baseline_update and not options.fp32shim_baseline:
+        raise pytest.UsageError("--fp32shim-baseline-update: found no --fp32shim-baseline; add --fp32shim-baseline FILE")
+    if is_rule(options) and os.environ.get("FP32_MATMUL_POLICY") and not os.environ.get(STARTED):
+        raise pytest.UsageError(f"--fp32shim-preview: found {options.fp32shim_preview!r} beside FP32_MATMUL_POLICY; allowed "
+                                "with a policy of your own: tf32, bf16; or give your policy a rule with that precision")
+
+
+def check_is_not_disabled():
+    try:
+        fp32shim.get_floor()
+    except fp32shim.FP32ShimError as problem:
+        raise pytest.UsageError(f"{problem}; unset FP32_MATMUL_DISABLE, or leave fp32shim's options out") from None
+
+
+def is_rule(options):
+    """Returns True for a preview that only a rule can name."""
+    return options.fp32shim_preview is not None and options.fp32shim_preview not in DEFAULTS
+
+
+def is_pytest_itself(config):
+    """Returns True if this process is `pytest …` or `python -m pytest …`, and not a program that calls pytest."""
+    main = sys.modules.get("__main__")
+    spec = getattr(main, "__spec__", None)
+    name = spec.name if spec else pathlib.Path(getattr(main, "__file__", None) or "").name
+    return (name in ("pytest.__main__", "pytest", "py.test", "pytest-3", "py.test-3")
+            and [str(each) for each in config.invocation_params.args] == sys.argv[1:])
+
+
+def is_started_by_hand(options):
+    """Returns True if `fp32shim run` was given by hand what the options need."""
+    log = os.environ.get("FP32_MATMUL_LOG", "")
+    previews = DEFAULTS.get(options.fp32shim_preview)
+    return (log.endswith(".fp32rec") and not is_rule(options)
+            and (previews is None or (os.environ.get("FP32_MATMUL_CPU") == "emulate"
+                                      and fp32shim.get_float32_matmul_precision() == previews)))
+
+
+def command_line():
+    """Returns the words that started this process, options of Python included."""
+    words = pathlib.Path("/proc/self/cmdline").read_bytes().split(b"\0")[:-1]
+    return [sys.executable, *(os.fsdecode(word) for word in words[1:])]
+
+
+def run_words(command, options, folder):
+    """Returns the words of `fp32shim run` that the options need. For a preview by rule, the policy is in the folder."""
+    words = [command, "run", "--quiet", "--log", f"{folder}/run.fp32rec"]
+    if options.fp32shim or options.fp32shim_preview:
+        words += ["--cpu", "emulate"] if options.fp32shim_preview or "FP32_MATMUL_CPU" not in os.environ else []
+    if is_rule(options):
+        words += ["--policy", f"{folder}/preview.toml"]
+    elif options.fp32shim_preview:
+        words += ["--precision", DEFAULTS[options.fp32shim_preview]]
+    return words if os.environ.get("FP32_MATMUL_WHERE") else [*words, "--where", "python"]
+
+
+def new_folder(options):
+    if options.fp32shim_keep is None:
+        return tempfile.mkdtemp(prefix="fp32shim-pytest-")
+    folder = pathlib.Path(options.fp32shim_keep).absolute()
+    folder.mkdir(parents=True, exist_ok=True)
+    if any(folder.iterdir()):
+        raise pytest.UsageError(f"--fp32shim-keep: {folder} is not empty; name a new folder, since all recordings in it are read")
+    return str(folder)
+
+
+def start_again(options):
+    """Replaces this process by the same pytest under the library."""
+    try:
+        command = fp32shim.command_path()
+        folder = new_folder(options)
+        if is_rule(options):
+            pathlib.Path(folder, "preview.toml").write_text(RULE.format(options.fp32shim_preview))
+    except OSError as problem:
+        raise pytest.UsageError(f"fp32shim: pytest was not started under libfp32shim.so: {problem}") from None
+    variables = dict(os.environ)
+    variables[STARTED] = f"{os.getpid()}:{'' if options.fp32shim_keep else folder}"
+    if options.fp32shim_preview and not variables.get("PYTHONHASHSEED"):
+        # A native run follows, in which sets and dicts have to have the same order.
+        variables["PYTHONHASHSEED"] = str(random.randrange(1, 2**32))
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os.execve(command, [*run_words(command, options, folder), "--", *command_line()], variables)

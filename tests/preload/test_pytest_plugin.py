@@ -1,0 +1,341 @@
+"""The plugin for pytest (python/pytest_fp32shim, docs/pytest.md): whole runs of pytest over small suites."""
+
+import json
+import os
+import re
+import subprocess
+
+import pytest
+
+import shim
+from command import COMMAND
+
+SUITE = """
+import numpy, os, pytest, sys
+A = numpy.full((64, 64), 1 + 2**-12, numpy.float32)  # not TF32 numbers: at TF32 the product is 64, and else 64.03125
+EXACT = numpy.float32(64.03125)
+
+def product(size=64):
+    return (A[:size] @ A)[0, 0]
+
+@pytest.fixture(scope="module")
+def model():
+    return product(32)
+
+def test_exact():
+    assert product() == EXACT
+
+def test_loose():
+    assert abs(product() - 64) < 1
+
+def test_first_of_model(model):
+    assert model > 63
+
+def test_second_of_model(model):
+    assert model == EXACT
+
+def test_fails_always():
+    assert product() < 0
+
+def test_without_a_product():
+    print("seen", file=sys.stderr)
+
+@pytest.mark.fp32shim(precision="highest")
+def test_marked():
+    assert product() == EXACT
+
+@pytest.mark.limit_precision("fp32")
+def test_limited():
+    assert product() == EXACT
+
+@pytest.mark.parametrize("size", [16, 24])
+def test_with_the_fixture(size, limit_precision):
+    with limit_precision("fp32"):
+        assert product(size) == EXACT
+"""
+OUTCOMES = re.compile(r"^(\S+::\S+) (PASSED|FAILED|SKIPPED|ERROR)", re.MULTILINE)
+PLUGIN = ["-p", "pytest_fp32shim"]
+
+
+class Run:
+    def __init__(self, words, done):
+        self.words, self.returncode, self.stdout, self.stderr = words, done.returncode, done.stdout, done.stderr
+        self.outcomes = dict(OUTCOMES.findall(done.stdout))
+
+    def section(self, title):
+        """The lines of a section of the plugin."""
+        parts = re.split(r"^=+ (.*?) =+$", self.stdout, flags=re.MULTILINE)
+        assert f"fp32shim: {title}" in parts, f"{self.words}\n{self.stdout}\n{self.stderr}"
+        return parts[parts.index(f"fp32shim: {title}") + 1].strip().splitlines()
+
+
+@pytest.fixture
+def suite(tmp_path):
+    """Runs pytest in a folder of its own, which has the suite above; `words` are its arguments."""
+    shim.need(shim.has_module("numpy") and shim.has_module("pytest"), "python3-numpy or python3-pytest is not installed")
+    shim.need(COMMAND.exists(), f"{COMMAND} was not built")
+    (tmp_path / "tests").mkdir()
+    (tmp_path / "temporary").mkdir()
+    file = tmp_path / "tests/test_suite.py"
+    file.write_text(SUITE)
+
+    def run(*words, text=None, start=("-m", "pytest"), stdin=None, prefix=(), verbosity=("-v", "--tb=no"), **variables):
+        if text is not None:
+            file.write_text(text)
+        environment = shim.environment(blas="openblas", env={
+            "PYTHONPATH": str(shim.ROOT / "python"), "PATH": f"{COMMAND.parent}:{os.environ['PATH']}",
+            "FP32SHIM_LIBRARY": str(shim.LIBRARY), "TMPDIR": str(tmp_path / "temporary"), "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1",
+            **variables})
+        line = [*map(str, prefix), shim.SYSTEM_PYTHON, *start, *verbosity, "-p", "no:cacheprovider", "--strict-markers",
+                *PLUGIN, *map(str, words)]
+        done = subprocess.run(line, env=environment, cwd=tmp_path / "tests", text=True, capture_output=True, check=False,
+                              input=stdin or "", timeout=600)
+        return Run(line, done)
+
+    yield run
+    assert list((tmp_path / "temporary").iterdir()) == []
+
+
+def test_the_preview_names_the_tests_that_fail_only_then_and_their_products(suite):
+    plain, found = suite(), suite("--fp32shim-preview", "tf32")
+    assert (plain.returncode, found.returncode) == (1, 1)
+    name = "test_suite.py::test_{}".format
+    assert [test for test, outcome in plain.outcomes.items() if outcome == "FAILED"] == [name("fails_always")]
+    different = {test for test in plain.outcomes if plain.outcomes[test] != found.outcomes[test]}
+    assert different == {name("exact"), name("second_of_model")}
+    lines = found.section("preview of tf32")
+    at = lines.index(f"{name('exact')}: fails only at tf32")
+    assert lines[at + 1] == "  1 of 1 product in it ran below fp32:"
+    assert re.fullmatch(r" +1 x \w*sgemm\w* 64x64x64 NN at tf32 \(environment asked for high\), test_suite.py:7 product",
+                        lines[at + 2])
+    at = lines.index(f"{name('second_of_model')}: fails only at tf32")
+    assert lines[at + 1] == "  in the fixture model, which ran before, for another test:"
+    assert not any("fails_always" in line for line in lines)
+    assert "4 of 10 tests that ran had products that ran below fp32; 3 failed." in lines
+    assert "Of 3 failures, 2 passed natively, 1 failed there too." in lines
+    assert not any("not seen" in line or "not covered" in line for line in lines)  # of pytest's own processes
+
+
+def test_the_page_shows_what_its_examples_print(suite, tmp_path):
+    page = (shim.ROOT / "docs/pytest.md").read_text()
+    (tmp_path / "tests/test_search.py").write_text(re.search(r"```python\n(# test_search.py.*?)```", page, re.DOTALL)[1])
+    (tmp_path / "tests/test_suite.py").unlink()
+
+    def comparable(text):
+        text = re.sub(r"in \d+\.\d+s", "in 1.00s", text)
+        return re.sub(r" \w*cblas_", " cblas_", text).strip().splitlines()
+
+    suite("--fp32shim-baseline", "products.json", "--fp32shim-baseline-update")
+    examples = re.findall(r"```\n\$ (.*?)pytest (.*)\n((?:.|\n)*?)```", page)
+    assert len(examples) == 2
+    for variables, words, shown in examples:
+        found = suite(*words.split(), verbosity=[], **dict(each.split("=") for each in variables.split()))
+        assert comparable(found.stdout) == comparable(shown)
+
+
+@pytest.mark.parametrize("word", ["bf16x3", "e5m2"])
+def test_a_format_that_only_rules_know_can_be_previewed_and_marked_tests_stay_exact(suite, word):
+    found = suite("--fp32shim-preview", word, "-k", "exact or marked or limited")
+    assert any(line.startswith("1 of 3 tests that ran had products that ran below fp32;")
+               for line in found.section(f"preview of {word}"))
+    assert found.outcomes["test_suite.py::test_marked"] == found.outcomes["test_suite.py::test_limited"] == "PASSED"
+    is_named = "test_suite.py::test_exact: fails only at e5m2" in found.section(f"preview of {word}")
+    assert (found.outcomes["test_suite.py::test_exact"] == "FAILED") == (word == "e5m2") == (found.returncode == 1) == is_named
+
+
+def test_failures_that_are_chance_or_depend_on_order_are_not_due_to_the_preview(suite):
+    found = suite("--fp32shim-preview", "tf32", text="""
+import random, numpy
+SEEN = []
+def test_pollutes(): SEEN.append(1)
+def test_depends_on_the_one_before(): assert not SEEN
+def test_draws_the_same_numbers(): assert numpy.random.default_rng().random() > 2
+def test_order_of_a_set(): assert list({"a", "b", "c", "d"}) == sorted({"a", "b", "c", "d"}, key=hash)[::-1]
+""")
+    lines = found.section("preview of tf32")
+    assert "No product was rounded, so this run says nothing about the preview." in lines
+    assert not any("fails only" in line for line in lines)
+
+
+def test_what_cannot_be_attributed_is_said(suite):
+    found = suite("--fp32shim-preview", "tf32", text="""
+import numpy, threading
+A = numpy.full((64, 64), 1 + 2**-12, numpy.float32)
+def test_thread():
+    found = []
+    thread = threading.Thread(target=lambda: found.append((A @ A)[0, 0]))
+    thread.start(), thread.join()
+    assert found[0] > 64
+MODULE = A @ A
+def test_module(): assert MODULE[0, 0] > 64
+""")
+    lines = found.section("preview of tf32")
+    at = lines.index("test_suite.py::test_thread: fails only at tf32")
+    assert lines[at + 1] == "  when test_suite.py was collected:"
+    assert "test_suite.py::test_module: fails only at tf32" in lines
+    assert "1 more product ran below fp32 on other threads, in other programs, or between tests." in lines
+
+
+def test_expect_gives_each_test_a_verdict_and_ends_with_1_if_a_product_ran_below(suite):
+    passing = "not always and not second"
+    found = suite("--fp32shim-expect", "fp32", "-k", passing)
+    assert found.returncode == 0 and set(found.outcomes.values()) == {"PASSED"}
+    lines = found.section("expect fp32")
+    assert "test_suite.py::test_loose: 1 seen, none below" in lines
+    assert "test_suite.py::test_without_a_product: no product seen" in lines
+    assert ("Of 8 tests that ran: 0 ran below fp32, 0 were allowed to, 0 had products of unknown format, 7 had products, none of "
+            "those seen below, 1 had no product that was seen.") in lines
+
+    text = SUITE.split("@pytest")[0] + "def test_skips():\n    product(), pytest.skip()\n"
+    skipped = suite("--fp32shim-expect", "fp32", text=text, FP32_MATMUL_CPU="emulate", FP32_MATMUL_PRECISION="high")
+    assert skipped.returncode == 1 and skipped.section("expect fp32")[0] == "test_suite.py::test_skips: BELOW fp32"
+
+    planted = SUITE.replace("def test_loose():\n", "def test_loose():\n    import fp32shim; fp32shim.set_precision('medium')\n")
+    found = suite("--fp32shim-expect", "fp32", "-k", "loose", text=planted, FP32_MATMUL_CPU="emulate")
+    assert found.returncode == 1 and found.outcomes == {"test_suite.py::test_loose": "PASSED"}
+    lines = found.section("expect fp32")
+    assert lines[0] == "test_suite.py::test_loose: BELOW fp32"
+    assert lines[1].endswith("64x64x64 NN at bf16 (process asked for medium), test_suite.py:7 product")
+    found = suite("--fp32shim-expect", "bf16", "-k", "loose", FP32_MATMUL_CPU="emulate")
+    assert found.returncode == 0
+
+
+def test_expect_fails_a_test_that_lets_torch_round_and_names_what_is_unseen(suite):
+    shim.need(shim.has_module("torch"), "python3-torch is not installed")
+    found = suite("--fp32shim-expect", "fp32", text="""
+import torch
+def test_plain(): torch.ones(8, 8) @ torch.ones(8, 8)
+def test_medium(): torch.set_float32_matmul_precision("medium")
+""")
+    assert found.returncode == 1 and set(found.outcomes.values()) == {"PASSED"}
+    lines = found.section("expect fp32")
+    assert lines[:2] == [
+        "test_suite.py::test_medium: ALLOWED below fp32",
+        "    torch.get_float32_matmul_precision() was 'medium': it allows oneDNN to multiply at bf16, and oneDNN's products are "
+        "not seen"]
+    assert "test_suite.py::test_plain: 1 seen, none below" in lines
+    assert "Not shown, because it was not seen:" in lines and any(line.startswith("  oneDNN: ") for line in lines)
+
+
+def test_the_baseline_fails_what_became_worse_and_shows_it(suite, tmp_path):
+    file = tmp_path / "tests/products.json"
+    missing = suite("--fp32shim-baseline", file)
+    assert missing.returncode == 4 and "--fp32shim-baseline-update writes it" in missing.stderr
+    some = ["--fp32shim-baseline", file, "-k", "loose or limited or without"]
+    assert suite(*some, "--fp32shim-baseline-update").returncode == 0
+    text = file.read_text()
+    assert sorted(json.loads(text)["tests"]) == ["test_suite.py::test_limited", "test_suite.py::test_loose"]
+    assert re.search(r'^   "\w*sgemm\w* 64x64x64 NN": {"calls": {"fp32": 1}}$', text, flags=re.MULTILINE)
+    assert suite(*some).returncode == 0
+    worse = suite(*some, FP32_MATMUL_CPU="emulate", FP32_MATMUL_PRECISION="high")
+    lines = worse.section("baseline")
+    assert worse.returncode == 1 and set(worse.outcomes.values()) == {"PASSED"}
+    assert lines[0] == "test_suite.py::test_loose: WORSE than the baseline: calls at tf32 or below: 0 -> 1"
+    assert lines[1].endswith("NN: 1 fp32") and lines[2].endswith("NN: 1 tf32")
+    other = suite(*some, "--fp32shim-preview", "tf32")
+    assert other.returncode == 4 and "keep a file for each" in other.stderr
+
+
+def test_the_baseline_fails_a_larger_error_of_an_audit(suite, tmp_path):
+    file = tmp_path / "tests/products.json"
+    some = ["--fp32shim-baseline", file, "--fp32shim-preview", "tf32", "-k", "loose"]
+    assert suite(*some, "--fp32shim-baseline-update", FP32_MATMUL_AUDIT="1").returncode == 0
+    found = json.loads(file.read_text())
+    (product,) = found["tests"]["test_suite.py::test_loose"].values()
+    assert product["error"] > 1e-6
+    assert suite(*some, FP32_MATMUL_AUDIT="1").returncode == 0
+    product["error"] /= 10
+    file.write_text(json.dumps(found))
+    worse = suite(*some, FP32_MATMUL_AUDIT="1")
+    assert worse.returncode == 1 and "largest error: " in worse.section("baseline")[0]
+
+
+def test_wrong_words_and_markers_are_errors_that_name_what_is_allowed(suite):
+    wrong = suite("--fp32shim-preview", "tf23")
+    assert wrong.returncode == 4 and "tf23" in wrong.stderr and "bf16x3" in wrong.stderr
+    text = """
+import pytest
+@pytest.mark.fp32shim(precission="high")
+def test_key(): pass
+@pytest.mark.fp32shim(precision="tf23")
+def test_word(): pass
+@pytest.mark.limit_precision()
+def test_floor(): pass
+"""
+    plain = suite(text=text)
+    assert plain.returncode == 0 and set(plain.outcomes.values()) == {"PASSED"}
+    found = suite("--fp32shim", "--tb=short")
+    assert set(found.outcomes.values()) == {"ERROR"}
+    for words in ("found precission; allowed: precision=…, floor=…", "precision: found 'tf23'; allowed: native, highest, high",
+                  "found 0 arguments and the keys []; allowed: one floor"):
+        assert words in found.stdout
+
+
+def test_markers_lower_a_product_on_a_cpu_if_fp32shim_is_asked_for(suite):
+    text = SUITE.replace('precision="highest"', 'precision="high"')
+    assert suite("-k", "marked", text=text).outcomes == {"test_suite.py::test_marked": "PASSED"}
+    found = suite("-k", "marked", "--fp32shim")
+    assert found.outcomes == {"test_suite.py::test_marked": "FAILED"}
+    assert found.section("products")[0] == "1 products were seen, 1 of them below fp32."
+
+
+def test_no_option_imports_nothing_and_options_that_run_no_test_change_nothing(suite):
+    text = "import sys\ndef test_modules(): assert not {'ctypes', 'fp32shim', 'pytest_fp32shim.start'} & set(sys.modules)\n"
+    assert suite(text=text).returncode == 0
+    plain, found = suite("--collect-only", "-q", text=SUITE), suite("--collect-only", "-q", "--fp32shim-preview", "tf32")
+    assert found.stdout.splitlines()[:-1] == plain.stdout.splitlines()[:-1] and found.returncode == 0
+    assert suite("--fp32shim-preview", "tf32", "-k", "no_such_test").returncode == 5
+
+
+def test_pytest_starts_again_with_its_input_its_arguments_and_those_of_python(suite):
+    text = """
+import sys
+def test_started():
+    assert sys.stdin.read() == "hello" and sys.flags.utf8_mode and sys.dont_write_bytecode
+    print("arguments", sys.argv[-1], flush=True)
+"""
+    found = suite("--fp32shim", "-s", "-k", "test_started and not other", text=text, stdin="hello",
+                  start=["-X", "utf8", "-m", "pytest"])
+    assert found.returncode == 0, found.stdout
+    assert "arguments test_started and not other" in found.stdout
+
+
+def test_a_program_that_calls_pytest_is_not_started_twice_but_told_how(suite, tmp_path):
+    program = tmp_path / "program.py"
+    program.write_text("import pytest, sys\nprint('begun')\nsys.exit(pytest.main(sys.argv[1:]))\n")
+    found = suite("--fp32shim-preview", "tf32", start=[str(program)])
+    assert (found.returncode, found.stdout) == (4, "begun\n")
+    assert "fp32shim run --quiet --log NEW_FOLDER/run.fp32rec --cpu emulate --precision high" in found.stderr
+    folder = tmp_path / "recordings"
+    folder.mkdir()
+    (folder / "earlier.fp32rec").write_text("not a recording, and not of this run")
+    by_hand = [COMMAND, "run", "--quiet", "--log", folder / "run.fp32rec", "--cpu", "emulate", "--precision", "high", "--"]
+    found = suite("--fp32shim-preview", "tf32", "-k", "exact", start=[str(program)], prefix=by_hand)
+    assert "test_suite.py::test_exact: fails only at tf32" in found.section("preview of tf32")
+
+
+def test_recordings_are_kept_on_request_in_a_new_folder_only(suite, tmp_path):
+    keep = ["--fp32shim-expect", "fp32", "-k", "loose", "--fp32shim-keep", tmp_path / "kept"]
+    assert suite(*keep).returncode == 0
+    assert (tmp_path / "kept/run.fp32rec").exists()
+    again = suite(*keep)
+    assert again.returncode == 4 and "is not empty" in again.stderr
+
+
+def test_a_report_of_the_user_is_written_by_the_preview_and_not_by_the_native_run(suite, tmp_path):
+    report = tmp_path / "report.xml"
+    suite("--fp32shim-preview", "tf32", f"--junitxml={report}", "-x")
+    assert 'failures="1"' in report.read_text()
+
+
+def test_the_words_of_options_are_those_of_policies():
+    text = (shim.ROOT / "python/pytest_fp32shim/__init__.py").read_text()
+    words = set(re.findall(r'"(\w+)"', re.search(r"^PREVIEWS = \(.*?\)$", text, flags=re.MULTILINE).group()))
+    formats = {name for name, _, _ in shim.number_formats("PREVIEW")}
+    asking = {word: name for kind in ("PRECISION", "RULE_PRECISION") for _, word, name in shim.number_formats(kind)}
+    asking.update({word: asking[precision] for word, precision in shim.number_formats("ALIAS")})
+    assert words == {word for word, name in asking.items() if name in formats}
+    levels = {name: int(number) for number, name in shim.number_formats("FLOOR")}
+    recorded = (shim.ROOT / "python/pytest_fp32shim/recorded.py").read_text()
+    own = dict(re.findall(r'"(\w+)": (\d)', recorded[recorded.index("LEVELS"):recorded.index("GOVERNED")]))
+    assert own == {row[1]: str(levels.get(row[2], 0)) for row in shim.number_formats("FORMAT") if row[1] != "unchanged"}
