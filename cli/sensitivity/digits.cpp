@@ -69,7 +69,8 @@ std::string digits_text(const std::vector<PlaceDigits>& all, const Measurements&
     std::string text = heading + "\n\n" + table.text() + '\n';
     if (has_lost_all)
         text +=
-            "With everything perturbed, the output kept no digit: it says nothing to compare single runs of it.\n";
+            "With everything perturbed, the output kept no digit: comparing single runs of this program shows "
+            "nothing.\n";
     return text + fmt::format("{}. The intervals assume errors that are normal around the exact run.\n",
                               counted(measurements.run_count(), "run"));
 }
