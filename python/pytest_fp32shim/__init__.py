@@ -9,7 +9,8 @@ from __future__ import annotations
 import pytest
 
 # Words for the formats that a CPU previews: those of policies (policy/formats.def), without `native` and `auto`.
-PREVIEWS = ("tf32", "high", "bf16", "medium", "fp16", "e4m3", "e5m2", "bf16x9", "tf32x3", "bf16x3", "bf16x2", "xf32")
+PREVIEWS = ("tf32", "high", "bf16", "medium", "fp16", "e4m3", "e5m2", "bf16x9", "tf32x3", "bf16x3", "bf16x2", "xf32",
+            "fp32_perturbed")
 EXPECTED = ("fp32", "bf16x9", "tf32", "bf16", "fp16")
 OPTIONS = ("fp32shim", "fp32shim_preview", "fp32shim_expect", "fp32shim_baseline", "fp32shim_baseline_update")
 # With these options pytest runs no test.

@@ -94,8 +94,8 @@ def test_it_says_that_audits_do_not_see_what_the_program_makes_of_products_and_n
     header = fp32shim("suggest", recording).stdout
     assert policy.read_text() == header and said.returncode == 0
     for text in (said.stdout, header):
-        assert "Audits judge products, not what the program makes of them" in text and "fp32shim bisect -- TEST" in text
-    assert f"fp32shim run --cpu emulate --policy {policy} -- PROGRAM" in said.stdout
+        assert "Audits judge products, not what the program makes of them" in text and "fp32shim sensitivity --cpu emulate -- PROGRAM names" in text
+    assert f"fp32shim sensitivity --cpu emulate --policy {policy} -- PROGRAM" in said.stdout
     assert "from 12 audits of 12 calls: 4 groups in 1 recording." in header
     assert "No audit was beyond it in 2 groups. In 2 of them" in header and "95% certainty" in header
 

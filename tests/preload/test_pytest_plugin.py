@@ -330,7 +330,7 @@ def test_a_report_of_the_user_is_written_by_the_preview_and_not_by_the_native_ru
 
 def test_the_words_of_options_are_those_of_policies():
     text = (shim.ROOT / "python/pytest_fp32shim/__init__.py").read_text()
-    words = set(re.findall(r'"(\w+)"', re.search(r"^PREVIEWS = \(.*?\)$", text, flags=re.MULTILINE).group()))
+    words = set(re.findall(r'"(\w+)"', re.search(r"^PREVIEWS = \(.*?\)$", text, flags=re.MULTILINE | re.DOTALL).group()))
     formats = {name for name, _, _ in shim.number_formats("PREVIEW")}
     asking = {word: name for kind in ("PRECISION", "RULE_PRECISION") for _, word, name in shim.number_formats(kind)}
     asking.update({word: asking[precision] for word, precision in shim.number_formats("ALIAS")})
