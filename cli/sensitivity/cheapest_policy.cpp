@@ -26,9 +26,7 @@ class PolicySearch {
         start();
         while (!is_within() && step_back()) continue;
         result_.is_found = result_.measured.error <= tolerance_ && has_lowered();
-        if (result_.is_found)
-            for (std::size_t place = 0; place < measured_.places.size(); ++place)
-                while (result_.levels[place] < measured_.precisions.size() && try_cheaper(place)) continue;
+        while (result_.is_found && has_cheaper()) continue;
         return result_;
     }
 
@@ -78,6 +76,16 @@ class PolicySearch {
         if (worst == measured_.places.size()) return false;
         --result_.levels[worst];
         return true;
+    }
+
+    /// Tries each place one step cheaper, and takes what is within the tolerance. Returns false if nothing was: then
+    /// all refusals are of the final policy with one place changed.
+    bool has_cheaper() {
+        bool has_changed = false;
+        result_.refused = 0;
+        for (std::size_t place = 0; place < measured_.places.size(); ++place)
+            if (result_.levels[place] < measured_.precisions.size() && try_cheaper(place)) has_changed = true;
+        return has_changed;
     }
 
     bool try_cheaper(std::size_t place) {

@@ -32,9 +32,10 @@ using Levels = std::vector<std::size_t>;
 struct CheapestPolicy {
     bool is_found = false;
     Levels levels;
-    Measured measured;          ///< the run under this policy
-    std::uint64_t tried = 0;    ///< policies that were run
-    std::uint64_t refused = 0;  ///< of these, policies with one place a step cheaper that were beyond the tolerance
+    Measured measured;        ///< the run under this policy
+    std::uint64_t tried = 0;  ///< policies that were run
+    std::uint64_t refused =
+        0;  ///< of these, the found one with one place a step cheaper: all were beyond the tolerance
 };
 
 /// Returns the policy for these levels. What no place covers runs at the cheapest precision, that of `settings`.

@@ -27,10 +27,13 @@ std::string number_text(double digits) { return std::isfinite(digits) ? fmt::for
 
 std::string evidence_of(const Digits& digits) {
     if (!digits.was_lowered) return "not perturbed";
-    if (digits.failed > 0) return fmt::format("{} of {} failed", digits.failed, counted(digits.runs, "run"));
-    return std::isfinite(digits.estimate)
-               ? fmt::format("{} to {}", number_text(digits.lowest), number_text(digits.highest))
-               : "no run differed";
+    const std::string failed =
+        digits.failed == 0 ? "" : fmt::format("{} of {} failed", digits.failed, counted(digits.runs, "run"));
+    if (digits.failed == digits.runs) return failed;
+    const std::string interval = std::isfinite(digits.estimate) ? fmt::format("{} to {}", number_text(digits.lowest),
+                                                                              number_text(digits.highest))
+                                                                : "no run differed";
+    return failed.empty() ? interval : interval + "; " + failed;
 }
 
 }  // namespace
@@ -42,11 +45,13 @@ Digits digits_of(const std::vector<Measured>& runs) {
     for (const Measured& run : runs) {
         ++digits.runs;
         digits.was_lowered = digits.was_lowered || run.was_lowered;
-        if (!std::isfinite(run.error)) ++digits.failed;
-        squares += run.error * run.error;
+        if (std::isfinite(run.error))
+            squares += run.error * run.error;
+        else
+            ++digits.failed;
     }
-    if (digits.runs == 0 || digits.failed > 0) return digits;
-    const auto count = static_cast<double>(digits.runs);
+    if (digits.failed == digits.runs) return digits;
+    const auto count = static_cast<double>(digits.runs - digits.failed);
     const double deviation = std::sqrt(squares / count);
     digits.estimate = digits_at(deviation);
     digits.lowest = digits_at(deviation * std::sqrt(count / chi_squared(count, -normal_of_97_5)));
@@ -64,7 +69,8 @@ std::string digits_text(const std::vector<PlaceDigits>& all, const Measurements&
     for (const PlaceDigits& one : all) {
         table.add({one.place == nullptr ? "everything" : "only " + one.place->text, one.precision,
                    one.digits.was_lowered ? number_text(one.digits.estimate) : "", evidence_of(one.digits)});
-        has_lost_all = has_lost_all || (one.place == nullptr && one.digits.was_lowered && one.digits.highest < 1);
+        has_lost_all = has_lost_all || (one.place == nullptr && one.digits.was_lowered && one.digits.highest < 1 &&
+                                        one.digits.failed < one.digits.runs);
     }
     std::string text = heading + "\n\n" + table.text() + '\n';
     if (has_lost_all)

@@ -17,7 +17,7 @@ namespace fp32shim::cli {
 /// 2021): the sum of their squares is then distributed as chi-squared. Never below 0.
 struct Digits {
     double estimate = 0, lowest = 0, highest = 0;  ///< infinite if no run differed
-    std::uint64_t runs = 0, failed = 0;            ///< `failed`: without a number; they count as without a digit
+    std::uint64_t runs = 0, failed = 0;            ///< `failed`: without a number, and left out of the estimate
     bool was_lowered = false;                      ///< some product of these runs was perturbed
 };
 

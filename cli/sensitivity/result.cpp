@@ -142,8 +142,9 @@ std::string policy_sentence(const SensitivityResult& result) {
                     lowered_work(result), exact.empty() ? "" : ", with " + names_of(exact, result) + " exact",
                     policy.measured.error);
     if (policy.refused > 0)
-        text += fmt::format("With one place a step cheaper, {} of {} were beyond it. Cheaper policies may exist.\n",
-                            policy.refused, counted(policy.refused, "run"));
+        text +=
+            fmt::format("With {} a step cheaper, the output was beyond it. Cheaper policies may exist.\n",
+                        policy.refused == 1 ? "one more place" : fmt::format("any one of {} places", policy.refused));
     return text;
 }
 
