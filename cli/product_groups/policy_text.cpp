@@ -228,14 +228,19 @@ class RuleFinder {
 /// Merges rules that differ only in their locations or only in their scopes, since a policy may have at most 1000
 /// rules.
 std::vector<Rule> merged(const std::vector<Rule>& rules) {
-    using Key = std::tuple<std::vector<std::string>, bool, bool, std::vector<std::string>, const GroupKey*>;
+    using Key =
+        std::tuple<std::vector<std::string>, std::string, bool, bool, std::vector<std::string>, const GroupKey*>;
     std::map<Key, std::size_t> known;
     std::vector<Rule> result;
     for (const Rule& rule : rules) {
         const bool has_locations = !rule.locations.empty();
         const bool is_scope_only = !has_locations && rule.unless_scopes.empty();
-        const Key key = {is_scope_only ? std::vector<std::string>() : rule.scopes, has_locations,
-                         rule.are_call_sites && has_locations, rule.unless_scopes, rule.product};
+        const Key key = {is_scope_only ? std::vector<std::string>() : rule.scopes,
+                         rule.text,
+                         has_locations,
+                         rule.are_call_sites && has_locations,
+                         rule.unless_scopes,
+                         rule.product};
         const auto [entry, is_new] = known.try_emplace(key, result.size());
         if (is_new) {
             result.push_back(rule);
@@ -297,15 +302,20 @@ std::string policy_assigning(const Groups& groups, const std::vector<AssignedGro
     std::string rules_text;
     bool names_scopes = false;
     std::size_t number = 0;
-    for (const AssignedGroups& part : assigned)
-        for (const Rule& rule : RuleFinder(groups, part.groups, true, texts).rules()) {
+    for (const AssignedGroups& part : assigned) {
+        constexpr std::size_t most_with_comments = 900;  // of the 1000 rules that a policy may have
+        std::vector<Rule> rules = RuleFinder(groups, part.groups, true, texts).rules();
+        const bool has_comments = comment_on && rules.size() <= most_with_comments;
+        if (!has_comments) rules = merged(rules);
+        for (const Rule& rule : rules) {
             names_scopes = names_scopes || !rule.scopes.empty();
             rules_text += '\n';
-            if (comment_on)
+            if (has_comments)
                 for (const std::string& line : comment_on(rule.groups))
                     rules_text += fmt::format("# {}\n", printable(line));
             rules_text += rule_text(rule, fmt::format("{} {}", settings.name, ++number), part.precision);
         }
+    }
     if (names_scopes)
         text +=
             "\n# The scopes in rules come from here; those of torch also need fp32shim run.\n"

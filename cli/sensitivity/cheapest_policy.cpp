@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <set>
 
 #include "cli/output/terminal.hpp"
 #include "policy/words.hpp"
@@ -25,7 +26,7 @@ class PolicySearch {
     CheapestPolicy find() {
         start();
         while (!is_within() && step_back()) continue;
-        result_.is_found = result_.measured.error <= tolerance_ && has_lowered();
+        result_.is_found = result_.measured.was_lowered && result_.measured.error <= tolerance_ && has_lowered();
         while (result_.is_found && has_cheaper()) continue;
         return result_;
     }
@@ -44,11 +45,14 @@ class PolicySearch {
     }
 
     bool has_lowered() const {
-        return std::ranges::any_of(result_.levels, [](std::size_t level) { return level > 0; });
+        for (std::size_t place = 0; place < result_.levels.size(); ++place)
+            if (is_lowered_at(measured_, place, result_.levels[place])) return true;
+        return false;
     }
 
     Measured measure(const Levels& levels) {
-        ++result_.tried;
+        tried_.insert(levels);
+        result_.tried = tried_.size();
         const auto exact = static_cast<std::size_t>(std::ranges::count(levels, std::size_t{0}));
         return measurements_
             .measure({{{policy_at(measured_, groups_, levels, settings_, nullptr, &texts_),
@@ -68,7 +72,7 @@ class PolicySearch {
         std::size_t worst = measured_.places.size();
         for (std::size_t place = 0; place < measured_.places.size(); ++place) {
             const std::size_t level = result_.levels[place];
-            if (level == 0) continue;
+            if (!is_lowered_at(measured_, place, level)) continue;
             if (worst == measured_.places.size() ||
                 alone(place, level).error > alone(worst, result_.levels[worst]).error)
                 worst = place;
@@ -108,12 +112,17 @@ class PolicySearch {
     double tolerance_;
     Measurements& measurements_;
     CheapestPolicy result_;
+    std::set<Levels> tried_;
 };
 
 }  // namespace
 
 std::string requested_precision(const std::string& precision) {
     return policy::parse_word(policy::default_precision_words, precision) ? precision : "highest";
+}
+
+bool is_lowered_at(const Sensitivity& measured, std::size_t place, std::size_t level) {
+    return level > 0 && measured.errors[place][level - 1].alone.was_lowered;
 }
 
 std::string policy_at(const Sensitivity& measured, const Groups& groups, const Levels& levels,

@@ -38,6 +38,9 @@ struct CheapestPolicy {
         0;  ///< of these, the found one with one place a step cheaper: all were beyond the tolerance
 };
 
+/// Returns true if the place ran below FP32 when it alone was asked to, at this level of Levels.
+bool is_lowered_at(const Sensitivity& measured, std::size_t place, std::size_t level);
+
 /// Returns the policy for these levels. What no place covers runs at the cheapest precision, that of `settings`.
 std::string policy_at(const Sensitivity& measured, const Groups& groups, const Levels& levels,
                       const PolicySettings& settings, const CommentOn& comment_on, const LineTexts* texts);

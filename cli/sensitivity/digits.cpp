@@ -25,15 +25,18 @@ double digits_at(double deviation) { return deviation == 0 ? unlimited : std::ma
 
 std::string number_text(double digits) { return std::isfinite(digits) ? fmt::format("{:.1f}", digits) : "all"; }
 
-std::string evidence_of(const Digits& digits) {
-    if (!digits.was_lowered) return "not perturbed";
-    const std::string failed =
-        digits.failed == 0 ? "" : fmt::format("{} of {} failed", digits.failed, counted(digits.runs, "run"));
-    if (digits.failed == digits.runs) return failed;
-    const std::string interval = std::isfinite(digits.estimate) ? fmt::format("{} to {}", number_text(digits.lowest),
-                                                                              number_text(digits.highest))
-                                                                : "no run differed";
-    return failed.empty() ? interval : interval + "; " + failed;
+std::string evidence_of(const Digits& digits, double noise) {
+    constexpr std::uint64_t fewest = 5;  // below, chi_squared() is too rough
+    const std::uint64_t finite = digits.runs - digits.failed;
+    if (digits.failed == 0 && !digits.was_lowered) return "not perturbed";
+    std::string text = fmt::format("{} to {}", number_text(digits.lowest), number_text(digits.highest));
+    if (finite < fewest) text = "too few runs";
+    if (digits.are_equal) text = "none: all runs were equal";
+    if (!std::isfinite(digits.estimate)) text = "no run differed";
+    if (is_within_noise(digits, noise)) text = "noise";
+    if (digits.failed == 0) return text;
+    return fmt::format("{}{} of {} had no finite error", finite == 0 ? "" : text + "; ", digits.failed,
+                       counted(digits.runs, "run"));
 }
 
 }  // namespace
@@ -41,22 +44,32 @@ std::string evidence_of(const Digits& digits) {
 Digits digits_of(const std::vector<Measured>& runs) {
     constexpr double normal_of_97_5 = 1.959964;
     Digits digits;
+    digits.are_equal = runs.size() > 1;
     double squares = 0;
     for (const Measured& run : runs) {
         ++digits.runs;
         digits.was_lowered = digits.was_lowered || run.was_lowered;
+        digits.are_equal = digits.are_equal && run.error == runs.front().error;
         if (std::isfinite(run.error))
             squares += run.error * run.error;
         else
             ++digits.failed;
     }
-    if (digits.failed == digits.runs) return digits;
+    if (digits.failed == digits.runs) {
+        digits.estimate = digits.lowest = digits.highest = std::numeric_limits<double>::quiet_NaN();
+        return digits;
+    }
     const auto count = static_cast<double>(digits.runs - digits.failed);
     const double deviation = std::sqrt(squares / count);
     digits.estimate = digits_at(deviation);
     digits.lowest = digits_at(deviation * std::sqrt(count / chi_squared(count, -normal_of_97_5)));
     digits.highest = digits_at(deviation * std::sqrt(count / chi_squared(count, normal_of_97_5)));
     return digits;
+}
+
+bool is_within_noise(const Digits& digits, double noise) {
+    constexpr double most_alike = 3;
+    return noise > 0 && digits.estimate >= -std::log10(most_alike * noise);
 }
 
 std::string digits_text(const std::vector<PlaceDigits>& all, const Measurements& measurements,
@@ -68,7 +81,8 @@ std::string digits_text(const std::vector<PlaceDigits>& all, const Measurements&
     bool has_lost_all = false;
     for (const PlaceDigits& one : all) {
         table.add({one.place == nullptr ? "everything" : "only " + one.place->text, one.precision,
-                   one.digits.was_lowered ? number_text(one.digits.estimate) : "", evidence_of(one.digits)});
+                   one.digits.was_lowered && !std::isnan(one.digits.estimate) ? number_text(one.digits.estimate) : "",
+                   evidence_of(one.digits, measurements.noise())});
         has_lost_all = has_lost_all || (one.place == nullptr && one.digits.was_lowered && one.digits.highest < 1 &&
                                         one.digits.failed < one.digits.runs);
     }
@@ -77,8 +91,8 @@ std::string digits_text(const std::vector<PlaceDigits>& all, const Measurements&
         text +=
             "With everything perturbed, the output kept no digit: comparing single runs of this program shows "
             "nothing.\n";
-    return text + fmt::format("{}. The intervals assume errors that are normal around the exact run.\n",
-                              counted(measurements.run_count(), "run"));
+    return text + fmt::format("{}. {}\nThe intervals assume errors that are normal around the exact run.\n",
+                              counted(measurements.run_count(), "run"), noise_sentence(measurements));
 }
 
 Json digits_json(const std::vector<PlaceDigits>& all) {

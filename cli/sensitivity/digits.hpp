@@ -17,11 +17,15 @@ namespace fp32shim::cli {
 /// 2021): the sum of their squares is then distributed as chi-squared. Never below 0.
 struct Digits {
     double estimate = 0, lowest = 0, highest = 0;  ///< infinite if no run differed
-    std::uint64_t runs = 0, failed = 0;            ///< `failed`: without a number, and left out of the estimate
+    std::uint64_t runs = 0, failed = 0;            ///< `failed`: without a finite error, and left out of the estimate
     bool was_lowered = false;                      ///< some product of these runs was perturbed
+    bool are_equal = false;  ///< all runs had the same error, so they tell nothing about random errors
 };
 
 Digits digits_of(const std::vector<Measured>& runs);
+
+/// Returns true if the runs differ from the exact one hardly more than equal runs differ from each other.
+bool is_within_noise(const Digits& digits, double noise);
 
 /// Digits of a place at one precision.
 struct PlaceDigits {

@@ -82,7 +82,12 @@ bool Measurements::read_line(const Json& line) {
                     policy::quoted_path(path), policy::quoted_path(settings_.state_path));
             return true;
         }
+        if (line.contains("reference")) {
+            earlier_reference_ = line.at("reference");
+            return true;
+        }
         const Json& number = line.at("error");
+        earlier_.insert(line.at("run"));
         known_[line.at("run")] = {number.is_null() ? no_number : number.get<double>(), line.at("problem"),
                                   line.at("was_lowered")};
         return true;
@@ -113,6 +118,22 @@ void Measurements::read_state(const std::string& first_line) {
 
 void Measurements::append(const Json& line) const {
     std::ofstream(settings_.state_path, std::ios::binary | std::ios::app) << json_line(line);
+}
+
+/// Keeps the checksum of the reference, or compares it with that of an earlier part of the search.
+void Measurements::check_reference() {
+    policy::Sha256 hash;
+    hash.add({reinterpret_cast<const char*>(reference_.data()), reference_.size() * sizeof(double)});
+    const std::string checksum = hash.finish();
+    if (earlier_reference_.empty()) return append({{"reference", checksum}});
+    if (checksum == earlier_reference_ || known_before_ == 0) return;
+    throw MeasuringFailed{
+        {fmt::format(
+             "the exact run gave other numbers than the one whose results are in {}: an input has changed, or "
+             "equal runs differ; remove that file to start again",
+             policy::quoted_path(settings_.state_path)),
+         exit_code::usage},
+        true};
 }
 
 /// Writes the versions of those input files that the first run has not changed, and of the sources of its products.
@@ -192,7 +213,8 @@ void Measurements::tell(const std::string& text, const Measured& measured) const
 RecordedProducts Measurements::run_exact(const RunRequest& request) {
     RecordedProducts products;
     for (const std::string& path : settings_.input_files)
-        if (const std::string version = version_of_file(path); !version.empty()) file_versions_[path] = version;
+        if (path != settings_.compared_file)
+            if (const std::string version = version_of_file(path); !version.empty()) file_versions_[path] = version;
     for (std::uint64_t i = 0; i < settings_.exact_runs; ++i) {
         const Measured measured = run({request}).front();
         if (!measured.problem.empty() && i == 0) {
@@ -207,6 +229,7 @@ RecordedProducts Measurements::run_exact(const RunRequest& request) {
                  exit_code::inconclusive}};
         noise_ = std::max(noise_, measured.error);
         tell("everything exact", measured);
+        if (i == 0) check_reference();
         if (i == 0) products = last_run_.products;
         if (i == 0 && known_before_ == 0) keep_input_files(products);
     }
@@ -216,7 +239,10 @@ RecordedProducts Measurements::run_exact(const RunRequest& request) {
 std::vector<Measured> Measurements::measure(const std::vector<Experiment>& experiments) {
     std::vector<const Experiment*> open;
     for (const Experiment& experiment : experiments)
-        if (!known_.contains(key_of(experiment.request))) open.push_back(&experiment);
+        if (const std::string key = key_of(experiment.request); !known_.contains(key))
+            open.push_back(&experiment);
+        else if (earlier_.erase(key) > 0)
+            ++used_count_;
     for (std::size_t begin = 0; begin < open.size(); begin += settings_.jobs) {
         const std::size_t end = std::min<std::size_t>(begin + settings_.jobs, open.size());
         std::vector<RunRequest> requests;
@@ -234,6 +260,14 @@ std::vector<Measured> Measurements::measure(const std::vector<Experiment>& exper
     all.reserve(experiments.size());
     for (const Experiment& experiment : experiments) all.push_back(known_.at(key_of(experiment.request)));
     return all;
+}
+
+std::string noise_sentence(const Measurements& runs) {
+    std::string noise =
+        fmt::format("The exact runs differed by up to {:.2g}: smaller errors show nothing.", runs.noise());
+    if (runs.noise() == 0) noise = fmt::format("{} exact runs gave equal numbers.", runs.exact_runs());
+    if (runs.exact_runs() == 1) noise = "One run was exact, so it is not known how far equal runs differ.";
+    return noise;
 }
 
 }  // namespace fp32shim::cli

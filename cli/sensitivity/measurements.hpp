@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <map>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -62,6 +63,8 @@ class Measurements {
     std::uint64_t run_count() const { return run_count_; }
     /// Number of runs whose results an earlier part of the search has left.
     std::uint64_t known_count() const { return known_before_; }
+    /// Number of those that this search has used.
+    std::uint64_t used_count() const { return used_count_; }
     /// Tells how many runs are expected, for messages.
     void expect_runs(std::uint64_t total) { expected_ = total; }
     const FinishedRun& last_run() const { return last_run_; }
@@ -72,6 +75,7 @@ class Measurements {
     Measured judge(const FinishedRun& run, bool was_written);
     void read_state(const std::string& first_line);
     bool read_line(const Json& line);
+    void check_reference();
     void keep_input_files(const RecordedProducts& products);
     void append(const Json& line) const;
     void tell(const std::string& text, const Measured& measured) const;
@@ -81,10 +85,15 @@ class Measurements {
     std::string problem_;
     std::vector<double> reference_;
     double noise_ = 0;
-    std::uint64_t run_count_ = 0, known_before_ = 0, expected_ = 0;
+    std::uint64_t run_count_ = 0, known_before_ = 0, used_count_ = 0, expected_ = 0;
+    std::set<std::string> earlier_;  ///< keys in `known_` that an earlier part of the search has left unused so far
+    std::string earlier_reference_;  ///< checksum of that part's reference; empty: there is none
     std::map<std::string, Measured> known_;             ///< by the request's checksum
     std::map<std::string, std::string> file_versions_;  ///< version_of_file() by path
     FinishedRun last_run_;
 };
+
+/// Returns a sentence about the differences between the exact runs.
+std::string noise_sentence(const Measurements& measurements);
 
 }  // namespace fp32shim::cli

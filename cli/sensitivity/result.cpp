@@ -29,8 +29,8 @@ std::string work_text(double work, double all) {
 
 /// Returns the error, or why there is none: `4.5e-04`, `0`, `<noise`, `ended with status 1`.
 std::string error_text(const Measured& measured, double noise) {
-    if (!measured.was_lowered) return "not lowered";
     if (!measured.problem.empty()) return measured.problem;
+    if (!measured.was_lowered) return "not lowered";
     if (measured.error == 0) return "0";
     return measured.error <= noise ? "noise" : fmt::format("{:.1e}", measured.error);
 }
@@ -125,7 +125,8 @@ std::string names_of(const std::vector<std::size_t>& places, const SensitivityRe
 std::string lowered_work(const SensitivityResult& result) {
     double lowered = 0;
     for (std::size_t place = 0; place < result.policy->levels.size(); ++place)
-        if (result.policy->levels[place] > 0) lowered += result.measured.places[place].work;
+        if (is_lowered_at(result.measured, place, result.policy->levels[place]))
+            lowered += result.measured.places[place].work;
     return work_text(lowered, all_work(result));
 }
 
@@ -148,17 +149,9 @@ std::string policy_sentence(const SensitivityResult& result) {
     return text;
 }
 
-std::string noise_sentence(const Measurements& runs) {
-    std::string noise =
-        fmt::format("The exact runs differed by up to {:.2g}: smaller errors show nothing.", runs.noise());
-    if (runs.noise() == 0) noise = fmt::format("{} exact runs gave equal numbers.", runs.exact_runs());
-    if (runs.exact_runs() == 1) noise = "One run was exact, so it is not known how far equal runs differ.";
-    return noise;
-}
-
 std::string evidence_of(const SensitivityResult& result) {
     const Measurements& runs = result.measurements;
-    const std::string known = runs.known_count() == 0 ? "" : fmt::format(", after {} earlier", runs.known_count());
+    const std::string known = runs.used_count() == 0 ? "" : fmt::format(", after {} earlier", runs.used_count());
     return fmt::format(
         "{}{}. {}\nErrors of places that are lowered together need not be the sum of theirs, and other inputs may "
         "differ.\n",
@@ -194,7 +187,9 @@ Json json_of_place(const SensitivityResult& result, std::size_t place) {
     Json json = {
         {"place", one.text}, {"calls", one.calls}, {"work_share", work == 0 ? Json() : Json(one.work / work)}};
     const bool has_policy = result.policy && result.policy->is_found;
-    json["chosen"] = has_policy ? Json(precision_at(result, result.policy->levels[place])) : Json();
+    const std::size_t level = has_policy ? result.policy->levels[place] : 0;
+    const bool can_be_lowered = level == 0 || is_lowered_at(result.measured, place, level);
+    json["chosen"] = has_policy && can_be_lowered ? Json(precision_at(result, level)) : Json();
     json["runs"] = Json::array();
     for (std::size_t at = 0; at < result.measured.precisions.size(); ++at) {
         const PlaceErrors& errors = result.measured.errors[place][at];
@@ -236,7 +231,7 @@ Json to_json(const SensitivityResult& result) {
                  {"numbers", result.measurements.number_count()},
                  {"noise", number_or_null(result.measurements.noise())},
                  {"runs", result.measurements.run_count()},
-                 {"earlier_runs", result.measurements.known_count()}};
+                 {"earlier_runs", result.measurements.used_count()}};
     json["everything"] = Json::array();
     for (std::size_t at = 0; at < result.measured.all_lowered.size(); ++at) {
         Json all = to_json(result.measured.all_lowered[at]);

@@ -37,7 +37,7 @@ struct SensitivityOptions {
                              by = "where";
     bool is_json = false;
     std::int64_t jobs = 1, repeat = 2, most = 20, perturb = 0;
-    double tolerance = 0;
+    double tolerance = -1;           ///< -1: none was given
     std::vector<std::string> words;  ///< the command to run
 };
 
@@ -62,14 +62,32 @@ std::string problem_with_policy(const std::string& path) {
     return file.errors.empty() ? std::string() : file.errors.front().text();
 }
 
+/// Returns the first precision whose operands are not rounded at random, since it splits them into parts.
+std::string precision_of_parts(const std::vector<std::string>& precisions) {
+    std::vector<policy::Applied> of_parts;
+#define PREVIEW(format, rounding, products) \
+    if ((products) > 1) of_parts.push_back(policy::Applied::format);
+#include "policy/formats.def"
+    for (const std::string& word : precisions) {
+        const auto format = policy::format_of(*policy::parse_precision(word));
+        if (format && std::ranges::find(of_parts, *format) != of_parts.end()) return word;
+    }
+    return {};
+}
+
 std::string problem_in_options(const SensitivityOptions& options) {
     if (!options.compare.empty() && options.jobs > 1)
         return "--jobs and --compare cannot be combined, because all runs write the same file";
     if (!options.policy.empty() && !options.policy_out.empty())
         return "--policy measures a policy, and --policy-out writes one; give only one of them";
-    if (options.perturb > 0 && (!options.policy.empty() || options.tolerance > 0))
+    if (options.perturb > 0 && (!options.policy.empty() || options.tolerance >= 0))
         return "--perturb measures digits, and cannot be combined with --policy or --tolerance";
-    if (!options.policy_out.empty() && options.tolerance == 0)
+    if (const std::string word = precision_of_parts(options.precisions); options.perturb > 0 && !word.empty())
+        return fmt::format(
+            "--perturb: {} splits its operands into parts, which are not rounded at random; allowed are "
+            "precisions of one part, such as tf32",
+            word);
+    if (!options.policy_out.empty() && options.tolerance < 0)
         return "--policy-out needs --tolerance NUMBER, the largest output error that is accepted";
     if (std::string problem = problem_with_new_file("--policy-out", options.policy_out); !problem.empty())
         return problem;
@@ -124,12 +142,12 @@ class Examination {
         const LineTexts texts(groups_, now_ns());
         SensitivityResult result{groups_, texts, measurements_, measured_, options_.words, options_.metric, source()};
         result.measured_policy = options_.policy;
-        if (options_.tolerance > 0) result.tolerance = options_.tolerance;
-        if (options_.tolerance > 0 && options_.policy.empty())
+        result.tolerance = options_.tolerance;
+        if (options_.tolerance >= 0 && options_.policy.empty())
             if (const auto end = find_policy(texts, result)) return fail(*end);
         print(options_.is_json ? json_text(to_json(result)) : text_of(result));
         measurements_.remove_state();
-        if (!options_.policy.empty() && options_.tolerance > 0)
+        if (!options_.policy.empty() && options_.tolerance >= 0)
             return measured_.all_lowered.front().error <= options_.tolerance ? exit_code::ok : exit_code::finding;
         return result.policy && !result.policy->is_found ? exit_code::inconclusive : exit_code::ok;
     }
@@ -138,7 +156,7 @@ class Examination {
     void run_exact() {
         const RecordedProducts products =
             measurements_.run_exact({only({}, measured_.precisions.front()), "highest"});
-        if (options_.tolerance > 0 && measurements_.noise() >= options_.tolerance)
+        if (options_.tolerance >= 0 && measurements_.noise() > options_.tolerance)
             throw MeasuringFailed{{fmt::format("equal exact runs differ by {:.2g}, so nothing can be said about a "
                                                "tolerance of {:.2g}",
                                                measurements_.noise(), options_.tolerance),
@@ -283,14 +301,15 @@ int examine(const SensitivityOptions& options) {
         if (!measurements.problem().empty()) return fail({measurements.problem(), exit_code::usage});
         if (measurements.known_count() > 0)
             say(our_name,
-                fmt::format("continuing from {} with the results of {}; remove the file to start again",
+                fmt::format("{} has the results of {}, and those that are needed are not made again; remove the "
+                            "file to start again",
                             policy::quoted_path(options.state), counted(measurements.known_count(), "run")));
         Examination examination(options, measurements);
         try {
             examination.run();
             return examination.conclude();
         } catch (const MeasuringFailed& failure) {
-            if (!failure.can_continue) measurements.remove_state();
+            if (!failure.can_continue && measurements.known_count() == 0) measurements.remove_state();
             return fail(failure.end);
         }
     } catch (const Interrupted& interrupted) {

@@ -52,6 +52,13 @@ Numbers numbers_of_npy(std::string_view bytes) {
     return {{}, "has elements that are neither float32 nor float64"};
 }
 
+/// Returns the position after a number that ends at `at`: after a full stop, or the `j` of an imaginary part. Returns
+/// nullptr if a word goes on there, as in `3.2ms` or `1.2.3`.
+const char* after_number(const char* at, const char* end) {
+    if (at != end && (*at == '.' || *at == 'j')) ++at;
+    return at == end || !is_word(*at) ? at : nullptr;
+}
+
 }  // namespace
 
 std::vector<double> numbers_in(std::string_view text) {
@@ -65,11 +72,12 @@ std::vector<double> numbers_in(std::string_view text) {
         }
         double value = 0;
         const auto [after, error] = std::from_chars(at, end, value);
-        const bool is_number = error != std::errc::invalid_argument && (after == end || !is_word(*after));
+        const char* const next = after_number(after, end);
+        const bool is_number = error != std::errc::invalid_argument && next != nullptr;
         if (is_number) {
             if (error == std::errc::result_out_of_range) value = std::strtod(std::string(at, after).c_str(), nullptr);
             values.push_back(value);
-            at = after;
+            at = next;
             continue;
         }
         ++at;  // a sign without a number, or a word; both are skipped

@@ -16,7 +16,8 @@ struct Numbers {
 /// Reads all numbers of a file: a `.npy` file with float32 or float64 elements, or a text.
 Numbers read_numbers(const std::string& path);
 
-/// Returns all numbers of a text, including `nan` and `inf`. Digits that are part of a word are ignored.
+/// Returns all numbers of a text, including `nan` and `inf`. Digits that are part of a word are ignored, such as
+/// those of `3.2ms`. A full stop after a number is none of its digits, and the two parts of `(1+2j)` are two numbers.
 std::vector<double> numbers_in(std::string_view text);
 
 /// Returns a sentence about the first number that differs from its reference by more than `absolute + relative *

@@ -49,7 +49,8 @@ Preview rounding_of(Applied format, policy::Tf32Rounding tf32_rounding) {
 
 Preview preview_of(Applied format, const policy::Policy& policy) {
     Preview preview = rounding_of(format, policy.tf32_rounding);
-    preview.accumulation = policy.accumulation;
+    // Tensor cores have no format of FP32's width.
+    if (format != Applied::fp32_perturbed) preview.accumulation = policy.accumulation;
     preview.is_stochastic = policy.stochastic_seed.has_value() || format == Applied::fp32_perturbed;
     preview.seed = policy.stochastic_seed.value_or(0);
     return preview;

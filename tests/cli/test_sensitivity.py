@@ -1,6 +1,7 @@
 """fp32shim sensitivity: the output's error with each place lowered alone and kept exact alone, and a policy that was run."""
 
 import json
+import re
 import signal
 import subprocess
 
@@ -147,17 +148,23 @@ def test_several_runs_at_once_give_the_same_errors(sensitivity):
     assert sensitivity(REFINEMENT, "--jobs", "2", "--compare", "x.npy").returncode == 2
 
 
-def test_an_interrupted_search_goes_on_and_notices_a_changed_program(sensitivity, tmp_path):
-    sensitivity(REFINEMENT)  # writes the program
+def interrupted_in(folder, told):
+    """Starts the program of this folder, and interrupts the search when it tells of this run."""
     words = [shim.BUILD / "bin/fp32shim", "sensitivity", "--cpu", "emulate", "--", shim.SYSTEM_PYTHON, "program.py"]
-    process = subprocess.Popen([str(word) for word in words], cwd=tmp_path, stderr=subprocess.PIPE, text=True,
-                               env=environment(env={"LD_LIBRARY_PATH": str(shim.blas_directory("openblas"))}))
+    process = subprocess.Popen([str(word) for word in words], cwd=folder, stderr=subprocess.PIPE, text=True,
+                               env=environment(env={"LD_LIBRARY_PATH": str(shim.blas_directory("openblas")),
+                                                    "OPENBLAS_NUM_THREADS": "1"}))
     for line in process.stderr:
-        if "run 4" in line:
+        if told in line:
             break
     process.send_signal(signal.SIGINT)
     assert "interrupted; repeat the command to continue" in process.communicate(timeout=600)[1]
     assert process.returncode == -signal.SIGINT
+
+
+def test_an_interrupted_search_goes_on_and_notices_a_changed_program(sensitivity, tmp_path):
+    sensitivity(REFINEMENT)  # writes the program
+    interrupted_in(tmp_path, "run 4")
     state = tmp_path / "sensitivity-state.jsonl"
     kept = state.read_text()
     assert len([line for line in kept.splitlines() if "run" in json.loads(line)]) >= 2
@@ -257,3 +264,35 @@ def test_a_chaotic_program_is_told_from_an_imprecise_one_in_words(sensitivity):
     assert "the output kept no digit" in chaotic.stdout and "comparing single runs" in chaotic.stdout
     assert "the output kept no digit" not in sensitivity(REFINEMENT, "--perturb", "5").stdout
     assert sensitivity(REFINEMENT, "--perturb", "5", "--tolerance", "1e-3").returncode == 2
+
+
+def test_numbers_before_a_full_stop_and_complex_numbers_count_and_parts_of_words_do_not(sensitivity):
+    result = sensitivity(REFINEMENT, "--format", "json",
+                         ending="print(f'The sum is {x.sum():.9g}.', complex(x[0, 0], x[1, 0]), '1.2.3 and 3.2ms', 'bf16')\n")
+    assert result.json["numbers"] == 3 and errors_of(result)["multiply"][0] > 0
+
+
+def test_a_tolerance_of_0_is_one(sensitivity, tmp_path):
+    (tmp_path / "high.toml").write_text('schema = 1\ndefault = "high"\n')
+    assert sensitivity(REFINEMENT, "--policy", "high.toml", "--tolerance", "0").returncode == 1
+    result = sensitivity(REFINEMENT, "--tolerance", "0")
+    assert result.returncode == 3 and "No policy within 0 was found" in result.stdout
+
+
+def test_digits_are_not_given_where_nothing_is_random_or_noise_is_larger(sensitivity):
+    refused = sensitivity(REFINEMENT, "--perturb", "5", "--precision", "bf16x3")
+    assert refused.returncode == 2 and "bf16x3 splits its operands into parts" in refused.stderr
+    noisy = "x = x * (1 + int.from_bytes(os.urandom(2), 'big') / 65536)\n" + PRINTED
+    result = sensitivity(REFINEMENT, "--perturb", "5", "--repeat", "5", ending=noisy)
+    assert re.search(r"everything +fp32_perturbed +\d\.\d +noise\n", result.stdout), result.stdout
+
+
+def test_an_input_that_changed_is_noticed_by_the_exact_run(sensitivity, tmp_path):
+    program = REFINEMENT.replace("exact @ np.ones((size, 2))", "exact @ np.full((size, 2), float(open('data').read()))")
+    (tmp_path / "data").write_text("1")
+    assert sensitivity(program).returncode == 0
+    interrupted_in(tmp_path, "run 4")
+    (tmp_path / "data").write_text("1.5")
+    result = sensitivity(program)
+    assert result.returncode == 2 and "an input has changed, or equal runs differ" in result.stderr
+    assert (tmp_path / "sensitivity-state.jsonl").exists()

@@ -205,7 +205,8 @@ void round_at_random(const float* from, float* to, std::size_t count, std::uint6
         const std::uint64_t random = system::random_number(start + size * system::golden_ratio);
         if constexpr (rounding == OperandRounding::fp32_perturbed) {
             const bool stays = size == 0 || size >= infinity;
-            const std::uint64_t moved = stays ? size : size + random % 3 - 1;  // one unit down, none, or one up
+            // One unit down, none, or one up, but never to infinity.
+            const std::uint64_t moved = stays ? size : std::min<std::uint64_t>(size + random % 3 - 1, infinity - 1);
             to[i] = std::bit_cast<float>(static_cast<std::uint32_t>(moved) |
                                          (std::bit_cast<std::uint32_t>(from[i]) & ~magnitude));
             continue;

@@ -143,7 +143,7 @@ class TensorCoreProduct {
     }
     bool is_triangular() const { return product_.operation == Operation::trmm; }
     /// Returns true if op(A) of a trmm is upper triangular.
-    bool is_upper() const { return (product_.uplo == 'U') == (product_.trans_a == 'N'); }
+    bool is_upper() const { return (product_.uplo == 'U') == (product_.trans_a == 'N' || product_.trans_a == 'R'); }
     bool writes(std::int64_t row, std::int64_t column) const {
         switch (product_.operation) {
             case Operation::gemm:

@@ -181,6 +181,18 @@ TEST(StochasticRounding, LeavesNumbersOfTheFormatNaNAndInfinityAlone) {
     EXPECT_TRUE(std::isnan(to));
 }
 
+TEST(StochasticRounding, MovesNumbersOfFp32ByAtMostOneUnitAndNeverToInfinity) {
+    constexpr float largest = std::numeric_limits<float>::max();
+    for (const float number : {1.5F, -3.7e-12F, largest, -largest, 1e-45F})
+        for (std::uint64_t seed = 0; seed < 50; ++seed) {
+            float to = 7;
+            blas::stochastic_kernel(OperandRounding::fp32_perturbed, seed)(&number, &to, 1);
+            EXPECT_TRUE(to == number || to == std::nextafter(number, 2 * number) ||
+                        to == std::nextafter(number, 0.0F));
+            EXPECT_TRUE(std::isfinite(to));
+        }
+}
+
 TEST(StochasticRounding, DependsOnTheSeedAndTheNumberOnly) {
     std::vector<float> numbers(1000), once(1000), again(1000), other(1000);
     std::mt19937 random(3);
