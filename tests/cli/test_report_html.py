@@ -543,14 +543,14 @@ def test_output_goes_to_a_file_in_place_of_what_was_there(tmp_path):
         file.chmod(0o640)
         result = fp32shim("report", "--format", kind, "-o", file, recording)
         assert (result.returncode, result.stdout, result.stderr) == (0, "", "")
-        # Each reader measures the clock again, so the last digit of a time may differ.
-        assert same_but_for_digits(file.read_text(), fp32shim("report", "--format", kind, recording).stdout)
+        # Each reader measures the clock again, so times may differ, in their number of digits too.
+        assert without_numbers(file.read_text()) == without_numbers(fp32shim("report", "--format", kind, recording).stdout)
         assert stat.S_IMODE(file.stat().st_mode) == 0o640
     assert fp32shim("report", "-o", "/dev/stdout", recording).stdout.startswith("2,000 calls")
 
 
-def same_but_for_digits(text, other):
-    return re.sub(r"\d", "0", text) == re.sub(r"\d", "0", other)
+def without_numbers(text):
+    return re.sub(r"[ -]*\d[\d.,e-]*", "0", text)
 
 
 @pytest.mark.parametrize("where, text", [("missing/report.html", "there is no folder"), (".", "is a folder"),
