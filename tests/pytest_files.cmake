@@ -15,14 +15,15 @@ function(set_test_cost name)
 endfunction()
 
 # add_pytest_files(FOLDER [LABELS...] [ENVIRONMENT...]): each test_NAME.py beside the caller's CMakeLists.txt becomes
-# FOLDER.NAME. The tests get the paths of the build; variables of the shell for pytest and Python are removed.
+# FOLDER.NAME. The tests get the paths of the build; variables of the shell for pytest and Python are removed. The slowest
+# functions of each file are named in Testing/Temporary/LastTest.log.
 function(add_pytest_files folder)
   cmake_parse_arguments(arg "" "" "LABELS;ENVIRONMENT" ${ARGN})
   file(GLOB files RELATIVE ${CMAKE_CURRENT_SOURCE_DIR} CONFIGURE_DEPENDS test_*.py)
   foreach(file IN LISTS files)
     string(REGEX REPLACE "^test_(.*)\\.py$" "${folder}.\\1" name ${file})
     add_test(NAME ${name}
-      COMMAND ${FP32SHIM_SYSTEM_PYTHON} -m pytest -q -rs ${CMAKE_CURRENT_SOURCE_DIR}/${file})
+      COMMAND ${FP32SHIM_SYSTEM_PYTHON} -m pytest -q -rs --durations=10 --durations-min=1 ${CMAKE_CURRENT_SOURCE_DIR}/${file})
     set_tests_properties(${name} PROPERTIES TIMEOUT 1500)
     set_property(TEST ${name} PROPERTY LABELS whole-process ${arg_LABELS})
     set_property(TEST ${name} PROPERTY ENVIRONMENT "FP32SHIM_BUILD=${CMAKE_BINARY_DIR}"
