@@ -9,6 +9,7 @@
 #   races      first products of eight threads at once, 1,000 times
 #   faults     exhausted memory, refused system calls, forks at bad moments, 1,000 times each; kills, cut and damaged
 #              recordings and the other faults of docs/reliability.md, 200 times each; FP32SHIM_TEST_REPEATS: so often
+#   gpu-check  gpu-check on the stand-in within 120 and 300 seconds
 #   bisect     the search of bisect on 1,000 random programs of each kind
 #   where      10,000 random call trees on each Python that is found (pyenv's too), a million call paths
 #   wheel      the wheels of both processors, built and tried in bare Debian 11, 12 and 13 (needs root, debootstrap, qemu)
@@ -103,6 +104,8 @@ fleet() {
     FP32SHIM_FLEET_RECORDINGS=10000 FP32SHIM_SPARK=$environment FP32SHIM_WHEELS=$environment long_test fleet
 }
 
+gpu-check() { FP32SHIM_GPU_CHECK_SECONDS="120 300" long_test cublas/test_gpu_check.py -k within_its_seconds; }
+
 bisect() {
     FP32SHIM_BISECT_PROGRAMS=1000 build/bin/cli_tests --gtest_filter='*BisectSearch*'
 }
@@ -121,7 +124,7 @@ lint() {
         xargs -P "$(nproc)" -n 4 clang-tidy -p build/clang --quiet
 }
 
-all=(products races faults bisect where wheel packages deploy fleet fuzz clang lint)
+all=(products races faults gpu-check bisect where wheel packages deploy fleet fuzz clang lint)
 case ${1-} in --help | -h) sed -n '2,/^set/{/^#/s/^# \{0,1\}//p}' "${BASH_SOURCE[0]}"; exit ;; esac
 for part in "$@"; do
     if [[ " ${all[*]} " != *" $part "* ]]; then
