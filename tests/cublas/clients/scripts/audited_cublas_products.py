@@ -196,7 +196,7 @@ def main():
     gemm_in_other_forms(tested)
     batch(tested, "cublasSgemmStridedBatched", np.float32, 3)
     batch(tested, "cublasCgemmStridedBatched", np.complex64, 3)
-    batch(tested, "cublasSgemmBatched", np.float32, 64)
+    batch(tested, "cublasSgemmBatched", np.float32, 8)
     lt_products(tested)
     gpu.check_modes()
     print(json.dumps({"results": results.hexdigest()}))
