@@ -8,8 +8,8 @@
 #include <utility>
 
 #include "cli/binaries/bypasses.hpp"
-#include "cli/binaries/function_kind.hpp"
 #include "cli/binaries/recorded_file.hpp"
+#include "cli/binaries/scanned_file.hpp"
 #include "cli/output/progress.hpp"
 #include "cli/output/terminal.hpp"
 #include "cli/recordings/process_text.hpp"
@@ -30,11 +30,11 @@ struct JudgedFile {
 
 JudgedFile judge(const record::RecordedObject& object) {
     if (!object.path.starts_with('/')) return {find_bypasses_by_name(object.path), "has no complete path"};
-    const auto elf = read_elf(object.path, is_intercepted);
-    if (!elf) return {find_bypasses_by_name(object.path), "does not exist here, or cannot be read"};
-    if (std::string why = why_another_file(object, elf->build_id); !why.empty())
+    auto file = scan_file(object.path);
+    if (!file) return {find_bypasses_by_name(object.path), "does not exist here, or cannot be read"};
+    if (std::string why = why_another_file(object, file->build_id); !why.empty())
         return {find_bypasses_by_name(object.path), std::move(why)};
-    return {find_bypasses(object.path, *elf), {}};
+    return {std::move(file->bypasses), {}};
 }
 
 /// Caches the bypasses of each file, so that a file is read only once even if many processes loaded it.
