@@ -86,7 +86,12 @@ CLI::Option* add_choices(CLI::App& app, const std::string& name, std::vector<std
 CLI::Option* add_format(CLI::App& app, const std::vector<std::string_view>& words,
                         const std::function<void(const std::string&)>& take) {
     const std::string description = fmt::format("Format of the result; default: {}", words.front());
-    return limit_to(app.add_option_function("--format", take, description), words);
+    CLI::Option* const format = limit_to(app.add_option_function("--format", take, description), words);
+    if (std::ranges::count(words, "json") > 0)
+        app.add_flag_callback(
+               "--json", [take] { take("json"); }, "Short for --format json")
+            ->excludes(format);
+    return format;
 }
 
 CLI::Option* add_table_or_json(CLI::App& app, bool& is_json) {

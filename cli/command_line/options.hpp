@@ -73,7 +73,8 @@ CLI::Option* add_seconds(CLI::App& app, const std::string& name, double& value, 
 /// Adds an option of type `NUMBER`, a finite number of at least 0.
 CLI::Option* add_number(CLI::App& app, const std::string& name, double& value, const std::string& description);
 
-/// Adds `--format` with these words, the first of which is the default. Calls `take` with the given word.
+/// Adds `--format` with these words, the first of which is the default, and `--json` if it is one of them. Calls
+/// `take` with the given word.
 CLI::Option* add_format(CLI::App& app, const std::vector<std::string_view>& words,
                         const std::function<void(const std::string&)>& take);
 
@@ -87,6 +88,20 @@ CLI::Option* add_format(CLI::App& app, const Format*& format, std::span<const Fo
     return add_format(app, names, [&format, formats](const std::string& name) {
         format = &*std::ranges::find(formats, name, &Format::name);
     });
+}
+
+/// Returns the format whose `extension` ends the name of an output file; the longest one if several do, and the first
+/// format if none does.
+template <class Format>
+const Format* format_for(const std::string& output, std::span<const Format> formats) {
+    const Format* found = formats.data();
+    std::size_t longest = 0;
+    for (const Format& each : formats) {
+        if (each.extension.size() <= longest || !output.ends_with(each.extension)) continue;
+        found = &each;
+        longest = each.extension.size();
+    }
+    return found;
 }
 
 /// Adds `--format table|json`.

@@ -34,20 +34,22 @@ struct DiffOptions {
 
 /// An output format.
 struct DiffFormat {
-    std::string_view name;
+    std::string_view name, extension;
     std::string (*text)(const DiffOutcome&, const std::vector<ReadingProblem>&, const DiffOptions&);
 };
 using Problems = std::vector<ReadingProblem>;
 constexpr DiffFormat formats[] = {
-    {"text",
+    {"text", ".txt",
      [](const DiffOutcome& outcome, const Problems&, const DiffOptions& options) {
          return diff_text(outcome, static_cast<std::size_t>(options.top),
                           options.output.empty() ? STDOUT_FILENO : -1);
      }},
-    {"json",
+    {"json", ".json",
      [](const DiffOutcome& outcome, const Problems&, const DiffOptions&) { return json_text(diff_json(outcome)); }},
-    {"html", [](const DiffOutcome& outcome, const Problems& problems,
-                const DiffOptions&) { return results_page(outcome, problems); }},
+    {"html", ".html",
+     [](const DiffOutcome& outcome, const Problems& problems, const DiffOptions&) {
+         return results_page(outcome, problems);
+     }},
 };
 
 /// Finds the recordings for an argument. Returns false after printing an error.
@@ -103,7 +105,8 @@ void warn_nothing_aligned(const ResultsOfSide& a, const ResultsOfSide& b) {
     say("diff", "no product of A has a counterpart in B: " + why);
 }
 
-int diff(const DiffOptions& options) {
+int diff(DiffOptions& options) {
+    if (options.format == nullptr) options.format = format_for(options.output, std::span<const DiffFormat>(formats));
     RecordingPaths paths_a, paths_b;
     if (!find_side(options.a, options.output, paths_a) || !find_side(options.b, options.output, paths_b))
         return exit_code::usage;
@@ -149,7 +152,11 @@ Action define_diff(CLI::App& app) {
     add_number(app, "--bound", options->bound,
                "Find the first product with a relative difference beyond this; default: 0.001");
     add_format(app, options->format, std::span<const DiffFormat>(formats));
-    add_output(app, options->output);
+    options->format = nullptr;  // the name of the output tells it, unless an option does
+    add_output(app, options->output)
+        ->description(
+            "Write to this file, completely or not at all; -: stdout; without --format, an ending such as .html or "
+            ".json chooses the format");
     add_count(app, "--top", options->top, 0, "Rows of the table of places; 0: all");
     return [options] { return diff(*options); };
 }

@@ -202,6 +202,7 @@ int report_merged(const std::vector<RecordingPaths>& sides, const ReportOptions&
 }
 
 int report(ReportOptions& options) {
+    if (options.format == nullptr) options.format = format_for(options.output, report_formats());
     std::string problem = problem_in_options(options);
     if (problem.empty()) problem = options.filter.read();
     if (!problem.empty()) {
@@ -229,7 +230,11 @@ Action define_report(CLI::App& app) {
         ->type_name("FILE")
         ->required();
     add_format(app, options->format, report_formats());
-    add_output(app, options->output);
+    options->format = nullptr;  // the name of the output tells it, unless an option does
+    add_output(app, options->output)
+        ->description(
+            "Write to this file, completely or not at all; -: stdout; without --format, an ending such as .html or "
+            ".json chooses the format");
     add_choice(app, "--sort", options->sort, {"time", "calls", "flops"},
                "Order of a table or page, and width of call paths; default: time");
     add_choices(app, "--by", options->by, all_grouping_words(true),

@@ -40,7 +40,7 @@ struct ReportView {
 
 struct ReportFormat {
     std::string_view name;
-    std::string_view extension{};  ///< usual extension of its files; empty if there is none
+    std::string_view extension{};  ///< end of an output's name that chooses the format; empty if there is none
 
     // Members of ReportContents that the format needs, besides merged calls.
     bool needs_paths = false;

@@ -166,6 +166,7 @@ struct TextColumn {
     Table::Column head;
     std::string (*text)(const Row&);
     Shown shown = Shown::always;
+    bool is_amount = false;  ///< stays in the table even if all rows have the same text
 };
 
 /// Ranks of columns. A narrow terminal leaves out those with the highest rank first. Counts, call sites and
@@ -183,25 +184,32 @@ std::string spread_text(const Row& row, std::optional<std::uint64_t> time_ns) {
 template <class Row>
 std::vector<TextColumn<Row>> with_amount_columns(std::initializer_list<TextColumn<Row>> more) {
     std::vector<TextColumn<Row>> columns = {
-        {{"calls", true}, [](const Row& row) { return count_text(row.counters.calls); }},
+        {{"calls", true}, [](const Row& row) { return count_text(row.counters.calls); }, Shown::always, true},
         {{"host time", true},
          [](const Row& row) {
              return duration_text(static_cast<double>(row.counters.total_ns), row.has_estimated_time());
-         }},
+         },
+         Shown::always,
+         true},
         {{"mean", true, 0, detail_rank},
          [](const Row& row) {
              const auto calls = static_cast<double>(std::max<std::uint64_t>(row.counters.calls, 1));
              return duration_text(static_cast<double>(row.counters.total_ns) / calls, row.has_estimated_time());
-         }},
+         },
+         Shown::always,
+         true},
         {{"min", true, 0, spread_rank},
          [](const Row& row) { return spread_text(row, row.counters.shortest_ns); },
-         Shown::where_one_has_it},
+         Shown::where_one_has_it,
+         true},
         {{"median", true, 0, spread_rank},
          [](const Row& row) { return spread_text(row, row.median_ns); },
-         Shown::where_one_has_it},
+         Shown::where_one_has_it,
+         true},
         {{"max", true, 0, spread_rank},
          [](const Row& row) { return spread_text(row, row.counters.longest_ns); },
-         Shown::where_one_has_it},
+         Shown::where_one_has_it,
+         true},
     };
     columns.insert(columns.end(), more.begin(), more.end());
     return columns;
@@ -228,7 +236,7 @@ const auto call_site_columns = with_amount_columns<MergedRow>({
      [](const MergedRow& row) { return row.device_index < 0 ? "" : fmt::format("{}", row.device_index); },
      Shown::where_they_differ},
     {{"scope", false, 12}, [](const MergedRow& row) { return std::string(row.scope); }, Shown::where_one_has_it},
-    {{"where", false, 16}, [](const MergedRow& row) { return std::string(row.where); }, Shown::where_one_has_it},
+    {{"where"}, [](const MergedRow& row) { return std::string(row.where); }, Shown::where_one_has_it},
     {{"caller -> provider", false, 26, route_rank}, [](const MergedRow& row) { return row.route_text(); }},
     {{"asked for", false, 22}, requested_text},
     {{"ran at"}, [](const MergedRow& row) { return row.is_overflow ? "unknown" : std::string(row.ran_at()); }},
@@ -250,7 +258,7 @@ const KeyColumn group_keys[] = {
     {{"policy", false, 12}, group_policy_text},
     {{"function"},
      [](const RowGroup& group) { return group.is_overflow ? "(found no room)" : std::string(group.function); }},
-    {{"where", false, 16}, [](const RowGroup& group) { return std::string(group.where); }},
+    {{"where"}, [](const RowGroup& group) { return std::string(group.where); }},
     {{"scope", false, 12}, [](const RowGroup& group) { return std::string(group.scope); }},
     {{"call site", false, 16}, [](const RowGroup& group) { return std::string(group.call_site); }},
     {{"caller", false, 16}, [](const RowGroup& group) { return std::string(group.caller); }},
@@ -262,7 +270,10 @@ std::vector<TextColumn<RowGroup>> columns_of_groups() {
     for (const KeyColumn& key : group_keys) columns.push_back({key.head, key.text, Shown::where_one_has_it});
     columns.insert(
         columns.end(),
-        {{{"decisions", true, 0, detail_rank}, [](const RowGroup& group) { return count_text(group.decisions); }},
+        {{{"decisions", true, 0, detail_rank},
+          [](const RowGroup& group) { return count_text(group.decisions); },
+          Shown::always,
+          true},
          {{"asked for"}, [](const RowGroup& group) { return std::string(group.requested); }},
          {{"ran at"},
           [](const RowGroup& group) { return group.is_overflow ? "unknown" : std::string(group.ran_at()); }},
@@ -271,10 +282,40 @@ std::vector<TextColumn<RowGroup>> columns_of_groups() {
 }
 const auto group_text_columns = columns_of_groups();
 
-/// Returns a table of the first `limit` rows (0: all), in the given order. Rows and columns must outlive the table.
+/// Returns the first `limit` rows; all if it is 0.
 template <class Row>
-Table table_of(const std::vector<TextColumn<Row>>& columns, std::span<const Row* const> rows, std::size_t limit) {
-    if (limit != 0) rows = rows.first(std::min(limit, rows.size()));
+std::span<const Row* const> first_rows(const std::vector<const Row*>& rows, std::size_t limit) {
+    const std::span<const Row* const> all = rows;
+    return limit == 0 ? all : all.first(std::min(limit, all.size()));
+}
+
+/// Returns true if a column has the same text in all of several rows, so that it need not be a column.
+template <class Row>
+bool is_common(const TextColumn<Row>& column, std::span<const Row* const> rows) {
+    if (column.is_amount || rows.size() < 2) return false;
+    const std::string first = column.text(*rows.front());
+    return !first.empty() &&
+           std::all_of(rows.begin() + 1, rows.end(), [&](const Row* row) { return column.text(*row) == first; });
+}
+
+/// Returns a line with what all rows have in common; empty if that is nothing.
+template <class Row>
+std::string common_text(const std::vector<TextColumn<Row>>& columns, std::span<const Row* const> rows) {
+    std::string text;
+    for (const TextColumn<Row>& column : columns) {
+        const bool is_shown = column.shown != Shown::where_they_differ && is_common(column, rows);
+        if (is_shown)
+            text += fmt::format("{}{}: {}", text.empty() ? "" : "; ", column.head.title,
+                                printable(column.text(*rows.front())));
+    }
+    return text.empty() ? "" : fmt::format("All {} rows below: {}\n", rows.size(), text);
+}
+
+/// Returns a table of rows, in the given order. Rows and columns must outlive the table. With `leaves_out_common`,
+/// it does not have the columns of common_text().
+template <class Row>
+Table table_of(const std::vector<TextColumn<Row>>& columns, std::span<const Row* const> rows,
+               bool leaves_out_common) {
     std::vector<const TextColumn<Row>*> shown;
     std::vector<Table::Column> heads;
     for (const TextColumn<Row>& column : columns) {
@@ -282,6 +323,7 @@ Table table_of(const std::vector<TextColumn<Row>>& columns, std::span<const Row*
             column.shown == Shown::where_they_differ && !rows.empty() ? column.text(*rows.front()) : "";
         const auto is_usual = [&](const Row* row) { return column.text(*row) == usual; };
         if (column.shown != Shown::always && std::all_of(rows.begin(), rows.end(), is_usual)) continue;
+        if (leaves_out_common && is_common(column, rows)) continue;
         shown.push_back(&column);
         heads.push_back(column.head);
     }
@@ -296,8 +338,9 @@ template <class Row>
 void write_tables(const std::vector<TextColumn<Row>>& columns, const std::vector<const Row*>& rows,
                   std::string_view noun, const TableLimits& limits, int stream, const TextSink& put) {
     const auto write = [&](const std::vector<const Row*>& some) {
-        put("\n");
-        table_of<Row>(columns, some, limits.sites).write(put, stream);
+        const auto shown = first_rows(some, limits.sites);
+        put("\n" + common_text(columns, shown));
+        table_of(columns, shown, true).write(put, stream);
         if (limits.sites == 0 || some.size() <= limits.sites) return;
         put(fmt::format("{}; {}\n", counted(some.size() - limits.sites, noun), limits.how_to_see_more));
     };
@@ -332,7 +375,7 @@ std::string environments_text(const MergedCalls& calls) {
 std::span<const KeyColumn> key_columns() { return group_keys; }
 
 Table call_site_table(const std::vector<const MergedRow*>& rows, std::size_t limit) {
-    return table_of<MergedRow>(call_site_columns, rows, limit);
+    return table_of(call_site_columns, first_rows(rows, limit), false);
 }
 
 void write_report_table(const MergedCalls& calls, const TableLimits& limits, int stream, const TextSink& put,

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <chrono>
 #include <csignal>
 #include <cstdio>
 #include <cstring>
@@ -48,6 +49,18 @@ void print_run_message(const std::string& message) { say("run", message); }
 int fail(const std::string& message) {
     print_run_message(message);
     return exit_code::own_failure;
+}
+
+/// Returns the options that decide and locate products, as words of a command.
+std::vector<std::string> option_words(const RunOptions& options) {
+    std::vector<std::string> words;
+    if (options.pin) words.emplace_back("--pin");
+    const std::pair<const char*, const std::string&> values[] = {
+        {"--precision", options.precision}, {"--floor", options.floor}, {"--cpu", options.cpu},
+        {"--policy", options.policy},       {"--level", options.level}, {"--where", options.where}};
+    for (const auto& [name, value] : values)
+        if (!value.empty()) words.insert(words.end(), {name, value});
+    return words;
 }
 
 /// Sets the floor unless the environment has a stricter one. An unreadable value, perhaps a misspelt fp32, is kept so
@@ -271,9 +284,9 @@ std::string no_recording_text(const Launch& launch, const RunSummary& summary) {
 }
 
 /// Prints the summary of a program that has ended.
-void print_summary(const Launch& launch, RunSummary& summary, const RunChildren& children) {
+void print_summary(const Launch& launch, RunSummary& summary, const RunChildren& children, std::int64_t program_ns) {
     const std::vector<std::string> recordings = summary.recordings(children, launch.facts);
-    const std::string text = summary.read(recordings, children);
+    const std::string text = summary.read(recordings, children, program_ns);
     print(text, STDERR_FILENO);
     if (!recordings.empty() && !summary.is_temporary()) print_run_message(recorded_text(recordings));
     if (!recordings.empty() && !summary.has_calls()) print_run_message(no_calls_line(summary.bypasses()));
@@ -281,6 +294,7 @@ void print_summary(const Launch& launch, RunSummary& summary, const RunChildren&
         return;  // a message before the start has already said that nothing would be seen
     if (recordings.empty()) print_run_message(no_recording_text(launch, summary));
     if (const std::string line = children_line(children.all()); !line.empty()) print_run_message(line);
+    print(summary.next_commands(recordings, option_words(launch.options), launch.options.words), STDERR_FILENO);
 }
 
 int run_with_summary(const Launch& launch, const std::string& log) {
@@ -292,10 +306,12 @@ int run_with_summary(const Launch& launch, const std::string& log) {
         print_run_message(summary.problem());
         return become_program(launch);
     }
+    const auto begin = std::chrono::steady_clock::now();
     const Ended ended = run_program(launch.program.path, launch.options.words, launch.environment.entries());
     if (ended.exec_error != 0) return failed_to_start(launch.program, ended.exec_error);
     std::signal(SIGPIPE, SIG_IGN);  // the exit status must be the program's even if nobody reads the summary
-    print_summary(launch, summary, children);
+    const std::chrono::nanoseconds program_time = std::chrono::steady_clock::now() - begin;
+    print_summary(launch, summary, children, program_time.count());
     summary.remove_temporary_recordings();
     if (ended.signal != 0) end_by_signal(ended.signal);
     const bool lacks_rule = summary.has_unused_rule() || (!summary.has_calls() && !launch.policy.rules.empty());

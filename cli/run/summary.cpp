@@ -10,6 +10,7 @@
 #include <filesystem>
 #include <string_view>
 #include <system_error>
+#include <utility>
 #include <vector>
 
 #include "cli/binaries/bypasses.hpp"
@@ -50,6 +51,25 @@ std::string bypasses_text(const std::vector<PossibleBypass>& bypasses) {
     return printable(listed(texts, most));
 }
 
+/// Returns the time that a program ran, and the share of its products. Of several threads or processes, the products'
+/// time is a sum.
+std::string time_text(const Share& total, std::int64_t program_ns) {
+    const auto whole = static_cast<std::uint64_t>(std::max<std::int64_t>(program_ns, 1));
+    const std::string share = total.host_ns <= whole
+                                  ? share_text(total.host_ns, whole) + " of that"
+                                  : "more than that, since times of threads and processes are added up";
+    return fmt::format("The program ran for {}. Its products took {} on the host: {}.\n",
+                       duration_text(static_cast<double>(whole)),
+                       duration_text(static_cast<double>(total.host_ns), total.is_estimate), share);
+}
+
+/// Returns words as a shell reads them.
+std::string shell_words(const std::vector<std::string>& words) {
+    std::string text;
+    for (const std::string& word : words) text += ' ' + shell_word(word);
+    return text;
+}
+
 }  // namespace
 
 RunSummary::RunSummary(const std::string& log_path, ProcessEnvironment& environment)
@@ -85,7 +105,8 @@ std::vector<std::string> RunSummary::recordings(const RunChildren& children,
     return paths;
 }
 
-std::string RunSummary::read(const std::vector<std::string>& recordings, const RunChildren& children) {
+std::string RunSummary::read(const std::vector<std::string>& recordings, const RunChildren& children,
+                             std::int64_t program_ns) {
     MergedCalls calls;
     const auto problems = visit_recordings(
         recordings, [&](const std::string& path, record::RecordingReader& recording) { calls.add(path, recording); });
@@ -102,11 +123,40 @@ std::string RunSummary::read(const std::vector<std::string>& recordings, const R
         processes.insert(processes.end(), of_others.processes().begin(), of_others.processes().end());
     }
     bypasses_ = bypasses_text(find_possible_bypasses(processes));
+    ran_below_fp32_ = std::ranges::any_of(calls.by_format(), [](const auto& one) { return one.first != "fp32"; });
     if (has_calls_) {
         text += report_table(calls, {.sites = 5, .how_to_see_more = how_to_see_more(recordings)}, STDERR_FILENO);
+        text += '\n' + time_text(calls.total(), program_ns);
         if (!bypasses_.empty()) text += fmt::format("Not counted, if these multiplied: {}\n", bypasses_);
     }
     return text.empty() ? text : "\nfp32shim: " + text;
+}
+
+std::string RunSummary::next_commands(const std::vector<std::string>& recordings, std::vector<std::string> options,
+                                      const std::vector<std::string>& program) const {
+    constexpr std::size_t longest = 200;
+    const std::string words = shell_words(program);
+    if (!has_calls_ || words.size() > longest) return {};
+    std::vector<std::pair<std::string, std::string_view>> commands;
+    if (!is_temporary()) {
+        const std::string names = recordings.size() == 1 ? shell_word(recordings.front()) : "RECORDINGS";
+        commands = {{"report -o report.html " + names, "all of it, as a page"},
+                    {"verify --at-least fp32 " + names, "did anything run below FP32, or go unseen?"}};
+    } else {
+        const bool has_options = !options.empty();
+        if (std::ranges::count(options, "--where") == 0) options.insert(options.end(), {"--where", "auto"});
+        commands.emplace_back(fmt::format("run --log run.fp32rec{} --{}", shell_words(options), words),
+                              "keeps a recording, with the line of each product");
+        if (ran_below_fp32_)
+            commands.emplace_back("run --floor fp32 --" + words, "lets nothing run below FP32");
+        else if (!has_options)
+            commands.emplace_back("run --precision high --cpu emulate --" + words,
+                                  "previews TF32's rounding of operands on a CPU");
+    }
+    std::string text = "Next:\n";
+    for (const auto& [command, purpose] : commands)
+        text += printable(fmt::format("  fp32shim {}   # {}", command, purpose)) + "\n";
+    return text;
 }
 
 std::string RunSummary::how_to_see_more(const std::vector<std::string>& recordings) const {

@@ -33,8 +33,13 @@ class RunSummary {
     std::vector<std::string> recordings(const RunChildren& children, const record::ProcessFacts& facts) const;
 
     /// Reads the recordings and returns the lines of the summary, each with a line feed; empty if there is nothing to
-    /// show.
-    std::string read(const std::vector<std::string>& recordings, const RunChildren& children);
+    /// show. `program_ns` is the time from the start of the program to its end.
+    std::string read(const std::vector<std::string>& recordings, const RunChildren& children,
+                     std::int64_t program_ns);
+    /// Returns one or two commands to go on with, each with what it is for; empty if read() found no calls. `options`
+    /// are the words of this command before the program's, except --log; `program` is the program and its arguments.
+    std::string next_commands(const std::vector<std::string>& recordings, std::vector<std::string> options,
+                              const std::vector<std::string>& program) const;
     /// Returns true if read() found calls.
     bool has_calls() const { return has_calls_; }
     /// Returns true if read() found a rule that decided no call.
@@ -53,6 +58,7 @@ class RunSummary {
     std::int64_t began_ns_;
     std::string problem_;
     bool has_calls_ = false, has_unused_rule_ = false;
+    bool ran_below_fp32_ = false;  ///< read() found calls that did not run at FP32, or whose format is not known
     std::string bypasses_;
 };
 
