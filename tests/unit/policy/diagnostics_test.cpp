@@ -116,7 +116,7 @@ INSTANTIATE_TEST_SUITE_P(
         Case{"AuditSeed", "[audit]\nseed = -1", "p.toml:3:8: seed: found -1; allowed: a whole number from 0"},
         Case{"AuditAgainst", "[audit]\nagainst = \"fp32\"",
              "p.toml:3:11: against: found \"fp32\"; allowed: fp64, bf16x9, tf32x3, bf16x3, bf16x2, "
-             "tf32, xf32, bf16, fp16, e4m3, e5m2, fp32_perturbed, bfx9"},
+             "tf32, xf32, bf16, fp16, e4m3, e5m2, fp32_perturbed"},
         Case{"AuditMetric", "[audit]\nmetric = \"rows\"",
              "p.toml:3:10: metric: found \"rows\"; allowed: norm, max, mean, component, row; did you mean \"row\"?"},
         Case{"AuditAction", "[audit]\naction = \"stop\"", "p.toml:3:10: action: found \"stop\"; allowed: log, pin"},
