@@ -16,6 +16,7 @@ judged=(--at-least "${AT_LEAST:-fp32}")
 status=0
 text=$(fp32shim verify "${judged[@]}" "$recordings") || status=$?
 printf '%s\n' "$text"
+# shellcheck disable=SC2016  # a block of Markdown
 printf '```\n%s\n```\n' "$text" >> "${GITHUB_STEP_SUMMARY:-/dev/null}"
 case $status in
     0) verdict=shown ;;
