@@ -25,6 +25,8 @@ struct Word {
 inline constexpr Word<Precision> rule_precision_words[] = {
 #define RULE_PRECISION(number, name, format) {#name, Precision::name},
 #include "policy/formats.def"
+#define RULE_ALIAS(word, precision) {word, Precision::precision},
+#include "policy/formats.def"
 };
 
 inline constexpr Word<Precision> precision_words[] = {
@@ -35,6 +37,8 @@ inline constexpr Word<Precision> precision_words[] = {
 #define ALIAS(word, precision) {word, Precision::precision},
 #include "policy/formats.def"
 #define RULE_PRECISION(number, name, format) {#name, Precision::name},
+#include "policy/formats.def"
+#define RULE_ALIAS(word, precision) {word, Precision::precision},
 #include "policy/formats.def"
 };
 

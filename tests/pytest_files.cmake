@@ -5,7 +5,7 @@
 set(test_costs cublas.gpu_check=170 wheels.module_paths=90 cli.source_locations=40 wheels.products=90 cublas.products=80 cublas.audit=50 wheels.suites=60 wheels.bisect=60 wheels.pytest_plugin=120 cli.bisect=100 preload.aarch64=50 preload.pytest_plugin=40 cublas.gpu_bundle=60
   preload.programs=45 wheels.qtlq=15 cublas.lt=15 cublas.recordings=15 cublas.real_libraries=22 cli.explain=20
   cli.rule_use=30 cli.report_html=40 cli.flame_graph=35 cli.scale=30 cli.doctor=20 recording.kills=20 cublas.handles=18 wheels.mkl=17 cublas.loading=16
-  cli.verify_bypasses=12)
+  cli.verify_bypasses=12 cli.readme=30)
 function(set_test_cost name)
   foreach(cost IN LISTS test_costs)
     if(cost MATCHES "^${name}=([0-9]+)$")

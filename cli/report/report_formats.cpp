@@ -7,6 +7,7 @@
 #include "cli/report/diff/write_comparison.hpp"
 #include "cli/report/output_file.hpp"
 #include "cli/report/report_page.hpp"
+#include "cli/report/sarif.hpp"
 #include "cli/report/tables.hpp"
 #include "cli/report/worth.hpp"
 #include "cli/report/writers.hpp"
@@ -58,6 +59,10 @@ void write_html(const ReportContents& contents, const ReportView& view, ReportOu
                             view.grouping, view.is_filtered}));
 }
 
+void write_lines_below_fp32(const ReportContents& contents, const ReportView&, ReportOutput& output) {
+    write_sarif(contents.paths, contents.calls, contents.problems, output);
+}
+
 /// Writes call paths with a function of path_formats.hpp.
 template <void (*write_paths)(const CallPaths&, const MergedCalls&, RowOrder, ReportOutput&)>
 void write_with_paths(const ReportContents& contents, const ReportView& view, ReportOutput& output) {
@@ -87,7 +92,8 @@ void compare(const Comparison& comparison, const Problems&, const ReportView&, R
 
 constexpr std::string_view fixed_labels = "whose labels are fixed", has_paths = "which has call paths",
                            line_of_row = "which has a line for each row of each recording",
-                           line_of_kind = "which has a line for each kind of product";
+                           line_of_kind = "which has a line for each kind of product",
+                           result_of_line = "which has a result for each line of the program";
 
 constexpr ReportFormat formats[] = {
     {.name = "table",
@@ -132,6 +138,11 @@ constexpr ReportFormat formats[] = {
      .needs_paths = true,
      .why_no_groups = has_paths,
      .write = write_with_paths<write_speedscope>},
+    {.name = "sarif",
+     .extension = ".sarif",
+     .needs_paths = true,
+     .why_no_groups = result_of_line,
+     .write = write_lines_below_fp32},
     {.name = "benchdnn", .why_no_groups = line_of_kind, .write = write_for_driver<write_benchdnn>},
     {.name = "rocblas-bench",
      .extension = ".sh",

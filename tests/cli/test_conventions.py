@@ -264,7 +264,7 @@ def test_bash_offers_commands_options_and_their_values():
     assert "--precision" in bash_offers("run", "--p") and "--pin" in bash_offers("run", "--p")
     assert bash_offers("run", "--precision", "h") == ["highest", "high"]
     assert bash_offers("report", "--format", "") == [
-        "table", "json", "jsonl", "csv", "prometheus", "html", "folded", "speedscope", "benchdnn", "rocblas-bench", "shapes"]
+        "table", "json", "jsonl", "csv", "prometheus", "html", "folded", "speedscope", "sarif", "benchdnn", "rocblas-bench", "shapes"]
     assert bash_offers("report", "--format", "=") == bash_offers("report", "--format", "")
     assert bash_offers("run", "--precision", "=", "h") == ["highest", "high"]
     assert bash_offers("completion", "z") == ["zsh"]

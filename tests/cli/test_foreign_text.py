@@ -239,7 +239,7 @@ def with_steering_texts(content, shift):
 
 EVERY_READER = [
     *([*"report --format".split(), form] for form in (
-        "table", "json", "jsonl", "csv", "prometheus", "html", "folded", "speedscope", "benchdnn", "rocblas-bench", "shapes")),
+        "table", "json", "jsonl", "csv", "prometheus", "html", "folded", "speedscope", "sarif", "benchdnn", "rocblas-bench", "shapes")),
     *([*"report --by".split(), key] for key in (
         "where", "source", "scope", "call_site", "caller", "function", "size", "size-class", "precision", "host", "job",
         "executable", "policy")),

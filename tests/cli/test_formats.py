@@ -134,7 +134,7 @@ def test_the_words_of_number_formats_are_those_of_the_table():
     names = lambda kind, place: {line[place] for line in shim.number_formats(kind)}
     policies = section("policy-file.md", "## Precisions")
     words = {word for line in policies.split("\n\n")[0].splitlines() for word in re.findall(r"`(\w+)`", "|".join(line.split("|")[:3]))}
-    assert words == {"native", "auto"} | names("PRECISION", 1) | names("RULE_PRECISION", 1) | names("ALIAS", 0)
+    assert words == {"native", "auto"} | names("PRECISION", 1) | names("RULE_PRECISION", 1) | names("ALIAS", 0) | names("RULE_ALIAS", 0)
     parts = {line[0] for line in shim.number_formats("PREVIEW") if int(line[2]) > 1} | {"xf32"}
     assert set(re.findall(r"^\| `(\w+)` \| (?:one|two|three) ", section("policy-file.md", "### Formats of several parts"), flags=re.MULTILINE)) == parts
     against = next(line for line in section("policy-file.md", None).splitlines() if line.startswith("| `against` |"))

@@ -1,15 +1,19 @@
-"""The commands of the README, as they stand there and in their order: a later one reads what an earlier one recorded."""
+"""The commands of the README and of docs/questions.md, as they stand there and in their order: a later one reads what an
+earlier one recorded."""
 
 import os
 import re
+import shutil
 import subprocess
+import xml.etree.ElementTree
 
 import pytest
 
 import shim
-from command import COMMAND, environment, live_recording
+from command import COMMAND, environment, live_recording, on_a_terminal
 
 README = (shim.ROOT / "README.md").read_text()
+QUESTIONS = (shim.ROOT / "docs/questions.md").read_text()
 COMMANDS = re.search(r"## Most used commands\n\n```sh\n(.*?)```", README, re.DOTALL)[1].splitlines()
 MODEL = "import numpy\na = numpy.full((64, 64), 1 + 2**-12, numpy.float32)\nprint((a @ a)[0, 0])\n"
 TEST = f"""#!/bin/sh
@@ -48,13 +52,10 @@ SAYS = {
     "fp32shim run --precision high -- ": r"64\.03125",
     "fp32shim run --pin ": r"64\.03125",
     "fp32shim run --policy ": r"(?s)64\.03125.*recorded in run.fp32rec",
-    "fp32shim explain ": "fp32",
     "fp32shim run --where auto ": r"model\.py:3",
     "fp32shim report --format html ": "^$",
-    "fp32shim report --diff ": "tf32",
     "fp32shim verify ": "fp32",
     "fp32shim bisect ": r"model\.py:3",
-    "fp32shim sensitivity ": r"model\.py:3 +.* high +[1-9]",
     "fp32shim set 4711 high": "high",
 }
 
@@ -66,9 +67,6 @@ def test_every_command_of_the_readme_is_known_here():
 
 @pytest.mark.parametrize("line", COMMANDS)
 def test_a_command_of_the_readme_runs(line, folder):
-    if "before.fp32rec after.fp32rec" in line:
-        for name, options in ("before", ""), ("after", "--precision high --cpu emulate"):
-            assert run(f"fp32shim run -q {options} --log {name}.fp32rec -- python3 model.py", folder).returncode == 0
     process = live_recording(folder / "live.fp32rec", "summary", "cblas_sgemm:8:native:fp32:as_requested:1") if " 4711 " in line else None
     try:
         done = run(line.replace("4711", str(process.pid)) if process else line, folder)
@@ -80,3 +78,88 @@ def test_a_command_of_the_readme_runs(line, folder):
     statuses = {"fp32shim doctor -- ": (0, 1), "fp32shim verify ": (0, 3)}
     assert done.returncode in statuses.get(start, (0,)), done.text
     assert re.search(SAYS[start], done.stdout + done.stderr), done.text
+
+
+@pytest.fixture(scope="module")
+def examples(folder, tmp_path_factory):
+    """The example programs that the pages run, beside `python3` and `fp32shim`."""
+    made = tmp_path_factory.mktemp("examples")
+    for path in (*(shim.ROOT / "examples/train").iterdir(), *(shim.ROOT / "examples/where").iterdir()):
+        shutil.copy(path, made)
+    (made / "programs").symlink_to(folder / "programs")
+    return made
+
+
+def console_blocks(text):
+    """The console blocks of a text; each is a list of commands and the lines that they print."""
+    return [re.findall(r"^\$ (.*)\n((?:(?!\$ ).*\n)*)", block, re.MULTILINE)
+            for block in re.findall(r"^```console\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)]
+
+
+def without_measures(line):
+    """The words of a line without its times, hashes, rates, and facts of the machine."""
+    line = re.sub(r"~?[\d.]+ (?:ns|us|ms|s)\b", "TIME", line)
+    line = re.sub(r"OpenBLAS [\w.]+, kernel \w+, \d+ threads?", "OpenBLAS", line)
+    line = re.sub(r"OpenBLAS \d[\w.]*", "OpenBLAS", line)
+    if line.strip().isdigit():  # an exit status
+        return [line]
+    return re.sub(r"(?<!\.py:)(?<!\d)\d+(?:[.,]\d+)*(?:e[-+]\d+)?%?", "N", line).replace("TIME", "N").split()
+
+
+def assert_prints(line, lines, folder):
+    """Runs a command of a page. It prints the page's lines, in their order, other lines where the page has `[...]`, and
+    other numbers."""
+    done = run(line, folder)
+    printed = iter([without_measures(each) for each in done.stdout.splitlines()])
+    for expected in lines.splitlines():
+        assert expected == "[...]" or without_measures(expected) in printed, f"{expected}\n{done.text}"
+    return done
+
+
+STORIES = dict(re.findall(r"^## ([^\n]*)\n(.*?)(?=^## |\Z)", QUESTIONS, re.MULTILINE | re.DOTALL))
+
+
+@pytest.mark.parametrize("question", STORIES)
+def test_a_question_is_answered_in_at_most_three_commands_as_the_page_says(question, examples):
+    for block in console_blocks(STORIES[question]):
+        assert 0 < len(block) <= 3
+        commands = " ".join(line for line, _ in block)
+        if "transformer.py" in commands:
+            shim.need(shim.has_module("torch"), "no torch")
+        if "OPENBLAS_CORETYPE=Prescott" in commands:
+            shim.need(os.uname().machine == "x86_64", "Prescott is a kernel for x86-64")
+        for line, lines in block:
+            assert_prints(line, lines, examples)
+
+
+def test_the_numbers_that_answer_the_questions_are_right(examples):
+    """Those that do not depend on the machine."""
+    plain = run("fp32shim run -q --pin --log exact.fp32rec -- python3 train.py", examples)
+    rounded = run("fp32shim run -q --where python --precision high --cpu emulate --log rounded.fp32rec -- python3 train.py", examples)
+    for right, done in ("79.2", plain), ("48.3", rounded):
+        assert f"nearest neighbour: {right}% right" in README and f"nearest neighbour: {right}% right" in done.stdout, done.text
+    rule = re.search(r"```toml\n(.*?)```", README, re.DOTALL)[1]
+    assert rule in (examples / "search.toml").read_text()
+    (examples / "readme.toml").write_text(rule)
+    done = run("fp32shim run --policy readme.toml --cpu emulate -- python3 train.py", examples)
+    assert "nearest neighbour: 79.2% right" in done.stdout, done.text
+    assert re.search(r"^fp32 +1 .*\ntf32 +810 ", done.stderr, re.MULTILINE), done.text
+    assert re.search(r"```toml\n(.*?)```", QUESTIONS, re.DOTALL)[1] in (examples / "decoder.toml").read_text()
+
+
+def test_the_picture_of_three_verdicts_shows_what_verify_prints(examples):
+    picture = xml.etree.ElementTree.parse(shim.ROOT / "docs/images/verdict.svg")
+    texts = ["".join(text.itertext()).replace("\u00a0", " ") for text in picture.iter("{http://www.w3.org/2000/svg}text")]
+    programs = {"pinned": "--pin|train.py", "tf32": "--where auto --precision high --cpu emulate|train.py", "torch": "|transformer.py"}
+    for part in "\n".join(texts).split("$ ")[1:]:
+        line, *lines = part.splitlines()
+        name = re.search(r"(\w+)\.fp32rec", line)[1]
+        options, program = programs.pop(name).split("|")
+        if program == "transformer.py" and not shim.has_module("torch"):
+            continue
+        assert run(f"fp32shim run -q {options} --log picture-{name}.fp32rec -- python3 {program}", examples).returncode == 0
+        words = [*line.split()[1:-1], examples / f"picture-{name}.fp32rec"]
+        said = re.sub(r"\x1b\[\d*[mK]", "", on_a_terminal(words, width=100)).replace("\r", "\n")
+        for expected in lines:
+            assert expected == "[...]" or "".join(without_measures(expected)) in "".join(without_measures(said)), (expected, said)
+    assert programs == {}

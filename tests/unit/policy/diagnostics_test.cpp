@@ -50,6 +50,9 @@ INSTANTIATE_TEST_SUITE_P(
             "Bf16x9AsDefault", "default = \"BF16x9\"",
             "p.toml:2:11: default: found \"BF16x9\"; allowed: native, highest, high, medium, auto, ieee, fp32, tf32, "
             "bf16; bf16x9 is for rules only"},
+        Case{"Bfx9AsDefault", "default = \"bfx9\"",
+             "p.toml:2:11: default: found \"bfx9\"; allowed: native, highest, high, medium, auto, ieee, fp32, tf32, "
+             "bf16; bf16x9 is for rules only"},
         Case{"Xf32AsDefault", "default = \"xf32\"",
              "p.toml:2:11: default: found \"xf32\"; allowed: native, highest, high, medium, auto, ieee, fp32, tf32, "
              "bf16; xf32 is for rules only"},
@@ -147,11 +150,12 @@ INSTANTIATE_TEST_SUITE_P(
         Case{
             "RulePrecision", "[[rule]]\nprecision = \"tf23\"",
             "p.toml:3:13: precision: found \"tf23\"; allowed: native, highest, high, medium, auto, ieee, fp32, tf32, "
-            "bf16, bf16x9, tf32x3, bf16x3, bf16x2, xf32, fp16, e4m3, e5m2, fp32_perturbed; did you mean \"tf32\"?"},
+            "bf16, bf16x9, tf32x3, bf16x3, bf16x2, xf32, fp16, e4m3, e5m2, fp32_perturbed, bfx9; did you mean "
+            "\"tf32\"?"},
         Case{"NoPrecision", "[[rule]]\nname = \"x\"",
              "p.toml:2:1: rule \"x\" has no precision; allowed: native, highest, high, medium, auto, ieee, fp32, "
              "tf32, "
-             "bf16, bf16x9, tf32x3, bf16x3, bf16x2, xf32, fp16, e4m3, e5m2, fp32_perturbed"},
+             "bf16, bf16x9, tf32x3, bf16x3, bf16x2, xf32, fp16, e4m3, e5m2, fp32_perturbed, bfx9"},
         Case{"OneRuleTable", "[rule]\nprecision = \"high\"",
              "p.toml:2:1: rule: found a table; allowed: tables that each begin with [[rule]]"},
         Case{"ListOfRuleNames", "rule = [\"a\"]",
@@ -295,7 +299,7 @@ TEST(Diagnostics, CountColumnsInCharacters) {
     EXPECT_EQ(
         messages_of("schema = 1\nrule = [{ name = \"Größe\", precision = 1, when = { m = 1 } }]").front(),
         "p.toml:2:39: precision: found 1; allowed: native, highest, high, medium, auto, ieee, fp32, tf32, bf16, "
-        "bf16x9, tf32x3, bf16x3, bf16x2, xf32, fp16, e4m3, e5m2, fp32_perturbed");
+        "bf16x9, tf32x3, bf16x3, bf16x2, xf32, fp16, e4m3, e5m2, fp32_perturbed, bfx9");
 }
 
 TEST(Diagnostics, StayPrintable) {

@@ -16,9 +16,9 @@ TEST(Precision, IsParsedByNameAndAlias) {
         {"native", Precision::native}, {"highest", Precision::highest}, {"ieee", Precision::highest},
         {"fp32", Precision::highest},  {"high", Precision::high},       {"tf32", Precision::high},
         {"medium", Precision::medium}, {"bf16", Precision::medium},     {"auto", Precision::automatic},
-        {"bf16x9", Precision::bf16x9}, {"bf16x3", Precision::bf16x3},   {"bf16x2", Precision::bf16x2},
-        {"tf32x3", Precision::tf32x3}, {"xf32", Precision::xf32},       {"fp16", Precision::fp16},
-        {"e4m3", Precision::e4m3},     {"e5m2", Precision::e5m2},
+        {"bf16x9", Precision::bf16x9}, {"bfx9", Precision::bf16x9},     {"bf16x3", Precision::bf16x3},
+        {"bf16x2", Precision::bf16x2}, {"tf32x3", Precision::tf32x3},   {"xf32", Precision::xf32},
+        {"fp16", Precision::fp16},     {"e4m3", Precision::e4m3},       {"e5m2", Precision::e5m2},
     };
     for (const auto& [text, precision] : cases) EXPECT_EQ(parse_precision(text), precision) << text;
 }

@@ -1,0 +1,182 @@
+#include "cli/report/sarif.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cctype>
+#include <compare>
+#include <cstdint>
+#include <filesystem>
+#include <map>
+#include <set>
+#include <string>
+#include <string_view>
+#include <system_error>
+#include <utility>
+#include <vector>
+
+#include "cli/output/json.hpp"
+#include "cli/output/terminal.hpp"
+#include "cli/report/json_document.hpp"
+#include "policy/precision.hpp"
+#include "policy/words.hpp"
+
+namespace fp32shim::cli {
+namespace {
+
+/// One place in the program, and a format below FP32 in which it multiplied.
+struct LowPlace {
+    std::string file;  ///< path of the source file; empty: the place is known in compiled code at most
+    std::uint32_t line = 0;
+    std::string name;  ///< function, or the calling place in compiled code; empty: not known
+    std::string format;
+
+    auto operator<=>(const LowPlace&) const = default;
+};
+
+/// The calls of one place and format.
+struct LowCalls {
+    std::uint64_t calls = 0;
+    std::set<std::string> functions, askings;
+};
+
+bool is_below_fp32(const MergedRow& row) {
+    if (row.is_overflow) return false;
+    const auto applied = policy::parse_word(policy::applied_words, std::string_view(row.ran_at()));
+    const auto met = applied ? policy::floor_met_by(*applied) : std::nullopt;
+    return met && *met < policy::Floor::fp32;
+}
+
+/// Returns `high (environment)`.
+std::string asking_of(const MergedRow& row) {
+    if (row.requested.empty()) return {};
+    const std::string by = row.rule.empty() ? std::string(row.source) : fmt::format("rule \"{}\"", row.rule);
+    return fmt::format("{} ({})", row.requested, by);
+}
+
+/// Returns the level of a path that the tables show as `where`: the innermost source line outside packages. If the
+/// recording has no such line, returns the innermost level with a source line, or else the calling place in compiled
+/// code. Returns null for a path without any of them. `<string>` and the like are no files.
+const PathNode* shown_level(const CallPaths& paths, std::uint32_t node, std::string_view where) {
+    const PathNode* innermost = nullptr;
+    const PathNode* calling_place = nullptr;
+    for (std::uint32_t level = node; level != 0; level = paths.nodes()[level].parent) {
+        const PathNode& frame = paths.nodes()[level];
+        if (frame.line != 0 && !frame.file.empty() && std::string_view(frame.file)[0] != '<') {
+            if (innermost == nullptr) innermost = &frame;
+            const std::string_view path = frame.file;
+            const std::string name = fmt::format("{}:{} ", path.substr(path.rfind('/') + 1), frame.line);
+            if (!where.empty() && std::string(where).append(" ").starts_with(name)) return &frame;
+        } else if (calling_place == nullptr && !frame.call_site.empty()) {
+            calling_place = &frame;
+        }
+    }
+    return innermost != nullptr ? innermost : calling_place;
+}
+
+/// Returns the path of a URI (RFC 3986): all bytes but unreserved ones and slashes become %XX.
+std::string encoded_path(std::string_view path) {
+    std::string text;
+    for (const unsigned char byte : path) {
+        if (std::isalnum(byte) != 0 ||
+            std::string_view("/-._~").find(static_cast<char>(byte)) != std::string_view::npos)
+            text += static_cast<char>(byte);
+        else
+            text += fmt::format("%{:02X}", byte);
+    }
+    return text;
+}
+
+/// Returns the location of a file: relative to the current folder if the file lies in it or below, since that is how
+/// reviewers' tools find files of a checkout.
+Json artifact_location(const std::string& path) {
+    std::error_code error;
+    const std::filesystem::path file(path), folder = std::filesystem::current_path(error);
+    const std::filesystem::path inside = file.is_relative() ? file : file.lexically_relative(folder);
+    if (inside.empty() || *inside.begin() == "..") return {{"uri", "file://" + encoded_path(path)}};
+    return {{"uri", encoded_path(inside.string())}, {"uriBaseId", "%SRCROOT%"}};
+}
+
+Json location_of(const LowPlace& place) {
+    Json location = Json::object();
+    if (!place.file.empty()) {
+        location["physicalLocation"] = {{"artifactLocation", artifact_location(place.file)},
+                                        {"region", {{"startLine", place.line}}}};
+    }
+    if (!place.name.empty()) location["logicalLocations"] = Json::array({{{"fullyQualifiedName", place.name}}});
+    return location;
+}
+
+std::string listed_all(const std::set<std::string>& words) {
+    return listed(std::vector<std::string>(words.begin(), words.end()), 3);
+}
+
+std::string rule_id(const std::string& format) { return "ran-at-" + format; }
+
+Json result_of(const LowPlace& place, const LowCalls& low) {
+    const std::string text = fmt::format(
+        "{} of {} ran at {}, or {} allowed to; asked for: {}", counted(low.calls, "call"), listed_all(low.functions),
+        place.format, low.calls == 1 ? "was" : "were", low.askings.empty() ? "not known" : listed_all(low.askings));
+    Json result = {{"ruleId", rule_id(place.format)}, {"level", "warning"}, {"message", {{"text", text}}}};
+    if (Json location = location_of(place); !location.empty())
+        result["locations"] = Json::array({std::move(location)});
+    result["properties"] = {{"calls", low.calls}};
+    return result;
+}
+
+Json rules_of(const std::map<LowPlace, LowCalls>& places) {
+    std::set<std::string> formats;
+    for (const auto& [place, low] : places) formats.insert(place.format);
+    Json rules = Json::array();
+    for (const std::string& format : formats) {
+        rules.push_back({{"id", rule_id(format)},
+                         {"shortDescription",
+                          {{"text", fmt::format("Float32 matrix products ran at {}, or were allowed to", format)}}}});
+    }
+    return rules;
+}
+
+std::map<LowPlace, LowCalls> low_places(const CallPaths& paths, const MergedCalls& calls) {
+    std::map<LowPlace, LowCalls> places;
+    for (const PathCalls& part : paths.calls()) {
+        const MergedRow& row = calls.rows()[part.row];
+        if (part.counters.calls == 0 || !is_below_fp32(row)) continue;
+        LowPlace place;
+        place.format = row.ran_at();
+        if (const PathNode* level = shown_level(paths, part.node, row.where); level != nullptr) {
+            place.name = level->line != 0 ? level->function : level->call_site;
+            if (level->line != 0) place.file = level->file;
+            place.line = level->line;
+        }
+        LowCalls& low = places[place];
+        low.calls += part.counters.calls;
+        low.functions.insert(row.function);
+        if (std::string asking = asking_of(row); !asking.empty()) low.askings.insert(std::move(asking));
+    }
+    return places;
+}
+
+}  // namespace
+
+void write_sarif(const CallPaths& paths, const MergedCalls& calls, const std::vector<ReadingProblem>& problems,
+                 ReportOutput& output) {
+    const std::map<LowPlace, LowCalls> places = low_places(paths, calls);
+    Json notes = Json::array();
+    for (const ReadingProblem& problem : problems)
+        notes.push_back({{"level", "error"}, {"message", {{"text", problem.path + ": " + problem.text}}}});
+    JsonDocument document(output);
+    JsonText& json = document.json();
+    json.member("$schema", std::string_view("https://json.schemastore.org/sarif-2.1.0.json"));
+    json.member("version", std::string_view("2.1.0"));
+    json.key("runs").open('[').open('{');
+    json.key("tool").json(
+        {{"driver", {{"name", "fp32shim"}, {"semanticVersion", FP32SHIM_VERSION}, {"rules", rules_of(places)}}}});
+    json.key("invocations")
+        .json(Json::array({{{"executionSuccessful", problems.empty()}, {"toolExecutionNotifications", notes}}}));
+    document.add_array("results", places,
+                       [](JsonText& text, const auto& entry) { text.json(result_of(entry.first, entry.second)); });
+    json.close('}').close(']');
+    document.finish();
+}
+
+}  // namespace fp32shim::cli
