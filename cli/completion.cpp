@@ -9,6 +9,7 @@
 #include "cli/command_line/commands.hpp"
 #include "cli/command_line/options.hpp"
 #include "cli/output/terminal.hpp"
+#include "policy/words.hpp"
 
 namespace fp32shim::cli {
 namespace {
@@ -18,7 +19,11 @@ struct OfferedCommand : Command {
     std::unique_ptr<CLI::App> app;  ///< owns the options
     std::vector<const CLI::Option*> options;
     const CLI::Option* positional = nullptr;  ///< last positional option; null if there is none
+    bool takes_processes = false;             ///< a positional option takes ids of processes that record
 };
+
+/// Shell command that prints the ids of the processes that record.
+constexpr std::string_view list_processes = "fp32shim ps 2>/dev/null | sed -n 's/^ *\\([0-9][0-9]*\\) .*/\\1/p'";
 
 /// Returns the names of an option with their dashes: `--format`, `-q`.
 std::vector<std::string> names_of(const CLI::Option& option) {
@@ -30,9 +35,15 @@ std::vector<std::string> names_of(const CLI::Option& option) {
 
 bool takes_value(const CLI::Option& option) { return option.get_items_expected_max() > 0; }
 
-/// Returns the allowed values of an option if they are a closed list; otherwise nothing. `option` may be null.
+/// Returns the allowed values of an option if they are a closed list, or the words of --where; otherwise nothing.
+/// `option` may be null.
 std::vector<std::string> words_of(const CLI::Option* option) {
     const std::string type = option == nullptr ? "" : option->get_type_name();
+    if (type == "LIST" && option->check_lname("where")) {
+        std::vector<std::string> sources;
+        for (const auto& word : policy::where_words) sources.emplace_back(word.text);
+        return sources;
+    }
     return type.find('|') == std::string::npos ? std::vector<std::string>() : CLI::detail::split(type, '|');
 }
 
@@ -40,6 +51,8 @@ bool takes_file(const CLI::Option* option) {
     const std::string type = option == nullptr ? "" : option->get_type_name();
     return type == "FILE" || type == "NAME.fp32rec" || type == "RECORDING";
 }
+
+bool takes_recordings(const CLI::Option* option) { return option != nullptr && option->get_name() == "RECORDING"; }
 
 /// Returns a description up to its first `;` or `(`. Characters that a shell may interpret become blanks.
 std::string short_text(std::string_view description) {
@@ -52,12 +65,14 @@ std::string short_text(std::string_view description) {
 }
 
 OfferedCommand offered_words(const Command& command) {
-    OfferedCommand result{command, defined(command).app, {}, nullptr};
+    OfferedCommand result{command, defined(command).app, {}};
     for (const CLI::Option* option : result.app->get_options()) {
-        if (option->get_positional())
-            result.positional = option;
-        else
+        if (!option->get_positional()) {
             result.options.push_back(option);
+            continue;
+        }
+        result.positional = option;
+        result.takes_processes |= option->get_name() == "PID";
     }
     return result;
 }
@@ -98,9 +113,14 @@ std::string bash_command(const OfferedCommand& command) {
     text += fmt::format(
         "            if [[ $word == -* ]]; then COMPREPLY=($(compgen -W '{}' -- \"$word\")); return; fi\n", names);
     if (command.takes_program) text += "            _fp32shim_program \"$COMP_CWORD\"\n";
-    if (takes_file(command.positional)) text += "            COMPREPLY=($(compgen -f -- \"$word\"))\n";
+    if (takes_recordings(command.positional))
+        text += "            COMPREPLY=($(compgen -f -X '!*.fp32rec' -- \"$word\") $(compgen -d -- \"$word\"))\n";
+    else if (takes_file(command.positional))
+        text += "            COMPREPLY=($(compgen -f -- \"$word\"))\n";
     if (const auto words = words_of(command.positional); !words.empty())
         text += fmt::format("            COMPREPLY=($(compgen -W '{}' -- \"$word\"))\n", joined(words, " "));
+    if (command.takes_processes)
+        text += fmt::format("            COMPREPLY+=($(compgen -W \"$({})\" -- \"$word\"))\n", list_processes);
     return text + "            ;;\n";
 }
 
@@ -154,7 +174,11 @@ std::string zsh_command(const OfferedCommand& command) {
         }
     }
     if (command.takes_program) text += " \\\n                '(-)1:program:_command_names -e' '*::arguments:_normal'";
-    if (takes_file(command.positional)) text += " \\\n                '*:file:_files'";
+    if (takes_recordings(command.positional))
+        text += " \\\n                '*:recording:_files -g \"*.fp32rec\"'";
+    else if (takes_file(command.positional))
+        text += " \\\n                '*:file:_files'";
+    if (command.takes_processes) text += fmt::format(" \\\n                \"*:process:($({}))\"", list_processes);
     if (const auto words = words_of(command.positional); !words.empty())
         text += fmt::format(" \\\n                '1:value:({})'", joined(words, " "));
     return text + "\n            ;;\n";
@@ -214,7 +238,12 @@ std::string fish_script(const std::vector<OfferedCommand>& all) {
             text +=
                 fmt::format("complete -c fp32shim -n {} -a '(__fish_complete_subcommand --fcs-skip=2)'\n", condition);
         }
-        if (takes_file(command.positional)) text += fmt::format("complete -c fp32shim -n {} -F\n", condition);
+        if (takes_recordings(command.positional))
+            text += fmt::format("complete -c fp32shim -n {} -k -a '(__fish_complete_suffix .fp32rec)'\n", condition);
+        else if (takes_file(command.positional))
+            text += fmt::format("complete -c fp32shim -n {} -F\n", condition);
+        if (command.takes_processes)
+            text += fmt::format("complete -c fp32shim -n {} -a \"({})\"\n", condition, list_processes);
         if (const auto words = words_of(command.positional); !words.empty())
             text += fmt::format("complete -c fp32shim -n {} -a '{}'\n", condition, joined(words, " "));
     }

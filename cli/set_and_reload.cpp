@@ -87,18 +87,18 @@ std::string process_line(std::int32_t pid) {
     return printable(fmt::format("  process {} of {}: {}", pid, name, record::executable_of(pid))) + "\n";
 }
 
-/// Returns true if the command may change all these processes: they belong to this user, or --yes or an answer on the
-/// terminal allows it. Otherwise prints a list of them and returns false.
+/// Returns true if the command may change these processes, which `--all` means: --yes allows it; on a terminal, the
+/// answer after a list of them; without a terminal, that all belong to this user.
 bool may_reach(std::string_view command, const std::vector<record::LiveRecording>& recordings, bool yes) {
+    const bool is_on_terminal = isatty(STDIN_FILENO) == 1 && isatty(STDERR_FILENO) == 1;
     const auto is_own = [](const record::LiveRecording& recording) { return is_own_process(recording.pid); };
     const auto others = std::ranges::count_if(recordings, std::not_fn(is_own));
-    if (yes || others == 0) return true;
-    std::string lines;
-    for (const record::LiveRecording& recording : recordings) lines += process_line(recording.pid);
-    std::cerr << lines;
-    const std::string found = fmt::format("--all means {} {} here, {} of other users", recordings.size(),
-                                          recordings.size() == 1 ? "process" : "processes", others);
-    if (isatty(STDIN_FILENO) != 1 || isatty(STDERR_FILENO) != 1) {
+    if (yes || (others == 0 && !is_on_terminal)) return true;
+    for (const record::LiveRecording& recording : recordings) std::cerr << process_line(recording.pid);
+    const std::string found =
+        fmt::format("--all means {} {} here{}", recordings.size(), recordings.size() == 1 ? "process" : "processes",
+                    others == 0 ? "" : fmt::format(", {} of other users", others));
+    if (!is_on_terminal) {
         say(command, found + "; allowed without a terminal: --yes, or process ids");
         return false;
     }
@@ -239,8 +239,8 @@ void add_pids(CLI::App& app, const std::function<void(const std::vector<std::str
 
 void add_all(CLI::App& app, LiveOptions& options) {
     app.add_flag("--all", options.all,
-                 "All recording processes of this user; for root, those of all users, after asking");
-    app.add_flag("--yes", options.yes, "Do not ask if --all includes processes of other users");
+                 "All recording processes of this user, or, for root, of all users; a terminal shows them and asks");
+    app.add_flag("--yes", options.yes, "Do not ask which processes --all may change");
     add_seconds(app, "--wait", options.seconds, 0, "Seconds to wait for the processes' next products; default: 5");
 }
 

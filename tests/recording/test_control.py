@@ -619,8 +619,11 @@ def test_root_is_asked_before_all_reaches_other_users(inside, command):
         assert "of 2 processes" in fp32shim(*command, "--yes", prefix=inside).stdout
 
 
-def test_root_is_not_asked_about_its_own_processes(inside):
-    with Recording(inside, 2):
+def test_without_a_terminal_root_is_not_asked_about_its_own_processes(inside):
+    with Recording(inside, 2) as own:
+        shown = on_a_terminal(["set", "--all", "highest"], prefix=inside, answer="n\n")
+        assert "--all means 2 processes here; set them? [y/N]" in shown and "nothing was changed" in shown
+        assert own.precisions() == [[]] * 2
         result = fp32shim("set", "--all", "highest", prefix=inside)
         assert (result.returncode, result.stderr) == (0, "") and "done in 2 of 2 processes" in result.stdout
 
