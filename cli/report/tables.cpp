@@ -217,13 +217,7 @@ const auto call_site_columns = with_amount_columns<MergedRow>({
     {{"function"},
      [](const MergedRow& row) { return row.is_overflow ? "(found no room)" : std::string(row.function); }},
     {{"size"}, [](const MergedRow& row) { return row.size_text(); }},
-    {{"trans"},
-     [](const MergedRow& row) {
-         std::string text;
-         for (const char letter : {row.trans_a, row.trans_b}) text.append(letter == 0 ? 0 : 1, letter);
-         return text;
-     },
-     Shown::where_they_differ},
+    {{"trans"}, [](const MergedRow& row) { return row.transposes_text(); }, Shown::where_they_differ},
     {{"GPU"},
      [](const MergedRow& row) { return row.device_index < 0 ? "" : fmt::format("{}", row.device_index); },
      Shown::where_they_differ},
