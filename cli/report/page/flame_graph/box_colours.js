@@ -1,7 +1,7 @@
-// Colours of boxes: stripes of the formats, as wide as their shares. In a comparison, the colour
+// Colours of boxes: stripes of the formats, as wide as their shares and with their hatches. In a comparison, the colour
 // shows an increase or a decrease.
 import {colour} from "../shared/elements.js";
-import {formats} from "../shared/formats.js";
+import {formats, hatchImages} from "../shared/formats.js";
 
 const channels = (text) => [1, 3, 5].map((begin) => parseInt(text.slice(begin, begin + 2), 16));
 
@@ -24,16 +24,34 @@ export class BoxColours {
     this.change = {none: colour("none"), more: colour("more"), less: colour("less")};
   }
 
-  stripes(node, colours, side = 0) {
+  // Returns the formats of a side with the begin and the size of their stripes in percent.
+  stripesOf(node, side = 0) {
     let begin = 0;
     const all = this.isComparison ? this.sums.ofSide(node, side) : this.sums.all[node];
-    const stops = this.sums.parts(node, side).map(({format, part}) => {
-      const end = begin + (100 * part) / all;
-      const stop = `${colours[format]} ${begin.toFixed(2)}% ${end.toFixed(2)}%`;
-      begin = end;
-      return stop;
+    return this.sums.parts(node, side).map(({format, part}) => {
+      const size = (100 * part) / all;
+      const stripe = {format, begin, size};
+      begin += size;
+      return stripe;
     });
+  }
+
+  stripes(node, colours, side = 0) {
+    const stops = this.stripesOf(node, side).map(
+      ({format, begin, size}) =>
+        `${colours[format]} ${begin.toFixed(2)}% ${(begin + size).toFixed(2)}%`,
+    );
     return stops.length ? `linear-gradient(to right, ${stops.join(", ")})` : "none";
+  }
+
+  // Returns images that hatch the stripes, at this vertical position and height.
+  hatches(node, position, height, side = 0) {
+    return this.stripesOf(node, side).flatMap(({format, begin, size}) => {
+      // CSS counts a position in percent of the room that the image leaves.
+      const left = size > 99.99 ? 0 : (100 * begin) / (100 - size);
+      const place = `${left.toFixed(3)}% ${position} / ${size.toFixed(3)}% ${height} no-repeat`;
+      return hatchImages(format).map((image) => `${image} ${place}`);
+    });
   }
 
   // Returns the colour of a change. It is the more intense, the larger the change is.
@@ -49,8 +67,13 @@ export class BoxColours {
   // side, the lower edge those of the second.
   background(node) {
     const edge = (side, position) =>
-      `${this.stripes(node, this.full, side)} ${position} / 100% 3px no-repeat`;
-    if (!this.isComparison) return `${edge(0, "bottom")}, ${this.stripes(node, this.pale)}`;
-    return `${edge(0, "top")}, ${edge(1, "bottom")}, ${this.changeColour(node)}`;
+      `${this.stripes(node, this.full, side)} 0 ${position} / 100% 3px no-repeat`;
+    if (!this.isComparison) {
+      const layers = [edge(0, "bottom"), ...this.hatches(node, "0", "100%")];
+      return [...layers, this.stripes(node, this.pale)].join(", ");
+    }
+    const before = [...this.hatches(node, "top", "3px", 0), edge(0, "top")];
+    const after = [...this.hatches(node, "bottom", "3px", 1), edge(1, "bottom")];
+    return [...before, ...after, this.changeColour(node)].join(", ");
   }
 }
