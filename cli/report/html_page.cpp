@@ -89,7 +89,7 @@ std::string format_style() {
     for (const DrawnFormat& format : drawn_formats) {
         light += fmt::format(" --{}: {};", format.name, format.light);
         dark += fmt::format(" --{}: {};", format.name, format.dark);
-        swatches += fmt::format(".swatch.{0} {{ background: var(--{0}); }}\n", format.name);
+        swatches += fmt::format(".swatch.{0} {{ background-color: var(--{0}); }}\n", format.name);
     }
     return fmt::format(
         ":root {{{} }}\n@media screen and (prefers-color-scheme: dark) {{\n  :root:not([data-printing]) {{{} "

@@ -438,6 +438,24 @@ def test_the_median_the_shortest_and_the_longest_call_stand_beside_the_mean(open
         assert re.search(r"\d ms – \d+(\.\d+)? ms", cell)
 
 
+# Texts of the tips of all bars and points.
+TIPS = """
+return ["formats-chart", "timeline-chart", "map-chart"].map((id) => Chart.getChart(id)).flatMap((chart) =>
+  chart.data.datasets.flatMap((set, datasetIndex) => set.data.map((_, index) => {
+    chart.tooltip.setActiveElements([{datasetIndex, index}], {x: 9, y: 9});
+    chart.tooltip.update();
+    return [...(chart.tooltip.title ?? []), ...(chart.tooltip.body ?? []).flatMap(({lines}) => lines)].join(" | ");
+  })));
+"""
+
+
+def test_no_tip_of_a_chart_has_a_word_of_the_script(open_page, tmp_path):
+    page = open_page(make_recording(tmp_path / "a.fp32rec", "calls", TF32, EXACT, REFUSED, "sgemm_:9:native:unchanged:invalid_arguments:2"))
+    tips = [tip for tip in page.run(TIPS) if tip]
+    assert len(tips) > 10 and any("tf32" in tip for tip in tips)
+    assert [tip for tip in tips if re.search(r"false|true|undefined|null|NaN|\[object", tip)] == []
+
+
 # Positions of the map's points, the distances between them in pixels, and the number of decisions of each.
 POINTS = """
 const chart = Chart.getChart("map-chart");

@@ -1,7 +1,7 @@
 // Colours of boxes: stripes of the formats, as wide as their shares and with their hatches. In a comparison, the colour
 // shows an increase or a decrease.
-import {colour} from "../shared/elements.js";
-import {formats, hatchImages} from "../shared/formats.js";
+import {colour, element} from "../shared/elements.js";
+import {formats, hatchClass} from "../shared/formats.js";
 
 const channels = (text) => [1, 3, 5].map((begin) => parseInt(text.slice(begin, begin + 2), 16));
 
@@ -44,14 +44,17 @@ export class BoxColours {
     return stops.length ? `linear-gradient(to right, ${stops.join(", ")})` : "none";
   }
 
-  // Returns images that hatch the stripes, at this vertical position and height.
-  hatches(node, position, height, side = 0) {
-    return this.stripesOf(node, side).flatMap(({format, begin, size}) => {
-      // CSS counts a position in percent of the room that the image leaves.
-      const left = size > 99.99 ? 0 : (100 * begin) / (100 - size);
-      const place = `${left.toFixed(3)}% ${position} / ${size.toFixed(3)}% ${height} no-repeat`;
-      return hatchImages(format).map((image) => `${image} ${place}`);
-    });
+  // Returns elements that hatch the stripes: of the whole box or, in a comparison, of its edges.
+  hatches(node) {
+    const of = (side, edge) =>
+      this.stripesOf(node, side).map(({format, begin, size}) => {
+        const hatch = element("span", {class: `${hatchClass(format)} ${edge}`});
+        hatch.style.left = `${begin.toFixed(2)}%`;
+        hatch.style.width = `${size.toFixed(2)}%`;
+        return hatch;
+      });
+    const all = this.isComparison ? [...of(0, "before"), ...of(1, "after")] : of(0, "");
+    return all.filter((hatch) => !hatch.classList.contains("plain"));
   }
 
   // Returns the colour of a change. It is the more intense, the larger the change is.
@@ -67,13 +70,8 @@ export class BoxColours {
   // side, the lower edge those of the second.
   background(node) {
     const edge = (side, position) =>
-      `${this.stripes(node, this.full, side)} 0 ${position} / 100% 3px no-repeat`;
-    if (!this.isComparison) {
-      const layers = [edge(0, "bottom"), ...this.hatches(node, "0", "100%")];
-      return [...layers, this.stripes(node, this.pale)].join(", ");
-    }
-    const before = [...this.hatches(node, "top", "3px", 0), edge(0, "top")];
-    const after = [...this.hatches(node, "bottom", "3px", 1), edge(1, "bottom")];
-    return [...before, ...after, this.changeColour(node)].join(", ");
+      `${this.stripes(node, this.full, side)} ${position} / 100% 3px no-repeat`;
+    if (!this.isComparison) return `${edge(0, "bottom")}, ${this.stripes(node, this.pale)}`;
+    return `${edge(0, "top")}, ${edge(1, "bottom")}, ${this.changeColour(node)}`;
   }
 }

@@ -134,6 +134,7 @@ export class FlameGraph {
         "aria-level": String(this.tree.depth[node] + 1),
         "aria-label": `${words}: ${amountText(this.sums, this.key, node)}, ${share}`,
       },
+      ...this.colours.hatches(node),
       width > 24 && words,
     );
     if (this.tree.frames(node)) {

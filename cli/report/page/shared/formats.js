@@ -6,31 +6,21 @@ const drawings = JSON.parse(document.getElementById("number-formats").textConten
 export const formats = Object.keys(drawings); // the most exact first
 export const shapeOf = (format) => drawings[format].shape;
 
-// A hatch is drawn in the colour of the page, with lines 6 pixels apart.
-const tile = 6;
-const lineWidth = 1.2;
-const hatches = {
-  plain: {angles: [], path: ""},
-  rising: {angles: [135], path: "M-1 7L7 -1M-1 1L1 -1M5 7L7 5"},
-  falling: {angles: [45], path: "M-1 -1L7 7M5 -1L7 1M-1 5L1 7"},
-  crossed: {angles: [135, 45], path: "M-1 7L7 -1M-1 1L1 -1M5 7L7 5M-1 -1L7 7M5 -1L7 1M-1 5L1 7"},
-};
-const hatchOf = (format) => hatches[drawings[format]?.hatch ?? "plain"];
+// Returns the classes of page.css that hatch an area.
+export const hatchClass = (format) => `hatch ${drawings[format].hatch}`;
 
-// Returns the images of CSS, one for each direction of lines, that hatch an area.
-export function hatchImages(format) {
-  const period = tile / Math.SQRT2;
-  const begin = period - lineWidth;
-  return hatchOf(format).angles.map(
-    (angle) =>
-      `repeating-linear-gradient(${angle}deg, transparent 0 ${begin.toFixed(2)}px, ` +
-      `var(--page) ${begin.toFixed(2)}px ${period.toFixed(2)}px)`,
-  );
-}
+// Hatches on a canvas: lines in a tile, like those of page.css.
+const tile = 6; // pixels
+const hatchLines = {
+  plain: "",
+  rising: "M-1 7L7 -1M-1 1L1 -1M5 7L7 5",
+  falling: "M-1 -1L7 7M5 -1L7 1M-1 5L1 7",
+  crossed: "M-1 7L7 -1M-1 1L1 -1M5 7L7 5M-1 -1L7 7M5 -1L7 1M-1 5L1 7",
+};
 
 // Returns the fill of an area on a canvas: a colour, or a pattern in that colour.
 export function fillOf(format) {
-  const {path} = hatchOf(format);
+  const path = hatchLines[drawings[format].hatch];
   if (!path) return colour(format);
   const canvas = element("canvas", {width: 2 * tile, height: 2 * tile});
   const context = canvas.getContext("2d");
@@ -38,15 +28,12 @@ export function fillOf(format) {
   context.fillStyle = colour(format);
   context.fillRect(0, 0, tile, tile);
   context.strokeStyle = colour("page");
-  context.lineWidth = lineWidth;
+  context.lineWidth = 1.2;
   context.stroke(new Path2D(path));
   const pattern = context.createPattern(canvas, "repeat");
   pattern.setTransform(new DOMMatrix().scale(0.5));
   return pattern;
 }
 
-export function swatch(format) {
-  const result = element("span", {class: `swatch ${format}`, "aria-hidden": "true"});
-  result.style.backgroundImage = hatchImages(format).join(", ");
-  return result;
-}
+export const swatch = (format) =>
+  element("span", {class: `swatch ${format} ${hatchClass(format)}`, "aria-hidden": "true"});
