@@ -91,7 +91,7 @@ struct CallsBelow {
         sum.add(row.counters, row.flops);
         formats[format_of(row)] += row.counters.calls;
         const bool is_on_cpu = row.device == "cpu";
-        if (is_on_cpu && (row.how == "round_operands" || row.how == "one_by_one")) previewed += row.counters.calls;
+        if (is_on_cpu && row.how != "forward") previewed += row.counters.calls;
         if (!is_on_cpu && row.actual.empty()) allowed += row.counters.calls;
         places.add(row);
     }

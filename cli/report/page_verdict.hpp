@@ -10,8 +10,8 @@ namespace fp32shim::cli {
 /// - `measure`: the quantity that tells best how much was multiplied: `work`, or `host_ns` if the work of some calls
 ///   is unknown, or `calls` if there are no times either
 /// - `below`: sums of the calls that ran below FP32, or were allowed to; `formats`, their calls by format; `allowed`,
-///   the number of those whose library did not say at which format they ran; `previewed`, the number of those whose
-///   operands were rounded on a CPU; `place`, the one with most of them by that quantity
+///   the number of those whose library did not say at which format they ran; `previewed`, the number of those that
+///   a CPU imitated; `place`, the one with most of them by that quantity
 /// - `narrower`: number of calls whose operands are narrower than float32
 /// - `unknown`: number of other calls whose format is not known
 /// - `busiest`: the place with most host time of all calls

@@ -48,16 +48,20 @@ function headline() {
 
 const line = (...content) => element("p", {}, ...content);
 
+function previewText() {
+  const {previewed, calls} = below;
+  if (previewed === 0) return "";
+  const [are, previews] = previewed === 1 ? ["is", "a preview"] : ["are", "previews"];
+  const some = previewed < calls ? `${count(previewed)} of them` : calls === 1 ? "It" : "They";
+  return ` ${some} ${are} ${previews}, imitated on the CPU.`;
+}
+
 function formatsLine() {
   const parts = below.formats.flatMap(({format, calls}, i) => [
     i > 0 && ", ",
     element("span", {class: "format"}, swatch(format), `${format}: ${counted(calls, "call")}`),
   ]);
-  const some = below.previewed < below.calls ? `${count(below.previewed)} of them` : "They";
-  const preview =
-    below.previewed > 0 &&
-    `. ${some} ${below.previewed === 1 ? "is a preview" : "are previews"} on the CPU: the operands were rounded first`;
-  return line(...parts, preview, ".");
+  return line(...parts, `.${previewText()}`);
 }
 
 // Returns a place: `at train.py:41 Model.forward`.
