@@ -521,6 +521,8 @@ def headline(page):
     (["cublasSgemm_v2:8:high:tf32:as_requested:3", "sgemm_:8:high:tf32:as_requested:1"], "All 4 recorded calls ran below FP32, or were allowed to"),
     ([OBSERVED], "No call of known precision was recorded"),
     ([EXACT, OBSERVED], "None of 7 recorded calls of known precision ran below FP32"),
+    (["sgemm_:8:native:unchanged:invalid_arguments:4", "sgemm_:8:high:tf32:as_requested:4"],
+     "At least 4 of 8 recorded calls, with 50.0 % of the work, ran below FP32"),
     (["sgemm_:8:native:unchanged:invalid_arguments:4"], "The precision of 4 recorded calls is not known"),
 ])
 def test_the_headline_says_what_ran_below_fp32(open_page, tmp_path, calls, expected):

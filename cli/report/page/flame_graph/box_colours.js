@@ -1,5 +1,5 @@
-// Colours of boxes: stripes of the formats, as wide as their shares and with their hatches. In a comparison, the colour
-// shows an increase or a decrease.
+// Colours of boxes: stripes of the formats, as wide as their shares and with their hatches. In a
+// comparison, the colour shows an increase or a decrease.
 import {colour, element} from "../shared/elements.js";
 import {formats, hatchClass} from "../shared/formats.js";
 

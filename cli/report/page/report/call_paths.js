@@ -17,8 +17,8 @@ function graphNote(kind, {folded, line}) {
     );
   } else {
     notes.push(
-      "Scopes by their labels, split at / and at every dot; then the line of the program, if it is " +
-        "known, and the function that multiplies.",
+      "Scopes by their labels, split at / and at every dot; then the line of the program, if it " +
+        "is known, and the function that multiplies.",
     );
   }
   if (folded) {

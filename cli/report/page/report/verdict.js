@@ -29,12 +29,13 @@ function headline() {
   const others = verdict.unknown + verdict.narrower;
   if (calls === 0) return data.filtered ? "The filters select no call" : "No calls were recorded";
   if (below.calls === calls) {
-    return `${calls === 1 ? "The" : `All ${count(calls)}`} ${noun}${calls === 1 ? "" : "s"} ${verb()}`;
+    return `${calls === 1 ? `The ${noun}` : `All ${counted(calls, noun)}`} ${verb()}`;
   }
   if (below.calls > 0) {
     const key = verdict.measure;
     const share = `${shareText(key, below, totals)} of the ${names[key]}`;
-    return `${count(below.calls)} of ${counted(calls, noun)}, with ${share}, ${verb()}`;
+    const least = verdict.unknown ? "At least " : "";
+    return `${least}${count(below.calls)} of ${counted(calls, noun)}, with ${share}, ${verb()}`;
   }
   if (verdict.unknown === calls) return `The precision of ${counted(calls, noun)} is not known`;
   if (others === calls) return "No call of known precision was recorded";

@@ -14,8 +14,7 @@ function both(product, key) {
 }
 const location = (product) => breakable(both(product, "where"));
 
-// Returns sizes and, below them, transpositions and batch count. Products that differ in one of these
-// are told apart.
+// Returns sizes and, below them, transpositions and batch count.
 function size({m, n, k, batch, trans_a, trans_b}) {
   const transposes = (trans_a ?? "") + (trans_b ?? "");
   const more = [transposes, batch !== 1 && `batch ${count(batch)}`].filter(Boolean);

@@ -23,8 +23,8 @@ export function breakable(name) {
   return element("span", {}, ...parts.flatMap((part) => [part, element("wbr")]).slice(0, -1));
 }
 
-// Returns a location in which lines break only before its function: `train.py:41` `Model.forward`. A
-// part that would be wider than any screen is breakable.
+// Returns a location in which lines break only before its function, as in `train.py:41` `forward`.
+// A part that would be wider than any screen is breakable.
 export function locationText(text) {
   const longest = 60;
   const parts = text.split(/(?<=^\S+) /);
