@@ -128,7 +128,9 @@ std::string groups_text(const DiffOutcome& outcome, std::size_t top, int stream)
                  {"first"},
                  {"function"},
                  {"size"},
+                 {"trans"},
                  {"ran at"},
+                 {"scope", false, 12},
                  {"where", false, 16}});
     for (std::size_t i = 0; i < shown; ++i) {
         const ResultGroup& group = *groups[i];
@@ -136,7 +138,8 @@ std::string groups_text(const DiffOutcome& outcome, std::size_t top, int stream)
         const MergedRow &a = outcome.a.row_of(first.a), &b = outcome.b.row_of(first.b);
         table.add({difference_text(outcome.paired.pairs[group.largest].difference), count_text(group.products),
                    count_text(group.other_bits), number_text(outcome.a, first.a), std::string(a.function),
-                   a.size_text(), before_and_after(a.ran_at(), b.ran_at()), or_dash(a.where)});
+                   a.size_text(), a.transposes_text(), before_and_after(a.ran_at(), b.ran_at()), or_dash(a.scope),
+                   or_dash(a.where)});
     }
     std::string text = table.text(stream);
     if (shown < groups.size())
@@ -146,8 +149,14 @@ std::string groups_text(const DiffOutcome& outcome, std::size_t top, int stream)
 
 /// Returns the products without a counterpart, if there are any.
 std::string unpaired_text(const DiffOutcome& outcome, std::size_t top, int stream) {
-    Table table(
-        {{"only in"}, {"products", true}, {"first"}, {"function"}, {"size"}, {"scope"}, {"where", false, 16}});
+    Table table({{"only in"},
+                 {"products", true},
+                 {"first"},
+                 {"function"},
+                 {"size"},
+                 {"trans"},
+                 {"scope"},
+                 {"where", false, 16}});
     std::size_t more = 0;
     const auto add = [&](std::string name, const ResultsOfSide& side, const std::vector<std::size_t>& unpaired) {
         std::size_t shown = 0;
@@ -158,7 +167,7 @@ std::string unpaired_text(const DiffOutcome& outcome, std::size_t top, int strea
             }
             const MergedRow& row = side.row_of(group.first);
             table.add({name, count_text(group.products), number_text(side, group.first), std::string(row.function),
-                       row.size_text(), or_dash(row.scope), or_dash(row.where)});
+                       row.size_text(), row.transposes_text(), or_dash(row.scope), or_dash(row.where)});
         }
     };
     add("A", outcome.a, outcome.paired.unpaired_a);
@@ -256,7 +265,7 @@ std::string diff_text(const DiffOutcome& outcome, std::size_t top, int stream) {
                 product_text(outcome, *summary.first_same_operands);
     text += "\nLargest difference: " + product_text(outcome, *summary.largest);
     text += "\nBy position:\n" + growth_text(outcome, stream);
-    text += "\nBy place, function, size and precision:\n" + groups_text(outcome, top, stream);
+    text += "\nBy place, scope, function, size and precision:\n" + groups_text(outcome, top, stream);
     return text + unaligned;
 }
 

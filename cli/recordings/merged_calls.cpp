@@ -103,6 +103,12 @@ std::string MergedRow::size_text() const {
     return text;
 }
 
+std::string MergedRow::transposes_text() const {
+    std::string text;
+    for (const char letter : {trans_a, trans_b}) text.append(letter == 0 ? 0 : 1, letter);
+    return text;
+}
+
 std::string MergedRow::route_text() const {
     return fmt::format("{} -> {}", caller.empty() ? std::string_view("?") : caller,
                        provider.empty() ? std::string_view("?") : provider);

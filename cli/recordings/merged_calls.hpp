@@ -68,6 +68,8 @@ struct MergedRow : MergedDecision {
     bool is_refused() const;
     /// Returns `128x128x64` and the batch count. A `?` stands for a size that the function does not have.
     std::string size_text() const;
+    /// Returns the letters of the transpositions that the function has: `NT`; empty if it has none.
+    std::string transposes_text() const;
     /// Returns the calling and the called library: `libfoo.so -> libopenblas.so.0`.
     std::string route_text() const;
 };

@@ -70,12 +70,12 @@ std::string_view between(const char* begin, const char* end) {
     return {begin, static_cast<std::size_t>(end - begin)};
 }
 
-/// Colour and shape of a number format on a page.
+/// Colours, shape of points, and hatch of areas of a number format on a page.
 struct DrawnFormat {
-    std::string_view name, light, dark, shape;
+    std::string_view name, light, dark, shape, hatch;
 };
 constexpr DrawnFormat drawn_formats[] = {
-#define DRAWN(format, light, dark, shape) {#format, light, dark, shape},
+#define DRAWN(format, light, dark, shape, hatch) {#format, light, dark, shape, hatch},
 #include "policy/formats.def"
 };
 static_assert(std::ranges::equal(policy::applied_words,
@@ -89,7 +89,7 @@ std::string format_style() {
     for (const DrawnFormat& format : drawn_formats) {
         light += fmt::format(" --{}: {};", format.name, format.light);
         dark += fmt::format(" --{}: {};", format.name, format.dark);
-        swatches += fmt::format(".swatch.{0} {{ background: var(--{0}); }}\n", format.name);
+        swatches += fmt::format(".swatch.{0} {{ background-color: var(--{0}); }}\n", format.name);
     }
     return fmt::format(
         ":root {{{} }}\n@media screen and (prefers-color-scheme: dark) {{\n  :root:not([data-printing]) {{{} "
@@ -97,11 +97,12 @@ std::string format_style() {
         light, dark, swatches);
 }
 
-/// Returns the shape of points in charts for each format, in the order of policy/formats.def.
-Json format_shapes() {
-    Json shapes;
-    for (const DrawnFormat& format : drawn_formats) shapes[std::string(format.name)] = format.shape;
-    return shapes;
+/// Returns the shape of points and the hatch of areas for each format, in the order of policy/formats.def.
+Json format_drawings() {
+    Json drawings;
+    for (const DrawnFormat& format : drawn_formats)
+        drawings[std::string(format.name)] = {{"shape", format.shape}, {"hatch", format.hatch}};
+    return drawings;
 }
 
 /// The parts in which pages differ from each other.
@@ -133,12 +134,12 @@ std::string truncated(std::string_view text) {
 std::string html_page(Page page, Json data) {
     const PageParts parts = parts_of(page);
     const std::string json = json_for_script(std::move(data)), once = nonce();
-    const std::string colours = format_style(), shapes = json_for_script(format_shapes());
+    const std::string colours = format_style(), drawings = json_for_script(format_drawings());
     const std::string whole = std::string(between(fp32shim_page_head, fp32shim_page_head_end)).append(parts.html);
     return fill_template(whole, {{"title", parts.title},
                                  {"style", between(fp32shim_page_style, fp32shim_page_style_end)},
                                  {"format_style", colours},
-                                 {"format_shapes", shapes},
+                                 {"format_drawings", drawings},
                                  {"script", parts.script},
                                  {"chart", between(fp32shim_page_chart, fp32shim_page_chart_end)},
                                  {"data", json},

@@ -26,7 +26,7 @@ struct PagePart {
 /// Returns the part for the entry `index` of CallPaths::calls().
 using PartOf = std::function<PagePart(std::size_t index)>;
 
-/// Returns the data of a tree for page/flame_graph/path_tree.js:
+/// Returns the data of a tree for page/flame_graph/folding.js:
 /// - `texts`: names, to which the other columns refer by index
 /// - `parent`, `name`, `file`, `line`: columns of nodes, the root first, and each parent before its children
 /// - `node`, `row`, `format`, `calls`, `host_ns`, `work`: columns of sums of calls; also `side`, if any side is 1

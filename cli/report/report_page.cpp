@@ -17,6 +17,7 @@
 #include "cli/report/html_page.hpp"
 #include "cli/report/page_paths.hpp"
 #include "cli/report/page_rows.hpp"
+#include "cli/report/page_verdict.hpp"
 #include "cli/report/tables.hpp"
 #include "system/inline_text.hpp"
 
@@ -342,7 +343,8 @@ Json timeline_json(const Timeline& timeline) {
             {"bins", std::move(bins)}};
 }
 
-/// Returns the tree of scopes. Like module paths, labels are split at `/` and `.`.
+/// Returns the tree of scopes. Like module paths, labels are split at `/` and `.`. Below them are the locations of
+/// calls, if they are known, and functions.
 CallPaths scope_paths(const MergedCalls& calls) {
     CallPaths paths;
     for (std::size_t index = 0; index < calls.rows().size(); ++index) {
@@ -356,6 +358,10 @@ CallPaths scope_paths(const MergedCalls& calls) {
             frame.function = rest.substr(0, size);
             rest.remove_prefix(std::min(size + 1, rest.size()));
             if (size > 0) node = paths.child(node, frame);
+        }
+        if (!row.where.empty()) {
+            frame.function = row.where;
+            node = paths.child(node, frame);
         }
         frame.function = row.is_overflow ? "(found no room)" : std::string_view(row.function);
         paths.add(paths.child(node, frame), static_cast<std::uint32_t>(index), row.counters);
@@ -383,6 +389,7 @@ Json page_data(const HtmlReport& report) {
                   {"caller", report.grouping.by_caller},   {"function", report.grouping.by_function},
                   {"size", report.grouping.by_size_class}, {"precision", report.grouping.by_precision}};
     json["totals"] = totals_json(calls);
+    json["verdict"] = verdict_json(calls);
     json["period"] = duration_json(calls);
     json["formats"] = formats_json(calls);
     json["warnings"] = warnings_json(calls, report.problems);

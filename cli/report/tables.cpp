@@ -166,7 +166,7 @@ struct TextColumn {
     Table::Column head;
     std::string (*text)(const Row&);
     Shown shown = Shown::always;
-    bool is_amount = false;  ///< stays in the table even if all rows have the same text
+    bool is_set_apart = false;  ///< left out of the table if all rows have the same text, which common_text() tells
 };
 
 /// Ranks of columns. A narrow terminal leaves out those with the highest rank first. Counts, call sites and
@@ -184,32 +184,25 @@ std::string spread_text(const Row& row, std::optional<std::uint64_t> time_ns) {
 template <class Row>
 std::vector<TextColumn<Row>> with_amount_columns(std::initializer_list<TextColumn<Row>> more) {
     std::vector<TextColumn<Row>> columns = {
-        {{"calls", true}, [](const Row& row) { return count_text(row.counters.calls); }, Shown::always, true},
+        {{"calls", true}, [](const Row& row) { return count_text(row.counters.calls); }},
         {{"host time", true},
          [](const Row& row) {
              return duration_text(static_cast<double>(row.counters.total_ns), row.has_estimated_time());
-         },
-         Shown::always,
-         true},
+         }},
         {{"mean", true, 0, detail_rank},
          [](const Row& row) {
              const auto calls = static_cast<double>(std::max<std::uint64_t>(row.counters.calls, 1));
              return duration_text(static_cast<double>(row.counters.total_ns) / calls, row.has_estimated_time());
-         },
-         Shown::always,
-         true},
+         }},
         {{"min", true, 0, spread_rank},
          [](const Row& row) { return spread_text(row, row.counters.shortest_ns); },
-         Shown::where_one_has_it,
-         true},
+         Shown::where_one_has_it},
         {{"median", true, 0, spread_rank},
          [](const Row& row) { return spread_text(row, row.median_ns); },
-         Shown::where_one_has_it,
-         true},
+         Shown::where_one_has_it},
         {{"max", true, 0, spread_rank},
          [](const Row& row) { return spread_text(row, row.counters.longest_ns); },
-         Shown::where_one_has_it,
-         true},
+         Shown::where_one_has_it},
     };
     columns.insert(columns.end(), more.begin(), more.end());
     return columns;
@@ -225,22 +218,19 @@ const auto call_site_columns = with_amount_columns<MergedRow>({
     {{"function"},
      [](const MergedRow& row) { return row.is_overflow ? "(found no room)" : std::string(row.function); }},
     {{"size"}, [](const MergedRow& row) { return row.size_text(); }},
-    {{"trans"},
-     [](const MergedRow& row) {
-         std::string text;
-         for (const char letter : {row.trans_a, row.trans_b}) text.append(letter == 0 ? 0 : 1, letter);
-         return text;
-     },
-     Shown::where_they_differ},
+    {{"trans"}, [](const MergedRow& row) { return row.transposes_text(); }, Shown::where_they_differ},
     {{"GPU"},
      [](const MergedRow& row) { return row.device_index < 0 ? "" : fmt::format("{}", row.device_index); },
      Shown::where_they_differ},
     {{"scope", false, 12}, [](const MergedRow& row) { return std::string(row.scope); }, Shown::where_one_has_it},
     {{"where"}, [](const MergedRow& row) { return std::string(row.where); }, Shown::where_one_has_it},
-    {{"caller -> provider", false, 26, route_rank}, [](const MergedRow& row) { return row.route_text(); }},
-    {{"asked for", false, 22}, requested_text},
+    {{"caller -> provider", false, 26, route_rank},
+     [](const MergedRow& row) { return row.route_text(); },
+     Shown::always,
+     true},
+    {{"asked for", false, 22}, requested_text, Shown::always, true},
     {{"ran at"}, [](const MergedRow& row) { return row.is_overflow ? "unknown" : std::string(row.ran_at()); }},
-    {{"reason"}, [](const MergedRow& row) { return std::string(row.reason); }},
+    {{"reason"}, [](const MergedRow& row) { return std::string(row.reason); }, Shown::always, true},
 });
 
 /// Returns the name and revision of a group's policy, and the first digits of its SHA-256; empty if it has no policy.
@@ -270,14 +260,11 @@ std::vector<TextColumn<RowGroup>> columns_of_groups() {
     for (const KeyColumn& key : group_keys) columns.push_back({key.head, key.text, Shown::where_one_has_it});
     columns.insert(
         columns.end(),
-        {{{"decisions", true, 0, detail_rank},
-          [](const RowGroup& group) { return count_text(group.decisions); },
-          Shown::always,
-          true},
-         {{"asked for"}, [](const RowGroup& group) { return std::string(group.requested); }},
+        {{{"decisions", true, 0, detail_rank}, [](const RowGroup& group) { return count_text(group.decisions); }},
+         {{"asked for"}, [](const RowGroup& group) { return std::string(group.requested); }, Shown::always, true},
          {{"ran at"},
           [](const RowGroup& group) { return group.is_overflow ? "unknown" : std::string(group.ran_at()); }},
-         {{"reason"}, [](const RowGroup& group) { return std::string(group.reason); }}});
+         {{"reason"}, [](const RowGroup& group) { return std::string(group.reason); }, Shown::always, true}});
     return columns;
 }
 const auto group_text_columns = columns_of_groups();
@@ -289,26 +276,30 @@ std::span<const Row* const> first_rows(const std::vector<const Row*>& rows, std:
     return limit == 0 ? all : all.first(std::min(limit, all.size()));
 }
 
-/// Returns true if a column has the same text in all of several rows, so that it need not be a column.
+/// Returns true for a column that need not be one, since all of several rows have the same text in it.
 template <class Row>
 bool is_common(const TextColumn<Row>& column, std::span<const Row* const> rows) {
-    if (column.is_amount || rows.size() < 2) return false;
+    if (!column.is_set_apart || rows.size() < 2) return false;
     const std::string first = column.text(*rows.front());
     return !first.empty() &&
            std::all_of(rows.begin() + 1, rows.end(), [&](const Row* row) { return column.text(*row) == first; });
 }
 
-/// Returns a line with what all rows have in common; empty if that is nothing.
+/// Returns what the rows of a table have in common, in one line or, where the terminal has no room, in several; empty
+/// if that is nothing.
 template <class Row>
-std::string common_text(const std::vector<TextColumn<Row>>& columns, std::span<const Row* const> rows) {
-    std::string text;
+std::string common_text(const std::vector<TextColumn<Row>>& columns, std::span<const Row* const> rows, int stream) {
+    std::vector<std::string> texts;
     for (const TextColumn<Row>& column : columns) {
-        const bool is_shown = column.shown != Shown::where_they_differ && is_common(column, rows);
-        if (is_shown)
-            text += fmt::format("{}{}: {}", text.empty() ? "" : "; ", column.head.title,
-                                printable(column.text(*rows.front())));
+        if (is_common(column, rows))
+            texts.push_back(fmt::format("{}: {}", column.head.title, printable(column.text(*rows.front()))));
     }
-    return text.empty() ? "" : fmt::format("All {} rows below: {}\n", rows.size(), text);
+    if (texts.empty()) return {};
+    const std::string head = fmt::format("All {} rows below:", count_text(rows.size()));
+    std::string line = fmt::format("{} {}", head, fmt::join(texts, "; "));
+    const std::size_t width = terminal_width(stream);
+    if (width == 0 || line.size() <= width) return line + "\n";
+    return fmt::format("{}\n  {}\n", head, fmt::join(texts, "\n  "));
 }
 
 /// Returns a table of rows, in the given order. Rows and columns must outlive the table. With `leaves_out_common`,
@@ -339,7 +330,7 @@ void write_tables(const std::vector<TextColumn<Row>>& columns, const std::vector
                   std::string_view noun, const TableLimits& limits, int stream, const TextSink& put) {
     const auto write = [&](const std::vector<const Row*>& some) {
         const auto shown = first_rows(some, limits.sites);
-        put("\n" + common_text(columns, shown));
+        put("\n" + common_text(columns, shown, stream));
         table_of(columns, shown, true).write(put, stream);
         if (limits.sites == 0 || some.size() <= limits.sites) return;
         put(fmt::format("{}; {}\n", counted(some.size() - limits.sites, noun), limits.how_to_see_more));

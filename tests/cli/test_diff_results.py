@@ -437,6 +437,24 @@ def test_the_page_draws_the_growth_and_has_all_tables(record, open_page):
     assert len(page.all("#steps tbody tr")) == 20
 
 
+def test_products_that_differ_only_in_scope_or_transposition_are_told_apart(open_page, tmp_path):
+    for name, factor in (("a", 1), ("b", 2)):
+        calls = [calls_with_results(at(41), 64, [factor * 1.5]).replace(":9000::", f":9000:net.layers.{layer}:") for layer in range(5)]
+        make_recording(tmp_path / f"{name}.fp32rec", "summary", "--one-thread", *calls)
+    page = open_page(tmp_path / "a.fp32rec", tmp_path / "b.fp32rec", name="diff", status=1)
+    rows = page.run("return [...document.querySelectorAll('#groups tbody tr')].map(row => [...row.cells].slice(4).map(cell => cell.textContent).join())")
+    assert len(rows) == len(set(rows)) == 5 and all("net.layers." in row for row in rows)
+
+    shim.need(shim.has_module("numpy"), "the system's Python has no numpy")
+    code = "import numpy as np\nx, a = (np.ones((64, 64), 'f') * n for n in (1 / 3, 1 / 7))\nx @ a, x @ a.T"
+    for name, precision in (("c", "native"), ("d", "high")):
+        done = fp32shim("run", "--quiet", "--precision", precision, "--cpu", "emulate", "--log", tmp_path / f"{name}.fp32rec", "--",
+                        shim.SYSTEM_PYTHON, "-c", code, env={"FP32_MATMUL_AUDIT": "fingerprint"})
+        assert done.returncode == 0, done.stderr
+    table = fp32shim("diff", tmp_path / "c.fp32rec", tmp_path / "d.fp32rec").stdout.split("By place")[1]
+    assert " NN " in table and " NT " in table
+
+
 def test_the_page_of_equal_or_of_no_aligned_results_has_no_errors(record, open_page):
     a, b = record("a", (64, at(41), [1.0, 2.0])), record("b", (65, at(41), [1.0]))
     for other, shown in ((a, True), (b, False)):

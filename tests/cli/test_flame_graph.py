@@ -18,14 +18,18 @@ def program(tmp_path):
     return source_file(tmp_path / "model.py", changed_at=1)
 
 
-@pytest.fixture
-def recording(tmp_path, program):
+def recorded(path, program, forward="", backward=""):
     top = f"main@{program}@9"
     return make_recording(
-        tmp_path / "a.fp32rec", "calls",
-        calls_from(f"{top};Model.forward@{program}@41;/usr/lib/libtorch.so+0x1c4", "cblas_sgemm", 64, "tf32", 60, 900000, scope="net/layers.0"),
-        calls_from(f"{top};Model.backward@{program}@60;/usr/lib/libtorch.so+0x1c4", "cblas_sgemm", 64, "fp32", 30, 900000, scope="net/layers.1"),
+        path, "calls",
+        calls_from(f"{top};Model.forward@{program}@41;/usr/lib/libtorch.so+0x1c4", "cblas_sgemm", 64, "tf32", 60, 900000, scope=forward),
+        calls_from(f"{top};Model.backward@{program}@60;/usr/lib/libtorch.so+0x1c4", "cblas_sgemm", 64, "fp32", 30, 900000, scope=backward),
         calls_from("/usr/lib/libphysics.so+0x31c4", "sgemm_", 8, "fp32", 10, 900000))
+
+
+@pytest.fixture
+def recording(tmp_path, program):
+    return recorded(tmp_path / "a.fp32rec", program)
 
 
 def boxes(page):
@@ -167,19 +171,68 @@ def test_only_source_files_are_read(recording, tmp_path, program):
     assert "not a regular file" in fp32shim("report", "--format", "html", recording).stdout
 
 
-def test_levels_can_be_scopes(open_page, recording):
-    page = open_page(recording)
-    page.find("#paths-of option[value=scopes]").click()
+def test_scopes_come_first_with_lines_below_them_and_call_paths_can_be_chosen(open_page, tmp_path, program):
+    page = open_page(recorded(tmp_path / "a.fp32rec", program, forward="net/layers.0", backward="net/layers.1"))
     found = {text: row for text, _, _, row in boxes(page)}
-    assert found == {"all calls": 0, "net": 1, "(no scope)": 1, "layers": 2, "sgemm_": 2, "0": 3, "1": 3, "cblas_sgemm": 4}
+    assert found == {"all calls": 0, "net": 1, "(no scope)": 1, "layers": 2, "sgemm_": 2, "0": 3, "1": 3,
+                     "model.py:41 Model.forward": 4, "model.py:60 Model.backward": 4, "cblas_sgemm": 5}
     box(page, "net").click()
     page.settle()
     assert sorted(page.column("Calls")) == ["30", "60"]
+    page.find("#paths-of option[value=paths]").click()
+    assert "main model.py:9" in [text for text, *_ in boxes(page)] and len(page.column("Calls")) == 3
+
+
+TORCH = "/usr/lib/python3/dist-packages/torch/nn/modules"
+
+
+@pytest.fixture
+def of_torch(tmp_path, program):
+    call = f"Module.call@{TORCH}/module.py@1194"
+    into = f"main@{program}@9;{call};Model.forward@{program}@41;{call};"
+    return make_recording(
+        tmp_path / "a.fp32rec", "summary",
+        calls_from(f"{into}Linear.forward@{TORCH}/linear.py@114;/usr/lib/libtorch_cpu.so+0x1c4", "sgemm_", 64, "tf32", 60, 900000),
+        calls_from(f"{into}Attention.forward@{TORCH}/activation.py@9;/usr/lib/libtorch_cpu.so+0x1c4", "sgemm_", 8, "fp32", 40, 900000))
+
+
+def test_frames_of_torch_are_one_box_that_a_click_opens(open_page, of_torch):
+    page = open_page(of_torch)
+    folded = ["all calls", "main model.py:9", "Module.call module.py:1194", "Model.forward model.py:41", "torch (5 frames)", "sgemm_"]
+    assert [text for text, *_ in boxes(page)] == folded
+    assert box(page, "torch (5").get_attribute("aria-expanded") == "false"
+    box(page, "torch (5").click()
+    page.settle()
+    opened = [text for text, *_ in boxes(page)]
+    assert "Linear.forward linear.py:114" in opened and opened.count("sgemm_") == 2 and len(page.column("Calls")) == 2
+    box(page, "Linear.forward").click()
+    page.settle()
+    assert page.column("Calls") == ["60"]
+    page.find("#paths-fold").click()  # opens all
+    assert page.column("Calls") == ["60"]
+    page.find("#paths-fold").click()
+    page.settle()
+    assert "torch (5 frames)" in [text for text, *_ in boxes(page)]
+    assert page.column("Calls") == ["60", "40"] and "torch (5 frames)" in page.text("#selected")  # what the box has
+
+
+def test_keys_open_a_folded_box_and_a_search_finds_its_frames(open_page, of_torch):
+    page = open_page(of_torch)
+    page.run("document.getElementById('paths-graph').focus()")
+    for _ in range(4):
+        page.press(DOWN)
+    assert "A click shows its frames" in page.text("#paths-tip")
+    page.press(browser.ENTER)
+    page.settle()
+    assert "Linear.forward linear.py:114" in [text for text, *_ in boxes(page)]
+    page = open_page(of_torch)
+    page.find("#paths-search").send_keys("linear.py")
+    assert [one.text for one in page.all(".box.hit")] == ["Linear.forward linear.py:114"] and "60.0 % of all" in page.text("#paths-answer")
 
 
 def test_without_scopes_there_is_no_choice_of_levels(open_page, tmp_path):
     page = open_page(make_recording(tmp_path / "a.fp32rec", "summary", "sgemm_:8:high:tf32:as_requested:3"))
-    assert not page.find("#paths-levels").is_displayed()
+    assert not page.find("#paths-levels").is_displayed() and not page.find("#paths-fold").is_displayed()
     assert [text for text, *_ in boxes(page)] == ["all calls", "libcaller.so", "sgemm_"]
 
 
@@ -211,6 +264,8 @@ def test_boxes_have_colours_of_their_formats_and_a_narrow_page_has_room(open_pag
         assert page.run("return document.documentElement.scrollWidth") == width
     colours = page.run("return [...document.querySelectorAll('.box[role=treeitem]')].map(box => getComputedStyle(box).backgroundImage)")
     assert len(set(colours)) >= 3 and all("linear-gradient" in colour for colour in colours)
+    hatched = [page.run("return arguments[0].querySelectorAll('.hatch.rising').length", box(page, words)) for words in ("main", "Model.forward", "Model.backward")]
+    assert hatched == [1, 1, 0]  # TF32 has a hatch, FP32 none
     page.screenshot(pathlib.Path(os.environ.get("FP32SHIM_SCREENSHOTS", tmp_path)) / f"flame-{scheme}-{width}.png")
 
 

@@ -12,7 +12,7 @@ import pytest
 
 import browser
 import shim
-from command import COMMAND, environment, fp32shim, live_recording, make_recording
+from command import COMMAND, calls_from, environment, fp32shim, live_recording, make_recording
 
 TF32 = "cblas_sgemm:128:high:tf32:as_requested:1000:2"
 REFUSED = "cblas_sgemm:64:high:fp32:cpu_mode_off:10"
@@ -284,7 +284,7 @@ def test_a_recording_without_calls_is_a_page_that_says_so(open_page, tmp_path):
     assert "No calls were recorded" in page.text("#decisions")
     assert not page.find("#map-chart").is_displayed() and not page.find("#complete").is_displayed()
     shown = [title.text for title in page.all("h2") if title.is_displayed() and title.text]
-    assert shown == ["Totals", "Decisions", "The run"]
+    assert shown == ["No calls were recorded", "Totals", "Decisions", "The run"]
 
 
 def test_a_filter_of_the_command_line_is_said(open_page, tmp_path):
@@ -308,6 +308,7 @@ def test_audits_and_the_first_nan_or_infinity_have_tables(open_page, tmp_path):
     shim.need(shim.has_module("numpy"), "the system's Python has no numpy")
     shim.run(shim.SYSTEM_PYTHON, "-c", program, policy=policy, log=log, env={"FP32_MATMUL_WHERE": "python"})
     page = open_page(log)
+    assert page.text("#verdict-title") == "None of 2 recorded calls ran below FP32"  # only the audits did
     found = page.text("#nonfinite table")
     assert "Found" in found and "|A| below" in found and "cblas_sgemm" in found and "infinity" in found and "2^100" in found
     audits = page.text("#audits table")
@@ -438,6 +439,24 @@ def test_the_median_the_shortest_and_the_longest_call_stand_beside_the_mean(open
         assert re.search(r"\d ms – \d+(\.\d+)? ms", cell)
 
 
+# Texts of the tips of all bars and points.
+TIPS = """
+return ["formats-chart", "timeline-chart", "map-chart"].map((id) => Chart.getChart(id)).flatMap((chart) =>
+  chart.data.datasets.flatMap((set, datasetIndex) => set.data.map((_, index) => {
+    chart.tooltip.setActiveElements([{datasetIndex, index}], {x: 9, y: 9});
+    chart.tooltip.update();
+    return [...(chart.tooltip.title ?? []), ...(chart.tooltip.body ?? []).flatMap(({lines}) => lines)].join(" | ");
+  })));
+"""
+
+
+def test_no_tip_of_a_chart_has_a_word_of_the_script(open_page, tmp_path):
+    page = open_page(make_recording(tmp_path / "a.fp32rec", "calls", TF32, EXACT, REFUSED, "sgemm_:9:native:unchanged:invalid_arguments:2"))
+    tips = [tip for tip in page.run(TIPS) if tip]
+    assert len(tips) > 10 and any("tf32" in tip for tip in tips)
+    assert [tip for tip in tips if re.search(r"false|true|undefined|null|NaN|\[object", tip)] == []
+
+
 # Positions of the map's points, the distances between them in pixels, and the number of decisions of each.
 POINTS = """
 const chart = Chart.getChart("map-chart");
@@ -470,18 +489,67 @@ def test_the_title_is_what_was_typed(open_page, tmp_path):
     assert open_page(tmp_path).text("h1") == "make_recording"  # the title of several recordings is their common part
 
 
-def test_a_narrow_page_shows_the_columns_that_matter(open_page, tmp_path):
-    page = open_page(make_recording(tmp_path / "a.fp32rec", "calls", TF32, EXACT, REFUSED))
-    page.use_width(400)
-    shown = [head.text.rstrip(" ↕↑↓") for head in page.all("#decisions th") if head.is_displayed()]
-    assert shown == ["Function", "Applied", "Calls", "Host time"]
-    body = page.text("#decisions tbody")
-    assert "128×128×128" in body and "not high" in body
-    assert page.run("const box = document.querySelector('#decisions').parentElement; return box.scrollWidth <= box.clientWidth")
-    page.screenshot(screenshots(tmp_path) / "narrow.png")
-    page.use_width(400)
-    page.find("#all-columns").click()
-    assert "cpu_mode_off" in page.text("#decisions tbody")
+@pytest.mark.parametrize("width, scrolls", [(1400, False), (800, True), (400, False)])
+def test_a_table_of_any_width_loses_nothing(open_page, tmp_path, width, scrolls):
+    scope = "Translator.encoder.layers.0.self_attn"
+    words = [calls_from(f"Translator.forward@/app/transformer.py@{line};/usr/lib/libtorch_cpu.so.1.13+0x4", "cblas_sgemm", 2048, applied, 10, 5000000, scope=scope)
+             for line, applied in ((24, "tf32"), (35, "fp32"))]
+    page = open_page(make_recording(tmp_path / "a.fp32rec", "calls", *words))
+    page.use_width(width)
+    box = "const box = document.querySelector('#decisions').parentElement; "
+    assert page.run(f"{box} return box.scrollWidth > box.clientWidth") == scrolls
+    titles = page.titles()
+    assert titles[0] == "Where" and titles[-1] == "Call site" and {"Scope", "Work", "Share", "Reason"} < set(titles)
+    shown = page.run("return [...document.querySelectorAll('#decisions tbody tr:first-child td')].map(cell => cell.getBoundingClientRect().width > 0)")
+    assert shown == [True] * len(titles)
+    lines = page.run("return [...document.querySelectorAll('#decisions .where .whole')].map(part => part.getClientRects().length)")
+    assert lines and set(lines) == {1}  # no part of a location is broken
+    page.screenshot(screenshots(tmp_path) / f"table-{width}.png")
+
+
+def headline(page):
+    return page.text("#verdict-title"), page.text("#verdict")
+
+
+@pytest.mark.parametrize("calls, expected", [
+    ([], "No calls were recorded"),
+    (["sgemm_:8:native:fp32:as_requested:1"], "The recorded call did not run below FP32"),
+    ([EXACT, "cblas_sgemm:64:native:fp32:as_requested:10"], "None of 17 recorded calls ran below FP32"),
+    (["sgemm_:8:high:tf32:as_requested:1"], "The recorded call ran below FP32"),
+    ([TF32, "sgemm_:8:medium:bf16:as_requested:1"], "All 2,001 recorded calls ran below FP32"),
+    (["cublasSgemm_v2:8:high:tf32:as_requested:3"], "All 3 recorded calls were allowed to run below FP32"),
+    (["cublasSgemm_v2:8:high:tf32:as_requested:3", "sgemm_:8:high:tf32:as_requested:1"], "All 4 recorded calls ran below FP32, or were allowed to"),
+    ([OBSERVED], "No call of known precision was recorded"),
+    ([EXACT, OBSERVED], "None of 7 recorded calls of known precision ran below FP32"),
+    (["sgemm_:8:native:unchanged:invalid_arguments:4", "sgemm_:8:high:tf32:as_requested:4"],
+     "At least 4 of 8 recorded calls, with 50.0 % of the work, ran below FP32"),
+    (["sgemm_:8:native:unchanged:invalid_arguments:4"], "The precision of 4 recorded calls is not known"),
+])
+def test_the_headline_says_what_ran_below_fp32(open_page, tmp_path, calls, expected):
+    page = open_page(make_recording(tmp_path / "a.fp32rec", "summary", *calls))
+    title, text = headline(page)
+    assert title == expected and "fp32shim verify" in text
+    assert ("narrower than float32" in text) == (OBSERVED in calls) and ("is not known" in text) == ("invalid_arguments" in str(calls))
+
+
+def test_the_headline_names_share_formats_and_places(open_page, tmp_path):
+    def calls(line, size, applied, number):
+        return calls_from(f"f@/app/model.py@{line};/usr/lib/a.so+0x4", "sgemm_", size, applied, number, 900000)
+
+    recording = make_recording(tmp_path / "a.fp32rec", "summary", calls(1, 64, "tf32", 3), calls(2, 32, "bf16", 1), calls(3, 64, "fp32", 6))
+    title, text = headline(open_page(recording))
+    assert title == "4 of 10 recorded calls, with 34.2 % of the work, ran below FP32"  # 3.125 of 9.125 products of size 64
+    assert "tf32: 3 calls, bf16: 1 call." in text and "Most of their work (96.0 %) is at model.py:1 f." in text
+    assert "Most of the host time (60.0 %) is at model.py:3 f." in text
+    title, text = headline(open_page("--ran-below", "fp32", recording))
+    assert title == "All 4 selected calls ran below FP32" and "Most of the host time (75.0 %) is at model.py:1 f." in text
+    assert headline(open_page("--m", "7", recording))[0] == "The filters select no call"
+
+
+def test_the_headline_tells_previews(open_page, torch_recording):
+    title, text = headline(open_page(torch_recording))
+    assert re.fullmatch(r"[\d,]+ of [\d,]+ recorded calls, with [\d.]+ % of the work, ran below FP32", title)
+    assert "They are previews, imitated on the CPU." in text
 
 
 def test_words_of_a_scope_are_not_broken(open_page, tmp_path):
@@ -518,8 +586,8 @@ def test_the_table_can_be_used_without_a_mouse(open_page, tmp_path):
     page.run("document.querySelector('#decisions thead button').focus()")
     for key, direction in ((browser.ENTER, "ascending"), (browser.SPACE, "descending")):
         page.press(key)
-        assert page.sorted_by() == ("Call site", direction)
-        assert page.run("return document.activeElement.textContent") == "Call site"
+        assert page.sorted_by() == ("Function", direction)
+        assert page.run("return document.activeElement.textContent") == "Function"
 
 
 def test_a_million_decisions_are_a_page_too(open_page, tmp_path):

@@ -138,8 +138,10 @@ def test_a_narrow_terminal_shows_the_columns_that_matter_and_names_the_others(tm
                                "cublasGemmStridedBatchedEx:1024:high:fp32:cpu_mode_off:10:1:3000000")
     text = on_a_terminal(["report", recording], width=width, NO_COLOR="1").replace("\r\n", "\n")
     table = text.split("\n\n")[2].splitlines()
-    assert max(map(len, table)) <= width and len(table) == 2 * 3 + 1
-    for name in ("calls", "host time", "function", "size", "asked for", "ran at", "reason"):
+    common, table = table[:3], table[3:]
+    assert common[0] == "All 2 rows below:" and common[1].startswith("  caller -> provider: ") and common[2] == "  asked for: high (environment)"
+    assert max(map(len, common + table)) <= width and len(table) == 2 * 3 + 1
+    for name in ("calls", "host time", "function", "size", "ran at", "reason"):
         assert name in table[0] + table[1]
     words = " ".join(table).split()
     for name in ("cublasGemmEx", "cublasGemmStridedBatchedEx", "4096x4096x1024", "tf32", "fp32", "cpu_mode_off"):

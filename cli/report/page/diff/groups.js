@@ -1,5 +1,5 @@
 // The table of groups. It shows all groups, or only their calls below a box of the flame graph.
-import {$, breakable} from "../shared/elements.js";
+import {$, breakable, locationText} from "../shared/elements.js";
 import {data} from "../shared/page.js";
 import {
   numberColumn,
@@ -33,9 +33,14 @@ const order = {title: "Change", descending: true};
 // --- Columns: rows are sorted by `value` and show `cell`
 
 const keyColumn = (key) =>
-  textColumn(titles[key], ({keys}) => breakable(keys[key] ?? "–"), {
-    value: ({keys}) => keys[key] ?? "",
-  });
+  textColumn(
+    titles[key],
+    ({keys}) => (key === "where" ? locationText : breakable)(keys[key] ?? "–"),
+    {
+      value: ({keys}) => keys[key] ?? "",
+      class: key,
+    },
+  );
 
 function formatsCell({formats}) {
   const calls = sum(formats, (one) => one.calls);

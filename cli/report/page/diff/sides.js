@@ -40,7 +40,7 @@ export function showSides() {
   const changes = keys.map((key) => [key, changeText(before[key], after[key])]);
   const change = {name: "change", ...Object.fromEntries(changes)};
   const columns = [
-    textColumn("", ({name}) => name, {isRowHead: true}),
+    textColumn("Side", ({name}) => name, {isRowHead: true}),
     numberColumn("Calls", ({calls}) => calls),
     numberColumn("Host time", ({host_ns}) => host_ns),
     numberColumn("Work", ({work}) => work),

@@ -1,7 +1,7 @@
-// Colours of boxes: stripes of the formats, as wide as their shares. In a comparison, the colour
-// shows an increase or a decrease.
-import {colour} from "../shared/elements.js";
-import {formats} from "../shared/formats.js";
+// Colours of boxes: stripes of the formats, as wide as their shares and with their hatches. In a
+// comparison, the colour shows an increase or a decrease.
+import {colour, element} from "../shared/elements.js";
+import {formats, hatchClass} from "../shared/formats.js";
 
 const channels = (text) => [1, 3, 5].map((begin) => parseInt(text.slice(begin, begin + 2), 16));
 
@@ -24,16 +24,37 @@ export class BoxColours {
     this.change = {none: colour("none"), more: colour("more"), less: colour("less")};
   }
 
-  stripes(node, colours, side = 0) {
+  // Returns the formats of a side with the begin and the size of their stripes in percent.
+  stripesOf(node, side = 0) {
     let begin = 0;
     const all = this.isComparison ? this.sums.ofSide(node, side) : this.sums.all[node];
-    const stops = this.sums.parts(node, side).map(({format, part}) => {
-      const end = begin + (100 * part) / all;
-      const stop = `${colours[format]} ${begin.toFixed(2)}% ${end.toFixed(2)}%`;
-      begin = end;
-      return stop;
+    return this.sums.parts(node, side).map(({format, part}) => {
+      const size = (100 * part) / all;
+      const stripe = {format, begin, size};
+      begin += size;
+      return stripe;
     });
+  }
+
+  stripes(node, colours, side = 0) {
+    const stops = this.stripesOf(node, side).map(
+      ({format, begin, size}) =>
+        `${colours[format]} ${begin.toFixed(2)}% ${(begin + size).toFixed(2)}%`,
+    );
     return stops.length ? `linear-gradient(to right, ${stops.join(", ")})` : "none";
+  }
+
+  // Returns elements that hatch the stripes: of the whole box or, in a comparison, of its edges.
+  hatches(node) {
+    const of = (side, edge) =>
+      this.stripesOf(node, side).map(({format, begin, size}) => {
+        const hatch = element("span", {class: `${hatchClass(format)} ${edge}`});
+        hatch.style.left = `${begin.toFixed(2)}%`;
+        hatch.style.width = `${size.toFixed(2)}%`;
+        return hatch;
+      });
+    const all = this.isComparison ? [...of(0, "before"), ...of(1, "after")] : of(0, "");
+    return all.filter((hatch) => !hatch.classList.contains("plain"));
   }
 
   // Returns the colour of a change. It is the more intense, the larger the change is.

@@ -57,6 +57,7 @@ export function tipOf(sums, key, node, zoomed) {
     element("strong", {}, node === 0 ? "all calls" : tree.name(node)),
     node !== 0 && tree.file(node) && element("span", {class: "file"}, tree.file(node) + line),
     ...sourceLine(tree, node),
+    tree.frames(node) > 0 && note("A click shows its frames."),
     element("span", {}, `${amount}; ${percent(sums.all[node], sums.all[0])} of all${ofShown}`),
     isComparison && shares("before: ", 0),
     isComparison ? shares("after: ", 1) : shares("", 0),

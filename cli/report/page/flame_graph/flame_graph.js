@@ -6,6 +6,7 @@ import {counted, percent, quantities} from "../shared/text.js";
 import {BoxColours} from "./box_colours.js";
 import {layOutBoxes} from "./box_layout.js";
 import {amountText, formatShares, tipOf} from "./box_tip.js";
+import {Folding} from "./folding.js";
 import {listenToKeys} from "./keys.js";
 import {PathSums} from "./path_sums.js";
 import {PathTree} from "./path_tree.js";
@@ -20,7 +21,9 @@ export class FlameGraph {
   constructor({columns, sources, isComparison = false, onSelect}) {
     this.graph = $("paths-graph");
     this.tip = $("paths-tip");
-    this.tree = new PathTree(columns, sources, isComparison);
+    this.folding = new Folding(columns);
+    this.makeTree = (folded) => new PathTree(folded, sources, isComparison);
+    this.tree = this.makeTree(this.folding.folded());
     this.onSelect = onSelect;
     this.zoomed = 0; // the graph shows this node's callers and all nodes below it
     this.current = 0;
@@ -51,11 +54,39 @@ export class FlameGraph {
         this.find();
       });
     }
+    $("paths-fold").parentElement.hidden = !this.folding.isPossible;
+    $("paths-fold").checked = true;
+    on($("paths-fold"), "change", () => this.foldAll($("paths-fold").checked));
     listenToKeys(this, on);
   }
 
   close() {
     this.listening.abort();
+  }
+
+  // Draws the tree again after a region was opened or closed. The same frames stay chosen.
+  refold() {
+    const {originals} = this.tree.columns;
+    const [zoomed, current] = [originals[this.zoomed], originals[this.current]];
+    this.tree = this.makeTree(this.folding.folded());
+    const {nodeOf} = this.tree.columns;
+    this.zoomed = nodeOf[zoomed];
+    this.current = nodeOf[current];
+    this.sumUp();
+    if (zoomed !== 0) this.select(this.zoomed);
+    this.redraw();
+  }
+
+  // Shows the frames of a folded node.
+  unfold(node) {
+    for (const top of this.tree.columns.tops.get(node)) this.folding.opened.add(top);
+    this.refold();
+  }
+
+  foldAll(isFolded) {
+    if (isFolded) this.folding.closeAll();
+    else this.folding.openAll();
+    this.refold();
   }
 
   redraw() {
@@ -103,8 +134,13 @@ export class FlameGraph {
         "aria-level": String(this.tree.depth[node] + 1),
         "aria-label": `${words}: ${amountText(this.sums, this.key, node)}, ${share}`,
       },
+      ...this.colours.hatches(node),
       width > 24 && words,
     );
+    if (this.tree.frames(node)) {
+      result.classList.add("folded");
+      result.setAttribute("aria-expanded", "false");
+    }
     if (row < this.tree.depth[this.zoomed]) result.classList.add("caller");
     if (this.matches) result.classList.add(this.matchClass(node));
     if (node === this.current) result.classList.add("current");
@@ -179,7 +215,8 @@ export class FlameGraph {
   click(event) {
     const node = this.nodeAt(event);
     if (node === undefined) return;
-    this.select(node === this.zoomed && node !== 0 ? this.tree.parent(node) : node);
+    if (this.tree.frames(node)) this.unfold(node);
+    else this.select(node === this.zoomed && node !== 0 ? this.tree.parent(node) : node);
   }
 
   hover(event) {
@@ -196,8 +233,13 @@ export class FlameGraph {
     this.onSelect(selection(0), this.tree.isComparison ? selection(1) : null);
   }
 
-  // Marks the boxes that match the words of the search.
+  // Marks the boxes that match the words of the search. It searches every frame, so none is folded.
   find() {
+    if ($("paths-search").value.trim() && this.folding.isPossible && $("paths-fold").checked) {
+      $("paths-fold").checked = false;
+      this.foldAll(false);
+      return;
+    }
     this.matches = search(this.tree, this.sums, $("paths-search").value);
     $("paths-answer").textContent = this.matches ? this.answer(this.matches) : "";
     this.draw();

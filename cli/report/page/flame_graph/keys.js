@@ -23,7 +23,8 @@ const actions = {
   ArrowRight: (graph) => graph.moveTo(besideCurrent(graph, 1)),
   Home: (graph) => graph.moveTo(0),
   Enter: (graph) => {
-    graph.select(graph.current);
+    if (graph.tree.frames(graph.current)) graph.unfold(graph.current);
+    else graph.select(graph.current);
     graph.moveTo(graph.current);
   },
   Escape: (graph) => graph.select(0),

@@ -1,12 +1,13 @@
 // A tree of call paths. Node 0 stands for all calls. A caller has a smaller number than the nodes
-// that it calls.
+// that it calls. A node may stand for several frames of a library, which are folded.
 import {formats} from "../shared/formats.js";
+import {counted} from "../shared/text.js";
 
 const baseName = (path) => path.slice(path.lastIndexOf("/") + 1);
 
 export class PathTree {
-  // Makes the tree from `columns`, which cli/report/page_paths.hpp describes. `sources` are lines
-  // of source files. With `isComparison`, a sum has side 0 (first) or 1 (second).
+  // Makes the tree from `columns` of folding.js. `sources` are lines of source files. With
+  // `isComparison`, a sum has side 0 (first) or 1 (second).
   constructor(columns, sources, isComparison) {
     this.columns = columns;
     this.sources = sources;
@@ -34,14 +35,21 @@ export class PathTree {
   parent(node) {
     return this.columns.parent[node];
   }
+  // Returns the number of frames that are folded into a node, or 0.
+  frames(node) {
+    return this.columns.frames.get(node) ?? 0;
+  }
   line(node) {
-    return this.columns.line[node];
+    return this.frames(node) ? 0 : this.columns.line[node];
   }
   file(node) {
-    return this.columns.texts[this.columns.file[node]];
+    return this.frames(node) ? "" : this.columns.texts[this.columns.file[node]];
   }
   name(node) {
-    return node === 0 ? "all" : this.columns.texts[this.columns.name[node]];
+    if (node === 0) return "all";
+    const frames = this.frames(node);
+    if (!frames) return this.columns.texts[this.columns.name[node]];
+    return `${this.columns.libraryOf(this.columns.originals[node])} (${counted(frames, "frame")})`;
   }
 
   // Returns name and location: `forward model.py:41`.

@@ -16,7 +16,10 @@ function graphNote(kind, {folded, line}) {
         "only the calls below a box, here and in the rest of the page.",
     );
   } else {
-    notes.push("Scopes by their labels, split at / and at every dot.");
+    notes.push(
+      "Scopes by their labels, split at / and at every dot; then the line of the program, if it " +
+        "is known, and the function that multiplies.",
+    );
   }
   if (folded) {
     notes.push(`${counted(folded, "further sum")} of calls found no room and count at a caller.`);
@@ -31,7 +34,10 @@ function openGraph(onSelect) {
   graph?.close();
   const kind = $("paths-of").value;
   graph = new FlameGraph({columns: data[kind], sources: data.sources, onSelect});
-  $("paths-note").textContent = graphNote(kind, data[kind]);
+  const folds = graph.folding.isPossible
+    ? "Frames of a library are folded; a click opens them. "
+    : "";
+  $("paths-note").textContent = folds + graphNote(kind, data[kind]);
   graph.redraw();
 }
 
@@ -43,6 +49,7 @@ export function redrawGraph() {
 // calls.
 export function setUpGraph(onSelect) {
   $("paths-levels").hidden = data.scopes === null;
+  if (data.scopes !== null) $("paths-of").value = "scopes";
   $("paths-width").value = data.sort;
   $("paths-of").addEventListener("change", () => {
     openGraph(onSelect);

@@ -1,6 +1,5 @@
-// Columns of the table of decisions. Rows are sorted by `value` and show `cell`. A narrow page
-// leaves out columns that are `wide`.
-import {breakable, element, second} from "../shared/elements.js";
+// Columns of the table of decisions. Rows are sorted by `value` and show `cell`.
+import {breakable, element, locationText, second} from "../shared/elements.js";
 import {swatch} from "../shared/formats.js";
 import {numberColumn, textColumn} from "../shared/tables.js";
 import {count, counted, duration, flops, hostTime, percent} from "../shared/text.js";
@@ -24,14 +23,11 @@ import {
 import {grouping} from "./groups.js";
 import {view} from "./view.js";
 
-const part = (kind, ...content) => element("span", {class: `second ${kind}`}, ...content);
 const shareOfTime = (row) => percent(row.host_ns, view.totals.host_ns);
 
 // --- Contents of cells
 
-function hostTimeCell(row) {
-  return [hostTime(row.host_ns, isEstimated(row)), part("tight", shareOfTime(row))];
-}
+const hostTimeCell = (row) => hostTime(row.host_ns, isEstimated(row));
 
 function meanCell(row) {
   const isSpread = hasSpread(row) && row.host_ns_min < row.host_ns_max;
@@ -49,13 +45,17 @@ function shareCell(row) {
   return [shareOfTime(row), bar];
 }
 
+function requestedCell(row) {
+  const source = sourceText(row);
+  return [row.requested ?? "?", source !== row.requested && second(source)];
+}
+
 function appliedCell(row) {
   return [
     swatch(row.format),
     row.format,
     row.actual && second("as the library says"),
-    row.how && row.how !== "forward" && part("wide", row.how),
-    row.refused && part("narrow warning", `not ${row.requested}`),
+    row.how && row.how !== "forward" && second(row.how),
   ];
 }
 
@@ -71,13 +71,7 @@ function siteCell(row) {
 }
 
 function functionCell(row) {
-  const sizesOfGroup = `${counted(row.decisions, "size")} of ${sizeClassText(row)}`;
-  return [
-    functionText(row),
-    row.dtype && part("wide", deviceText(row)),
-    part("narrow size", row.isGroup ? sizesOfGroup : sizeText(row)),
-    row.scope && part("narrow", "in ", breakable(row.scope)),
-  ];
+  return [functionText(row), row.dtype && second(deviceText(row))];
 }
 
 function sizeCell(row) {
@@ -87,8 +81,9 @@ function sizeCell(row) {
 }
 
 // Returns a function that makes the cell of a label. A decision may lack the label.
-const labelCell = (key) => (row) => (row[key] ? breakable(row[key]) : row.isGroup ? "" : "–");
-const keyCell = (key) => (row) => breakable(row[key] ?? "–");
+const shownAs = {where: locationText, scope: breakable, caller: breakable};
+const labelCell = (key) => (row) => (row[key] ? shownAs[key](row[key]) : row.isGroup ? "" : "–");
+const keyCell = (key) => (row) => shownAs[key](row[key] ?? "–");
 
 // --- The columns
 
@@ -97,44 +92,41 @@ const keyValue = (key) => (row) => row[key] ?? "";
 const labelColumn = (title, key) =>
   textColumn(title, labelCell(key), {
     value: keyValue(key),
-    wide: true,
-    class: "scope",
+    class: key,
     isNeeded: () => listed.some((row) => row[key]),
   });
 const keyColumn = (title, key, cell = keyCell(key)) =>
-  textColumn(title, cell, {value: keyValue(key), isNeeded: () => grouping()[key]});
-const requestedColumn = (cell) =>
-  textColumn("Requested", cell, {value: keyValue("requested"), wide: true});
+  textColumn(title, cell, {value: keyValue(key), class: key, isNeeded: () => grouping()[key]});
+const requestedColumn = (cell) => textColumn("Requested", cell, {value: keyValue("requested")});
 const countColumn = (title, key, more) =>
   numberColumn(title, (row) => count(row[key]), {value: keyValue(key), ...more});
 
 const applied = textColumn("Applied", appliedCell, {value: keyValue("format"), class: "format"});
-const reason = textColumn("Reason", reasonCell, {value: keyValue("reason"), wide: true});
+const reason = textColumn("Reason", reasonCell, {value: keyValue("reason")});
 
 const hostTimeValue = keyValue("host_ns");
 const amounts = [
   countColumn("Calls", "calls", {id: "calls"}),
   numberColumn("Host time", hostTimeCell, {id: "host_ns", value: hostTimeValue}),
-  numberColumn("Mean", meanCell, {value: meanTime, wide: true}),
+  numberColumn("Mean", meanCell, {value: meanTime}),
   numberColumn("Median", medianCell, {
     value: (row) => row.host_ns_median ?? -1,
-    wide: true,
     isNeeded: () => !grouping().any && listed.some(hasMedian),
   }),
-  numberColumn("Work", (row) => flops(work(row)), {id: "work", value: work, wide: true}),
-  numberColumn("Share", shareCell, {value: hostTimeValue, class: "roomy", wide: true}),
+  numberColumn("Work", (row) => flops(work(row)), {id: "work", value: work}),
+  numberColumn("Share", shareCell, {value: hostTimeValue}),
 ];
 
 export const decisionColumns = [
-  textColumn("Call site", siteCell, {value: routeText, wide: true, class: "site"}),
   labelColumn("Where", "where"),
   labelColumn("Scope", "scope"),
   textColumn("Function", functionCell, {value: keyValue("function")}),
-  textColumn("Size m×n×k", sizeCell, {value: meanLength, class: "size", wide: true}),
-  requestedColumn((row) => [row.requested ?? "?", second(sourceText(row))]),
+  textColumn("Size m×n×k", sizeCell, {value: meanLength, class: "size"}),
+  requestedColumn(requestedCell),
   applied,
   reason,
   ...amounts,
+  textColumn("Call site", siteCell, {value: routeText, class: "site"}),
 ];
 
 export const groupColumns = [
@@ -150,6 +142,6 @@ export const groupColumns = [
   requestedColumn((row) => row.requested ?? "?"),
   applied,
   reason,
-  countColumn("Decisions", "decisions", {wide: true}),
+  countColumn("Decisions", "decisions"),
   ...amounts,
 ];

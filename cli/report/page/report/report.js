@@ -10,6 +10,7 @@ import {showChanges, showRun, showTable} from "./run.js";
 import {drawShares, showFormats} from "./shares.js";
 import {drawMap} from "./size_map.js";
 import {drawTimeline} from "./timeline.js";
+import {showVerdict} from "./verdict.js";
 import {setView, view} from "./view.js";
 
 function drawCharts() {
@@ -48,6 +49,7 @@ function showSelection(selection) {
 }
 
 showHead();
+showVerdict();
 showAllWarnings();
 showTotals();
 showFormats();

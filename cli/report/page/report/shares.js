@@ -2,17 +2,17 @@
 
 import {drawChart} from "../shared/charts.js";
 import {$, colour, element} from "../shared/elements.js";
-import {swatch} from "../shared/formats.js";
+import {fillOf, swatch} from "../shared/formats.js";
 import {fillTable, numberColumn, textColumn} from "../shared/tables.js";
 import {count, flops, hostTime, percent} from "../shared/text.js";
 import {view} from "./view.js";
 
 // Returns two columns: an amount and its share.
-function amountColumns(title, key, text, more) {
+function amountColumns(title, key, text) {
   const unseen = element("span", {class: "unseen"}, "share");
   return [
-    numberColumn(title, text, more),
-    numberColumn(unseen, (row) => percent(row[key], view.totals[key]), more),
+    numberColumn(title, text),
+    numberColumn(unseen, (row) => percent(row[key], view.totals[key])),
   ];
 }
 
@@ -26,7 +26,7 @@ export function showFormats() {
     ...amountColumns("Host time", "host_ns", ({host_ns, estimated}) =>
       hostTime(host_ns, estimated),
     ),
-    ...amountColumns("Work", "work", (row) => flops(row.work), {wide: true}),
+    ...amountColumns("Work", "work", (row) => flops(row.work)),
   ];
   fillTable($("formats"), columns, view.formats);
   $("formats-note").hidden = !view.formats.some(({format}) => format === "unchanged");
@@ -48,7 +48,7 @@ export function drawShares() {
       labels: sums.map(([name]) => name),
       datasets: formats.map((row) => ({
         label: row.format,
-        backgroundColor: colour(row.format),
+        backgroundColor: fillOf(row.format),
         borderColor: colour("page"),
         borderWidth: {right: 1.5},
         barPercentage: 0.75,

@@ -2,7 +2,7 @@
 
 import {drawChart} from "../shared/charts.js";
 import {$, colour} from "../shared/elements.js";
-import {formats, shapes} from "../shared/formats.js";
+import {formats, shapeOf} from "../shared/formats.js";
 import {count, counted, duration, flops, isOrAre, prefixed, sum} from "../shared/text.js";
 import {clustersOf, rangeOf} from "./clusters.js";
 import {
@@ -68,8 +68,8 @@ function pointsNote(points) {
 
 // Shapes that are large enough for a number.
 const roomy = ["circle", "rect", "rectRounded", "rectRot", "triangle"];
-const shapeOf = ({decisions, format}) =>
-  decisions === 1 || roomy.includes(shapes[format]) ? shapes[format] : "circle";
+const pointShape = ({decisions, format}) =>
+  decisions === 1 || roomy.includes(shapeOf(format)) ? shapeOf(format) : "circle";
 
 function datasetOf(format, clusters) {
   const own = clusters.filter((cluster) => cluster.format === format);
@@ -77,7 +77,7 @@ function datasetOf(format, clusters) {
   return {
     label: format,
     data: own,
-    pointStyle: own.map(shapeOf),
+    pointStyle: own.map(pointShape),
     backgroundColor: colour(format) + "c0",
     borderColor: colour(format),
     borderWidth: 1.2,
@@ -148,7 +148,7 @@ function tipLines({raw: {decisions, points}}) {
 // Returns the labels of the legend, with the shapes that single decisions have.
 function legendLabels(chart) {
   const labels = Chart.defaults.plugins.legend.labels.generateLabels(chart);
-  return labels.map((label) => ({...label, pointStyle: shapes[label.text]}));
+  return labels.map((label) => ({...label, pointStyle: shapeOf(label.text)}));
 }
 
 // --- The map

@@ -52,7 +52,4 @@ export function setUpTable() {
       drawn = Infinity;
       showRows();
     });
-  $("all-columns").addEventListener("change", () => {
-    $("decisions").classList.toggle("all", $("all-columns").checked);
-  });
 }

@@ -2,7 +2,7 @@
 
 import {drawChart} from "../shared/charts.js";
 import {$, colour} from "../shared/elements.js";
-import {formats} from "../shared/formats.js";
+import {fillOf, formats} from "../shared/formats.js";
 import {data} from "../shared/page.js";
 import {duration, prefixed, three} from "../shared/text.js";
 
@@ -123,7 +123,7 @@ function datasets(key) {
     .filter((format) => timeline.formats.includes(format))
     .map((format) => ({
       label: format,
-      backgroundColor: colour(format),
+      backgroundColor: fillOf(format),
       barPercentage: 1,
       categoryPercentage: 1,
       data: barHeights(key, timeline.formats.indexOf(format)),

@@ -1,5 +1,5 @@
 // Draws the page of `fp32shim diff`.
-import {$, breakable, showNote} from "../shared/elements.js";
+import {$, breakable, second, showNote} from "../shared/elements.js";
 import {data, redrawOnChange, setUpPage, showWarnings} from "../shared/page.js";
 import {fillTable, numberColumn, textColumn} from "../shared/tables.js";
 import {count, counted} from "../shared/text.js";
@@ -14,9 +14,12 @@ function both(product, key) {
 }
 const location = (product) => breakable(both(product, "where"));
 
-function size({m, n, k, batch}) {
-  const lengths = [m, n, k].map((length) => length ?? "?").join("x");
-  return batch === 1 ? lengths : `${lengths} batch ${count(batch)}`;
+// Returns sizes and, below them, transpositions and batch count.
+function size({m, n, k, batch, trans_a, trans_b}) {
+  const transposes = (trans_a ?? "") + (trans_b ?? "");
+  const more = [transposes, batch !== 1 && `batch ${count(batch)}`].filter(Boolean);
+  const lengths = [m, n, k].map((length) => length ?? "?").join("×");
+  return [lengths, more.length > 0 && second(more.join(", "))];
 }
 
 function numberOf({a, thread}) {
@@ -46,8 +49,15 @@ function showSides() {
 
 // Returns a column with a fact of products. `productOf` returns the product of a row.
 const factColumn = (title, key, productOf) => textColumn(title, (row) => both(productOf(row), key));
-const sizeColumn = (productOf) => textColumn("Size", (row) => size(productOf(row)));
+const sizeColumn = (productOf) =>
+  textColumn("Size m×n×k", (row) => size(productOf(row)), {class: "size"});
 const whereColumn = (productOf) => textColumn("Where", (row) => location(productOf(row)));
+
+// Returns the column of scopes, if a product has one.
+function scopeColumns(rows, productOf) {
+  if (!rows.some((row) => productOf(row).scope)) return [];
+  return [textColumn("Scope", (row) => breakable(productOf(row).scope ?? "–"))];
+}
 
 function showProducts() {
   const products = [
@@ -65,6 +75,7 @@ function showProducts() {
       factColumn("Function", "function", productOf),
       sizeColumn(productOf),
       whereColumn(productOf),
+      ...scopeColumns(products, productOf),
       factColumn("Ran at", "ran_at", productOf),
       factColumn("Library", "provider", productOf),
     ],
@@ -102,6 +113,7 @@ function showGroups() {
       sizeColumn(firstOf),
       factColumn("Ran at", "ran_at", firstOf),
       whereColumn(firstOf),
+      ...scopeColumns(data.groups, firstOf),
     ],
     data.groups,
   );

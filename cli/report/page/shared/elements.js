@@ -23,6 +23,17 @@ export function breakable(name) {
   return element("span", {}, ...parts.flatMap((part) => [part, element("wbr")]).slice(0, -1));
 }
 
+// Returns a location in which lines break only before its function, as in `train.py:41` `forward`.
+// A part that would be wider than any screen is breakable.
+export function locationText(text) {
+  const longest = 60;
+  const parts = text.split(/(?<=^\S+) /);
+  const shown = parts.map((part) =>
+    part.length > longest ? breakable(part) : element("span", {class: "whole"}, part),
+  );
+  return element("span", {}, ...shown.flatMap((part) => [part, " "]).slice(0, -1));
+}
+
 // Shows a paragraph with this text, or hides it if the text is empty.
 export function showNote(id, text) {
   $(id).hidden = !text;

@@ -1,8 +1,39 @@
-// Number formats of policy/formats.def: their order, and the shapes of their points in charts.
-import {element} from "./elements.js";
+// Number formats of policy/formats.def: their order, the shapes of their points in charts, and the
+// hatches of their areas. Hatches tell formats apart whose colours look alike to some readers.
+import {colour, element} from "./elements.js";
 
-export const shapes = JSON.parse(document.getElementById("number-formats").textContent);
-export const formats = Object.keys(shapes); // the most exact first
+const drawings = JSON.parse(document.getElementById("number-formats").textContent);
+export const formats = Object.keys(drawings); // the most exact first
+export const shapeOf = (format) => drawings[format].shape;
+
+// Returns the classes of page.css that hatch an area.
+export const hatchClass = (format) => `hatch ${drawings[format].hatch}`;
+
+// Hatches on a canvas: lines in a tile, like those of page.css.
+const tile = 6; // pixels
+const hatchLines = {
+  plain: "",
+  rising: "M-1 7L7 -1M-1 1L1 -1M5 7L7 5",
+  falling: "M-1 -1L7 7M5 -1L7 1M-1 5L1 7",
+  crossed: "M-1 7L7 -1M-1 1L1 -1M5 7L7 5M-1 -1L7 7M5 -1L7 1M-1 5L1 7",
+};
+
+// Returns the fill of an area on a canvas: a colour, or a pattern in that colour.
+export function fillOf(format) {
+  const path = hatchLines[drawings[format].hatch];
+  if (!path) return colour(format);
+  const canvas = element("canvas", {width: 2 * tile, height: 2 * tile});
+  const context = canvas.getContext("2d");
+  context.scale(2, 2);
+  context.fillStyle = colour(format);
+  context.fillRect(0, 0, tile, tile);
+  context.strokeStyle = colour("page");
+  context.lineWidth = 1.2;
+  context.stroke(new Path2D(path));
+  const pattern = context.createPattern(canvas, "repeat");
+  pattern.setTransform(new DOMMatrix().scale(0.5));
+  return pattern;
+}
 
 export const swatch = (format) =>
-  element("span", {class: `swatch ${format}`, "aria-hidden": "true"});
+  element("span", {class: `swatch ${format} ${hatchClass(format)}`, "aria-hidden": "true"});

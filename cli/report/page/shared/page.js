@@ -12,6 +12,16 @@ export function setUpPage(title) {
   for (const form of document.forms) {
     form.addEventListener("submit", (event) => event.preventDefault());
   }
+  setUpScrolling();
+}
+
+// Lets keys scroll every table that may be wider than the page.
+function setUpScrolling() {
+  for (const box of document.querySelectorAll(".scroll:not([tabindex])")) {
+    box.tabIndex = 0;
+    box.setAttribute("role", "group");
+    box.setAttribute("aria-labelledby", box.closest("section").getAttribute("aria-labelledby"));
+  }
 }
 
 // Shows warnings, each a list of texts and elements.

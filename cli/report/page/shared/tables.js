@@ -6,8 +6,7 @@ import {count} from "./text.js";
 export const textColumn = (title, cell, more) => ({title, cell, ...more});
 export const numberColumn = (title, cell, more) => ({title, cell, number: true, ...more});
 
-const classOf = ({number, class: own, wide}) =>
-  [number && "number", own, wide && "wide"].filter(Boolean).join(" ");
+const classOf = ({number, class: own}) => [number && "number", own].filter(Boolean).join(" ");
 
 const headCell = (column, content) =>
   element("th", {scope: "col", class: classOf(column)}, content);
@@ -15,6 +14,7 @@ const headCell = (column, content) =>
 function cellElement(column, row) {
   const contents = [column.cell(row)].flat();
   const properties = {class: classOf(column), ...(column.isRowHead && {scope: "row"})};
+  if (typeof column.title === "string") properties["data-title"] = column.title; // for narrow pages
   return element(column.isRowHead ? "th" : "td", properties, ...contents);
 }
 export const rowElement = (columns, row) =>

@@ -1,0 +1,99 @@
+// Folds the frames of libraries in call paths: frames of one library below each other become one
+// node. What a program itself calls then stands out.
+
+// Libraries by the paths of their files, which are modules of Python and compiled code.
+const libraries = [
+  {name: "torch", files: /\/(?:site|dist)-packages\/torch\/|\/lib(?:torch|c10)[^/]*\.so/},
+  {name: "jax", files: /\/(?:site|dist)-packages\/(?:jax|jaxlib|flax)\//},
+  {name: "tensorflow", files: /\/(?:site|dist)-packages\/(?:tensorflow|keras)\//},
+  {name: "numpy", files: /\/(?:site|dist)-packages\/numpy\//},
+  {name: "scipy", files: /\/(?:site|dist)-packages\/scipy\//},
+];
+
+// Returns, for each text, the index of the library whose file it names, or -1.
+function librariesOf(texts) {
+  return texts.map((text) => libraries.findIndex(({files}) => files.test(text)));
+}
+
+// Finds the regions of a tree: nodes of one library that hang together. Returns the top node of
+// each node's region, or 0 for nodes without one. A region of one node is none.
+function regionsOf({parent, file, texts}) {
+  const libraryOfText = librariesOf(texts);
+  const tops = new Int32Array(parent.length);
+  const sizes = new Int32Array(parent.length);
+  const libraryOf = (node) => (node === 0 ? -1 : libraryOfText[file[node]]);
+  for (let node = 1; node < parent.length; ++node) {
+    const library = libraryOf(node);
+    if (library < 0) continue;
+    tops[node] = libraryOf(parent[node]) === library ? tops[parent[node]] : node;
+    ++sizes[tops[node]];
+  }
+  for (let node = 1; node < parent.length; ++node) if (sizes[tops[node]] < 2) tops[node] = 0;
+  return {tops, nameOf: (node) => libraries[libraryOf(node)].name};
+}
+
+// Call paths of which some regions are folded.
+export class Folding {
+  // `columns` are described in cli/report/page_paths.hpp.
+  constructor(columns) {
+    this.columns = columns;
+    this.regions = regionsOf(columns);
+    this.opened = new Set(); // top nodes of the regions that are shown frame by frame
+    this.isPossible = this.regions.tops.some((top) => top > 0);
+  }
+
+  openAll() {
+    for (const top of this.regions.tops) this.opened.add(top);
+  }
+
+  closeAll() {
+    this.opened.clear();
+  }
+
+  // Returns a tree in the form of `columns`. Its `frames` and `tops` have, for each folded node,
+  // the number of its frames and the top nodes of its regions. `originals` has a node of `columns`
+  // for each node, and `nodeOf` a node for each node of `columns`.
+  folded() {
+    if (!this.isPossible) return this.unchanged();
+    const {parent, name, file, line} = this.columns;
+    const tree = {parent: [0], name: [name[0]], file: [file[0]], line: [0], originals: [0]};
+    const nodeOf = new Int32Array(parent.length);
+    const [known, frames, tops] = [new Map(), new Map(), new Map()];
+    for (let node = 1; node < parent.length; ++node) {
+      const above = nodeOf[parent[node]];
+      const top = this.regions.tops[node];
+      const isFolded = top > 0 && !this.opened.has(top);
+      if (isFolded && top !== node) {
+        nodeOf[node] = nodeOf[top];
+        frames.set(nodeOf[node], frames.get(nodeOf[node]) + 1);
+        continue;
+      }
+      const words = isFolded
+        ? this.regions.nameOf(node)
+        : `${name[node]} ${file[node]} ${line[node]}`;
+      const id = `${above} ${words}`;
+      if (!known.has(id)) known.set(id, addNode(tree, this.columns, node, above));
+      const found = known.get(id);
+      nodeOf[node] = found;
+      if (!isFolded) continue;
+      frames.set(found, (frames.get(found) ?? 0) + 1);
+      tops.set(found, [...(tops.get(found) ?? []), top]);
+    }
+    const sums = {...this.columns, node: this.columns.node.map((node) => nodeOf[node])};
+    return {...sums, ...tree, frames, tops, nodeOf, libraryOf: this.regions.nameOf};
+  }
+
+  unchanged() {
+    const same = this.columns.parent.map((_, node) => node);
+    return {...this.columns, frames: new Map(), tops: new Map(), originals: same, nodeOf: same};
+  }
+}
+
+function addNode(tree, {name, file, line}, node, above) {
+  tree.parent.push(above);
+  tree.name.push(name[node]);
+  tree.file.push(file[node]);
+  tree.line.push(line[node]);
+  tree.originals.push(node);
+  return tree.parent.length - 1;
+}

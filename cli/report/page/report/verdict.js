@@ -1,0 +1,104 @@
+// The first lines of the page: which calls ran below FP32, where, and where the time went. Each
+// sentence holds for the recorded calls only.
+import {$, breakable, element} from "../shared/elements.js";
+import {swatch} from "../shared/formats.js";
+import {data} from "../shared/page.js";
+import {count, counted, percent} from "../shared/text.js";
+
+const {verdict, totals} = data;
+const {below} = verdict;
+const noun = data.filtered ? "selected call" : "recorded call";
+
+// Returns the verb for calls below FP32. A library that does not say at which format it ran may
+// have run at a more exact one.
+function verb() {
+  if (below.allowed === 0) return "ran below FP32";
+  if (below.allowed < below.calls) return "ran below FP32, or were allowed to";
+  return `${below.calls === 1 ? "was" : "were"} allowed to run below FP32`;
+}
+
+const names = {work: "work", host_ns: "host time", calls: "calls"};
+
+function shareText(key, part, whole) {
+  const isEstimate = key === "host_ns" && totals.estimated;
+  return (isEstimate ? "≈ " : "") + percent(part[key], whole[key]);
+}
+
+function headline() {
+  const {calls} = totals;
+  const others = verdict.unknown + verdict.narrower;
+  if (calls === 0) return data.filtered ? "The filters select no call" : "No calls were recorded";
+  if (below.calls === calls) {
+    return `${calls === 1 ? `The ${noun}` : `All ${counted(calls, noun)}`} ${verb()}`;
+  }
+  if (below.calls > 0) {
+    const key = verdict.measure;
+    const share = `${shareText(key, below, totals)} of the ${names[key]}`;
+    const least = verdict.unknown ? "At least " : "";
+    return `${least}${count(below.calls)} of ${counted(calls, noun)}, with ${share}, ${verb()}`;
+  }
+  if (verdict.unknown === calls) return `The precision of ${counted(calls, noun)} is not known`;
+  if (others === calls) return "No call of known precision was recorded";
+  const known = calls - others;
+  const precision = others ? " of known precision" : "";
+  if (known === 1) return `The ${noun}${precision} did not run below FP32`;
+  return `None of ${counted(known, noun)}${precision} ran below FP32`;
+}
+
+// --- The lines below it
+
+const line = (...content) => element("p", {}, ...content);
+
+function previewText() {
+  const {previewed, calls} = below;
+  if (previewed === 0) return "";
+  const [are, previews] = previewed === 1 ? ["is", "a preview"] : ["are", "previews"];
+  const some = previewed < calls ? `${count(previewed)} of them` : calls === 1 ? "It" : "They";
+  return ` ${some} ${are} ${previews}, imitated on the CPU.`;
+}
+
+function formatsLine() {
+  const parts = below.formats.flatMap(({format, calls}, i) => [
+    i > 0 && ", ",
+    element("span", {class: "format"}, swatch(format), `${format}: ${counted(calls, "call")}`),
+  ]);
+  return line(...parts, `.${previewText()}`);
+}
+
+// Returns a place: `at train.py:41 Model.forward`.
+function placeName({kind, text}) {
+  if (kind === "unknown") return ["at places that are not recorded"];
+  const preposition = {where: "at ", scope: "in scope ", caller: "from "}[kind];
+  return [preposition, element("strong", {}, breakable(text))];
+}
+
+// Says which place has the largest part of `whole`. `words` names the whole.
+function placeLine(key, words, place, whole) {
+  if (!place || !(place[key] > 0)) return null;
+  const isAll = place[key] === whole[key];
+  const part = 2 * place[key] > whole[key] ? "Most" : "The largest part";
+  const share = ` (${shareText(key, place, whole)})`;
+  const begin = isAll ? `All of ${words}` : `${part} of ${words}${share}`;
+  return line(`${begin} is `, ...placeName(place), ".");
+}
+
+function unknownLine() {
+  const parts = [
+    verdict.unknown > 0 && `The precision of ${counted(verdict.unknown, "call")} is not known.`,
+    verdict.narrower > 0 &&
+      `The operands of ${counted(verdict.narrower, "call")} are narrower than float32.`,
+  ].filter(Boolean);
+  return parts.length > 0 && line(parts.join(" "));
+}
+
+export function showVerdict() {
+  $("verdict-title").textContent = headline();
+  const key = verdict.measure;
+  const lines = [
+    below.calls > 0 && formatsLine(),
+    placeLine(key, `their ${names[key]}`, below.place, below),
+    placeLine("host_ns", "the host time", verdict.busiest, totals),
+    unknownLine(),
+  ].filter(Boolean);
+  $("verdict-title").after(...lines);
+}
