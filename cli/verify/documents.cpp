@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <cstdint>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -80,12 +81,16 @@ std::string verdict_sentence(const Json& result) {
         return fmt::format("<b>Violated.</b> Some of {} in {} ran below {}, or were allowed to.", calls, recordings,
                            format);
     if (word == "shown")
-        return fmt::format("<b>Shown.</b> {} of {} in {} ran at {} or above.", known, calls, recordings, format);
+        return fmt::format("<b>Shown.</b> {} of {} in {} ran at {} or above.{}", known, calls, recordings, format,
+                           result["assumed_unused"].empty() ? "" : " This rests on the assumptions below.");
     return fmt::format(
         "<b>Inconclusive.</b> {} of {} in {} are shown to have run at {} or above. What is not proven is listed "
         "below.",
         known, calls, recordings, format);
 }
+
+/// Returns a size; `?` for one that the function does not have.
+std::string size_text(const Json& size) { return size.is_null() ? "?" : shown_text(size); }
 
 std::string violations_part(const Json& violations) {
     std::string html = "<h2>Violations</h2>\n";
@@ -95,9 +100,10 @@ std::string violations_part(const Json& violations) {
         for (const Json& maker : row["made_by"])
             html +=
                 fmt::format("<tr><td>{} {}×{}×{}<td>{}<td>{}<td>{}<br><code>{}</code>\n", shown_text(row["function"]),
-                            shown_text(row["m"]), shown_text(row["n"]), shown_text(row["k"]),
+                            size_text(row["m"]), size_text(row["n"]), size_text(row["k"]),
                             shown_text(row["actual"].is_null() ? row["applied"] : row["actual"]),
-                            shown_text(maker["calls"]), who_text(maker), shown_text(maker["recording"]));
+                            counted(maker["calls"].get<std::uint64_t>(), "call"), who_text(maker),
+                            shown_text(maker["recording"]));
     }
     return html + "</tbody></table>\n";
 }
@@ -133,7 +139,8 @@ std::string recordings_part(const Json& processes) {
         "<h2>Recordings</h2>\n<table><thead><tr><th>recording and its SHA-256<th>process<th>calls</thead><tbody>\n";
     for (const Json& process : processes)
         html += fmt::format("<tr><td><code>{}<br>{}</code><td>{}<td>{}\n", shown_text(process["recording"]),
-                            shown_text(process["sha256"]), who_text(process), shown_text(process["calls"]));
+                            shown_text(process["sha256"]), who_text(process),
+                            counted(process["calls"].get<std::uint64_t>(), "call"));
     return html + "</tbody></table>\n";
 }
 
