@@ -916,7 +916,9 @@ def test_an_in_toto_statement_has_each_recording_and_the_result(recordings_of_jo
     assert statement["_type"] == "https://in-toto.io/Statement/v1" and statement["predicateType"].startswith("urn:")
     assert statement["subject"] == [{"name": str(path), "digest": {"sha256": hashlib.sha256(path.read_bytes()).hexdigest()}}
                                     for path in sorted(recordings_of_jobs.glob("*"))]
-    assert statement["predicate"]["result"] == fp32shim(*words, "json").json
+    result, same = statement["predicate"]["result"], fp32shim(*words, "json").json
+    assert list(result) == list(same) and result["verdict"] == same["verdict"] == "violated"
+    assert [process["sha256"] for process in result["processes"]] == [process["sha256"] for process in same["processes"]]
 
 
 def test_the_page_of_a_verdict_has_checksums_and_escaped_names_and_no_script(recordings_of_jobs, tmp_path):
