@@ -31,34 +31,41 @@ bool is_float32(const MergedRow& row) { return row.dtype == "float32" || row.dty
 }  // namespace
 
 JudgedCalls judge_calls(const record::RecordingReader& recording,
-                        const std::function<bool(const record::RecordedRow*)>& is_below) {
+                        const std::function<bool(const record::RecordedRow*)>& is_below,
+                        const std::function<std::optional<std::size_t>(const record::RecordedRow*)>& index_of) {
     JudgedCalls judged;
     for (const auto& [row, counters] : recording.counters()) {
         if (counters.calls == 0) continue;
         judged.first_ns = judged.first_ns == 0 ? counters.first_ns : std::min(judged.first_ns, counters.first_ns);
         judged.last_ns = std::max(judged.last_ns, counters.last_ns);
-        if (is_below(recording.row(row))) judged.below += counters.calls;
+        if (!is_below(recording.row(row))) continue;
+        judged.below += counters.calls;
+        if (const auto index = index_of(recording.row(row))) judged.below_by_row[*index] += counters.calls;
     }
     return judged;
 }
 
-Json evidence_of(const MergedProcess& process, const JudgedCalls& calls) {
+Json identity_of(const MergedProcess& process) {
     const record::ProcessFacts& who = process.facts.process;
-    Json json = {{"recording", process.path},
-                 {"sha256", text_or_null(sha256_of_file(process.path))},
-                 {"program", text_or_null(who.executable)},
-                 {"command", text_or_null(who.command)},
-                 {"host", text_or_null(who.host)},
-                 {"pid", who.pid == 0 ? Json() : Json(who.pid)},
-                 {"job_id", text_or_null(who.job_id)},
-                 {"rank", who.rank < 0 ? Json() : Json(who.rank)},
+    return {{"recording", process.path},
+            {"program", text_or_null(who.executable)},
+            {"command", text_or_null(who.command)},
+            {"host", text_or_null(who.host)},
+            {"pid", who.pid == 0 ? Json() : Json(who.pid)},
+            {"job_id", text_or_null(who.job_id)},
+            {"rank", who.rank < 0 ? Json() : Json(who.rank)}};
+}
+
+Json evidence_of(const MergedProcess& process, const JudgedCalls& calls) {
+    Json json = identity_of(process);
+    json.update({{"sha256", text_or_null(sha256_of_file(process.path))},
                  {"fp32shim", text_or_null(process.facts.start.version)},
                  {"began", time_or_null(process.facts.opened_ns)},
                  {"first_call", time_or_null(calls.first_ns)},
                  {"last_call", time_or_null(calls.last_ns)},
                  {"calls", process.calls},
                  {"calls_below", calls.below},
-                 {"files", Json::array()}};
+                 {"files", Json::array()}});
     const auto add = [&](const record::RecordedObjects& objects) {
         for (const record::RecordedObject& object : objects.all)
             json["files"].push_back(

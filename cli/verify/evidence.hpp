@@ -4,6 +4,8 @@
 
 #include <cstdint>
 #include <functional>
+#include <map>
+#include <optional>
 #include <string>
 
 #include "cli/output/json_fwd.hpp"
@@ -17,12 +19,17 @@ struct JudgedCalls {
                  last_ns = 0;  ///< return times of the first and the last call: nanoseconds since 1970, UTC; 0: no
                                ///< calls
     std::uint64_t below = 0;   ///< number of calls that ran, or were allowed to run, below the floor
+    std::map<std::size_t, std::uint64_t> below_by_row;  ///< the same by index in MergedCalls::rows()
 };
 
 /// Sums up the calls of a recording. `is_below` returns true for a row whose calls count as JudgedCalls::below. It is
-/// called with null for calls without a row.
+/// called with null for calls without a row. `index_of` returns a row's index in MergedCalls::rows().
 JudgedCalls judge_calls(const record::RecordingReader& recording,
-                        const std::function<bool(const record::RecordedRow*)>& is_below);
+                        const std::function<bool(const record::RecordedRow*)>& is_below,
+                        const std::function<std::optional<std::size_t>(const record::RecordedRow*)>& index_of);
+
+/// Returns the facts that name a recording and its process: path, program, command, host, pid, job and rank.
+Json identity_of(const MergedProcess& process);
 
 /// Returns facts that identify a recording and its process. Reads the whole file to compute the checksum.
 Json evidence_of(const MergedProcess& process, const JudgedCalls& calls);

@@ -11,14 +11,18 @@
 #include "cli/command_line/commands.hpp"
 #include "cli/command_line/options.hpp"
 #include "cli/output/json.hpp"
+#include "cli/output/moment.hpp"
 #include "cli/output/terminal.hpp"
 #include "cli/recordings/columns.hpp"
 #include "cli/recordings/merged_calls.hpp"
 #include "cli/recordings/process_text.hpp"
 #include "cli/recordings/recordings.hpp"
+#include "cli/report/output_file.hpp"
 #include "cli/report/tables.hpp"
 #include "cli/verify/bypasses.hpp"
+#include "cli/verify/documents.hpp"
 #include "cli/verify/evidence.hpp"
+#include "cli/verify/expected_jobs.hpp"
 #include "policy/messages.hpp"
 #include "policy/words.hpp"
 
@@ -28,8 +32,8 @@ namespace {
 struct VerifyOptions {
     std::vector<std::string> recordings;
     std::vector<std::string> assumed_unused;  ///< each element may have several names, separated by commas
-    std::string at_least;
-    bool is_json = false;
+    std::string at_least, expect, output;
+    std::string format = "table";
     bool allow_bf16x9 = false, requires_rules = false;
 };
 
@@ -57,6 +61,7 @@ struct Verified {
     std::vector<PossibleBypass> assumed;   ///< possible bypasses that --assume-unused names
     std::vector<PossibleBypass> float32;   ///< possible bypasses that always multiply at float32
     std::vector<RuleCount> rules;
+    ExpectedJobs expected;
     std::uint64_t shown_calls = 0;
 
     const Verdict& verdict() const {
@@ -168,10 +173,15 @@ bool is_among(const std::vector<std::string>& lists, const std::string& word) {
 }
 
 Verified verify_calls(const MergedCalls& calls, const std::vector<ReadingProblem>& problems,
-                      const VerifyOptions& options) {
+                      const VerifyOptions& options, ExpectedJobs expected) {
     const policy::Floor at_least = policy::parse_floor(options.at_least).value_or(policy::Floor::fp32);
     Verified verified;
     verified.rules = calls.rules();
+    verified.expected = std::move(expected);
+    compare_jobs(calls.processes(), verified.expected);
+    for (const std::string& job : verified.expected.missing)
+        verified.doubts.push_back(
+            {"", fmt::format("job {} is expected, but none of these recordings is of it", job)});
     for (const MergedRow* row : sorted(calls.rows(), RowOrder::calls)) {
         if (row->counters.calls > 0) judge_row(*row, at_least, options.allow_bf16x9, verified);
     }
@@ -216,6 +226,26 @@ Json to_json(const std::vector<PossibleBypass>& bypasses) {
     return entries;
 }
 
+Json to_json(const ExpectedJobs& expected) {
+    return {{"file", text_or_null(expected.file)},
+            {"jobs", expected.jobs.size()},
+            {"missing", expected.missing},
+            {"unexpected", expected.unexpected}};
+}
+
+/// Returns an entry for each recording with calls of a violation.
+Json makers_of(std::size_t row, const MergedCalls& calls, const std::vector<JudgedCalls>& judged) {
+    Json makers = Json::array();
+    for (std::size_t i = 0; i < judged.size(); ++i) {
+        const auto found = judged[i].below_by_row.find(row);
+        if (found == judged[i].below_by_row.end()) continue;
+        Json maker = identity_of(calls.processes()[i]);
+        maker["calls"] = found->second;
+        makers.push_back(std::move(maker));
+    }
+    return makers;
+}
+
 Json to_json(const Verified& verified, const MergedCalls& calls, const VerifyOptions& options,
              const std::vector<JudgedCalls>& judged) {
     Json json = {{"schema", 1},
@@ -233,10 +263,15 @@ Json to_json(const Verified& verified, const MergedCalls& calls, const VerifyOpt
                  {"assumed_unused", to_json(verified.assumed)},
                  {"always_float32", to_json(verified.float32)},
                  {"rules", cli::to_json(verified.rules)},
+                 {"expected", to_json(verified.expected)},
                  {"scope", scope_note}};
     for (std::size_t i = 0; i < calls.processes().size(); ++i)
         json["processes"].push_back(evidence_of(calls.processes()[i], judged[i]));
-    for (const MergedRow* row : verified.violations) json["violations"].push_back(cli::to_json(row_columns(), *row));
+    for (const MergedRow* row : verified.violations) {
+        Json violation = cli::to_json(row_columns(), *row);
+        violation["made_by"] = makers_of(static_cast<std::size_t>(row - calls.rows().data()), calls, judged);
+        json["violations"].push_back(std::move(violation));
+    }
     for (const Doubt& doubt : verified.doubts) {
         json["doubts"].push_back({{"recording", text_or_null(doubt.where)}, {"reason", doubt.reason}});
     }
@@ -263,9 +298,24 @@ std::string recordings_prefix(const std::vector<std::string>& recordings, const 
 /// Maximum number of recordings with violations that are listed. The others are only counted.
 constexpr std::size_t most_violators = 20;
 
+/// Returns an indented line for each of the first violations of a recording.
+std::string products_text(const JudgedCalls& judged, const MergedCalls& calls) {
+    std::string text;
+    std::size_t said = 0;
+    for (const auto& [index, count] : judged.below_by_row) {
+        if (++said > most_violators) break;
+        const MergedRow& row = calls.rows()[index];
+        text += fmt::format("    {} of {} {} at {}\n", counted(count, "call"), printable(row.function),
+                            row.size_text(), printable(row.ran_at()));
+    }
+    if (judged.below_by_row.size() > said)
+        text += fmt::format("    and {} more\n", judged.below_by_row.size() - most_violators);
+    return text;
+}
+
 /// Returns a line for each of the first recordings with calls below the floor: process, program, machine and job.
 /// `judged` has the calls of each recording, in the order of the recordings.
-std::string violators_text(const MergedCalls& calls, const std::vector<JudgedCalls>& judged) {
+std::string violators_text(const MergedCalls& calls, const std::vector<JudgedCalls>& judged, std::size_t violations) {
     std::string text;
     std::size_t said = 0, found = 0;
     for (std::size_t i = 0; i < judged.size(); ++i) {
@@ -274,6 +324,7 @@ std::string violators_text(const MergedCalls& calls, const std::vector<JudgedCal
         const MergedProcess& process = calls.processes()[i];
         text += fmt::format("- {}: {} of {}\n", printable(process.path), counted(judged[i].below, "call"),
                             printable(process_text(process.facts.process)));
+        if (judged[i].below_by_row.size() > 1 || violations > 1) text += products_text(judged[i], calls);
     }
     if (found > said) text += fmt::format("- and {} more; --format json has them all\n", found - said);
     return text.empty() ? text : "\nThese calls were made by:\n" + text;
@@ -291,7 +342,8 @@ std::string sentence_of(const Verified& verified, const MergedCalls& calls, cons
         for (const MergedRow* row : verified.violations) below += row->counters.calls;
         return fmt::format("{}: {} of {} in {} ran below {}, or {} allowed to.\n\n{}{}", title, count_text(below),
                            counted(total, "call"), recordings, at_least, below == 1 ? "was" : "were",
-                           call_site_table(verified.violations, 0).text(), violators_text(calls, judged));
+                           call_site_table(verified.violations, 0).text(),
+                           violators_text(calls, judged, verified.violations.size()));
     }
     if (verified.verdict().exit_code == exit_code::ok)
         return fmt::format("{}: {} in {} ran at {} or above.\n", title,
@@ -329,6 +381,9 @@ std::string text_of(const Verified& verified, const MergedCalls& calls, const Ve
     if (has_unused_rule(verified.rules)) text += '\n' + unused_rules_text(verified.rules, most_doubts);
     if (!verified.doubts.empty()) text += "\nNot known:\n";
     text += doubts_text(verified.doubts);
+    if (!verified.expected.unexpected.empty())
+        text += fmt::format("\nOf no expected job: {}\n",
+                            printable(listed(verified.expected.unexpected, most_violators)));
     if (!verified.bypasses.empty()) {
         text += fmt::format(
             "\nNot seen (if you know that one of these was not used below {}, add --assume-unused BYPASS):\n",
@@ -360,10 +415,40 @@ std::string text_of(const Verified& verified, const MergedCalls& calls, const Ve
     return text + fmt::format("\n{}\n", scope_note);
 }
 
+std::string problem_with_output(const VerifyOptions& options, const std::vector<std::string>& recordings) {
+    if (!options.output.empty() && options.format == "table") return "--output needs --format json, html or in-toto";
+    return output_problem(options.output, recordings);
+}
+
+/// Writes the result in the format that was asked for. Returns false after a message if that failed.
+bool write(const Verified& verified, const MergedCalls& calls, const VerifyOptions& options,
+           const std::vector<JudgedCalls>& judged) {
+    if (options.format == "table") {
+        print(text_of(verified, calls, options, judged));
+        return true;
+    }
+    const Json result = to_json(verified, calls, options, judged);
+    const std::string date = timestamp(now_ns());
+    ReportOutput output(options.output);
+    output.put(options.format == "html"      ? verdict_page(result, date)
+               : options.format == "in-toto" ? json_text(verdict_statement(result, date))
+                                             : json_text(result));
+    const std::string problem = output.finish();
+    if (!problem.empty()) say("verify", problem);
+    return problem.empty();
+}
+
 int verify(const VerifyOptions& options) {
     RecordingPaths found = find_recordings(options.recordings);
     if (found.errors.empty()) add_rest_of_runs(found);
     if (print_errors("verify", found)) return exit_code::usage;
+    ExpectedJobs expected;
+    std::string problem = problem_with_output(options, found.paths);
+    if (problem.empty() && !options.expect.empty()) problem = read_expected_jobs(options.expect, expected);
+    if (!problem.empty()) {
+        say("verify", problem);
+        return exit_code::usage;
+    }
 
     MergedCalls calls;
     std::vector<JudgedCalls> judged;
@@ -373,12 +458,12 @@ int verify(const VerifyOptions& options) {
     };
     auto problems = visit_recordings(found.paths, [&](const std::string& path, auto& recording) {
         calls.add(path, recording);
-        judged.push_back(judge_calls(recording, is_violation));
+        judged.push_back(judge_calls(recording, is_violation,
+                                     [&](const record::RecordedRow* row) { return calls.index_of(row); }));
     });
     std::ranges::move(problems_of_copies(found), std::back_inserter(problems));
-    const Verified verified = verify_calls(calls, problems, options);
-    print(options.is_json ? json_text(to_json(verified, calls, options, judged))
-                          : text_of(verified, calls, options, judged));
+    const Verified verified = verify_calls(calls, problems, options, std::move(expected));
+    if (!write(verified, calls, options, judged)) return exit_code::usage;
     const int status = verified.verdict().exit_code;
     const bool lacks_rule = options.requires_rules && has_unused_rule(verified.rules);
     return status == exit_code::ok && lacks_rule ? exit_code::finding : status;
@@ -402,7 +487,11 @@ Action define_verify(CLI::App& app) {
                "that format; names separated by commas; the verdict lists them")
         ->type_name(alternatives(possible_bypass_names()))
         ->check(problem_with_bypass_names);
-    add_table_or_json(app, options->is_json);
+    add_name(app, "--expect", options->expect, "FILE",
+             "Jobs that must have recordings: ids, one a line, or what sacct prints");
+    add_format(app, {"table", "json", "html", "in-toto"},
+               [options = options.get()](const std::string& word) { options->format = word; });
+    add_output(app, options->output);
     return [options] { return verify(*options); };
 }
 

@@ -1,9 +1,11 @@
 """fp32shim report, log and verify, on recordings of the writer."""
 
 import csv
+import hashlib
 import io
 import json
 import os
+import pathlib
 import re
 import shutil
 import struct
@@ -855,3 +857,80 @@ def test_a_copy_of_another_owner_is_a_doubt_and_a_truncated_one_is_none(tmp_path
     if os.geteuid() == 0:
         os.chown(copy, 65534, -1)
         assert len(doubts()) == 1
+
+
+LOW = "cblas_sgemm:8:high:tf32:as_requested:3"
+
+
+@pytest.fixture
+def recordings_of_jobs(tmp_path):
+    """Jobs 11 and 12 have violations, job 13 has none."""
+    folder = tmp_path / "jobs"
+    folder.mkdir()
+    make_recording(folder / "a.fp32rec", "summary", "--job", "11", "--host", "node1", LOW, "sgemm_:9:high:tf32:as_requested:5", EXACT)
+    make_recording(folder / "b.fp32rec", "summary", "--job", "12", "--host", "<node&2>", LOW)
+    make_recording(folder / "c.fp32rec", "summary", "--job", "13", EXACT)
+    return folder
+
+
+def test_each_violation_names_the_recordings_hosts_and_jobs_that_made_it(recordings_of_jobs):
+    violations = fp32shim("verify", "--at-least", "fp32", "--format", "json", recordings_of_jobs).json["violations"]
+    made_by = {row["function"]: [(pathlib.Path(maker["recording"]).name, maker["host"], maker["job_id"], maker["calls"])
+                                 for maker in row["made_by"]] for row in violations}
+    assert made_by == {"cblas_sgemm": [("a.fp32rec", "node1", "11", 3), ("b.fp32rec", "<node&2>", "12", 3)],
+                       "sgemm_": [("a.fp32rec", "node1", "11", 5)]}
+    assert set(violations[0]["made_by"][0]) == {"recording", "program", "command", "host", "pid", "job_id", "rank", "calls"}
+    text = fp32shim("verify", "--at-least", "fp32", recordings_of_jobs).stdout
+    assert "job 11)\n    3 calls of cblas_sgemm 8x8x8 at tf32\n    5 calls of sgemm_ 9x9x9 at tf32\n- " in text
+
+
+@pytest.mark.parametrize("jobs", [
+    "# a comment\n13\n14\n", "13.0\r\n13.batch\r\n14\r\n",
+    "JobID|JobName|State|\n13|a|COMPLETED|\n13.batch|batch|COMPLETED|\n13.extern||OK|\n14|b|FAILED|\n",
+    "JobID|JobIDRaw\n5_1|13\n5_2|14\n",
+    "JobName    JobID\n---------- ------------\nx          13\nx          13.0\ny          14\n",
+])
+def test_an_expected_job_without_a_recording_is_not_shown(recordings_of_jobs, tmp_path, jobs):
+    (tmp_path / "list").write_bytes(jobs.encode())
+    words = ["verify", "--at-least", "fp32", "--expect", tmp_path / "list"]
+    result = fp32shim(*words, "--format", "json", recordings_of_jobs / "c.fp32rec")
+    assert (result.returncode, result.json["verdict"]) == (3, "inconclusive")
+    assert result.json["expected"] == {"file": str(tmp_path / "list"), "jobs": 2, "missing": ["14"], "unexpected": []}
+    assert "- job 14 is expected" in fp32shim(*words, recordings_of_jobs / "c.fp32rec").stdout
+    both = fp32shim(*words, recordings_of_jobs)
+    assert both.returncode == 1 and "Of no expected job: " in both.stdout
+
+
+def test_expected_jobs_that_all_have_recordings_leave_the_verdict(recordings_of_jobs, tmp_path):
+    (tmp_path / "list").write_text("13\n")
+    words = ["verify", "--at-least", "fp32", "--expect", tmp_path / "list", recordings_of_jobs / "c.fp32rec"]
+    assert fp32shim(*words).returncode == 0
+    (tmp_path / "list").write_text("# none\n")
+    assert fp32shim(*words).returncode == 2
+    (tmp_path / "list").unlink()
+    assert fp32shim(*words).returncode == 2
+
+
+def test_an_in_toto_statement_has_each_recording_and_the_result(recordings_of_jobs):
+    words = ["verify", "--at-least", "fp32", recordings_of_jobs, "--format"]
+    statement = fp32shim(*words, "in-toto").json
+    assert set(statement) == {"_type", "subject", "predicateType", "predicate"}
+    assert statement["_type"] == "https://in-toto.io/Statement/v1" and statement["predicateType"].startswith("urn:")
+    assert statement["subject"] == [{"name": str(path), "digest": {"sha256": hashlib.sha256(path.read_bytes()).hexdigest()}}
+                                    for path in sorted(recordings_of_jobs.glob("*"))]
+    result, same = statement["predicate"]["result"], fp32shim(*words, "json").json
+    assert list(result) == list(same) and result["verdict"] == same["verdict"] == "violated"
+    assert [process["sha256"] for process in result["processes"]] == [process["sha256"] for process in same["processes"]]
+
+
+def test_the_page_of_a_verdict_has_checksums_and_escaped_names_and_no_script(recordings_of_jobs, tmp_path):
+    page = tmp_path / "verdict.html"
+    words = ["verify", "--at-least", "fp32", "--format", "html", recordings_of_jobs, "-o"]
+    assert fp32shim(*words, page).returncode == 1
+    text = page.read_text()
+    for path in recordings_of_jobs.glob("*"):
+        assert hashlib.sha256(path.read_bytes()).hexdigest() in text
+    assert "&lt;node&amp;2&gt;" in text and "<node" not in text
+    assert "<script" not in text and "src=" not in text and "<b>Violated.</b>" in text
+    assert fp32shim(*words, recordings_of_jobs / "a.fp32rec").returncode == 2  # a recording is never overwritten
+    assert fp32shim("verify", "--at-least", "fp32", recordings_of_jobs, "-o", page).returncode == 2  # a table needs none

@@ -1,0 +1,192 @@
+#include "cli/verify/documents.hpp"
+
+#include <fmt/format.h>
+
+#include <cstdint>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "cli/output/json.hpp"
+#include "cli/output/terminal.hpp"
+
+namespace fp32shim::cli {
+namespace {
+
+constexpr std::string_view head = R"(<!doctype html>
+<html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width">
+<meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'">
+<title>fp32shim verify</title><style>
+:root{color-scheme:light}
+body{font:15px/1.45 system-ui,sans-serif;color:#1b1f24;background:#fff;max-width:60rem;margin:2rem auto;padding:0 1rem}
+h1{font-size:1.6rem;margin:0 0 .2rem}h2{font-size:1.1rem;margin:1.6rem 0 .4rem}
+p{margin:.4rem 0}.date{color:#57606a}
+.verdict{border-left:.4rem solid;padding:.5rem .9rem;margin:1rem 0;font-size:1.1rem}
+.shown{border-color:#1a7f37}.violated{border-color:#cf222e}.inconclusive{border-color:#9a6700}
+table{border-collapse:collapse;width:100%}
+th,td{text-align:left;vertical-align:top;padding:.3rem .6rem .3rem 0;border-bottom:1px solid #d0d7de}
+td,li,p{overflow-wrap:anywhere}code{font:12px/1.4 ui-monospace,monospace}
+tr,li{break-inside:avoid}h2{break-after:avoid}
+@media(max-width:40rem){thead{display:none}tr,td{display:block}td{border:0;padding:.1rem 0}
+tr{border-bottom:1px solid #d0d7de;padding:.4rem 0}}
+@page{size:A4;margin:18mm 16mm}
+@media print{body{font-size:10pt;margin:0;max-width:none;padding:0}code{font-size:8pt}}
+</style></head><body>
+)";
+
+std::string escaped(std::string_view text) {
+    std::string html;
+    for (const char letter : text) {
+        switch (letter) {
+            case '&':
+                html += "&amp;";
+                break;
+            case '<':
+                html += "&lt;";
+                break;
+            case '>':
+                html += "&gt;";
+                break;
+            case '"':
+                html += "&quot;";
+                break;
+            default:
+                html += letter;
+        }
+    }
+    return html;
+}
+
+/// Returns a value as escaped text; `unknown` for null.
+std::string shown_text(const Json& value) {
+    if (value.is_null()) return "unknown";
+    return escaped(value.is_string() ? value.get<std::string>() : dumped(value, -1));
+}
+
+std::string who_text(const Json& process) {
+    std::string text = fmt::format("<code>{}</code><br>process {} on {}", shown_text(process["program"]),
+                                   shown_text(process["pid"]), shown_text(process["host"]));
+    if (!process["job_id"].is_null()) text += ", job " + shown_text(process["job_id"]);
+    if (!process["rank"].is_null()) text += ", rank " + shown_text(process["rank"]);
+    return text;
+}
+
+std::string verdict_sentence(const Json& result) {
+    const std::string format = escaped(result["at_least"].get<std::string>());
+    const std::string calls = counted(result["calls"].get<std::uint64_t>(), "recorded call");
+    const std::string recordings = counted(result["recordings"].get<std::uint64_t>(), "recording");
+    const std::string known = count_text(result["calls_shown"].get<std::uint64_t>());
+    const std::string word = result["verdict"].get<std::string>();
+    if (word == "violated")
+        return fmt::format("<b>Violated.</b> Some of {} in {} ran below {}, or were allowed to.", calls, recordings,
+                           format);
+    if (word == "shown")
+        return fmt::format("<b>Shown.</b> {} of {} in {} ran at {} or above.{}", known, calls, recordings, format,
+                           result["assumed_unused"].empty() ? "" : " This rests on the assumptions below.");
+    return fmt::format(
+        "<b>Inconclusive.</b> {} of {} in {} are shown to have run at {} or above. What is not proven is listed "
+        "below.",
+        known, calls, recordings, format);
+}
+
+/// Returns a size; `?` for one that the function does not have.
+std::string size_text(const Json& size) { return size.is_null() ? "?" : shown_text(size); }
+
+std::string violations_part(const Json& violations) {
+    std::string html = "<h2>Violations</h2>\n";
+    if (violations.empty()) return html + "<p>None was found.</p>\n";
+    html += "<table><thead><tr><th>product<th>ran at<th>calls<th>made by</thead><tbody>\n";
+    for (const Json& row : violations) {
+        for (const Json& maker : row["made_by"])
+            html +=
+                fmt::format("<tr><td>{} {}×{}×{}<td>{}<td>{}<td>{}<br><code>{}</code>\n", shown_text(row["function"]),
+                            size_text(row["m"]), size_text(row["n"]), size_text(row["k"]),
+                            shown_text(row["actual"].is_null() ? row["applied"] : row["actual"]),
+                            counted(maker["calls"].get<std::uint64_t>(), "call"), who_text(maker),
+                            shown_text(maker["recording"]));
+    }
+    return html + "</tbody></table>\n";
+}
+
+std::string list_part(std::string_view title, const std::vector<std::string>& lines) {
+    if (lines.empty()) return {};
+    std::string html = fmt::format("<h2>{}</h2>\n<ul>\n", title);
+    for (const std::string& line : lines) html += fmt::format("<li>{}\n", line);
+    return html + "</ul>\n";
+}
+
+std::vector<std::string> bypass_lines(const Json& bypasses) {
+    std::vector<std::string> lines;
+    for (const Json& each : bypasses)
+        lines.push_back(fmt::format("<b>{}</b>: {}", shown_text(each["bypass"]), shown_text(each["reason"])));
+    return lines;
+}
+
+/// Returns a line for each doubt and each bypass.
+std::vector<std::string> unproven_lines(const Json& result) {
+    std::vector<std::string> lines;
+    for (const Json& doubt : result["doubts"])
+        lines.push_back(
+            doubt["recording"].is_null()
+                ? shown_text(doubt["reason"])
+                : fmt::format("<code>{}</code>: {}", shown_text(doubt["recording"]), shown_text(doubt["reason"])));
+    for (std::string& line : bypass_lines(result["bypasses"])) lines.push_back(std::move(line));
+    return lines;
+}
+
+std::string recordings_part(const Json& processes) {
+    std::string html =
+        "<h2>Recordings</h2>\n<table><thead><tr><th>recording and its SHA-256<th>process<th>calls</thead><tbody>\n";
+    for (const Json& process : processes)
+        html += fmt::format("<tr><td><code>{}<br>{}</code><td>{}<td>{}\n", shown_text(process["recording"]),
+                            shown_text(process["sha256"]), who_text(process),
+                            counted(process["calls"].get<std::uint64_t>(), "call"));
+    return html + "</tbody></table>\n";
+}
+
+std::string basis_part(const Json& result) {
+    std::string html =
+        fmt::format("<h2>What this rests on</h2>\n<p>{}, with {}. Lowest format allowed: {}{}.</p>\n",
+                    counted(result["recordings"].get<std::uint64_t>(), "recording"),
+                    counted(result["calls"].get<std::uint64_t>(), "call"), shown_text(result["at_least"]),
+                    result["allow_bf16x9"].get<bool>() ? "; bf16x9 counts as fp32" : "");
+    const Json& expected = result["expected"];
+    if (expected["file"].is_null())
+        return html +
+               "<p>No list of expected jobs was given, so nothing is said about jobs without recordings.</p>\n";
+    html += fmt::format("<p>{} of {} in <code>{}</code> have recordings.</p>\n",
+                        count_text(expected["jobs"].get<std::uint64_t>() - expected["missing"].size()),
+                        counted(expected["jobs"].get<std::uint64_t>(), "expected job"), shown_text(expected["file"]));
+    std::vector<std::string> others;
+    for (const Json& path : expected["unexpected"]) others.push_back("<code>" + shown_text(path) + "</code>");
+    return html + list_part("Recordings of no expected job", others);
+}
+
+}  // namespace
+
+std::string verdict_page(Json result, const std::string& date) {
+    make_plain(result);
+    std::string html(head);
+    html += fmt::format("<h1>fp32shim verify</h1>\n<p class=date>{}</p>\n<div class=\"verdict {}\">{}</div>\n", date,
+                        result["verdict"].get<std::string>(), verdict_sentence(result));
+    html += basis_part(result) + violations_part(result["violations"]);
+    html += list_part("What remains unproven", unproven_lines(result));
+    html += list_part("Assumed not to have multiplied below that format", bypass_lines(result["assumed_unused"]));
+    html += list_part("If these multiplied, they did so at float32", bypass_lines(result["always_float32"]));
+    html += recordings_part(result["processes"]);
+    return html + fmt::format("<h2>Scope</h2>\n<p>{}</p>\n</body></html>\n", shown_text(result["scope"]));
+}
+
+Json verdict_statement(const Json& result, const std::string& date) {
+    Json subjects = Json::array();
+    for (const Json& process : result["processes"]) {
+        if (process["sha256"].is_null()) continue;
+        subjects.push_back({{"name", process["recording"]}, {"digest", {{"sha256", process["sha256"]}}}});
+    }
+    return {{"_type", "https://in-toto.io/Statement/v1"},
+            {"subject", std::move(subjects)},
+            {"predicateType", "urn:x-fp32shim:verify:1"},
+            {"predicate", {{"date", date}, {"result", result}}}};
+}
+
+}  // namespace fp32shim::cli

@@ -1,0 +1,91 @@
+#include "cli/verify/expected_jobs.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <fstream>
+#include <iterator>
+#include <set>
+#include <utility>
+
+namespace fp32shim::cli {
+namespace {
+
+/// Returns the cells of a line: separated by `|` if it has one, otherwise by blanks.
+std::vector<std::string_view> cells_of(std::string_view line) {
+    const bool has_bars = line.find('|') != std::string_view::npos;
+    const std::string_view separators = has_bars ? "|\r" : " \t\r";
+    std::vector<std::string_view> cells;
+    while (!line.empty()) {
+        const std::size_t end = std::min(line.find_first_of(separators), line.size());
+        if (end > 0 || has_bars) cells.push_back(line.substr(0, end));
+        line.remove_prefix(std::min(end + 1, line.size()));
+    }
+    return cells;
+}
+
+/// Returns the column of job ids if `cells` are a table's titles; otherwise their number.
+std::size_t column_of_jobs(const std::vector<std::string_view>& cells) {
+    const auto raw = std::ranges::find(cells, "JobIDRaw");
+    const auto found = raw != cells.end() ? raw : std::ranges::find(cells, "JobID");
+    return static_cast<std::size_t>(found - cells.begin());
+}
+
+}  // namespace
+
+std::vector<std::string> job_ids_in(std::string_view text) {
+    std::vector<std::string> jobs;
+    std::set<std::string, std::less<>> known;
+    std::size_t column = 0;
+    while (!text.empty()) {
+        const std::size_t end = std::min(text.find('\n'), text.size());
+        const std::string_view line = text.substr(0, end);
+        text.remove_prefix(std::min(end + 1, text.size()));
+        const auto cells = cells_of(line);
+        if (cells.empty() || line.starts_with('#') || line.starts_with("---")) continue;
+        if (const std::size_t titled = column_of_jobs(cells); titled < cells.size()) {
+            column = titled;
+            continue;
+        }
+        if (column >= cells.size()) continue;
+        std::string_view job = cells[column];
+        // Only Slurm's steps follow a number at once; PBS's ids are `12.server`.
+        if (const std::size_t dot = job.find('.'); dot != std::string_view::npos) {
+            const std::string_view step = job.substr(dot + 1);
+            if (step == "batch" || step == "extern" || step == "interactive" ||
+                step.find_first_not_of("0123456789") == std::string_view::npos)
+                job = job.substr(0, dot);
+        }
+        if (!job.empty() && known.emplace(job).second) jobs.emplace_back(job);
+    }
+    return jobs;
+}
+
+std::string read_expected_jobs(const std::string& path, ExpectedJobs& expected) {
+    errno = 0;
+    std::ifstream file(path);
+    const std::string text{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
+    if (!file.is_open() || file.bad())
+        return fmt::format("{}: {}", path, errno == 0 ? "cannot be read" : std::strerror(errno));
+    expected.file = path;
+    expected.jobs = job_ids_in(text);
+    return expected.jobs.empty() ? path + ": has no job ids; give one a line, or the output of sacct" : std::string();
+}
+
+void compare_jobs(const std::vector<MergedProcess>& processes, ExpectedJobs& expected) {
+    if (expected.file.empty()) return;
+    const std::set<std::string_view> wanted(expected.jobs.begin(), expected.jobs.end());
+    std::set<std::string_view> recorded;
+    for (const MergedProcess& process : processes) {
+        if (process.is_children_only()) continue;
+        const std::string& job = process.facts.process.job_id;
+        recorded.insert(job);
+        if (!wanted.contains(job)) expected.unexpected.push_back(process.path);
+    }
+    for (const std::string& job : expected.jobs)
+        if (!recorded.contains(job)) expected.missing.push_back(job);
+}
+
+}  // namespace fp32shim::cli
