@@ -9,8 +9,7 @@
 #include <ctime>
 #include <filesystem>
 #include <fstream>
-#include <iterator>
-#include <string_view>
+#include <sstream>
 #include <system_error>
 #include <utility>
 
@@ -78,9 +77,9 @@ class KeptResult {
     /// Returns nullopt if there is none, or if it is damaged.
     std::optional<ScannedFile> read() const {
         if (folder_.empty()) return std::nullopt;
-        std::ifstream stream(file_, std::ios::binary);
-        const std::string text{std::istreambuf_iterator<char>(stream), {}};
-        const Json json = Json::parse(text, nullptr, false);
+        std::ostringstream text;
+        text << std::ifstream(file_, std::ios::binary).rdbuf();
+        const Json json = Json::parse(text.str(), nullptr, false);
         if (!json.is_object()) return std::nullopt;
         try {
             if (json.at("key") != key_) return std::nullopt;
@@ -109,13 +108,14 @@ class KeptResult {
         std::error_code error;
         fs::create_directories(folder_, error);
         // Readers see a whole file or none.
-        fs::path unfinished = file_;
-        unfinished += fmt::format(".{}", getpid());
-        if (std::ofstream stream(unfinished, std::ios::binary); !(stream << dumped(json, -1)).flush()) {
-            fs::remove(unfinished, error);
-            return;
-        }
-        fs::rename(unfinished, file_, error);
+        std::string unfinished = file_.string() + ".XXXXXX";
+        const int descriptor = mkstemp(unfinished.data());
+        if (descriptor < 0) return;
+        close(descriptor);
+        std::ofstream stream(unfinished, std::ios::binary);
+        const bool is_written = static_cast<bool>((stream << dumped(json, -1)).flush());
+        if (is_written) fs::rename(unfinished, file_, error);
+        if (!is_written || error) fs::remove(unfinished, error);
         remove_old();
     }
 
