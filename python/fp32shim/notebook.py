@@ -231,10 +231,18 @@ def show(seen: fp32shim.Products, with_graph: bool) -> None:
     page = seen._repr_html_()
     if with_graph and seen.path is not None:
         page += frame(seen.html())
-    display({"text/plain": seen.table(), "text/html": page}, raw=True)
+    show_all: typing.Callable[..., object] = display
+    show_all({"text/plain": seen.table(), "text/html": page}, raw=True)
+
+
+# In a frame, the page begins with its flame graph: the table above has the totals, and the notebook names the process.
+FRAMED = """<style nonce="{}">body > header, [aria-labelledby="totals-title"] {{ display: none }}</style>
+"""
 
 
 def frame(page: str) -> str:
     """Returns a page as a frame. It has no access to the notebook, and needs nothing from elsewhere."""
+    nonce = re.search(r"style-src 'nonce-([0-9a-f]+)'", page)  # the page allows only styles that have it
+    page = page.replace("</head>", FRAMED.format(nonce[1]) + "</head>", 1) if nonce else page
     return (f'<iframe sandbox="allow-scripts" title="fp32shim: flame graph and decisions" srcdoc="{html.escape(page)}" '
             'style="width:100%;height:480px;border:1px solid #8884;resize:vertical"></iframe>')
