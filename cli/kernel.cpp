@@ -70,7 +70,7 @@ Action define_kernel(CLI::App& app) {
     add_name(app, "--python", options->python, "PROGRAM",
              "The Python of the kernel, which has ipykernel; default: the one beside this command, or python3");
     add_name(app, "--name", options->name, "NAME", "Name of the kernel's folder; default: fp32shim");
-    add_name(app, "--display-name", options->display_name, "TEXT",
+    add_name(app, "--display-name", options->display_name, "TITLE",
              "What Jupyter shows; default: Python 3 (fp32shim)");
     CLI::Option* const prefix =
         add_name(app, "--prefix", options->prefix, "FOLDER",
