@@ -118,6 +118,11 @@ constexpr Command table[] = {
      .examples = R"(  fp32shim reload 4711
   fp32shim reload --all)",
      .define = define_reload},
+    {.name = "kernel",
+     .summary = "Add a kernel to Jupyter that runs under fp32shim",
+     .examples = R"(  fp32shim kernel install                 for the Python beside this command
+  fp32shim kernel install --user --python .venv/bin/python3)",
+     .define = define_kernel},
     {.name = "gpu-check",
      .summary = "Show on this GPU that TF32, pins and floors work",
      .examples = R"(  fp32shim gpu-check               0: all holds; 1: not; 77: there is no GPU

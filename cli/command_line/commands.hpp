@@ -64,6 +64,7 @@ Action define_top(CLI::App& app);
 Action define_ps(CLI::App& app);
 Action define_set(CLI::App& app);
 Action define_reload(CLI::App& app);
+Action define_kernel(CLI::App& app);
 Action define_gpu_check(CLI::App& app);
 Action define_completion(CLI::App& app);
 

@@ -3,7 +3,9 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <functional>
 #include <iterator>
+#include <map>
 #include <memory>
 #include <new>
 #include <optional>
@@ -21,6 +23,7 @@
 #include "cli/report/output_file.hpp"
 #include "cli/report/report_formats.hpp"
 #include "cli/report/timeline.hpp"
+#include "policy/messages.hpp"
 
 namespace fp32shim::cli {
 namespace {
@@ -31,7 +34,9 @@ struct ReportOptions {
     std::string output, sort = "time";
     std::vector<std::string> by;
     std::int64_t top = 10;
-    bool diff = false;  ///< compares two recordings, or two sets of them
+    bool diff = false;                              ///< compares two recordings, or two sets of them
+    std::string since;                              ///< earlier copy of a recording; empty: all calls count
+    std::map<std::string, std::string> file_names;  ///< other names of source files, by their paths
     Filter filter;
 };
 
@@ -45,10 +50,43 @@ ReportView view_of(const ReportOptions& options) {
             .grouping = parse_grouping(options.by),
             .top = static_cast<std::size_t>(options.top),
             .stream = options.output.empty() ? STDOUT_FILENO : -1,
-            .is_filtered = !options.filter.is_empty()};
+            .is_filtered = !options.filter.is_empty() || !options.since.empty()};
 }
 
-ReportContents read(const std::vector<std::string>& paths, const ReportOptions& options) {
+/// Applies `--since` and `--name-file` to recordings.
+class Preparation {
+  public:
+    explicit Preparation(const ReportOptions& options) : options_(options) {}
+
+    /// Opens the earlier copy. Returns an error message; empty if there is none.
+    std::string open() {
+        if (options_.since.empty()) return {};
+        auto opened = record::RecordingReader::open(options_.since);
+        earlier_ = std::move(opened.reader);
+        return earlier_ ? std::string()
+                        : fmt::format("--since: {}: {}", policy::quoted_path(options_.since), opened.error);
+    }
+    void prepare(record::RecordingReader& recording) {
+        if (!options_.file_names.empty()) recording.name_files(options_.file_names);
+        if (earlier_ == nullptr || was_used_) return;
+        why_not_ = recording.leave_out(*earlier_);
+        was_used_ = why_not_.empty();
+    }
+    /// Returns an error message if no recording was one of which the copy is; empty otherwise.
+    std::string problem() const {
+        if (earlier_ == nullptr || was_used_ || why_not_.empty()) return {};
+        return fmt::format("--since: {} {}; name a copy of the recording that was made before",
+                           policy::quoted_path(options_.since), why_not_);
+    }
+
+  private:
+    const ReportOptions& options_;
+    std::unique_ptr<record::RecordingReader> earlier_;
+    std::string why_not_;
+    bool was_used_ = false;
+};
+
+ReportContents read(const std::vector<std::string>& paths, const ReportOptions& options, Preparation& preparation) {
     const ReportFormat& format = *options.format;
     const Grouping grouping = parse_grouping(options.by);
     NativeLocations native_locations;
@@ -59,6 +97,7 @@ ReportContents read(const std::vector<std::string>& paths, const ReportOptions& 
     CallPaths* const call_paths = needs_paths ? &contents.paths : nullptr;
     ProcessGroups* const groups = grouping.has_process_keys() ? &contents.groups : nullptr;
     contents.problems = visit_recordings(paths, [&](const std::string& path, record::RecordingReader& recording) {
+        preparation.prepare(recording);
         native_locations.name_rows_of(recording, options.filter.looks_at_call_sites());
         contents.calls.add(path, recording, call_paths, groups);
         if (format.needs_metrics) contents.metrics.add(recording, options.filter);
@@ -140,7 +179,7 @@ std::optional<std::vector<RecordingPaths>> find_sides(const ReportOptions& optio
     for (RecordingPaths& side : sides) {
         // Metrics are written even without recordings. Otherwise the metrics of removed recordings would remain.
         if (options.format->allows_empty && side.errors.size() == side.empty_folders) side.errors.clear();
-        if (side.errors.empty()) mention_other_files_of_runs(side);
+        if (side.errors.empty() && options.since.empty()) mention_other_files_of_runs(side);
         is_wrong = print_errors("report", side) || is_wrong;
     }
     if (is_wrong) return std::nullopt;
@@ -156,12 +195,18 @@ std::optional<std::vector<RecordingPaths>> find_sides(const ReportOptions& optio
 }
 
 /// Writes each recording as soon as it is read.
-int report_lines(const std::vector<std::string>& paths, const ReportOptions& options) {
+int report_lines(const std::vector<std::string>& paths, const ReportOptions& options, Preparation& preparation) {
     NativeLocations locations;
     ReportOutput output(options.output);
     JsonLines lines(options.filter, locations, output);
-    const auto problems = visit_recordings(
-        paths, [&](const std::string& path, record::RecordingReader& recording) { lines.write(path, recording); });
+    const auto problems = visit_recordings(paths, [&](const std::string& path, record::RecordingReader& recording) {
+        preparation.prepare(recording);
+        lines.write(path, recording);
+    });
+    if (const std::string problem = preparation.problem(); !problem.empty()) {
+        say("report", problem);
+        return exit_code::usage;
+    }
     lines.write_unread(problems);
     warn_sizes_rounded(lines.calls_with_rounded_sizes(), options.filter);
     print_problems("report", problems);
@@ -172,14 +217,18 @@ int report_lines(const std::vector<std::string>& paths, const ReportOptions& opt
     return problems.empty() && lines.recordings() > 0 ? exit_code::ok : exit_code::finding;
 }
 
-int report_merged(const std::vector<RecordingPaths>& sides, const ReportOptions& options) {
+int report_merged(const std::vector<RecordingPaths>& sides, const ReportOptions& options, Preparation& preparation) {
     std::vector<ReportContents> contents;
     std::vector<ReadingProblem> problems;
     for (const RecordingPaths& side : sides) {
-        contents.push_back(read(side.paths, options));
+        contents.push_back(read(side.paths, options, preparation));
         problems.insert(problems.end(), contents.back().problems.begin(), contents.back().problems.end());
         warn_sizes_rounded(calls_with_rounded_sizes(contents.back().calls), options.filter);
         warn_paths_cut(contents.back().paths.calls_with_cut_paths());
+    }
+    if (const std::string problem = preparation.problem(); !problem.empty()) {
+        say("report", problem);
+        return exit_code::usage;
     }
     const bool is_damaged = print_problems("report", problems);
     const auto is_empty = [](const ReportContents& side) { return side.calls.processes().empty(); };
@@ -205,21 +254,42 @@ int report(ReportOptions& options) {
     if (options.format == nullptr) options.format = format_for(options.output, report_formats());
     std::string problem = problem_in_options(options);
     if (problem.empty()) problem = options.filter.read();
+    Preparation preparation(options);
+    if (problem.empty()) problem = preparation.open();
     if (!problem.empty()) {
         say("report", problem);
         return exit_code::usage;
     }
     const auto sides = find_sides(options);
     if (!sides) return exit_code::usage;
-    if (options.format->is_written_as_read) return report_lines(sides->front().paths, options);
+    if (options.format->is_written_as_read) return report_lines(sides->front().paths, options, preparation);
 
     try {
-        return report_merged(*sides, options);
+        return report_merged(*sides, options, preparation);
     } catch (const std::bad_alloc&) {
         throw std::runtime_error(
             "not enough memory for all distinct decisions of these recordings, at 200 to 400 bytes each; count fewer "
             "(--host, --ran-below, ...), or write them as they are read, with --format jsonl");
     }
+}
+
+/// Adds `--name-file PATH=NAME`, which may be given several times.
+void add_file_names(CLI::App& app, std::map<std::string, std::string>& names) {
+    const std::function<void(const std::vector<std::string>&)> take =
+        [&names](const std::vector<std::string>& values) {
+            for (const std::string& value : values) {
+                const std::size_t equals = value.rfind('=');
+                if (equals == std::string::npos || equals == 0 || equals + 1 == value.size())
+                    throw CLI::ValidationError("--name-file",
+                                               "found " + policy::in_quotes(value) + "; allowed: PATH=NAME");
+                names[value.substr(0, equals)] = value.substr(equals + 1);
+            }
+        };
+    app.add_option_function("--name-file", take, "Show the source file PATH under another name")
+        ->type_name("PATH=NAME")
+        ->expected(1)
+        ->allow_extra_args(false)
+        ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
 }
 
 }  // namespace
@@ -242,6 +312,8 @@ Action define_report(CLI::App& app) {
     add_count(app, "--top", options->top, 0, "Rows of the table; 0: all");
     app.add_flag("--diff", options->diff,
                  "Compare the calls of two recordings, before and after (results: fp32shim diff)");
+    add_name(app, "--since", options->since, "FILE", "Leave out the calls that this earlier copy of a recording has");
+    add_file_names(app, options->file_names);
     options->filter.declare(app);
     return [options] { return report(*options); };
 }

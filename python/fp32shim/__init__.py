@@ -6,7 +6,11 @@
     with fp32shim.scope("layer3.attn", precision="highest"):  # but not these, of this thread
         y = q @ k.T
 
-    for row in fp32shim.Recording("run.fp32rec").rows():
+    with fp32shim.products() as seen:                         # what this process records meanwhile, on all threads
+        model(batch)
+    print(seen.table())                                       # or seen.to_pandas(), or a loop over its rows
+
+    for row in fp32shim.Recording("run.fp32rec"):
         print(row["function"], row["m"], row["n"], row["k"], row["applied"], row["calls"])
 
 The module needs nothing but the standard library, and may be copied beside a program. Where the library is not
@@ -16,7 +20,8 @@ FP32ShimWarning (silence it, or turn it into an error, with the warnings module)
 A scope belongs to the thread that opened it, and governs the products that this thread calls. Work that a framework
 moves to threads of its own is outside: torch's backward pass on a GPU, for example. In coroutines, keep no
 `await` inside a scope: others run on the same thread meanwhile. fp32shim/fp32shim.h says which values each argument
-may have, and which setting wins. All functions may be called from any thread.
+may have, and which setting wins. All functions may be called from any thread. docs/python.md has examples, and
+docs/notebooks.md is about `%load_ext fp32shim`.
 """
 
 from __future__ import annotations
@@ -25,18 +30,22 @@ import contextlib
 import ctypes
 import os
 import pathlib
+import struct
 import typing
 import warnings
 
 __all__ = [
-    "FP32ShimError", "FP32ShimWarning", "Recording", "active", "command_path", "get_float32_matmul_precision", "get_floor",
-    "get_precision", "library_path", "reload_policy", "scope", "set_float32_matmul_precision", "set_floor",
-    "set_precision", "version",
+    "FP32ShimError", "FP32ShimWarning", "Products", "Recording", "active", "command_path", "get_float32_matmul_precision",
+    "get_floor", "get_precision", "library_path", "products", "recording", "reload_policy", "scope",
+    "set_float32_matmul_precision", "set_floor", "set_precision", "version",
 ]
 
 ABI_VERSION = 1
 _OK = 0
 _NAME_SIZE = 16  # same as FP32SHIM_NAME_SIZE in fp32shim.h
+# From the header of a recording: magic, process id, flags. docs/recording-format.md has their places.
+_HEADER = struct.Struct("=8s12xi236xI")
+_FLAG_LEFT = 128
 _said = False
 
 
@@ -167,6 +176,42 @@ def reload_policy() -> None:
     _call("fp32shim_reload_policy")
 
 
+def recording() -> str | None:
+    """Returns the path of the recording that this process writes now.
+
+    None: there is no FP32_MATMUL_LOG=NAME.fp32rec (or [log] path in the policy), or no product was made yet, since the
+    first one makes the file; or the file was removed or renamed.
+    """
+    found = None
+    try:
+        maps = pathlib.Path("/proc/self/maps").read_bytes().splitlines()
+    except OSError:
+        return None
+    for line in maps:
+        words = line.split(None, 5)
+        if len(words) < 6 or words[1:3] != [b"rw-s", b"00000000"] or not words[5].endswith(b".fp32rec"):
+            continue
+        path = os.fsdecode(words[5].replace(rb"\012", b"\n"))
+        if _is_written_by_us(path, int(words[4])):
+            found = path
+    return found
+
+
+def _is_written_by_us(path: str, inode: int) -> bool:
+    """Returns True if the file is the mapped one, and this process did not leave it at a reload or a fork."""
+    try:
+        with open(path, "rb") as file:
+            if os.fstat(file.fileno()).st_ino != inode:
+                return False
+            header = file.read(_HEADER.size)
+    except OSError:
+        return False
+    if len(header) < _HEADER.size:
+        return False
+    magic, pid, flags = _HEADER.unpack(header)
+    return magic == b"FP32REC\n" and pid == os.getpid() and not flags & _FLAG_LEFT
+
+
 # ---- the installation ---------------------------------------------------------------------------------------------
 
 
@@ -209,36 +254,259 @@ def command_path() -> str:
 class Recording:
     """The decisions of a program, as `FP32_MATMUL_LOG=x.fp32rec` keeps them. May be read while the program runs.
 
-    `path`: a recording, a folder with recordings, or a glob; several are merged as `fp32shim report` does.
+    `path`: a recording, a folder with recordings, or a glob; several are merged as `fp32shim report` does. A loop over a
+    Recording is one over its rows(). All methods that read raise OSError, with the command's own message, for what is
+    not a recording.
     """
 
     def __init__(self, path: str | os.PathLike[str]):
-        self.path = os.fspath(path)
+        self.path: str | None = os.fspath(path)
+        self.file_names: dict[str, str] = {}  # other names of source files in all that is returned, by their paths
 
     def report(self) -> dict[str, typing.Any]:
-        """Returns all that `fp32shim report --format json` prints; docs/cli/report-json.md describes it.
-
-        Raises OSError, with the command's own message, for what is not a recording.
-        """
+        """Returns all that `fp32shim report --format json` prints; docs/cli/report-json.md describes it."""
         import json
+
+        report: dict[str, typing.Any] = json.loads(self._report("json"))
+        return report
+
+    def html(self) -> str:
+        """Returns the page of `fp32shim report --format html`, with the flame graph: one file for a browser, offline."""
+        return self._report("html")
+
+    def _report(self, form: str) -> str:
+        return self._run(form, [] if self.path is None else [self.path])
+
+    def _run(self, form: str, recordings: list[str], *options: str) -> str:
         import subprocess
 
-        done = subprocess.run([command_path(), "report", "--format", "json", "--", self.path], capture_output=True, text=True,
-                              check=False)
+        names = [f"--name-file={path}={name}" for path, name in self.file_names.items()]
+        done = subprocess.run([command_path(), "report", "--format", form, *names, *options, "--", *recordings],
+                              capture_output=True, text=True, errors="backslashreplace", check=False)
         if not done.stdout:
             raise OSError(done.stderr.strip() or f"fp32shim report ended with {done.returncode}")
         if done.stderr:
-            warnings.warn(done.stderr.strip(), FP32ShimWarning, stacklevel=3)
-        report: dict[str, typing.Any] = json.loads(done.stdout)
-        return report
+            warnings.warn(done.stderr.strip(), FP32ShimWarning, stacklevel=4)
+        return done.stdout
 
     def rows(self) -> list[dict[str, typing.Any]]:
         """Returns the distinct decisions, each a dict of its keys: function, m, n, k, applied, calls, host_ns ..."""
         rows: list[dict[str, typing.Any]] = self.report()["rows"]
         return rows
 
+    def __iter__(self) -> typing.Iterator[dict[str, typing.Any]]:
+        return iter(self.rows())
+
     def to_pandas(self) -> typing.Any:
-        """Returns rows() as a pandas.DataFrame. Raises ImportError without pandas."""
+        """Returns rows() as a pandas.DataFrame, with a column for each key. Raises ImportError without pandas."""
         import pandas  # type: ignore[import-untyped,unused-ignore]
 
         return pandas.DataFrame(self.rows())
+
+    def table(self, top: int = 10) -> str:
+        """Returns a text: how many products, how long, at which formats; then the `top` rows that took longest, and as many
+        of the audits, the largest error first."""
+        return _as_text(_tables(self.report(), top))
+
+    def _repr_html_(self) -> str:  # what a notebook shows of this object
+        return _as_html(_tables(self.report(), 10))
+
+
+class Products(Recording):
+    """What this process has recorded between begin and end of a block: see products(). Before the end: so far.
+
+    `path` is the recording that the process wrote at the end of the block; None: it had none, so there are no rows.
+    Both ends are kept as copies of the recording in a temporary folder, until this object is gone. `host_ns_min` and
+    `host_ns_max` of a row are of all its calls since the process began, if it had calls before the block.
+    """
+
+    def __init__(self) -> None:
+        import tempfile
+        import weakref
+
+        self.path = None
+        self.file_names = {}
+        self._folder = tempfile.mkdtemp(prefix="fp32shim-products-")
+        weakref.finalize(self, _remove_folder, self._folder, os.getpid())
+        self._began_in = recording()
+        self._copies: list[str] | None = None  # of what was written to during the block, in order; None: it has not ended
+        self._before = self._copy(self._began_in, "before") if self._began_in else None
+
+    def _end(self) -> None:
+        self.path = recording()
+        self._copies = [copy for copy in (self._copy(path, f"after{number}") for number, path in enumerate(self._paths())) if copy]
+
+    def _paths(self) -> list[str]:
+        """Returns the recordings that the block has written to: after a reload of the policy there may be another one."""
+        return [path for path in dict.fromkeys((self._began_in, recording())) if path is not None]
+
+    def _copy(self, path: str, name: str) -> str | None:
+        """Copies a recording. Where that fails, warns and returns None, since the program has to go on."""
+        import shutil
+
+        try:
+            return shutil.copyfile(path, os.path.join(self._folder, name + ".fp32rec"))
+        except OSError as problem:
+            warnings.warn(f"the recording of this block cannot be copied: {problem}", FP32ShimWarning, stacklevel=5)
+            return None
+
+    def _report(self, form: str) -> str:
+        recordings = self._recordings()
+        if not recordings:
+            raise OSError(_NO_RECORDING)
+        return self._run(form, recordings, *([f"--since={self._before}"] if self._before else []))
+
+    def _recordings(self) -> list[str]:
+        return self._paths() if self._copies is None else self._copies
+
+    def rows(self) -> list[dict[str, typing.Any]]:
+        """Returns the distinct decisions, as Recording.rows() does; none where the process has no recording."""
+        return super().rows() if self._recordings() else []
+
+    def table(self, top: int = 10) -> str:
+        """Returns a text, as Recording.table() does; one sentence where the process has no recording."""
+        return super().table(top) if self._recordings() else _NO_RECORDING
+
+    def _repr_html_(self) -> str:
+        return super()._repr_html_() if self._recordings() else f"<div>{_NO_RECORDING}</div>"
+
+
+@contextlib.contextmanager
+def products() -> typing.Iterator[Products]:
+    """Gives what this process records during a block, by all threads: a Products, which stays readable afterwards.
+
+    A product counts if it returned after the block began and before it ended, whichever thread called it. Products of
+    other threads that are running at an end may be on either side, and so may those that have just returned. Products
+    of child processes are in recordings of their own and do not count. Needs a recording (FP32_MATMUL_LOG=NAME.fp32rec);
+    beginning and ending a block each copy it.
+    """
+    if _library is None:
+        _call("products")
+    seen = Products()
+    try:
+        yield seen
+    finally:
+        seen._end()
+
+
+_NO_RECORDING = ("this process has no recording: it made no product that was seen, or FP32_MATMUL_LOG names no file NAME.fp32rec "
+                 "(fp32shim run --log NAME.fp32rec)")
+
+
+def _remove_folder(folder: str, pid: int) -> None:
+    """Removes a temporary folder, but not in a forked child of the process that made it."""
+    import shutil
+
+    if os.getpid() == pid:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+# ---- tables -------------------------------------------------------------------------------------------------------
+
+_LEFT, _RIGHT = str.ljust, str.rjust
+
+
+class _Table(typing.NamedTuple):
+    heading: str
+    titles: tuple[str, ...]
+    numbers: int  # of this many columns, the first ones
+    cells: list[tuple[str, ...]]
+
+
+def _duration(nanoseconds: int) -> str:
+    for unit, size in (("s", 10**9), ("ms", 10**6), ("us", 10**3)):
+        if nanoseconds >= size:
+            return f"{nanoseconds / size:.3g} {unit}"
+    return f"{nanoseconds} ns"
+
+
+def _printable(text: object) -> str:
+    return "".join(c if c.isprintable() else f"\\x{ord(c):02x}" for c in str(text))
+
+
+def _product(row: dict[str, typing.Any]) -> tuple[str, ...]:
+    """Returns function, size and place of a row, as a table shows them."""
+    sizes = "x".join("?" if row[key] is None else str(row[key]) for key in "mnk")
+    size = ("<=" if row.get("sizes_folded") else "") + sizes + (f" batch {row['batch']}" if row["batch"] not in (1, None) else "")
+    places = [_printable(place) for place in (row["scope"], row["where"]) if place]
+    return _printable(row["function"] or "?"), size, " ".join(places)
+
+
+def _ran_at(row: dict[str, typing.Any]) -> str:
+    return str(row["actual"] or row["applied"] or "unknown")
+
+
+def _decisions(rows: list[dict[str, typing.Any]], top: int) -> _Table:
+    calls: dict[str, int] = {}
+    for row in rows:
+        calls[_ran_at(row)] = calls.get(_ran_at(row), 0) + row["calls"]
+    total = sum(calls.values())
+    heading = f"{total:,} product{'' if total == 1 else 's'} recorded"
+    if rows:
+        about = "about " if any(row["timed_calls"] < row["calls"] for row in rows) else ""
+        shares = ", ".join(f"{count:,} at {name}" for name, count in sorted(calls.items(), key=lambda each: -each[1]))
+        heading += f", {about}{_duration(sum(row['host_ns'] for row in rows))} on the host; ran: {shares}"
+    if len(rows) > top:
+        heading += f". Of {len(rows):,} rows, the {top} that took longest:"
+    cells = [(f"{row['calls']:,}", ("~" if row["timed_calls"] < row["calls"] else "") + _duration(row["host_ns"]), *_product(row),
+              f"{row['requested'] or '?'} ({row['source'] or '?'})", _ran_at(row), row["reason"] or "")
+             for row in sorted(rows, key=lambda row: -row["host_ns"])[:top]]
+    return _Table(heading, ("calls", "host time", "function", "size", "where", "asked for", "ran at", "reason"), 2, cells)
+
+
+def _audits(audits: list[dict[str, typing.Any]], top: int) -> _Table:
+    def worst(audit: dict[str, typing.Any]) -> float:
+        error = audit["row"]["worst"]  # null: infinite
+        return float("inf") if error is None else float(error)
+
+    audited = [audit for audit in audits if audit["audits"] > 0]
+    count = sum(audit["audits"] for audit in audited)
+    heading = f"{count:,} audit{'' if count == 1 else 's'}"
+    if len(audited) > top:
+        heading += f". Of {len(audited):,} rows, the {top} with the largest error:"
+    cells = [(f"{audit['audits']:,}", f"{worst(audit):.2g}", f"{audit['beyond']:,}", *_product(audit),
+              f"{audit['tested']} with {audit['reference']}") for audit in sorted(audited, key=worst, reverse=True)[:top]]
+    return _Table(heading, ("audits", "largest error of a row", "beyond tolerance", "function", "size", "where", "compared"), 3, cells)
+
+
+def _tables(report: dict[str, typing.Any], top: int) -> list[_Table]:
+    return [_decisions(report["rows"], top), *([_audits(report["audits"], top)] if report["audits"] else [])]
+
+
+def _as_text(tables: list[_Table]) -> str:
+    lines = []
+    for table in tables:
+        lines.append(table.heading)
+        texts = [table.titles, *table.cells] if table.cells else []
+        widths = [max(map(len, column)) for column in zip(*texts)]
+        for line in texts:
+            cells = [(_RIGHT if number < table.numbers else _LEFT)(cell, widths[number]) for number, cell in enumerate(line)]
+            lines.append("  ".join(cells).rstrip())
+    return "\n".join(lines)
+
+
+def _as_html(tables: list[_Table]) -> str:
+    import html
+
+    def line(tag: str, numbers: int, texts: tuple[str, ...]) -> str:
+        cells = (f'<{tag} style="text-align:{"right" if number < numbers else "left"}">{html.escape(text)}</{tag}>'
+                 for number, text in enumerate(texts))
+        return f"<tr>{''.join(cells)}</tr>"
+
+    parts = []
+    for table in tables:
+        parts.append(f"<div>{html.escape(table.heading)}</div>")
+        if table.cells:
+            parts += ["<table><thead>", line("th", table.numbers, table.titles), "</thead><tbody>",
+                      *(line("td", table.numbers, cells) for cells in table.cells), "</tbody></table>"]
+    return "".join(parts)
+
+
+# ---- notebooks ----------------------------------------------------------------------------------------------------
+
+
+def load_ipython_extension(shell: typing.Any) -> None:
+    """Called by `%load_ext fp32shim` in IPython and Jupyter: adds `%%fp32shim`. docs/notebooks.md describes it."""
+    from fp32shim import notebook
+
+    notebook.load(shell)

@@ -153,8 +153,15 @@ void RecordingReader::visit_nonfinite(const AuditVisitor& visitor) const {
 
 void RecordingReader::visit_all_audits(const AuditVisitor& visitor) const {
     CallRecordCursor<AuditRecord> cursor(*bytes_, audit_segments_);
-    while (const AuditRecord* const entry = cursor.next())
+    std::map<std::uint32_t, std::uint64_t> left_out = left_out_audits_;
+    while (const AuditRecord* const entry = cursor.next()) {
+        const auto earlier = left_out.find(cursor.slot());
+        if (earlier != left_out.end() && earlier->second > 0) {
+            --earlier->second;
+            continue;
+        }
         if (!visitor({entry->row, realtime_of(entry->time), cursor.slot(), format::load(*entry)})) return;
+    }
 }
 
 std::vector<std::uint32_t> RecordingReader::slots_with_fingerprints() const {

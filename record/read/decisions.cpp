@@ -94,8 +94,26 @@ void RecordingDecisions::read_texts(std::uint32_t id, const Published& published
     row.decision = format::to_decision(content, [&](format::StringId text) {
         return std::string_view(words.texts[index++] = cached_text(text, published.offset));
     });
+    if (!file_names_.empty() && row.stack != 0) rename_where(words);
     if (name_location_ && row.stack != 0) name_location_(row);
     words.is_used = true;
+}
+
+/// Writes `where` anew if it is a line, among those of the call path, whose file has another name.
+void RecordingDecisions::rename_where(CachedRow& words) {
+    std::string_view& where = words.row.decision.call.where;
+    char line[512];
+    for (format::StringId id = where.empty() ? 0 : words.row.stack; id != 0;) {
+        const std::optional<RecordedFrame> frame = recorded_frame(id);
+        if (!frame) return;
+        id = frame->parent;
+        const auto name = file_names_.find(frame->file);
+        if (name == file_names_.end() || line_in_words({frame->file, frame->function, frame->line, 0}, line) != where)
+            continue;
+        words.where = line_in_words({name->second, frame->function, frame->line, 0}, line);
+        where = words.where;
+        return;
+    }
 }
 
 /// Returns a text from the cache. A text that many rows refer to is thus read only once.
@@ -111,6 +129,13 @@ const std::string& RecordingDecisions::cached_text(format::StringId id, std::uin
 }
 
 std::optional<RecordedFrame> RecordingDecisions::frame(format::StringId id) {
+    std::optional<RecordedFrame> frame = recorded_frame(id);
+    if (!frame || file_names_.empty()) return frame;
+    if (const auto name = file_names_.find(frame->file); name != file_names_.end()) frame->file = name->second;
+    return frame;
+}
+
+std::optional<RecordedFrame> RecordingDecisions::recorded_frame(format::StringId id) {
     const std::uint64_t referred_from = 0;
     const std::string bytes = text(id, referred_from);
     format::FrameRecord record{};

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <optional>
 #include <string>
 #include <utility>
@@ -67,6 +68,9 @@ class RecordingDecisions {
     /// Returns the function that name_locations_by() was given. This object no longer calls it.
     std::function<void(RecordedRow&)> release_namer() { return std::move(name_location_); }
 
+    /// Gives source files other names, by their paths: in frame(), and in `where` of rows whose call paths have them.
+    void name_files(std::map<std::string, std::string> names) { file_names_ = std::move(names); }
+
     /// Frees cached texts and bytes of the file. They are read again when needed.
     void release_memory();
 
@@ -80,6 +84,7 @@ class RecordingDecisions {
         bool is_used = false;
         RecordedRow row;
         std::string texts[format::texts_of_a_row];  ///< texts that the string_views in `row` refer to
+        std::string where;                          ///< `where` of `row` if its file has another name
     };
 
     struct CachedText {
@@ -90,11 +95,14 @@ class RecordingDecisions {
     std::optional<Published> find(std::uint32_t id, bool is_new = true);
     const IndexedSegment* find_text_segment(std::uint32_t sequence);
     void read_texts(std::uint32_t id, const Published& published, CachedRow& words);
+    void rename_where(CachedRow& words);
+    std::optional<RecordedFrame> recorded_frame(format::StringId id);
     const std::string& cached_text(format::StringId id, std::uint64_t referred_from);
 
     const RecordingBytes& bytes_;
     ProblemList& problems_;
     std::function<void(RecordedRow&)> name_location_;
+    std::map<std::string, std::string> file_names_;
     std::vector<IndexedSegment> rows_, strings_;  // segments sorted by sequence
     bool has_looked_again_ = false;
     RecordingWindow row_window_, text_window_;

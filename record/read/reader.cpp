@@ -365,7 +365,9 @@ RecordedEvents::RecordedEvents(const RecordingReader& reader, std::optional<std:
     : reader_(&reader) {
     for (const auto& [number, events] : reader.events_) {
         if (slot && number != *slot) continue;
-        const std::uint64_t seen = number < after.size() ? after[number] : 0;
+        std::uint64_t seen = number < after.size() ? after[number] : 0;
+        if (const auto earlier = reader.left_out_events_.find(number); earlier != reader.left_out_events_.end())
+            seen = std::max(seen, earlier->second);
         auto cursor = std::make_unique<EventCursor>(*reader.bytes_, events, seen, *reader.problems_);
         if (const auto event = cursor->next()) slots_.push_back({std::move(cursor), *event});
     }

@@ -274,6 +274,12 @@ class RecordingReader {
     /// Frees caches, and closes the file until the next read. A file that was opened without a path stays open.
     void release_memory();
 
+    /// Leaves out the calls that an earlier copy of the recording has, with their single calls and audits;
+    /// fingerprints stay. Shortest and longest calls of a row that had calls before remain those of all its calls,
+    /// and its `first_ns` becomes the `last_ns` of the copy. Returns the reason, to follow the copy's name, if
+    /// `earlier` is not an earlier copy; nothing has changed then. Call this at most once, and not before refresh().
+    std::string leave_out(const RecordingReader& earlier);
+
     const RecordingFacts& facts() const { return facts_; }
     /// Returns the state of the recorded process. Asks the kernel each time.
     RecordingState state() const;
@@ -288,6 +294,9 @@ class RecordingReader {
     /// Lets `name` add to each row what follows from its call path. Its texts must outlive the reader. Call this
     /// before reading rows.
     void name_locations_by(std::function<void(RecordedRow&)> name) { decisions_->name_locations_by(std::move(name)); }
+    /// Gives source files other names, by their paths, in frames and in `where` of rows. Call this before reading
+    /// rows.
+    void name_files(std::map<std::string, std::string> names) { decisions_->name_files(std::move(names)); }
     /// Returns the format that a row's calls ran at, without reading texts; nullopt: the row is missing or is the
     /// overflow row.
     std::optional<policy::Applied> format_of_row(std::uint32_t id) const { return decisions_->format_of(id); }
@@ -448,6 +457,8 @@ class RecordingReader {
     std::uint64_t total_calls_ = 0, uncounted_calls_ = 0, uncounted_events_ = 0, lost_audits_ = 0,
                   searched_calls_ = 0;
     std::uint64_t lost_fingerprints_ = 0;
+    std::map<std::uint32_t, std::uint64_t> left_out_events_;  // time of the last event to leave out, by slot
+    std::map<std::uint32_t, std::uint64_t> left_out_audits_;  // number of audits to leave out, by slot
     std::uint32_t lost_changes_ = 0, missed_children_ = 0, missed_marks_ = 0;
 };
 

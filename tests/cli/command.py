@@ -14,7 +14,7 @@ import shim  # from tests/preload: paths of the build, and a list of installed p
 
 COMMAND = pathlib.Path(os.environ.get("FP32SHIM_COMMAND", shim.BUILD / "bin/fp32shim"))
 COMMANDS = ["run", "doctor", "explain", "verify", "suggest", "bisect", "diff", "check", "report", "replay", "log", "top", "ps", "set",
-            "reload", "gpu-check", "completion"]
+            "reload", "kernel", "gpu-check", "completion"]
 
 
 @dataclasses.dataclass

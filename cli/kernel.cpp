@@ -1,0 +1,83 @@
+// fp32shim kernel: adds a kernel to Jupyter that runs under the library. Python does it: python/fp32shim/kernel.py.
+#include <fmt/format.h>
+
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "cli/binaries/program_file.hpp"
+#include "cli/command_line/commands.hpp"
+#include "cli/command_line/options.hpp"
+#include "cli/output/terminal.hpp"
+#include "cli/run/child.hpp"
+#include "cli/run/process_environment.hpp"
+#include "policy/messages.hpp"
+
+namespace fp32shim::cli {
+namespace {
+
+struct KernelOptions {
+    std::string action, python, name, display_name, prefix;
+    bool user = false;
+};
+
+std::filesystem::path folder_of_command() { return std::filesystem::path(own_program()).parent_path(); }
+
+/// Returns the words by which Python runs the module. Outside of a wheel, it is a file that Python does not search
+/// for.
+std::vector<std::string> module_words() {
+    std::error_code error;
+    const auto file = (folder_of_command() / "../share/fp32shim/python/fp32shim/kernel.py").lexically_normal();
+    if (std::filesystem::is_regular_file(file, error)) return {file.string()};
+    return {"-m", "fp32shim.kernel"};
+}
+
+/// Returns the Python beside the command, which belongs to the same environment, or else the name `python3`.
+std::string default_python() {
+    std::error_code error;
+    const auto file = folder_of_command() / "python3";
+    return std::filesystem::exists(file, error) ? file.string() : "python3";
+}
+
+int kernel(const KernelOptions& options) {
+    const std::string name = options.python.empty() ? default_python() : options.python;
+    const ProgramFile python = find_program(name, std::getenv("PATH"));
+    if (python.lookup != Lookup::found) {
+        say("kernel", fmt::format("--python: {}: {}", policy::quoted_path(name), python.cause));
+        return exit_code::usage;
+    }
+    std::vector<std::string> words = {name};
+    for (const std::string& word : module_words()) words.push_back(word);
+    words.push_back(options.action);
+    if (!options.name.empty()) words.insert(words.end(), {"--name", options.name});
+    if (!options.display_name.empty()) words.insert(words.end(), {"--display-name", options.display_name});
+    if (!options.prefix.empty()) words.insert(words.end(), {"--prefix", options.prefix});
+    if (options.user) words.emplace_back("--user");
+    const int error = replace_by_program(python.path, words, ProcessEnvironment::of_this_process().entries());
+    say("kernel", fmt::format("{} cannot be started: {}", policy::quoted_path(python.path), std::strerror(error)));
+    return exit_code::usage;
+}
+
+}  // namespace
+
+Action define_kernel(CLI::App& app) {
+    auto options = std::make_shared<KernelOptions>();
+    add_choice(app, "ACTION", options->action, {"install"}, "install: add the kernel to those that Jupyter lists")
+        ->required();
+    add_name(app, "--python", options->python, "PROGRAM",
+             "The Python of the kernel, which has ipykernel; default: the one beside this command, or python3");
+    add_name(app, "--name", options->name, "NAME", "Name of the kernel's folder; default: fp32shim");
+    add_name(app, "--display-name", options->display_name, "TITLE",
+             "What Jupyter shows; default: Python 3 (fp32shim)");
+    CLI::Option* const prefix =
+        add_name(app, "--prefix", options->prefix, "FOLDER",
+                 "Install into this environment; default: that of the Python if it is a virtual environment");
+    app.add_flag("--user", options->user, "Install for this user; default outside of virtual environments")
+        ->excludes(prefix);
+    return [options] { return kernel(*options); };
+}
+
+}  // namespace fp32shim::cli

@@ -1,0 +1,248 @@
+"""`%%fp32shim` in IPython and Jupyter: the float32 products of a cell, as a table and a flame graph below it.
+
+    %load_ext fp32shim
+
+    %%fp32shim --preview tf32
+    model(batch)
+
+Loaded by `%load_ext fp32shim`, and by the kernel that `fp32shim kernel install` adds. docs/notebooks.md is the page for
+users. IPython is imported only when something is shown.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import html
+import linecache
+import os
+import pathlib
+import re
+import shlex
+import subprocess
+import typing
+
+import fp32shim
+
+NOT_LOADED = ("fp32shim: the library is not in this process, so %%fp32shim runs cells and shows nothing. Choose the kernel that "
+              "`fp32shim kernel install` adds, or start IPython by `fp32shim run --where auto --log ipython.fp32rec -- ipython`.")
+CELL_POLICY = "FP32SHIM_CELL_POLICY"  # path of a policy file that belongs to cells; set by kernel.py
+NO_POLICY = "schema = 1\n"
+DEFAULTS = {"tf32": "high", "high": "high", "bf16": "medium", "medium": "medium"}
+# Words for the formats that a CPU previews: those of policies (policy/formats.def), without `native` and `auto`.
+PREVIEWS = (*DEFAULTS, "fp16", "e4m3", "e5m2", "bf16x9", "tf32x3", "bf16x3", "bf16x2", "xf32", "fp32_perturbed")
+PRECISIONS = ("native", "highest", "high", "medium", "auto", "ieee", "fp32", "tf32", "bf16")
+
+
+def load(shell: typing.Any) -> None:
+    """Adds `%%fp32shim` to a shell of IPython. Prints one line where the library is not loaded."""
+    shell.register_magic_function(Magic(shell).run, "cell", "fp32shim")
+    if not fp32shim.active():
+        print(NOT_LOADED)
+
+
+class Arguments(argparse.ArgumentParser):
+    def error(self, message: str) -> typing.NoReturn:
+        raise usage_error(message)
+
+
+def usage_error(message: str) -> Exception:
+    """Returns an error that IPython shows as one line."""
+    from IPython.core.error import UsageError  # type: ignore[import-not-found,unused-ignore]
+
+    return typing.cast(Exception, UsageError(f"%%fp32shim: {message}"))
+
+
+def fraction(text: str) -> float:
+    if not 0 < float(text) <= 1:
+        raise ValueError
+    return float(text)
+
+
+def arguments() -> Arguments:
+    parser = Arguments(prog="%%fp32shim", add_help=False, allow_abbrev=False)
+    parser.add_argument("--precision", choices=PRECISIONS)
+    parser.add_argument("--preview", choices=PREVIEWS)
+    parser.add_argument("--policy", metavar="FILE")
+    parser.add_argument("--audit", type=fraction, nargs="?", const=1.0, metavar="FRACTION")
+    parser.add_argument("--table", action="store_true")
+    parser.add_argument("-o", "--output", metavar="NAME")
+    return parser
+
+
+class Magic:
+    """The cell magic of one shell."""
+
+    def __init__(self, shell: typing.Any):
+        self.shell = shell
+
+    def run(self, line: str, cell: str) -> None:
+        """Run the cell, and show its float32 matrix products: a table and a flame graph.
+
+        %%fp32shim [--precision WORD | --preview FORMAT | --policy FILE] [--audit [FRACTION]] [--table] [-o NAME]
+
+        --precision WORD    run its products at this precision, as fp32shim.set_precision
+        --preview FORMAT    round the operands of products on a CPU to this format: tf32, bf16, fp16 ...
+        --policy FILE       run it under this policy
+        --audit [FRACTION]  compute this fraction of its products, all by default, in a second format too
+        --table             only the table, without the flame graph
+        -o NAME             also assign the products, an fp32shim.Products, to this variable
+        """
+        options = arguments().parse_args(shlex.split(line))
+        if options.output is not None and not options.output.isidentifier():
+            raise usage_error(f"-o: found {options.output!r}; allowed: a name of Python")
+        if not fp32shim.active():
+            print(NOT_LOADED)
+            raise_again(self.run_body(line, cell))
+            return
+        with in_force(options):
+            with fp32shim.products() as seen:
+                failure = self.run_body(line, cell)
+        seen.file_names = cell_names(self.shell)
+        if options.output is not None:
+            self.shell.user_ns[options.output] = seen
+        show(seen, with_graph=not options.table)
+        raise_again(failure)
+
+    def run_body(self, line: str, cell: str) -> BaseException | None:
+        """Runs the cell as IPython does. Returns the exception that ended it, which IPython has not shown yet."""
+        # A comment in place of the magic's line, so that lines have the numbers that the notebook shows.
+        body = cell if cell.lstrip().startswith("%%") else f"# %%fp32shim {line}\n{cell}"
+        hidden = {name: (lambda *_, **__: None) for name in ("showtraceback", "showsyntaxerror")}
+        compiler = self.shell.compile
+        with replaced(self.shell, hidden), replaced(compiler, {"cache": with_number_of_running_cell(compiler, self.shell)}):
+            result = self.shell.run_cell(body, store_history=False)
+        if result.error_before_exec is not None:  # a syntax error: its traceback has only IPython's own functions
+            return typing.cast(BaseException, result.error_before_exec.with_traceback(None))
+        return typing.cast("BaseException | None", result.error_in_exec)
+
+
+def raise_again(failure: BaseException | None) -> None:
+    __tracebackhide__ = True  # IPython's word: leave this function out of tracebacks
+    if failure is not None:
+        raise failure
+
+
+def with_number_of_running_cell(compiler: typing.Any, shell: typing.Any) -> typing.Callable[..., str]:
+    """Returns the compiler's `cache`, which names code, with the number of the running cell: newer versions of IPython have
+    counted on before a cell runs."""
+    cache = compiler.cache
+    number = len(shell.history_manager.input_hist_raw) - 1 if shell.history_manager is not None else shell.execution_count
+
+    def named(transformed_code: str, _: int = 0, raw_code: str | None = None) -> str:
+        return typing.cast(str, cache(transformed_code, number, raw_code))
+
+    return named
+
+
+@contextlib.contextmanager
+def replaced(thing: object, attributes: dict[str, typing.Any]) -> typing.Iterator[None]:
+    """Gives an object these attributes of its own for the length of a block."""
+    before = {name: vars(thing)[name] for name in attributes if name in vars(thing)}
+    vars(thing).update(attributes)
+    try:
+        yield
+    finally:
+        for name in attributes:
+            vars(thing).pop(name, None)
+        vars(thing).update(before)
+
+
+# ---- settings of a cell -------------------------------------------------------------------------------------------
+
+
+@contextlib.contextmanager
+def in_force(options: argparse.Namespace) -> typing.Iterator[None]:
+    """Puts the options of a cell in force, and afterwards the settings that were in force before."""
+    given = [name for name in ("precision", "preview", "policy") if getattr(options, name) is not None]
+    if len(given) > 1:
+        raise usage_error(f"found --{given[0]} together with --{given[1]}; omit one of them")
+    text = policy_of(options)
+    precision = options.precision or DEFAULTS.get(options.preview)
+    before = fp32shim.get_precision()
+    with contextlib.ExitStack() as undo:
+        if text is not None:
+            undo.callback(put_policy, NO_POLICY)
+            put_policy(text)
+        if precision is not None:
+            undo.callback(fp32shim.set_precision, before[0] if before and before[1] == "process" else None)
+            fp32shim.set_precision(precision)
+        yield
+
+
+def policy_of(options: argparse.Namespace) -> str | None:
+    """Returns the text of the policy that the options need; None: none."""
+    text = ""
+    if options.policy is not None:
+        text = read_policy(options.policy)
+    elif options.preview is not None and os.environ.get("FP32_MATMUL_CPU") != "emulate":
+        text = '[cpu]\nmode = "emulate"\n'
+    if options.preview is not None and options.preview not in DEFAULTS:
+        text += f'[[rule]]\nname = "%%fp32shim --preview"\nprecision = "{options.preview}"\n'
+    if options.audit is not None:
+        if options.policy is not None and re.search(r"^\s*(\[\s*)?audit\b", text, re.MULTILINE):
+            raise usage_error(f"--audit: {options.policy} has audit settings of its own; omit the option")
+        text += f"\n[audit]\nsample = {options.audit}\n"
+    if not text:
+        return None
+    return text if options.policy is not None else NO_POLICY + text
+
+
+def read_policy(path: str) -> str:
+    """Returns the text of a policy file without errors."""
+    checked = subprocess.run([fp32shim.command_path(), "check", "--", path], capture_output=True, text=True, check=False)
+    if checked.returncode != 0:
+        raise usage_error("--policy: " + (checked.stdout + checked.stderr).strip())
+    return pathlib.Path(path).read_text(encoding="utf-8") + "\n"
+
+
+def put_policy(text: str) -> None:
+    """Puts a policy in force, by the file that the kernel was started with."""
+    path = os.environ.get(CELL_POLICY)
+    if path is None or os.environ.get("FP32_MATMUL_POLICY") != path:
+        found = os.environ.get("FP32_MATMUL_POLICY")
+        raise usage_error("--preview, --policy and --audit need a kernel with a policy of its own, and this process "
+                          + (f"was started with FP32_MATMUL_POLICY={found}" if found else "was not started as one")
+                          + "; choose the kernel that `fp32shim kernel install` adds")
+    pathlib.Path(path).write_text(text, encoding="utf-8")
+    fp32shim.reload_policy()
+
+
+# ---- what is shown ------------------------------------------------------------------------------------------------
+
+
+def cell_names(shell: typing.Any) -> dict[str, str]:
+    """Returns the names of cells, `In [7]`, by the files that IPython compiles them as."""
+    if "IPYKERNEL_CELL_NAME" in os.environ:  # then all cells have one name
+        return {}
+    names = {}
+    for path in list(linecache.cache):
+        known = shell.compile.format_code_name(path)
+        number = re.fullmatch(r"In\[(\d+)\]", known[1]) if known else None
+        if number:
+            names[path] = f"In [{number[1]}]"
+    return names
+
+
+def show(seen: fp32shim.Products, with_graph: bool) -> None:
+    """Shows the table of products, and the flame graph where pictures can be shown."""
+    from IPython.display import display  # type: ignore[import-not-found,unused-ignore]
+
+    page = seen._repr_html_()
+    if with_graph and seen.path is not None:
+        page += frame(seen.html())
+    show_all: typing.Callable[..., object] = display
+    show_all({"text/plain": seen.table(), "text/html": page}, raw=True)
+
+
+# In a frame, the page begins with its flame graph: the table above has the totals, and the notebook names the process.
+FRAMED = """<style nonce="{}">body > header, [aria-labelledby="totals-title"] {{ display: none }}</style>
+"""
+
+
+def frame(page: str) -> str:
+    """Returns a page as a frame. It has no access to the notebook, and needs nothing from elsewhere."""
+    nonce = re.search(r"style-src 'nonce-([0-9a-f]+)'", page)  # the page allows only styles that have it
+    page = page.replace("</head>", FRAMED.format(nonce[1]) + "</head>", 1) if nonce else page
+    return (f'<iframe sandbox="allow-scripts" title="fp32shim: flame graph and decisions" srcdoc="{html.escape(page)}" '
+            'style="width:100%;height:480px;border:1px solid #8884;resize:vertical"></iframe>')
