@@ -176,7 +176,7 @@ def test_a_filter_that_cannot_be_read_is_one_line(folder, words, text):
 
 def title_of(text):
     """The columns of the table of calls."""
-    return next(re.split(" {2,}", line.strip()) for line in text.splitlines() if "caller -> provider" in line)
+    return next(re.split(" {2,}", line.strip()) for line in text.splitlines() if line.startswith("calls "))
 
 
 def test_the_table_has_columns_for_scopes_and_transposes_where_these_tell_rows_apart(tmp_path, folder):
