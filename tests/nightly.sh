@@ -17,6 +17,7 @@
 #              debootstrap, lintian)
 #   deploy     docs/deploy.md in whole systems: Slurm, buildah, services, /etc/ld.so.preload. On Debian, as root
 #   fleet      10,000 recordings of 1,000 rows (6 GB); queries by Spark, which it installs (400 MB; needs Java 17)
+#   notebooks  a notebook that nbconvert executes; installs Jupyter's parts for it
 #   fuzz       the reader of recordings, by libFuzzer, for ten minutes
 #   clang      everything built by clang, the command too
 #   lint       clang-tidy with its analyzer, on the command too
@@ -106,6 +107,14 @@ fleet() {
 
 gpu-check() { FP32SHIM_GPU_CHECK_SECONDS="120 300" long_test cublas/test_gpu_check.py -k within_its_seconds; }
 
+notebooks() {
+    local environment=$logs/notebooks
+    "$environment/bin/python" -c 'import nbconvert' 2>/dev/null ||
+        { "$python" -m venv --clear "$environment" &&
+            "$environment/bin/pip" install --quiet pytest numpy ipykernel nbconvert pandas; } || return 1
+    FP32SHIM_WHEELS=$environment tests/wheels.sh test_notebooks.py
+}
+
 bisect() {
     FP32SHIM_BISECT_PROGRAMS=1000 build/bin/cli_tests --gtest_filter='*BisectSearch*'
 }
@@ -124,7 +133,7 @@ lint() {
         xargs -P "$(nproc)" -n 4 clang-tidy -p build/clang --quiet
 }
 
-all=(products races faults gpu-check bisect where wheel packages deploy fleet fuzz clang lint)
+all=(products races faults gpu-check bisect where wheel packages deploy fleet notebooks fuzz clang lint)
 case ${1-} in --help | -h) sed -n '2,/^set/{/^#/s/^# \{0,1\}//p}' "${BASH_SOURCE[0]}"; exit ;; esac
 for part in "$@"; do
     if [[ " ${all[*]} " != *" $part "* ]]; then
