@@ -114,6 +114,18 @@ std::string MergedRow::route_text() const {
                        provider.empty() ? std::string_view("?") : provider);
 }
 
+std::string MergedRow::requested_text() const {
+    if (is_overflow) return requested;
+    return fmt::format("{} ({})", requested, rule.empty() ? source : fmt::format("rule \"{}\"", rule));
+}
+
+std::optional<policy::Floor> MergedRow::floor_met() const { return floor_met_by_word(ran_at()); }
+
+std::optional<policy::Floor> floor_met_by_word(std::string_view format) {
+    const auto applied = policy::parse_word(policy::applied_words, format);
+    return applied ? policy::floor_met_by(*applied) : std::nullopt;
+}
+
 void Share::add(const record::RecordedCounters& counters) {
     calls += counters.calls;
     host_ns += counters.total_ns;

@@ -5,6 +5,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <type_traits>
 #include <utility>
 #include <vector>
@@ -14,6 +15,7 @@
 #include "cli/recordings/row_audits.hpp"
 #include "cli/recordings/rule_use.hpp"
 #include "cli/recordings/shared_text.hpp"
+#include "policy/precision.hpp"
 #include "record/read/reader.hpp"
 
 namespace fp32shim::cli {
@@ -61,6 +63,8 @@ struct MergedRow : MergedDecision {
     /// Returns the format that the library reports. If it reports none, returns the least precise format that the
     /// call permits.
     SharedText ran_at() const { return actual.empty() ? applied : actual; }
+    /// Returns the floor that ran_at() meets; nullopt if the format is not known.
+    std::optional<policy::Floor> floor_met() const;
     bool has_estimated_time() const { return counters.timed_calls < counters.calls; }
     /// Returns the number of floating-point operations of all calls; 0 if it is unknown.
     double total_flops() const;
@@ -72,7 +76,12 @@ struct MergedRow : MergedDecision {
     std::string transposes_text() const;
     /// Returns the calling and the called library: `libfoo.so -> libopenblas.so.0`.
     std::string route_text() const;
+    /// Returns the requested precision and its source: `high (environment)`, `high (rule "gram")`.
+    std::string requested_text() const;
 };
+
+/// Returns the floor that a format of MergedRow::ran_at() meets; nullopt if the word is no known format.
+std::optional<policy::Floor> floor_met_by_word(std::string_view format);
 
 /// Adds the counters of further calls to `sum`.
 void add_counters(record::RecordedCounters& sum, const record::RecordedCounters& counters);

@@ -9,7 +9,6 @@
 #include "cli/output/json.hpp"
 #include "cli/recordings/columns.hpp"
 #include "cli/report/timeline.hpp"
-#include "policy/words.hpp"
 
 namespace fp32shim::cli {
 namespace {
@@ -20,8 +19,7 @@ constexpr std::size_t max_listed = 20000;
 constexpr std::size_t max_groups = 2000;
 
 bool is_listed_anyway(const MergedRow& row) {
-    const auto format = policy::parse_word(policy::applied_words, std::string_view(row.ran_at()));
-    const auto met = format ? policy::floor_met_by(*format) : std::nullopt;
+    const auto met = row.floor_met();
     return row.is_refused() || (met && *met < policy::Floor::fp32);
 }
 

@@ -11,17 +11,10 @@
 #include "cli/report/html_page.hpp"
 #include "cli/report/page_paths.hpp"
 #include "cli/report/timeline.hpp"
-#include "policy/precision.hpp"
 #include "policy/words.hpp"
 
 namespace fp32shim::cli {
 namespace {
-
-/// Returns the floor that the calls of a row met; nullopt if their format is not known.
-std::optional<policy::Floor> floor_of(const MergedRow& row) {
-    const auto format = policy::parse_word(policy::applied_words, std::string_view(row.ran_at()));
-    return format ? policy::floor_met_by(*format) : std::nullopt;
-}
 
 Json share_json(const ShareWithWork& share) {
     return {
@@ -119,7 +112,7 @@ Json verdict_json(const MergedCalls& calls) {
         const std::uint64_t count = row.counters.calls;
         if (count == 0) continue;
         places.add(row);
-        const auto floor = row.is_overflow ? std::nullopt : floor_of(row);
+        const auto floor = row.is_overflow ? std::nullopt : row.floor_met();
         if (floor && *floor < policy::Floor::fp32)
             below.add(row);
         else if (!floor && row.reason == "observed")

@@ -18,8 +18,6 @@
 #include "cli/output/json.hpp"
 #include "cli/output/terminal.hpp"
 #include "cli/report/json_document.hpp"
-#include "policy/precision.hpp"
-#include "policy/words.hpp"
 
 namespace fp32shim::cli {
 namespace {
@@ -42,16 +40,8 @@ struct LowCalls {
 
 bool is_below_fp32(const MergedRow& row) {
     if (row.is_overflow) return false;
-    const auto applied = policy::parse_word(policy::applied_words, std::string_view(row.ran_at()));
-    const auto met = applied ? policy::floor_met_by(*applied) : std::nullopt;
+    const auto met = row.floor_met();
     return met && *met < policy::Floor::fp32;
-}
-
-/// Returns `high (environment)`.
-std::string asking_of(const MergedRow& row) {
-    if (row.requested.empty()) return {};
-    const std::string by = row.rule.empty() ? std::string(row.source) : fmt::format("rule \"{}\"", row.rule);
-    return fmt::format("{} ({})", row.requested, by);
 }
 
 /// Returns the level of a path that the tables show as `where`: the innermost source line outside packages. If the
@@ -151,7 +141,7 @@ std::map<LowPlace, LowCalls> low_places(const CallPaths& paths, const MergedCall
         LowCalls& low = places[place];
         low.calls += part.counters.calls;
         low.functions.insert(row.function);
-        if (std::string asking = asking_of(row); !asking.empty()) low.askings.insert(std::move(asking));
+        if (!row.requested.empty()) low.askings.insert(row.requested_text());
     }
     return places;
 }

@@ -13,14 +13,12 @@
 #include "cli/recordings/filter.hpp"
 #include "cli/recordings/process_text.hpp"
 #include "cli/report/tables.hpp"
-#include "policy/words.hpp"
 
 namespace fp32shim::cli {
 namespace {
 
 Colour colour_of_format(std::string_view format) {
-    const auto applied = policy::parse_word(policy::applied_words, format);
-    const auto met = applied ? policy::floor_met_by(*applied) : std::nullopt;
+    const auto met = floor_met_by_word(format);
     if (!met) return Colour::none;
     return *met >= policy::Floor::bf16x9 ? Colour::green : Colour::yellow;
 }
@@ -208,12 +206,6 @@ std::vector<TextColumn<Row>> with_amount_columns(std::initializer_list<TextColum
     return columns;
 }
 
-std::string requested_text(const MergedRow& row) {
-    if (row.is_overflow) return row.requested;
-    return fmt::format("{} ({})", row.requested,
-                       row.rule.empty() ? row.source : fmt::format("rule \"{}\"", row.rule));
-}
-
 const auto call_site_columns = with_amount_columns<MergedRow>({
     {{"function"},
      [](const MergedRow& row) { return row.is_overflow ? "(found no room)" : std::string(row.function); }},
@@ -228,7 +220,7 @@ const auto call_site_columns = with_amount_columns<MergedRow>({
      [](const MergedRow& row) { return row.route_text(); },
      Shown::always,
      true},
-    {{"asked for", false, 22}, requested_text, Shown::always, true},
+    {{"asked for", false, 22}, [](const MergedRow& row) { return row.requested_text(); }, Shown::always, true},
     {{"ran at"}, [](const MergedRow& row) { return row.is_overflow ? "unknown" : std::string(row.ran_at()); }},
     {{"reason"}, [](const MergedRow& row) { return std::string(row.reason); }, Shown::always, true},
 });

@@ -51,16 +51,16 @@ std::string bypasses_text(const std::vector<PossibleBypass>& bypasses) {
     return printable(listed(texts, most));
 }
 
-/// Returns the time that a program ran, and the share of its products. Of several threads or processes, the products'
-/// time is a sum.
+/// Returns the time that a program ran, and the share of its products, whose time is a sum over threads and
+/// processes.
 std::string time_text(const Share& total, std::int64_t program_ns) {
     const auto whole = static_cast<std::uint64_t>(std::max<std::int64_t>(program_ns, 1));
-    const std::string share = total.host_ns <= whole
-                                  ? share_text(total.host_ns, whole) + " of that"
-                                  : "more than that, since times of threads and processes are added up";
-    return fmt::format("The program ran for {}. Its products took {} on the host: {}.\n",
-                       duration_text(static_cast<double>(whole)),
-                       duration_text(static_cast<double>(total.host_ns), total.is_estimate), share);
+    const std::string share =
+        total.host_ns <= whole ? share_text(total.host_ns, whole) + " of that" : "more than that";
+    return fmt::format(
+        "The program ran for {}. Its recorded products took {} on the host, added up over threads: {}.\n",
+        duration_text(static_cast<double>(whole)),
+        duration_text(static_cast<double>(total.host_ns), total.is_estimate), share);
 }
 
 /// Returns words as a shell reads them.
@@ -123,7 +123,9 @@ std::string RunSummary::read(const std::vector<std::string>& recordings, const R
         processes.insert(processes.end(), of_others.processes().begin(), of_others.processes().end());
     }
     bypasses_ = bypasses_text(find_possible_bypasses(processes));
-    ran_below_fp32_ = std::ranges::any_of(calls.by_format(), [](const auto& one) { return one.first != "fp32"; });
+    ran_below_fp32_ = std::ranges::any_of(calls.by_format(), [](const auto& one) {
+        return floor_met_by_word(one.first).value_or(policy::Floor::none) < policy::Floor::fp32;
+    });
     if (has_calls_) {
         text += report_table(calls, {.sites = 5, .how_to_see_more = how_to_see_more(recordings)}, STDERR_FILENO);
         text += '\n' + time_text(calls.total(), program_ns);
@@ -146,12 +148,12 @@ std::string RunSummary::next_commands(const std::vector<std::string>& recordings
         const bool has_options = !options.empty();
         if (std::ranges::count(options, "--where") == 0) options.insert(options.end(), {"--where", "auto"});
         commands.emplace_back(fmt::format("run --log run.fp32rec{} --{}", shell_words(options), words),
-                              "keeps a recording, with the line of each product");
+                              "keeps a recording, with the places of products");
         if (ran_below_fp32_)
-            commands.emplace_back("run --floor fp32 --" + words, "lets nothing run below FP32");
+            commands.emplace_back("run --floor fp32 --" + words, "a floor of FP32 for all that is seen");
         else if (!has_options)
             commands.emplace_back("run --precision high --cpu emulate --" + words,
-                                  "previews TF32's rounding of operands on a CPU");
+                                  "TF32 on a GPU; on a CPU, its rounding of operands");
     }
     std::string text = "Next:\n";
     for (const auto& [command, purpose] : commands)
