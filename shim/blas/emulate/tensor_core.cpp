@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "shim/blas/emulate/rounding.hpp"
+#include "shim/level3/operand_view.hpp"
 
 namespace fp32shim::blas {
 namespace {
@@ -23,63 +24,7 @@ constexpr Gpu gpus[] = {
     {Accumulation::b200, 8, 16, 32, 25, 25, 23},
 };
 
-/// An element of an operand, or the place where a triangle has none.
-struct Element {
-    float re = 0;
-    float im = 0;
-    bool exists = true;
-};
-
-Element conj(Element x) { return {x.re, -x.im, x.exists}; }
 Element product_of(Element x, Element y) { return {x.re * y.re - x.im * y.im, x.re * y.im + x.im * y.re}; }
-bool is_zero(Element x) { return x.re == 0 && x.im == 0; }
-
-Element element_at(const float* at, int width) { return {at[0], width == 2 ? at[1] : 0.0F}; }
-
-Element scalar(const void* at, bool is_pair) {
-    return at == nullptr ? Element{} : element_at(static_cast<const float*>(at), is_pair ? 2 : 1);
-}
-
-/// An operand in its mathematical form: op() is applied, and a triangle is completed if the operation does so.
-class OperandView {
-  public:
-    OperandView() = default;
-    OperandView(const Matrix& matrix, char trans) : matrix_(matrix), trans_(trans) {}
-    /// Views A of a product whose A has one triangle only.
-    explicit OperandView(const Level3& product)
-        : matrix_(operand_a(product)),
-          trans_(product.operation == Operation::trmm ? product.trans_a : 'N'),
-          product_(&product) {}
-
-    Element at(std::int64_t row, std::int64_t column) const {
-        const bool transposed = trans_ == 'T' || trans_ == 'C';
-        const Element value = transposed ? stored(column, row) : stored(row, column);
-        return trans_ == 'C' || trans_ == 'R' ? conj(value) : value;
-    }
-
-  private:
-    Element stored(std::int64_t row, std::int64_t column) const {
-        if (product_ == nullptr) return whole(row, column);
-        const bool is_there = product_->uplo == 'U' ? row <= column : row >= column;
-        switch (product_->operation) {
-            case Operation::symm:
-                return is_there ? whole(row, column) : whole(column, row);
-            case Operation::hemm:
-                if (row == column) return {whole(row, row).re};
-                return is_there ? whole(row, column) : conj(whole(column, row));
-            default:  // trmm
-                if (row == column && product_->diag == 'U') return {1};
-                return is_there ? whole(row, column) : Element{.exists = false};
-        }
-    }
-    Element whole(std::int64_t row, std::int64_t column) const {
-        return element_at(matrix_.at(row, column), matrix_.width);
-    }
-
-    Matrix matrix_;
-    char trans_ = 'N';
-    const Level3* product_ = nullptr;
-};
 
 /// Rows or columns of a result that are computed together.
 struct Tile {
@@ -107,32 +52,10 @@ class TensorCoreProduct {
     }
 
     void run() {
-        const Matrix a = operand_a(product_);
-        const Matrix b = operand_b(product_);
-        const bool hermitian = is_hermitian();
-        const bool real_alpha = product_.operation == Operation::herk;
-        alpha_ = scalar(product_.alpha, product_.is_complex && !real_alpha);
-        beta_ = scalar(product_.beta, product_.is_complex && !hermitian);
-        if (product_.operation == Operation::trmm && product_.c == nullptr) beta_ = {};
-        const char transposed = hermitian ? 'C' : 'T';
-        const char other = product_.trans_a == 'N' ? transposed : 'N';
-        switch (product_.operation) {
-            case Operation::gemm:
-            case Operation::gemmt:
-                return run({a, product_.trans_a}, {b, product_.trans_b}, product_.k);
-            case Operation::syrk:
-            case Operation::herk:
-                return run({a, product_.trans_a}, {a, other}, product_.k);
-            case Operation::syr2k:
-            case Operation::her2k:
-                run({a, product_.trans_a}, {b, other}, product_.k);
-                if (hermitian) alpha_ = conj(alpha_);
-                beta_ = {1};
-                return run({b, product_.trans_a}, {a, other}, product_.k);
-            default:
-                if (product_.side == 'L') return run(OperandView(product_), {b, 'N'}, a.rows);
-                return run({b, 'N'}, OperandView(product_), a.rows);
-        }
+        for_each_product_of_factors(product_, [this](const ProductOfFactors& factors) {
+            factors_ = factors;
+            run_factors();
+        });
     }
 
   private:
@@ -156,10 +79,7 @@ class TensorCoreProduct {
         }
     }
 
-    void run(const OperandView& left, const OperandView& right, std::int64_t depth) {
-        left_ = left;
-        right_ = right;
-        depth_ = depth;
+    void run_factors() {
         // A trmm in place overwrites elements of B that no later tile reads.
         const bool is_left = product_.side == 'L';
         const bool rows_backwards = is_triangular() && is_left && !is_upper();
@@ -174,9 +94,9 @@ class TensorCoreProduct {
 
     /// Returns the indices of a tile's sums at which op(A) of a trmm is not zero; of other operations, all.
     Tile summed(Tile rows, Tile columns) const {
-        if (!is_triangular()) return {0, depth_};
-        if (product_.side == 'L') return is_upper() ? Tile{rows.begin, depth_} : Tile{0, rows.end};
-        return is_upper() ? Tile{0, columns.end} : Tile{columns.begin, depth_};
+        if (!is_triangular()) return {0, factors_.depth};
+        if (product_.side == 'L') return is_upper() ? Tile{rows.begin, factors_.depth} : Tile{0, rows.end};
+        return is_upper() ? Tile{0, columns.end} : Tile{columns.begin, factors_.depth};
     }
 
     struct Sums {
@@ -201,8 +121,8 @@ class TensorCoreProduct {
         RightFactors right_im;
         for (int p = 0; p < summed.count(); ++p) {
             for (int j = 0; j < sums_at_once; ++j) {
-                const Element element =
-                    j < columns.count() ? right_.at(summed.begin + p, columns.begin + j) : Element{.exists = false};
+                const Element element = j < columns.count() ? factors_.right.at(summed.begin + p, columns.begin + j)
+                                                            : Element{.exists = false};
                 set_or_leave_out(right_re, p, j, element.re, element.exists);
                 if (product_.is_complex) set_or_leave_out(right_im, p, j, element.im, element.exists);
             }
@@ -211,7 +131,7 @@ class TensorCoreProduct {
             LeftFactors left_re;
             LeftFactors left_im;
             for (int p = 0; p < summed.count(); ++p) {
-                const Element element = left_.at(rows.begin + i, summed.begin + p);
+                const Element element = factors_.left.at(rows.begin + i, summed.begin + p);
                 set_or_leave_out(left_re, p, element.re, element.exists);
                 if (product_.is_complex) set_or_leave_out(left_im, p, element.im, element.exists);
             }
@@ -232,11 +152,12 @@ class TensorCoreProduct {
     void write(std::int64_t row, std::int64_t column, Element sum) const {
         auto* const to = const_cast<float*>(result_.at(row, column));
         const bool is_real = is_hermitian() && row == column;
-        Element value = product_.is_complex ? product_of(alpha_, sum) : Element{alpha_.re * sum.re};
-        if (!is_zero(beta_)) {
+        Element value = product_.is_complex ? product_of(factors_.alpha, sum) : Element{factors_.alpha.re * sum.re};
+        if (!is_zero(factors_.beta)) {
             Element old = element_at(to, result_.width);
             if (is_real) old.im = 0;
-            const Element scaled = product_.is_complex ? product_of(beta_, old) : Element{beta_.re * old.re};
+            const Element scaled =
+                product_.is_complex ? product_of(factors_.beta, old) : Element{factors_.beta.re * old.re};
             value = {value.re + scaled.re, value.im + scaled.im};
         }
         to[0] = value.re;
@@ -246,11 +167,7 @@ class TensorCoreProduct {
     const Level3& product_;
     const TensorCore& core_;
     Matrix result_;
-    OperandView left_;
-    OperandView right_;
-    std::int64_t depth_ = 0;
-    Element alpha_;
-    Element beta_;
+    ProductOfFactors factors_;
 };
 
 }  // namespace

@@ -1,0 +1,65 @@
+// One product of two factors as the loops see it: the result is column-major. A row-major result is the transposed
+// product of the transposed factors.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+
+#include "shim/level3/operand_view.hpp"
+
+namespace fp32shim::blas {
+
+/// A factor, whose rows are indexed like those of the result (left), or whose columns are like its columns (right).
+struct Side {
+    OperandView view;
+    bool is_swapped = false;  ///< the indices of `view` change places
+
+    /// Returns the element at an index of the result and an index of the sum.
+    Element at(std::int64_t index, std::int64_t summed) const {
+        return is_swapped ? view.at(summed, index) : view.at(index, summed);
+    }
+};
+
+/// The indices of the sum that an element of the result has. All, but for a triangular factor.
+enum class Summed : std::uint8_t { all, up_to_row, from_row, up_to_column, from_column };
+
+/// The elements of the result that are written.
+enum class Written : std::uint8_t { all, row_up_to_column, row_from_column };
+
+struct Job {
+    Side left;
+    Side right;
+    float* result = nullptr;  ///< element (i, j) is at result + (i + j * ld) * width
+    std::int64_t ld = 0;
+    int width = 1;  ///< floats per element
+    std::int64_t rows = 0;
+    std::int64_t columns = 0;
+    std::int64_t depth = 0;
+    Element alpha;
+    Element beta;
+    Summed summed = Summed::all;
+    Written written = Written::all;
+    bool has_real_diagonal = false;
+
+    bool writes(std::int64_t row, std::int64_t column) const {
+        if (written == Written::all) return true;
+        return written == Written::row_up_to_column ? row <= column : row >= column;
+    }
+    /// Returns the indices of the sum of one element.
+    IndexRange summed_of(std::int64_t row, std::int64_t column) const {
+        switch (summed) {
+            case Summed::up_to_row:
+                return {0, std::min(row + 1, depth)};
+            case Summed::from_row:
+                return {row, depth};
+            case Summed::up_to_column:
+                return {0, std::min(column + 1, depth)};
+            case Summed::from_column:
+                return {column, depth};
+            default:
+                return {0, depth};
+        }
+    }
+};
+
+}  // namespace fp32shim::blas

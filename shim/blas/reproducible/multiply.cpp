@@ -1,0 +1,442 @@
+#include "shim/blas/reproducible/multiply.hpp"
+
+#include <algorithm>
+#include <atomic>
+#include <bit>
+#include <cstring>
+
+#include "shim/blas/emulate/emulate.hpp"
+#include "shim/blas/emulate/scratch.hpp"
+#include "shim/blas/reproducible/job.hpp"
+#include "shim/blas/reproducible/pack.hpp"
+#include "shim/blas/reproducible/threads.hpp"
+#include "shim/blas/reproducible/tile.hpp"
+
+namespace fp32shim::blas {
+namespace {
+
+/// Rows of the left factor and real columns of the right factor that are packed at once: multiples of the size of
+/// every tile. A block of the left one fits in the second cache of a core, one of the right one in the third.
+constexpr std::int64_t rows_at_once = 192;
+constexpr std::int64_t columns_at_once = 1536;
+/// Floats of a copy of the operand that a trmm in place overwrites.
+constexpr std::int64_t floats_copied_at_once = std::int64_t{2} << 20;
+
+constexpr std::int64_t round_up(std::int64_t number, std::int64_t unit) { return (number + unit - 1) / unit * unit; }
+
+const LoopsOfInstructionSet& loops_of([[maybe_unused]] InstructionSet instruction_set) {
+#if defined(__x86_64__)
+    if (instruction_set == InstructionSet::avx512) return avx512_loops;
+    if (instruction_set == InstructionSet::avx2) return avx2_loops;
+#endif
+    return baseline_loops;
+}
+
+InstructionSet best_instruction_set() {
+#if defined(__x86_64__)
+    if (has_avx512()) return InstructionSet::avx512;
+    if (has_avx2() && __builtin_cpu_supports("fma")) return InstructionSet::avx2;
+    return InstructionSet::plain;
+#else
+    return InstructionSet::neon;
+#endif
+}
+
+float fused(float a, float b, float c) {
+#if defined(__aarch64__)
+    return __builtin_fmaf(a, b, c);  // an instruction
+#else
+    return fused_multiply_add_plain(a, b, c);
+#endif
+}
+
+/// Returns `beta` times an element, as it is before the first block of the sum is added.
+Element scaled(const float* at, Element beta, int width, bool is_real) {
+    if (is_zero(beta)) return {};
+    Element old = element_at(at, width);
+    if (is_real) old.im = 0;
+    if (beta.re == 1 && beta.im == 0) return old;
+    if (width == 1 || is_real) return {beta.re * old.re};
+    if (beta.im == 0) return {beta.re * old.re, beta.re * old.im};
+    return {fused(-beta.im, old.im, beta.re * old.re), fused(beta.im, old.re, beta.re * old.im)};
+}
+
+/// Computes a rectangle of the result of one job, by its tiles.
+class Rectangle {
+  public:
+    Rectangle(const Job& job, const TileLoops& loops, float* memory)
+        : job_(job), loops_(loops), left_panels_(memory), right_panels_(memory + left_floats(job, loops)) {}
+
+    static std::int64_t left_floats(const Job& job, const TileLoops& loops) {
+        return round_up(std::min(job.rows, rows_at_once), loops.rows) * real_depth_at_once(job);
+    }
+    static std::int64_t right_floats(const Job& job, const TileLoops& loops) {
+        return round_up(std::min(job.columns * job.width, columns_at_once), loops.columns) * real_depth_at_once(job);
+    }
+    /// Returns the size of `memory`.
+    static std::int64_t floats(const Job& job, const TileLoops& loops) {
+        return left_floats(job, loops) + right_floats(job, loops);
+    }
+
+    /// `columns` are real columns, of which a complex column has two.
+    void run(IndexRange rows, IndexRange columns) {
+        const std::int64_t step = summed_at_once / job_.width;
+        for (std::int64_t j = columns.begin; j < columns.end; j += columns_at_once) {
+            columns_ = {j, std::min(j + columns_at_once, columns.end)};
+            for (std::int64_t k = 0; k < job_.depth; k += step) {
+                block_ = {k, std::min(k + step, job_.depth)};
+                run_block(rows);
+            }
+        }
+    }
+
+  private:
+    static std::int64_t real_depth_at_once(const Job& job) { return std::min(job.depth * job.width, summed_at_once); }
+
+    void run_block(IndexRange rows) {
+        pack_right(job_, block_, columns_.begin, columns_.end - columns_.begin, loops_.columns, right_panels_);
+        if (is_by_row())
+            zero_adds_nothing_ = all_finite(right_panels_, round_up(columns_.end - columns_.begin, loops_.columns));
+        for (std::int64_t i = rows.begin; i < rows.end; i += rows_at_once) {
+            const IndexRange packed{i, std::min(i + rows_at_once, rows.end)};
+            pack_left(job_, block_, i, packed.end - i, loops_.rows, left_panels_);
+            if (!is_by_row()) zero_adds_nothing_ = all_finite(left_panels_, round_up(packed.end - i, loops_.rows));
+            for (std::int64_t column = columns_.begin; column < columns_.end; column += loops_.columns)
+                for (std::int64_t row = packed.begin; row < packed.end; row += loops_.rows)
+                    run_tile({row, std::min(row + loops_.rows, packed.end)},
+                             {column, std::min(column + loops_.columns, columns_.end)},
+                             left_panels_ + (row - packed.begin) * depth(),
+                             right_panels_ + (column - columns_.begin) * depth());
+        }
+    }
+
+    bool is_by_row() const { return job_.summed == Summed::up_to_row || job_.summed == Summed::from_row; }
+
+    bool all_finite(const float* panels, std::int64_t width) const {
+        constexpr std::uint32_t exponent = 0x7f800000;
+        std::uint32_t found = 0;
+        if (job_.summed == Summed::all) return true;
+        for (std::int64_t i = 0; i < width * depth(); ++i)
+            found |= (std::bit_cast<std::uint32_t>(panels[i]) & exponent) == exponent ? 1 : 0;
+        return found == 0;
+    }
+
+    /// Real indices of the sum in this block.
+    std::int64_t depth() const { return (block_.end - block_.begin) * job_.width; }
+    std::int64_t element_of(std::int64_t real_column) const { return real_column / job_.width; }
+
+    IndexRange clipped(IndexRange range) const {
+        return {std::clamp(range.begin, block_.begin, block_.end), std::clamp(range.end, block_.begin, block_.end)};
+    }
+
+    void run_tile(IndexRange rows, IndexRange columns, const float* left, const float* right) {
+        const std::int64_t first_column = element_of(columns.begin);
+        const std::int64_t last_column = element_of(columns.end - 1);
+        if (!job_.writes(rows.begin, last_column) && !job_.writes(rows.end - 1, first_column)) return;
+        // Of all elements of a tile, those in opposite corners have the shortest and the longest sum.
+        const IndexRange first = clipped(job_.summed_of(rows.begin, first_column));
+        const IndexRange last = clipped(job_.summed_of(rows.end - 1, last_column));
+        const IndexRange any{std::min(first.begin, last.begin), std::max(first.end, last.end)};
+        if (any.begin >= any.end) return;
+        const std::int64_t skipped = (any.begin - block_.begin) * job_.width;
+        const std::int64_t depth = (any.end - any.begin) * job_.width;
+        if (is_plain(rows, columns)) {
+            loops_.add_to_result(left + skipped * loops_.rows, right + skipped * loops_.columns, depth,
+                                 {at(rows.begin, columns.begin), job_.ld, static_cast<int>(rows.end - rows.begin),
+                                  static_cast<int>(columns.end - columns.begin), job_.alpha.re,
+                                  block_.begin == 0 ? job_.beta.re : 1.0F});
+            return;
+        }
+        alignas(64) float tile[max_tile_rows * max_tile_columns];
+        if (zero_adds_nothing_)
+            loops_.sum(left + skipped * loops_.rows, right + skipped * loops_.columns, depth, tile);
+        else
+            sum_one_by_one(tile, rows, columns, left, right);
+        write_elements(tile, rows, columns);
+    }
+
+    /// Sums up only the products that each element has. Needed where the other factor of a triangle has an infinity
+    /// or NaN, since zero times that is NaN.
+    void sum_one_by_one(float* tile, IndexRange rows, IndexRange columns, const float* left,
+                        const float* right) const {
+        for (std::int64_t j = columns.begin; j < columns.end; ++j)
+            for (std::int64_t i = rows.begin; i < rows.end; ++i) {
+                const IndexRange own = clipped(job_.summed_of(i, element_of(j)));
+                float& sum = tile[(j - columns.begin) * loops_.rows + (i - rows.begin)];
+                sum = 0;
+                for (std::int64_t p = (own.begin - block_.begin) * job_.width;
+                     p < (own.end - block_.begin) * job_.width; ++p)
+                    sum = fused(left[p * loops_.rows + (i - rows.begin)],
+                                right[p * loops_.columns + (j - columns.begin)], sum);
+            }
+    }
+
+    /// Returns true if all elements of a tile are real, written, and have the same indices in their sums.
+    bool is_plain(IndexRange rows, IndexRange columns) const {
+        return job_.width == 1 && job_.summed == Summed::all && job_.writes(rows.begin, columns.end - 1) &&
+               job_.writes(rows.end - 1, columns.begin);
+    }
+
+    float* at(std::int64_t row, std::int64_t real_column) const {
+        return job_.result + (row + element_of(real_column) * job_.ld) * job_.width;
+    }
+
+    void write_elements(const float* tile, IndexRange rows, IndexRange columns) const {
+        for (std::int64_t j = columns.begin; j < columns.end; j += job_.width)
+            for (std::int64_t i = rows.begin; i < rows.end; ++i) {
+                const float* const sum = tile + (j - columns.begin) * loops_.rows + (i - rows.begin);
+                if (job_.writes(i, element_of(j))) write(i, j, {sum[0], job_.width == 2 ? sum[loops_.rows] : 0.0F});
+            }
+    }
+
+    void write(std::int64_t row, std::int64_t real_column, Element sum) const {
+        const IndexRange own = job_.summed_of(row, element_of(real_column));
+        if (own.begin >= block_.end || own.end <= block_.begin) return;  // has no index of this block
+        const bool is_first = own.begin >= block_.begin;
+        float* const to = at(row, real_column);
+        const bool is_real = job_.has_real_diagonal && row == element_of(real_column);
+        // An index that the element does not have added zero to its sum, which may have turned -0 into 0.
+        if (job_.summed != Summed::all) sum = {sum.re + 0.0F, sum.im + 0.0F};
+        const Element old = scaled(to, is_first ? job_.beta : Element{1}, job_.width, is_real);
+        to[0] = fused(job_.alpha.re, sum.re, old.re);
+        if (job_.width == 1) return;
+        to[0] = fused(-job_.alpha.im, sum.im, to[0]);
+        to[1] = is_real ? 0.0F : fused(job_.alpha.im, sum.re, fused(job_.alpha.re, sum.im, old.im));
+    }
+
+    const Job& job_;
+    const TileLoops& loops_;
+    float* left_panels_;
+    float* right_panels_;
+    IndexRange columns_{};
+    IndexRange block_{};
+    bool zero_adds_nothing_ = true;  ///< the packed factor beside a triangle is finite
+};
+
+/// Multiplies the result by beta. All that is to be done if alpha is 0, or the sums are empty.
+void scale(const Job& job) {
+    for (std::int64_t j = 0; j < job.columns; ++j)
+        for (std::int64_t i = 0; i < job.rows; ++i) {
+            if (!job.writes(i, j)) continue;
+            float* const to = job.result + (i + j * job.ld) * job.width;
+            const bool is_real = job.has_real_diagonal && i == j;
+            const Element value = scaled(to, job.beta, job.width, is_real);
+            to[0] = value.re;
+            if (job.width == 2) to[1] = value.im;
+        }
+}
+
+Summed transposed(Summed summed) {
+    switch (summed) {
+        case Summed::up_to_row:
+            return Summed::up_to_column;
+        case Summed::from_row:
+            return Summed::from_column;
+        case Summed::up_to_column:
+            return Summed::up_to_row;
+        case Summed::from_column:
+            return Summed::from_row;
+        default:
+            return Summed::all;
+    }
+}
+
+Summed summed_of(const Level3& product) {
+    if (product.operation != Operation::trmm) return Summed::all;
+    const bool is_upper = (product.uplo == 'U') == (product.trans_a == 'N' || product.trans_a == 'R');
+    if (product.side == 'L') return is_upper ? Summed::from_row : Summed::up_to_row;
+    return is_upper ? Summed::up_to_column : Summed::from_column;
+}
+
+Written written_of(const Level3& product) {
+    switch (product.operation) {
+        case Operation::gemm:
+        case Operation::symm:
+        case Operation::hemm:
+        case Operation::trmm:
+            return Written::all;
+        default:
+            return (product.uplo == 'U') != product.row_major ? Written::row_up_to_column : Written::row_from_column;
+    }
+}
+
+bool is_in_place(const Level3& product) { return product.operation == Operation::trmm && product.c == nullptr; }
+
+Job job_of(const Level3& product, const ProductOfFactors& factors) {
+    const Matrix result = is_in_place(product) ? operand_b(product) : operand_c(product);
+    Job job;
+    job.left = {factors.left, false};
+    job.right = {factors.right, true};
+    job.summed = summed_of(product);
+    if (result.row_major) {
+        job.left = {factors.right, true};
+        job.right = {factors.left, false};
+        job.summed = transposed(job.summed);
+    }
+    job.result = const_cast<float*>(result.data);
+    job.ld = result.ld;
+    job.width = result.width;
+    job.rows = result.inner();
+    job.columns = result.outer();
+    job.depth = factors.depth;
+    job.alpha = factors.alpha;
+    job.beta = factors.beta;
+    job.written = written_of(product);
+    job.has_real_diagonal = product.operation == Operation::herk || product.operation == Operation::her2k;
+    return job;
+}
+
+/// Returns the number of columns or rows of a trmm in place that are copied at a time.
+std::int64_t copied_at_a_time(const Job& job) {
+    const std::int64_t of_one = job.depth * job.width;
+    const std::int64_t other =
+        job.summed == Summed::up_to_row || job.summed == Summed::from_row ? job.columns : job.rows;
+    return std::clamp(floats_copied_at_once / of_one, std::int64_t{1}, std::max(other, std::int64_t{1}));
+}
+
+/// The operand that a trmm in place overwrites, by the job's factor.
+enum class InPlace : std::uint8_t { none, left, right };
+
+/// Computes columns (if the overwritten factor is the right one) or rows of a trmm in place, some at a time, from a
+/// copy.
+void run_in_place(const Job& job, const TileLoops& loops, InPlace factor, IndexRange part, float* memory,
+                  float* copy) {
+    const std::int64_t step = copied_at_a_time(job);
+    for (std::int64_t first = part.begin; first < part.end; first += step) {
+        const std::int64_t count = std::min(step, part.end - first);
+        const std::int64_t width = job.width;
+        Job piece = job;
+        if (factor == InPlace::right) {
+            piece.result += first * job.ld * width;
+            piece.columns = count;
+            for (std::int64_t j = 0; j < count; ++j)
+                std::memcpy(copy + j * job.depth * width, piece.result + j * job.ld * width,
+                            static_cast<std::size_t>(job.depth * width) * sizeof(float));
+            piece.right = {{Matrix{copy, job.depth, count, job.depth, false, job.width}, 'N'}, true};
+        } else {
+            piece.result += first * width;
+            piece.rows = count;
+            for (std::int64_t k = 0; k < job.depth; ++k)
+                std::memcpy(copy + k * count * width, piece.result + k * job.ld * width,
+                            static_cast<std::size_t>(count * width) * sizeof(float));
+            piece.left = {{Matrix{copy, count, job.depth, count, false, job.width}, 'N'}, false};
+        }
+        Rectangle(piece, loops, memory).run({0, piece.rows}, {0, piece.columns * width});
+    }
+}
+
+/// A job whose result is divided among threads: into groups of rows or of columns, which threads take in turn.
+struct Division {
+    const Job* job;
+    const TileLoops* loops;
+    InPlace in_place;
+    bool by_rows;
+    std::int64_t step;          ///< rows or columns of one group
+    float* memory;              ///< of all threads, one after the other
+    std::size_t floats_of_one;  ///< of one thread
+    std::atomic<std::int64_t> next{0};
+
+    std::int64_t length() const { return by_rows ? job->rows : job->columns; }
+};
+
+void run_groups(void* context, int worker) {
+    auto& all = *static_cast<Division*>(context);
+    const Job& job = *all.job;
+    float* const memory = all.memory + static_cast<std::size_t>(worker) * all.floats_of_one;
+    for (;;) {
+        const std::int64_t begin = all.next.fetch_add(all.step, std::memory_order_relaxed);
+        if (begin >= all.length()) return;
+        const IndexRange part{begin, std::min(begin + all.step, all.length())};
+        if (all.in_place != InPlace::none) {
+            run_in_place(job, *all.loops, all.in_place, part, memory, memory + Rectangle::floats(job, *all.loops));
+        } else {
+            const IndexRange rows = all.by_rows ? part : IndexRange{0, job.rows};
+            const IndexRange columns = all.by_rows ? IndexRange{0, job.columns} : part;
+            Rectangle(job, *all.loops, memory).run(rows, {columns.begin * job.width, columns.end * job.width});
+        }
+    }
+}
+
+/// Returns the number of threads among which a job is worth dividing.
+int useful_threads(const Job& job, int threads) {
+    // Below a millisecond a thread costs more than it saves.
+    constexpr double operations_of_one = 5e7;
+    const double operations = 2.0 * static_cast<double>(job.rows) * static_cast<double>(job.columns) *
+                              static_cast<double>(job.depth) * job.width * job.width;
+    return static_cast<int>(
+        std::clamp(operations / operations_of_one, 1.0, static_cast<double>(std::max(threads, 1))));
+}
+
+/// Computes a small product of real matrices without packing them. Returns false if it is not one.
+bool run_unpacked(const Job& job, const LoopsInPlace& loops) {
+    constexpr std::int64_t largest = 32 * 32 * 32;
+    if (job.width != 1 || job.summed != Summed::all || job.written != Written::all || job.depth > summed_at_once)
+        return false;
+    if (job.rows > largest || job.columns > largest || job.rows * job.columns > largest / job.depth) return false;
+    const Strides left = strides_of(job.left);
+    const Strides right = strides_of(job.right);
+    if (left.data == nullptr || left.of_index != 1 || right.data == nullptr) return false;
+    for (std::int64_t j = 0; j < job.columns; j += loops.columns)
+        for (std::int64_t i = 0; i < job.rows; i += loops.rows)
+            loops.add_to_result(
+                {left.data + i, left.of_summed, right.data + j * right.of_index, right.of_index, right.of_summed},
+                job.depth,
+                {job.result + i + j * job.ld, job.ld,
+                 static_cast<int>(std::min<std::int64_t>(loops.rows, job.rows - i)),
+                 static_cast<int>(std::min<std::int64_t>(loops.columns, job.columns - j)), job.alpha.re,
+                 job.beta.re});
+    return true;
+}
+
+bool run(const Job& job, InPlace in_place, const LoopsOfInstructionSet& all_loops, int threads,
+         HeldScratch& scratch) {
+    if (job.rows == 0 || job.columns == 0) return true;
+    if (is_zero(job.alpha) || job.depth == 0) {
+        if (job.beta.re != 1 || job.beta.im != 0) scale(job);
+        return true;
+    }
+    if (run_unpacked(job, all_loops.in_place)) return true;
+    const TileLoops& loops = job.rows <= all_loops.small.rows ? all_loops.small : all_loops.large;
+    const int count = useful_threads(job, threads);
+    Division division{&job, &loops, in_place, job.rows > job.columns, 0, nullptr, 0};
+    if (in_place != InPlace::none) division.by_rows = in_place == InPlace::left;
+    constexpr std::int64_t groups_of_a_thread = 4;
+    const std::int64_t unit = division.by_rows ? loops.rows : loops.columns;
+    division.step =
+        count == 1 ? division.length() : round_up(division.length() / (count * groups_of_a_thread) + 1, unit);
+    const std::int64_t copied = in_place == InPlace::none ? 0 : copied_at_a_time(job) * job.depth * job.width;
+    division.floats_of_one = static_cast<std::size_t>(round_up(Rectangle::floats(job, loops) + copied, 16));
+    division.memory = scratch.memory_of(division.floats_of_one * static_cast<std::size_t>(count) * sizeof(float));
+    if (division.memory == nullptr) return false;
+    run_on_threads(count, run_groups, &division);
+    return true;
+}
+
+InPlace in_place_of(const Level3& product, const Job& job) {
+    if (!is_in_place(product)) return InPlace::none;
+    const bool is_by_row = job.summed == Summed::up_to_row || job.summed == Summed::from_row;
+    return is_by_row ? InPlace::right : InPlace::left;
+}
+
+bool multiply(const Level3& product, const LoopsOfInstructionSet& loops, int threads) {
+    HeldScratch scratch{scratch_limit_of_a_product};
+    bool done = true;
+    for_each_product_of_factors(product, [&](const ProductOfFactors& factors) {
+        const Job job = job_of(product, factors);
+        done = done && run(job, in_place_of(product, job), loops, threads, scratch);
+    });
+    scratch.release();
+    return done;
+}
+
+}  // namespace
+
+bool multiply_in_fixed_order(const Level3& product, int threads) {
+    return multiply(product, loops_of(best_instruction_set()), threads);
+}
+
+bool multiply_in_fixed_order(const Level3& product, InstructionSet instruction_set) {
+    return multiply(product, loops_of(instruction_set), 1);
+}
+
+}  // namespace fp32shim::blas

@@ -1,0 +1,25 @@
+// The CPU mode `reproducible`: products computed here, in an order that depends on nothing but the arguments.
+#pragma once
+
+#include <cstdint>
+
+#include "shim/blas/emulate/instruction_set.hpp"
+#include "shim/level3/level3.hpp"
+
+namespace fp32shim::blas {
+
+/// The summed numbers of one block. The products of a block are added by one chain of fused multiply-adds that begins
+/// at 0, and alpha times the block's sum is added to C by one more. A complex term counts as two.
+inline constexpr std::int64_t summed_at_once = 256;
+
+/// Computes `product` in a fixed order of operations: the same bits on every processor, with every instruction set
+/// and any number of threads. `threads` is the number of threads that may work on it, this one included; others exist
+/// only during the call. Returns false, and changes nothing, if there is no memory. Precondition:
+/// arguments_are_valid(product) && operation != trsm. Thread-safe. May be called by a signal handler that interrupts
+/// it. errno may change.
+bool multiply_in_fixed_order(const Level3& product, int threads);
+
+/// Does the same on the calling thread, by the loops of one instruction set, which the processor must have.
+bool multiply_in_fixed_order(const Level3& product, InstructionSet instruction_set);
+
+}  // namespace fp32shim::blas

@@ -1,0 +1,141 @@
+#include "shim/blas/reproducible/pack.hpp"
+
+#include <cstring>
+
+namespace fp32shim::blas {
+
+Strides strides_of(const Side& side) {
+    const Matrix* const matrix = side.view.whole_matrix();
+    if (matrix == nullptr || matrix->width != 1) return {};
+    const bool index_is_row = side.is_swapped == side.view.is_transposed();
+    const bool is_adjacent = index_is_row != matrix->row_major;
+    return is_adjacent ? Strides{matrix->data, 1, matrix->ld} : Strides{matrix->data, matrix->ld, 1};
+}
+
+namespace {
+
+/// Copies a full panel whose numbers of one index of the sum are adjacent in memory.
+template <int panel>
+void copy_adjacent(const float* from, std::int64_t of_summed, std::int64_t depth, float* to) {
+    for (std::int64_t p = 0; p < depth; ++p) std::memcpy(to + p * panel, from + p * of_summed, panel * sizeof(float));
+}
+
+void copy_adjacent(const float* from, std::int64_t of_summed, std::int64_t depth, int panel, float* to) {
+    switch (panel) {
+        case 32:
+            return copy_adjacent<32>(from, of_summed, depth, to);
+        case 16:
+            return copy_adjacent<16>(from, of_summed, depth, to);
+        case 12:
+            return copy_adjacent<12>(from, of_summed, depth, to);
+        case 8:
+            return copy_adjacent<8>(from, of_summed, depth, to);
+        case 6:
+            return copy_adjacent<6>(from, of_summed, depth, to);
+        default:
+            return copy_adjacent<4>(from, of_summed, depth, to);
+    }
+}
+
+using FourFloats = float __attribute__((vector_size(16), aligned(4), may_alias));
+
+/// Copies four rows of four adjacent numbers each, transposed.
+void transpose_four(const float* from, std::int64_t of_row, float* to, std::int64_t of_column) {
+    const auto row = [&](int i) { return *reinterpret_cast<const FourFloats*>(from + i * of_row); };
+    const FourFloats a = row(0);
+    const FourFloats b = row(1);
+    const FourFloats c = row(2);
+    const FourFloats d = row(3);
+    const FourFloats ab_low = __builtin_shufflevector(a, b, 0, 4, 1, 5);
+    const FourFloats ab_high = __builtin_shufflevector(a, b, 2, 6, 3, 7);
+    const FourFloats cd_low = __builtin_shufflevector(c, d, 0, 4, 1, 5);
+    const FourFloats cd_high = __builtin_shufflevector(c, d, 2, 6, 3, 7);
+    const auto set = [&](int i, FourFloats value) { *reinterpret_cast<FourFloats*>(to + i * of_column) = value; };
+    set(0, __builtin_shufflevector(ab_low, cd_low, 0, 1, 4, 5));
+    set(1, __builtin_shufflevector(ab_low, cd_low, 2, 3, 6, 7));
+    set(2, __builtin_shufflevector(ab_high, cd_high, 0, 1, 4, 5));
+    set(3, __builtin_shufflevector(ab_high, cd_high, 2, 3, 6, 7));
+}
+
+/// Copies `present` rows whose numbers of successive summed indices are adjacent, each into one place of the panel.
+void copy_transposed(const float* from, std::int64_t of_index, std::int64_t depth, int present, int panel,
+                     float* to) {
+    int r = 0;
+    for (; r + 4 <= present; r += 4) {
+        std::int64_t p = 0;
+        for (; p + 4 <= depth; p += 4) transpose_four(from + r * of_index + p, of_index, to + p * panel + r, panel);
+        for (; p < depth; ++p)
+            for (int i = r; i < r + 4; ++i) to[p * panel + i] = from[i * of_index + p];
+    }
+    for (; r < present; ++r)
+        for (std::int64_t p = 0; p < depth; ++p) to[p * panel + r] = from[r * of_index + p];
+}
+
+void pack_real(const Strides& from, IndexRange summed, std::int64_t first, std::int64_t count, int panel, float* to) {
+    const std::int64_t depth = summed.end - summed.begin;
+    for (std::int64_t i = 0; i < count; i += panel, to += depth * panel) {
+        const float* const begin = from.data + (first + i) * from.of_index + summed.begin * from.of_summed;
+        const auto present = static_cast<int>(std::min<std::int64_t>(panel, count - i));
+        if (from.of_index != 1)
+            copy_transposed(begin, from.of_index, depth, present, panel, to);
+        else if (present == panel)
+            copy_adjacent(begin, from.of_summed, depth, panel, to);
+        else
+            for (std::int64_t p = 0; p < depth; ++p)
+                for (int r = 0; r < present; ++r) to[p * panel + r] = begin[p * from.of_summed + r];
+        for (std::int64_t p = 0; p < (present == panel ? 0 : depth); ++p)
+            std::fill(to + p * panel + present, to + (p + 1) * panel, to[p * panel + present - 1]);
+    }
+}
+
+/// Returns two numbers of a factor: those that stand at the two real indices of one complex index of the sum.
+struct Pair {
+    float first;
+    float second;
+};
+
+template <class PairAt>
+void pack_pairs(IndexRange summed, std::int64_t first, std::int64_t count, int panel, float* to,
+                const PairAt& pair_at) {
+    const std::int64_t depth = summed.end - summed.begin;
+    for (std::int64_t i = 0; i < count; i += panel, to += 2 * depth * panel)
+        for (std::int64_t p = 0; p < depth; ++p)
+            for (int r = 0; r < panel; ++r) {
+                const Pair pair = pair_at(first + std::min(i + r, count - 1), summed.begin + p);
+                to[2 * p * panel + r] = pair.first;
+                to[(2 * p + 1) * panel + r] = pair.second;
+            }
+}
+
+void pack_elements(const Side& side, IndexRange summed, std::int64_t first, std::int64_t count, int panel,
+                   float* to) {
+    const std::int64_t depth = summed.end - summed.begin;
+    for (std::int64_t i = 0; i < count; i += panel, to += depth * panel)
+        for (std::int64_t p = 0; p < depth; ++p)
+            for (int r = 0; r < panel; ++r)
+                to[p * panel + r] = side.at(first + std::min(i + r, count - 1), summed.begin + p).re;
+}
+
+}  // namespace
+
+void pack_left(const Job& job, IndexRange summed, std::int64_t first, std::int64_t count, int panel, float* to) {
+    if (const Strides strides = strides_of(job.left); strides.data != nullptr)
+        return pack_real(strides, summed, first, count, panel, to);
+    if (job.width == 1) return pack_elements(job.left, summed, first, count, panel, to);
+    pack_pairs(summed, first, count, panel, to, [&](std::int64_t row, std::int64_t k) {
+        const Element a = job.left.at(row, k);
+        return Pair{a.re, a.im};
+    });
+}
+
+void pack_right(const Job& job, IndexRange summed, std::int64_t first, std::int64_t count, int panel, float* to) {
+    if (const Strides strides = strides_of(job.right); strides.data != nullptr)
+        return pack_real(strides, summed, first, count, panel, to);
+    if (job.width == 1) return pack_elements(job.right, summed, first, count, panel, to);
+    pack_pairs(summed, first, count, panel, to, [&](std::int64_t column, std::int64_t k) {
+        const Element b = job.right.at(column / 2, k);
+        return column % 2 == 0 ? Pair{b.re, -b.im} : Pair{b.im, b.re};
+    });
+}
+
+}  // namespace fp32shim::blas

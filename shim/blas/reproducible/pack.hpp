@@ -1,0 +1,32 @@
+// Copies of the factors in the order in which the loops read them.
+#pragma once
+
+#include <cstdint>
+
+#include "shim/blas/reproducible/job.hpp"
+
+namespace fp32shim::blas {
+
+/// The numbers of a real factor that is stored whole: the first one, and the distances between others.
+struct Strides {
+    const float* data = nullptr;
+    std::int64_t of_index = 0;
+    std::int64_t of_summed = 0;
+};
+
+/// Returns no data for other factors.
+Strides strides_of(const Side& side);
+
+/// Copies `count` rows of a left factor, from `first` on, and the indices of the sum in `summed`, into panels of
+/// `panel` rows. The last panel is filled up with copies of the last row, so that no floating-point exception is
+/// raised that the product would not raise.
+///
+/// A panel has `panel` numbers for each real index of the sum. A complex index is two real ones, since
+///   re(c) = sum of re(a) re(b) + im(a) (-im(b))     and     im(c) = sum of re(a) im(b) + im(a) re(b).
+void pack_left(const Job& job, IndexRange summed, std::int64_t first, std::int64_t count, int panel, float* to);
+
+/// Does the same for the columns of a right factor. A complex column is two real ones: for re(c), and for im(c).
+/// `first` and `count` are real columns.
+void pack_right(const Job& job, IndexRange summed, std::int64_t first, std::int64_t count, int panel, float* to);
+
+}  // namespace fp32shim::blas

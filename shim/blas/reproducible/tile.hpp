@@ -1,0 +1,69 @@
+// Tiles of a result: the unit in which a product is computed in a fixed order.
+#pragma once
+
+#include <cstdint>
+
+#include "shim/blas/emulate/instruction_set.hpp"
+
+namespace fp32shim::blas {
+
+/// Elements of a column-major result: those of one tile, or fewer at an edge.
+struct TileOfResult {
+    float* data;
+    std::int64_t ld;
+    int rows;
+    int columns;
+    float alpha;
+    float beta;
+};
+
+/// Loops over one tile of `rows` × `columns` sums. A sum begins at 0, and has the products of a row of `left` and a
+/// column of `right` added to it in the order of the summed index, each by one fused multiply-add. A panel of a
+/// factor has the numbers of one summed index side by side.
+struct TileLoops {
+    int rows;
+    int columns;
+    /// Stores the sums, column by column.
+    void (*sum)(const float* left, const float* right, std::int64_t depth, float* tile);
+    /// Sets each element of the result to alpha sum + beta element. Does not read it if beta is 0.
+    void (*add_to_result)(const float* left, const float* right, std::int64_t depth, const TileOfResult& result);
+};
+
+/// Factors where the program has them: the rows of the left one adjacent, else by the distances between their
+/// numbers.
+struct FactorsInPlace {
+    const float* left;
+    std::int64_t left_of_summed;
+    const float* right;
+    std::int64_t right_of_column;
+    std::int64_t right_of_summed;
+};
+
+/// A loop over a tile of at most `rows` × `columns`, for products that are too small to be worth packing. Where the
+/// result has fewer rows or columns, reads none beyond them.
+struct LoopsInPlace {
+    int rows;
+    int columns;
+    void (*add_to_result)(const FactorsInPlace& factors, std::int64_t depth, const TileOfResult& result);
+};
+
+/// The loops of one instruction set. All of them give the same bits.
+struct LoopsOfInstructionSet {
+    TileLoops large;
+    TileLoops small;  ///< for results of few rows
+    LoopsInPlace in_place;
+};
+
+extern const LoopsOfInstructionSet baseline_loops;  ///< plain C++, or NEON
+extern const LoopsOfInstructionSet avx2_loops;      ///< with FMA
+extern const LoopsOfInstructionSet avx512_loops;
+
+/// The largest tile of all instruction sets.
+inline constexpr int max_tile_rows = 32;
+inline constexpr int max_tile_columns = 12;
+
+/// Returns a * b + c, rounded once, on any processor. Sets no errno. Flags that it raises may differ from those of an
+/// instruction.
+float fused_multiply_add_plain(float a, float b, float c);
+
+}  // namespace fp32shim::blas

@@ -1,0 +1,30 @@
+// Compiled for every processor of the architecture.
+#include "shim/blas/reproducible/tile_loops.hpp"
+
+#include <bit>
+
+namespace fp32shim::blas {
+
+float fused_multiply_add_plain(float a, float b, float c) {
+    // The product is exact in double precision. Its sum with c is rounded to odd there, which makes the second
+    // rounding, to single precision, that of the exact sum (Boldo, Melquiond: "Emulation of FMA and correctly rounded
+    // sums", 2008).
+    const double product = static_cast<double>(a) * b;
+    const double addend = c;
+    const double sum = product + addend;
+    const double part = sum - product;
+    const double error = (product - (sum - part)) + (addend - part);  // exact (Knuth)
+    const auto bits = std::bit_cast<std::uint64_t>(sum);
+    const bool is_inexact = error < 0 || error > 0;  // false if the sum is infinite or NaN: so is the error
+    if (!is_inexact || (bits & 1) != 0) return static_cast<float>(sum);
+    const bool grows = (error > 0) == (sum > 0);
+    return static_cast<float>(std::bit_cast<double>(grows ? bits + 1 : bits - 1));
+}
+
+#if defined(__aarch64__)
+constinit const LoopsOfInstructionSet baseline_loops{loops<4, 6>, loops<4, 4>, loops_in_place<8>};
+#else
+constinit const LoopsOfInstructionSet baseline_loops{loops<4, 4>, loops<4, 4>, loops_in_place<4>};
+#endif
+
+}  // namespace fp32shim::blas

@@ -1,0 +1,188 @@
+// The innermost loops, over vectors of the instruction set that the including file is compiled for. Only the
+// tile_*.cpp files include this file, and they include nothing that other files inline: the linker could take their
+// copy, and the processor may lack its instructions.
+//
+// Every element of a tile is one chain of fused multiply-adds. Vectors run over rows, never over the sum, so all
+// instruction sets give the same bits.
+#pragma once
+
+#include <cstdint>
+
+#include "shim/blas/reproducible/tile.hpp"
+
+#if defined(__AVX512F__) || defined(__AVX2__)
+#include <immintrin.h>
+#elif defined(__aarch64__)
+#include <arm_neon.h>
+#endif
+
+namespace fp32shim::blas {
+namespace {
+
+#if defined(__AVX512F__)
+
+using Vector = __m512;
+inline Vector load(const float* from) { return _mm512_loadu_ps(from); }
+inline void store(float* to, Vector value) { _mm512_storeu_ps(to, value); }
+inline Vector broadcast(float value) { return _mm512_set1_ps(value); }
+inline Vector fused_multiply_add(Vector a, Vector b, Vector c) { return _mm512_fmadd_ps(a, b, c); }
+inline Vector multiply(Vector a, Vector b) { return _mm512_mul_ps(a, b); }
+inline __mmask16 first(int count) { return static_cast<__mmask16>((1U << count) - 1); }
+inline Vector load_part(const float* from, int count) {
+    return _mm512_mask_loadu_ps(_mm512_set1_ps(*from), first(count), from);
+}
+inline void store_part(float* to, Vector value, int count) { _mm512_mask_storeu_ps(to, first(count), value); }
+
+#elif defined(__AVX2__)
+
+using Vector = __m256;
+inline Vector load(const float* from) { return _mm256_loadu_ps(from); }
+inline void store(float* to, Vector value) { _mm256_storeu_ps(to, value); }
+inline Vector broadcast(float value) { return _mm256_set1_ps(value); }
+inline Vector fused_multiply_add(Vector a, Vector b, Vector c) { return _mm256_fmadd_ps(a, b, c); }
+inline Vector multiply(Vector a, Vector b) { return _mm256_mul_ps(a, b); }
+inline __m256i first(int count) {
+    return _mm256_cmpgt_epi32(_mm256_set1_epi32(count), _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7));
+}
+inline Vector load_part(const float* from, int count) {
+    const __m256i mask = first(count);
+    return _mm256_blendv_ps(_mm256_set1_ps(*from), _mm256_maskload_ps(from, mask), _mm256_castsi256_ps(mask));
+}
+inline void store_part(float* to, Vector value, int count) { _mm256_maskstore_ps(to, first(count), value); }
+
+#elif defined(__aarch64__)
+
+using Vector = float32x4_t;
+inline Vector load(const float* from) { return vld1q_f32(from); }
+inline void store(float* to, Vector value) { vst1q_f32(to, value); }
+inline Vector broadcast(float value) { return vdupq_n_f32(value); }
+inline Vector fused_multiply_add(Vector a, Vector b, Vector c) { return vfmaq_f32(c, a, b); }
+inline Vector multiply(Vector a, Vector b) { return vmulq_f32(a, b); }
+inline Vector load_part(const float* from, int count) {
+    float all[4];
+    for (int i = 0; i < 4; ++i) all[i] = from[i < count ? i : 0];
+    return load(all);
+}
+inline void store_part(float* to, Vector value, int count) {
+    float all[4];
+    store(all, value);
+    for (int i = 0; i < count; ++i) to[i] = all[i];
+}
+
+#else
+
+using Vector = float;
+inline Vector load(const float* from) { return *from; }
+inline void store(float* to, Vector value) { *to = value; }
+inline Vector broadcast(float value) { return value; }
+inline Vector fused_multiply_add(Vector a, Vector b, Vector c) { return fused_multiply_add_plain(a, b, c); }
+inline Vector multiply(Vector a, Vector b) { return a * b; }
+inline Vector load_part(const float* from, int) { return *from; }  // never called: a vector is one number
+inline void store_part(float* to, Vector value, int) { *to = value; }
+
+#endif
+
+constexpr int lanes = sizeof(Vector) / sizeof(float);
+
+/// The sums of a tile, in registers.
+template <int vectors, int columns>
+struct Sums {
+    Vector of[columns][vectors];
+};
+
+template <int vectors, int columns>
+[[gnu::always_inline]] inline Sums<vectors, columns> sums_of(const float* left, const float* right,
+                                                             std::int64_t depth) {
+    constexpr int rows = vectors * lanes;
+    Sums<vectors, columns> sums;
+#pragma GCC unroll 16
+    for (int j = 0; j < columns; ++j)
+#pragma GCC unroll 16
+        for (int v = 0; v < vectors; ++v) sums.of[j][v] = broadcast(0);
+    for (std::int64_t p = 0; p < depth; ++p) {
+        Vector factors[vectors];
+#pragma GCC unroll 16
+        for (int v = 0; v < vectors; ++v) factors[v] = load(left + p * rows + v * lanes);
+#pragma GCC unroll 16
+        for (int j = 0; j < columns; ++j) {
+            const Vector factor = broadcast(right[p * columns + j]);
+#pragma GCC unroll 16
+            for (int v = 0; v < vectors; ++v) sums.of[j][v] = fused_multiply_add(factors[v], factor, sums.of[j][v]);
+        }
+    }
+    return sums;
+}
+
+template <int vectors, int columns>
+void sum(const float* left, const float* right, std::int64_t depth, float* tile) {
+    const auto sums = sums_of<vectors, columns>(left, right, depth);
+#pragma GCC unroll 16
+    for (int j = 0; j < columns; ++j)
+#pragma GCC unroll 16
+        for (int v = 0; v < vectors; ++v) store(tile + (j * vectors + v) * lanes, sums.of[j][v]);
+}
+
+template <int vectors, int columns>
+[[gnu::always_inline]] inline void add(const Sums<vectors, columns>& sums, const TileOfResult& result) {
+    const Vector alpha = broadcast(result.alpha);
+    const Vector beta = broadcast(result.beta);
+#pragma GCC unroll 16
+    for (int j = 0; j < columns; ++j) {
+        if (j >= result.columns) break;
+#pragma GCC unroll 16
+        for (int v = 0; v < vectors; ++v) {
+            float* const at = result.data + j * result.ld + v * lanes;
+            const int present = result.rows - v * lanes;
+            if (present >= lanes) {
+                const Vector old = result.beta == 0 ? broadcast(0) : multiply(beta, load(at));
+                store(at, fused_multiply_add(alpha, sums.of[j][v], old));
+            } else if (present > 0) {
+                const Vector old = result.beta == 0 ? broadcast(0) : multiply(beta, load_part(at, present));
+                store_part(at, fused_multiply_add(alpha, sums.of[j][v], old), present);
+            }
+        }
+    }
+}
+
+template <int vectors, int columns>
+void add_to_result(const float* left, const float* right, std::int64_t depth, const TileOfResult& result) {
+    add(sums_of<vectors, columns>(left, right, depth), result);
+}
+
+template <bool is_whole, int columns>
+[[gnu::always_inline]] inline Sums<1, columns> sums_in_place(const FactorsInPlace& factors, std::int64_t depth,
+                                                             const TileOfResult& result) {
+    Sums<1, columns> sums;
+    const float* right[columns];
+#pragma GCC unroll 16
+    for (int j = 0; j < columns; ++j) {
+        sums.of[j][0] = broadcast(0);
+        right[j] = factors.right + (j < result.columns ? j : 0) * factors.right_of_column;
+    }
+    const float* left = factors.left;
+    std::int64_t at = 0;
+    for (std::int64_t p = 0; p < depth; ++p, left += factors.left_of_summed, at += factors.right_of_summed) {
+        const Vector factor = is_whole ? load(left) : load_part(left, result.rows);
+#pragma GCC unroll 16
+        for (int j = 0; j < columns; ++j)
+            sums.of[j][0] = fused_multiply_add(factor, broadcast(right[j][at]), sums.of[j][0]);
+    }
+    return sums;
+}
+
+template <int columns>
+void add_in_place(const FactorsInPlace& factors, std::int64_t depth, const TileOfResult& result) {
+    if (result.rows == lanes)
+        add(sums_in_place<true, columns>(factors, depth, result), result);
+    else
+        add(sums_in_place<false, columns>(factors, depth, result), result);
+}
+
+template <int vectors, int columns>
+constexpr TileLoops loops{vectors * lanes, columns, sum<vectors, columns>, add_to_result<vectors, columns>};
+
+template <int columns>
+constexpr LoopsInPlace loops_in_place{lanes, columns, add_in_place<columns>};
+
+}  // namespace
+}  // namespace fp32shim::blas
