@@ -89,7 +89,10 @@ DeviceDecision decide_on_cuda(Precision wanted, const MatmulCall& call, const Po
 DeviceDecision decide_on_cpu(Precision wanted, CpuMode mode) {
     if (format_of(wanted).value_or(Applied::fp32) == Applied::fp32) return {Precision::native, Reason::as_requested};
     if (mode == CpuMode::emulate) return {wanted, Reason::as_requested};
-    return {Precision::native, mode == CpuMode::off ? Reason::cpu_mode_off : Reason::cpu_accelerate_not_built};
+    const Reason reason = mode == CpuMode::off            ? Reason::cpu_mode_off
+                          : mode == CpuMode::reproducible ? Reason::cpu_mode_reproducible
+                                                          : Reason::cpu_accelerate_not_built;
+    return {Precision::native, reason};
 }
 
 template <class RuleAt>

@@ -33,7 +33,7 @@ enum class Floor : std::uint8_t {
 };
 
 /// Treatment of products on the CPU if a precision below FP32 is requested.
-enum class CpuMode : std::uint8_t { off, emulate, accelerate };
+enum class CpuMode : std::uint8_t { off, emulate, accelerate, reproducible };
 
 /// Rounding of operands to TF32 in emulation: to nearest, with ties away from zero or to even; or towards zero.
 enum class Tf32Rounding : std::uint8_t { away, even, truncate };

@@ -65,8 +65,10 @@ inline constexpr auto floor_words = [] {
     return words;
 }();
 
-inline constexpr Word<CpuMode> cpu_mode_words[] = {
-    {"off", CpuMode::off}, {"emulate", CpuMode::emulate}, {"accelerate", CpuMode::accelerate}};
+inline constexpr Word<CpuMode> cpu_mode_words[] = {{"off", CpuMode::off},
+                                                   {"emulate", CpuMode::emulate},
+                                                   {"accelerate", CpuMode::accelerate},
+                                                   {"reproducible", CpuMode::reproducible}};
 
 /// Words of roundings to TF32, then names of engines, each of which stands for that engine's rounding.
 /// docs/policy-file.md gives a source for each engine.

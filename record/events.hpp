@@ -22,6 +22,7 @@ enum class How : std::uint8_t {
     one_by_one,      ///< ran a batch as single products, because no library has the batch function
     compute_type,    ///< cuBLAS: changed the compute type, and nothing else
     math_mode,       ///< cuBLAS: called the same function while the handle had another math mode
+    fixed_order,     ///< computed by the shim in a fixed order of operations
 };
 std::string_view to_string(How how);
 

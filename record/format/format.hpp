@@ -622,11 +622,12 @@ using policy::Source;  // policy/formats.def numbers precisions, formats and flo
 static_assert(are_numbered_from_0(Source::guard_pin, Source::rule, Source::thread, Source::process,
                                   Source::environment, Source::file, Source::native));
 static_assert(are_numbered_from_0(How::forward, How::round_operands, How::one_by_one, How::compute_type,
-                                  How::math_mode));
+                                  How::math_mode, How::fixed_order));
 static_assert(are_numbered_from_0(policy::Device::cpu, policy::Device::cuda));
 static_assert(are_numbered_from_0(policy::Dtype::float32, policy::Dtype::complex64, policy::Dtype::float16,
                                   policy::Dtype::bfloat16, policy::Dtype::float8));
-static_assert(are_numbered_from_0(policy::CpuMode::off, policy::CpuMode::emulate, policy::CpuMode::accelerate));
+static_assert(are_numbered_from_0(policy::CpuMode::off, policy::CpuMode::emulate, policy::CpuMode::accelerate,
+                                  policy::CpuMode::reproducible));
 static_assert(are_numbered_from_0(policy::Tf32Rounding::away, policy::Tf32Rounding::even,
                                   policy::Tf32Rounding::truncate));
 static_assert(are_numbered_from_0(policy::LogLevel::unset, policy::LogLevel::summary, policy::LogLevel::calls));

@@ -15,6 +15,7 @@ constexpr policy::Word<How> ways[] = {
     {" product by product", How::one_by_one},
     {" by compute type", How::compute_type},
     {" by math mode", How::math_mode},
+    {" in a fixed order", How::fixed_order},
 };
 
 void append_size(system::LineWriter& out, std::int64_t size) {

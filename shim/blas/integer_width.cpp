@@ -1,5 +1,6 @@
 #include "shim/blas/routine.hpp"
 
+#include <algorithm>
 #include <cstdint>
 
 #include "shim/loader/provider.hpp"
@@ -73,7 +74,22 @@ IntegerWidth probe(const LoadedObject& provider) {
     return IntegerWidth::unknown;
 }
 
+// Functions without arguments that return the number of threads as int (OpenBLAS, MKL) or as a word (BLIS).
+constexpr std::string_view thread_counts[] = {
+    "openblas_get_num_threads",          "openblas_get_num_threads64_", "scipy_openblas_get_num_threads",
+    "scipy_openblas_get_num_threads64_", "MKL_Get_Max_Threads",         "bli_thread_get_num_threads",
+};
+
 }  // namespace
+
+int threads_of(const LoadedObject& library) {
+    for (const std::string_view name : thread_counts)
+        if (void* const count = find_in(library, name)) {
+            const auto threads = reinterpret_cast<std::int64_t (*)()>(count)();
+            return static_cast<int>(std::clamp<std::int64_t>(static_cast<std::int32_t>(threads), 1, 256));
+        }
+    return 1;
+}
 
 IntegerWidth integer_width(LoadedObject& provider, const Function& function) {
     if (function.width == Width::ilp64) return IntegerWidth::bits64;

@@ -75,6 +75,11 @@ Plan plan_cpu_call(const Site& site, const Frame& frame, const Product& product,
         plan.reason = has_no_width ? Reason::width_unknown : Reason::invalid_arguments;
         return plan;
     }
+    if (runs_in_fixed_order(site.function->family->treatment, policy)) {
+        plan.has_fixed_order = true;
+        plan.how = record::How::fixed_order;
+        return plan;
+    }
     if (!treated.rounds) return plan;
     if (!any_multiplies(site, frame, product)) {
         plan.applied = Applied::fp32;

@@ -12,6 +12,7 @@ namespace fp32shim::blas {
 struct Plan : Done {
     Preview preview = OperandRounding::tf32_away;
     bool rounds = false;
+    bool has_fixed_order = false;  ///< the shim computes the product itself
 };
 
 /// Returns the preview of a format under the policy's settings for the CPU.

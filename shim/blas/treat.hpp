@@ -17,4 +17,9 @@ struct Treated {
 /// nonzero.
 Treated treat(Treatment treatment, const policy::Decision& decision, const policy::MatmulCall& call);
 
+/// Returns true if calls to a function of this treatment are computed in a fixed order.
+inline bool runs_in_fixed_order(Treatment treatment, const policy::Policy& policy) {
+    return treatment == Treatment::governed && policy.cpu_mode == policy::CpuMode::reproducible;
+}
+
 }  // namespace fp32shim

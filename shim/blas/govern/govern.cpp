@@ -1,5 +1,6 @@
 #include "shim/blas/govern/govern.hpp"
 
+#include <algorithm>
 #include <cerrno>
 #include <optional>
 #include <span>
@@ -12,6 +13,7 @@
 #include "shim/blas/fingerprint/fingerprint_call.hpp"
 #include "shim/blas/govern/express.hpp"
 #include "shim/blas/plan.hpp"
+#include "shim/blas/reproducible/multiply.hpp"
 #include "shim/blas/routine.hpp"
 #include "shim/blas/site_decision.hpp"
 #include "shim/blas/treat.hpp"
@@ -45,6 +47,36 @@ bool run_rounded(void* context, const Level3& single) {
     return true;
 }
 
+struct FixedOrderRun {
+    const Site* site;
+    bool lacked_memory = false;
+};
+
+bool run_in_fixed_order(void* context, const Level3& single) {
+    auto& run = *static_cast<FixedOrderRun*>(context);
+    const int saved_errno = errno;
+    const int threads = useful_threads(single);
+    const bool done =
+        multiply_in_fixed_order(single, threads == 1 ? 1 : std::min(threads, threads_of(*run.site->provider)));
+    errno = saved_errno;
+    if (!done) {
+        run.lacked_memory = true;
+        BoundRoutine same{run.site->routine, run.site->real};
+        call_by_role(&same, single);
+    }
+    return true;
+}
+
+/// Runs the call's products one by one in a fixed order. Those for which there is no memory run as called; `plan`
+/// then gets the reason scratch_limit.
+void run_each_in_fixed_order(const Site& site, const Frame& frame, const Product& product, Plan& plan) {
+    FixedOrderRun run{&site};
+    for_each_product(site, frame, product, run_in_fixed_order, &run);
+    if (!run.lacked_memory) return;
+    plan.reason = policy::Reason::scratch_limit;
+    plan.how = site.runs_one_by_one() ? record::How::one_by_one : record::How::forward;
+}
+
 /// Warns, once per process, that a call with invalid arguments computed nothing. No library provides the called
 /// function, and the routine that replaces it takes other arguments, so no library can report these.
 void warn_invalid_arguments(const Site& site) {
@@ -76,7 +108,9 @@ std::int64_t run(const Site& site, const Frame& frame, const Product& product, P
     const Running outer = running;
     running = {site.provider, nullptr, &frame};
     std::int64_t value = 0;
-    if (!plan.rounds && !site.runs_one_by_one()) {
+    if (plan.has_fixed_order) {
+        run_each_in_fixed_order(site, frame, product, plan);
+    } else if (!plan.rounds && !site.runs_one_by_one()) {
         value = call_with_frame(site, frame);
     } else if (!product.readable) {
         warn_invalid_arguments(site);
@@ -137,6 +171,7 @@ bool needs_gate(Site& site, const Settings& in_force) {
     if (in_force.logs() || in_force.looks_at_results()) return true;
     // Without a log, only calls that may be changed need the gate.
     if (site.function->family->treatment != Treatment::governed) return false;
+    if (runs_in_fixed_order(Treatment::governed, in_force.policy)) return true;
     if (in_force.policy.cpu_mode != policy::CpuMode::emulate) return false;
     if (scopes_decide(in_force) || in_force.looks_at_sizes) return true;
     const policy::Decision decision = decide_for_site(site, in_force, [&](policy::MatmulCall& call) {

@@ -357,16 +357,6 @@ void run_groups(void* context, int worker) {
     }
 }
 
-/// Returns the number of threads among which a job is worth dividing.
-int useful_threads(const Job& job, int threads) {
-    // Below a millisecond a thread costs more than it saves.
-    constexpr double operations_of_one = 5e7;
-    const double operations = 2.0 * static_cast<double>(job.rows) * static_cast<double>(job.columns) *
-                              static_cast<double>(job.depth) * job.width * job.width;
-    return static_cast<int>(
-        std::clamp(operations / operations_of_one, 1.0, static_cast<double>(std::max(threads, 1))));
-}
-
 /// Computes a small product of real matrices without packing them. Returns false if it is not one.
 bool run_unpacked(const Job& job, const LoopsInPlace& loops) {
     constexpr std::int64_t largest = 32 * 32 * 32;
@@ -397,7 +387,7 @@ bool run(const Job& job, InPlace in_place, const LoopsOfInstructionSet& all_loop
     }
     if (run_unpacked(job, all_loops.in_place)) return true;
     const TileLoops& loops = job.rows <= all_loops.small.rows ? all_loops.small : all_loops.large;
-    const int count = useful_threads(job, threads);
+    const int count = std::max(threads, 1);
     Division division{&job, &loops, in_place, job.rows > job.columns, 0, nullptr, 0};
     if (in_place != InPlace::none) division.by_rows = in_place == InPlace::left;
     constexpr std::int64_t groups_of_a_thread = 4;
@@ -430,6 +420,18 @@ bool multiply(const Level3& product, const LoopsOfInstructionSet& loops, int thr
 }
 
 }  // namespace
+
+int useful_threads(const Level3& product) {
+    // Below a millisecond a thread costs more than it saves.
+    constexpr double operations_of_one = 5e7;
+    constexpr double most = 256;
+    const Matrix result = is_in_place(product) ? operand_b(product) : operand_c(product);
+    const bool has_k = product.k != 0;  // others sum over the order of A
+    const double depth = static_cast<double>(has_k ? product.k : operand_a(product).rows);
+    const double operations = 2.0 * static_cast<double>(result.rows) * static_cast<double>(result.columns) * depth *
+                              result.width * result.width;
+    return static_cast<int>(std::clamp(operations / operations_of_one, 1.0, most));
+}
 
 bool multiply_in_fixed_order(const Level3& product, int threads) {
     return multiply(product, loops_of(best_instruction_set()), threads);

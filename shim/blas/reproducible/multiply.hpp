@@ -12,6 +12,9 @@ namespace fp32shim::blas {
 /// at 0, and alpha times the block's sum is added to C by one more. A complex term counts as two.
 inline constexpr std::int64_t summed_at_once = 256;
 
+/// Returns the number of threads among which a product is worth dividing.
+int useful_threads(const Level3& product);
+
 /// Computes `product` in a fixed order of operations: the same bits on every processor, with every instruction set
 /// and any number of threads. `threads` is the number of threads that may work on it, this one included; others exist
 /// only during the call. Returns false, and changes nothing, if there is no memory. Precondition:
