@@ -1,6 +1,5 @@
 #include "shim/blas/govern/govern.hpp"
 
-#include <algorithm>
 #include <cerrno>
 #include <optional>
 #include <span>
@@ -55,9 +54,9 @@ struct FixedOrderRun {
 bool run_in_fixed_order(void* context, const Level3& single) {
     auto& run = *static_cast<FixedOrderRun*>(context);
     const int saved_errno = errno;
-    const int threads = useful_threads(single);
-    const bool done =
-        multiply_in_fixed_order(single, threads == 1 ? 1 : std::min(threads, threads_of(*run.site->provider)));
+    const ThreadCount threads{[](const void* site) { return threads_of(*static_cast<const Site*>(site)->provider); },
+                              run.site};
+    const bool done = multiply_in_fixed_order(single, threads);
     errno = saved_errno;
     if (!done) {
         run.lacked_memory = true;

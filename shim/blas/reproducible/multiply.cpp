@@ -4,6 +4,7 @@
 #include <atomic>
 #include <bit>
 #include <cstring>
+#include <utility>
 
 #include "shim/blas/emulate/emulate.hpp"
 #include "shim/blas/emulate/scratch.hpp"
@@ -357,24 +358,46 @@ void run_groups(void* context, int worker) {
     }
 }
 
+/// A real factor where it stands in memory, as it is seen in a column-major product.
+struct FactorInMemory {
+    const float* data;
+    std::int64_t of_index;   ///< distance between rows of the left factor, or columns of the right one
+    std::int64_t of_summed;  ///< distance between indices of the sum
+};
+
 /// Computes a small product of real matrices without packing them. Returns false if it is not one.
-bool run_unpacked(const Job& job, const LoopsInPlace& loops) {
+bool multiply_small(const Level3& product, const LoopsInPlace& loops) {
     constexpr std::int64_t largest = 32 * 32 * 32;
-    if (job.width != 1 || job.summed != Summed::all || job.written != Written::all || job.depth > summed_at_once)
+    if (product.operation != Operation::gemm || product.is_complex || product.m <= 0 || product.n <= 0 ||
+        product.k <= 0 || product.k > summed_at_once || product.m > largest || product.n > largest ||
+        product.m * product.n > largest / product.k)
         return false;
-    if (job.rows > largest || job.columns > largest || job.rows * job.columns > largest / job.depth) return false;
-    const Strides left = strides_of(job.left);
-    const Strides right = strides_of(job.right);
-    if (left.data == nullptr || left.of_index != 1 || right.data == nullptr) return false;
-    for (std::int64_t j = 0; j < job.columns; j += loops.columns)
-        for (std::int64_t i = 0; i < job.rows; i += loops.rows)
+    const auto factor = [](const void* data, std::int64_t ld, bool index_is_adjacent) {
+        return FactorInMemory{static_cast<const float*>(data), index_is_adjacent ? 1 : ld,
+                              index_is_adjacent ? ld : 1};
+    };
+    const auto transposes = [](char trans) { return trans == 'T' || trans == 'C'; };
+    const bool a_is_left = !product.row_major;
+    FactorInMemory left = factor(product.a, product.lda, transposes(product.trans_a) != a_is_left);
+    FactorInMemory right = factor(product.b, product.ldb, transposes(product.trans_b) == a_is_left);
+    std::int64_t rows = product.m;
+    std::int64_t columns = product.n;
+    if (product.row_major) {
+        std::swap(left, right);
+        std::swap(rows, columns);
+    }
+    const float alpha = *static_cast<const float*>(product.alpha);
+    if (left.of_index != 1 || alpha == 0) return false;
+    const float beta = *static_cast<const float*>(product.beta);
+    auto* const result = static_cast<float*>(product.c);
+    for (std::int64_t j = 0; j < columns; j += loops.columns)
+        for (std::int64_t i = 0; i < rows; i += loops.rows)
             loops.add_to_result(
                 {left.data + i, left.of_summed, right.data + j * right.of_index, right.of_index, right.of_summed},
-                job.depth,
-                {job.result + i + j * job.ld, job.ld,
-                 static_cast<int>(std::min<std::int64_t>(loops.rows, job.rows - i)),
-                 static_cast<int>(std::min<std::int64_t>(loops.columns, job.columns - j)), job.alpha.re,
-                 job.beta.re});
+                product.k,
+                {result + i + j * product.ldc, product.ldc,
+                 static_cast<int>(std::min<std::int64_t>(loops.rows, rows - i)),
+                 static_cast<int>(std::min<std::int64_t>(loops.columns, columns - j)), alpha, beta});
     return true;
 }
 
@@ -385,7 +408,6 @@ bool run(const Job& job, InPlace in_place, const LoopsOfInstructionSet& all_loop
         if (job.beta.re != 1 || job.beta.im != 0) scale(job);
         return true;
     }
-    if (run_unpacked(job, all_loops.in_place)) return true;
     const TileLoops& loops = job.rows <= all_loops.small.rows ? all_loops.small : all_loops.large;
     const int count = std::max(threads, 1);
     Division division{&job, &loops, in_place, job.rows > job.columns, 0, nullptr, 0};
@@ -408,7 +430,7 @@ InPlace in_place_of(const Level3& product, const Job& job) {
     return is_by_row ? InPlace::right : InPlace::left;
 }
 
-bool multiply(const Level3& product, const LoopsOfInstructionSet& loops, int threads) {
+bool multiply_in_blocks(const Level3& product, const LoopsOfInstructionSet& loops, int threads) {
     HeldScratch scratch{scratch_limit_of_a_product};
     bool done = true;
     for_each_product_of_factors(product, [&](const ProductOfFactors& factors) {
@@ -419,8 +441,7 @@ bool multiply(const Level3& product, const LoopsOfInstructionSet& loops, int thr
     return done;
 }
 
-}  // namespace
-
+/// Returns the number of threads among which a product is worth dividing.
 int useful_threads(const Level3& product) {
     // Below a millisecond a thread costs more than it saves.
     constexpr double operations_of_one = 5e7;
@@ -433,12 +454,20 @@ int useful_threads(const Level3& product) {
     return static_cast<int>(std::clamp(operations / operations_of_one, 1.0, most));
 }
 
-bool multiply_in_fixed_order(const Level3& product, int threads) {
+bool multiply(const Level3& product, const LoopsOfInstructionSet& loops, ThreadCount allowed) {
+    if (multiply_small(product, loops.in_place)) return true;
+    const int useful = useful_threads(product);
+    return multiply_in_blocks(product, loops, useful == 1 ? 1 : std::clamp(allowed.ask(allowed.context), 1, useful));
+}
+
+}  // namespace
+
+bool multiply_in_fixed_order(const Level3& product, ThreadCount threads) {
     return multiply(product, loops_of(best_instruction_set()), threads);
 }
 
 bool multiply_in_fixed_order(const Level3& product, InstructionSet instruction_set) {
-    return multiply(product, loops_of(instruction_set), 1);
+    return multiply(product, loops_of(instruction_set), one_thread);
 }
 
 }  // namespace fp32shim::blas

@@ -12,15 +12,18 @@ namespace fp32shim::blas {
 /// at 0, and alpha times the block's sum is added to C by one more. A complex term counts as two.
 inline constexpr std::int64_t summed_at_once = 256;
 
-/// Returns the number of threads among which a product is worth dividing.
-int useful_threads(const Level3& product);
+/// The number of threads that may work on a product, the calling one included. Only asked about large products.
+struct ThreadCount {
+    int (*ask)(const void* context);
+    const void* context;
+};
+inline constexpr ThreadCount one_thread{[](const void*) { return 1; }, nullptr};
 
 /// Computes `product` in a fixed order of operations: the same bits on every processor, with every instruction set
-/// and any number of threads. `threads` is the number of threads that may work on it, this one included; others exist
-/// only during the call. Returns false, and changes nothing, if there is no memory. Precondition:
-/// arguments_are_valid(product) && operation != trsm. Thread-safe. May be called by a signal handler that interrupts
-/// it. errno may change.
-bool multiply_in_fixed_order(const Level3& product, int threads);
+/// and any number of threads. Other threads exist only during the call. Returns false, and changes nothing, if there
+/// is no memory. Precondition: arguments_are_valid(product) && operation != trsm. Thread-safe. Scratch memory belongs
+/// to the thread, and is kept for its next call. A signal handler may multiply meanwhile. errno may change.
+bool multiply_in_fixed_order(const Level3& product, ThreadCount threads);
 
 /// Does the same on the calling thread, by the loops of one instruction set, which the processor must have.
 bool multiply_in_fixed_order(const Level3& product, InstructionSet instruction_set);

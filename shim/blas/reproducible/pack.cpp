@@ -4,6 +4,16 @@
 
 namespace fp32shim::blas {
 
+namespace {
+
+/// The numbers of a real factor that is stored whole: the first one, and the distances between others.
+struct Strides {
+    const float* data = nullptr;
+    std::int64_t of_index = 0;
+    std::int64_t of_summed = 0;
+};
+
+/// Returns no data for other factors.
 Strides strides_of(const Side& side) {
     const Matrix* const matrix = side.view.whole_matrix();
     if (matrix == nullptr || matrix->width != 1) return {};
@@ -11,8 +21,6 @@ Strides strides_of(const Side& side) {
     const bool is_adjacent = index_is_row != matrix->row_major;
     return is_adjacent ? Strides{matrix->data, 1, matrix->ld} : Strides{matrix->data, matrix->ld, 1};
 }
-
-namespace {
 
 /// Copies a full panel whose numbers of one index of the sum are adjacent in memory.
 template <int panel>

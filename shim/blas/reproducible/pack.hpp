@@ -7,16 +7,6 @@
 
 namespace fp32shim::blas {
 
-/// The numbers of a real factor that is stored whole: the first one, and the distances between others.
-struct Strides {
-    const float* data = nullptr;
-    std::int64_t of_index = 0;
-    std::int64_t of_summed = 0;
-};
-
-/// Returns no data for other factors.
-Strides strides_of(const Side& side);
-
 /// Copies `count` rows of a left factor, from `first` on, and the indices of the sum in `summed`, into panels of
 /// `panel` rows. The last panel is filled up with copies of the last row, so that no floating-point exception is
 /// raised that the product would not raise.
