@@ -12,11 +12,12 @@ float fused_multiply_add_plain(float a, float b, float c) {
     const double product = static_cast<double>(a) * b;
     const double addend = c;
     const double sum = product + addend;
+    const auto bits = std::bit_cast<std::uint64_t>(sum);
+    constexpr std::uint64_t exponent = std::uint64_t{0x7ff} << 52;
+    if ((bits & exponent) == exponent) return static_cast<float>(sum);  // infinity or NaN, which have no error
     const double part = sum - product;
     const double error = (product - (sum - part)) + (addend - part);  // exact (Knuth)
-    const auto bits = std::bit_cast<std::uint64_t>(sum);
-    const bool is_inexact = error < 0 || error > 0;  // false if the sum is infinite or NaN: so is the error
-    if (!is_inexact || (bits & 1) != 0) return static_cast<float>(sum);
+    if (error == 0 || (bits & 1) != 0) return static_cast<float>(sum);
     const bool grows = (error > 0) == (sum > 0);
     return static_cast<float>(std::bit_cast<double>(grows ? bits + 1 : bits - 1));
 }
