@@ -45,6 +45,26 @@ struct Job {
         if (written == Written::all) return true;
         return written == Written::row_up_to_column ? row <= column : row >= column;
     }
+    /// Returns those of `rows` that are written in a column.
+    IndexRange written_rows(std::int64_t column, IndexRange rows) const {
+        if (written == Written::row_up_to_column) return {rows.begin, std::min(rows.end, column + 1)};
+        if (written == Written::row_from_column) return {std::max(rows.begin, column), rows.end};
+        return rows;
+    }
+    /// Returns those of `rows` whose sums begin in `begin`, and have an index in `block`.
+    IndexRange rows_with_sums(std::int64_t column, IndexRange rows, IndexRange begin, IndexRange block) const {
+        if (summed == Summed::all) return begin.begin <= 0 && begin.end > 0 ? rows : IndexRange{0, 0};
+        IndexRange found{rows.end, rows.begin};
+        for (std::int64_t row = rows.begin; row < rows.end; ++row) {
+            const IndexRange own = summed_of(row, column);
+            const bool belongs =
+                own.begin >= begin.begin && own.begin < begin.end && own.begin < block.end && own.end > block.begin;
+            if (!belongs) continue;
+            found.begin = std::min(found.begin, row);
+            found.end = row + 1;
+        }
+        return found;  // they are adjacent
+    }
     /// Returns the indices of the sum of one element.
     IndexRange summed_of(std::int64_t row, std::int64_t column) const {
         switch (summed) {

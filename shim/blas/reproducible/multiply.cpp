@@ -43,25 +43,6 @@ InstructionSet best_instruction_set() {
 #endif
 }
 
-float fused(float a, float b, float c) {
-#if defined(__aarch64__)
-    return __builtin_fmaf(a, b, c);  // an instruction
-#else
-    return fused_multiply_add_plain(a, b, c);
-#endif
-}
-
-/// Returns `beta` times an element, as it is before the first block of the sum is added.
-Element scaled(const float* at, Element beta, int width, bool is_real) {
-    if (is_zero(beta)) return {};
-    Element old = element_at(at, width);
-    if (is_real) old.im = 0;
-    if (beta.re == 1 && beta.im == 0) return old;
-    if (width == 1 || is_real) return {beta.re * old.re};
-    if (beta.im == 0) return {beta.re * old.re, beta.re * old.im};
-    return {fused(-beta.im, old.im, beta.re * old.re), fused(beta.im, old.re, beta.re * old.im)};
-}
-
 /// Computes a rectangle of the result of one job, by its tiles.
 class Rectangle {
   public:
@@ -148,12 +129,15 @@ class Rectangle {
                                   block_.begin == 0 ? job_.beta.re : 1.0F});
             return;
         }
-        alignas(64) float tile[max_tile_rows * max_tile_columns];
+        alignas(64) float tile[max_tile_rows * max_tile_columns] = {};
         if (zero_adds_nothing_)
             loops_.sum(left + skipped * loops_.rows, right + skipped * loops_.columns, depth, tile);
         else
             sum_one_by_one(tile, rows, columns, left, right);
-        write_elements(tile, rows, columns);
+        // Zeros of a triangle, added or left out, may have turned -0 into 0.
+        if (job_.summed != Summed::all)
+            for (float& sum : tile) sum += 0.0F;
+        write_columns(tile, rows, columns);
     }
 
     /// Sums up only the products that each element has. Needed where the other factor of a triangle has an infinity
@@ -167,8 +151,8 @@ class Rectangle {
                 sum = 0;
                 for (std::int64_t p = (own.begin - block_.begin) * job_.width;
                      p < (own.end - block_.begin) * job_.width; ++p)
-                    sum = fused(left[p * loops_.rows + (i - rows.begin)],
-                                right[p * loops_.columns + (j - columns.begin)], sum);
+                    sum = fused_multiply_add_plain(left[p * loops_.rows + (i - rows.begin)],
+                                                   right[p * loops_.columns + (j - columns.begin)], sum);
             }
     }
 
@@ -182,27 +166,31 @@ class Rectangle {
         return job_.result + (row + element_of(real_column) * job_.ld) * job_.width;
     }
 
-    void write_elements(const float* tile, IndexRange rows, IndexRange columns) const {
-        for (std::int64_t j = columns.begin; j < columns.end; j += job_.width)
-            for (std::int64_t i = rows.begin; i < rows.end; ++i) {
-                const float* const sum = tile + (j - columns.begin) * loops_.rows + (i - rows.begin);
-                if (job_.writes(i, element_of(j))) write(i, j, {sum[0], job_.width == 2 ? sum[loops_.rows] : 0.0F});
-            }
+    void write_columns(const float* tile, IndexRange rows, IndexRange columns) const {
+        for (std::int64_t j = columns.begin; j < columns.end; j += job_.width) {
+            const float* const sums = tile + (j - columns.begin) * loops_.rows;
+            const std::int64_t column = element_of(j);
+            const IndexRange written = job_.written_rows(column, rows);
+            // Elements whose sums begin in this block, and those to which an earlier block was added.
+            const IndexRange begun = job_.rows_with_sums(column, written, {0, block_.begin}, block_);
+            const IndexRange first = job_.rows_with_sums(column, written, block_, block_);
+            write_rows(sums, rows.begin, begun, column, {1});
+            write_rows(sums, rows.begin, first, column, job_.beta);
+        }
     }
 
-    void write(std::int64_t row, std::int64_t real_column, Element sum) const {
-        const IndexRange own = job_.summed_of(row, element_of(real_column));
-        if (own.begin >= block_.end || own.end <= block_.begin) return;  // has no index of this block
-        const bool is_first = own.begin >= block_.begin;
-        float* const to = at(row, real_column);
-        const bool is_real = job_.has_real_diagonal && row == element_of(real_column);
-        // An index that the element does not have added zero to its sum, which may have turned -0 into 0.
-        if (job_.summed != Summed::all) sum = {sum.re + 0.0F, sum.im + 0.0F};
-        const Element old = scaled(to, is_first ? job_.beta : Element{1}, job_.width, is_real);
-        to[0] = fused(job_.alpha.re, sum.re, old.re);
-        if (job_.width == 1) return;
-        to[0] = fused(-job_.alpha.im, sum.im, to[0]);
-        to[1] = is_real ? 0.0F : fused(job_.alpha.im, sum.re, fused(job_.alpha.re, sum.im, old.im));
+    void write_rows(const float* sums, std::int64_t first_of_tile, IndexRange rows, std::int64_t column,
+                    Element beta) const {
+        if (rows.begin >= rows.end) return;
+        float* const to = at(rows.begin, column * job_.width);
+        const bool meets_diagonal = job_.has_real_diagonal && rows.begin <= column && column < rows.end;
+        float* const imaginary_diagonal = meets_diagonal ? to + (column - rows.begin) * 2 + 1 : nullptr;
+        if (meets_diagonal) *imaginary_diagonal = 0;
+        const float* const re = sums + (rows.begin - first_of_tile);
+        loops_.add_column(re, job_.width == 2 ? re + loops_.rows : nullptr, to,
+                          static_cast<int>(rows.end - rows.begin), {job_.alpha.re, job_.alpha.im},
+                          {beta.re, beta.im});
+        if (meets_diagonal) *imaginary_diagonal = 0;
     }
 
     const Job& job_;
@@ -215,15 +203,18 @@ class Rectangle {
 };
 
 /// Multiplies the result by beta. All that is to be done if alpha is 0, or the sums are empty.
-void scale(const Job& job) {
+void scale(const Job& job, const TileLoops& loops) {
+    const float zeros[max_tile_rows] = {};
     for (std::int64_t j = 0; j < job.columns; ++j)
-        for (std::int64_t i = 0; i < job.rows; ++i) {
-            if (!job.writes(i, j)) continue;
-            float* const to = job.result + (i + j * job.ld) * job.width;
-            const bool is_real = job.has_real_diagonal && i == j;
-            const Element value = scaled(to, job.beta, job.width, is_real);
-            to[0] = value.re;
-            if (job.width == 2) to[1] = value.im;
+        for (std::int64_t i = 0; i < job.rows; i += loops.rows) {
+            const IndexRange rows = job.written_rows(j, {i, std::min(i + loops.rows, job.rows)});
+            if (rows.begin >= rows.end) continue;
+            float* const to = job.result + (rows.begin + j * job.ld) * job.width;
+            const bool meets_diagonal = job.has_real_diagonal && rows.begin <= j && j < rows.end;
+            if (meets_diagonal) to[(j - rows.begin) * 2 + 1] = 0;
+            loops.add_column(zeros, job.width == 2 ? zeros : nullptr, to, static_cast<int>(rows.end - rows.begin),
+                             {0, 0}, {job.beta.re, job.beta.im});
+            if (meets_diagonal) to[(j - rows.begin) * 2 + 1] = 0;
         }
 }
 
@@ -404,11 +395,11 @@ bool multiply_small(const Level3& product, const LoopsInPlace& loops) {
 bool run(const Job& job, InPlace in_place, const LoopsOfInstructionSet& all_loops, int threads,
          HeldScratch& scratch) {
     if (job.rows == 0 || job.columns == 0) return true;
+    const TileLoops& loops = job.rows <= all_loops.small.rows ? all_loops.small : all_loops.large;
     if (is_zero(job.alpha) || job.depth == 0) {
-        if (job.beta.re != 1 || job.beta.im != 0) scale(job);
+        if (job.beta.re != 1 || job.beta.im != 0) scale(job, loops);
         return true;
     }
-    const TileLoops& loops = job.rows <= all_loops.small.rows ? all_loops.small : all_loops.large;
     const int count = std::max(threads, 1);
     Division division{&job, &loops, in_place, job.rows > job.columns, 0, nullptr, 0};
     if (in_place != InPlace::none) division.by_rows = in_place == InPlace::left;

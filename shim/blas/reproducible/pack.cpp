@@ -6,20 +6,27 @@ namespace fp32shim::blas {
 
 namespace {
 
-/// The numbers of a real factor that is stored whole: the first one, and the distances between others.
+/// The elements of a factor that is stored whole: the first one, and the distances between others.
 struct Strides {
     const float* data = nullptr;
     std::int64_t of_index = 0;
     std::int64_t of_summed = 0;
+    float sign_of_im = 1;  ///< -1: conjugated
+
+    Element at(std::int64_t index, std::int64_t summed) const {
+        const float* const element = data + 2 * (index * of_index + summed * of_summed);
+        return {element[0], sign_of_im * element[1]};
+    }
 };
 
 /// Returns no data for other factors.
 Strides strides_of(const Side& side) {
     const Matrix* const matrix = side.view.whole_matrix();
-    if (matrix == nullptr || matrix->width != 1) return {};
+    if (matrix == nullptr) return {};
     const bool index_is_row = side.is_swapped == side.view.is_transposed();
     const bool is_adjacent = index_is_row != matrix->row_major;
-    return is_adjacent ? Strides{matrix->data, 1, matrix->ld} : Strides{matrix->data, matrix->ld, 1};
+    const float sign = side.view.is_conjugated() ? -1.0F : 1.0F;
+    return is_adjacent ? Strides{matrix->data, 1, matrix->ld, sign} : Strides{matrix->data, matrix->ld, 1, sign};
 }
 
 /// Copies a full panel whose numbers of one index of the sum are adjacent in memory.
@@ -124,26 +131,43 @@ void pack_elements(const Side& side, IndexRange summed, std::int64_t first, std:
                 to[p * panel + r] = side.at(first + std::min(i + r, count - 1), summed.begin + p).re;
 }
 
-}  // namespace
-
-void pack_left(const Job& job, IndexRange summed, std::int64_t first, std::int64_t count, int panel, float* to) {
-    if (const Strides strides = strides_of(job.left); strides.data != nullptr)
-        return pack_real(strides, summed, first, count, panel, to);
-    if (job.width == 1) return pack_elements(job.left, summed, first, count, panel, to);
+/// Packs a factor that gives its elements by `at(index, summed)`.
+template <class At>
+void pack_left_pairs(IndexRange summed, std::int64_t first, std::int64_t count, int panel, float* to, const At& at) {
     pack_pairs(summed, first, count, panel, to, [&](std::int64_t row, std::int64_t k) {
-        const Element a = job.left.at(row, k);
+        const Element a = at(row, k);
         return Pair{a.re, a.im};
     });
 }
 
-void pack_right(const Job& job, IndexRange summed, std::int64_t first, std::int64_t count, int panel, float* to) {
-    if (const Strides strides = strides_of(job.right); strides.data != nullptr)
-        return pack_real(strides, summed, first, count, panel, to);
-    if (job.width == 1) return pack_elements(job.right, summed, first, count, panel, to);
+template <class At>
+void pack_right_pairs(IndexRange summed, std::int64_t first, std::int64_t count, int panel, float* to, const At& at) {
     pack_pairs(summed, first, count, panel, to, [&](std::int64_t column, std::int64_t k) {
-        const Element b = job.right.at(column / 2, k);
+        const Element b = at(column / 2, k);
         return column % 2 == 0 ? Pair{b.re, -b.im} : Pair{b.im, b.re};
     });
+}
+
+}  // namespace
+
+void pack_left(const Job& job, IndexRange summed, std::int64_t first, std::int64_t count, int panel, float* to) {
+    const Strides strides = strides_of(job.left);
+    if (job.width == 1 && strides.data != nullptr) return pack_real(strides, summed, first, count, panel, to);
+    if (job.width == 1) return pack_elements(job.left, summed, first, count, panel, to);
+    const auto in_memory = [&](std::int64_t row, std::int64_t k) { return strides.at(row, k); };
+    const auto by_view = [&](std::int64_t row, std::int64_t k) { return job.left.at(row, k); };
+    strides.data != nullptr ? pack_left_pairs(summed, first, count, panel, to, in_memory)
+                            : pack_left_pairs(summed, first, count, panel, to, by_view);
+}
+
+void pack_right(const Job& job, IndexRange summed, std::int64_t first, std::int64_t count, int panel, float* to) {
+    const Strides strides = strides_of(job.right);
+    if (job.width == 1 && strides.data != nullptr) return pack_real(strides, summed, first, count, panel, to);
+    if (job.width == 1) return pack_elements(job.right, summed, first, count, panel, to);
+    const auto in_memory = [&](std::int64_t column, std::int64_t k) { return strides.at(column, k); };
+    const auto by_view = [&](std::int64_t column, std::int64_t k) { return job.right.at(column, k); };
+    strides.data != nullptr ? pack_right_pairs(summed, first, count, panel, to, in_memory)
+                            : pack_right_pairs(summed, first, count, panel, to, by_view);
 }
 
 }  // namespace fp32shim::blas

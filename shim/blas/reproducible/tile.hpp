@@ -17,6 +17,11 @@ struct TileOfResult {
     float beta;
 };
 
+struct ComplexNumber {
+    float re;
+    float im;
+};
+
 /// Loops over one tile of `rows` × `columns` sums. A sum begins at 0, and has the products of a row of `left` and a
 /// column of `right` added to it in the order of the summed index, each by one fused multiply-add. A panel of a
 /// factor has the numbers of one summed index side by side.
@@ -27,6 +32,9 @@ struct TileLoops {
     void (*sum)(const float* left, const float* right, std::int64_t depth, float* tile);
     /// Sets each element of the result to alpha sum + beta element. Does not read it if beta is 0.
     void (*add_to_result)(const float* left, const float* right, std::int64_t depth, const TileOfResult& result);
+    /// Does that for `count` adjacent elements, whose sums are known: real ones, or complex ones if `im` is given.
+    void (*add_column)(const float* re, const float* im, float* to, int count, ComplexNumber alpha,
+                       ComplexNumber beta);
 };
 
 /// Factors where the program has them: the rows of the left one adjacent, else by the distances between their

@@ -144,6 +144,53 @@ template <int vectors, int columns>
     }
 }
 
+#if defined(__FMA__) || defined(__aarch64__)
+inline float fused(float a, float b, float c) { return __builtin_fmaf(a, b, c); }  // an instruction
+#else
+inline float fused(float a, float b, float c) { return fused_multiply_add_plain(a, b, c); }
+#endif
+
+/// The part that the old element has in a new one.
+enum class Old { none, as_it_is, scaled };
+
+template <Old old>
+void add_real(const float* sums, float* to, int count, float alpha, float beta) {
+    for (int i = 0; i < count; ++i) {
+        const float before = old == Old::none ? 0 : old == Old::as_it_is ? to[i] : beta * to[i];
+        to[i] = fused(alpha, sums[i], before);
+    }
+}
+
+template <Old old>
+void add_complex(const float* re, const float* im, float* to, int count, ComplexNumber alpha, ComplexNumber beta) {
+    for (int i = 0; i < count; ++i, to += 2) {
+        ComplexNumber before{0, 0};
+        if (old == Old::as_it_is) before = {to[0], to[1]};
+        if (old == Old::scaled)
+            before = {fused(-beta.im, to[1], beta.re * to[0]), fused(beta.im, to[0], beta.re * to[1])};
+        to[0] = fused(-alpha.im, im[i], fused(alpha.re, re[i], before.re));
+        to[1] = fused(alpha.im, re[i], fused(alpha.re, im[i], before.im));
+    }
+}
+
+template <Old old>
+void add_column_to(const float* re, const float* im, float* to, int count, ComplexNumber alpha, ComplexNumber beta) {
+    if (im == nullptr)
+        add_real<old>(re, to, count, alpha.re, beta.re);
+    else
+        add_complex<old>(re, im, to, count, alpha, beta);
+}
+
+inline void add_column(const float* re, const float* im, float* to, int count, ComplexNumber alpha,
+                       ComplexNumber beta) {
+    if (beta.re == 0 && beta.im == 0)
+        add_column_to<Old::none>(re, im, to, count, alpha, beta);
+    else if (beta.re == 1 && beta.im == 0)
+        add_column_to<Old::as_it_is>(re, im, to, count, alpha, beta);
+    else
+        add_column_to<Old::scaled>(re, im, to, count, alpha, beta);
+}
+
 template <int vectors, int columns>
 void add_to_result(const float* left, const float* right, std::int64_t depth, const TileOfResult& result) {
     add(sums_of<vectors, columns>(left, right, depth), result);
@@ -179,7 +226,8 @@ void add_in_place(const FactorsInPlace& factors, std::int64_t depth, const TileO
 }
 
 template <int vectors, int columns>
-constexpr TileLoops loops{vectors * lanes, columns, sum<vectors, columns>, add_to_result<vectors, columns>};
+constexpr TileLoops loops{vectors * lanes, columns, sum<vectors, columns>, add_to_result<vectors, columns>,
+                          add_column};
 
 template <int columns>
 constexpr LoopsInPlace loops_in_place{lanes, columns, add_in_place<columns>};
