@@ -51,19 +51,24 @@ struct Job {
         if (written == Written::row_from_column) return {std::max(rows.begin, column), rows.end};
         return rows;
     }
-    /// Returns those of `rows` whose sums begin in `begin`, and have an index in `block`.
+    /// Returns those of `rows` whose sums begin at an index in `begin`, and have one in `block`.
     IndexRange rows_with_sums(std::int64_t column, IndexRange rows, IndexRange begin, IndexRange block) const {
-        if (summed == Summed::all) return begin.begin <= 0 && begin.end > 0 ? rows : IndexRange{0, 0};
-        IndexRange found{rows.end, rows.begin};
-        for (std::int64_t row = rows.begin; row < rows.end; ++row) {
-            const IndexRange own = summed_of(row, column);
-            const bool belongs =
-                own.begin >= begin.begin && own.begin < begin.end && own.begin < block.end && own.end > block.begin;
-            if (!belongs) continue;
-            found.begin = std::min(found.begin, row);
-            found.end = row + 1;
+        const auto contains = [](IndexRange range, std::int64_t index) {
+            return range.begin <= index && index < range.end;
+        };
+        constexpr IndexRange none{0, 0};
+        switch (summed) {
+            case Summed::up_to_row:
+                return contains(begin, 0) ? IndexRange{std::max(rows.begin, block.begin), rows.end} : none;
+            case Summed::from_row:
+                return {std::max(rows.begin, begin.begin), std::min({rows.end, begin.end, block.end})};
+            case Summed::up_to_column:
+                return contains(begin, 0) && column >= block.begin ? rows : none;
+            case Summed::from_column:
+                return contains(begin, column) && column < block.end ? rows : none;
+            default:
+                return contains(begin, 0) ? rows : none;
         }
-        return found;  // they are adjacent
     }
     /// Returns the indices of the sum of one element.
     IndexRange summed_of(std::int64_t row, std::int64_t column) const {

@@ -35,8 +35,10 @@ const LoopsOfInstructionSet& loops_of([[maybe_unused]] InstructionSet instructio
 
 InstructionSet best_instruction_set() {
 #if defined(__x86_64__)
-    if (has_avx512()) return InstructionSet::avx512;
-    if (has_avx2() && __builtin_cpu_supports("fma")) return InstructionSet::avx2;
+    __builtin_cpu_init();  // BLAS may be called before libgcc's constructor has run
+    const bool has_fma = __builtin_cpu_supports("fma") != 0;
+    if (has_fma && has_avx512()) return InstructionSet::avx512;
+    if (has_fma && has_avx2()) return InstructionSet::avx2;
     return InstructionSet::plain;
 #else
     return InstructionSet::neon;
@@ -129,14 +131,14 @@ class Rectangle {
                                   block_.begin == 0 ? job_.beta.re : 1.0F});
             return;
         }
-        alignas(64) float tile[max_tile_rows * max_tile_columns] = {};
+        alignas(64) float tile[max_tile_rows * max_tile_columns];
         if (zero_adds_nothing_)
             loops_.sum(left + skipped * loops_.rows, right + skipped * loops_.columns, depth, tile);
         else
             sum_one_by_one(tile, rows, columns, left, right);
         // Zeros of a triangle, added or left out, may have turned -0 into 0.
         if (job_.summed != Summed::all)
-            for (float& sum : tile) sum += 0.0F;
+            for (int i = 0; i < loops_.rows * loops_.columns; ++i) tile[i] += 0.0F;
         write_columns(tile, rows, columns);
     }
 
@@ -144,11 +146,11 @@ class Rectangle {
     /// or NaN, since zero times that is NaN.
     void sum_one_by_one(float* tile, IndexRange rows, IndexRange columns, const float* left,
                         const float* right) const {
+        std::fill_n(tile, loops_.rows * loops_.columns, 0.0F);
         for (std::int64_t j = columns.begin; j < columns.end; ++j)
             for (std::int64_t i = rows.begin; i < rows.end; ++i) {
                 const IndexRange own = clipped(job_.summed_of(i, element_of(j)));
                 float& sum = tile[(j - columns.begin) * loops_.rows + (i - rows.begin)];
-                sum = 0;
                 for (std::int64_t p = (own.begin - block_.begin) * job_.width;
                      p < (own.end - block_.begin) * job_.width; ++p)
                     sum = fused_multiply_add_plain(left[p * loops_.rows + (i - rows.begin)],

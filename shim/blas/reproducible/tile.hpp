@@ -3,7 +3,6 @@
 
 #include <cstdint>
 
-#include "shim/blas/emulate/instruction_set.hpp"
 
 namespace fp32shim::blas {
 

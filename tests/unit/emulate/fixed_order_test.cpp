@@ -81,7 +81,8 @@ TEST_P(EveryOperationInAFixedOrder, IsTheProductAndTouchesNothingElse) {
 }
 
 TEST_P(EveryOperationInAFixedOrder, HasTheSameBitsByEveryInstructionSet) {
-    for_cases(70, 41, 270, [](const Case& test_case) {
+    // A complex number counts as two in the sum: both cross the end of a block.
+    for_cases(70, 41, is_complex() ? 135 : 270, [](const Case& test_case) {
         SCOPED_TRACE(test_case.description());
         const After expected = after(test_case, instruction_sets_here().front());
         for (const InstructionSet by : instruction_sets_here()) EXPECT_TRUE(after(test_case, by) == expected);
