@@ -1,0 +1,247 @@
+"""The CPU mode `reproducible`: the same bits under every BLAS, kernel and number of threads, and on both architectures."""
+
+import json
+import struct
+import subprocess
+
+import pytest
+
+from shim import BUILD, HERE, LP64_BLAS, SYSTEM_PYTHON, blas_directory, environment, has_module, need, run, tool
+
+MODE = {"cpu": "reproducible"}
+
+# Products of all shapes, transposed, by views, in batches, complex; and an iteration that magnifies any difference.
+NUMPY = """
+import hashlib, numpy as np
+random = np.random.default_rng(1)
+digest = hashlib.sha256()
+for n in (2, 8,  # a matrix of one row or column is multiplied by gemv or dot, which the mode does not cover
+           17, 64, 150, 400):
+    a = random.standard_normal((n, n + 3), dtype=np.float32)
+    b = random.standard_normal((n + 3, n), dtype=np.float32)
+    c = (a + 1j * b.T).astype(np.complex64)
+    for product in (a @ b, a @ a.T, a.T @ a, b.T @ a.T, np.stack([a, -a]) @ b, c @ c.T.conj(), c.T @ c,
+                    np.tensordot(a, b, 1), np.einsum("ij,jk->ik", a, b, optimize=True), np.linalg.multi_dot([a, b, a])):
+        digest.update(np.ascontiguousarray(product).tobytes())
+w, x = random.standard_normal((256, 256), dtype=np.float32) / 8, random.standard_normal((256, 64), dtype=np.float32)
+for _ in range(50):
+    x = w @ x
+    x /= np.abs(x).max()
+print(digest.hexdigest(), hashlib.sha256(x.tobytes()).hexdigest())
+"""
+SCIPY = """
+import hashlib, numpy as np
+from scipy.linalg import blas
+random = np.random.default_rng(2)
+digest = hashlib.sha256()
+for m, n, k in ((5, 7, 9), (60, 70, 300), (300, 200, 260)):
+    real = lambda *size: random.standard_normal(size, dtype=np.float32)
+    pair = lambda *size: (real(*size) + 1j * real(*size)).astype(np.complex64)
+    for kind, matrix in (("s", real), ("c", pair)):
+        of = lambda name: getattr(blas, kind + name)
+        products = [of("gemm")(1.5, matrix(m, k), matrix(k, n)), of("symm")(1.5, matrix(m, m), matrix(m, n)),
+                    of("symm")(1.5, matrix(n, n), matrix(m, n), side=1, lower=1), of("syrk")(2, matrix(m, k)),
+                    of("syr2k")(2, matrix(m, k), matrix(m, k), lower=1), of("trmm")(1, matrix(m, m), matrix(m, n)),
+                    of("trmm")(1, matrix(n, n), matrix(m, n), side=1, lower=1, trans_a=1, diag=1)]
+        if kind == "c":
+            products += [of("hemm")(1.5, matrix(m, m), matrix(m, n)), of("herk")(2, matrix(m, k), trans=2),
+                         of("her2k")(2, matrix(m, k), matrix(m, k))]
+        for product in products:
+            digest.update(np.asfortranarray(product).tobytes("F"))
+print(digest.hexdigest())
+"""
+PROGRAMS = {"numpy": NUMPY, "scipy": SCIPY}
+
+
+def settings_of_libraries():
+    """OpenBLAS by kernel and number of threads, then other libraries."""
+    for kernel in ("Prescott", "Haswell", "SkylakeX", "Zen"):  # OpenBLAS ignores one that the processor lacks
+        for threads in ("1", "2"):
+            yield "openblas", {"OPENBLAS_CORETYPE": kernel, "OPENBLAS_NUM_THREADS": threads}
+    yield "reference", {}
+    yield "blis", {"BLIS_NUM_THREADS": "2"}
+
+
+def outputs(program, **settings):
+    need(has_module(program), f"the system's Python has no {program}")
+    return {run(SYSTEM_PYTHON, "-c", PROGRAMS[program], blas=blas, env=env, log=False, **settings).stdout
+            for blas, env in settings_of_libraries()}
+
+
+@pytest.mark.parametrize("program", PROGRAMS)
+def test_a_program_computes_the_same_bits_under_every_library_kernel_and_number_of_threads(program):
+    assert len(outputs(program, **MODE)) == 1
+    assert len(outputs(program)) >= 3, "without the mode, the libraries agree: this test shows nothing"
+
+
+def routines(output):
+    """The lines of the client, but for solves, which the mode leaves alone."""
+    return [line for line in output.splitlines() if "trsm" not in line.split()[0]]
+
+
+def test_every_standard_routine_computes_the_same_bits_under_every_library():
+    results = [run("level3", blas=blas, **MODE) for blas in LP64_BLAS]
+    assert len({tuple(routines(result.stdout)) for result in results}) == 1
+    assert len(routines(results[0].stdout)) == 267  # all but solves
+    for result in results:
+        for decision in result.decisions:
+            expected = "forward" if "trsm" in decision["function"] else "fixed_order"
+            assert (decision["applied"], decision["how"]) == ("fp32", expected), decision["function"]
+
+
+# OpenBLAS reads NaN in A where alpha is zero, which the reference does not, nor does the mode.
+@pytest.mark.parametrize("program, blas", [("level3", "openblas"), ("level3", "reference"), ("level3_extensions", "blis"),
+                                           ("batches", None), ("weak_batches", "reference"), ("edge_cases", "reference")])
+def test_results_are_those_of_the_library_but_for_rounding(program, blas):
+    plain = run(program, *(["fp32"] if "level3" in program or program == "batches" else []), blas=blas, preload=False)
+    fixed = run(program, *(["fp32"] if "level3" in program or program == "batches" else []), blas=blas, **MODE)
+    numbers = 0
+    for line, other_line in zip(plain.stdout.splitlines(), fixed.stdout.splitlines(), strict=True):
+        (routine, *words), (other_routine, *other_words) = line.split(), other_line.split()
+        assert routine == other_routine
+        for word, other in zip(words, other_words, strict=True):
+            try:
+                number, found = (struct.unpack(">f", bytes.fromhex(each))[0] for each in (word, other))
+            except (ValueError, struct.error):
+                assert word == other
+                continue
+            numbers += 1
+            # Gaps between columns, and triangles that are not to be written, are NaN, and have the same bits.
+            assert word == other or abs(number - found) <= 1e-5 * max(1, abs(number)), (routine, number, found)
+    assert numbers > 100
+
+
+# Errors against float64, as shares of |A||B|, over random calls of each routine.
+ERRORS = """
+import numpy as np
+from scipy.linalg import blas
+random = np.random.default_rng(3)
+chosen = lambda *values: values[random.integers(len(values))]
+worst = {}
+def matrix(kind, *size):
+    real = lambda: random.standard_normal(size, dtype=np.float32)
+    return np.asfortranarray(real() if kind == "s" else (real() + 1j * real()).astype(np.complex64))
+for call in range(CALLS):
+    for kind, double in (("s", "d"), ("c", "z")):
+        for name in ("gemm", "symm", "hemm", "syrk", "herk", "syr2k", "her2k", "trmm"):
+            if kind == "s" and name.startswith("he"): continue
+            m, n, k = (int(size) for size in np.exp(random.uniform(0, np.log(90), 3)))
+            k *= chosen(1, 1, 1, 1, 1, 1, 1, 9)
+            side, lower, trans, diag = random.integers(0, 2, 4).tolist()
+            flags = {"symm": dict(side=side, lower=lower), "hemm": dict(side=side, lower=lower), "gemm": dict(trans_a=trans),
+                     "trmm": dict(side=side, lower=lower, trans_a=trans, diag=diag)}.get(name, dict(lower=lower))
+            order = n if side else m
+            if name == "gemm": operands = matrix(kind, *((k, m) if trans else (m, k))), matrix(kind, k, n)
+            elif name in ("symm", "hemm", "trmm"): operands = matrix(kind, order, order), matrix(kind, m, n)
+            elif name in ("syrk", "herk"): operands = (matrix(kind, n, k),)
+            else: operands = matrix(kind, n, k), matrix(kind, n, k)
+            wide = [each.astype(np.complex128 if kind == "c" else float) for each in operands]
+            bound = getattr(blas, ("d" if name[:2] != "he" else "d") + name.replace("he", "sy"))(
+                1.5, *[np.abs(each) for each in wide], **flags)
+            result = getattr(blas, kind + name)(1.5, *operands, **flags)
+            exact = getattr(blas, double + name)(1.5, *wide, **flags)
+            share = np.abs(result - exact) / np.maximum(bound, 1e-30)
+            worst.setdefault(kind + name, []).append(float(share.max() if share.size else 0))
+for routine, shares in worst.items():
+    print(routine, max(shares), float(np.sqrt(np.mean(np.square(shares)))))
+"""
+
+
+def errors(calls, **settings):
+    result = run(SYSTEM_PYTHON, "-c", ERRORS.replace("CALLS", str(calls)), log=False, timeout=3000, **settings)
+    return {routine: (float(most), float(mean)) for routine, most, mean in map(str.split, result.stdout.splitlines())}
+
+
+@pytest.mark.parametrize("blas", ["openblas", "reference"])
+def test_errors_are_at_most_twice_those_of_the_library(blas):
+    """Of 400 calls of each routine; the nightly list has 10,000."""
+    need(has_module("scipy"), "the system's Python has no scipy")
+    own, fixed = errors(400, blas=blas), errors(400, blas=blas, **MODE)
+    assert set(own) == set(fixed) and len(own) == 13
+    for routine, (most, mean) in fixed.items():
+        assert 0 < most <= 2 * own[routine][0] and 0 < mean <= 2 * own[routine][1], (routine, fixed[routine], own[routine])
+
+
+def test_eight_threads_at_once_multiply_rightly():
+    result = run("hammer", "8", "200", blas="openblas", log=False, **MODE)
+    assert result.stdout == "102400 products, 0 wrong\n"
+
+
+LARGE_AND_FORKED = """
+import os, signal, threading, time, numpy as np
+random = np.random.default_rng(4)
+a = random.standard_normal((700, 700), dtype=np.float32)
+expected = (a @ a).tobytes()
+tasks = lambda: len(os.listdir("/proc/self/task"))
+time.sleep(0.1)  # a joined thread may still be ending
+before = tasks()
+signal.signal(signal.SIGALRM, lambda *_: None)
+signal.setitimer(signal.ITIMER_REAL, 0.001, 0.001)
+failed = []
+def check():
+    for _ in range(5):
+        if (a @ a).tobytes() != expected: failed.append(1)
+threads = [threading.Thread(target=check) for _ in range(3)]
+for thread in threads: thread.start()
+children = []
+for _ in range(5):
+    pid = os.fork()
+    if pid == 0: os._exit(0 if (a @ a).tobytes() == expected else 1)
+    children.append(pid)
+for thread in threads: thread.join()
+for child in children:
+    if os.waitpid(child, 0)[1] != 0: failed.append(2)
+signal.setitimer(signal.ITIMER_REAL, 0)
+for _ in range(100):
+    if tasks() == before: break
+    time.sleep(0.01)
+print(failed, tasks() - before)
+"""
+
+
+def test_a_large_product_is_the_same_in_threads_and_forked_children_and_leaves_no_thread_behind():
+    need(has_module("numpy"), "the system's Python has no numpy")
+    many = {"OPENBLAS_NUM_THREADS": "4"}
+    result = run(SYSTEM_PYTHON, "-c", LARGE_AND_FORKED, blas="openblas", env=many, log=False, **MODE)
+    assert result.stdout == "[] 0\n"
+
+
+def test_decisions_below_float32_are_not_previewed_and_say_why():
+    decision, = run("cblas_product", blas="reference", precision="medium", **MODE).decisions
+    assert (decision["applied"], decision["how"], decision["reason"]) == ("fp32", "fixed_order", "cpu_mode_reproducible")
+    decision, = run("cblas_product", blas="reference", precision="native", **MODE).decisions
+    assert (decision["applied"], decision["how"], decision["reason"]) == ("fp32", "fixed_order", "as_requested")
+
+
+def test_two_recordings_of_other_kernels_and_libraries_have_the_same_results(tmp_path):
+    need(has_module("numpy"), "the system's Python has no numpy")
+    recordings = []
+    for blas, env in (("openblas", {"OPENBLAS_CORETYPE": "Haswell"}), ("openblas", {"OPENBLAS_CORETYPE": "Prescott"}),
+                      ("reference", {})):
+        recordings.append(tmp_path / f"{len(recordings)}.fp32rec")
+        log = {"FP32_MATMUL_LOG": str(recordings[-1]), "FP32_MATMUL_AUDIT": "fingerprint"}
+        run(SYSTEM_PYTHON, "-c", NUMPY, blas=blas, env=env | log, log=False, **MODE)
+    for other in recordings[1:]:
+        words = [BUILD / "bin/fp32shim", "diff", "--format", "json", recordings[0], other]
+        diff = subprocess.run(words, capture_output=True, text=True, check=False)
+        assert diff.returncode == 0, diff.stdout + diff.stderr
+        found = json.loads(diff.stdout)
+        assert found["other_bits"] == 0 and found["same_bits"] > 100, diff.stdout
+
+
+def test_both_architectures_compute_the_same_bits(tmp_path):
+    """The client of aarch64/, built for this processor and for the emulated one."""
+    shim_of_aarch64 = BUILD / "aarch64/shim/lib/libfp32shim.so"
+    client_of_aarch64 = BUILD / "aarch64/clients/products"
+    need(client_of_aarch64.exists() and shim_of_aarch64.exists(), "preload.aarch64 has not built them")
+    sources = HERE / "aarch64"
+    library = tmp_path / "libnaive_blas.so"
+    subprocess.run([tool("cc", "gcc"), "-O2", "-shared", "-fPIC", sources / "naive_blas.c", "-o", library], check=True)
+    subprocess.run([tool("cc", "gcc"), "-O2", sources / "products.c", library, "-o", tmp_path / "products", "-lm",
+                    f"-Wl,-rpath,{tmp_path}"], check=True)
+    here = run(tmp_path / "products", "fp32", log=False, **MODE).stdout
+    words = [tool("qemu-aarch64", "qemu-user"), "-L", "/usr/aarch64-linux-gnu", "-E", f"LD_PRELOAD={shim_of_aarch64}",
+             client_of_aarch64, "fp32"]
+    there = subprocess.run(words, env=environment(**MODE), capture_output=True, text=True, check=True, timeout=600).stdout
+    plain = run(tmp_path / "products", "fp32", preload=False).stdout
+    assert here == there != plain
