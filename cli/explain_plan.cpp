@@ -27,11 +27,14 @@ std::string_view format_words(Applied applied, policy::Device device) {
 
 // ---- the CPU -----------------------------------------------------------------------------------------------------
 
-PlannedCall plan_on_cpu(const Function& function, const policy::MatmulCall& call, const policy::Decision& decision) {
+PlannedCall plan_on_cpu(const Function& function, const policy::MatmulCall& call, const policy::Decision& decision,
+                        const policy::Policy& policy) {
     const Treated treated = treat(function.family->treatment, decision, call);
     PlannedCall planned;
     planned.outcome = {treated.applied, treated.reason};
     planned.words = format_words(planned.outcome.applied, call.device);
+    if (runs_in_fixed_order(function.family->treatment, policy))
+        planned.words = "computed by the shim, in float32 and in a fixed order";
     if (function.family->treatment == Treatment::opaque)
         planned.notes.emplace_back("products with the operands that it prepares are not seen");
     if (function.convention == Convention::bare)
@@ -172,7 +175,7 @@ PlannedCall plan_on_cuda(const Function& function, const policy::MatmulCall& cal
 PlannedCall plan_described_call(const Function& function, const policy::MatmulCall& call,
                                 const policy::Decision& decision, const policy::Policy& policy,
                                 const ProcessEnvironment& environment) {
-    if (!is_of_cublas(function.convention)) return plan_on_cpu(function, call, decision);
+    if (!is_of_cublas(function.convention)) return plan_on_cpu(function, call, decision, policy);
     return plan_on_cuda(function, call, decision, policy, read_environment(environment));
 }
 

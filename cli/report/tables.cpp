@@ -11,6 +11,7 @@
 
 #include "cli/output/moment.hpp"
 #include "cli/recordings/filter.hpp"
+#include "cli/recordings/fixed_order.hpp"
 #include "cli/recordings/process_text.hpp"
 #include "cli/report/tables.hpp"
 
@@ -370,7 +371,7 @@ void write_report_table(const MergedCalls& calls, const TableLimits& limits, int
     };
     section("First NaN or infinity from finite operands", nonfinite_text(calls, limits, stream));
     section("First product that received NaN or infinity", received_text(calls, limits, stream));
-    section("", format_text(calls, stream));
+    section("", format_text(calls, stream) + fixed_order_text(calls));
     if (groups == nullptr) {
         write_tables(call_site_columns, sorted(calls.rows(), limits.order), "more row", limits, stream, put);
     } else {

@@ -39,6 +39,7 @@ namespace {
 struct RunOptions {
     std::string precision, floor, cpu, policy, log, level, where;
     bool pin = false;
+    bool reproducible = false;
     bool quiet = false;
     bool requires_rules = false;
     std::vector<std::string> words;  ///< the program and its arguments
@@ -55,6 +56,7 @@ int fail(const std::string& message) {
 std::vector<std::string> option_words(const RunOptions& options) {
     std::vector<std::string> words;
     if (options.pin) words.emplace_back("--pin");
+    if (options.reproducible) words.emplace_back("--reproducible");
     const std::pair<const char*, const std::string&> values[] = {
         {"--precision", options.precision}, {"--floor", options.floor}, {"--cpu", options.cpu},
         {"--policy", options.policy},       {"--level", options.level}, {"--where", options.where}};
@@ -99,6 +101,54 @@ std::string policy_variable(const std::string& name) {
     std::error_code error;
     const std::filesystem::path absolute = std::filesystem::absolute(name, error);
     return error ? name : absolute.string();
+}
+
+/// A variable by which a library chooses its code, and a value that gives the same code on most machines.
+struct LibraryCode {
+    const char* name;
+    const char* on_x86_64;  ///< nullptr: none
+    const char* on_aarch64;
+};
+// MKL accepts AVX2 only from Intel's processors; COMPATIBLE is the same on all.
+constexpr LibraryCode library_codes[] = {{"OPENBLAS_CORETYPE", "Haswell", "ARMV8"},
+                                         {"MKL_CBWR", "COMPATIBLE", nullptr},
+                                         {"ATEN_CPU_CAPABILITY", "avx2", "default"},
+                                         {"ONEDNN_MAX_CPU_ISA", "AVX2", nullptr}};
+
+bool has_code_of_haswell() {
+#if defined(__x86_64__)
+    return __builtin_cpu_supports("avx2") != 0 && __builtin_cpu_supports("fma") != 0;
+#else
+    return true;
+#endif
+}
+
+/// Sets the variables for --reproducible, except those that the environment has. Returns what to tell the user.
+std::vector<std::string> make_reproducible(ProcessEnvironment& environment) {
+    environment.set("FP32_MATMUL_CPU", "reproducible");
+    std::string set;
+    std::string kept;
+    for (const LibraryCode& code : library_codes) {
+#if defined(__x86_64__)
+        const char* const value = code.on_x86_64;
+#else
+        const char* const value = code.on_aarch64;
+#endif
+        if (value == nullptr || !has_code_of_haswell()) continue;
+        const bool is_set = !environment.get(code.name).empty();
+        if (!is_set) environment.set(code.name, value);
+        (is_set ? kept : set) += fmt::format(" {}={}", code.name, environment.get(code.name));
+    }
+    std::vector<std::string> lines{
+        "float32 products of the CPU run in a fixed order; this does not cover solves, products inside LAPACK, "
+        "products "
+        "with vectors (gemv, dot), element-wise functions and float64"};
+    if (!set.empty())
+        lines.push_back("set, so that libraries choose the same code for these on most machines:" + set);
+    if (!kept.empty()) lines.push_back("not set, because the environment has them:" + kept);
+    if (!has_code_of_haswell())
+        lines.emplace_back("this processor lacks AVX2: libraries were left to choose their code for these");
+    return lines;
 }
 
 /// Sets the variables for the options. `--pin` also sets variables of libraries that bypass the shim.
@@ -335,6 +385,9 @@ int run(const RunOptions& options) {
 
     ProcessEnvironment environment = ProcessEnvironment::of_this_process();
     apply(options, environment);
+    if (options.reproducible)
+        for (const std::string& line : make_reproducible(environment))
+            if (!options.quiet) print_run_message(line);
     const policy::Loaded loaded = policy::load(environment.views(), {});
     const record::ProcessFacts facts = record::gather_process_facts(environment.views());
     const std::string problem = problem_with_settings(loaded, options, environment, facts);
@@ -381,8 +434,12 @@ Action define_run(CLI::App& app) {
            "NAME.fp32rec must be new")
         ->excludes(floor);
     add_name(app, "--policy", options->policy, "FILE", "Policy file (FP32_MATMUL_POLICY)");
-    add_word(app, "--cpu", options->cpu, policy::cpu_mode_words,
-             "Effect of lower precisions on the CPU (FP32_MATMUL_CPU)");
+    auto* cpu = add_word(app, "--cpu", options->cpu, policy::cpu_mode_words,
+                         "Effect of lower precisions on the CPU (FP32_MATMUL_CPU)");
+    app.add_flag("--reproducible", options->reproducible,
+                 "The same bits on every machine, for float32 products of a CPU: --cpu reproducible, and variables "
+                 "that make OpenBLAS, MKL, PyTorch and oneDNN choose the same code everywhere")
+        ->excludes(cpu);
     add_name(app, "--log", options->log, "NAME",
              "Keep a log: NAME.fp32rec (NAME.1.fp32rec and so on if taken, and for children; %p is the process id), "
              "NAME.jsonl, or stderr (FP32_MATMUL_LOG)");
