@@ -132,7 +132,7 @@ def test_a_wrong_argument_is_one_line_and_2(words):
     (["set", "--wait", "abc", "1", "high"], '--wait: found "abc"', "seconds from 0 to 86400"),
     (["run", "--precision", "high", "--precision", "medium"], '--precision: found "high" and "medium"', "one value"),
     (["run", "--pin", "--floor", "tf32"], "--floor: found together with --pin", "one of the two"),
-    (["run", "--cpu"], "--cpu: found no value", "off, emulate, accelerate"),
+    (["run", "--cpu"], "--cpu: found no value", "off, emulate, accelerate, reproducible"),
     (["run", "--pin=abc"], '--pin: found "abc"', "no value"),
 ])
 def test_a_wrong_value_names_the_option_what_was_found_and_what_is_allowed(words, option, allowed):

@@ -228,7 +228,7 @@ def random_policy(chance):
         return "{ %s }" % ", ".join(f"{key} = {values[key]()}" for key in chance.sample(sorted(values), chance.randint(1, 2)))
 
     lines = ["schema = 1", f'default = "{chance.choice(["native", "high", "medium", "auto", "highest"])}"', "[cpu]",
-             f'mode = "{chance.choice(["off", "emulate", "emulate", "accelerate"])}"']
+             f'mode = "{chance.choice(["off", "emulate", "emulate", "accelerate", "reproducible"])}"']
     if chance.random() < 0.4:
         lines += ["[limits]", f'floor = "{chance.choice(["none", "bf16", "tf32", "bf16x9", "fp32"])}"']
     for _ in range(chance.randint(1, 6)):

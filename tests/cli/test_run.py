@@ -245,7 +245,7 @@ def test_a_script_without_a_first_line_is_the_shells(tmp_path):
     (["--precision", "hihg", "--", "true"], 'did you mean "high"?'),
     (["--precision", "bf16x9", "--", "true"], "allowed: native"),
     (["--floor", "tf23", "--", "true"], 'did you mean "tf32"?'),
-    (["--cpu", "on", "--", "true"], "allowed: off, emulate, accelerate"),
+    (["--cpu", "on", "--", "true"], "allowed: off, emulate, accelerate, reproducible"),
     (["--level", "all", "--", "true"], "allowed: summary, calls"),
     (["--log", "calls.txt", "--", "true"], '--log: found "calls.txt"; allowed: stderr, NAME.jsonl, NAME.fp32rec'),
     (["--log", "stderr", "--level", "calls", "--", "true"], "--level calls has no effect"),

@@ -114,6 +114,15 @@ TEST(Decide, SaysThatAccelerateIsNotBuilt) {
                   {automatic, native, as_requested}});
 }
 
+TEST(Decide, ComputesInFloat32InTheModeReproducible) {
+    expect_cells(on_cpu(), CpuMode::reproducible,
+                 {{native, native, as_requested},
+                  {highest, native, as_requested},
+                  {high, native, Reason::cpu_mode_reproducible},
+                  {medium, native, Reason::cpu_mode_reproducible},
+                  {automatic, native, as_requested}});
+}
+
 TEST(Decide, GivesBf16x9OnlyToTheGpusThatHaveIt) {
     for (const int capability : {100, 103}) {
         expect_cells(on_cuda(capability), CpuMode::off, {{bf16x9, bf16x9, as_requested}});

@@ -123,7 +123,7 @@ TEST_F(Load, ReportsEveryBrokenVariable) {
          "for rules only"},
         {"FLOOR=tf23",
          "FLOOR: found \"tf23\"; allowed: none, fp16, bf16, tf32, bf16x9, fp32; did you mean \"tf32\"?"},
-        {"CPU=on", "CPU: found \"on\"; allowed: off, emulate, accelerate"},
+        {"CPU=on", "CPU: found \"on\"; allowed: off, emulate, accelerate, reproducible"},
         {"LOG=run.txt", "LOG: found \"run.txt\"; allowed: stderr, NAME.jsonl, NAME.fp32rec"},
         {"WHERE=native:1", "WHERE: found \"native:1\"; allowed: native:2 to native:64, a number of callers"},
         {"WHERE=python,native:65", "WHERE: found \"native:65\"; allowed: native:2 to native:64, a number of callers"},

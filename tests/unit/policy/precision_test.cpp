@@ -134,7 +134,7 @@ TEST(Vocabulary, PrintsEveryValue) {
     for (const auto* name : {"none", "fp16", "bf16", "tf32", "bf16x9", "fp32"}) {
         EXPECT_EQ(to_string(*parse_floor(name)), name);
     }
-    for (const auto* name : {"off", "emulate", "accelerate"})
+    for (const auto* name : {"off", "emulate", "accelerate", "reproducible"})
         EXPECT_EQ(to_string(*parse_word(cpu_mode_words, name)), name);
     for (const auto* name : {"away", "even", "truncate"})
         EXPECT_EQ(to_string(*parse_word(tf32_rounding_words, name)), name);
@@ -168,6 +168,7 @@ TEST(Reason, IsPrintedAsItsOwnName) {
         {Reason::as_requested, "as_requested"},
         {Reason::cpu_mode_off, "cpu_mode_off"},
         {Reason::cpu_accelerate_not_built, "cpu_accelerate_not_built"},
+        {Reason::cpu_mode_reproducible, "cpu_mode_reproducible"},
         {Reason::compute_capability, "compute_capability"},
         {Reason::floor, "floor"},
         {Reason::pinned, "pinned"},
