@@ -15,6 +15,7 @@ import tempfile
 
 import pytest
 
+import shim
 from shim import (BUILD, HERE, LOADER_HOOKS, RANGE_HOOKS, ROOT, STARTER_HOOKS, Result, environment, explain, intercepted_functions, need,
                   read_log, tool)
 
@@ -119,6 +120,18 @@ def test_emulation_is_bitwise_the_product_of_operands_rounded_beforehand(program
         result = run(program, "fp32", *pointers, precision=precision, cpu="emulate", log=log)
         assert result.stdout == rounded_beforehand.stdout
         assert [decision["applied"] for decision in result.decisions] == [applied] * (5 if log else 0)
+
+
+@pytest.mark.parametrize("program, arguments", [("products", ["fp32"]), ("products", ["fp32", "tagged"]), ("large_products", [])])
+def test_the_mode_reproducible_computes_the_bits_of_this_processor(program, arguments, tmp_path):
+    library = tmp_path / "libnaive_blas.so"
+    for words in (["-shared", "-fPIC", HERE / "aarch64/naive_blas.c", "-o", library],
+                  [HERE / f"aarch64/{program}.c", library, "-o", tmp_path / program, "-lm", f"-Wl,-rpath,{tmp_path}"]):
+        subprocess.run([tool("cc", "gcc"), "-O2", *map(str, words)], check=True)
+    here = shim.run(tmp_path / program, *arguments[:1], log=False, cpu="reproducible")  # tags are for aarch64 only
+    there = run(program, *arguments, cpu="reproducible")
+    assert there.stdout == here.stdout != run(program, *arguments, preload=False, log=False).stdout
+    assert {decision["how"] for decision in there.decisions} == {"fixed_order"}
 
 
 @pytest.mark.parametrize("level", ["summary", "calls"])

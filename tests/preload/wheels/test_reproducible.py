@@ -1,0 +1,33 @@
+"""The CPU mode `reproducible` under wheels: OpenBLAS in those of numpy and scipy, MKL in PyTorch's."""
+
+import platform
+
+import pytest
+
+from wheels import start
+
+pytestmark = pytest.mark.skipif(platform.machine() != "x86_64", reason="these are x86-64's kernels")
+
+KERNELS = {
+    "numpy": [{"OPENBLAS_CORETYPE": kernel, "OPENBLAS_NUM_THREADS": threads}
+              for kernel in ("Prescott", "Haswell", "SkylakeX", "Zen") for threads in ("1", "2")],
+    "torch": [{"MKL_CBWR": branch, "OMP_NUM_THREADS": threads} for branch in ("COMPATIBLE", "AUTO") for threads in ("1", "2")],
+}
+KERNELS["sklearn"] = KERNELS["numpy"]
+# What else differs between kernels, and is not a product: torch's sums and element-wise functions.
+OTHERS = {"ATEN_CPU_CAPABILITY": "default", "OMP_NUM_THREADS": "1"}
+
+def outputs(package, **settings):
+    return {start("reproducible.py", package, env=OTHERS | env, log=False, **settings).stdout for env in KERNELS[package]}
+
+@pytest.mark.parametrize("package", KERNELS)
+def test_a_program_computes_the_same_bits_with_every_kernel_and_number_of_threads(package):
+    outcome = outputs(package, cpu="reproducible")
+    assert len(outcome) == 1, outcome
+    assert len(outputs(package)) >= 2, "without the mode, the kernels agree: this test shows nothing"
+
+def test_all_products_of_the_programs_ran_in_the_fixed_order():
+    for package in KERNELS:
+        decisions = start("reproducible.py", package, cpu="reproducible").decisions
+        float32 = [each for each in decisions if each["dtype"] in ("float32", "complex64")]
+        assert float32 and {each["how"] for each in float32 if "trsm" not in each["function"]} == {"fixed_order"}, package
