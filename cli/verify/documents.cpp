@@ -71,22 +71,24 @@ std::string who_text(const Json& process) {
     return text;
 }
 
+Claim claim_in(const Json& result) {
+    return claim_of(result["at_least"].is_null() ? std::string() : result["at_least"].get<std::string>());
+}
+
 std::string verdict_sentence(const Json& result) {
-    const std::string format = escaped(result["at_least"].get<std::string>());
+    const Claim claim = claim_in(result);
     const std::string calls = counted(result["calls"].get<std::uint64_t>(), "recorded call");
     const std::string recordings = counted(result["recordings"].get<std::uint64_t>(), "recording");
     const std::string known = count_text(result["calls_shown"].get<std::uint64_t>());
     const std::string word = result["verdict"].get<std::string>();
     if (word == "violated")
-        return fmt::format("<b>Violated.</b> Some of {} in {} ran below {}, or were allowed to.", calls, recordings,
-                           format);
+        return fmt::format("<b>Violated.</b> Some of {} in {} {}.", calls, recordings, escaped(claim.broken_many));
     if (word == "shown")
-        return fmt::format("<b>Shown.</b> {} of {} in {} ran at {} or above.{}", known, calls, recordings, format,
+        return fmt::format("<b>Shown.</b> {} of {} in {} {}.{}", known, calls, recordings, escaped(claim.held),
                            result["assumed_unused"].empty() ? "" : " This rests on the assumptions below.");
     return fmt::format(
-        "<b>Inconclusive.</b> {} of {} in {} are shown to have run at {} or above. What is not proven is listed "
-        "below.",
-        known, calls, recordings, format);
+        "<b>Inconclusive.</b> It is shown of {} of {} in {} that they {}. What is not proven is listed below.", known,
+        calls, recordings, escaped(claim.held));
 }
 
 /// Returns a size; `?` for one that the function does not have.
@@ -146,9 +148,11 @@ std::string recordings_part(const Json& processes) {
 
 std::string basis_part(const Json& result) {
     std::string html =
-        fmt::format("<h2>What this rests on</h2>\n<p>{}, with {}. Lowest format allowed: {}{}.</p>\n",
+        fmt::format("<h2>What this rests on</h2>\n<p>{}, with {}. {}{}{}.</p>\n",
                     counted(result["recordings"].get<std::uint64_t>(), "recording"),
-                    counted(result["calls"].get<std::uint64_t>(), "call"), shown_text(result["at_least"]),
+                    counted(result["calls"].get<std::uint64_t>(), "call"),
+                    result["at_least"].is_null() ? "All must have run in a fixed order" : "Lowest format allowed: ",
+                    result["at_least"].is_null() ? "" : shown_text(result["at_least"]),
                     result["allow_bf16x9"].get<bool>() ? "; bf16x9 counts as fp32" : "");
     const Json& expected = result["expected"];
     if (expected["file"].is_null())
@@ -164,6 +168,12 @@ std::string basis_part(const Json& result) {
 
 }  // namespace
 
+Claim claim_of(const std::string& at_least) {
+    if (at_least.empty()) return {"ran in a fixed order", "ran in another order", "ran in another order", ""};
+    return {"ran at " + at_least + " or above", "ran below " + at_least + ", or was allowed to",
+            "ran below " + at_least + ", or were allowed to", " below " + at_least};
+}
+
 std::string verdict_page(Json result, const std::string& date) {
     make_plain(result);
     std::string html(head);
@@ -171,7 +181,8 @@ std::string verdict_page(Json result, const std::string& date) {
                         result["verdict"].get<std::string>(), verdict_sentence(result));
     html += basis_part(result) + violations_part(result["violations"]);
     html += list_part("What remains unproven", unproven_lines(result));
-    html += list_part("Assumed not to have multiplied below that format", bypass_lines(result["assumed_unused"]));
+    html += list_part("Assumed not to have multiplied" + escaped(claim_in(result).below),
+                      bypass_lines(result["assumed_unused"]));
     html += list_part("If these multiplied, they did so at float32", bypass_lines(result["always_float32"]));
     html += recordings_part(result["processes"]);
     return html + fmt::format("<h2>Scope</h2>\n<p>{}</p>\n</body></html>\n", shown_text(result["scope"]));

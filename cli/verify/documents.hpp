@@ -7,6 +7,17 @@
 
 namespace fp32shim::cli {
 
+/// What a verdict says of calls, in words that follow a number of calls.
+struct Claim {
+    std::string held;         ///< "ran at fp32 or above"
+    std::string broken_one;   ///< "ran below fp32, or was allowed to", of one call
+    std::string broken_many;  ///< the same of several
+    std::string below;        ///< " below fp32", which completes "multiplied"; empty if any product counts
+};
+
+/// Returns the words for a lowest format, or, if it is empty, for products in a fixed order.
+Claim claim_of(const std::string& at_least);
+
 /// Returns a page in UTF-8 that loads nothing and has no script. `result` is the JSON of verify, whose texts come
 /// from recordings and may be any text. `date` is the time of the verdict.
 std::string verdict_page(Json result, const std::string& date);

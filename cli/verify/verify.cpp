@@ -34,7 +34,7 @@ struct VerifyOptions {
     std::vector<std::string> assumed_unused;  ///< each element may have several names, separated by commas
     std::string at_least, expect, output;
     std::string format = "table";
-    bool allow_bf16x9 = false, requires_rules = false;
+    bool allow_bf16x9 = false, requires_rules = false, reproducible = false;
 };
 
 /// A reason why the verdict cannot be `shown`.
@@ -119,6 +119,21 @@ void judge_row(const MergedRow& row, policy::Floor at_least, bool allow_bf16x9, 
     }
 }
 
+/// Returns true if a call did not run in a fixed order, and multiplied.
+bool has_other_order(record::How how, policy::Reason reason) {
+    return how != record::How::fixed_order && reason != policy::Reason::no_product &&
+           reason != policy::Reason::invalid_arguments;
+}
+
+void judge_order(const MergedRow& row, Verified& verified) {
+    if (row.is_overflow) return judge_row(row, policy::Floor::none, false, verified);
+    const bool is_empty = row.reason == "no_product" || row.reason == "invalid_arguments";
+    if (row.how == "fixed_order" || is_empty)
+        verified.shown_calls += row.counters.calls;
+    else
+        verified.violations.push_back(&row);
+}
+
 /// Adds doubts about one process. `is_continued` says that another recording has the later part of the process.
 void judge_process(const MergedProcess& process, bool is_continued, Verified& verified) {
     const auto doubt = [&](std::string reason) { verified.doubts.push_back({process.path, std::move(reason)}); };
@@ -183,7 +198,9 @@ Verified verify_calls(const MergedCalls& calls, const std::vector<ReadingProblem
         verified.doubts.push_back(
             {"", fmt::format("job {} is expected, but none of these recordings is of it", job)});
     for (const MergedRow* row : sorted(calls.rows(), RowOrder::calls)) {
-        if (row->counters.calls > 0) judge_row(*row, at_least, options.allow_bf16x9, verified);
+        if (row->counters.calls == 0) continue;
+        options.reproducible ? judge_order(*row, verified)
+                             : judge_row(*row, at_least, options.allow_bf16x9, verified);
     }
     for (const MergedProcess& process : calls.processes())
         judge_process(process, is_continued(process, calls.processes()), verified);
@@ -192,9 +209,9 @@ Verified verify_calls(const MergedCalls& calls, const std::vector<ReadingProblem
         verified.doubts.push_back({"", "no calls were recorded"});
     for (PossibleBypass& bypass : find_possible_bypasses(calls.processes())) {
         const bool is_assumed = is_among(options.assumed_unused, bypass.name);
-        (bypass.is_float32 ? verified.float32
-         : is_assumed      ? verified.assumed
-                           : verified.bypasses)
+        (bypass.is_float32 && !options.reproducible ? verified.float32
+         : is_assumed                               ? verified.assumed
+                                                    : verified.bypasses)
             .push_back(std::move(bypass));
     }
     return verified;
@@ -209,6 +226,14 @@ constexpr std::string_view scope_note =
     "before their first product, and programs started by system calls that bypass the C library, or elsewhere (by "
     "ssh, srun "
     "or a container service). A recording is not sealed: anyone who can write to it can change it.";
+
+constexpr std::string_view scope_note_of_order =
+    " A fixed order is one of float32 matrix products only: products with vectors (gemv, dot), sums, element-wise "
+    "functions and float64 may differ between machines.";
+
+std::string scope_text(const VerifyOptions& options) {
+    return std::string(scope_note) + std::string(options.reproducible ? scope_note_of_order : "");
+}
 
 Json to_json(const PossibleBypass& bypass) {
     return {{"bypass", bypass.name},
@@ -250,7 +275,8 @@ Json to_json(const Verified& verified, const MergedCalls& calls, const VerifyOpt
              const std::vector<JudgedCalls>& judged) {
     Json json = {{"schema", 1},
                  {"verdict", verified.verdict().word},
-                 {"at_least", options.at_least},
+                 {"at_least", text_or_null(options.at_least)},
+                 {"reproducible", options.reproducible},
                  {"allow_bf16x9", options.allow_bf16x9},
                  {"recordings", calls.recording_count()},
                  {"calls", calls.total().calls},
@@ -264,7 +290,7 @@ Json to_json(const Verified& verified, const MergedCalls& calls, const VerifyOpt
                  {"always_float32", to_json(verified.float32)},
                  {"rules", cli::to_json(verified.rules)},
                  {"expected", to_json(verified.expected)},
-                 {"scope", scope_note}};
+                 {"scope", scope_text(options)}};
     for (std::size_t i = 0; i < calls.processes().size(); ++i)
         json["processes"].push_back(evidence_of(calls.processes()[i], judged[i]));
     for (const MergedRow* row : verified.violations) {
@@ -330,27 +356,26 @@ std::string violators_text(const MergedCalls& calls, const std::vector<JudgedCal
     return text.empty() ? text : "\nThese calls were made by:\n" + text;
 }
 
-/// Returns the verdict as a sentence. For a violation it adds the calls and the processes. `at_least` is the least
-/// precise format that is allowed.
+/// Returns the verdict as a sentence. For a violation it adds the calls and the processes. /// `claim` has the words.
 std::string sentence_of(const Verified& verified, const MergedCalls& calls, const std::vector<JudgedCalls>& judged,
-                        const std::string& at_least) {
+                        const Claim& claim) {
     const std::uint64_t total = calls.total().calls;
     const std::string title = coloured(verified.verdict().title, verified.verdict().colour);
     const std::string recordings = counted(calls.recording_count(), "recording");
     if (!verified.violations.empty()) {
         std::uint64_t below = 0;
         for (const MergedRow* row : verified.violations) below += row->counters.calls;
-        return fmt::format("{}: {} of {} in {} ran below {}, or {} allowed to.\n\n{}{}", title, count_text(below),
-                           counted(total, "call"), recordings, at_least, below == 1 ? "was" : "were",
+        return fmt::format("{}: {} of {} in {} {}.\n\n{}{}", title, count_text(below), counted(total, "call"),
+                           recordings, below == 1 ? claim.broken_one : claim.broken_many,
                            call_site_table(verified.violations, 0).text(),
                            violators_text(calls, judged, verified.violations.size()));
     }
     if (verified.verdict().exit_code == exit_code::ok)
-        return fmt::format("{}: {} in {} ran at {} or above.\n", title,
-                           total == 1 ? "the one call" : "all " + counted(total, "call"), recordings, at_least);
+        return fmt::format("{}: {} in {} {}.\n", title, total == 1 ? "the one call" : "all " + counted(total, "call"),
+                           recordings, claim.held);
     const bool is_rest = verified.shown_calls < total;
-    return fmt::format("{}: {} of {} in {} ran at {} or above; {}.\n", title, count_text(verified.shown_calls),
-                       counted(total, "call"), recordings, at_least,
+    return fmt::format("{}: {} of {} in {} {}; {}.\n", title, count_text(verified.shown_calls),
+                       counted(total, "call"), recordings, claim.held,
                        is_rest ? "the rest is not known" : "there may have been others");
 }
 
@@ -377,7 +402,8 @@ std::string unread_text(const Verified& verified) {
 std::string text_of(const Verified& verified, const MergedCalls& calls, const VerifyOptions& options,
                     const std::vector<JudgedCalls>& judged) {
     if (calls.processes().empty()) return unread_text(verified);
-    std::string text = sentence_of(verified, calls, judged, options.at_least);
+    const Claim claim = claim_of(options.at_least);
+    std::string text = sentence_of(verified, calls, judged, claim);
     if (has_unused_rule(verified.rules)) text += '\n' + unused_rules_text(verified.rules, most_doubts);
     if (!verified.doubts.empty()) text += "\nNot known:\n";
     text += doubts_text(verified.doubts);
@@ -386,8 +412,7 @@ std::string text_of(const Verified& verified, const MergedCalls& calls, const Ve
                             printable(listed(verified.expected.unexpected, most_violators)));
     if (!verified.bypasses.empty()) {
         text += fmt::format(
-            "\nNot seen (if you know that one of these was not used below {}, add --assume-unused BYPASS):\n",
-            options.at_least);
+            "\nNot seen (if you know that one of these was not used{}, add --assume-unused BYPASS):\n", claim.below);
     }
     for (const PossibleBypass& bypass : verified.bypasses) {
         text += fmt::format("- {}: {}{}\n", printable(bypass.name),
@@ -398,7 +423,7 @@ std::string text_of(const Verified& verified, const MergedCalls& calls, const Ve
                                 pins_reach_text(bypass.pins));
     }
     if (!verified.assumed.empty()) {
-        text += fmt::format("\nAssumed not to have multiplied below {} (--assume-unused):\n", options.at_least);
+        text += fmt::format("\nAssumed not to have multiplied{} (--assume-unused):\n", claim.below);
     }
     for (const PossibleBypass& bypass : verified.assumed) {
         const std::string pinned = pins_text(bypass.pins);
@@ -412,7 +437,7 @@ std::string text_of(const Verified& verified, const MergedCalls& calls, const Ve
                             printable(recordings_prefix(bypass.recordings, calls)), printable(bypass.reason));
     }
     if (const auto count = calls.lost_changes(); count > 0) text += fmt::format("\n{}\n", lost_changes_text(count));
-    return text + fmt::format("\n{}\n", scope_note);
+    return text + fmt::format("\n{}\n", scope_text(options));
 }
 
 std::string problem_with_output(const VerifyOptions& options, const std::vector<std::string>& recordings) {
@@ -443,7 +468,9 @@ int verify(const VerifyOptions& options) {
     if (found.errors.empty()) add_rest_of_runs(found);
     if (print_errors("verify", found)) return exit_code::usage;
     ExpectedJobs expected;
-    std::string problem = problem_with_output(options, found.paths);
+    std::string problem = options.at_least.empty() && !options.reproducible
+                              ? "--at-least or --reproducible is needed; see: fp32shim verify --help"
+                              : problem_with_output(options, found.paths);
     if (problem.empty() && !options.expect.empty()) problem = read_expected_jobs(options.expect, expected);
     if (!problem.empty()) {
         say("verify", problem);
@@ -454,7 +481,8 @@ int verify(const VerifyOptions& options) {
     std::vector<JudgedCalls> judged;
     const policy::Floor at_least = policy::parse_floor(options.at_least).value_or(policy::Floor::fp32);
     const auto is_violation = [&](const record::RecordedRow* row) {
-        return is_below(row, at_least, options.allow_bf16x9);
+        if (!options.reproducible) return is_below(row, at_least, options.allow_bf16x9);
+        return row != nullptr && !row->is_overflow && has_other_order(row->decision.how, row->decision.reason);
     };
     auto problems = visit_recordings(found.paths, [&](const std::string& path, auto& recording) {
         calls.add(path, recording);
@@ -476,9 +504,11 @@ Action define_verify(CLI::App& app) {
     app.add_option("RECORDING", options->recordings, "Recordings, folders with recordings, or globs")
         ->type_name("FILE")
         ->required();
-    add_choice(app, "--at-least", options->at_least, policy::texts_of(policy::strict_floor_words),
-               "Lowest format that is allowed")
-        ->required();
+    auto* at_least = add_choice(app, "--at-least", options->at_least, policy::texts_of(policy::strict_floor_words),
+                                "Lowest format that is allowed");
+    app.add_flag("--reproducible", options->reproducible,
+                 "Instead of that: all products must have run in a fixed order (run --reproducible)")
+        ->excludes(at_least);
     app.add_flag("--allow-bf16x9", options->allow_bf16x9, "BF16x9 counts as FP32, as with [limits] allow_bf16x9");
     app.add_flag("--require-rules", options->requires_rules,
                  "Also end with status 1 if a rule of the policy decided no call");

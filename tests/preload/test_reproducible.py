@@ -7,7 +7,7 @@ import subprocess
 
 import pytest
 
-from shim import BUILD, LP64_BLAS, SYSTEM_PYTHON, has_module, need, run
+from shim import BUILD, LP64_BLAS, SYSTEM_PYTHON, environment, has_module, need, run
 
 MODE = {"cpu": "reproducible"}
 
@@ -228,3 +228,45 @@ def test_two_recordings_of_other_kernels_and_libraries_have_the_same_results(tmp
         assert diff.returncode == 0, diff.stdout + diff.stderr
         found = json.loads(diff.stdout)
         assert found["other_bits"] == 0 and found["same_bits"] > 100, diff.stdout
+
+
+def verify(*words):
+    done = subprocess.run([BUILD / "bin/fp32shim", "verify", *map(str, words)], capture_output=True, text=True, check=False)
+    return done.returncode, done.stdout + done.stderr
+
+
+def test_verify_says_of_recordings_if_every_product_ran_in_the_fixed_order(tmp_path):
+    need((BUILD / "bin/fp32shim").exists(), "the command was not built")
+    recordings = {}
+    for name, program, settings in (("all", "cblas_product", MODE), ("solves", "level3", MODE), ("none", "cblas_product", {})):
+        recordings[name] = tmp_path / name / "run.fp32rec"
+        recordings[name].parent.mkdir()
+        run(program, blas="reference", env={"FP32_MATMUL_LOG": str(recordings[name])}, log=False, **settings)
+    status, text = verify("--reproducible", recordings["all"])
+    assert status == 0 and "Shown: the one call in 1 recording ran in a fixed order." in text
+    assert "gemv, dot" in text
+    status, text = verify("--reproducible", recordings["none"])
+    assert status == 1 and "Violated: 1 of 1 call in 1 recording ran in another order." in text
+    status, text = verify("--reproducible", "--format", "json", recordings["solves"])
+    outcome = json.loads(text)
+    assert status == 1 and outcome["at_least"] is None and outcome["reproducible"] is True
+    assert {row["function"].removeprefix("cblas_")[1:5] for row in outcome["violations"]} == {"trsm"}
+    assert outcome["calls_shown"] == 267
+    status, text = verify("--reproducible", "--format", "html", recordings["all"])
+    assert status == 0 and "All must have run in a fixed order" in text
+    assert verify(recordings["all"]) == (2, "fp32shim verify: --at-least or --reproducible is needed; see: fp32shim verify --help\n")
+
+
+def test_run_says_what_it_set_and_what_is_not_covered():
+    need((BUILD / "bin/fp32shim").exists(), "the command was not built")
+    words = [BUILD / "bin/fp32shim", "run", "--reproducible", "--", "sh", "-c", "echo $FP32_MATMUL_CPU $OPENBLAS_CORETYPE"]
+    plain = {name: value for name, value in environment().items() if name != "OPENBLAS_CORETYPE"}
+    done = subprocess.run(words, env=plain, capture_output=True, text=True, check=True)
+    assert "this does not cover solves" in done.stderr
+    mode, _, kernel = done.stdout.strip().partition(" ")
+    assert mode == "reproducible"
+    assert f"OPENBLAS_CORETYPE={kernel}" in done.stderr if kernel else "lacks AVX2" in done.stderr
+    kept = subprocess.run(words, env=plain | {"OPENBLAS_CORETYPE": "Prescott"}, capture_output=True, text=True, check=True)
+    assert kept.stdout == "reproducible Prescott\n"
+    if kernel:
+        assert "not set, because the environment has them: OPENBLAS_CORETYPE=Prescott" in kept.stderr
