@@ -12,7 +12,7 @@
 #include "shim/blas/fingerprint/fingerprint_call.hpp"
 #include "shim/blas/govern/express.hpp"
 #include "shim/blas/plan.hpp"
-#include "shim/blas/reproducible/multiply.hpp"
+#include "shim/blas/multiply/multiply.hpp"
 #include "shim/blas/routine.hpp"
 #include "shim/blas/site_decision.hpp"
 #include "shim/blas/treat.hpp"

@@ -1,6 +1,6 @@
 // Tests products in a fixed order: right for every operation, and the same bits by every instruction set and number
 // of threads.
-#include "shim/blas/reproducible/multiply.hpp"
+#include "shim/blas/multiply/multiply.hpp"
 
 #include <gtest/gtest.h>
 
@@ -13,7 +13,7 @@
 
 #include "emulate_cases.hpp"
 #include "naive_level3.hpp"
-#include "shim/blas/reproducible/tile.hpp"
+#include "shim/blas/multiply/tile.hpp"
 
 namespace fp32shim::tests {
 namespace {

@@ -1,5 +1,5 @@
 // Compiled for AVX2 and FMA (see CMakeLists.txt).
-#include "shim/blas/reproducible/tile_loops.hpp"
+#include "shim/blas/multiply/tile_loops.hpp"
 
 namespace fp32shim::blas {
 

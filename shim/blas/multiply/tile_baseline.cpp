@@ -1,5 +1,5 @@
 // Compiled for every processor of the architecture.
-#include "shim/blas/reproducible/tile_loops.hpp"
+#include "shim/blas/multiply/tile_loops.hpp"
 
 #include <bit>
 

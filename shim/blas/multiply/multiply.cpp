@@ -1,4 +1,4 @@
-#include "shim/blas/reproducible/multiply.hpp"
+#include "shim/blas/multiply/multiply.hpp"
 
 #include <algorithm>
 #include <atomic>
@@ -8,10 +8,10 @@
 
 #include "shim/blas/emulate/emulate.hpp"
 #include "shim/blas/emulate/scratch.hpp"
-#include "shim/blas/reproducible/job.hpp"
-#include "shim/blas/reproducible/pack.hpp"
-#include "shim/blas/reproducible/threads.hpp"
-#include "shim/blas/reproducible/tile.hpp"
+#include "shim/blas/multiply/job.hpp"
+#include "shim/blas/multiply/pack.hpp"
+#include "shim/blas/multiply/threads.hpp"
+#include "shim/blas/multiply/tile.hpp"
 
 namespace fp32shim::blas {
 namespace {
@@ -49,22 +49,22 @@ InstructionSet best_instruction_set() {
 class Rectangle {
   public:
     Rectangle(const Job& job, const TileLoops& loops, float* memory)
-        : job_(job), loops_(loops), left_panels_(memory), right_panels_(memory + left_floats(job, loops)) {}
+        : job_(job),
+          loops_(loops),
+          left_panels_(memory),
+          right_panels_(memory + left_floats(job, loops)),
+          unconverted_(right_panels_ + right_floats(job, loops)) {}
 
-    static std::int64_t left_floats(const Job& job, const TileLoops& loops) {
-        return round_up(std::min(job.rows, rows_at_once), loops.rows) * real_depth_at_once(job);
-    }
-    static std::int64_t right_floats(const Job& job, const TileLoops& loops) {
-        return round_up(std::min(job.columns * job.width, columns_at_once), loops.columns) * real_depth_at_once(job);
-    }
     /// Returns the size of `memory`.
     static std::int64_t floats(const Job& job, const TileLoops& loops) {
-        return left_floats(job, loops) + right_floats(job, loops);
+        const std::int64_t one_panel = std::max(loops.rows, loops.columns) * real_depth_at_once(job, loops);
+        return left_floats(job, loops) + right_floats(job, loops) + (loops.converts() ? one_panel : 0);
     }
 
     /// `columns` are real columns, of which a complex column has two.
     void run(IndexRange rows, IndexRange columns) {
-        const std::int64_t step = summed_at_once / job_.width;
+        const std::int64_t step = loops_.summed_at_once / job_.width;
+        if (loops_.begin != nullptr) loops_.begin();
         for (std::int64_t j = columns.begin; j < columns.end; j += columns_at_once) {
             columns_ = {j, std::min(j + columns_at_once, columns.end)};
             for (std::int64_t k = 0; k < job_.depth; k += step) {
@@ -72,25 +72,55 @@ class Rectangle {
                 run_block(rows);
             }
         }
+        if (loops_.end != nullptr) loops_.end();
     }
 
   private:
-    static std::int64_t real_depth_at_once(const Job& job) { return std::min(job.depth * job.width, summed_at_once); }
+    static std::int64_t real_depth_at_once(const Job& job, const TileLoops& loops) {
+        return round_up(std::min(job.depth * job.width, loops.summed_at_once), loops.summed_unit);
+    }
+    static std::int64_t left_floats(const Job& job, const TileLoops& loops) {
+        return round_up(std::min(job.rows, rows_at_once), loops.rows) * real_depth_at_once(job, loops);
+    }
+    static std::int64_t right_floats(const Job& job, const TileLoops& loops) {
+        return round_up(std::min(job.columns * job.width, columns_at_once), loops.columns) *
+               real_depth_at_once(job, loops);
+    }
+
+    void pack_left_rows(IndexRange rows) {
+        if (!loops_.converts())
+            return pack_left(job_, block_, rows.begin, rows.end - rows.begin, loops_.rows, left_panels_);
+        for (std::int64_t row = rows.begin; row < rows.end; row += loops_.rows) {
+            pack_left(job_, block_, row, std::min<std::int64_t>(loops_.rows, rows.end - row), loops_.rows,
+                      unconverted_);
+            loops_.convert_left(unconverted_, depth(), left_panels_ + (row - rows.begin) * panel_depth());
+        }
+    }
+    void pack_right_columns() {
+        if (!loops_.converts())
+            return pack_right(job_, block_, columns_.begin, columns_.end - columns_.begin, loops_.columns,
+                              right_panels_);
+        for (std::int64_t column = columns_.begin; column < columns_.end; column += loops_.columns) {
+            pack_right(job_, block_, column, std::min<std::int64_t>(loops_.columns, columns_.end - column),
+                       loops_.columns, unconverted_);
+            loops_.convert_right(unconverted_, depth(), right_panels_ + (column - columns_.begin) * panel_depth());
+        }
+    }
 
     void run_block(IndexRange rows) {
-        pack_right(job_, block_, columns_.begin, columns_.end - columns_.begin, loops_.columns, right_panels_);
+        pack_right_columns();
         if (is_by_row())
             zero_adds_nothing_ = all_finite(right_panels_, round_up(columns_.end - columns_.begin, loops_.columns));
         for (std::int64_t i = rows.begin; i < rows.end; i += rows_at_once) {
             const IndexRange packed{i, std::min(i + rows_at_once, rows.end)};
-            pack_left(job_, block_, i, packed.end - i, loops_.rows, left_panels_);
+            pack_left_rows(packed);
             if (!is_by_row()) zero_adds_nothing_ = all_finite(left_panels_, round_up(packed.end - i, loops_.rows));
             for (std::int64_t column = columns_.begin; column < columns_.end; column += loops_.columns)
                 for (std::int64_t row = packed.begin; row < packed.end; row += loops_.rows)
                     run_tile({row, std::min(row + loops_.rows, packed.end)},
                              {column, std::min(column + loops_.columns, columns_.end)},
-                             left_panels_ + (row - packed.begin) * depth(),
-                             right_panels_ + (column - columns_.begin) * depth());
+                             left_panels_ + (row - packed.begin) * panel_depth(),
+                             right_panels_ + (column - columns_.begin) * panel_depth());
         }
     }
 
@@ -107,6 +137,10 @@ class Rectangle {
 
     /// Real indices of the sum in this block.
     std::int64_t depth() const { return (block_.end - block_.begin) * job_.width; }
+    /// Floats of one row or column of a panel.
+    std::int64_t panel_depth() const {
+        return loops_.converts() ? round_up(depth(), loops_.summed_unit) / 2 : depth();
+    }
     std::int64_t element_of(std::int64_t real_column) const { return real_column / job_.width; }
 
     IndexRange clipped(IndexRange range) const {
@@ -199,6 +233,7 @@ class Rectangle {
     const TileLoops& loops_;
     float* left_panels_;
     float* right_panels_;
+    float* unconverted_;  ///< one panel, of loops that convert
     IndexRange columns_{};
     IndexRange block_{};
     bool zero_adds_nothing_ = true;  ///< the packed factor beside a triangle is finite
@@ -394,10 +429,8 @@ bool multiply_small(const Level3& product, const LoopsInPlace& loops) {
     return true;
 }
 
-bool run(const Job& job, InPlace in_place, const LoopsOfInstructionSet& all_loops, int threads,
-         HeldScratch& scratch) {
+bool run(const Job& job, InPlace in_place, const TileLoops& loops, int threads, HeldScratch& scratch) {
     if (job.rows == 0 || job.columns == 0) return true;
-    const TileLoops& loops = job.rows <= all_loops.small.rows ? all_loops.small : all_loops.large;
     if (is_zero(job.alpha) || job.depth == 0) {
         if (job.beta.re != 1 || job.beta.im != 0) scale(job, loops);
         return true;
@@ -423,34 +456,40 @@ InPlace in_place_of(const Level3& product, const Job& job) {
     return is_by_row ? InPlace::right : InPlace::left;
 }
 
-bool multiply_in_blocks(const Level3& product, const LoopsOfInstructionSet& loops, int threads) {
+/// `loops_for(job)` returns the loops for a job.
+template <class LoopsFor>
+bool multiply_in_blocks(const Level3& product, int threads, const LoopsFor& loops_for) {
     HeldScratch scratch{scratch_limit_of_a_product};
     bool done = true;
     for_each_product_of_factors(product, [&](const ProductOfFactors& factors) {
         const Job job = job_of(product, factors);
-        done = done && run(job, in_place_of(product, job), loops, threads, scratch);
+        done = done && run(job, in_place_of(product, job), loops_for(job), threads, scratch);
     });
     scratch.release();
     return done;
 }
 
-/// Returns the number of threads among which a product is worth dividing.
-int useful_threads(const Level3& product) {
-    // Below a millisecond a thread costs more than it saves.
-    constexpr double operations_of_one = 5e7;
-    constexpr double most = 256;
+double operations_of(const Level3& product) {
     const Matrix result = is_in_place(product) ? operand_b(product) : operand_c(product);
-    const bool has_k = product.k != 0;  // others sum over the order of A
-    const double depth = static_cast<double>(has_k ? product.k : operand_a(product).rows);
-    const double operations = 2.0 * static_cast<double>(result.rows) * static_cast<double>(result.columns) * depth *
-                              result.width * result.width;
-    return static_cast<int>(std::clamp(operations / operations_of_one, 1.0, most));
+    const double depth = static_cast<double>(product.k != 0 ? product.k : operand_a(product).rows);
+    return 2.0 * static_cast<double>(result.rows) * static_cast<double>(result.columns) * depth * result.width *
+           result.width;
+}
+
+/// Returns the number of threads for a product. Below a millisecond, which takes `operations_of_a_thread`, a thread
+/// costs more than it saves.
+int threads_for(const Level3& product, double operations_of_a_thread, ThreadCount allowed) {
+    constexpr double most = 256;
+    const int useful = static_cast<int>(std::clamp(operations_of(product) / operations_of_a_thread, 1.0, most));
+    return useful == 1 ? 1 : std::clamp(allowed.ask(allowed.context), 1, useful);
 }
 
 bool multiply(const Level3& product, const LoopsOfInstructionSet& loops, ThreadCount allowed) {
     if (multiply_small(product, loops.in_place)) return true;
-    const int useful = useful_threads(product);
-    return multiply_in_blocks(product, loops, useful == 1 ? 1 : std::clamp(allowed.ask(allowed.context), 1, useful));
+    constexpr double operations_of_a_thread = 5e7;
+    return multiply_in_blocks(
+        product, threads_for(product, operations_of_a_thread, allowed),
+        [&](const Job& job) -> const TileLoops& { return job.rows <= loops.small.rows ? loops.small : loops.large; });
 }
 
 }  // namespace
@@ -461,6 +500,18 @@ bool multiply_in_fixed_order(const Level3& product, ThreadCount threads) {
 
 bool multiply_in_fixed_order(const Level3& product, InstructionSet instruction_set) {
     return multiply(product, loops_of(instruction_set), one_thread);
+}
+
+bool multiply_in_bf16([[maybe_unused]] const Level3& product, [[maybe_unused]] Bf16Units units,
+                      [[maybe_unused]] ThreadCount threads) {
+#if defined(__x86_64__)
+    constexpr double operations_of_a_thread = 4e8;
+    const TileLoops& loops = units == Bf16Units::amx ? amx_bf16_loops : avx512_bf16_loops;
+    return multiply_in_blocks(product, threads_for(product, operations_of_a_thread, threads),
+                              [&](const Job&) -> const TileLoops& { return loops; });
+#else
+    return false;
+#endif
 }
 
 }  // namespace fp32shim::blas

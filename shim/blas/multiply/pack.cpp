@@ -1,4 +1,4 @@
-#include "shim/blas/reproducible/pack.hpp"
+#include "shim/blas/multiply/pack.hpp"
 
 #include <cstring>
 

@@ -8,7 +8,7 @@
 
 #include <cstdint>
 
-#include "shim/blas/reproducible/tile.hpp"
+#include "shim/blas/multiply/tile.hpp"
 
 #if defined(__AVX512F__) || defined(__AVX2__)
 #include <immintrin.h>
@@ -226,8 +226,8 @@ void add_in_place(const FactorsInPlace& factors, std::int64_t depth, const TileO
 }
 
 template <int vectors, int columns>
-constexpr TileLoops loops{vectors * lanes, columns, sum<vectors, columns>, add_to_result<vectors, columns>,
-                          add_column};
+constexpr TileLoops loops{
+    vectors * lanes, columns, summed_at_once, sum<vectors, columns>, add_to_result<vectors, columns>, add_column};
 
 template <int columns>
 constexpr LoopsInPlace loops_in_place{lanes, columns, add_in_place<columns>};

@@ -3,8 +3,11 @@
 
 #include <cstdint>
 
-
 namespace fp32shim::blas {
+
+/// The summed numbers of one block. The products of a block are added by one chain of fused multiply-adds that begins
+/// at 0, and alpha times the block's sum is added to C by one more. A complex term counts as two.
+inline constexpr std::int64_t summed_at_once = 256;
 
 /// Elements of a column-major result: those of one tile, or fewer at an edge.
 struct TileOfResult {
@@ -27,6 +30,7 @@ struct ComplexNumber {
 struct TileLoops {
     int rows;
     int columns;
+    std::int64_t summed_at_once;  ///< length of a block of the sum
     /// Stores the sums, column by column.
     void (*sum)(const float* left, const float* right, std::int64_t depth, float* tile);
     /// Sets each element of the result to alpha sum + beta element. Does not read it if beta is 0.
@@ -34,6 +38,16 @@ struct TileLoops {
     /// Does that for `count` adjacent elements, whose sums are known: real ones, or complex ones if `im` is given.
     void (*add_column)(const float* re, const float* im, float* to, int count, ComplexNumber alpha,
                        ComplexNumber beta);
+
+    /// For loops over BF16: rounds a panel of `depth` numbers for each row or column, and arranges it as `sum` reads
+    /// it. `depth` is then rounded up to `summed_unit`, with zeros, and two numbers take the place of a float.
+    int summed_unit = 1;
+    void (*convert_left)(const float* panel, std::int64_t depth, float* to) = nullptr;
+    void (*convert_right)(const float* panel, std::int64_t depth, float* to) = nullptr;
+    void (*begin)() = nullptr;  ///< called on each thread before its first tile
+    void (*end)() = nullptr;    ///< and after its last one
+
+    bool converts() const { return convert_left != nullptr; }
 };
 
 /// Factors where the program has them: the rows of the left one adjacent, else by the distances between their
@@ -65,9 +79,13 @@ extern const LoopsOfInstructionSet baseline_loops;  ///< plain C++, or NEON
 extern const LoopsOfInstructionSet avx2_loops;      ///< with FMA
 extern const LoopsOfInstructionSet avx512_loops;
 
+/// Loops over BF16 numbers, which have no fixed order.
+extern const TileLoops avx512_bf16_loops;
+extern const TileLoops amx_bf16_loops;
+
 /// The largest tile of all instruction sets.
 inline constexpr int max_tile_rows = 32;
-inline constexpr int max_tile_columns = 12;
+inline constexpr int max_tile_columns = 32;
 
 /// Returns a * b + c, rounded once, on any processor. Sets no errno. Flags that it raises may differ from those of an
 /// instruction.

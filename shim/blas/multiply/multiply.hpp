@@ -1,16 +1,14 @@
-// The CPU mode `reproducible`: products computed here, in an order that depends on nothing but the arguments.
+// Products that the shim computes itself. The CPU mode `reproducible`: in an order that depends on nothing but the
+// arguments. The mode `accelerate`: on operands rounded to BF16, by units that float32 programs leave idle.
 #pragma once
 
 #include <cstdint>
 
 #include "shim/blas/emulate/instruction_set.hpp"
+#include "shim/blas/multiply/tile.hpp"
 #include "shim/level3/level3.hpp"
 
 namespace fp32shim::blas {
-
-/// The summed numbers of one block. The products of a block are added by one chain of fused multiply-adds that begins
-/// at 0, and alpha times the block's sum is added to C by one more. A complex term counts as two.
-inline constexpr std::int64_t summed_at_once = 256;
 
 /// The number of threads that may work on a product, the calling one included. Only asked about large products.
 struct ThreadCount {
@@ -27,5 +25,20 @@ bool multiply_in_fixed_order(const Level3& product, ThreadCount threads);
 
 /// Does the same on the calling thread, by the loops of one instruction set, which the processor must have.
 bool multiply_in_fixed_order(const Level3& product, InstructionSet instruction_set);
+
+/// Units of a processor that multiply BF16 numbers.
+enum class Bf16Units : std::uint8_t { none, avx512, amx };
+
+/// Returns the best units that this process may use. The first call asks the kernel for AMX's registers, and then
+/// signal stacks must be larger in this process. Thread-safe.
+Bf16Units bf16_units();
+
+/// Returns true if BF16 units are faster than float32 for a product. Measured: docs/accelerate.md.
+bool bf16_is_faster(const Level3& product, Bf16Units units);
+
+/// Computes `product` on operands rounded to BF16 (to nearest even), with sums in float32. Returns false, and changes
+/// nothing, if there is no memory. Preconditions: those of multiply_in_fixed_order; operation != trmm; `units` are
+/// not none, and there. Thread-safe. errno may change.
+bool multiply_in_bf16(const Level3& product, Bf16Units units, ThreadCount threads);
 
 }  // namespace fp32shim::blas

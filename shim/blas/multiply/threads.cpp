@@ -1,4 +1,4 @@
-#include "shim/blas/reproducible/threads.hpp"
+#include "shim/blas/multiply/threads.hpp"
 
 #include <pthread.h>
 #include <signal.h>

@@ -3,7 +3,7 @@
 
 #include <cstdint>
 
-#include "shim/blas/reproducible/job.hpp"
+#include "shim/blas/multiply/job.hpp"
 
 namespace fp32shim::blas {
 

@@ -1,0 +1,82 @@
+// What the loops over BF16 numbers share. Only the tile_bf16_*.cpp files include this file.
+#pragma once
+
+#include "shim/blas/multiply/tile_loops.hpp"
+
+namespace fp32shim::blas {
+namespace {
+
+/// Returns 32 floats as BF16 numbers, rounded to nearest even.
+inline __m512i two_vectors_in_bf16(const float* from) {
+    return reinterpret_cast<__m512i>(_mm512_cvtne2ps_pbh(_mm512_loadu_ps(from + 16), _mm512_loadu_ps(from)));
+}
+
+inline std::uint16_t in_bf16(float number) {
+    std::uint16_t all[32];
+    _mm512_storeu_si512(all,
+                        reinterpret_cast<__m512i>(_mm512_cvtne2ps_pbh(_mm512_setzero_ps(), _mm512_set1_ps(number))));
+    return all[0];
+}
+
+/// Arranges a panel so that the numbers of two successive indices of the sum stand side by side.
+template <int width>
+void convert_to_pairs(const float* panel, std::int64_t depth, float* to) {
+    auto* pairs = reinterpret_cast<std::uint16_t*>(to);
+    for (std::int64_t p = 0; p < depth; p += 2, pairs += 2 * width) {
+        const float* const first = panel + p * width;
+        const float* const second = p + 1 < depth ? first + width : nullptr;
+        for (int i = 0; i < width; ++i) {
+            pairs[2 * i] = in_bf16(first[i]);
+            pairs[2 * i + 1] = second == nullptr ? 0 : in_bf16(second[i]);
+        }
+    }
+}
+
+/// Does that for 32 rows, and fills the sum up to a multiple of `unit` indices with zeros.
+template <int unit>
+void convert_left(const float* panel, std::int64_t depth, float* to) {
+    constexpr int width = 32;
+    // Words of a vector of both: 0, 32, 1, 33, … of the first 16 numbers, then of the last 16.
+    alignas(64) std::uint16_t order[2][32];
+    for (int i = 0; i < 16; ++i)
+        for (int half = 0; half < 2; ++half) {
+            order[half][2 * i] = static_cast<std::uint16_t>(16 * half + i);
+            order[half][2 * i + 1] = static_cast<std::uint16_t>(32 + 16 * half + i);
+        }
+    const __m512i low = _mm512_load_si512(order[0]);
+    const __m512i high = _mm512_load_si512(order[1]);
+    const std::int64_t padded = (depth + unit - 1) / unit * unit;
+    for (std::int64_t p = 0; p < padded; p += 2, to += width) {
+        const __m512i first = p < depth ? two_vectors_in_bf16(panel + p * width) : _mm512_setzero_si512();
+        const __m512i second = p + 1 < depth ? two_vectors_in_bf16(panel + (p + 1) * width) : _mm512_setzero_si512();
+        _mm512_storeu_si512(to, _mm512_permutex2var_epi16(first, low, second));
+        _mm512_storeu_si512(to + 16, _mm512_permutex2var_epi16(first, high, second));
+    }
+}
+
+template <void (*sum)(const float*, const float*, std::int64_t, float*), int rows, int columns>
+void add_bf16_to_result(const float* left, const float* right, std::int64_t depth, const TileOfResult& result) {
+    alignas(64) float tile[rows * columns];
+    sum(left, right, depth, tile);
+    const Vector alpha = broadcast(result.alpha);
+    const Vector beta = broadcast(result.beta);
+    for (int j = 0; j < result.columns; ++j)
+        for (int first = 0; first < result.rows; first += lanes) {
+            float* const at = result.data + j * result.ld + first;
+            const int present = result.rows - first < lanes ? result.rows - first : lanes;
+            const Vector old = result.beta == 0 ? broadcast(0) : multiply(beta, load_part(at, present));
+            store_part(at, fused_multiply_add(alpha, load(tile + j * rows + first), old), present);
+        }
+}
+
+constexpr std::int64_t bf16_summed_at_once = 512;
+
+template <int rows, int columns, int unit, void (*sum)(const float*, const float*, std::int64_t, float*),
+          void (*convert_right)(const float*, std::int64_t, float*), void (*begin)(), void (*end)()>
+constexpr TileLoops bf16_loops{
+    rows,       columns, bf16_summed_at_once, sum,           add_bf16_to_result<sum, rows, columns>,
+    add_column, unit,    convert_left<unit>,  convert_right, begin,
+    end};
+
+}  // namespace
+}  // namespace fp32shim::blas

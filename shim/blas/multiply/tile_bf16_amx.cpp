@@ -1,0 +1,73 @@
+// Compiled for AMX (see CMakeLists.txt). Its tiles multiply 16 rows of 32 BF16 numbers by 32 × 16 of them, at once.
+#include "shim/blas/multiply/bf16_loops.hpp"
+
+namespace fp32shim::blas {
+namespace {
+
+constexpr int rows = 32;     // of C: two tiles
+constexpr int columns = 32;  // of C: two tiles
+constexpr int unit = 32;     // numbers of a sum that one instruction adds
+constexpr int row_bytes = 64;
+
+/// The shape of all eight tiles: 16 rows of 64 bytes.
+struct alignas(64) TileConfiguration {
+    std::uint8_t palette = 1;
+    std::uint8_t start_row = 0;
+    std::uint8_t reserved[14] = {};
+    std::uint16_t bytes_of_row[16] = {64, 64, 64, 64, 64, 64, 64, 64};
+    std::uint8_t rows_of_tile[16] = {16, 16, 16, 16, 16, 16, 16, 16};
+};
+
+void begin() {
+    // In memory, since the compiler takes the instruction to read eight bytes only.
+    static constexpr TileConfiguration configuration;
+    _tile_loadconfig(&configuration);
+}
+
+// Without data in its tiles, a thread's state is as small as before.
+void end() { _tile_release(); }
+
+/// Arranges a panel of the right factor: for each 32 indices of the sum, each column's 32 numbers side by side.
+void convert_right(const float* panel, std::int64_t depth, float* to) {
+    auto* pairs = reinterpret_cast<std::uint16_t*>(to);
+    for (std::int64_t first = 0; first < depth; first += unit, pairs += columns * unit) {
+        const std::int64_t present = depth - first < unit ? depth - first : unit;
+        for (int p = 0; p < unit; ++p) {
+            if (p >= present) {
+                for (int j = 0; j < columns; ++j) pairs[j * unit + p] = 0;
+                continue;
+            }
+            std::uint16_t numbers[columns];
+            _mm512_storeu_si512(numbers, two_vectors_in_bf16(panel + (first + p) * columns));
+            for (int j = 0; j < columns; ++j) pairs[j * unit + p] = numbers[j];
+        }
+    }
+}
+
+void sum(const float* left, const float* right, std::int64_t depth, float* tile) {
+    constexpr int left_row_bytes = rows * 4;
+    _tile_zero(0);
+    _tile_zero(1);
+    _tile_zero(2);
+    _tile_zero(3);
+    for (std::int64_t p = 0; p < depth; p += unit, left += rows * unit / 2, right += columns * unit / 2) {
+        _tile_loadd(4, right, row_bytes);  // 16 columns of C
+        _tile_loadd(5, right + 16 * unit / 2, row_bytes);
+        _tile_loadd(6, left, left_row_bytes);  // 16 rows of C
+        _tile_loadd(7, left + 16, left_row_bytes);
+        _tile_dpbf16ps(0, 4, 6);
+        _tile_dpbf16ps(1, 4, 7);
+        _tile_dpbf16ps(2, 5, 6);
+        _tile_dpbf16ps(3, 5, 7);
+    }
+    _tile_stored(0, tile, rows * 4);
+    _tile_stored(1, tile + 16, rows * 4);
+    _tile_stored(2, tile + 16 * rows, rows * 4);
+    _tile_stored(3, tile + 16 * rows + 16, rows * 4);
+}
+
+}  // namespace
+
+constinit const TileLoops amx_bf16_loops = bf16_loops<rows, columns, unit, sum, convert_right, begin, end>;
+
+}  // namespace fp32shim::blas
