@@ -101,9 +101,15 @@ class Rectangle {
             return pack_right(job_, block_, columns_.begin, columns_.end - columns_.begin, loops_.columns,
                               right_panels_);
         for (std::int64_t column = columns_.begin; column < columns_.end; column += loops_.columns) {
-            pack_right(job_, block_, column, std::min<std::int64_t>(loops_.columns, columns_.end - column),
-                       loops_.columns, unconverted_);
-            loops_.convert_right(unconverted_, depth(), right_panels_ + (column - columns_.begin) * panel_depth());
+            const auto present = static_cast<int>(std::min<std::int64_t>(loops_.columns, columns_.end - column));
+            float* const to = right_panels_ + (column - columns_.begin) * panel_depth();
+            const StoredColumns stored = stored_columns(job_, column, block_.begin);
+            if (stored.first != nullptr && loops_.convert_stored_right != nullptr) {
+                loops_.convert_stored_right(stored.first, stored.of_column, present, depth(), to);
+            } else {
+                pack_right(job_, block_, column, present, loops_.columns, unconverted_);
+                loops_.convert_right(unconverted_, depth(), to);
+            }
         }
     }
 

@@ -170,4 +170,10 @@ void pack_right(const Job& job, IndexRange summed, std::int64_t first, std::int6
                             : pack_right_pairs(summed, first, count, panel, to, by_view);
 }
 
+StoredColumns stored_columns(const Job& job, std::int64_t column, std::int64_t summed) {
+    const Strides strides = strides_of(job.right);
+    if (job.width != 1 || strides.data == nullptr || strides.of_summed != 1) return {};
+    return {strides.data + column * strides.of_index + summed, strides.of_index};
+}
+
 }  // namespace fp32shim::blas

@@ -19,4 +19,12 @@ void pack_left(const Job& job, IndexRange summed, std::int64_t first, std::int64
 /// `first` and `count` are real columns.
 void pack_right(const Job& job, IndexRange summed, std::int64_t first, std::int64_t count, int panel, float* to);
 
+/// Columns of a right factor whose numbers stand side by side in memory.
+struct StoredColumns {
+    const float* first = nullptr;  ///< nullptr: the numbers do not stand so
+    std::int64_t of_column = 0;    ///< floats from one column to the next
+};
+/// Returns the columns from `column` on, each from the index `summed` on.
+StoredColumns stored_columns(const Job& job, std::int64_t column, std::int64_t summed);
+
 }  // namespace fp32shim::blas

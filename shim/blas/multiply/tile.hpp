@@ -44,6 +44,10 @@ struct TileLoops {
     int summed_unit = 1;
     void (*convert_left)(const float* panel, std::int64_t depth, float* to) = nullptr;
     void (*convert_right)(const float* panel, std::int64_t depth, float* to) = nullptr;
+    /// Does that with columns where they are stored, each with its numbers side by side, `of_column` floats from the
+    /// next one. nullptr: there is no quick way.
+    void (*convert_stored_right)(const float* first, std::int64_t of_column, int present, std::int64_t depth,
+                                 float* to) = nullptr;
     void (*begin)() = nullptr;  ///< called on each thread before its first tile
     void (*end)() = nullptr;    ///< and after its last one
 

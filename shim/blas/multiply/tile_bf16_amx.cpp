@@ -44,6 +44,22 @@ void convert_right(const float* panel, std::int64_t depth, float* to) {
     }
 }
 
+void convert_stored_right(const float* first, std::int64_t of_column, int present, std::int64_t depth, float* to) {
+    auto* numbers = reinterpret_cast<std::uint16_t*>(to);
+    for (std::int64_t p = 0; p < depth; p += unit, numbers += columns * unit) {
+        const auto count = static_cast<unsigned>(depth - p < unit ? depth - p : unit);
+        const auto mask = static_cast<__mmask32>((std::uint64_t{1} << count) - 1);
+        const auto low = static_cast<__mmask16>(mask);
+        const auto high = static_cast<__mmask16>(mask >> 16);
+        for (int j = 0; j < columns; ++j) {
+            const float* const from = first + (j < present ? j : present - 1) * of_column + p;
+            const __m512 start = _mm512_maskz_loadu_ps(low, from);
+            const __m512 rest = high == 0 ? _mm512_setzero_ps() : _mm512_maskz_loadu_ps(high, from + 16);
+            _mm512_storeu_si512(numbers + j * unit, reinterpret_cast<__m512i>(_mm512_cvtne2ps_pbh(rest, start)));
+        }
+    }
+}
+
 void sum(const float* left, const float* right, std::int64_t depth, float* tile) {
     constexpr int left_row_bytes = rows * 4;
     _tile_zero(0);
@@ -68,6 +84,7 @@ void sum(const float* left, const float* right, std::int64_t depth, float* tile)
 
 }  // namespace
 
-constinit const TileLoops amx_bf16_loops = bf16_loops<rows, columns, unit, sum, convert_right, begin, end>;
+constinit const TileLoops amx_bf16_loops =
+    bf16_loops<rows, columns, unit, sum, convert_right, convert_stored_right, begin, end>;
 
 }  // namespace fp32shim::blas
