@@ -40,9 +40,6 @@ std::vector<policy::Diagnostic> warnings_about(const policy::Policy& policy, con
                                         "calls; put the narrower rule first, or remove it",
                                         policy::in_quotes(rule.name), policy::in_quotes(by.name), by.line)});
     }
-    if (policy.cpu_mode == policy::CpuMode::accelerate) {
-        warnings.push_back({file, "[cpu] mode \"accelerate\" runs as \"off\" in this version"});
-    }
     return warnings;
 }
 

@@ -35,6 +35,10 @@ PlannedCall plan_on_cpu(const Function& function, const policy::MatmulCall& call
     planned.words = format_words(planned.outcome.applied, call.device);
     if (runs_in_fixed_order(function.family->treatment, policy))
         planned.words = "computed by the shim, in float32 and in a fixed order";
+    else if (treated.rounds && policy.cpu_mode == policy::CpuMode::accelerate)
+        planned.words =
+            "computed by the shim on BF16 units, if the processor has them and they are faster for all of its sizes; "
+            "else as called";
     if (function.family->treatment == Treatment::opaque)
         planned.notes.emplace_back("products with the operands that it prepares are not seen");
     if (function.convention == Convention::bare)

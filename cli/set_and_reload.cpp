@@ -182,14 +182,15 @@ std::string why_without_effect(const record::LiveRecording& live, policy::Precis
         case policy::Reason::floor:
             return fmt::format("; the floor {} applies", policy::to_string(policy.floor));
         case policy::Reason::cpu_mode_off:
-        case policy::Reason::cpu_accelerate_not_built: {
+        case policy::Reason::cpu_mode_reproducible:
+        case policy::Reason::accelerate_has_bf16_only: {
             bool multiplies_here = false;
             opened.reader->visit_rows([&](const record::RecordedRow& row) {
                 multiplies_here = row.decision.call.device == policy::Device::cpu;
                 return !multiplies_here;
             });
             if (!multiplies_here) return {};
-            return fmt::format("; CPU mode is {}: products on the CPU stay as called",
+            return fmt::format("; CPU mode is {}: products on the CPU stay in float32",
                                policy::to_string(policy.cpu_mode));
         }
         default:

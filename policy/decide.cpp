@@ -88,10 +88,11 @@ DeviceDecision decide_on_cuda(Precision wanted, const MatmulCall& call, const Po
 /// means FP32 on a CPU.
 DeviceDecision decide_on_cpu(Precision wanted, CpuMode mode) {
     if (format_of(wanted).value_or(Applied::fp32) == Applied::fp32) return {Precision::native, Reason::as_requested};
-    if (mode == CpuMode::emulate) return {wanted, Reason::as_requested};
+    if (mode == CpuMode::emulate || (mode == CpuMode::accelerate && wanted == Precision::medium))
+        return {wanted, Reason::as_requested};
     const Reason reason = mode == CpuMode::off            ? Reason::cpu_mode_off
                           : mode == CpuMode::reproducible ? Reason::cpu_mode_reproducible
-                                                          : Reason::cpu_accelerate_not_built;
+                                                          : Reason::accelerate_has_bf16_only;
     return {Precision::native, reason};
 }
 

@@ -19,6 +19,7 @@
 #include "policy/messages.hpp"
 #include "policy/words.hpp"
 #include "record/process_facts.hpp"
+#include "shim/blas/multiply/multiply.hpp"
 
 namespace fp32shim::cli {
 namespace {
@@ -281,9 +282,12 @@ ExaminedSettings read_settings_in_force(const Gpus& gpus) {
     if (settings.loaded.policy.disabled) {
         settings.findings.push_back(
             {"FP32_MATMUL_DISABLE=1", "the shim is switched off: it forwards everything", "unset it"});
-    } else if (settings.loaded.policy.cpu_mode == policy::CpuMode::accelerate) {
-        settings.findings.push_back(
-            {"CPU mode `accelerate`", "this version does not have it: products run as called", "`off` or `emulate`"});
+    } else if (settings.loaded.policy.cpu_mode == policy::CpuMode::accelerate &&
+               blas::bf16_units() == blas::Bf16Units::none) {
+        settings.findings.push_back({"CPU mode `accelerate`",
+                                     "this processor has no BF16 units that are faster than float32: products run "
+                                     "as called",
+                                     "a processor with AMX or AVX512_BF16, or `off`"});
     }
     judge_default_precision(settings.loaded.policy, gpus, settings.findings);
     judge_log(settings.loaded.policy, environment, settings.findings);

@@ -16,6 +16,7 @@ constexpr policy::Word<How> ways[] = {
     {" by compute type", How::compute_type},
     {" by math mode", How::math_mode},
     {" in a fixed order", How::fixed_order},
+    {" by BF16 units", How::bf16_units},
 };
 
 void append_size(system::LineWriter& out, std::int64_t size) {

@@ -1,6 +1,7 @@
 #include "shim/blas/plan.hpp"
 
 #include "shim/blas/emulate/arguments.hpp"
+#include "shim/blas/multiply/multiply.hpp"
 #include "shim/blas/treat.hpp"
 
 namespace fp32shim::blas {
@@ -45,6 +46,27 @@ Preview rounding_of(Applied format, policy::Tf32Rounding tf32_rounding) {
     }
 }
 
+bool all_are_faster_in_bf16(const Site& site, const Frame& frame, const Product& product, Bf16Units units) {
+    return for_each_product(
+        site, frame, product,
+        [](void* context, const Level3& single) {
+            return bf16_is_faster(single, *static_cast<const Bf16Units*>(context));
+        },
+        &units);
+}
+
+/// Plans a product whose operands may be BF16: on units for it, if they are faster.
+void plan_bf16_units(const Site& site, const Frame& frame, const Product& product, Plan& plan) {
+    const Bf16Units units = bf16_units();
+    plan.uses_bf16_units = units != Bf16Units::none && all_are_faster_in_bf16(site, frame, product, units);
+    if (plan.uses_bf16_units) {
+        plan.how = record::How::bf16_units;
+        return;
+    }
+    plan.applied = Applied::fp32;
+    plan.reason = units == Bf16Units::none ? Reason::no_bf16_units : Reason::slower_in_bf16;
+}
+
 }  // namespace
 
 Preview preview_of(Applied format, const policy::Policy& policy) {
@@ -84,6 +106,10 @@ Plan plan_cpu_call(const Site& site, const Frame& frame, const Product& product,
     if (!any_multiplies(site, frame, product)) {
         plan.applied = Applied::fp32;
         plan.reason = Reason::no_product;
+        return plan;
+    }
+    if (policy.cpu_mode == policy::CpuMode::accelerate) {
+        plan_bf16_units(site, frame, product, plan);
         return plan;
     }
     plan.rounds = true;

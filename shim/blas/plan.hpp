@@ -12,7 +12,8 @@ namespace fp32shim::blas {
 struct Plan : Done {
     Preview preview = OperandRounding::tf32_away;
     bool rounds = false;
-    bool has_fixed_order = false;  ///< the shim computes the product itself
+    bool has_fixed_order = false;  ///< the shim computes the product itself, in a fixed order
+    bool uses_bf16_units = false;  ///< the shim computes the product itself, on BF16 units
 };
 
 /// Returns the preview of a format under the policy's settings for the CPU.
@@ -32,8 +33,9 @@ inline bool has_result(const Product& product, const Plan& plan) {
 
 /// Returns the format that a call runs in under this plan.
 inline policy::AuditFormat format_of(const Plan& plan) {
-    return plan.rounds ? policy::audit_format_of(plan.applied).value_or(policy::AuditFormat::fp32)
-                       : policy::AuditFormat::fp32;
+    return plan.rounds || plan.uses_bf16_units
+               ? policy::audit_format_of(plan.applied).value_or(policy::AuditFormat::fp32)
+               : policy::AuditFormat::fp32;
 }
 
 }  // namespace fp32shim::blas

@@ -149,13 +149,6 @@ def test_a_setting_that_is_set_to_nothing_is_not_set():
     assert [d["source"] for d in result.decisions] == ["native"]
 
 
-def test_accelerate_which_is_not_built_runs_as_called_and_says_so():
-    plain = run("cblas_product", blas="reference", preload=False)
-    result = run("cblas_product", blas="reference", precision="medium", cpu="accelerate")
-    assert result.stdout == plain.stdout
-    (decision,) = result.decisions
-    assert (decision["applied"], decision["reason"]) == ("fp32", "cpu_accelerate_not_built")
-
 
 def test_a_thread_that_comes_when_another_has_just_read_the_settings_does_not_read_them_again():
     """Each thread's getpid takes long, so that the second looks for settings before the first has read them, and goes

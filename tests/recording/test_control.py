@@ -449,7 +449,7 @@ def test_the_answer_says_why_a_precision_has_no_effect(tmp_path, bits):
     for name, floor, mode, answers in (
             ("floored", "fp32", "emulate", {"medium": "; the floor fp32 applies", "highest": ""}),
             ("partly", "tf32", "emulate", {"medium": "; the floor tf32 applies", "high": ""}),
-            ("off", "none", "off", {"high": "; CPU mode is off: products on the CPU stay as called", "highest": "",
+            ("off", "none", "off", {"high": "; CPU mode is off: products on the CPU stay in float32", "highest": "",
                                     "auto": "", "default": ""})):
         policy.write_text(SETTINGS.format(name=name, precision="native", floor=floor))
         with Asked(tmp_path / f"{name}.fp32rec", policy=policy, cpu=mode) as asked:

@@ -24,7 +24,7 @@ record::DecisionEvent describe_forwarded(Site& site, const Frame& frame, const S
 bool forwards_every_call(const Site& site, const Settings& in_force, const policy::Decision& decision) {
     if (site.function->family->treatment != Treatment::governed) return true;
     if (runs_in_fixed_order(Treatment::governed, in_force.policy)) return false;
-    if (in_force.policy.cpu_mode != policy::CpuMode::emulate) return true;
+    if (in_force.policy.cpu_mode == policy::CpuMode::off) return true;
     return !in_force.looks_at_sizes && !treat(Treatment::governed, decision, {}).rounds;
 }
 

@@ -11,8 +11,8 @@
 #include "shim/blas/emulate/arguments.hpp"
 #include "shim/blas/fingerprint/fingerprint_call.hpp"
 #include "shim/blas/govern/express.hpp"
-#include "shim/blas/plan.hpp"
 #include "shim/blas/multiply/multiply.hpp"
+#include "shim/blas/plan.hpp"
 #include "shim/blas/routine.hpp"
 #include "shim/blas/site_decision.hpp"
 #include "shim/blas/treat.hpp"
@@ -46,17 +46,19 @@ bool run_rounded(void* context, const Level3& single) {
     return true;
 }
 
-struct FixedOrderRun {
+struct OwnRun {
     const Site* site;
+    bool in_bf16;
     bool lacked_memory = false;
 };
 
-bool run_in_fixed_order(void* context, const Level3& single) {
-    auto& run = *static_cast<FixedOrderRun*>(context);
+bool run_here(void* context, const Level3& single) {
+    auto& run = *static_cast<OwnRun*>(context);
     const int saved_errno = errno;
     const ThreadCount threads{[](const void* site) { return threads_of(*static_cast<const Site*>(site)->provider); },
                               run.site};
-    const bool done = multiply_in_fixed_order(single, threads);
+    const bool done = run.in_bf16 && multiplies(single) ? multiply_in_bf16(single, bf16_units(), threads)
+                                                        : multiply_in_fixed_order(single, threads);
     errno = saved_errno;
     if (!done) {
         run.lacked_memory = true;
@@ -66,12 +68,13 @@ bool run_in_fixed_order(void* context, const Level3& single) {
     return true;
 }
 
-/// Runs the call's products one by one in a fixed order. Those for which there is no memory run as called; `plan`
-/// then gets the reason scratch_limit.
-void run_each_in_fixed_order(const Site& site, const Frame& frame, const Product& product, Plan& plan) {
-    FixedOrderRun run{&site};
-    for_each_product(site, frame, product, run_in_fixed_order, &run);
+/// Computes the call's products one by one in the shim. Those for which there is no memory run as called; `plan` then
+/// says so.
+void run_each_here(const Site& site, const Frame& frame, const Product& product, Plan& plan) {
+    OwnRun run{&site, plan.uses_bf16_units};
+    for_each_product(site, frame, product, run_here, &run);
     if (!run.lacked_memory) return;
+    plan.applied = policy::Applied::fp32;
     plan.reason = policy::Reason::scratch_limit;
     plan.how = site.runs_one_by_one() ? record::How::one_by_one : record::How::forward;
 }
@@ -107,8 +110,8 @@ std::int64_t run(const Site& site, const Frame& frame, const Product& product, P
     const Running outer = running;
     running = {site.provider, nullptr, &frame};
     std::int64_t value = 0;
-    if (plan.has_fixed_order) {
-        run_each_in_fixed_order(site, frame, product, plan);
+    if (plan.has_fixed_order || plan.uses_bf16_units) {
+        run_each_here(site, frame, product, plan);
     } else if (!plan.rounds && !site.runs_one_by_one()) {
         value = call_with_frame(site, frame);
     } else if (!product.readable) {
@@ -171,7 +174,7 @@ bool needs_gate(Site& site, const Settings& in_force) {
     // Without a log, only calls that may be changed need the gate.
     if (site.function->family->treatment != Treatment::governed) return false;
     if (runs_in_fixed_order(Treatment::governed, in_force.policy)) return true;
-    if (in_force.policy.cpu_mode != policy::CpuMode::emulate) return false;
+    if (in_force.policy.cpu_mode == policy::CpuMode::off) return false;
     if (scopes_decide(in_force) || in_force.looks_at_sizes) return true;
     const policy::Decision decision = decide_for_site(site, in_force, [&](policy::MatmulCall& call) {
         call.function = site.function->name;

@@ -1,27 +1,64 @@
+// The units of this processor that multiply BF16 numbers, and the products for which they are faster than float32.
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 
+#include "shim/blas/multiply/job.hpp"
 #include "shim/blas/multiply/multiply.hpp"
+#include "shim/blas/multiply/pack.hpp"
+
+#if defined(__x86_64__)
+#include <x86intrin.h>
+#endif
 
 namespace fp32shim::blas {
 namespace {
 
 #if defined(__x86_64__)
 
+/// Asks for the registers of AMX, which a process may use only then. From then on signal frames are larger.
 bool kernel_grants_amx() {
     constexpr long request_permission = 0x1023;  // ARCH_REQ_XCOMP_PERM of asm/prctl.h, since Linux 5.16
     constexpr long tile_data = 18;               // component of the processor's state
     return syscall(SYS_arch_prctl, request_permission, tile_data) == 0;
 }
 
+/// Returns the ticks of one multiplication of a tile, divided by the tile's size. The numbers are zeros, since the
+/// time does not depend on them.
+double ticks_of_a_term(const TileLoops& loops) {
+    constexpr int depth = 64;
+    constexpr int rounds = 6;
+    constexpr int times = 32;
+    alignas(64) static constexpr float zeros[depth * max_tile_rows] = {};
+    alignas(64) float tile[max_tile_rows * max_tile_columns];
+    double best = 1e300;
+    if (loops.begin != nullptr) loops.begin();
+    for (int round = 0; round < rounds; ++round) {
+        const std::uint64_t begin = __rdtsc();
+        for (int i = 0; i < times; ++i) loops.sum(zeros, zeros, depth, tile);
+        best = std::min(best, static_cast<double>(__rdtsc() - begin));
+    }
+    if (loops.end != nullptr) loops.end();
+    return best / (times * loops.rows * loops.columns);
+}
+
+/// A unit must be clearly faster than float32 while it multiplies, since rounding and copying cost time, too.
+bool is_faster(const TileLoops& loops) {
+    constexpr double needed = 1.5;
+    return ticks_of_a_term(loops) * needed < ticks_of_a_term(avx512_loops.large);
+}
+
 Bf16Units find_units() {
     __builtin_cpu_init();
-    if (!has_avx512() || !__builtin_cpu_supports("avx512bw") || !__builtin_cpu_supports("avx512bf16"))
+    if (!has_avx512() || !__builtin_cpu_supports("fma") || !__builtin_cpu_supports("avx512bw") ||
+        !__builtin_cpu_supports("avx512bf16"))
         return Bf16Units::none;
-    if (__builtin_cpu_supports("amx-bf16") && kernel_grants_amx()) return Bf16Units::amx;
-    return Bf16Units::avx512;
+    if (__builtin_cpu_supports("amx-tile") && __builtin_cpu_supports("amx-bf16") && kernel_grants_amx() &&
+        is_faster(amx_bf16_loops))
+        return Bf16Units::amx;
+    return is_faster(avx512_bf16_loops) ? Bf16Units::avx512 : Bf16Units::none;
 }
 
 #else
@@ -29,6 +66,37 @@ Bf16Units find_units() {
 Bf16Units find_units() { return Bf16Units::none; }
 
 #endif
+
+/// Estimates of times on one core, in nanoseconds: of a number that is rounded and arranged, of an element of C, and
+/// of a term. Measured on a Xeon with AMX; see docs/accelerate.md.
+struct Costs {
+    double adjacent_columns = 0.1;  ///< numbers of the right factor that stand side by side
+    double other_columns = 1.2;
+    double rows = 0.4;
+    double other_rows = 3;  ///< complex numbers, and triangles that are completed
+    double element = 0.5;
+    double term_in_bf16;
+    double term_in_float32 = 0.013;
+};
+
+double nanoseconds_in_bf16(const Job& job, const Costs& costs, double unit) {
+    const auto up = [](double number, double to) {
+        return (static_cast<double>(static_cast<std::int64_t>((number - 1) / to)) + 1) * to;
+    };
+    const double width = job.width;
+    const double rows = static_cast<double>(job.rows);
+    const double columns = static_cast<double>(job.columns) * width;
+    const double depth = static_cast<double>(job.depth) * width;
+    const bool is_simple = job.width == 1 && job.left.view.whole_matrix() != nullptr;
+    const bool has_adjacent_columns = stored_columns(job, 0, 0).first != nullptr;
+    const double right = has_adjacent_columns ? costs.adjacent_columns
+                         : is_simple          ? costs.other_columns
+                                              : costs.other_rows + costs.other_columns;
+    const double left = is_simple ? costs.rows : costs.other_rows;
+    // The left factor is arranged once for each 1536 columns.
+    return depth * columns * right + depth * rows * left * up(columns, 1536) / 1536 + rows * columns * costs.element +
+           up(rows, 32) * up(columns, 32) * up(depth, unit) * costs.term_in_bf16;
+}
 
 }  // namespace
 
@@ -40,6 +108,28 @@ Bf16Units bf16_units() {
         known.store(units, std::memory_order_relaxed);
     }
     return static_cast<Bf16Units>(units);
+}
+
+bool bf16_is_faster(const Level3& product, Bf16Units units) {
+    if (product.operation == Operation::trmm || units == Bf16Units::none) return false;
+    // The quick answer for small products.
+    constexpr double fewest_terms = 5e5;
+    const double largest = static_cast<double>(std::max({product.m, product.n, product.k, std::int64_t{1}}));
+    const double second = static_cast<double>(product.m == 0 ? product.n : std::min(product.m, product.n));
+    if (largest * largest * second < fewest_terms) return false;
+    Costs costs;
+    costs.term_in_bf16 = units == Bf16Units::amx ? 0.0015 : 0.006;
+    constexpr double margin = 1.3;
+    double in_bf16 = 0;
+    double in_float32 = 0;
+    for_each_job(product, [&](const Job& job) {
+        if (job.rows == 0 || job.columns == 0 || job.depth == 0) return;
+        in_bf16 += nanoseconds_in_bf16(job, costs, units == Bf16Units::amx ? 32 : 2);
+        const double whole = static_cast<double>(job.rows) * static_cast<double>(job.columns) *
+                             static_cast<double>(job.depth) * job.width * job.width * costs.term_in_float32;
+        in_float32 += job.written == Written::all ? whole : whole / 2;
+    });
+    return in_bf16 * margin < in_float32;
 }
 
 }  // namespace fp32shim::blas

@@ -87,4 +87,15 @@ struct Job {
     }
 };
 
+/// Returns true for a trmm that overwrites its operand.
+bool is_in_place(const Level3& product);
+
+Job job_of(const Level3& product, const ProductOfFactors& factors);
+
+/// Calls `use` with each job of a product, in order.
+template <class Use>
+void for_each_job(const Level3& product, const Use& use) {
+    for_each_product_of_factors(product, [&](const ProductOfFactors& factors) { use(job_of(product, factors)); });
+}
+
 }  // namespace fp32shim::blas

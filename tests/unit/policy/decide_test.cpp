@@ -105,12 +105,12 @@ TEST(Decide, EmulatesOnTheCpu) {
                   {automatic, high, as_requested}});
 }
 
-TEST(Decide, SaysThatAccelerateIsNotBuilt) {
+TEST(Decide, AcceleratesMediumOnly) {
     expect_cells(on_cpu(), CpuMode::accelerate,
                  {{native, native, as_requested},
                   {highest, native, as_requested},
-                  {high, native, Reason::cpu_accelerate_not_built},
-                  {medium, native, Reason::cpu_accelerate_not_built},
+                  {high, native, Reason::accelerate_has_bf16_only},
+                  {medium, medium, as_requested},
                   {automatic, native, as_requested}});
 }
 
@@ -139,7 +139,7 @@ TEST(Decide, EmulatesFormatsOfPartsOnTheCpu) {
     for (const Precision format : split_formats) {
         expect_cells(on_cpu(), CpuMode::emulate, {{format, format, as_requested}});
         expect_cells(on_cpu(), CpuMode::off, {{format, native, Reason::cpu_mode_off}});
-        expect_cells(on_cpu(), CpuMode::accelerate, {{format, native, Reason::cpu_accelerate_not_built}});
+        expect_cells(on_cpu(), CpuMode::accelerate, {{format, native, Reason::accelerate_has_bf16_only}});
     }
 }
 

@@ -1,0 +1,123 @@
+"""The CPU mode `accelerate`: BF16 units where the processor has them, as called elsewhere."""
+
+import json
+import pathlib
+import subprocess
+
+import pytest
+
+from shim import BUILD, SYSTEM_PYTHON, has_module, need, run
+
+MODE = {"cpu": "accelerate", "precision": "medium"}
+# Products by size, and their errors against float64, as shares of the norm.
+PROGRAM = """
+import numpy as np
+random = np.random.default_rng(1)
+for n in (8, 600):
+    a, b = random.standard_normal((2, n, n), dtype=np.float32)
+    exact = a.astype(float) @ b.astype(float)
+    print(n, np.linalg.norm(a @ b - exact) / np.linalg.norm(exact))
+"""
+
+
+@pytest.fixture(scope="module", autouse=True)
+def numpy():
+    need(has_module("numpy"), "the system's Python has no numpy")
+
+
+def program(**settings):
+    result = run(SYSTEM_PYTHON, "-c", PROGRAM, blas="openblas", **settings)
+    return result, dict((int(n), float(error)) for n, error in map(str.split, result.stdout.splitlines()))
+
+
+def has_units():
+    """Asks by a large product. AMX must be used; AVX512_BF16 only where it is faster."""
+    large = next(each for each in program(**MODE)[0].decisions if each["m"] == 600 and each["dtype"] == "float32")
+    flags = pathlib.Path("/proc/cpuinfo").read_text()
+    if large["applied"] != "bf16":
+        assert (large["applied"], large["how"], large["reason"]) == ("fp32", "forward", "no_bf16_units")
+        assert "amx_bf16" not in flags, "the processor has AMX, which was not used"
+    return large["applied"] == "bf16"
+
+
+def test_a_large_product_runs_on_bf16_units_if_there_are_any_and_a_small_one_as_called():
+    plain, plain_errors = program()
+    accelerated, errors = program(**MODE)
+    small, large = (next(each for each in accelerated.decisions if each["m"] == n and each["dtype"] == "float32") for n in (8, 600))
+    assert errors[8] == plain_errors[8] and small["applied"] == "fp32" and small["how"] == "forward"
+    if has_units():
+        assert small["reason"] == "slower_in_bf16"
+        assert (large["applied"], large["how"], large["reason"]) == ("bf16", "bf16_units", "as_requested")
+        assert 1e-3 < errors[600] < 4e-3  # of operands with eight bits of significand
+    else:
+        assert small["reason"] == "no_bf16_units" and errors == plain_errors
+
+
+@pytest.mark.parametrize("precision, reason", [("high", "accelerate_has_bf16_only"), ("highest", "as_requested"),
+                                               ("native", "as_requested")])
+def test_other_precisions_are_not_lowered(precision, reason):
+    _, plain_errors = program()
+    result, errors = program(cpu="accelerate", precision=precision)
+    assert errors == plain_errors
+    assert {(each["applied"], each["reason"]) for each in result.decisions if each["dtype"] == "float32"} == {("fp32", reason)}
+
+
+def test_a_floor_keeps_products_at_float32():
+    _, errors = program(floor="fp32", **MODE)
+    assert errors == program()[1]
+
+
+def test_verify_counts_an_accelerated_product_as_bf16(tmp_path):
+    need((BUILD / "bin/fp32shim").exists(), "the command was not built")
+    need(has_units(), "this processor has no BF16 units")
+    recording = tmp_path / "run.fp32rec"
+    program(env={"FP32_MATMUL_LOG": str(recording)}, log=False, **MODE)
+    words = [BUILD / "bin/fp32shim", "verify", "--format", "json", recording, "--at-least"]
+    done = subprocess.run([*words, "fp32"], capture_output=True, text=True, check=False)
+    violations = json.loads(done.stdout)["violations"]
+    assert done.returncode == 1 and [(each["m"], each["applied"]) for each in violations] == [(600, "bf16")]
+    assert subprocess.run([*words, "bf16"], capture_output=True, text=True, check=False).returncode == 0
+
+
+THREADS_AND_CHILDREN = """
+import os, signal, threading, numpy as np
+random = np.random.default_rng(2)
+a = random.standard_normal((500, 500), dtype=np.float32)
+expected = a @ a
+signal.signal(signal.SIGALRM, lambda *_: None)
+signal.setitimer(signal.ITIMER_REAL, 0.001, 0.001)
+failed = []
+def check():
+    for _ in range(20):
+        if not np.array_equal(a @ a, expected): failed.append(1)
+threads = [threading.Thread(target=check) for _ in range(4)]
+for thread in threads: thread.start()
+children = []
+for _ in range(5):
+    pid = os.fork()
+    if pid == 0: os._exit(0 if np.array_equal(a @ a, expected) else 1)
+    children.append(pid)
+for thread in threads: thread.join()
+for child in children:
+    if os.waitpid(child, 0)[1] != 0: failed.append(2)
+signal.setitimer(signal.ITIMER_REAL, 0)
+print(failed)
+"""
+
+
+def test_threads_signals_and_forked_children_get_the_same_result():
+    for threads in ("1", "3"):
+        result = run(SYSTEM_PYTHON, "-c", THREADS_AND_CHILDREN, blas="openblas", env={"OPENBLAS_NUM_THREADS": threads}, log=False,
+                     **MODE)
+        assert result.stdout == "[]\n"
+
+
+def test_an_audit_measures_the_error_of_bf16(tmp_path):
+    need(has_units(), "this processor has no BF16 units")
+    need((BUILD / "bin/fp32shim").exists(), "the command was not built")
+    recording = tmp_path / "run.fp32rec"
+    program(env={"FP32_MATMUL_LOG": str(recording), "FP32_MATMUL_AUDIT": "1"}, log=False, **MODE)
+    report = subprocess.run([BUILD / "bin/fp32shim", "report", "--format", "json", recording], capture_output=True, text=True,
+                            check=True)
+    audits = [each for each in json.loads(report.stdout)["audits"] if each["tested"] == "bf16"]
+    assert audits and all(each["m"] == 600 for each in audits)
