@@ -97,13 +97,6 @@ when = { caller = "lib*" }
     assert warning["where"] == f"{file}:7"
 
 
-def test_check_warns_of_what_has_no_effect(tmp_path):
-    file = tmp_path / "policy.toml"
-    file.write_text('schema = 1\n[cpu]\nmode = "accelerate"\n')
-    result = fp32shim("check", file)
-    assert (result.returncode, result.stdout.count("warning: ")) == (0, 1)
-
-
 def test_explain_says_which_rule_won_and_why_others_did_not(policy):
     result = explain(policy, "--function", "cublasSgemm_v2", "--m", 64, "--n", 4096, "--k", 64, "--compute-capability",
                      "9.0", "--caller", "libfoo.so")
