@@ -13,6 +13,7 @@
 #include "cli/output/progress.hpp"
 #include "cli/output/terminal.hpp"
 #include "cli/recordings/process_text.hpp"
+#include "cli/verify/examine_child.hpp"
 #include "record/process_facts.hpp"
 #include "system/inline_text.hpp"
 
@@ -145,19 +146,14 @@ void add_gaps(const MergedProcess& process, const std::vector<MergedProcess>& pr
     }
 }
 
-/// Returns true for the C library's ldconfig. It is linked statically and multiplies nothing. Python's
-/// ctypes.util.find_library starts it.
-bool is_ldconfig(const record::RecordedChild& child) {
-    return child.why == record::WhyUnseen::statically_linked &&
-           (child.path == "/sbin/ldconfig" || child.path == "/usr/sbin/ldconfig");
-}
-
 /// Adds the children that the shim did not cover.
-void add_children(const MergedProcess& process, PossibleBypasses& bypasses) {
+void add_children(const MergedProcess& process, ChildPrograms& programs, PossibleBypasses& bypasses) {
     for (const record::RecordedChild& child : process.children) {
-        if (is_ldconfig(child)) continue;
+        const ExaminedChild examined = programs.examine(child, process);
         const std::string name = std::string(child_prefix) + std::string(system::base_name(child.path));
-        bypasses.add(name, "not covered: " + unseen_child_text(child), "", process.path);
+        const std::string basis = examined.basis.empty() ? "" : "; " + examined.basis;
+        bypasses.add(name, "not covered: " + unseen_child_text(child) + basis, "", process.path).is_harmless =
+            examined.is_harmless;
     }
     if (process.missed_children > 0)
         bypasses.add(std::string(child_prefix) + "*",
@@ -229,9 +225,9 @@ void add_marks(const MergedProcess& process, JudgedFiles& files, PossibleBypasse
 }
 
 void add_process(const MergedProcess& process, const std::vector<MergedProcess>& processes, JudgedFiles& files,
-                 PossibleBypasses& bypasses) {
+                 ChildPrograms& programs, PossibleBypasses& bypasses) {
     add_files(process.objects, process.facts.process.pins, process.path, "", files, bypasses);
-    add_children(process, bypasses);
+    add_children(process, programs, bypasses);
     add_marks(process, files, bypasses);
     if (process.is_children_only()) return;
     add_gaps(process, processes, is_continued(process, processes), files, bypasses);
@@ -249,11 +245,12 @@ bool is_continued(const MergedProcess& process, const std::vector<MergedProcess>
 
 std::vector<PossibleBypass> find_possible_bypasses(const std::vector<MergedProcess>& processes) {
     JudgedFiles files;
+    ChildPrograms programs;
     PossibleBypasses bypasses;
     Progress progress("reading libraries");
     for (std::size_t i = 0; i < processes.size(); ++i) {
         progress.show(i, processes.size());
-        add_process(processes[i], processes, files, bypasses);
+        add_process(processes[i], processes, files, programs, bypasses);
     }
     return bypasses.release();
 }

@@ -173,6 +173,8 @@ std::string verdict_page(Json result, const std::string& date) {
     html += list_part("What remains unproven", unproven_lines(result));
     html += list_part("Assumed not to have multiplied below that format", bypass_lines(result["assumed_unused"]));
     html += list_part("If these multiplied, they did so at float32", bypass_lines(result["always_float32"]));
+    html += list_part("Children without the shim whose files have nothing known that multiplies",
+                      bypass_lines(result["examined_children"]));
     html += recordings_part(result["processes"]);
     return html + fmt::format("<h2>Scope</h2>\n<p>{}</p>\n</body></html>\n", shown_text(result["scope"]));
 }

@@ -60,6 +60,7 @@ struct Verified {
     std::vector<PossibleBypass> bypasses;  ///< possible bypasses, except those in `assumed`
     std::vector<PossibleBypass> assumed;   ///< possible bypasses that --assume-unused names
     std::vector<PossibleBypass> float32;   ///< possible bypasses that always multiply at float32
+    std::vector<PossibleBypass> examined;  ///< uncovered children whose files have nothing known that multiplies
     std::vector<RuleCount> rules;
     ExpectedJobs expected;
     std::uint64_t shown_calls = 0;
@@ -192,9 +193,10 @@ Verified verify_calls(const MergedCalls& calls, const std::vector<ReadingProblem
         verified.doubts.push_back({"", "no calls were recorded"});
     for (PossibleBypass& bypass : find_possible_bypasses(calls.processes())) {
         const bool is_assumed = is_among(options.assumed_unused, bypass.name);
-        (bypass.is_float32 ? verified.float32
-         : is_assumed      ? verified.assumed
-                           : verified.bypasses)
+        (bypass.is_float32    ? verified.float32
+         : bypass.is_harmless ? verified.examined
+         : is_assumed         ? verified.assumed
+                              : verified.bypasses)
             .push_back(std::move(bypass));
     }
     return verified;
@@ -262,6 +264,7 @@ Json to_json(const Verified& verified, const MergedCalls& calls, const VerifyOpt
                  {"bypasses", to_json(verified.bypasses)},
                  {"assumed_unused", to_json(verified.assumed)},
                  {"always_float32", to_json(verified.float32)},
+                 {"examined_children", to_json(verified.examined)},
                  {"rules", cli::to_json(verified.rules)},
                  {"expected", to_json(verified.expected)},
                  {"scope", scope_note}};
@@ -408,6 +411,12 @@ std::string text_of(const Verified& verified, const MergedCalls& calls, const Ve
     }
     if (!verified.float32.empty()) text += "\nNot counted. If these multiplied, they did so at float32:\n";
     for (const PossibleBypass& bypass : verified.float32) {
+        text += fmt::format("- {}: {}{}\n", printable(bypass.name),
+                            printable(recordings_prefix(bypass.recordings, calls)), printable(bypass.reason));
+    }
+    if (!verified.examined.empty())
+        text += "\nNot counted. These were not covered, but nothing known that multiplies is in their files:\n";
+    for (const PossibleBypass& bypass : verified.examined) {
         text += fmt::format("- {}: {}{}\n", printable(bypass.name),
                             printable(recordings_prefix(bypass.recordings, calls)), printable(bypass.reason));
     }

@@ -651,6 +651,32 @@ def test_ldconfig_of_the_system_is_no_doubt_and_another_one_is(log, tmp_path, nu
     system = "/sbin/ldconfig"
     shim.need(os.path.exists(system), "no /sbin/ldconfig")
     run = "import subprocess; subprocess.run([{!r}, '-p'], stdout=subprocess.DEVNULL)"
-    assert verify(record(log, *numpy_product, run.format(system))).returncode == 0
+    result = verify(record(log, *numpy_product, run.format(system)))
+    assert result.returncode == 0 and "its name and place" in result.json["examined_children"][0]["reason"]
     other = str(shutil.copy(system, tmp_path / "ldconfig"))
     assert bypasses(verify(record(tmp_path / "other.fp32rec", *numpy_product, run.format(other)))) == ["child:ldconfig"]
+
+
+@pytest.mark.parametrize("source, words, basis", [
+    ("int main(void) { return 0; }", [], None),
+    ("int cblas_sgemm(void); int main(void) { return cblas_sgemm(); }", ["-Wno-builtin-declaration-mismatch", "-x", "none", "BLAS"],
+     "has cblas_sgemm"),
+    ('const char* volatile mark = "dnnl_verbose,"; int main(void) { return *mark == 0; }', [], "contains oneDNN"),
+    ("#include <unistd.h>\nint main(void) { execl(\"/x\", \"x\", (char*)0); return 0; }", [], "can start programs or load libraries (execl)"),
+    ("int main(void) { return 0; }", ["-Wl,-rpath,/nowhere"], "cannot be judged"),
+    ("int main(void) { return 0; }", ["-static"], "is statically linked")],
+    ids=["nothing", "BLAS", "kernels", "starts programs", "own folders of libraries", "static"])
+def test_a_child_is_judged_by_its_file_and_not_by_its_name(log, tmp_path, numpy_product, source, words, basis):
+    words = [shim.blas_library("reference") if word == "BLAS" else word for word in words]
+    uname = build(tmp_path / "uname", source, *words)
+    start = f"import subprocess; subprocess.run([{str(uname)!r}], env={{}}, stderr=subprocess.DEVNULL)"
+    result = verify(record(log, *numpy_product, start))
+    if basis is None:
+        examined, = result.json["examined_children"]
+        assert (result.returncode, examined["bypass"]) == (0, "child:uname") and "its file was examined" in examined["reason"]
+        text = fp32shim("verify", "--at-least", "fp32", log).stdout
+        assert text.startswith("Shown: ") and "nothing known that multiplies is in their files:\n- child:uname: " in text
+        os.utime(uname)
+        result, basis = verify(log), "has changed since"
+    assert (result.returncode, bypasses(result), result.json["examined_children"]) == (3, ["child:uname"], [])
+    assert basis in result.json["bypasses"][0]["reason"]
