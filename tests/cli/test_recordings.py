@@ -62,7 +62,7 @@ def test_a_copy_of_a_recording_is_counted_once_and_said(folder, command, words):
     once = fp32shim(command, *words, "--format", "json", folder / "a.fp32rec", folder / "below")
     twice = fp32shim(command, *words, "--format", "json", folder)
 
-    def calls(result):  # times are left out, since each read estimates them again
+    def calls(result):
         rows = result.json if command == "log" else [result.json.get("totals", result.json), *result.json.get("rows", [])]
         return [row.get("calls") for row in rows]
 
@@ -70,6 +70,15 @@ def test_a_copy_of_a_recording_is_counted_once_and_said(folder, command, words):
     assert sorted(line for line in twice.lines if "counted once" in line) == [
         f"fp32shim {command}: {folder}/z/{name}: a copy of {folder}/{name}, which has as much; counted once"
         for name in ("a.fp32rec", "below/b.fp32rec")]
+
+
+@pytest.mark.parametrize("level", ["summary", "calls"])
+def test_two_readers_of_an_ended_recording_show_the_same_bytes(tmp_path, level):
+    make_recording(tmp_path / "a.fp32rec", level, TF32, EXACT)
+    for command, *words in (["report", "--format", "json"], ["report", "--format", "jsonl"], ["log"],
+                            ["verify", "--at-least", "fp32", "--format", "json"]):
+        first, second = (fp32shim(command, *words, tmp_path).stdout for _ in range(2))
+        assert first and first == second, command
 
 
 def test_of_copies_taken_at_different_moments_the_one_that_holds_more_is_counted(tmp_path):
