@@ -165,8 +165,8 @@ ExaminedChild ChildPrograms::examine(const record::RecordedChild& child, const M
     if (is_static)
         return {true, "its name and place are those of the C library's ldconfig, and no known BLAS is in its file"};
     return {true,
-            "its file was examined: neither the file nor the libraries that it needs have a known BLAS or known "
-            "kernels, and the file imports no function that starts programs or loads libraries"};
+            "its file was examined: it and its libraries have no known BLAS and no known kernels, and it imports no "
+            "function that starts programs or loads libraries"};
 }
 
 }  // namespace fp32shim::cli

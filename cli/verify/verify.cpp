@@ -436,12 +436,20 @@ bool write(const Verified& verified, const MergedCalls& calls, const VerifyOptio
         print(text_of(verified, calls, options, judged));
         return true;
     }
-    const Json result = to_json(verified, calls, options, judged);
+    Json result = to_json(verified, calls, options, judged);
     const std::string date = timestamp(now_ns());
+    if (options.format == "in-toto") {
+        result = verdict_statement(result, date);
+        if (result["subject"].empty()) {
+            say("verify",
+                "an in-toto Statement needs a subject, but of no recording a checksum could be computed; --format "
+                "json "
+                "has the result");
+            return false;
+        }
+    }
     ReportOutput output(options.output);
-    output.put(options.format == "html"      ? verdict_page(result, date)
-               : options.format == "in-toto" ? json_text(verdict_statement(result, date))
-                                             : json_text(result));
+    output.put(options.format == "html" ? verdict_page(result, date) : json_text(result));
     const std::string problem = output.finish();
     if (!problem.empty()) say("verify", problem);
     return problem.empty();

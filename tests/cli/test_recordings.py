@@ -932,13 +932,20 @@ def test_an_in_toto_statement_has_each_recording_and_the_result(recordings_of_jo
     assert [process["sha256"] for process in result["processes"]] == [process["sha256"] for process in same["processes"]]
 
 
+def test_an_in_toto_statement_without_a_subject_is_not_written(tmp_path):
+    (tmp_path / "a.fp32rec").write_text("no recording")
+    result = fp32shim("verify", "--at-least", "fp32", "--format", "in-toto", tmp_path / "a.fp32rec", "-o", tmp_path / "s.json")
+    assert (result.returncode, result.stdout) == (2, "") and "needs a subject" in result.stderr
+    assert not (tmp_path / "s.json").exists()
+
+
 def test_the_page_of_a_verdict_has_checksums_and_escaped_names_and_no_script(recordings_of_jobs, tmp_path):
     page = tmp_path / "verdict.html"
     words = ["verify", "--at-least", "fp32", "--format", "html", recordings_of_jobs, "-o"]
     assert fp32shim(*words, page).returncode == 1
     text = page.read_text()
     for path in recordings_of_jobs.glob("*"):
-        assert hashlib.sha256(path.read_bytes()).hexdigest() in text
+        assert f"<code class=sha256>{hashlib.sha256(path.read_bytes()).hexdigest()}</code>" in text  # on one line in print
     assert "&lt;node&amp;2&gt;" in text and "<node" not in text
     assert "<script" not in text and "src=" not in text and "<b>Violated.</b>" in text
     assert fp32shim(*words, recordings_of_jobs / "a.fp32rec").returncode == 2  # a recording is never overwritten
