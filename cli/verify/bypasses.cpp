@@ -111,17 +111,14 @@ void add_unread(const std::map<std::string, std::vector<std::string>>& unread, c
     }
 }
 
-/// Returns the reason why the libraries that a process loaded near its end are unknown.
-std::string unknown_end_text(const MergedProcess& process, const std::vector<MergedProcess>& processes) {
+/// Returns true if the process became another program by exec.
+bool became_another(const MergedProcess& process, const std::vector<MergedProcess>& processes) {
     const auto& facts = process.facts;
     // A process has several recordings after an exec or a reload. A reload sets flag_left.
     const bool has_left = (facts.flags & record::format::flag_left) != 0;
-    const bool became_another =
-        !has_left && facts.identity.start != 0 && std::ranges::any_of(processes, [&](const MergedProcess& other) {
-            return other.facts.identity == facts.identity && other.facts.opened_ticks > facts.opened_ticks;
-        });
-    if (became_another) return "the process became another program by exec, which the shim cannot foresee";
-    return "the process was killed, or ended by its own system call, not through the C library";
+    return !has_left && facts.identity.start != 0 && std::ranges::any_of(processes, [&](const MergedProcess& other) {
+        return other.facts.identity == facts.identity && other.facts.opened_ticks > facts.opened_ticks;
+    });
 }
 
 /// Adds an entry for each gap in the recorded libraries and looked-up functions of a process. `is_continued` says
@@ -138,11 +135,19 @@ void add_gaps(const MergedProcess& process, const std::vector<MergedProcess>& pr
                      "libraries that a program in Go loads near its end are not known: it ends by its own system "
                      "call, not through the C library",
                      "", process.path);
-    } else {
+    } else if (became_another(process, processes)) {
         bypasses.add(later_libraries,
-                     fmt::format("libraries that were loaded near its end are not known: {}",
-                                 unknown_end_text(process, processes)),
+                     "libraries that were loaded near its end are not known: the process became another program by "
+                     "exec, which the shim cannot foresee",
                      "", process.path);
+    } else {
+        bypasses.add(
+            later_libraries,
+            "libraries that were loaded near its end are not known: the process was killed, or ended by its "
+            "own system call, not through the C library",
+            "a process that ends by exit or _exit leaves no such doubt; for the workers of multiprocessing.Pool: "
+            "close() and join() before the `with` block ends",
+            process.path);
     }
 }
 

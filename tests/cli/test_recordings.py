@@ -109,6 +109,17 @@ def test_a_forked_name_gets_a_number_and_is_found(tmp_path):
     assert report(tmp_path)["totals"]["recordings"] == 2
 
 
+def test_recordings_of_children_have_job_and_host_in_their_names(tmp_path):
+    shim.need(shim.has_module("numpy"), "no numpy")
+    program = ("import numpy, os, subprocess; a = numpy.ones((9, 9), 'f'); subprocess.run(['sh', '-c', 'env -i true'])\n"
+               "child = os.fork(); a @ a; child and os.waitpid(child, 0)")
+    subprocess.run([COMMAND, "run", "-q", "--log", tmp_path / "%j.%h.fp32rec", "--", shim.SYSTEM_PYTHON, "-c", program], check=True,
+                   env=environment(SLURM_JOB_ID="4711"))
+    name = f"4711.{os.uname().nodename}"
+    assert sorted(path.name for path in tmp_path.iterdir()) == [
+        f"{name}.1.fp32rec", f"{name}.children.fp32rec", f"{name}.fp32rec"]
+
+
 def test_formats_are_shares_of_the_calls(folder):
     shares = report(folder)["by_format"]
     assert {name: share["calls"] for name, share in shares.items()} == {"tf32": 4000, "fp32": 17}

@@ -462,6 +462,24 @@ def test_workers_of_pools_that_end_by__exit_are_shown(log, numpy_product):
     assert (result.returncode, result.json["calls_shown"], result.json["bypasses"]) == (0, 3, [])
 
 
+@pytest.mark.parametrize("end, expected", [("p.close(); p.join()", []), ("", ["later"])], ids=["joined", "terminated"])
+def test_workers_of_a_pool_in_a_with_block_are_shown_once_they_are_joined(tmp_path, numpy_product, end, expected):
+    pool = f"""
+import multiprocessing as m, time
+def work(sleeps):
+    a @ a
+    if sleeps: os.write(writer, b'.'), time.sleep(60)
+reader, writer = os.pipe()
+with m.get_context('fork').Pool(1) as p:
+    p.map(work, [0, 0])
+    {end or "p.apply_async(work, (1,)), os.read(reader, 1)"}
+"""
+    record(tmp_path / "run.fp32rec", *numpy_product, f"exec({pool!r}, globals())")
+    result = verify(tmp_path)
+    assert (bypasses(result), result.json["calls_shown"]) == (expected, 4 if expected else 3)
+    assert all("close() and join()" in bypass["remedy"] for bypass in result.json["bypasses"])
+
+
 def test_a_forked_child_knows_what_its_parent_had_loaded(tmp_path, log, numpy_product):
     child = "child = os.fork(); a @ a; os.waitpid(child, 0) if child else None"
     record(log, *numpy_product, child)
