@@ -6,6 +6,7 @@
 #include <iterator>
 #include <memory>
 #include <optional>
+#include <set>
 #include <span>
 
 #include "cli/command_line/commands.hpp"
@@ -23,6 +24,7 @@
 #include "cli/verify/documents.hpp"
 #include "cli/verify/evidence.hpp"
 #include "cli/verify/expected_jobs.hpp"
+#include "cli/verify/onednn_log.hpp"
 #include "policy/messages.hpp"
 #include "policy/words.hpp"
 
@@ -32,7 +34,7 @@ namespace {
 struct VerifyOptions {
     std::vector<std::string> recordings;
     std::vector<std::string> assumed_unused;  ///< each element may have several names, separated by commas
-    std::string at_least, expect, output;
+    std::string at_least, expect, onednn_log, output;
     std::string format = "table";
     bool allow_bf16x9 = false, requires_rules = false;
 };
@@ -58,11 +60,12 @@ struct Verified {
     std::vector<const MergedRow*> violations;
     std::vector<Doubt> doubts;
     std::vector<PossibleBypass> bypasses;  ///< possible bypasses, except those in `assumed`
-    std::vector<PossibleBypass> assumed;   ///< possible bypasses that --assume-unused names
+    std::vector<PossibleBypass> assumed;   ///< possible bypasses that --assume-unused names, or --onednn-log shows
     std::vector<PossibleBypass> float32;   ///< possible bypasses that always multiply at float32
     std::vector<PossibleBypass> examined;  ///< uncovered children whose files have nothing known that multiplies
     std::vector<RuleCount> rules;
     ExpectedJobs expected;
+    OneDnnLog onednn_log;
     std::uint64_t shown_calls = 0;
 
     const Verdict& verdict() const {
@@ -173,12 +176,48 @@ bool is_among(const std::vector<std::string>& lists, const std::string& word) {
     });
 }
 
+constexpr std::string_view onednn_name = "oneDNN";
+
+/// Judges the entries of oneDNN by its log, and says in them what the log shows. Returns true if the log shows that
+/// oneDNN multiplied at float32. Nothing in a log names its process, so it counts only if one process had oneDNN.
+bool judge_onednn_log(const OneDnnLog& log, const std::vector<MergedProcess>& processes,
+                      std::vector<PossibleBypass>& bypasses) {
+    if (log.file.empty()) return false;
+    std::set<std::string> paths;
+    bool is_in_mark = false;
+    for (const PossibleBypass& bypass : bypasses) {
+        if (bypass.name != onednn_name) continue;
+        paths.insert(bypass.recordings.begin(), bypass.recordings.end());
+    }
+    std::int64_t began_ns = 0;
+    for (const MergedProcess& process : processes) {
+        if (!paths.contains(process.path)) continue;
+        const auto& facts = process.facts;
+        began_ns = facts.process_start_ns != 0 ? facts.process_start_ns : facts.opened_ns;
+        is_in_mark = is_in_mark || !process.marks.empty();
+    }
+    const std::string why_not = paths.size() > 1 || is_in_mark
+                                    ? fmt::format("{} cannot tell which of several processes it is of", log.file)
+                                    : log.why_not_shown(began_ns);
+    for (PossibleBypass& bypass : bypasses) {
+        if (bypass.name != onednn_name) continue;
+        bypass.reason +=
+            why_not.empty()
+                ? fmt::format(
+                      "; {} shows {}, if it is of this process and is whole", log.file,
+                      log.products == 0 ? "no product" : counted(log.products, "product") + ", all at fp32 or above")
+                : "; " + why_not;
+    }
+    return why_not.empty();
+}
+
 Verified verify_calls(const MergedCalls& calls, const std::vector<ReadingProblem>& problems,
-                      const VerifyOptions& options, ExpectedJobs expected) {
+                      const VerifyOptions& options, ExpectedJobs expected, OneDnnLog log) {
     const policy::Floor at_least = policy::parse_floor(options.at_least).value_or(policy::Floor::fp32);
     Verified verified;
     verified.rules = calls.rules();
     verified.expected = std::move(expected);
+    verified.onednn_log = std::move(log);
     compare_jobs(calls.processes(), verified.expected);
     for (const std::string& job : verified.expected.missing)
         verified.doubts.push_back(
@@ -191,8 +230,11 @@ Verified verify_calls(const MergedCalls& calls, const std::vector<ReadingProblem
     for (const ReadingProblem& problem : problems) verified.doubts.push_back({problem.path, problem.text});
     if (calls.total().calls == 0 && !calls.processes().empty())
         verified.doubts.push_back({"", "no calls were recorded"});
-    for (PossibleBypass& bypass : find_possible_bypasses(calls.processes())) {
-        const bool is_assumed = is_among(options.assumed_unused, bypass.name);
+    std::vector<PossibleBypass> bypasses = find_possible_bypasses(calls.processes());
+    const bool is_logged = judge_onednn_log(verified.onednn_log, calls.processes(), bypasses);
+    for (PossibleBypass& bypass : bypasses) {
+        const bool is_assumed =
+            is_among(options.assumed_unused, bypass.name) || (is_logged && bypass.name == onednn_name);
         (bypass.is_float32    ? verified.float32
          : bypass.is_harmless ? verified.examined
          : is_assumed         ? verified.assumed
@@ -267,6 +309,11 @@ Json to_json(const Verified& verified, const MergedCalls& calls, const VerifyOpt
                  {"examined_children", to_json(verified.examined)},
                  {"rules", cli::to_json(verified.rules)},
                  {"expected", to_json(verified.expected)},
+                 {"onednn_log",
+                  {{"file", text_or_null(verified.onednn_log.file)},
+                   {"processes", verified.onednn_log.processes},
+                   {"products", verified.onednn_log.products},
+                   {"below", verified.onednn_log.below}}},
                  {"scope", scope_note}};
     for (std::size_t i = 0; i < calls.processes().size(); ++i)
         json["processes"].push_back(evidence_of(calls.processes()[i], judged[i]));
@@ -401,7 +448,8 @@ std::string text_of(const Verified& verified, const MergedCalls& calls, const Ve
                                 pins_reach_text(bypass.pins));
     }
     if (!verified.assumed.empty()) {
-        text += fmt::format("\nAssumed not to have multiplied below {} (--assume-unused):\n", options.at_least);
+        text += fmt::format("\nAssumed not to have multiplied below {} (--assume-unused, --onednn-log):\n",
+                            options.at_least);
     }
     for (const PossibleBypass& bypass : verified.assumed) {
         const std::string pinned = pins_text(bypass.pins);
@@ -460,8 +508,10 @@ int verify(const VerifyOptions& options) {
     if (found.errors.empty()) add_rest_of_runs(found);
     if (print_errors("verify", found)) return exit_code::usage;
     ExpectedJobs expected;
+    OneDnnLog log;
     std::string problem = problem_with_output(options, found.paths);
     if (problem.empty() && !options.expect.empty()) problem = read_expected_jobs(options.expect, expected);
+    if (problem.empty() && !options.onednn_log.empty()) problem = read_onednn_log(options.onednn_log, log);
     if (!problem.empty()) {
         say("verify", problem);
         return exit_code::usage;
@@ -479,7 +529,7 @@ int verify(const VerifyOptions& options) {
                                      [&](const record::RecordedRow* row) { return calls.index_of(row); }));
     });
     std::ranges::move(problems_of_copies(found), std::back_inserter(problems));
-    const Verified verified = verify_calls(calls, problems, options, std::move(expected));
+    const Verified verified = verify_calls(calls, problems, options, std::move(expected), std::move(log));
     if (!write(verified, calls, options, judged)) return exit_code::usage;
     const int status = verified.verdict().exit_code;
     const bool lacks_rule = options.requires_rules && has_unused_rule(verified.rules);
@@ -506,6 +556,8 @@ Action define_verify(CLI::App& app) {
         ->check(problem_with_bypass_names);
     add_name(app, "--expect", options->expect, "FILE",
              "Jobs that must have recordings: ids, one a line, or what sacct prints");
+    add_name(app, "--onednn-log", options->onednn_log, "FILE",
+             "Output of the program with ONEDNN_VERBOSE=1, which shows how oneDNN multiplied");
     add_format(app, {"table", "json", "html", "in-toto"},
                [options = options.get()](const std::string& word) { options->format = word; });
     add_output(app, options->output);

@@ -698,3 +698,51 @@ def test_a_child_is_judged_by_its_file_and_not_by_its_name(log, tmp_path, numpy_
         result, basis = verify(log), "has changed since"
     assert (result.returncode, bypasses(result), result.json["examined_children"]) == (3, ["child:uname"], [])
     assert basis in result.json["bypasses"][0]["reason"]
+
+
+ONEDNN_HEAD = "onednn_verbose,info,oneDNN v2.6.3 (commit N/A)\nonednn_verbose,info,cpu,isa:Intel AVX-512 with bfloat16 support\n"
+ONEDNN_F32 = ("onednn_verbose,exec,cpu,matmul,brg:avx512_core,undef,src_f32::blocked:ab:f0 wei_f32::blocked:ab:f0 "
+              "dst_f32::blocked:ab:f0,attr-scratchpad:user ,,64x64:64x64:64x64,0.07\n")
+ONEDNN_V1 = ONEDNN_F32.replace("verbose,exec", "verbose,v1,17.5,primitive,exec")
+
+
+@pytest.mark.parametrize("text, counts, why_not", [
+    (ONEDNN_HEAD + "loss 0.5 " + ONEDNN_F32 + ONEDNN_V1 + "bf16 f16\n" + ONEDNN_F32.replace("matmul", "reorder").replace("src_f32", "src_bf16"),
+     (1, 2, 0), None),
+    (ONEDNN_HEAD + ONEDNN_F32 + ONEDNN_F32.replace("src_f32", "src_bf16"), (1, 2, 1), "of 2 products in {}, 1 may have run below fp32"),
+    (ONEDNN_HEAD + ONEDNN_V1.replace("attr-", "attr-fpmath:bf16 attr-"), (1, 1, 1), "1 may have run below fp32"),
+    (ONEDNN_HEAD, (1, 0, 0), None),
+    (ONEDNN_HEAD + "onednn_verbose,exec,cpu,something_new\n", (1, 1, 1), "1 may have run below fp32"),
+    (ONEDNN_F32, (0, 1, 0), "{} has no head"),
+    (2 * (ONEDNN_HEAD + ONEDNN_F32), (2, 2, 0), "{} has lines of 2 processes")],
+    ids=["float32", "bf16 operands", "fpmath", "no product", "unknown", "no head", "two processes"])
+def test_a_log_of_onednn_counts_where_all_its_products_ran_at_float32(log, tmp_path, text, counts, why_not):
+    bypass = plugin(tmp_path / "libbypass.so", 'const char* mark(void) { return "dnnl_verbose,"; }' + PRODUCT)
+    load(log, f"local={bypass}", f"run={bypass}")
+    printed = tmp_path / "printed"
+    printed.write_text(text)
+    result = verify("--onednn-log", printed, log)
+    assert result.json["onednn_log"] == {"file": str(printed), "processes": counts[0], "products": counts[1], "below": counts[2]}
+    entry, = result.json["bypasses" if why_not else "assumed_unused"]
+    assert (result.returncode, entry["bypass"]) == (3 if why_not else 0, "oneDNN")
+    assert (why_not or "{} shows " + ("2 products, all at fp32 or above" if counts[1] else "no product") + ", if it is of this process and is whole").format(printed) in entry["reason"]
+    os.utime(printed, (1, 1))
+    assert verify("--onednn-log", printed, log).returncode == 3  # older than the recording
+    printed.touch()
+    load(tmp_path / "second.fp32rec", f"local={bypass}", f"run={bypass}")
+    entry, = verify("--onednn-log", printed, tmp_path).json["bypasses"]
+    assert "cannot tell which of several processes it is of" in entry["reason"]
+
+
+def test_a_log_that_torch_prints_counts(log, tmp_path):
+    program = ("import torch; a = torch.ones(64, 64); a @ a; torch.nn.Conv2d(3, 8, 3)(torch.ones(2, 3, 32, 32)); "
+               "torch.set_float32_matmul_precision('medium'); {}")
+    shim.need(subprocess.run([shim.SYSTEM_PYTHON, "-c", program.format("")], check=False, capture_output=True).returncode == 0, "no torch")
+    for last, is_shown in (("", True), ("a.bfloat16() @ a.bfloat16()", False)):
+        done = subprocess.run([COMMAND, "run", "-q", "--pin", "--log", tmp_path / f"{is_shown}.fp32rec", "--", shim.SYSTEM_PYTHON,
+                               "-c", program.format(last)], capture_output=True, text=True, check=True, env=environment(ONEDNN_VERBOSE="1"))
+        shim.need("onednn_verbose,exec," in done.stdout or ",primitive,exec," in done.stdout, "torch calls no oneDNN here")
+        (tmp_path / "printed").write_text(done.stdout)
+        result = verify("--onednn-log", tmp_path / "printed", tmp_path / f"{is_shown}.fp32rec")
+        assert ("oneDNN" not in bypasses(result)) == is_shown, result.stdout
+        assert result.json["onednn_log"]["processes"] == 1 and (result.json["onednn_log"]["below"] == 0) == is_shown
