@@ -278,6 +278,7 @@ std::optional<ElfFile> read_elf(const std::string& path, const NameFilter& wante
     for (const Elf64_Dyn& entry : dynamic.entries()) {
         if (entry.d_tag == DT_NEEDED) result.needed.emplace_back(dynamic.names().at(entry.d_un.d_val));
         if (entry.d_tag == DT_SYMBOLIC) result.is_symbolic = true;
+        if (entry.d_tag == DT_RPATH || entry.d_tag == DT_RUNPATH) result.has_search_path = true;
     }
     result.build_id = find_build_id(file, *header);
     read_dynamic_symbols(dynamic, wanted, result);

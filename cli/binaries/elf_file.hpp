@@ -27,6 +27,7 @@ struct ElfSymbol {
 struct ElfFile {
     bool is_this_architecture = false;   ///< ELF class, byte order and machine are those of fp32shim itself
     bool is_symbolic = false;            ///< linked with -Bsymbolic: finds its own symbols first
+    bool has_search_path = false;        ///< names folders in which the loader looks for libraries (RPATH, RUNPATH)
     std::string interpreter;             ///< path of the loader (PT_INTERP); empty: none
     std::vector<std::uint8_t> build_id;  ///< build id (NT_GNU_BUILD_ID); empty: none
     std::vector<std::string> needed;

@@ -83,7 +83,7 @@ class KeptResult {
         if (!json.is_object()) return std::nullopt;
         try {
             if (json.at("key") != key_) return std::nullopt;
-            ScannedFile file{json.at("build_id"), {}};
+            ScannedFile file{json.at("build_id"), {}, json.at("looks_up_cublas")};
             for (const Json& bypass : json.at("bypasses"))
                 file.bypasses.push_back({bypass.at("name"), bypass.at("title"), object_, bypass.at("device"),
                                          bypass.at("message"), bypass.at("remedy"), bypass.at("pins"),
@@ -96,7 +96,10 @@ class KeptResult {
 
     void write(const ScannedFile& file) const {
         if (folder_.empty()) return;
-        Json json = {{"key", key_}, {"build_id", file.build_id}, {"bypasses", Json::array()}};
+        Json json = {{"key", key_},
+                     {"build_id", file.build_id},
+                     {"looks_up_cublas", file.looks_up_cublas},
+                     {"bypasses", Json::array()}};
         for (const Bypass& bypass : file.bypasses)
             json["bypasses"].push_back({{"name", bypass.name},
                                         {"title", bypass.title},
@@ -144,7 +147,7 @@ std::optional<ScannedFile> scan_file(const std::string& path) {
     if (auto known = kept.read()) return known;
     const auto elf = read_elf(path, is_intercepted);
     if (!elf) return std::nullopt;
-    ScannedFile file{elf->build_id, find_bypasses(path, *elf)};
+    ScannedFile file{elf->build_id, find_bypasses(path, *elf), looks_up_cublas(path, *elf)};
     kept.write(file);
     return file;
 }

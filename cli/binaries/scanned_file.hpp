@@ -14,10 +14,11 @@ namespace fp32shim::cli {
 struct ScannedFile {
     std::vector<std::uint8_t> build_id;  ///< empty: none
     std::vector<Bypass> bypasses;
+    bool looks_up_cublas = false;
 };
 
-/// Returns what find_bypasses() finds in a file; nullopt if it cannot be read or is no ELF file. A large file is
-/// scanned once: the result is kept in $XDG_CACHE_HOME/fp32shim/libraries (without the variable, in
+/// Returns what find_bypasses() and looks_up_cublas() find in a file; nullopt if it cannot be read or is no ELF file.
+/// A large file is scanned once: the result is kept in $XDG_CACHE_HOME/fp32shim/libraries (without the variable, in
 /// ~/.cache/fp32shim/libraries) and used again while path, inode, size and both times of the file, and this program,
 /// are the same. Build ids would not do, since strip and patchelf keep them. Where the cache cannot be used, each
 /// call scans. Thread-safe; several processes may use one cache.

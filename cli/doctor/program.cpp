@@ -13,6 +13,7 @@
 
 #include "cli/binaries/function_kind.hpp"
 #include "cli/binaries/program_file.hpp"
+#include "cli/binaries/scanned_file.hpp"
 #include "cli/output/progress.hpp"
 #include "cli/output/terminal.hpp"
 #include "system/inline_text.hpp"
@@ -293,8 +294,10 @@ void add_bypasses(const Objects& objects, ExaminedProcess& result) {
     for (const Object& object : objects.all()) {
         progress.show(++done, objects.all().size());
         if (object.is_shim || !looked_at.insert(object.path).second) continue;
-        for (Bypass& bypass : find_bypasses(object.path, object.elf)) result.bypasses.push_back(std::move(bypass));
-        if (looks_up_cublas(object.path, object.elf)) {
+        auto file = scan_file(object.path);
+        if (!file) file = ScannedFile{{}, find_bypasses_by_name(object.path)};
+        for (Bypass& bypass : file->bypasses) result.bypasses.push_back(std::move(bypass));
+        if (file->looks_up_cublas) {
             result.notes.push_back({object.path, "looks up cuBLAS functions at run time (dlsym): seen"});
         }
     }
@@ -326,10 +329,10 @@ ExaminedProgram examine_program(const std::string& path, const std::vector<std::
     program.why_unseen = why_unseen(program.path).text;
     if (!program.why_unseen.empty()) {
         // The file shows which libraries are linked in statically.
-        if (const auto elf = read_elf(program.path, is_wanted)) {
+        if (auto file = scan_file(program.path)) {
             ExaminedProcess inside;
             inside.program = program.path;
-            inside.bypasses = find_bypasses(program.path, *elf);
+            inside.bypasses = std::move(file->bypasses);
             program.processes.push_back(std::move(inside));
         }
         return program;

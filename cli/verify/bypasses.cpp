@@ -13,6 +13,7 @@
 #include "cli/output/progress.hpp"
 #include "cli/output/terminal.hpp"
 #include "cli/recordings/process_text.hpp"
+#include "cli/verify/examine_child.hpp"
 #include "record/process_facts.hpp"
 #include "system/inline_text.hpp"
 
@@ -110,17 +111,14 @@ void add_unread(const std::map<std::string, std::vector<std::string>>& unread, c
     }
 }
 
-/// Returns the reason why the libraries that a process loaded near its end are unknown.
-std::string unknown_end_text(const MergedProcess& process, const std::vector<MergedProcess>& processes) {
+/// Returns true if the process became another program by exec.
+bool became_another(const MergedProcess& process, const std::vector<MergedProcess>& processes) {
     const auto& facts = process.facts;
     // A process has several recordings after an exec or a reload. A reload sets flag_left.
     const bool has_left = (facts.flags & record::format::flag_left) != 0;
-    const bool became_another =
-        !has_left && facts.identity.start != 0 && std::ranges::any_of(processes, [&](const MergedProcess& other) {
-            return other.facts.identity == facts.identity && other.facts.opened_ticks > facts.opened_ticks;
-        });
-    if (became_another) return "the process became another program by exec, which the shim cannot foresee";
-    return "the process was killed, or ended by its own system call, not through the C library";
+    return !has_left && facts.identity.start != 0 && std::ranges::any_of(processes, [&](const MergedProcess& other) {
+        return other.facts.identity == facts.identity && other.facts.opened_ticks > facts.opened_ticks;
+    });
 }
 
 /// Adds an entry for each gap in the recorded libraries and looked-up functions of a process. `is_continued` says
@@ -137,27 +135,30 @@ void add_gaps(const MergedProcess& process, const std::vector<MergedProcess>& pr
                      "libraries that a program in Go loads near its end are not known: it ends by its own system "
                      "call, not through the C library",
                      "", process.path);
-    } else {
+    } else if (became_another(process, processes)) {
         bypasses.add(later_libraries,
-                     fmt::format("libraries that were loaded near its end are not known: {}",
-                                 unknown_end_text(process, processes)),
+                     "libraries that were loaded near its end are not known: the process became another program by "
+                     "exec, which the shim cannot foresee",
                      "", process.path);
+    } else {
+        bypasses.add(
+            later_libraries,
+            "libraries that were loaded near its end are not known: the process was killed, or ended by its "
+            "own system call, not through the C library",
+            "a process that ends by exit or _exit leaves no such doubt; for the workers of multiprocessing.Pool: "
+            "close() and join() before the `with` block ends",
+            process.path);
     }
 }
 
-/// Returns true for the C library's ldconfig. It is linked statically and multiplies nothing. Python's
-/// ctypes.util.find_library starts it.
-bool is_ldconfig(const record::RecordedChild& child) {
-    return child.why == record::WhyUnseen::statically_linked &&
-           (child.path == "/sbin/ldconfig" || child.path == "/usr/sbin/ldconfig");
-}
-
 /// Adds the children that the shim did not cover.
-void add_children(const MergedProcess& process, PossibleBypasses& bypasses) {
+void add_children(const MergedProcess& process, ChildPrograms& programs, PossibleBypasses& bypasses) {
     for (const record::RecordedChild& child : process.children) {
-        if (is_ldconfig(child)) continue;
+        const ExaminedChild examined = programs.examine(child, process);
         const std::string name = std::string(child_prefix) + std::string(system::base_name(child.path));
-        bypasses.add(name, "not covered: " + unseen_child_text(child), "", process.path);
+        const std::string basis = examined.basis.empty() ? "" : "; " + examined.basis;
+        bypasses.add(name, "not covered: " + unseen_child_text(child) + basis, "", process.path).is_harmless =
+            examined.is_harmless;
     }
     if (process.missed_children > 0)
         bypasses.add(std::string(child_prefix) + "*",
@@ -229,9 +230,9 @@ void add_marks(const MergedProcess& process, JudgedFiles& files, PossibleBypasse
 }
 
 void add_process(const MergedProcess& process, const std::vector<MergedProcess>& processes, JudgedFiles& files,
-                 PossibleBypasses& bypasses) {
+                 ChildPrograms& programs, PossibleBypasses& bypasses) {
     add_files(process.objects, process.facts.process.pins, process.path, "", files, bypasses);
-    add_children(process, bypasses);
+    add_children(process, programs, bypasses);
     add_marks(process, files, bypasses);
     if (process.is_children_only()) return;
     add_gaps(process, processes, is_continued(process, processes), files, bypasses);
@@ -249,11 +250,12 @@ bool is_continued(const MergedProcess& process, const std::vector<MergedProcess>
 
 std::vector<PossibleBypass> find_possible_bypasses(const std::vector<MergedProcess>& processes) {
     JudgedFiles files;
+    ChildPrograms programs;
     PossibleBypasses bypasses;
     Progress progress("reading libraries");
     for (std::size_t i = 0; i < processes.size(); ++i) {
         progress.show(i, processes.size());
-        add_process(processes[i], processes, files, bypasses);
+        add_process(processes[i], processes, files, programs, bypasses);
     }
     return bypasses.release();
 }

@@ -21,6 +21,7 @@ struct PossibleBypass {
     std::vector<std::string> recordings;  ///< paths of the recordings of the processes concerned
     std::vector<std::string> files{};     ///< paths of the files that contain the bypass; empty if no file does
     bool is_float32 = false;              ///< always multiplies at float32, so no verdict depends on it
+    bool is_harmless = false;             ///< a child whose file was examined; no verdict depends on it
 };
 
 /// Returns true if `processes` include another recording with which this process continued after a reload. The other

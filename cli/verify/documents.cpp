@@ -25,12 +25,12 @@ p{margin:.4rem 0}.date{color:#57606a}
 .shown{border-color:#1a7f37}.violated{border-color:#cf222e}.inconclusive{border-color:#9a6700}
 table{border-collapse:collapse;width:100%}
 th,td{text-align:left;vertical-align:top;padding:.3rem .6rem .3rem 0;border-bottom:1px solid #d0d7de}
-td,li,p{overflow-wrap:anywhere}code{font:12px/1.4 ui-monospace,monospace}
+td,li,p{overflow-wrap:anywhere}.calls{text-align:right;white-space:nowrap}code{font:12px/1.4 ui-monospace,monospace}
 tr,li{break-inside:avoid}h2{break-after:avoid}
 @media(max-width:40rem){thead{display:none}tr,td{display:block}td{border:0;padding:.1rem 0}
-tr{border-bottom:1px solid #d0d7de;padding:.4rem 0}}
-@page{size:A4;margin:18mm 16mm}
-@media print{body{font-size:10pt;margin:0;max-width:none;padding:0}code{font-size:8pt}}
+tr{border-bottom:1px solid #d0d7de;padding:.4rem 0}.calls{text-align:left}.calls::before{content:"calls: "}}
+@page{size:A4;margin:18mm 16mm;@bottom-right{content:counter(page) " / " counter(pages);font:8pt sans-serif}}
+@media print{body{font-size:10pt;margin:0;max-width:none;padding:0}code{font-size:8pt}.sha256{font-size:7pt;white-space:nowrap}}
 </style></head><body>
 )";
 
@@ -97,15 +97,14 @@ std::string size_text(const Json& size) { return size.is_null() ? "?" : shown_te
 std::string violations_part(const Json& violations) {
     std::string html = "<h2>Violations</h2>\n";
     if (violations.empty()) return html + "<p>None was found.</p>\n";
-    html += "<table><thead><tr><th>product<th>ran at<th>calls<th>made by</thead><tbody>\n";
+    html += "<table><thead><tr><th>product<th>ran at<th class=calls>calls<th>made by</thead><tbody>\n";
     for (const Json& row : violations) {
         for (const Json& maker : row["made_by"])
-            html +=
-                fmt::format("<tr><td>{} {}×{}×{}<td>{}<td>{}<td>{}<br><code>{}</code>\n", shown_text(row["function"]),
-                            size_text(row["m"]), size_text(row["n"]), size_text(row["k"]),
-                            shown_text(row["actual"].is_null() ? row["applied"] : row["actual"]),
-                            counted(maker["calls"].get<std::uint64_t>(), "call"), who_text(maker),
-                            shown_text(maker["recording"]));
+            html += fmt::format(
+                "<tr><td>{} {}×{}×{}<td>{}<td class=calls>{}<td>{}<br><code>{}</code>\n", shown_text(row["function"]),
+                size_text(row["m"]), size_text(row["n"]), size_text(row["k"]),
+                shown_text(row["actual"].is_null() ? row["applied"] : row["actual"]),
+                count_text(maker["calls"].get<std::uint64_t>()), who_text(maker), shown_text(maker["recording"]));
     }
     return html + "</tbody></table>\n";
 }
@@ -138,11 +137,12 @@ std::vector<std::string> unproven_lines(const Json& result) {
 
 std::string recordings_part(const Json& processes) {
     std::string html =
-        "<h2>Recordings</h2>\n<table><thead><tr><th>recording and its SHA-256<th>process<th>calls</thead><tbody>\n";
+        "<h2>Recordings</h2>\n<table><thead><tr><th>recording and its SHA-256<th>process<th "
+        "class=calls>calls</thead><tbody>\n";
     for (const Json& process : processes)
-        html += fmt::format("<tr><td><code>{}<br>{}</code><td>{}<td>{}\n", shown_text(process["recording"]),
-                            shown_text(process["sha256"]), who_text(process),
-                            counted(process["calls"].get<std::uint64_t>(), "call"));
+        html += fmt::format("<tr><td><code>{}</code><br><code class=sha256>{}</code><td>{}<td class=calls>{}\n",
+                            shown_text(process["recording"]), shown_text(process["sha256"]), who_text(process),
+                            count_text(process["calls"].get<std::uint64_t>()));
     return html + "</tbody></table>\n";
 }
 
@@ -184,6 +184,8 @@ std::string verdict_page(Json result, const std::string& date) {
     html += list_part("Assumed not to have multiplied" + escaped(claim_in(result).below),
                       bypass_lines(result["assumed_unused"]));
     html += list_part("If these multiplied, they did so at float32", bypass_lines(result["always_float32"]));
+    html += list_part("Children without the shim whose files have nothing known that multiplies",
+                      bypass_lines(result["examined_children"]));
     html += recordings_part(result["processes"]);
     return html + fmt::format("<h2>Scope</h2>\n<p>{}</p>\n</body></html>\n", shown_text(result["scope"]));
 }

@@ -6,6 +6,7 @@
 #include <iterator>
 #include <memory>
 #include <optional>
+#include <set>
 #include <span>
 
 #include "cli/command_line/commands.hpp"
@@ -23,6 +24,7 @@
 #include "cli/verify/documents.hpp"
 #include "cli/verify/evidence.hpp"
 #include "cli/verify/expected_jobs.hpp"
+#include "cli/verify/onednn_log.hpp"
 #include "policy/messages.hpp"
 #include "policy/words.hpp"
 
@@ -32,7 +34,7 @@ namespace {
 struct VerifyOptions {
     std::vector<std::string> recordings;
     std::vector<std::string> assumed_unused;  ///< each element may have several names, separated by commas
-    std::string at_least, expect, output;
+    std::string at_least, expect, onednn_log, output;
     std::string format = "table";
     bool allow_bf16x9 = false, requires_rules = false, reproducible = false;
 };
@@ -58,10 +60,12 @@ struct Verified {
     std::vector<const MergedRow*> violations;
     std::vector<Doubt> doubts;
     std::vector<PossibleBypass> bypasses;  ///< possible bypasses, except those in `assumed`
-    std::vector<PossibleBypass> assumed;   ///< possible bypasses that --assume-unused names
+    std::vector<PossibleBypass> assumed;   ///< possible bypasses that --assume-unused names, or --onednn-log shows
     std::vector<PossibleBypass> float32;   ///< possible bypasses that always multiply at float32
+    std::vector<PossibleBypass> examined;  ///< uncovered children whose files have nothing known that multiplies
     std::vector<RuleCount> rules;
     ExpectedJobs expected;
+    OneDnnLog onednn_log;
     std::uint64_t shown_calls = 0;
 
     const Verdict& verdict() const {
@@ -187,12 +191,48 @@ bool is_among(const std::vector<std::string>& lists, const std::string& word) {
     });
 }
 
+constexpr std::string_view onednn_name = "oneDNN";
+
+/// Judges the entries of oneDNN by its log, and says in them what the log shows. Returns true if the log shows that
+/// oneDNN multiplied at float32. Nothing in a log names its process, so it counts only if one process had oneDNN.
+bool judge_onednn_log(const OneDnnLog& log, const std::vector<MergedProcess>& processes,
+                      std::vector<PossibleBypass>& bypasses) {
+    if (log.file.empty()) return false;
+    std::set<std::string> paths;
+    bool is_in_mark = false;
+    for (const PossibleBypass& bypass : bypasses) {
+        if (bypass.name != onednn_name) continue;
+        paths.insert(bypass.recordings.begin(), bypass.recordings.end());
+    }
+    std::int64_t began_ns = 0;
+    for (const MergedProcess& process : processes) {
+        if (!paths.contains(process.path)) continue;
+        const auto& facts = process.facts;
+        began_ns = facts.process_start_ns != 0 ? facts.process_start_ns : facts.opened_ns;
+        is_in_mark = is_in_mark || !process.marks.empty();
+    }
+    const std::string why_not = paths.size() > 1 || is_in_mark
+                                    ? fmt::format("{} cannot tell which of several processes it is of", log.file)
+                                    : log.why_not_shown(began_ns);
+    for (PossibleBypass& bypass : bypasses) {
+        if (bypass.name != onednn_name) continue;
+        bypass.reason +=
+            why_not.empty()
+                ? fmt::format(
+                      "; {} shows {}, if it is of this process and is whole", log.file,
+                      log.products == 0 ? "no product" : counted(log.products, "product") + ", all at fp32 or above")
+                : "; " + why_not;
+    }
+    return why_not.empty();
+}
+
 Verified verify_calls(const MergedCalls& calls, const std::vector<ReadingProblem>& problems,
-                      const VerifyOptions& options, ExpectedJobs expected) {
+                      const VerifyOptions& options, ExpectedJobs expected, OneDnnLog log) {
     const policy::Floor at_least = policy::parse_floor(options.at_least).value_or(policy::Floor::fp32);
     Verified verified;
     verified.rules = calls.rules();
     verified.expected = std::move(expected);
+    verified.onednn_log = std::move(log);
     compare_jobs(calls.processes(), verified.expected);
     for (const std::string& job : verified.expected.missing)
         verified.doubts.push_back(
@@ -207,9 +247,15 @@ Verified verify_calls(const MergedCalls& calls, const std::vector<ReadingProblem
     for (const ReadingProblem& problem : problems) verified.doubts.push_back({problem.path, problem.text});
     if (calls.total().calls == 0 && !calls.processes().empty())
         verified.doubts.push_back({"", "no calls were recorded"});
-    for (PossibleBypass& bypass : find_possible_bypasses(calls.processes())) {
-        const bool is_assumed = is_among(options.assumed_unused, bypass.name);
+    std::vector<PossibleBypass> bypasses = find_possible_bypasses(calls.processes());
+    // A log of oneDNN tells formats, but nothing of an order.
+    const bool is_logged =
+        !options.reproducible && judge_onednn_log(verified.onednn_log, calls.processes(), bypasses);
+    for (PossibleBypass& bypass : bypasses) {
+        const bool is_assumed =
+            is_among(options.assumed_unused, bypass.name) || (is_logged && bypass.name == onednn_name);
         (bypass.is_float32 && !options.reproducible ? verified.float32
+         : bypass.is_harmless                       ? verified.examined
          : is_assumed                               ? verified.assumed
                                                     : verified.bypasses)
             .push_back(std::move(bypass));
@@ -288,8 +334,14 @@ Json to_json(const Verified& verified, const MergedCalls& calls, const VerifyOpt
                  {"bypasses", to_json(verified.bypasses)},
                  {"assumed_unused", to_json(verified.assumed)},
                  {"always_float32", to_json(verified.float32)},
+                 {"examined_children", to_json(verified.examined)},
                  {"rules", cli::to_json(verified.rules)},
                  {"expected", to_json(verified.expected)},
+                 {"onednn_log",
+                  {{"file", text_or_null(verified.onednn_log.file)},
+                   {"processes", verified.onednn_log.processes},
+                   {"products", verified.onednn_log.products},
+                   {"below", verified.onednn_log.below}}},
                  {"scope", scope_text(options)}};
     for (std::size_t i = 0; i < calls.processes().size(); ++i)
         json["processes"].push_back(evidence_of(calls.processes()[i], judged[i]));
@@ -356,7 +408,7 @@ std::string violators_text(const MergedCalls& calls, const std::vector<JudgedCal
     return text.empty() ? text : "\nThese calls were made by:\n" + text;
 }
 
-/// Returns the verdict as a sentence. For a violation it adds the calls and the processes. /// `claim` has the words.
+/// Returns the verdict as a sentence. For a violation it adds the calls and the processes. `claim` has the words.
 std::string sentence_of(const Verified& verified, const MergedCalls& calls, const std::vector<JudgedCalls>& judged,
                         const Claim& claim) {
     const std::uint64_t total = calls.total().calls;
@@ -423,7 +475,8 @@ std::string text_of(const Verified& verified, const MergedCalls& calls, const Ve
                                 pins_reach_text(bypass.pins));
     }
     if (!verified.assumed.empty()) {
-        text += fmt::format("\nAssumed not to have multiplied{} (--assume-unused):\n", claim.below);
+        text += fmt::format("\nAssumed not to have multiplied{} (--assume-unused{}):\n", claim.below,
+                            options.reproducible ? "" : ", --onednn-log");
     }
     for (const PossibleBypass& bypass : verified.assumed) {
         const std::string pinned = pins_text(bypass.pins);
@@ -433,6 +486,12 @@ std::string text_of(const Verified& verified, const MergedCalls& calls, const Ve
     }
     if (!verified.float32.empty()) text += "\nNot counted. If these multiplied, they did so at float32:\n";
     for (const PossibleBypass& bypass : verified.float32) {
+        text += fmt::format("- {}: {}{}\n", printable(bypass.name),
+                            printable(recordings_prefix(bypass.recordings, calls)), printable(bypass.reason));
+    }
+    if (!verified.examined.empty())
+        text += "\nNot counted. These were not covered, but nothing known that multiplies is in their files:\n";
+    for (const PossibleBypass& bypass : verified.examined) {
         text += fmt::format("- {}: {}{}\n", printable(bypass.name),
                             printable(recordings_prefix(bypass.recordings, calls)), printable(bypass.reason));
     }
@@ -452,12 +511,20 @@ bool write(const Verified& verified, const MergedCalls& calls, const VerifyOptio
         print(text_of(verified, calls, options, judged));
         return true;
     }
-    const Json result = to_json(verified, calls, options, judged);
+    Json result = to_json(verified, calls, options, judged);
     const std::string date = timestamp(now_ns());
+    if (options.format == "in-toto") {
+        result = verdict_statement(result, date);
+        if (result["subject"].empty()) {
+            say("verify",
+                "an in-toto Statement needs a subject, but of no recording a checksum could be computed; --format "
+                "json "
+                "has the result");
+            return false;
+        }
+    }
     ReportOutput output(options.output);
-    output.put(options.format == "html"      ? verdict_page(result, date)
-               : options.format == "in-toto" ? json_text(verdict_statement(result, date))
-                                             : json_text(result));
+    output.put(options.format == "html" ? verdict_page(result, date) : json_text(result));
     const std::string problem = output.finish();
     if (!problem.empty()) say("verify", problem);
     return problem.empty();
@@ -468,10 +535,12 @@ int verify(const VerifyOptions& options) {
     if (found.errors.empty()) add_rest_of_runs(found);
     if (print_errors("verify", found)) return exit_code::usage;
     ExpectedJobs expected;
+    OneDnnLog log;
     std::string problem = options.at_least.empty() && !options.reproducible
                               ? "--at-least or --reproducible is needed; see: fp32shim verify --help"
                               : problem_with_output(options, found.paths);
     if (problem.empty() && !options.expect.empty()) problem = read_expected_jobs(options.expect, expected);
+    if (problem.empty() && !options.onednn_log.empty()) problem = read_onednn_log(options.onednn_log, log);
     if (!problem.empty()) {
         say("verify", problem);
         return exit_code::usage;
@@ -490,7 +559,7 @@ int verify(const VerifyOptions& options) {
                                      [&](const record::RecordedRow* row) { return calls.index_of(row); }));
     });
     std::ranges::move(problems_of_copies(found), std::back_inserter(problems));
-    const Verified verified = verify_calls(calls, problems, options, std::move(expected));
+    const Verified verified = verify_calls(calls, problems, options, std::move(expected), std::move(log));
     if (!write(verified, calls, options, judged)) return exit_code::usage;
     const int status = verified.verdict().exit_code;
     const bool lacks_rule = options.requires_rules && has_unused_rule(verified.rules);
@@ -506,9 +575,10 @@ Action define_verify(CLI::App& app) {
         ->required();
     auto* at_least = add_choice(app, "--at-least", options->at_least, policy::texts_of(policy::strict_floor_words),
                                 "Lowest format that is allowed");
-    app.add_flag("--reproducible", options->reproducible,
-                 "Instead of that: all products must have run in a fixed order (run --reproducible)")
-        ->excludes(at_least);
+    auto* reproducible =
+        app.add_flag("--reproducible", options->reproducible,
+                     "Instead of that: all products must have run in a fixed order (run --reproducible)")
+            ->excludes(at_least);
     app.add_flag("--allow-bf16x9", options->allow_bf16x9, "BF16x9 counts as FP32, as with [limits] allow_bf16x9");
     app.add_flag("--require-rules", options->requires_rules,
                  "Also end with status 1 if a rule of the policy decided no call");
@@ -519,6 +589,9 @@ Action define_verify(CLI::App& app) {
         ->check(problem_with_bypass_names);
     add_name(app, "--expect", options->expect, "FILE",
              "Jobs that must have recordings: ids, one a line, or what sacct prints");
+    add_name(app, "--onednn-log", options->onednn_log, "FILE",
+             "Output of the program with ONEDNN_VERBOSE=1, which shows how oneDNN multiplied")
+        ->excludes(reproducible);
     add_format(app, {"table", "json", "html", "in-toto"},
                [options = options.get()](const std::string& word) { options->format = word; });
     add_output(app, options->output);

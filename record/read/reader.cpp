@@ -229,7 +229,7 @@ void RecordingReader::read_facts(const format::Header& header, std::size_t heade
     facts_.went_on_ticks = header.went_on_at;
     objects_.are_missing = (header.flags & format::flag_objects_missed) != 0;
     objects_.had_lookup_past = (header.flags & format::flag_lookup_past) != 0;
-    measure_ticks(header);
+    take_rate(header);
     // Clock ticks after boot are of 10 ms in Linux's interface. CLOCK_MONOTONIC stands still while the machine
     // sleeps, so a start after the settings were read is none.
     const Wide age =
@@ -242,22 +242,14 @@ void RecordingReader::read_facts(const format::Header& header, std::size_t heade
     if (header.exited_at != 0 && !is_left) facts_.exited_ns = realtime_of(header.exited_at);
 }
 
-/// Measures the rate of the processor's counter. Possible only if this machine made the recording and has not
-/// restarted since. The older the recording, the more exact the rate.
-void RecordingReader::measure_ticks(const format::Header& header) {
+/// Takes the rate that the writer measured, so that all readers show the same times. The writer measures again whenever
+/// the recording's age has doubled, and at `exit`, so a time is wrong by no more than the reading of the clocks took.
+void RecordingReader::take_rate(const format::Header& header) {
     facts_.ticks_per_second = header.ticks_per_second;
-    if (facts_.ticks_per_second == 0) {
-        problems_->add(offsetof(format::Header, ticks_per_second),
-                       "the rate of the processor's counter is 0; times assume 1 GHz");
-        facts_.ticks_per_second = 1'000'000'000;
-    }
-    if (!facts_.identity.has_boot_of(identify_self())) return;
-    const ClockPoint started{header.start_ticks, header.start_monotonic_ns, header.start_realtime_ns};
-    const std::uint64_t measured = ticks_per_second(started, read_clocks());
-    // A larger difference means that the machine slept or was moved.
-    const std::uint64_t tolerance = facts_.ticks_per_second / 1000;
-    if (measured + tolerance >= facts_.ticks_per_second && measured <= facts_.ticks_per_second + tolerance)
-        facts_.ticks_per_second = measured;
+    if (facts_.ticks_per_second != 0) return;
+    problems_->add(offsetof(format::Header, ticks_per_second),
+                   "the rate of the processor's counter is 0; times assume 1 GHz");
+    facts_.ticks_per_second = 1'000'000'000;
 }
 
 RecordingState RecordingReader::state() const {

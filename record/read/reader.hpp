@@ -411,7 +411,7 @@ class RecordingReader {
     void read_facts(const format::Header& header, std::size_t header_bytes);
     std::string text(const format::Header& header, format::Text which, std::size_t header_bytes);
     std::string variable_name(const format::Header& header, format::Text which, std::size_t header_bytes);
-    void measure_ticks(const format::Header& header);
+    void take_rate(const format::Header& header);
     void read_segments(const format::Header& header);
     void read_counters(const std::vector<IndexedSegment>& segments);
     bool add_counters(const IndexedSegment& segment, std::uint32_t first,

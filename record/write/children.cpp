@@ -8,6 +8,7 @@
 #include <cstring>
 
 #include "record/format/clock.hpp"
+#include "record/format/identity.hpp"
 #include "record/log_path.hpp"
 #include "record/write/file.hpp"
 #include "record/write/memory.hpp"
@@ -78,6 +79,7 @@ void fill(Header& header, std::uint64_t run) {
     header.start_monotonic_ns = raw::clock_ns(CLOCK_MONOTONIC);
     header.start_ticks = ticks();
     header.ticks_per_second = 1'000'000'000;  // any rate will do: the file contains no times in ticks
+    header.pid_namespace = identify_self().pid_namespace;
     header.run = run;
     header.max_size = format::segment_size;
     header.next_segment = 1;

@@ -582,3 +582,21 @@ def test_processes_without_products_are_named_by_their_programs():
     last, = [line.strip() for line in done.stdout.splitlines() if "processes that multiply nothing" in line]
     count, names = last.split(" processes that multiply nothing: ")
     assert int(count) >= 3 and {"ls", "uname"} < set(names.split(", ")), last
+
+
+def test_a_large_library_is_scanned_once_also_for_names_of_cublas(tmp_path):
+    need(has_module("numpy"), "no numpy")
+
+    def examined():
+        _, result, _ = doctor("--", SYSTEM_PYTHON, "-c", "import numpy", XDG_CACHE_HOME=tmp_path)
+        notes = [note["about"] for process in result["program"]["processes"] for note in process["notes"]
+                 if "looks up cuBLAS" in note["message"]]
+        return bypasses_of(result), notes
+
+    really = examined()
+    kept = list((tmp_path / "fp32shim/libraries").iterdir())
+    assert kept and really[1] == []
+    for file in kept:  # a result that no scan would give shows that it is used
+        file.write_text(json.dumps(json.loads(file.read_text()) | {"looks_up_cublas": True}))
+    bypasses, notes = examined()
+    assert bypasses == really[0] and len(notes) >= len(kept) - 1  # the command scans one of them by itself, at most

@@ -62,7 +62,7 @@ def test_a_copy_of_a_recording_is_counted_once_and_said(folder, command, words):
     once = fp32shim(command, *words, "--format", "json", folder / "a.fp32rec", folder / "below")
     twice = fp32shim(command, *words, "--format", "json", folder)
 
-    def calls(result):  # times are left out, since each read estimates them again
+    def calls(result):
         rows = result.json if command == "log" else [result.json.get("totals", result.json), *result.json.get("rows", [])]
         return [row.get("calls") for row in rows]
 
@@ -70,6 +70,15 @@ def test_a_copy_of_a_recording_is_counted_once_and_said(folder, command, words):
     assert sorted(line for line in twice.lines if "counted once" in line) == [
         f"fp32shim {command}: {folder}/z/{name}: a copy of {folder}/{name}, which has as much; counted once"
         for name in ("a.fp32rec", "below/b.fp32rec")]
+
+
+@pytest.mark.parametrize("level", ["summary", "calls"])
+def test_two_readers_of_an_ended_recording_show_the_same_bytes(tmp_path, level):
+    make_recording(tmp_path / "a.fp32rec", level, TF32, EXACT)
+    for command, *words in (["report", "--format", "json"], ["report", "--format", "jsonl"], ["log"],
+                            ["verify", "--at-least", "fp32", "--format", "json"]):
+        first, second = (fp32shim(command, *words, tmp_path).stdout for _ in range(2))
+        assert first and first == second, command
 
 
 def test_of_copies_taken_at_different_moments_the_one_that_holds_more_is_counted(tmp_path):
@@ -98,6 +107,17 @@ def test_a_forked_name_gets_a_number_and_is_found(tmp_path):
     second = make_recording(tmp_path / "a.fp32rec", "summary", EXACT)
     assert first != second
     assert report(tmp_path)["totals"]["recordings"] == 2
+
+
+def test_recordings_of_children_have_job_and_host_in_their_names(tmp_path):
+    shim.need(shim.has_module("numpy"), "no numpy")
+    program = ("import numpy, os, subprocess; a = numpy.ones((9, 9), 'f'); subprocess.run(['sh', '-c', 'env -i true'])\n"
+               "child = os.fork(); a @ a; child and os.waitpid(child, 0)")
+    subprocess.run([COMMAND, "run", "-q", "--log", tmp_path / "%j.%h.fp32rec", "--", shim.SYSTEM_PYTHON, "-c", program], check=True,
+                   env=environment(SLURM_JOB_ID="4711"))
+    name = f"4711.{os.uname().nodename}"
+    assert sorted(path.name for path in tmp_path.iterdir()) == [
+        f"{name}.1.fp32rec", f"{name}.children.fp32rec", f"{name}.fp32rec"]
 
 
 def test_formats_are_shares_of_the_calls(folder):
@@ -923,13 +943,20 @@ def test_an_in_toto_statement_has_each_recording_and_the_result(recordings_of_jo
     assert [process["sha256"] for process in result["processes"]] == [process["sha256"] for process in same["processes"]]
 
 
+def test_an_in_toto_statement_without_a_subject_is_not_written(tmp_path):
+    (tmp_path / "a.fp32rec").write_text("no recording")
+    result = fp32shim("verify", "--at-least", "fp32", "--format", "in-toto", tmp_path / "a.fp32rec", "-o", tmp_path / "s.json")
+    assert (result.returncode, result.stdout) == (2, "") and "needs a subject" in result.stderr
+    assert not (tmp_path / "s.json").exists()
+
+
 def test_the_page_of_a_verdict_has_checksums_and_escaped_names_and_no_script(recordings_of_jobs, tmp_path):
     page = tmp_path / "verdict.html"
     words = ["verify", "--at-least", "fp32", "--format", "html", recordings_of_jobs, "-o"]
     assert fp32shim(*words, page).returncode == 1
     text = page.read_text()
     for path in recordings_of_jobs.glob("*"):
-        assert hashlib.sha256(path.read_bytes()).hexdigest() in text
+        assert f"<code class=sha256>{hashlib.sha256(path.read_bytes()).hexdigest()}</code>" in text  # on one line in print
     assert "&lt;node&amp;2&gt;" in text and "<node" not in text
     assert "<script" not in text and "src=" not in text and "<b>Violated.</b>" in text
     assert fp32shim(*words, recordings_of_jobs / "a.fp32rec").returncode == 2  # a recording is never overwritten

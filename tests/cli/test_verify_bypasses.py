@@ -462,6 +462,24 @@ def test_workers_of_pools_that_end_by__exit_are_shown(log, numpy_product):
     assert (result.returncode, result.json["calls_shown"], result.json["bypasses"]) == (0, 3, [])
 
 
+@pytest.mark.parametrize("end, expected", [("p.close(); p.join()", []), ("", ["later"])], ids=["joined", "terminated"])
+def test_workers_of_a_pool_in_a_with_block_are_shown_once_they_are_joined(tmp_path, numpy_product, end, expected):
+    pool = f"""
+import multiprocessing as m, time
+def work(sleeps):
+    a @ a
+    if sleeps: os.write(writer, b'.'), time.sleep(60)
+reader, writer = os.pipe()
+with m.get_context('fork').Pool(1) as p:
+    p.map(work, [0, 0])
+    {end or "p.apply_async(work, (1,)), os.read(reader, 1)"}
+"""
+    record(tmp_path / "run.fp32rec", *numpy_product, f"exec({pool!r}, globals())")
+    result = verify(tmp_path)
+    assert (bypasses(result), result.json["calls_shown"]) == (expected, 4 if expected else 3)
+    assert all("close() and join()" in bypass["remedy"] for bypass in result.json["bypasses"])
+
+
 def test_a_forked_child_knows_what_its_parent_had_loaded(tmp_path, log, numpy_product):
     child = "child = os.fork(); a @ a; os.waitpid(child, 0) if child else None"
     record(log, *numpy_product, child)
@@ -651,6 +669,80 @@ def test_ldconfig_of_the_system_is_no_doubt_and_another_one_is(log, tmp_path, nu
     system = "/sbin/ldconfig"
     shim.need(os.path.exists(system), "no /sbin/ldconfig")
     run = "import subprocess; subprocess.run([{!r}, '-p'], stdout=subprocess.DEVNULL)"
-    assert verify(record(log, *numpy_product, run.format(system))).returncode == 0
+    result = verify(record(log, *numpy_product, run.format(system)))
+    assert result.returncode == 0 and "its name and place" in result.json["examined_children"][0]["reason"]
     other = str(shutil.copy(system, tmp_path / "ldconfig"))
     assert bypasses(verify(record(tmp_path / "other.fp32rec", *numpy_product, run.format(other)))) == ["child:ldconfig"]
+
+
+@pytest.mark.parametrize("source, words, basis", [
+    ("int main(void) { return 0; }", [], None),
+    ("int cblas_sgemm(void); int main(void) { return cblas_sgemm(); }", ["-Wno-builtin-declaration-mismatch", "-x", "none", "BLAS"],
+     "has cblas_sgemm"),
+    ('const char* volatile mark = "dnnl_verbose,"; int main(void) { return *mark == 0; }', [], "contains oneDNN"),
+    ("#include <unistd.h>\nint main(void) { execl(\"/x\", \"x\", (char*)0); return 0; }", [], "can start programs or load libraries (execl)"),
+    ("int main(void) { return 0; }", ["-Wl,-rpath,/nowhere"], "cannot be judged"),
+    ("int main(void) { return 0; }", ["-static"], "is statically linked")],
+    ids=["nothing", "BLAS", "kernels", "starts programs", "own folders of libraries", "static"])
+def test_a_child_is_judged_by_its_file_and_not_by_its_name(log, tmp_path, numpy_product, source, words, basis):
+    words = [shim.blas_library("reference") if word == "BLAS" else word for word in words]
+    uname = build(tmp_path / "uname", source, *words)
+    start = f"import subprocess; subprocess.run([{str(uname)!r}], env={{}}, stderr=subprocess.DEVNULL)"
+    result = verify(record(log, *numpy_product, start))
+    if basis is None:
+        examined, = result.json["examined_children"]
+        assert (result.returncode, examined["bypass"]) == (0, "child:uname") and "its file was examined" in examined["reason"]
+        text = fp32shim("verify", "--at-least", "fp32", log).stdout
+        assert text.startswith("Shown: ") and "nothing known that multiplies is in their files:\n- child:uname: " in text
+        os.utime(uname)
+        result, basis = verify(log), "has changed since"
+    assert (result.returncode, bypasses(result), result.json["examined_children"]) == (3, ["child:uname"], [])
+    assert basis in result.json["bypasses"][0]["reason"]
+
+
+ONEDNN_HEAD = "onednn_verbose,info,oneDNN v2.6.3 (commit N/A)\nonednn_verbose,info,cpu,isa:Intel AVX-512 with bfloat16 support\n"
+ONEDNN_F32 = ("onednn_verbose,exec,cpu,matmul,brg:avx512_core,undef,src_f32::blocked:ab:f0 wei_f32::blocked:ab:f0 "
+              "dst_f32::blocked:ab:f0,attr-scratchpad:user ,,64x64:64x64:64x64,0.07\n")
+ONEDNN_V1 = ONEDNN_F32.replace("verbose,exec", "verbose,v1,17.5,primitive,exec")
+
+
+@pytest.mark.parametrize("text, counts, why_not", [
+    (ONEDNN_HEAD + "loss 0.5 " + ONEDNN_F32 + ONEDNN_V1 + "bf16 f16\n" + ONEDNN_F32.replace("matmul", "reorder").replace("src_f32", "src_bf16"),
+     (1, 2, 0), None),
+    (ONEDNN_HEAD + ONEDNN_F32 + ONEDNN_F32.replace("src_f32", "src_bf16"), (1, 2, 1), "of 2 products in {}, 1 may have run below fp32"),
+    (ONEDNN_HEAD + ONEDNN_V1.replace("attr-", "attr-fpmath:bf16 attr-"), (1, 1, 1), "1 may have run below fp32"),
+    (ONEDNN_HEAD, (1, 0, 0), None),
+    (ONEDNN_HEAD + "onednn_verbose,exec,cpu,something_new\n", (1, 1, 1), "1 may have run below fp32"),
+    (ONEDNN_F32, (0, 1, 0), "{} has no head"),
+    (2 * (ONEDNN_HEAD + ONEDNN_F32), (2, 2, 0), "{} has lines of 2 processes")],
+    ids=["float32", "bf16 operands", "fpmath", "no product", "unknown", "no head", "two processes"])
+def test_a_log_of_onednn_counts_where_all_its_products_ran_at_float32(log, tmp_path, text, counts, why_not):
+    bypass = plugin(tmp_path / "libbypass.so", 'const char* mark(void) { return "dnnl_verbose,"; }' + PRODUCT)
+    load(log, f"local={bypass}", f"run={bypass}")
+    printed = tmp_path / "printed"
+    printed.write_text(text)
+    result = verify("--onednn-log", printed, log)
+    assert result.json["onednn_log"] == {"file": str(printed), "processes": counts[0], "products": counts[1], "below": counts[2]}
+    entry, = result.json["bypasses" if why_not else "assumed_unused"]
+    assert (result.returncode, entry["bypass"]) == (3 if why_not else 0, "oneDNN")
+    assert (why_not or "{} shows " + ("2 products, all at fp32 or above" if counts[1] else "no product") + ", if it is of this process and is whole").format(printed) in entry["reason"]
+    os.utime(printed, (1, 1))
+    assert verify("--onednn-log", printed, log).returncode == 3  # older than the recording
+    printed.touch()
+    load(tmp_path / "second.fp32rec", f"local={bypass}", f"run={bypass}")
+    entry, = verify("--onednn-log", printed, tmp_path).json["bypasses"]
+    assert "cannot tell which of several processes it is of" in entry["reason"]
+
+
+def test_a_log_that_torch_prints_counts(log, tmp_path):
+    program = ("import torch; a = torch.ones(64, 64); a @ a; torch.nn.Conv2d(3, 8, 3)(torch.ones(2, 3, 32, 32)); "
+               "torch.set_float32_matmul_precision('medium'); {}")
+    shim.need(subprocess.run([shim.SYSTEM_PYTHON, "-c", program.format("")], check=False, capture_output=True).returncode == 0, "no torch")
+    for last, is_shown in (("", True), ("a.bfloat16() @ a.bfloat16()", False)):
+        done = subprocess.run([COMMAND, "run", "-q", "--pin", "--log", tmp_path / f"{is_shown}.fp32rec", "--", shim.SYSTEM_PYTHON,
+                               "-c", program.format(last)], capture_output=True, text=True, check=True, env=environment(ONEDNN_VERBOSE="1"))
+        shim.need("onednn_verbose,exec," in done.stdout or ",primitive,exec," in done.stdout, "torch calls no oneDNN here")
+        (tmp_path / "printed").write_text(done.stdout)
+        result = verify("--onednn-log", tmp_path / "printed", tmp_path / f"{is_shown}.fp32rec")
+        assert ("oneDNN" not in bypasses(result)) == is_shown, result.stdout
+        assert result.json["onednn_log"]["processes"] == 1 and (result.json["onednn_log"]["below"] == 0) == is_shown

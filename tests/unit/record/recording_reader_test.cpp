@@ -118,5 +118,83 @@ TEST(RecordingReader, KeepsTimesAndSumsThatAreTooLargeWithinTheirBounds) {
     }
 }
 
+TEST(RecordingReader, LeavesOutTheCallsOfAnEarlierCopy) {
+    const TemporaryFolder folder;
+    const std::string path = folder / "run.fp32rec", copy = folder / "copy.fp32rec";
+    const auto recording = open_recording(path);
+    ThreadWriter* writer = recording->attach();
+    for (const std::int64_t m : {8, 8, 16}) count_square(*recording, *writer, m);
+    std::filesystem::copy_file(path, copy);
+    for (const std::int64_t m : {8, 32}) count_square(*recording, *writer, m);
+
+    const auto earlier = read_recording(copy), whole = read_recording(path);
+    EXPECT_EQ(whole->leave_out(*earlier), "");
+    EXPECT_EQ(whole->total_calls(), 2U);
+    EXPECT_EQ(calls_of_square(*whole, 8), 1U);
+    EXPECT_EQ(calls_of_square(*whole, 16), 0U);
+    EXPECT_EQ(calls_of_square(*whole, 32), 1U);
+    std::vector<std::int64_t> sizes;
+    for (const RecordedEvent& event : events_of(*whole)) sizes.push_back(whole->row(event.row)->decision.call.m);
+    EXPECT_EQ(sizes, (std::vector<std::int64_t>{8, 32}));
+}
+
+TEST(RecordingReader, LeavesNothingOutOfWhatIsNoLaterCopy) {
+    const TemporaryFolder folder;
+    const std::string path = folder / "run.fp32rec", copy = folder / "copy.fp32rec";
+    const auto recording = open_recording(path);
+    ThreadWriter* writer = recording->attach();
+    count_square(*recording, *writer, 8);
+    std::filesystem::copy_file(path, copy);
+    count_square(*recording, *writer, 8);
+    const auto another = open_recording(folder / "another.fp32rec");
+
+    const auto earlier = read_recording(copy), later = read_recording(path);
+    EXPECT_NE(earlier->leave_out(*later).find("not an earlier copy"), std::string::npos);
+    EXPECT_EQ(earlier->total_calls(), 1U);
+    EXPECT_EQ(later->leave_out(*read_recording(folder / "another.fp32rec")), "is no copy of it");
+    EXPECT_EQ(later->total_calls(), 2U);
+}
+
+/// A call path of two lines in two files.
+struct TwoLines : Stack {
+    TwoLines() {
+        size = 2;
+        read = [](const Stack&, std::size_t index, StackFrame& frame) {
+            frame.file = index == 0 ? "/home/user/main.py" : "/tmp/cells/17.py";
+            frame.function = index == 0 ? "main" : "step";
+            frame.line = index == 0 ? 5 : 41;
+            return true;
+        };
+    }
+};
+
+TEST(RecordingReader, GivesFilesOtherNamesInCallPathsAndPlaces) {
+    const TemporaryFolder folder;
+    const auto recording = open_recording(folder / "run.fp32rec");
+    ThreadWriter* writer = recording->attach();
+    const TwoLines path;
+    recording->count(*writer, 1, 1, 2, true, [&](DecisionEvent& decision) {
+        describe_square(decision, 8);
+        decision.stack = &path;
+        decision.call.where = "17.py:41 step";
+    });
+    const auto shown = [&](std::map<std::string, std::string> names) {
+        const auto reader = read_recording(folder / "run.fp32rec");
+        reader->name_files(std::move(names));
+        const RecordedRow* row = reader->row(reader->counters()[0].row);
+        std::vector<std::string> texts{std::string(row->decision.call.where)};
+        for (auto frame = reader->frame(row->stack); frame; frame = reader->frame(frame->parent)) {
+            texts.push_back(frame->file);
+            if (frame->parent == 0) break;
+        }
+        return texts;
+    };
+    using Texts = std::vector<std::string>;
+    EXPECT_EQ(shown({}), (Texts{"17.py:41 step", "/tmp/cells/17.py", "/home/user/main.py"}));
+    EXPECT_EQ(shown({{"/tmp/cells/17.py", "notebook[3]"}}),
+              (Texts{"notebook[3]:41 step", "notebook[3]", "/home/user/main.py"}));
+    EXPECT_EQ(shown({{"/home/user/main.py", "start.py"}}), (Texts{"17.py:41 step", "/tmp/cells/17.py", "start.py"}));
+}
+
 }  // namespace
 }  // namespace fp32shim::record::test

@@ -1,0 +1,172 @@
+#include "cli/verify/examine_child.hpp"
+
+#include <fmt/format.h>
+#include <sys/stat.h>
+#include <sys/utsname.h>
+
+#include <algorithm>
+#include <climits>
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <set>
+#include <string_view>
+#include <system_error>
+#include <utility>
+#include <vector>
+
+#include "cli/binaries/elf_file.hpp"
+#include "cli/binaries/function_kind.hpp"
+#include "cli/binaries/scanned_file.hpp"
+#include "record/format/identity.hpp"
+#include "system/inline_text.hpp"
+
+namespace fp32shim::cli {
+namespace {
+
+#if defined(__x86_64__)
+#define FP32SHIM_MULTIARCH "x86_64-linux-gnu"
+#elif defined(__aarch64__)
+#define FP32SHIM_MULTIARCH "aarch64-linux-gnu"
+#endif
+
+/// Folders in which the loader looks for libraries by default.
+constexpr std::string_view library_folders[] = {
+    "/lib/" FP32SHIM_MULTIARCH, "/usr/lib/" FP32SHIM_MULTIARCH, "/lib64", "/usr/lib64", "/lib", "/usr/lib"};
+
+/// Functions that start programs, load libraries, or make any system call.
+constexpr std::string_view starters[] = {"dlmopen",     "dlopen",       "execl",   "execle",  "execlp",  "execv",
+                                         "execve",      "execveat",     "execvp",  "execvpe", "fexecve", "popen",
+                                         "posix_spawn", "posix_spawnp", "syscall", "system",  "wordexp"};
+
+/// The C library's own files, and libselinux, which start programs or load files only as a caller asks them to.
+constexpr std::string_view trusted_libraries[] = {"libc.so.",  "ld-linux", "libpthread.so.", "libdl.so.",
+                                                  "librt.so.", "libm.so.", "libselinux.so."};
+
+bool starts_programs(std::string_view name) { return std::ranges::find(starters, name) != std::end(starters); }
+
+bool is_trusted_library(std::string_view name) {
+    return std::ranges::any_of(trusted_libraries, [&](std::string_view known) { return name.starts_with(known); });
+}
+
+/// Returns the last change of a file, and of the links that lead to it; INT64_MAX if that cannot be told.
+std::int64_t change_ns(const std::string& path) {
+    constexpr int most_links = 10;
+    std::int64_t latest = 0;
+    std::filesystem::path at = path;
+    for (int i = 0; i < most_links; ++i) {
+        struct stat facts = {};
+        if (lstat(at.c_str(), &facts) != 0) return INT64_MAX;
+        for (const timespec& time : {facts.st_ctim, facts.st_mtim})
+            latest = std::max(latest, std::int64_t{time.tv_sec} * 1'000'000'000 + time.tv_nsec);
+        if (!S_ISLNK(facts.st_mode)) return latest;
+        std::error_code error;
+        const std::filesystem::path target = std::filesystem::read_symlink(at, error);
+        if (error) return INT64_MAX;
+        at = target.is_absolute() ? target : at.parent_path() / target;
+    }
+    return INT64_MAX;
+}
+
+std::string find_library(const std::string& name) {
+    if (name.find('/') != std::string::npos) return {};
+    for (const std::string_view folder : library_folders) {
+        const std::string path = fmt::format("{}/{}", folder, name);
+        std::error_code error;
+        if (std::filesystem::is_regular_file(path, error)) return path;
+    }
+    return {};
+}
+
+bool is_ldconfig(const record::RecordedChild& child) {
+    return child.why == record::WhyUnseen::statically_linked &&
+           (child.path == "/sbin/ldconfig" || child.path == "/usr/sbin/ldconfig");
+}
+
+/// Returns true if a program with this reason was started where this command finds the same files by the same paths.
+bool is_in_this_root(record::WhyUnseen why) {
+    using record::WhyUnseen;
+    return why == WhyUnseen::statically_linked || why == WhyUnseen::other_user || why == WhyUnseen::capabilities ||
+           why == WhyUnseen::no_preload || why == WhyUnseen::other_log || why == WhyUnseen::switched_off;
+}
+
+/// Returns true if the recording was made on this machine, in the same container or in none.
+bool is_of_this_machine(const record::RecordingFacts& facts) {
+    utsname names{};
+    const record::ProcessIdentity self = record::identify_self();
+    return uname(&names) == 0 && facts.process.host == names.nodename && facts.identity.pid_namespace != 0 &&
+           facts.identity.pid_namespace == self.pid_namespace;
+}
+
+std::string path_of(const record::RecordedChild& child) {
+    if (child.path.starts_with('/')) return child.path;
+    if (!child.folder.starts_with('/') || child.path.starts_with("…")) return {};
+    return child.folder + '/' + child.path;
+}
+
+/// Returns the reason why an object may multiply or start programs; empty if it cannot.
+std::string finding_in(const std::string& path, const ElfFile& elf) {
+    const auto scanned = scan_file(path);
+    if (!scanned) return "cannot be read";
+    if (!scanned->bypasses.empty()) return "contains " + scanned->bypasses.front().title;
+    for (const auto* symbols : {&elf.imports, &elf.exports})
+        for (const ElfSymbol& symbol : *symbols)
+            if (is_intercepted(symbol.name) || is_lapack(symbol.name)) return "has " + symbol.name;
+    for (const ElfSymbol& symbol : elf.imports)
+        if (starts_programs(symbol.name))
+            return fmt::format("can start programs or load libraries ({})", symbol.name);
+    return {};
+}
+
+bool is_wanted_of_child(std::string_view name) {
+    return is_intercepted(name) || is_lapack(name) || starts_programs(name);
+}
+
+}  // namespace
+
+const ChildPrograms::Contents& ChildPrograms::contents(const std::string& path) {
+    const auto [entry, is_new] = contents_.try_emplace(path);
+    Contents& result = entry->second;
+    if (!is_new) return result;
+    std::vector<std::string> paths = {path};
+    std::set<std::string> names;
+    for (std::size_t i = 0; i < paths.size() && result.finding.empty(); ++i) {
+        const std::string who = i == 0 ? "its file" : paths[i];
+        const auto elf = read_elf(paths[i], is_wanted_of_child);
+        if (!elf || !elf->is_this_architecture || elf->has_search_path) {
+            result.finding = who + " cannot be judged";
+            return result;
+        }
+        result.changed_ns = std::max(result.changed_ns, change_ns(paths[i]));
+        if (i > 0 && is_trusted_library(system::base_name(paths[i]))) continue;
+        if (const std::string finding = finding_in(paths[i], *elf); !finding.empty())
+            result.finding = who + ' ' + finding;
+        for (const std::string& needed : elf->needed) {
+            if (!names.insert(needed).second) continue;
+            paths.push_back(find_library(needed));
+            if (paths.back().empty() && result.finding.empty())
+                result.finding = fmt::format("{} is not in a folder of the system", needed);
+        }
+    }
+    return result;
+}
+
+ExaminedChild ChildPrograms::examine(const record::RecordedChild& child, const MergedProcess& process) {
+    const std::string path = path_of(child);
+    if (path.empty() || !child.interpreter.empty() || !is_in_this_root(child.why)) return {};
+    const bool is_static = child.why == record::WhyUnseen::statically_linked;
+    if (is_static && !is_ldconfig(child)) return {};
+    if (!is_of_this_machine(process.facts)) return {};
+    const Contents& found = contents(path);
+    if (!found.finding.empty()) return {false, found.finding};
+    // A file system's clock may be some milliseconds behind.
+    constexpr std::int64_t clock_step_ns = 20'000'000;
+    if (found.changed_ns > child.first_ns - clock_step_ns) return {false, "its file has changed since"};
+    if (is_static)
+        return {true, "its name and place are those of the C library's ldconfig, and no known BLAS is in its file"};
+    return {true,
+            "its file was examined: it and its libraries have no known BLAS and no known kernels, and it imports no "
+            "function that starts programs or loads libraries"};
+}
+
+}  // namespace fp32shim::cli

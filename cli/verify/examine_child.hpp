@@ -1,0 +1,36 @@
+// Examines the files of programs that ran without the shim, to tell those that have nothing known that
+// multiplies.
+#pragma once
+
+#include <map>
+#include <string>
+
+#include "cli/recordings/merged_calls.hpp"
+
+namespace fp32shim::cli {
+
+/// Conclusion about a program that ran without the shim.
+struct ExaminedChild {
+    bool is_harmless = false;  ///< nothing known that multiplies is in its file, and it started no program
+    std::string basis;         ///< what the conclusion rests on, as the end of a sentence; empty: nothing is known
+};
+
+/// Examines programs, each file once.
+class ChildPrograms {
+  public:
+    /// Judges a child by its file and by the libraries that the file needs, if they are those of the child: the
+    /// recording is of this machine, and the files have not changed since the child's start. A name counts only for
+    /// the system's ldconfig, whose file cannot tell whether it starts programs.
+    ExaminedChild examine(const record::RecordedChild& child, const MergedProcess& process);
+
+  private:
+    struct Contents {
+        std::string finding;          ///< why it may have multiplied; empty: nothing speaks for it
+        std::int64_t changed_ns = 0;  ///< last change of the file or of a library that it needs
+    };
+    const Contents& contents(const std::string& path);
+
+    std::map<std::string, Contents> contents_;
+};
+
+}  // namespace fp32shim::cli
