@@ -17,7 +17,7 @@
 #              debootstrap, lintian)
 #   deploy     docs/deploy.md in whole systems: Slurm, buildah, services, /etc/ld.so.preload. On Debian, as root
 #   fleet      10,000 recordings of 1,000 rows (6 GB); queries by Spark, which it installs (400 MB; needs Java 17)
-#   notebooks  a notebook that nbconvert executes; installs Jupyter's parts for it
+#   notebooks  notebooks that nbconvert and JupyterLab execute; installs Jupyter for them (needs chromium)
 #   fuzz       the reader of recordings, by libFuzzer, for ten minutes
 #   clang      everything built by clang, the command too
 #   lint       clang-tidy with its analyzer, on the command too
@@ -109,9 +109,9 @@ gpu-check() { FP32SHIM_GPU_CHECK_SECONDS="120 300" long_test cublas/test_gpu_che
 
 notebooks() {
     local environment=$logs/notebooks
-    "$environment/bin/python" -c 'import nbconvert' 2>/dev/null ||
+    "$environment/bin/python" -c 'import jupyterlab, playwright' 2>/dev/null ||
         { "$python" -m venv --clear "$environment" &&
-            "$environment/bin/pip" install --quiet pytest numpy ipykernel nbconvert pandas; } || return 1
+            "$environment/bin/pip" install --quiet pytest numpy ipykernel nbconvert pandas jupyterlab playwright; } || return 1
     FP32SHIM_WHEELS=$environment tests/wheels.sh test_notebooks.py
 }
 
