@@ -107,11 +107,12 @@ def test_jupyterlab_draws_the_flame_graph_below_the_cell_from_the_cell_on(tmp_pa
     try:
         address = next(line.split()[-1] for line in server.stderr if "http://" in line and line.endswith("/lab\n"))
         with playwright.sync_playwright() as tools:
-            browser = tools.chromium.launch(executable_path=chromium, args=["--no-sandbox", "--disable-gpu"])
+            browser = tools.chromium.launch(executable_path=chromium, args=["--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage"])
             page = browser.new_page(viewport={"width": 1000, "height": 1300})
             page.set_default_timeout(90_000)
             page.goto(f"{address}/tree/book.ipynb?reset", wait_until="domcontentloaded")
             page.wait_for_selector(".jp-Notebook .jp-CodeCell")
+            page.get_by_text("| Idle").wait_for()
             page.click("text=Run >> nth=0")
             page.get_by_text("Run All Cells", exact=True).first.click()
             frame = page.frame_locator("iframe[title^=fp32shim]")
