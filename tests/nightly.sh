@@ -9,6 +9,7 @@
 #   races      first products of eight threads at once, 1,000 times
 #   faults     exhausted memory, refused system calls, forks at bad moments, 1,000 times each; kills, cut and damaged
 #              recordings and the other faults of docs/reliability.md, 200 times each; FP32SHIM_TEST_REPEATS: so often
+#   pages      commands of the documentation that take a minute each
 #   gpu-check  gpu-check on the stand-in within 120 and 300 seconds
 #   bisect     the search of bisect on 1,000 random programs of each kind
 #   where      10,000 random call trees on each Python that is found (pyenv's too), a million call paths
@@ -17,7 +18,7 @@
 #              debootstrap, lintian)
 #   deploy     docs/deploy.md in whole systems: Slurm, buildah, services, /etc/ld.so.preload. On Debian, as root
 #   fleet      10,000 recordings of 1,000 rows (6 GB); queries by Spark, which it installs (400 MB; needs Java 17)
-#   notebooks  a notebook that nbconvert executes; installs Jupyter's parts for it
+#   notebooks  notebooks that nbconvert and JupyterLab execute; installs Jupyter for them (needs chromium)
 #   fuzz       the reader of recordings, by libFuzzer, for ten minutes
 #   clang      everything built by clang, the command too
 #   lint       clang-tidy with its analyzer, on the command too
@@ -105,13 +106,15 @@ fleet() {
     FP32SHIM_FLEET_RECORDINGS=10000 FP32SHIM_SPARK=$environment FP32SHIM_WHEELS=$environment long_test fleet
 }
 
+pages() { FP32SHIM_NIGHT=1 long_test cli/test_readme.py -k each_command; }
+
 gpu-check() { FP32SHIM_GPU_CHECK_SECONDS="120 300" long_test cublas/test_gpu_check.py -k within_its_seconds; }
 
 notebooks() {
     local environment=$logs/notebooks
-    "$environment/bin/python" -c 'import nbconvert' 2>/dev/null ||
+    "$environment/bin/python" -c 'import jupyterlab, playwright' 2>/dev/null ||
         { "$python" -m venv --clear "$environment" &&
-            "$environment/bin/pip" install --quiet pytest numpy ipykernel nbconvert pandas; } || return 1
+            "$environment/bin/pip" install --quiet pytest numpy ipykernel nbconvert pandas jupyterlab playwright; } || return 1
     FP32SHIM_WHEELS=$environment tests/wheels.sh test_notebooks.py
 }
 
@@ -133,7 +136,7 @@ lint() {
         xargs -P "$(nproc)" -n 4 clang-tidy -p build/clang --quiet
 }
 
-all=(products races faults gpu-check bisect where wheel packages deploy fleet notebooks fuzz clang lint)
+all=(products races faults pages gpu-check bisect where wheel packages deploy fleet notebooks fuzz clang lint)
 case ${1-} in --help | -h) sed -n '2,/^set/{/^#/s/^# \{0,1\}//p}' "${BASH_SOURCE[0]}"; exit ;; esac
 for part in "$@"; do
     if [[ " ${all[*]} " != *" $part "* ]]; then

@@ -32,6 +32,11 @@ std::uint64_t hash_of(std::uint32_t parent, const PathFrame& frame) {
 /// Returns true for a frame of fp32shim's own start-up file, which opens scopes for PyTorch modules.
 bool is_own_frame(const record::RecordedFrame& frame) { return frame.file.ends_with("/fp32shim_torch.py"); }
 
+/// Returns true for the function by which IPython runs a cell. What calls it is IPython or Jupyter's kernel.
+bool runs_cells(const record::RecordedFrame& frame) {
+    return frame.file.ends_with("/IPython/core/interactiveshell.py") && frame.function.ends_with("run_code");
+}
+
 /// Returns the functions of a location whose lines are known, innermost first.
 std::vector<PathFrame> frames_with_lines(const SourceLocation& location) {
     std::vector<PathFrame> levels;
@@ -94,7 +99,7 @@ void CallPaths::add(std::uint32_t node, std::uint32_t row, const record::Recorde
 }
 
 /// Returns the node of a recording's frame. If frames of a damaged file cannot be read, the path begins with the
-/// first readable one.
+/// first readable one. In IPython it begins with the cell.
 std::uint32_t CallPaths::node_of(const record::RecordingReader& recording, record::format::StringId frame) {
     std::vector<std::pair<record::format::StringId, record::RecordedFrame>> unknown;  // innermost first
     std::uint32_t node = 0;
@@ -104,7 +109,7 @@ std::uint32_t CallPaths::node_of(const record::RecordingReader& recording, recor
             break;
         }
         std::optional<record::RecordedFrame> read = recording.frame(frame);
-        if (!read) break;
+        if (!read || runs_cells(*read)) break;
         const record::format::StringId caller = read->parent;
         unknown.emplace_back(frame, *std::move(read));
         frame = caller;

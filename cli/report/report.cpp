@@ -50,7 +50,8 @@ ReportView view_of(const ReportOptions& options) {
             .grouping = parse_grouping(options.by),
             .top = static_cast<std::size_t>(options.top),
             .stream = options.output.empty() ? STDOUT_FILENO : -1,
-            .is_filtered = !options.filter.is_empty() || !options.since.empty()};
+            .is_filtered = !options.filter.is_empty() || !options.since.empty(),
+            .is_since = !options.since.empty()};
 }
 
 /// Applies `--since` and `--name-file` to recordings.

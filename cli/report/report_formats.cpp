@@ -56,7 +56,7 @@ void write_prometheus(const ReportContents& contents, const ReportView&, ReportO
 
 void write_html(const ReportContents& contents, const ReportView& view, ReportOutput& output) {
     output.put(report_page({contents.calls, contents.paths, contents.timeline, contents.problems, view.order,
-                            view.grouping, view.is_filtered}));
+                            view.grouping, view.is_filtered, view.is_since}));
 }
 
 void write_lines_below_fp32(const ReportContents& contents, const ReportView&, ReportOutput& output) {

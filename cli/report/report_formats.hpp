@@ -36,6 +36,7 @@ struct ReportView {
     std::size_t top = 0;       ///< number of rows of the longest list in a table; 0: no limit
     int stream = -1;           ///< 1: stdout; 2: stderr; -1: a file
     bool is_filtered = false;  ///< a filter left calls out
+    bool is_since = false;     ///< an earlier copy left calls out
 };
 
 struct ReportFormat {

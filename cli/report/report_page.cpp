@@ -275,7 +275,7 @@ std::string missing_events_text(const MergedProcess& process) {
     return text;
 }
 
-void warn_about_recordings(Json& warnings, const MergedCalls& calls) {
+void warn_about_recordings(Json& warnings, const MergedCalls& calls, bool is_since) {
     const auto warn = [&](const std::string& title,
                           const std::function<std::string(const MergedProcess&)>& describe) {
         warn_about_processes(warnings, calls, title, describe);
@@ -295,6 +295,7 @@ void warn_about_recordings(Json& warnings, const MergedCalls& calls) {
         const bool is_refused = (process.facts.flags & record::format::flag_io_error) != 0;
         return is_refused ? std::string(std::strerror(process.facts.last_error)) : std::string();
     });
+    if (is_since) return;  // the reader chose the time
     warn("More calls may follow", [](const MergedProcess& process) {
         return process.state == record::RecordingState::live
                    ? fmt::format("process {} was still running", process.facts.process.pid)
@@ -309,7 +310,7 @@ void warn_about_rules(Json& warnings, const MergedCalls& calls) {
     add_warning(warnings, "Rules of the policy decided no call", lines);
 }
 
-Json warnings_json(const MergedCalls& calls, const std::vector<ReadingProblem>& problems) {
+Json warnings_json(const MergedCalls& calls, const std::vector<ReadingProblem>& problems, bool is_since) {
     Json warnings = Json::array();
     std::vector<std::string> lines;
     for (const ReadingProblem& problem : problems) lines.push_back(problem.path + ": " + problem.text);
@@ -318,7 +319,7 @@ Json warnings_json(const MergedCalls& calls, const std::vector<ReadingProblem>& 
         add_warning(warnings, "Audits are missing", {lost});
     warn_about_rules(warnings, calls);
     warn_about_decisions(warnings, calls);
-    warn_about_recordings(warnings, calls);
+    warn_about_recordings(warnings, calls, is_since);
     return warnings;
 }
 
@@ -392,7 +393,7 @@ Json page_data(const HtmlReport& report) {
     json["verdict"] = verdict_json(calls);
     json["period"] = duration_json(calls);
     json["formats"] = formats_json(calls);
-    json["warnings"] = warnings_json(calls, report.problems);
+    json["warnings"] = warnings_json(calls, report.problems, report.is_since);
     json["facts"] = facts_json(calls);
     json["commands"] = distinct_texts("Command", calls, short_command);
     json["programs"] = distinct_texts("Program", calls, [](const MergedProcess& process) {

@@ -22,6 +22,7 @@ struct HtmlReport {
     RowOrder order = RowOrder::time;              ///< initial order of the decisions
     Grouping grouping;                            ///< initial grouping of the decisions
     bool is_filtered = false;                     ///< the page says that a filter left calls out
+    bool is_since = false;                        ///< does not warn that more calls may follow
 };
 
 /// Returns the page, in UTF-8: some 250 KiB, and 150 bytes for each listed decision (report/page_rows.hpp). Names

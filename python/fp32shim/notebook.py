@@ -54,9 +54,17 @@ def usage_error(message: str) -> Exception:
 
 
 def fraction(text: str) -> float:
-    if not 0 < float(text) <= 1:
-        raise ValueError
-    return float(text)
+    with contextlib.suppress(ValueError):
+        if 0 < float(text) <= 1:
+            return float(text)
+    raise argparse.ArgumentTypeError(f"found {text!r}; allowed: a number above 0, up to 1")
+
+
+def words_of(line: str) -> list[str]:
+    try:
+        return shlex.split(line)
+    except ValueError as problem:
+        raise usage_error(f"{problem}: {line}") from None
 
 
 def arguments() -> Arguments:
@@ -88,7 +96,7 @@ class Magic:
         --table             only the table, without the flame graph
         -o NAME             also assign the products, an fp32shim.Products, to this variable
         """
-        options = arguments().parse_args(shlex.split(line))
+        options = arguments().parse_args(words_of(line))
         if options.output is not None and not options.output.isidentifier():
             raise usage_error(f"-o: found {options.output!r}; allowed: a name of Python")
         if not fp32shim.active():
@@ -235,8 +243,10 @@ def show(seen: fp32shim.Products, with_graph: bool) -> None:
     show_all({"text/plain": seen.table(), "text/html": page}, raw=True)
 
 
-# In a frame, the page begins with its flame graph: the table above has the totals, and the notebook names the process.
-FRAMED = """<style nonce="{}">body > header, [aria-labelledby="totals-title"] {{ display: none }}</style>
+# In a frame, the page begins with warnings and its flame graph: the table above has the totals, and the notebook names
+# the process.
+FRAMED = """<style nonce="{}">body > header, #filtered, #verdict, #complete, [aria-labelledby="totals-title"] {{ display: none }}
+body {{ padding-top: 0 }} main > section {{ margin-top: 1rem }}</style>
 """
 
 

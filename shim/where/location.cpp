@@ -21,6 +21,17 @@ constexpr std::string_view made_code = "(code made at run time)";
 
 UnwindCache* unwind_cache() { return thread_part<UnwindCache>(ThreadPart::unwind_cache); }
 
+/// Returns true for a file that torch.compile wrote into its cache: `hl/chlhgf….py`, whose folder has the second and
+/// third of the 52 characters of its name.
+bool is_compiled_by_torch(std::string_view file) {
+    constexpr std::size_t size = 52 + 3, folder = 3;
+    if (file.size() < folder + size || !file.ends_with(".py")) return false;
+    const std::string_view name = file.substr(file.size() - size),
+                           above = file.substr(file.size() - size - folder, folder);
+    return name[0] == 'c' && above[0] == name[1] && above[1] == name[2] && above[2] == '/' &&
+           name.find_first_not_of("abcdefghijklmnopqrstuvwxyz234567") == 52;
+}
+
 }  // namespace
 
 std::uint64_t location_key(const Settings& in_force) {
@@ -184,7 +195,7 @@ bool is_library_file(std::string_view file) {
     const auto contains = [&](std::string_view part) { return file.find(part) != std::string_view::npos; };
     const auto begins = [&](std::string_view part) { return file.starts_with(part); };
     return std::any_of(std::begin(folders), std::end(folders), contains) ||
-           std::any_of(std::begin(made_up), std::end(made_up), begins);
+           std::any_of(std::begin(made_up), std::end(made_up), begins) || is_compiled_by_torch(file);
 }
 
 }  // namespace fp32shim::where

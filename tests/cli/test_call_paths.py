@@ -49,6 +49,14 @@ def test_stacks_of_json_are_the_call_paths_merged_over_recordings(recordings):
         assert sum(stack[key] for stack in paths.values()) == report["totals"][key]
 
 
+def test_paths_of_a_notebook_begin_with_the_cell(tmp_path):
+    shell = "start@/lib/ipykernel/kernelapp.py@7;InteractiveShell.run_code@/lib/IPython/core/interactiveshell.py@3667"
+    path = f"{shell};<module>@/tmp/ipykernel_7/1.py@1;run@/app/fp32shim/notebook.py@9;{shell};<module>@/tmp/ipykernel_7/2.py@2;g@/tmp/ipykernel_7/1.py@5"
+    recording = make_recording(tmp_path / "a.fp32rec", "summary", calls_from(path, "cblas_sgemm", 64, "tf32", 5, 9000))
+    (path,) = path_texts(fp32shim("report", "--format", "json", recording).json)
+    assert [function for _, function, _, _ in path[0]] == ["<module>", "g", "cblas_sgemm"]
+
+
 def test_paths_without_their_innermost_functions_are_said(tmp_path):
     calls = [calls_from(f"main@/app/train.py@9;step@/app/train.py@{line}", "cblas_sgemm", 64, "tf32", 5, 9000) for line in range(8)]
     recording = make_recording(tmp_path / "a.fp32rec", "summary", "--rows", "8", *calls)

@@ -30,6 +30,28 @@ def test_the_message_in_the_faq_is_what_the_program_says(tmp_path):
     assert f"bad.toml:{line}:{column}: {message}\n" in fp32shim("check", "bad.toml", cwd=tmp_path).stdout
 
 
+def commands_of(page):
+    """The command lines of a page's blocks, or of a manual page's examples: (subcommand, its options)."""
+    text = page.read_text()
+    if page.suffix == ".md":
+        text = "".join(re.findall(r"^```(?:sh|console|dockerfile|ini|yaml|groovy)?\n(.*?)^```$", text, re.MULTILINE | re.DOTALL))
+    else:
+        text = text.replace("\\-", "-").partition(".Sh EXAMPLES")[2]
+    for command, words in re.findall(r"(?:^|[\s/])fp32shim ([a-z][a-z-]+)((?:[ \t]+[^\s|&;>#]+)*)", text.replace("\\\n", " ")):
+        yield command, re.findall(r"(?<=\s)--[a-z][\w-]*", words.partition(" -- ")[0])
+
+
+@pytest.mark.parametrize("page", [page for page in (*PAGES, *sorted((shim.ROOT / "docs/cli").glob("*.1"))) if any(commands_of(page))],
+                         ids=name_of)
+def test_every_command_of_a_page_has_the_options_that_the_page_gives_it(page):
+    for command, options in set((command, tuple(options)) for command, options in commands_of(page)):
+        shown = fp32shim(command, "--help")
+        if shown.returncode == 0:
+            assert [option for option in options if option not in shown.stdout] == [], (command, options)
+        else:
+            assert not options, (command, options)
+
+
 @pytest.mark.parametrize("page", PAGES, ids=name_of)
 def test_every_link_of_a_page_leads_somewhere(page):
     for link in re.findall(r"\]\(([^)\s]+)\)", page.read_text()):

@@ -1,5 +1,5 @@
-"""The commands of the README and of docs/questions.md, as they stand there and in their order: a later one reads what an
-earlier one recorded."""
+"""The commands of the README and of all pages print what the pages show, as they stand there and in their order: a later one
+reads what an earlier one recorded. A comment before a block says which other test runs it, or why none does."""
 
 import os
 import re
@@ -101,6 +101,7 @@ def without_measures(line):
     line = re.sub(r"~?[\d.]+ (?:ns|us|ms|s)\b", "TIME", line)
     line = re.sub(r"OpenBLAS [\w.]+, kernel \w+, \d+ threads?", "OpenBLAS", line)
     line = re.sub(r"OpenBLAS \d[\w.]*", "OpenBLAS", line)
+    line = re.sub(r"\.cpython-\w+-linux-gnu\.so", ".so", line)
     if line.strip().isdigit():  # an exit status
         return [line]
     return re.sub(r"(?<!\.py:)(?<!\d)\d+(?:[.,]\d+)*(?:e[-+]\d+)?%?", "N", line).replace("TIME", "N").split()
@@ -114,6 +115,48 @@ def assert_prints(line, lines, folder):
     for expected in lines.splitlines():
         assert expected == "[...]" or without_measures(expected) in printed, f"{expected}\n{done.text}"
     return done
+
+
+# A block that shows a command and its output, and the comment before it, such as `<!-- tests: at night -->`. It says
+#   PATH             which test of another file compares it
+#   at night         that it takes too long for every change
+#   not run: REASON  why none runs it here
+BLOCK = re.compile(r"(?:^<!-- tests: (.*?) -->\n\n?)?^```\w*\n(\$ .*?)^```$", re.MULTILINE | re.DOTALL)
+PAGES = {str(page.relative_to(shim.ROOT)): BLOCK.findall(page.read_text())
+         for page in (shim.ROOT / "README.md", shim.ROOT / "examples/README.md", *sorted((shim.ROOT / "docs").glob("*.md")))}
+AT_NIGHT = "FP32SHIM_NIGHT" in os.environ
+
+# Files that a page's commands read, beside those of examples/train and examples/where.
+FILES = {
+    "docs/audit.md": {"overflow.py": "import numpy\n\ndef scores(a):\n    return a @ a.T\n\nscores(numpy.full((8, 4), 2**64, 'f'))\n"},
+    "docs/bisect.md": {"test.sh": re.search(r"```sh\n(#!.*?)```", (shim.ROOT / "docs/bisect.md").read_text(), re.DOTALL)[1]},
+    "docs/worth.md": {"rnn.py": re.search(r"```python\n(.*?)```", (shim.ROOT / "docs/diff.md").read_text(), re.DOTALL)[1]},
+    "docs/faq.md": {"bad.toml": "schema = 1\n\n[[rule]]\nprecision = \"high\"\nwhen = { maxdim = 1 }\n"},
+}
+
+
+@pytest.mark.parametrize("page", [page for page, blocks in PAGES.items() if blocks and page != "docs/questions.md"])
+def test_each_command_of_a_page_prints_what_the_page_shows_or_the_page_says_why_not(page, folder, tmp_path):
+    to_run = []
+    for note, block in PAGES[page]:
+        if note.startswith("tests/"):
+            assert page.rpartition("/")[2].removesuffix(".md") in (shim.ROOT / note).read_text(), note
+        elif not note or note == "at night":
+            to_run += [] if note and not AT_NIGHT else re.findall(r"^\$ (.*)\n((?:(?!\$ ).*\n)*)", block, re.MULTILINE)
+        else:
+            assert re.fullmatch("not run: .{10,}", note), note
+    for path in (*(shim.ROOT / "examples/train").iterdir(), *(shim.ROOT / "examples/where").iterdir()):
+        shutil.copy(path, tmp_path)
+    for name, text in FILES.get(page, {}).items():
+        (tmp_path / name).write_text(text)
+        (tmp_path / name).chmod(0o755)
+    (tmp_path / "build").symlink_to(shim.BUILD)
+    for line, lines in to_run:
+        said = on_a_terminal([], width=118, prefix=("sh", "-c", f"cd '{tmp_path}'\n{line}"), TERM="dumb", HOME=tmp_path,
+                             PATH=f"{folder / 'programs'}:{os.environ['PATH']}")
+        printed = iter([without_measures(each) for each in re.sub(r"\x1b\[\d*[mK]", "", said).replace("\r", "\n").splitlines()])
+        for expected in lines.splitlines():
+            assert expected == "[...]" or without_measures(expected) in printed, f"{line}\n{expected}\n{said}"
 
 
 STORIES = dict(re.findall(r"^## ([^\n]*)\n(.*?)(?=^## |\Z)", QUESTIONS, re.MULTILINE | re.DOTALL))

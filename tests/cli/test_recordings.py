@@ -95,6 +95,30 @@ def test_of_copies_taken_at_different_moments_the_one_that_holds_more_is_counted
                             "counted once" for name in ("a.fp32rec", "cut.fp32rec")]
 
 
+COPIES_ITSELF = "import numpy, shutil\na = numpy.ones((8, 8), 'f')\na @ a\nshutil.copy('run.fp32rec', 'earlier.bin')\na @ a\na @ a\n"
+
+
+@pytest.mark.parametrize("form", ["json", "jsonl"])
+def test_since_leaves_out_what_an_earlier_copy_has(tmp_path, form):
+    shim.need(shim.has_module("numpy"), "no numpy")
+    assert fp32shim("run", "-q", "--log", "run.fp32rec", "--", shim.SYSTEM_PYTHON, "-c", COPIES_ITSELF, cwd=tmp_path).returncode == 0
+
+    def calls(*words):
+        result = fp32shim("report", "--format", form, *words, "run.fp32rec", cwd=tmp_path)
+        rows = result.json["rows"] if form == "json" else map(json.loads, result.stdout.splitlines())
+        return sum(row["calls"] for row in rows if "function" in row)
+    assert (calls(), calls("--since", "earlier.bin")) == (3, 2)
+
+
+@pytest.mark.parametrize("form", ["table", "json", "jsonl", "html"])
+def test_since_refuses_a_file_that_is_no_earlier_copy(folder, form):
+    for name, why in (("below/b.fp32rec", "is no copy of it; name a copy of the recording that was made before"), ("none", "no such file")):
+        result = fp32shim("report", "--format", form, "--since", name, "a.fp32rec", cwd=folder)
+        assert result.returncode == 2 and len(result.lines) == 1, result.stderr
+        assert result.lines[0].startswith(f'fp32shim report: --since: "{name}"') and why in result.lines[0]
+        assert result.stdout == ""
+
+
 def test_a_copy_that_is_not_counted_is_not_overwritten_either(folder):
     copy = folder / "copy.fp32rec"
     shutil.copy(folder / "a.fp32rec", copy)

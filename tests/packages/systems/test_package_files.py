@@ -25,7 +25,7 @@ def test_every_package_has_everything(unpacked):
     names = {file.name.removesuffix(".gz") for file in unpacked.rglob("*") if file.is_file()}
     wanted = {"fp32shim", "libfp32shim.so", "fp32shim.h", "fp32shim.f90", "sitecustomize.py", "copyright", "_fp32shim",
               "fp32shim.fish", "fp32shim-config.cmake", "fp32shim.pc", "gpu-check"}
-    patterns = ("gpu_check/frameworks/*.py", "python/pytest_fp32shim/*.py", "config/*.toml", "docs/cli/*.1", "examples/deploy/*.*",
+    patterns = ("gpu_check/frameworks/*.py", "python/*fp32shim/*.py", "config/*.toml", "docs/cli/*.1", "examples/deploy/*.*",
                 "examples/fleet/*.*")
     wanted |= {file.name for pattern in patterns for file in shim.ROOT.glob(pattern)}
     assert wanted <= names, wanted - names

@@ -1,7 +1,8 @@
-"""`%%fp32shim` in a notebook that nbconvert executes in the kernel of `fp32shim kernel install` (docs/notebooks.md)."""
+"""`%%fp32shim` in the kernel of `fp32shim kernel install` (docs/notebooks.md): notebooks that nbconvert and JupyterLab execute."""
 
 import os
 import pathlib
+import shutil
 import subprocess
 import sys
 
@@ -27,17 +28,32 @@ CELLS = [
 ]
 
 
-def test_a_notebook_shows_products_of_cells_below_them(tmp_path):
-    environment = shim.environment(env={
+@pytest.fixture
+def environment(tmp_path):
+    """The environment of a Jupyter that has the kernel."""
+    variables = shim.environment(env={
         "PYTHONPATH": str(shim.ROOT / "python"), "PATH": f"{COMMAND.parent}:{os.environ['PATH']}", "FP32SHIM_LIBRARY": str(shim.LIBRARY),
         "JUPYTER_PATH": str(tmp_path / "share/jupyter"), "HOME": str(tmp_path), "TMPDIR": str(tmp_path)})
-    subprocess.run([COMMAND, "kernel", "install", "--python", sys.executable, "--prefix", tmp_path], env=environment, check=True)
+    subprocess.run([COMMAND, "kernel", "install", "--python", sys.executable, "--prefix", tmp_path], env=variables, check=True)
+    return variables
+
+
+def write_book(path, cells):
     version = nbformat.v4
-    book = version.new_notebook(cells=[version.new_code_cell(text) for text in CELLS])
-    nbformat.write(book, tmp_path / "book.ipynb")
+    kernel = {"name": "fp32shim", "display_name": "Python 3 (fp32shim)", "language": "python"}
+    nbformat.write(version.new_notebook(cells=[version.new_code_cell(text) for text in cells], metadata={"kernelspec": kernel}), path)
+
+
+def executed(cells, folder, environment):
+    """The outputs of cells, as nbconvert executes them."""
+    write_book(folder / "book.ipynb", cells)
     subprocess.run([sys.executable, "-m", "nbconvert", "--to", "notebook", "--execute", "--allow-errors", "--output", "out.ipynb",
-                    "--ExecutePreprocessor.kernel_name=fp32shim", tmp_path / "book.ipynb"], env=environment, check=True, timeout=300)
-    outputs = [cell.outputs for cell in nbformat.read(tmp_path / "out.ipynb", 4).cells]
+                    folder / "book.ipynb"], env=environment, check=True, timeout=300)
+    return [cell.outputs for cell in nbformat.read(folder / "out.ipynb", 4).cells]
+
+
+def test_a_notebook_shows_products_of_cells_below_them(tmp_path, environment):
+    outputs = executed(CELLS, tmp_path, environment)
     value, shown = outputs[2]
     assert value.data["text/plain"] == "64.03125" and "In [2]:2 g" in shown.data["text/plain"]
     assert "<iframe" in shown.data["text/html"] and "In [2]" in shown.data["text/html"]
@@ -49,3 +65,66 @@ def test_a_notebook_shows_products_of_cells_below_them(tmp_path):
     assert [each.ename for each in outputs[7] if each.output_type == "error"] == ["ZeroDivisionError"]
     assert "--presicion" in outputs[8][0].text
     assert list(tmp_path.glob("fp32shim-*")) == []
+
+
+# Options of a cell that does not run, and what the one line says instead.
+REFUSED = {
+    "--policy bad.toml": "bad.toml:2:11: default: found \"hihg\"",
+    "--policy missing.toml": "missing.toml: cannot be read",
+    "--policy audit.toml --audit": "audit.toml has audit settings of its own",
+    "--policy high.toml --precision high": "found --precision together with --policy",
+    "--policy": "expected one argument",
+    "--precision hihg": "'hihg'",
+    "--audit 2": "found '2'; allowed: a number above 0, up to 1",
+    "--audit x": "found 'x'; allowed: a number above 0, up to 1",
+    "--precision 'high": "No closing quotation",
+    "-o 1x": "found '1x'",
+}
+
+
+def test_a_wrong_option_is_one_line_and_the_cell_does_not_run(tmp_path, environment):
+    (tmp_path / "bad.toml").write_text('schema = 1\ndefault = "hihg"\n')
+    (tmp_path / "audit.toml").write_text("schema = 1\n[audit]\nsample = 1\n")
+    (tmp_path / "high.toml").write_text('schema = 1\ndefault = "high"\n[cpu]\nmode = "emulate"\n')
+    cells = [CELLS[0] + "\nruns = 0", *(f"%%fp32shim {options}\nruns += 1" for options in REFUSED),
+             "%%fp32shim --table --policy high.toml\nruns += 1\nfloat((a @ a)[0, 0])", "runs"]
+    _, *refused, allowed, runs = executed(cells, tmp_path, environment)
+    for output, message in zip(refused, REFUSED.values()):
+        assert len(output) == 1 and output[0].text.count("\n") == 1 and message in output[0].text, (message, output)
+    assert allowed[0].data["text/plain"] == "64.0" and "high (file)" in allowed[1].data["text/plain"]
+    assert runs[0].data["text/plain"] == "1"
+
+
+def test_jupyterlab_draws_the_flame_graph_below_the_cell_from_the_cell_on(tmp_path, environment):
+    pytest.importorskip("jupyterlab", reason="jupyterlab is not in this environment")
+    playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not in this environment")
+    chromium = shutil.which("chromium") or shutil.which("chromium-browser")
+    shim.need(chromium, "chromium is not installed")
+    write_book(tmp_path / "book.ipynb", CELLS[:3])
+    server = subprocess.Popen([sys.executable, "-m", "jupyterlab", "--allow-root", "--no-browser", "--port=0", "--ServerApp.password=",
+                               "--IdentityProvider.token=", f"--ServerApp.root_dir={tmp_path}"], env=environment,
+                              stderr=subprocess.PIPE, text=True)
+    try:
+        address = next(line.split()[-1] for line in server.stderr if "http://" in line and line.endswith("/lab\n"))
+        with playwright.sync_playwright() as tools:
+            browser = tools.chromium.launch(executable_path=chromium, args=["--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage"])
+            page = browser.new_page(viewport={"width": 1000, "height": 1300})
+            page.set_default_timeout(90_000)
+            page.goto(f"{address}/tree/book.ipynb?reset", wait_until="domcontentloaded")
+            page.wait_for_selector(".jp-Notebook .jp-CodeCell")
+            page.get_by_text("| Idle").wait_for()
+            page.click("text=Run >> nth=0")
+            page.get_by_text("Run All Cells", exact=True).first.click()
+            frame = page.frame_locator("iframe[title^=fp32shim]")
+            page.wait_for_selector("iframe[title^=fp32shim]")
+            page.wait_for_timeout(3000)
+            page.screenshot(path=tmp_path / "lab.png")  # also makes a browser without a screen draw the frame
+            frame.locator("#paths-graph").wait_for()
+            boxes = frame.locator("#paths-graph").inner_text().splitlines()
+            text = frame.locator("body").inner_text()
+            browser.close()
+    finally:
+        server.terminate()
+        server.communicate(timeout=60)
+    assert boxes[:3] == ["all calls", "<module> In [3]:2", "g In [2]:2"], boxes
+    assert "More calls may follow" not in text and "kernel.py" not in text.split("The run")[0]

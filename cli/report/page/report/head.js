@@ -72,7 +72,7 @@ export function showAllWarnings() {
       element("ul", {}, ...warning.lines.map((line) => element("li", {}, line))),
     ]),
   );
-  $("complete").hidden = data.warnings.length > 0 || data.totals.calls === 0;
+  $("complete").hidden = data.warnings.length > 0 || data.totals.calls === 0 || data.filtered;
 }
 
 export function showTotals() {
