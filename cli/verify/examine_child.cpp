@@ -104,14 +104,19 @@ std::string path_of(const record::RecordedChild& child) {
     return child.folder + '/' + child.path;
 }
 
-/// Returns the reason why an object may multiply or start programs; empty if it cannot.
-std::string finding_in(const std::string& path, const ElfFile& elf) {
+/// Returns the reason why an object may multiply; empty if nothing speaks for it.
+std::string product_in(const std::string& path, const ElfFile& elf) {
     const auto scanned = scan_file(path);
     if (!scanned) return "cannot be read";
     if (!scanned->bypasses.empty()) return "contains " + scanned->bypasses.front().title;
     for (const auto* symbols : {&elf.imports, &elf.exports})
         for (const ElfSymbol& symbol : *symbols)
             if (is_intercepted(symbol.name) || is_lapack(symbol.name)) return "has " + symbol.name;
+    return {};
+}
+
+/// Returns the reason why an object may start programs or load libraries; empty if it cannot.
+std::string starter_in(const ElfFile& elf) {
     for (const ElfSymbol& symbol : elf.imports)
         if (starts_programs(symbol.name))
             return fmt::format("can start programs or load libraries ({})", symbol.name);
@@ -138,9 +143,10 @@ const ChildPrograms::Contents& ChildPrograms::contents(const std::string& path) 
             return result;
         }
         result.changed_ns = std::max(result.changed_ns, change_ns(paths[i]));
-        if (i > 0 && is_trusted_library(system::base_name(paths[i]))) continue;
-        if (const std::string finding = finding_in(paths[i], *elf); !finding.empty())
-            result.finding = who + ' ' + finding;
+        std::string finding = product_in(paths[i], *elf);
+        if (finding.empty() && (i == 0 || !is_trusted_library(system::base_name(paths[i]))))
+            finding = starter_in(*elf);
+        if (!finding.empty()) result.finding = who + ' ' + finding;
         for (const std::string& needed : elf->needed) {
             if (!names.insert(needed).second) continue;
             paths.push_back(find_library(needed));
@@ -156,7 +162,10 @@ ExaminedChild ChildPrograms::examine(const record::RecordedChild& child, const M
     if (path.empty() || !child.interpreter.empty() || !is_in_this_root(child.why)) return {};
     const bool is_static = child.why == record::WhyUnseen::statically_linked;
     if (is_static && !is_ldconfig(child)) return {};
-    if (!is_of_this_machine(process.facts)) return {};
+    if (!is_of_this_machine(process.facts))
+        return {false,
+                "its file was not examined, because the recording does not show that it was made on this machine and "
+                "in this container"};
     const Contents& found = contents(path);
     if (!found.finding.empty()) return {false, found.finding};
     // A file system's clock may be some milliseconds behind.

@@ -463,7 +463,7 @@ def test_a_script_is_judged_by_its_interpreter(programs, tmp_path, log):
 
 def test_a_setuid_child_is_not_covered(programs, tmp_path, log):
     copy = tmp_path / "setuid"
-    shutil.copy("/bin/true", copy)
+    shutil.copy(programs / "dyn", copy)
     try:
         os.chown(copy, 65534, 65534)
     except PermissionError:

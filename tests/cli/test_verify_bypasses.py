@@ -694,6 +694,11 @@ def test_a_child_is_judged_by_its_file_and_not_by_its_name(log, tmp_path, numpy_
         assert (result.returncode, examined["bypass"]) == (0, "child:uname") and "its file was examined" in examined["reason"]
         text = fp32shim("verify", "--at-least", "fp32", log).stdout
         assert text.startswith("Shown: ") and "nothing known that multiplies is in their files:\n- child:uname: " in text
+        (tmp_path / "elsewhere").mkdir()
+        host = os.uname().nodename.encode()
+        (tmp_path / "elsewhere/run.fp32rec").write_bytes(log.read_bytes().replace(host, b"x" * len(host)))
+        reason, = [bypass["reason"] for bypass in verify(tmp_path / "elsewhere").json["bypasses"]]
+        assert "its file was not examined" in reason
         os.utime(uname)
         result, basis = verify(log), "has changed since"
     assert (result.returncode, bypasses(result), result.json["examined_children"]) == (3, ["child:uname"], [])
