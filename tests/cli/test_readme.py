@@ -152,7 +152,8 @@ def test_each_command_of_a_page_prints_what_the_page_shows_or_the_page_says_why_
         (tmp_path / name).chmod(0o755)
     (tmp_path / "build").symlink_to(shim.BUILD)
     for line, lines in to_run:
-        said = on_a_terminal([], width=118, prefix=("sh", "-c", f"cd '{tmp_path}'\n{line}"), TERM="dumb", HOME=tmp_path,
+        width = max(118, *map(len, lines.splitlines()), 0)
+        said = on_a_terminal([], width=width, prefix=("sh", "-c", f"cd '{tmp_path}'\n{line}"), TERM="dumb", HOME=tmp_path,
                              PATH=f"{folder / 'programs'}:{os.environ['PATH']}")
         printed = iter([without_measures(each) for each in re.sub(r"\x1b\[\d*[mK]", "", said).replace("\r", "\n").splitlines()])
         for expected in lines.splitlines():
