@@ -20,7 +20,8 @@ static double now(void) {
 }
 
 static float* matrix(size_t count) {
-    float* const numbers = malloc(count * sizeof *numbers);
+    // Aligned, since the place of a matrix in its cache lines changes times by a sixth.
+    float* const numbers = aligned_alloc(64, (count * sizeof *numbers + 63) / 64 * 64);
     for (size_t i = 0; i < count; ++i) numbers[i] = (float)rand() / (float)RAND_MAX - 0.5F;
     return numbers;
 }

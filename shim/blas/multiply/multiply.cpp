@@ -33,16 +33,24 @@ const LoopsOfInstructionSet& loops_of([[maybe_unused]] InstructionSet instructio
     return baseline_loops;
 }
 
-InstructionSet best_instruction_set() {
+const LoopsOfInstructionSet* find_best_loops() {
 #if defined(__x86_64__)
     __builtin_cpu_init();  // BLAS may be called before libgcc's constructor has run
     const bool has_fma = __builtin_cpu_supports("fma") != 0;
-    if (has_fma && has_avx512()) return InstructionSet::avx512;
-    if (has_fma && has_avx2()) return InstructionSet::avx2;
-    return InstructionSet::plain;
-#else
-    return InstructionSet::neon;
+    if (has_fma && has_avx512()) return &avx512_loops;
+    if (has_fma && has_avx2()) return &avx2_loops;
 #endif
+    return &baseline_loops;
+}
+
+const LoopsOfInstructionSet& best_loops() {
+    constinit static std::atomic<const LoopsOfInstructionSet*> known{nullptr};
+    const LoopsOfInstructionSet* loops = known.load(std::memory_order_relaxed);
+    if (loops == nullptr) {
+        loops = find_best_loops();
+        known.store(loops, std::memory_order_relaxed);
+    }
+    return *loops;
 }
 
 /// Computes a rectangle of the result of one job, by its tiles.
@@ -440,7 +448,7 @@ bool multiply(const Level3& product, const LoopsOfInstructionSet& loops, ThreadC
 }  // namespace
 
 bool multiply_in_fixed_order(const Level3& product, ThreadCount threads) {
-    return multiply(product, loops_of(best_instruction_set()), threads);
+    return multiply(product, best_loops(), threads);
 }
 
 bool multiply_in_fixed_order(const Level3& product, InstructionSet instruction_set) {
