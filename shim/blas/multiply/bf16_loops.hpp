@@ -69,8 +69,6 @@ void add_bf16_to_result(const float* left, const float* right, std::int64_t dept
         }
 }
 
-constexpr std::int64_t bf16_summed_at_once = 512;
-
 template <int rows, int columns, int unit, void (*sum)(const float*, const float*, std::int64_t, float*),
           void (*convert_right)(const float*, std::int64_t, float*),
           void (*convert_stored_right)(const float*, std::int64_t, int, std::int64_t, float*), void (*begin)(),

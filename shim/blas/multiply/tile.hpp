@@ -83,7 +83,8 @@ extern const LoopsOfInstructionSet baseline_loops;  ///< plain C++, or NEON
 extern const LoopsOfInstructionSet avx2_loops;      ///< with FMA
 extern const LoopsOfInstructionSet avx512_loops;
 
-/// Loops over BF16 numbers, which have no fixed order.
+/// Loops over BF16 numbers, which have no fixed order. Blocks are longer, so that C is written less often.
+inline constexpr std::int64_t bf16_summed_at_once = 512;
 extern const TileLoops avx512_bf16_loops;
 extern const TileLoops amx_bf16_loops;
 

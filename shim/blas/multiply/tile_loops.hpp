@@ -22,6 +22,7 @@ namespace {
 #if defined(__AVX512F__)
 
 using Vector = __m512;
+enum : int { lanes = 16 };  // floats of a vector
 inline Vector load(const float* from) { return _mm512_loadu_ps(from); }
 inline void store(float* to, Vector value) { _mm512_storeu_ps(to, value); }
 inline Vector broadcast(float value) { return _mm512_set1_ps(value); }
@@ -36,6 +37,7 @@ inline void store_part(float* to, Vector value, int count) { _mm512_mask_storeu_
 #elif defined(__AVX2__)
 
 using Vector = __m256;
+enum : int { lanes = 8 };
 inline Vector load(const float* from) { return _mm256_loadu_ps(from); }
 inline void store(float* to, Vector value) { _mm256_storeu_ps(to, value); }
 inline Vector broadcast(float value) { return _mm256_set1_ps(value); }
@@ -53,6 +55,7 @@ inline void store_part(float* to, Vector value, int count) { _mm256_maskstore_ps
 #elif defined(__aarch64__)
 
 using Vector = float32x4_t;
+enum : int { lanes = 4 };
 inline Vector load(const float* from) { return vld1q_f32(from); }
 inline void store(float* to, Vector value) { vst1q_f32(to, value); }
 inline Vector broadcast(float value) { return vdupq_n_f32(value); }
@@ -72,6 +75,7 @@ inline void store_part(float* to, Vector value, int count) {
 #else
 
 using Vector = float;
+enum : int { lanes = 1 };
 inline Vector load(const float* from) { return *from; }
 inline void store(float* to, Vector value) { *to = value; }
 inline Vector broadcast(float value) { return value; }
@@ -81,8 +85,6 @@ inline Vector load_part(const float* from, int) { return *from; }  // never call
 inline void store_part(float* to, Vector value, int) { *to = value; }
 
 #endif
-
-constexpr int lanes = sizeof(Vector) / sizeof(float);
 
 /// The sums of a tile, in registers.
 template <int vectors, int columns>
