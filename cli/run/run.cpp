@@ -144,7 +144,9 @@ std::vector<std::string> make_reproducible(ProcessEnvironment& environment) {
         "products "
         "with vectors (gemv, dot), element-wise functions and float64"};
     if (!set.empty())
-        lines.push_back("set, so that libraries choose the same code for these on most machines, for equal numbers of threads:" + set);
+        lines.push_back(
+            "set, so that libraries choose the same code for these on most machines, for equal numbers of threads:" +
+            set);
     if (!kept.empty()) lines.push_back("not set, because the environment has them:" + kept);
     if (!has_code_of_haswell())
         lines.emplace_back("this processor lacks AVX2: libraries were left to choose their code for these");

@@ -3,7 +3,6 @@
 
 #include <cstdint>
 
-
 namespace fp32shim::blas {
 
 /// Elements of a column-major result: those of one tile, or fewer at an edge.
