@@ -141,8 +141,7 @@ std::vector<std::string> make_reproducible(ProcessEnvironment& environment) {
     }
     std::vector<std::string> lines{
         "float32 products of the CPU run in a fixed order; this does not cover solves, products inside LAPACK, "
-        "products "
-        "with vectors (gemv, dot), element-wise functions and float64"};
+        "products with vectors (gemv, dot), element-wise functions and float64"};
     if (!set.empty())
         lines.push_back(
             "set, so that libraries choose the same code for these on most machines, for equal numbers of threads:" +
@@ -230,8 +229,8 @@ std::string problem_with_settings(const policy::Loaded& loaded, const RunOptions
                (others == 0 ? "" : fmt::format(" (and {} more; fp32shim check shows all of a policy)", others));
     }
     if (loaded.policy.disabled) {
-        if (options.pin || !options.floor.empty())
-            return "FP32_MATMUL_DISABLE=1 switches off what --pin and --floor ask for; unset it";
+        if (options.pin || options.reproducible || !options.floor.empty())
+            return "FP32_MATMUL_DISABLE=1 switches off what --pin, --reproducible and --floor ask for; unset it";
         print_run_message("FP32_MATMUL_DISABLE=1 is set: the shim is switched off");
         return {};
     }
@@ -387,13 +386,14 @@ int run(const RunOptions& options) {
 
     ProcessEnvironment environment = ProcessEnvironment::of_this_process();
     apply(options, environment);
-    if (options.reproducible)
-        for (const std::string& line : make_reproducible(environment))
-            if (!options.quiet) print_run_message(line);
+    const std::vector<std::string> lines =
+        options.reproducible ? make_reproducible(environment) : std::vector<std::string>{};
     const policy::Loaded loaded = policy::load(environment.views(), {});
     const record::ProcessFacts facts = record::gather_process_facts(environment.views());
     const std::string problem = problem_with_settings(loaded, options, environment, facts);
     if (!problem.empty()) return fail(problem);
+    if (!options.quiet)
+        for (const std::string& line : lines) print_run_message(line);
 
     const std::string path_variable = environment.get("PATH");
     const ProgramFile program =

@@ -123,7 +123,8 @@ void judge_row(const MergedRow& row, policy::Floor at_least, bool allow_bf16x9, 
     }
 }
 
-/// Returns true if a call did not run in a fixed order, and multiplied.
+/// Returns true if a call multiplied, and not in a fixed order. One with invalid arguments is a doubt: OpenBLAS takes
+/// transpositions that the standard does not have.
 bool has_other_order(record::How how, policy::Reason reason) {
     return how != record::How::fixed_order && reason != policy::Reason::no_product &&
            reason != policy::Reason::invalid_arguments;
@@ -131,9 +132,13 @@ bool has_other_order(record::How how, policy::Reason reason) {
 
 void judge_order(const MergedRow& row, Verified& verified) {
     if (row.is_overflow) return judge_row(row, policy::Floor::none, false, verified);
-    const bool is_empty = row.reason == "no_product" || row.reason == "invalid_arguments";
-    if (row.how == "fixed_order" || is_empty)
-        verified.shown_calls += row.counters.calls;
+    const std::uint64_t count = row.counters.calls;
+    if (row.how == "fixed_order" || row.reason == "no_product")
+        verified.shown_calls += count;
+    else if (row.reason == "invalid_arguments")
+        verified.doubts.push_back(
+            {"", fmt::format("{} of {} {}: invalid by the BLAS standard, but the library may have multiplied",
+                             counted(count, "call"), row.function, row.size_text())});
     else
         verified.violations.push_back(&row);
 }

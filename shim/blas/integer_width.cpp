@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstdint>
 
+#include "shim/loader/elf/readers.hpp"
 #include "shim/loader/provider.hpp"
 
 namespace fp32shim::blas {
@@ -80,15 +81,24 @@ constexpr std::string_view thread_counts[] = {
     "scipy_openblas_get_num_threads64_", "MKL_Get_Max_Threads",         "bli_thread_get_num_threads",
 };
 
+void* thread_count_in(const LoadedObject& library) {
+    for (const std::string_view name : thread_counts)
+        if (void* const count = find_in(library, name)) return count;
+    return nullptr;
+}
+
 }  // namespace
 
 int threads_of(const LoadedObject& library) {
-    for (const std::string_view name : thread_counts)
-        if (void* const count = find_in(library, name)) {
-            const auto threads = reinterpret_cast<std::int64_t (*)()>(count)();
-            return static_cast<int>(std::clamp<std::int64_t>(static_cast<std::int32_t>(threads), 1, 256));
-        }
-    return 1;
+    void* count = thread_count_in(library);
+    if (count == nullptr) {  // Debian's libblas.so.3 calls libopenblas.so.0
+        const elf::Reading reading;
+        visit_needed(library,
+                     [&](const LoadedObject& needed) { return (count = thread_count_in(needed)) != nullptr; });
+    }
+    if (count == nullptr) return 1;
+    const auto threads = reinterpret_cast<std::int64_t (*)()>(count)();
+    return static_cast<int>(std::clamp<std::int64_t>(static_cast<std::int32_t>(threads), 1, 256));
 }
 
 IntegerWidth integer_width(LoadedObject& provider, const Function& function) {

@@ -36,7 +36,7 @@ void call_by_role(void* context, const Level3& product);
 IntegerWidth integer_width(LoadedObject& library, const Function& function);
 
 /// Returns the number of threads that the library would use for a large product now, by its own function that tells
-/// it. Returns 1 if it has none. Thread-safe, calls no `dl*` function.
+/// it, or that of a library it needs. Returns 1 if there is none. Thread-safe, calls no `dl*` function.
 int threads_of(const LoadedObject& library);
 
 }  // namespace fp32shim::blas

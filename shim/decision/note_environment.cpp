@@ -199,19 +199,14 @@ Identity identity_of(const LoadedObject& object) {
 
 /// Returns the identity of a library, or of one that it needs: Debian's libblas.so.3 calls libopenblas.so.0.
 Identity identity_with_needed(const LoadedObject& library) {
-    const Identity own = identity_of(library);
-    if (own.is_known()) return own;
-    const elf::Object object = elf::read_object(library.map);
-    if (object.strings == nullptr) return own;
-    for (const ElfW(Dyn)* entry = library.map->l_ld; entry->d_tag != DT_NULL; ++entry) {
-        if (entry->d_tag != DT_NEEDED) continue;
-        const std::string_view needed = system::view(object.strings + entry->d_un.d_val);
-        for (const link_map* map = elf::first_object(); map != nullptr; map = map->l_next) {
-            if (elf::name_of(map) != needed) continue;
-            if (const Identity found = identity_of(*loaded_object(map)); found.is_known()) return found;
-        }
-    }
-    return own;
+    Identity found = identity_of(library);
+    if (found.is_known()) return found;
+    visit_needed(library, [&](const LoadedObject& needed) {
+        const Identity other = identity_of(needed);
+        if (other.is_known()) found = other;
+        return other.is_known();
+    });
+    return found;
 }
 
 /// Notes the path of a library's file, without links.

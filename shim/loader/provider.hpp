@@ -10,8 +10,10 @@
 #include <cstdint>
 #include <string_view>
 
+#include "shim/loader/elf/objects.hpp"
 #include "shim/loader/loaded_object.hpp"
 #include "shim/table/functions.hpp"
+#include "system/inline_text.hpp"
 
 namespace fp32shim {
 
@@ -48,6 +50,20 @@ void* find_in(const LoadedObject& library, std::string_view name);
 template <class Function>
 void find_in(const LoadedObject& library, std::string_view name, Function*& function) {
     function = reinterpret_cast<Function*>(find_in(library, name));
+}
+
+/// Calls `visit(LoadedObject&)` for the libraries that this one needs itself, until `visit` returns true.
+/// Precondition: an elf::Reading is held.
+template <class Visit>
+void visit_needed(const LoadedObject& library, const Visit& visit) {
+    const elf::Object object = elf::read_object(library.map);
+    if (object.strings == nullptr) return;
+    for (const ElfW(Dyn)* entry = library.map->l_ld; entry->d_tag != DT_NULL; ++entry) {
+        if (entry->d_tag != DT_NEEDED) continue;
+        const std::string_view needed = system::view(object.strings + entry->d_un.d_val);
+        for (const link_map* map = elf::first_object(); map != nullptr; map = map->l_next)
+            if (elf::name_of(map) == needed && visit(*loaded_object(map))) return;
+    }
 }
 
 }  // namespace fp32shim

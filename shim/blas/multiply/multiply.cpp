@@ -4,6 +4,7 @@
 #include <atomic>
 #include <bit>
 #include <cstring>
+#include <new>
 #include <utility>
 
 #include "shim/blas/emulate/emulate.hpp"
@@ -308,9 +309,10 @@ void run_in_place(const Job& job, const TileLoops& loops, InPlace factor, IndexR
     }
 }
 
-/// A job whose result is divided among threads: into groups of rows or of columns, which threads take in turn.
+/// A job whose result is divided among threads: into groups of rows or of columns, which threads take in turn. At
+/// the begin of the scratch memory, which stays if a signal handler leaves the product by siglongjmp.
 struct Division {
-    const Job* job;
+    Job job;
     const TileLoops* loops;
     InPlace in_place;
     bool by_rows;
@@ -319,12 +321,12 @@ struct Division {
     std::size_t floats_of_one;  ///< of one thread
     std::atomic<std::int64_t> next{0};
 
-    std::int64_t length() const { return by_rows ? job->rows : job->columns; }
+    std::int64_t length() const { return by_rows ? job.rows : job.columns; }
 };
 
 void run_groups(void* context, int worker) {
     auto& all = *static_cast<Division*>(context);
-    const Job& job = *all.job;
+    const Job& job = all.job;
     float* const memory = all.memory + static_cast<std::size_t>(worker) * all.floats_of_one;
     for (;;) {
         const std::int64_t begin = all.next.fetch_add(all.step, std::memory_order_relaxed);
@@ -389,18 +391,24 @@ bool run(const Job& job, InPlace in_place, const TileLoops& loops, int threads, 
         if (job.beta.re != 1 || job.beta.im != 0) scale(job, loops);
         return true;
     }
-    const int count = std::max(threads, 1);
-    Division division{&job, &loops, in_place, job.rows > job.columns, 0, nullptr, 0};
-    if (in_place != InPlace::none) division.by_rows = in_place == InPlace::left;
-    constexpr std::int64_t groups_of_a_thread = 4;
-    const std::int64_t unit = division.by_rows ? loops.rows : loops.columns;
-    division.step =
-        count == 1 ? division.length() : round_up(division.length() / (count * groups_of_a_thread) + 1, unit);
     const std::int64_t copied = in_place == InPlace::none ? 0 : copied_at_a_time(job) * job.depth * job.width;
-    division.floats_of_one = static_cast<std::size_t>(round_up(Rectangle::floats(job, loops) + copied, 16));
-    division.memory = scratch.memory_of(division.floats_of_one * static_cast<std::size_t>(count) * sizeof(float));
-    if (division.memory == nullptr) return false;
-    run_on_threads(count, run_groups, &division);
+    const auto floats_of_one = static_cast<std::size_t>(round_up(Rectangle::floats(job, loops) + copied, 16));
+    const std::size_t bytes_of_one = floats_of_one * sizeof(float) + sizeof(Worker);
+    constexpr std::size_t bytes_of_division = round_up(sizeof(Division), 64) + 64;
+    // Fewer threads where the memory for all would be beyond the limit: the result must not depend on their number.
+    const auto fitting = static_cast<int>((scratch.limit - bytes_of_division) / bytes_of_one);
+    const int count = std::clamp(threads, 1, std::max(fitting, 1));
+    const bool by_rows = in_place == InPlace::none ? job.rows > job.columns : in_place == InPlace::left;
+    const std::int64_t length = by_rows ? job.rows : job.columns;
+    constexpr std::int64_t groups_of_a_thread = 4;
+    const std::int64_t unit = by_rows ? loops.rows : loops.columns;
+    const std::int64_t step = count == 1 ? length : round_up(length / (count * groups_of_a_thread) + 1, unit);
+    float* const memory = scratch.memory_of(bytes_of_division + bytes_of_one * static_cast<std::size_t>(count));
+    if (memory == nullptr) return count > 1 && run(job, in_place, all_loops, 1, scratch);
+    float* const panels = memory + bytes_of_division / sizeof(float);
+    auto* const workers = reinterpret_cast<Worker*>(panels + floats_of_one * static_cast<std::size_t>(count));
+    auto* const division = new (memory) Division{job, &loops, in_place, by_rows, step, panels, floats_of_one};
+    run_on_threads(count, workers, run_groups, division);
     return true;
 }
 

@@ -18,9 +18,10 @@ struct ThreadCount {
 inline constexpr ThreadCount one_thread{[](const void*) { return 1; }, nullptr};
 
 /// Computes `product` in a fixed order of operations: the same bits on every processor, with every instruction set
-/// and any number of threads. Other threads exist only during the call. Returns false, and changes nothing, if there
-/// is no memory. Precondition: arguments_are_valid(product) && operation != trsm. Thread-safe. Scratch memory belongs
-/// to the thread, and is kept for its next call. A signal handler may multiply meanwhile. errno may change.
+/// and any number of threads, but for the sign and payload of a NaN. Other threads exist only during the call.
+/// Returns false, and changes nothing, if there is no memory. Precondition: arguments_are_valid(product) && operation
+/// != trsm. Thread-safe. Scratch memory belongs to the thread, and is kept for its next call. A signal handler may
+/// multiply meanwhile. errno may change.
 bool multiply_in_fixed_order(const Level3& product, ThreadCount threads);
 
 /// Does the same on the calling thread, by the loops of one instruction set, which the processor must have.

@@ -2,14 +2,22 @@
 // it.
 #pragma once
 
-#include <atomic>
-#include <cstdint>
+#include <pthread.h>
 
 namespace fp32shim::blas {
 
-/// Calls `work(context, worker)` on up to `count` threads at once, with worker = 0 on the calling one, and returns
+/// What one thread does.
+struct Worker {
+    pthread_t thread;
+    void (*work)(void* context, int number);
+    void* context;
+    int number;
+};
+
+/// Calls `work(context, number)` on up to `count` threads at once, with number = 0 on the calling one, and returns
 /// when all have returned. Where the system refuses a thread, fewer run: `work` has to share its tasks out by itself.
-/// The threads hold all signals back. Not cancelled meanwhile.
-void run_on_threads(int count, void (*work)(void* context, int worker), void* context);
+/// The threads hold signals back, except those of faults. Not cancelled meanwhile. A signal handler may leave by
+/// siglongjmp: then the threads go on, and `workers` (`count` of them) and `context` must stay.
+void run_on_threads(int count, Worker* workers, void (*work)(void* context, int number), void* context);
 
 }  // namespace fp32shim::blas
