@@ -404,7 +404,7 @@ bool run(const Job& job, InPlace in_place, const TileLoops& loops, int threads, 
     const std::int64_t unit = by_rows ? loops.rows : loops.columns;
     const std::int64_t step = count == 1 ? length : round_up(length / (count * groups_of_a_thread) + 1, unit);
     float* const memory = scratch.memory_of(bytes_of_division + bytes_of_one * static_cast<std::size_t>(count));
-    if (memory == nullptr) return count > 1 && run(job, in_place, all_loops, 1, scratch);
+    if (memory == nullptr) return count > 1 && run(job, in_place, loops, 1, scratch);
     float* const panels = memory + bytes_of_division / sizeof(float);
     auto* const workers = reinterpret_cast<Worker*>(panels + floats_of_one * static_cast<std::size_t>(count));
     auto* const division = new (memory) Division{job, &loops, in_place, by_rows, step, panels, floats_of_one};
