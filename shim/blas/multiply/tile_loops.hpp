@@ -163,15 +163,18 @@ void add_real(const float* sums, float* to, int count, float alpha, float beta) 
     }
 }
 
+/// Factors without an imaginary part are real, as those of herk: zero times infinity would be NaN.
 template <Old old>
 void add_complex(const float* re, const float* im, float* to, int count, ComplexNumber alpha, ComplexNumber beta) {
     for (int i = 0; i < count; ++i, to += 2) {
-        ComplexNumber before{0, 0};
-        if (old == Old::as_it_is) before = {to[0], to[1]};
-        if (old == Old::scaled)
-            before = {fused(-beta.im, to[1], beta.re * to[0]), fused(beta.im, to[0], beta.re * to[1])};
-        to[0] = fused(-alpha.im, im[i], fused(alpha.re, re[i], before.re));
-        to[1] = fused(alpha.im, re[i], fused(alpha.re, im[i], before.im));
+        ComplexNumber sum{0, 0};
+        if (old == Old::as_it_is) sum = {to[0], to[1]};
+        if (old == Old::scaled) sum = {beta.re * to[0], beta.re * to[1]};
+        if (old == Old::scaled && beta.im != 0) sum = {fused(-beta.im, to[1], sum.re), fused(beta.im, to[0], sum.im)};
+        sum = {fused(alpha.re, re[i], sum.re), fused(alpha.re, im[i], sum.im)};
+        if (alpha.im != 0) sum = {fused(-alpha.im, im[i], sum.re), fused(alpha.im, re[i], sum.im)};
+        to[0] = sum.re;
+        to[1] = sum.im;
     }
 }
 

@@ -212,6 +212,28 @@ TEST(FixedOrder, RaisesNoFlagOfAnInvalidOperationBesideInfinity) {
     }
 }
 
+// alpha and beta of herk are real: their imaginary parts must not meet an infinity.
+TEST(FixedOrder, ARealFactorOfComplexNumbersMakesNoNaN) {
+    constexpr float infinity = std::numeric_limits<float>::infinity();
+    const float alpha = 1;
+    const float beta = 0.5F;
+    for (const InstructionSet by : instruction_sets_here()) {
+        const float a[] = {1, 0, 2, 0};
+        float c[] = {1, 0, 1, infinity, 1, infinity, 1, 0};
+        blas::Level3 product{blas::Operation::herk, true, false, 0, 'U', 'N', 0, 0, 0, 2, 1};
+        product.alpha = &alpha;
+        product.beta = &beta;
+        product.a = a;
+        product.lda = 2;
+        product.c = c;
+        product.ldc = 2;
+        ASSERT_TRUE(multiply_in_fixed_order(product, by));
+        EXPECT_EQ(c[4], 2.5F);
+        EXPECT_EQ(c[5], infinity);
+        EXPECT_EQ(c[6], 4.5F);
+    }
+}
+
 TEST(FixedOrder, AlphaZeroDoesNotReadTheFactors) {
     Case test_case = plain_gemm(9, 8, 7);
     test_case.alpha = {0, 0};
