@@ -84,7 +84,8 @@ std::string contradiction_in(const MergedRow& row) {
     if (row.how == "round_operands" && applied && !policy::has_preview(*applied))
         return fmt::format("its operands were rounded (how {}), but applied is {}", row.how, row.applied);
     if (is_on_cpu ? row.how == "compute_type" || row.how == "math_mode"
-                  : row.how == "round_operands" || row.how == "one_by_one" || row.how == "fixed_order" || row.how == "bf16_units")
+                  : row.how == "round_operands" || row.how == "one_by_one" || row.how == "fixed_order" ||
+                        row.how == "bf16_units")
         return fmt::format("how {} is not done on {}", row.how, row.device);
     if (!is_on_cpu && policy::is_reason_of_cpu(row.reason))
         return fmt::format("reason {} is not given on {}", row.reason, row.device);
