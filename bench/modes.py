@@ -64,7 +64,7 @@ def main():
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--json", type=pathlib.Path, metavar="FILE")
     parser.add_argument("--library", type=pathlib.Path, default=ROOT / "build/lib/libfp32shim.so")
-    parser.add_argument("--program", type=pathlib.Path, default=ROOT / "build/bench/bench_products")
+    parser.add_argument("--program", type=pathlib.Path, default=ROOT / "build/bin/bench_products")
     options = parser.parse_args()
 
     ratios = {mode: {shape: [] for shape in options.shapes} for mode in options.modes}
