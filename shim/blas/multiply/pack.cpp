@@ -52,11 +52,15 @@ void copy_adjacent(const float* from, std::int64_t of_summed, std::int64_t depth
     }
 }
 
-using FourFloats = float __attribute__((vector_size(16), aligned(4), may_alias));
+using FourFloats = float __attribute__((vector_size(16)));
 
 /// Copies four rows of four adjacent numbers each, transposed.
 void transpose_four(const float* from, std::int64_t of_row, float* to, std::int64_t of_column) {
-    const auto row = [&](int i) { return *reinterpret_cast<const FourFloats*>(from + i * of_row); };
+    const auto row = [&](int i) {
+        FourFloats numbers;
+        std::memcpy(&numbers, from + i * of_row, sizeof numbers);
+        return numbers;
+    };
     const FourFloats a = row(0);
     const FourFloats b = row(1);
     const FourFloats c = row(2);
@@ -65,7 +69,7 @@ void transpose_four(const float* from, std::int64_t of_row, float* to, std::int6
     const FourFloats ab_high = __builtin_shufflevector(a, b, 2, 6, 3, 7);
     const FourFloats cd_low = __builtin_shufflevector(c, d, 0, 4, 1, 5);
     const FourFloats cd_high = __builtin_shufflevector(c, d, 2, 6, 3, 7);
-    const auto set = [&](int i, FourFloats value) { *reinterpret_cast<FourFloats*>(to + i * of_column) = value; };
+    const auto set = [&](int i, FourFloats value) { std::memcpy(to + i * of_column, &value, sizeof value); };
     set(0, __builtin_shufflevector(ab_low, cd_low, 0, 1, 4, 5));
     set(1, __builtin_shufflevector(ab_low, cd_low, 2, 3, 6, 7));
     set(2, __builtin_shufflevector(ab_high, cd_high, 0, 1, 4, 5));
