@@ -56,6 +56,7 @@ SAYS = {
     "fp32shim report --format html ": "^$",
     "fp32shim verify ": "fp32",
     "fp32shim bisect ": r"model\.py:3",
+    "fp32shim run --reproducible ": r"(?s)64\.03125.*In a fixed order: 1 of 1 call",
     "fp32shim set 4711 high": "high",
 }
 
