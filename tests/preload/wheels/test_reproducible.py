@@ -17,14 +17,15 @@ KERNELS["sklearn"] = KERNELS["numpy"]
 # What else differs between kernels, and is not a product: torch's sums and element-wise functions.
 OTHERS = {"ATEN_CPU_CAPABILITY": "default", "OMP_NUM_THREADS": "1"}
 
-def outputs(package, **settings):
-    return {start("reproducible.py", package, env=OTHERS | env, log=False, **settings).stdout for env in KERNELS[package]}
+def outputs(package, kernels, **settings):
+    return {start("reproducible.py", package, env=OTHERS | env, log=False, **settings).stdout for env in kernels}
 
 @pytest.mark.parametrize("package", KERNELS)
 def test_a_program_computes_the_same_bits_with_every_kernel_and_number_of_threads(package):
-    outcome = outputs(package, cpu="reproducible")
+    outcome = outputs(package, KERNELS[package], cpu="reproducible")
     assert len(outcome) == 1, outcome
-    assert len(outputs(package)) >= 2, "without the mode, the kernels agree: this test shows nothing"
+    first_and_last = KERNELS[package][0], KERNELS[package][-1]
+    assert len(outputs(package, first_and_last)) == 2, "without the mode, the kernels agree: this test shows nothing"
 
 def test_all_products_of_the_programs_ran_in_the_fixed_order():
     for package in KERNELS:
