@@ -75,7 +75,7 @@ bool Measurements::read_line(const Json& line) {
     try {
         if (line.contains("file")) {
             const std::string path = line.at("file");
-            if (version_of_file(path) != line.at("version"))
+            if (version_of_file(path) != line.at("version").get<std::string>())
                 problem_ = fmt::format(
                     "{} has changed since the runs whose results are in {}; remove that file to start again, or "
                     "restore the other",
