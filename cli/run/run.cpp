@@ -32,6 +32,7 @@
 #include "record/log_path.hpp"
 #include "record/process_facts.hpp"
 #include "record/write/writer.hpp"
+#include "system/cpu_features.hpp"
 
 namespace fp32shim::cli {
 namespace {
@@ -117,7 +118,7 @@ constexpr LibraryCode library_codes[] = {{"OPENBLAS_CORETYPE", "Haswell", "ARMV8
 
 bool has_code_of_haswell() {
 #if defined(__x86_64__)
-    return __builtin_cpu_supports("avx2") != 0 && __builtin_cpu_supports("fma") != 0;
+    return system::has(system::CpuFeature::avx2) && system::has(system::CpuFeature::fma);
 #else
     return true;
 #endif

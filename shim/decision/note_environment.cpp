@@ -18,6 +18,7 @@
 #include "shim/loader/elf/objects.hpp"
 #include "shim/loader/elf/readers.hpp"
 #include "shim/loader/provider.hpp"
+#include "system/cpu_features.hpp"
 #include "system/fork_safe_lock.hpp"
 #include "system/inline_text.hpp"
 #include "system/line_writer.hpp"
@@ -82,11 +83,11 @@ void note_number(RecordingEnvironment& list, EnvironmentFact fact, std::string_v
 /// Returns the newest extension of the instruction set that BLAS libraries have kernels for; empty: none is known.
 std::string_view instructions() {
 #if defined(__x86_64__)
-    __builtin_cpu_init();
-    if (__builtin_cpu_supports("avx512bf16")) return "AVX512_BF16";
-    if (__builtin_cpu_supports("avx512f")) return "AVX512";
-    if (__builtin_cpu_supports("avx2")) return "AVX2";
-    return __builtin_cpu_supports("avx") ? "AVX" : "SSE2";
+    using system::CpuFeature;
+    if (system::has(CpuFeature::avx512_bf16)) return "AVX512_BF16";
+    if (system::has(CpuFeature::avx512f)) return "AVX512";
+    if (system::has(CpuFeature::avx2)) return "AVX2";
+    return system::has(CpuFeature::avx) ? "AVX" : "SSE2";
 #else
     return (getauxval(AT_HWCAP) & HWCAP_SVE) != 0 ? "SVE" : "NEON";
 #endif

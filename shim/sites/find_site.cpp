@@ -14,6 +14,7 @@
 #include "shim/sites/known_sites.hpp"
 #include "shim/sites/site_table.hpp"
 #include "shim/thread/running.hpp"
+#include "system/cpu_features.hpp"
 #include "system/signal_hold.hpp"
 
 namespace fp32shim {
@@ -143,8 +144,8 @@ extern "C" fp32shim::Site* fp32shim_find_site(fp32shim::EntryIndex entry, std::u
 
 #if defined(__x86_64__)
 extern "C" int fp32shim_vector_bytes() {
-    __builtin_cpu_init();
-    if (__builtin_cpu_supports("avx512f")) return 64;
-    return __builtin_cpu_supports("avx") ? 32 : 16;
+    using namespace fp32shim::system;
+    if (has(CpuFeature::avx512f)) return 64;
+    return has(CpuFeature::avx) ? 32 : 16;
 }
 #endif

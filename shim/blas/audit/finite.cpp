@@ -1,4 +1,5 @@
 #include "shim/blas/audit/finite.hpp"
+#include "system/cpu_features.hpp"
 
 #include <algorithm>
 #include <bit>
@@ -71,8 +72,7 @@ ElementPosition position_of(const Matrix& matrix, std::int64_t inner, std::int64
 
 bool all_finite(const float* numbers, std::size_t count) {
 #if defined(__x86_64__)
-    __builtin_cpu_init();  // BLAS may be called before libgcc's constructor has run
-    if (__builtin_cpu_supports("avx2") != 0) return all_finite_avx2(numbers, count);
+    if (system::has(system::CpuFeature::avx2)) return all_finite_avx2(numbers, count);
 #endif
     return all_finite_plain(numbers, count);
 }

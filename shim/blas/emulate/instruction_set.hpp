@@ -4,6 +4,8 @@
 
 #include <cstdint>
 
+#include "system/cpu_features.hpp"
+
 namespace fp32shim::blas {
 
 enum class InstructionSet : std::uint8_t { plain, avx2, avx512, neon };
@@ -14,15 +16,10 @@ inline constexpr InstructionSet instruction_sets[] = {InstructionSet::avx512, In
 
 #if defined(__x86_64__)
 
-inline bool has_avx2() {
-    __builtin_cpu_init();  // BLAS may be called before libgcc's constructor has run
-    return __builtin_cpu_supports("avx2") != 0;
-}
+inline bool has_avx2() { return system::has(system::CpuFeature::avx2); }
 
-inline bool has_avx512() {
-    __builtin_cpu_init();
-    return __builtin_cpu_supports("avx512f") != 0;
-}
+inline bool has_avx512() { return system::has(system::CpuFeature::avx512f); }
+inline bool has_fma() { return system::has(system::CpuFeature::fma); }
 
 #endif
 

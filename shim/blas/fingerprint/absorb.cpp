@@ -258,7 +258,7 @@ AbsorbKernels absorb_kernels(InstructionSet set) {
             return {absorb_plain<false>, absorb_plain<true>};
 #if defined(__x86_64__)
         case InstructionSet::avx2:
-            if (!has_avx2() || __builtin_cpu_supports("fma") == 0) return {};
+            if (!has_avx2() || !has_fma()) return {};
             return {absorb_avx2<false>, absorb_avx2<true>};
         case InstructionSet::avx512:
             if (!has_avx512()) return {};

@@ -10,7 +10,6 @@
 #include "shim/blas/multiply/pack.hpp"
 
 #if defined(__x86_64__)
-#include <cpuid.h>
 #include <x86intrin.h>
 #endif
 
@@ -24,20 +23,6 @@ bool kernel_grants_amx() {
     constexpr long request_permission = 0x1023;  // ARCH_REQ_XCOMP_PERM of asm/prctl.h, since Linux 5.16
     constexpr long tile_data = 18;               // component of the processor's state
     return syscall(SYS_arch_prctl, request_permission, tile_data) == 0;
-}
-
-/// Returns true if the processor has AMX's tiles, and their instruction for BF16. Compilers have no word for that
-/// yet.
-bool has_amx_bf16() {
-    constexpr unsigned bf16 = 1U << 22;
-    constexpr unsigned tile = 1U << 24;
-    unsigned eax = 0;
-    unsigned ebx = 0;
-    unsigned ecx = 0;
-    unsigned edx = 0;
-    constexpr unsigned extended_features = 7;
-    return __get_cpuid_count(extended_features, 0, &eax, &ebx, &ecx, &edx) != 0 && (edx & bf16) != 0 &&
-           (edx & tile) != 0;
 }
 
 /// Returns the ticks of one multiplication of a tile, divided by the tile's size. The numbers are zeros, since the
@@ -66,11 +51,10 @@ bool is_faster(const TileLoops& loops) {
 }
 
 Bf16Units find_units() {
-    __builtin_cpu_init();
-    if (!has_avx512() || !__builtin_cpu_supports("fma") || !__builtin_cpu_supports("avx512bw") ||
-        !__builtin_cpu_supports("avx512bf16"))
+    using system::CpuFeature;
+    if (!has_avx512() || !has_fma() || !system::has(CpuFeature::avx512bw) || !system::has(CpuFeature::avx512_bf16))
         return Bf16Units::none;
-    if (has_amx_bf16() && kernel_grants_amx() && is_faster(amx_bf16_loops)) return Bf16Units::amx;
+    if (system::has(CpuFeature::amx_bf16) && kernel_grants_amx() && is_faster(amx_bf16_loops)) return Bf16Units::amx;
     return is_faster(avx512_bf16_loops) ? Bf16Units::avx512 : Bf16Units::none;
 }
 

@@ -36,10 +36,8 @@ const LoopsOfInstructionSet& loops_of([[maybe_unused]] InstructionSet instructio
 
 const LoopsOfInstructionSet* find_best_loops() {
 #if defined(__x86_64__)
-    __builtin_cpu_init();  // BLAS may be called before libgcc's constructor has run
-    const bool has_fma = __builtin_cpu_supports("fma") != 0;
-    if (has_fma && has_avx512()) return &avx512_loops;
-    if (has_fma && has_avx2()) return &avx2_loops;
+    if (has_fma() && has_avx512()) return &avx512_loops;
+    if (has_fma() && has_avx2()) return &avx2_loops;
 #endif
     return &baseline_loops;
 }

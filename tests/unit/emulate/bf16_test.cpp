@@ -21,7 +21,8 @@ std::vector<Bf16Units> units_here() {
 #if defined(__x86_64__)
     const Bf16Units best = blas::bf16_units();  // asks for AMX's registers
     if (best == Bf16Units::amx) here.push_back(Bf16Units::amx);
-    if (__builtin_cpu_supports("avx512bf16") && __builtin_cpu_supports("avx512bw")) here.push_back(Bf16Units::avx512);
+    using system::CpuFeature;
+    if (system::has(CpuFeature::avx512_bf16) && system::has(CpuFeature::avx512bw)) here.push_back(Bf16Units::avx512);
 #endif
     return here;
 }

@@ -24,7 +24,7 @@ using blas::multiply_in_fixed_order;
 std::vector<InstructionSet> instruction_sets_here() {
 #if defined(__x86_64__)
     std::vector<InstructionSet> here{InstructionSet::plain};
-    if (blas::has_avx2() && __builtin_cpu_supports("fma")) here.push_back(InstructionSet::avx2);
+    if (blas::has_avx2() && blas::has_fma()) here.push_back(InstructionSet::avx2);
     if (blas::has_avx512()) here.push_back(InstructionSet::avx512);
     return here;
 #else

@@ -1,0 +1,78 @@
+// Instruction sets of this x86-64 processor. Not by __builtin_cpu_supports: the compiler of the packages (zig) links
+// a table for it that nobody fills, so that it says no to everything.
+#pragma once
+
+#if defined(__x86_64__)
+
+#include <cpuid.h>
+
+#include <atomic>
+#include <cstdint>
+
+namespace fp32shim::system {
+
+/// A set of instructions that the processor has, and whose registers the kernel keeps. Values are bits.
+enum class CpuFeature : std::uint32_t {
+    avx = 1U << 0,
+    avx2 = 1U << 1,
+    fma = 1U << 2,
+    avx512f = 1U << 3,
+    avx512bw = 1U << 4,
+    avx512_bf16 = 1U << 5,
+    amx_bf16 = 1U << 6,  ///< also needs the kernel's permission
+};
+
+/// Returns the bits of all features that are there. Source: Intel SDM volume 2, CPUID and XGETBV; volume 1,
+/// chapter 13.
+inline std::uint32_t find_cpu_features() {
+    struct Registers {
+        unsigned eax = 0, ebx = 0, ecx = 0, edx = 0;
+    };
+    const auto leaf = [](unsigned number, unsigned sub) {
+        Registers r;
+        if (__get_cpuid_count(number, sub, &r.eax, &r.ebx, &r.ecx, &r.edx) == 0) r = {};
+        return r;
+    };
+    const Registers basic = leaf(1, 0);
+    const Registers extended = leaf(7, 0);
+    const Registers more = extended.eax >= 1 ? leaf(7, 1) : Registers{};
+    const auto bit = [](unsigned word, int number) { return (word >> number & 1) != 0; };
+    std::uint32_t kept = 0;  // components of the state that the kernel saves
+    if (bit(basic.ecx, 27)) {
+        std::uint32_t high = 0;
+        __asm__ volatile("xgetbv" : "=a"(kept), "=d"(high) : "c"(0));
+    }
+    constexpr std::uint32_t ymm = 0x6;
+    constexpr std::uint32_t zmm = 0xe6;
+    constexpr std::uint32_t tiles = 0x60000;
+    const bool has_ymm = (kept & ymm) == ymm;
+    const bool has_zmm = (kept & zmm) == zmm;
+    std::uint32_t found = 0;
+    const auto add = [&found](CpuFeature feature, bool is_there) {
+        if (is_there) found |= static_cast<std::uint32_t>(feature);
+    };
+    add(CpuFeature::avx, has_ymm && bit(basic.ecx, 28));
+    add(CpuFeature::fma, has_ymm && bit(basic.ecx, 12));
+    add(CpuFeature::avx2, has_ymm && bit(extended.ebx, 5));
+    add(CpuFeature::avx512f, has_zmm && bit(extended.ebx, 16));
+    add(CpuFeature::avx512bw, has_zmm && bit(extended.ebx, 30));
+    add(CpuFeature::avx512_bf16, has_zmm && bit(more.eax, 5));
+    add(CpuFeature::amx_bf16, (kept & tiles) == tiles && bit(extended.edx, 22) && bit(extended.edx, 24));
+    return found;
+}
+
+/// Returns true if this processor has a feature. Asks it once, since that is slow in virtual machines. Thread-safe.
+inline bool has(CpuFeature feature) {
+    constexpr std::uint32_t is_known = 1U << 31;
+    constinit static std::atomic<std::uint32_t> known{0};
+    std::uint32_t features = known.load(std::memory_order_relaxed);
+    if (features == 0) {
+        features = find_cpu_features() | is_known;
+        known.store(features, std::memory_order_relaxed);
+    }
+    return (features & static_cast<std::uint32_t>(feature)) != 0;
+}
+
+}  // namespace fp32shim::system
+
+#endif
