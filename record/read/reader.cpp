@@ -242,8 +242,9 @@ void RecordingReader::read_facts(const format::Header& header, std::size_t heade
     if (header.exited_at != 0 && !is_left) facts_.exited_ns = realtime_of(header.exited_at);
 }
 
-/// Takes the rate that the writer measured, so that all readers show the same times. The writer measures again whenever
-/// the recording's age has doubled, and at `exit`, so a time is wrong by no more than the reading of the clocks took.
+/// Takes the rate that the writer measured, so that all readers show the same times. The writer measures again
+/// whenever the recording's age has doubled, and at `exit`, so a time is wrong by no more than the reading of the
+/// clocks took.
 void RecordingReader::take_rate(const format::Header& header) {
     facts_.ticks_per_second = header.ticks_per_second;
     if (facts_.ticks_per_second != 0) return;
