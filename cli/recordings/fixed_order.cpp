@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "cli/output/terminal.hpp"
+#include "shim/table/functions.hpp"
 
 namespace fp32shim::cli {
 namespace {
@@ -12,7 +13,9 @@ namespace {
 std::string why_without_order(const MergedRow& row) {
     if (row.is_overflow) return "only their number is known";
     if (row.device != "cpu") return "the mode is for products of a CPU";
-    if (row.reason == "not_governable") return "the mode does not cover the function";
+    const FunctionIndex index = find_function(std::string(row.function).c_str());
+    if (index < 0 || functions[index].family->treatment != Treatment::governed)
+        return "the mode does not cover the function";
     if (row.reason == "as_requested" || row.reason == "cpu_mode_off" || row.how == "round_operands")
         return "the mode was not on";
     return fmt::format("reason {}", static_cast<std::string_view>(row.reason));

@@ -393,9 +393,6 @@ int run(const RunOptions& options) {
     const record::ProcessFacts facts = record::gather_process_facts(environment.views());
     const std::string problem = problem_with_settings(loaded, options, environment, facts);
     if (!problem.empty()) return fail(problem);
-    if (!options.quiet)
-        for (const std::string& line : lines) print_run_message(line);
-
     const std::string path_variable = environment.get("PATH");
     const ProgramFile program =
         find_program(options.words.front(), path_variable.empty() ? nullptr : path_variable.c_str());
@@ -408,6 +405,8 @@ int run(const RunOptions& options) {
         if (options.pin)
             return fail(fmt::format("--pin: {} {}, so the shim cannot be loaded into it", program.path, unseen.text));
         print_run_message(unseen_program(program, unseen));
+    } else if (!options.quiet) {
+        for (const std::string& line : lines) print_run_message(line);
     }
     if (!ends_under_preload(unseen)) {
         preload(environment, library.path);

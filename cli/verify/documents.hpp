@@ -7,7 +7,7 @@
 
 namespace fp32shim::cli {
 
-/// What a verdict says of calls, in words that follow a number of calls.
+/// The words of a verdict, which follow a number of calls.
 struct Claim {
     std::string held;         ///< "ran at fp32 or above"
     std::string broken_one;   ///< "ran below fp32, or was allowed to", of one call

@@ -278,6 +278,9 @@ def test_verify_says_of_recordings_if_every_product_ran_in_the_fixed_order(tmp_p
     assert "gemv, dot" in text
     status, text = verify("--reproducible", recordings["none"])
     assert status == 1 and "Violated: 1 of 1 call in 1 recording ran in another order." in text
+    report = subprocess.run([BUILD / "bin/fp32shim", "report", recordings["solves"]], capture_output=True, text=True, check=True)
+    assert "In a fixed order: 267 of 387 calls; not " in report.stdout
+    assert "strsm: the mode does not cover the function" in report.stdout and "the mode was not on" not in report.stdout
     status, text = verify("--reproducible", "--format", "json", recordings["solves"])
     outcome = json.loads(text)
     assert status == 1 and outcome["at_least"] is None and outcome["reproducible"] is True

@@ -1,17 +1,15 @@
 // The units of this processor that multiply BF16 numbers, and the products for which they are faster than float32.
 #include <sys/syscall.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <atomic>
+#include <ctime>
 
 #include "shim/blas/multiply/job.hpp"
 #include "shim/blas/multiply/multiply.hpp"
 #include "shim/blas/multiply/pack.hpp"
 
-#if defined(__x86_64__)
-#include <x86intrin.h>
-#endif
+#include "system/raw_syscall.hpp"
 
 namespace fp32shim::blas {
 namespace {
@@ -22,23 +20,24 @@ namespace {
 bool kernel_grants_amx() {
     constexpr long request_permission = 0x1023;  // ARCH_REQ_XCOMP_PERM of asm/prctl.h, since Linux 5.16
     constexpr long tile_data = 18;               // component of the processor's state
-    return syscall(SYS_arch_prctl, request_permission, tile_data) == 0;
+    return system::raw::syscall6(SYS_arch_prctl, request_permission, tile_data) == 0;  // sets no errno
 }
 
-/// Returns the ticks of one multiplication of a tile, divided by the tile's size. The numbers are zeros, since the
-/// time does not depend on them.
-double ticks_of_a_term(const TileLoops& loops) {
+/// Returns the time of one multiplication of a tile, divided by the tile's size. The numbers are zeros, since the
+/// time does not depend on them. Asks the kernel for the time, since a program may have the processor's counter
+/// trapped.
+double nanoseconds_of_a_term(const TileLoops& loops) {
     constexpr int depth = 64;
     constexpr int rounds = 6;
-    constexpr int times = 32;
+    constexpr int times = 100;
     alignas(64) static constexpr float zeros[depth * max_tile_rows] = {};
     alignas(64) float tile[max_tile_rows * max_tile_columns];
     double best = 1e300;
     if (loops.begin != nullptr) loops.begin();
     for (int round = 0; round < rounds; ++round) {
-        const std::uint64_t begin = __rdtsc();
+        const std::int64_t begin = system::raw::clock_ns(CLOCK_MONOTONIC);
         for (int i = 0; i < times; ++i) loops.sum(zeros, zeros, depth, tile);
-        best = std::min(best, static_cast<double>(__rdtsc() - begin));
+        best = std::min(best, static_cast<double>(system::raw::clock_ns(CLOCK_MONOTONIC) - begin));
     }
     if (loops.end != nullptr) loops.end();
     return best / (times * loops.rows * loops.columns);
@@ -47,7 +46,7 @@ double ticks_of_a_term(const TileLoops& loops) {
 /// A unit must be clearly faster than float32 while it multiplies, since rounding and copying cost time, too.
 bool is_faster(const TileLoops& loops) {
     constexpr double needed = 1.5;
-    return ticks_of_a_term(loops) * needed < ticks_of_a_term(avx512_loops.large);
+    return nanoseconds_of_a_term(loops) * needed < nanoseconds_of_a_term(avx512_loops.large);
 }
 
 Bf16Units find_units() {
@@ -90,9 +89,10 @@ double nanoseconds_in_bf16(const Job& job, const Costs& costs, double unit) {
                          : is_simple          ? costs.other_columns
                                               : costs.other_rows + costs.other_columns;
     const double left = is_simple ? costs.rows : costs.other_rows;
-    // The left factor is arranged once for each 1536 columns.
-    return depth * columns * right + depth * rows * left * up(columns, 1536) / 1536 + rows * columns * costs.element +
-           up(rows, 32) * up(columns, 32) * up(depth, unit) * costs.term_in_bf16;
+    // The left factor is arranged once for each block of columns.
+    constexpr double block = columns_at_once;
+    return depth * columns * right + depth * rows * left * up(columns, block) / block +
+           rows * columns * costs.element + up(rows, 32) * up(columns, 32) * up(depth, unit) * costs.term_in_bf16;
 }
 
 }  // namespace

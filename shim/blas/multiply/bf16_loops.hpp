@@ -1,4 +1,4 @@
-// What the loops over BF16 numbers share. Only the tile_bf16_*.cpp files include this file.
+// Conversions and results of the loops over BF16 numbers. Only the tile_bf16_*.cpp files include this file.
 #pragma once
 
 #include "shim/blas/multiply/tile_loops.hpp"
@@ -11,24 +11,23 @@ inline __m512i two_vectors_in_bf16(const float* from) {
     return reinterpret_cast<__m512i>(_mm512_cvtne2ps_pbh(_mm512_loadu_ps(from + 16), _mm512_loadu_ps(from)));
 }
 
-inline std::uint16_t in_bf16(float number) {
-    std::uint16_t all[32];
-    _mm512_storeu_si512(all,
-                        reinterpret_cast<__m512i>(_mm512_cvtne2ps_pbh(_mm512_setzero_ps(), _mm512_set1_ps(number))));
-    return all[0];
-}
-
-/// Arranges a panel so that the numbers of two successive indices of the sum stand side by side.
+/// Arranges a panel of at most 16 columns so that the numbers of two successive indices of the sum stand side by
+/// side.
 template <int width>
 void convert_to_pairs(const float* panel, std::int64_t depth, float* to) {
-    auto* pairs = reinterpret_cast<std::uint16_t*>(to);
-    for (std::int64_t p = 0; p < depth; p += 2, pairs += 2 * width) {
-        const float* const first = panel + p * width;
-        const float* const second = p + 1 < depth ? first + width : nullptr;
-        for (int i = 0; i < width; ++i) {
-            pairs[2 * i] = in_bf16(first[i]);
-            pairs[2 * i + 1] = second == nullptr ? 0 : in_bf16(second[i]);
-        }
+    alignas(64) std::uint16_t order[32];  // words 0, 16, 1, 17, … of a vector of both
+    for (int i = 0; i < 16; ++i) {
+        order[2 * i] = static_cast<std::uint16_t>(i);
+        order[2 * i + 1] = static_cast<std::uint16_t>(16 + i);
+    }
+    const __m512i pairs = _mm512_load_si512(order);
+    const __mmask16 present = first(width);
+    for (std::int64_t p = 0; p < depth; p += 2, to += width) {
+        const Vector one = _mm512_maskz_loadu_ps(present, panel + p * width);
+        const Vector other =
+            p + 1 < depth ? _mm512_maskz_loadu_ps(present, panel + (p + 1) * width) : _mm512_setzero_ps();
+        const auto both = reinterpret_cast<__m512i>(_mm512_cvtne2ps_pbh(other, one));
+        _mm512_mask_storeu_epi32(to, present, _mm512_permutexvar_epi16(pairs, both));
     }
 }
 

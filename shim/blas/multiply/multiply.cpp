@@ -17,10 +17,6 @@
 namespace fp32shim::blas {
 namespace {
 
-/// Rows of the left factor and real columns of the right factor that are packed at once: multiples of the size of
-/// every tile. A block of the left one fits in the second cache of a core, one of the right one in the third.
-constexpr std::int64_t rows_at_once = 192;
-constexpr std::int64_t columns_at_once = 1536;
 /// Floats of a copy of the operand that a trmm in place overwrites.
 constexpr std::int64_t floats_copied_at_once = std::int64_t{2} << 20;
 
@@ -50,6 +46,18 @@ const LoopsOfInstructionSet& best_loops() {
         known.store(loops, std::memory_order_relaxed);
     }
     return *loops;
+}
+
+/// Sets rows of a column of the result to alpha sum + beta element. `im` is not read for real elements.
+void add_to_rows(const Job& job, const TileLoops& loops, IndexRange rows, std::int64_t column, const float* re,
+                 const float* im, Element alpha, Element beta) {
+    float* const to = job.result + (rows.begin + column * job.ld) * job.width;
+    const bool meets_diagonal = job.has_real_diagonal && rows.begin <= column && column < rows.end;
+    float* const imaginary_diagonal = meets_diagonal ? to + (column - rows.begin) * 2 + 1 : nullptr;
+    if (meets_diagonal) *imaginary_diagonal = 0;
+    loops.add_column(re, job.width == 2 ? im : nullptr, to, static_cast<int>(rows.end - rows.begin),
+                     {alpha.re, alpha.im}, {beta.re, beta.im});
+    if (meets_diagonal) *imaginary_diagonal = 0;
 }
 
 /// Computes a rectangle of the result of one job, by its tiles.
@@ -231,15 +239,8 @@ class Rectangle {
     void write_rows(const float* sums, std::int64_t first_of_tile, IndexRange rows, std::int64_t column,
                     Element beta) const {
         if (rows.begin >= rows.end) return;
-        float* const to = at(rows.begin, column * job_.width);
-        const bool meets_diagonal = job_.has_real_diagonal && rows.begin <= column && column < rows.end;
-        float* const imaginary_diagonal = meets_diagonal ? to + (column - rows.begin) * 2 + 1 : nullptr;
-        if (meets_diagonal) *imaginary_diagonal = 0;
         const float* const re = sums + (rows.begin - first_of_tile);
-        loops_.add_column(re, job_.width == 2 ? re + loops_.rows : nullptr, to,
-                          static_cast<int>(rows.end - rows.begin), {job_.alpha.re, job_.alpha.im},
-                          {beta.re, beta.im});
-        if (meets_diagonal) *imaginary_diagonal = 0;
+        add_to_rows(job_, loops_, rows, column, re, re + loops_.rows, job_.alpha, beta);
     }
 
     const Job& job_;
@@ -258,13 +259,7 @@ void scale(const Job& job, const TileLoops& loops) {
     for (std::int64_t j = 0; j < job.columns; ++j)
         for (std::int64_t i = 0; i < job.rows; i += loops.rows) {
             const IndexRange rows = job.written_rows(j, {i, std::min(i + loops.rows, job.rows)});
-            if (rows.begin >= rows.end) continue;
-            float* const to = job.result + (rows.begin + j * job.ld) * job.width;
-            const bool meets_diagonal = job.has_real_diagonal && rows.begin <= j && j < rows.end;
-            if (meets_diagonal) to[(j - rows.begin) * 2 + 1] = 0;
-            loops.add_column(zeros, job.width == 2 ? zeros : nullptr, to, static_cast<int>(rows.end - rows.begin),
-                             {0, 0}, {job.beta.re, job.beta.im});
-            if (meets_diagonal) to[(j - rows.begin) * 2 + 1] = 0;
+            if (rows.begin < rows.end) add_to_rows(job, loops, rows, j, zeros, zeros, {}, job.beta);
         }
 }
 

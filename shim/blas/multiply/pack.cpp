@@ -107,7 +107,7 @@ void pack_real(const Strides& from, IndexRange summed, std::int64_t first, std::
     }
 }
 
-/// Returns two numbers of a factor: those that stand at the two real indices of one complex index of the sum.
+/// Two numbers of a factor, which stand at the two real indices of one complex index of the sum.
 struct Pair {
     float first;
     float second;
@@ -135,43 +135,38 @@ void pack_elements(const Side& side, IndexRange summed, std::int64_t first, std:
                 to[p * panel + r] = side.at(first + std::min(i + r, count - 1), summed.begin + p).re;
 }
 
-/// Packs a factor that gives its elements by `at(index, summed)`.
-template <class At>
-void pack_left_pairs(IndexRange summed, std::int64_t first, std::int64_t count, int panel, float* to, const At& at) {
-    pack_pairs(summed, first, count, panel, to, [&](std::int64_t row, std::int64_t k) {
-        const Element a = at(row, k);
-        return Pair{a.re, a.im};
-    });
-}
-
-template <class At>
-void pack_right_pairs(IndexRange summed, std::int64_t first, std::int64_t count, int panel, float* to, const At& at) {
-    pack_pairs(summed, first, count, panel, to, [&](std::int64_t column, std::int64_t k) {
-        const Element b = at(column / 2, k);
-        return column % 2 == 0 ? Pair{b.re, -b.im} : Pair{b.im, b.re};
-    });
+/// Packs one factor. `pair_of(at, index, summed)` returns a pair of a complex factor, whose elements `at(index,
+/// summed)` returns.
+template <class PairOf>
+void pack(const Job& job, const Side& side, IndexRange summed, std::int64_t first, std::int64_t count, int panel,
+          float* to, const PairOf& pair_of) {
+    const Strides strides = strides_of(side);
+    const bool is_stored = strides.data != nullptr;
+    if (job.width == 1)
+        return is_stored ? pack_real(strides, summed, first, count, panel, to)
+                         : pack_elements(side, summed, first, count, panel, to);
+    const auto pack_by = [&](const auto& source) {
+        const auto at = [&](std::int64_t index, std::int64_t k) { return source.at(index, k); };
+        pack_pairs(summed, first, count, panel, to,
+                   [&](std::int64_t index, std::int64_t k) { return pair_of(at, index, k); });
+    };
+    is_stored ? pack_by(strides) : pack_by(side);
 }
 
 }  // namespace
 
 void pack_left(const Job& job, IndexRange summed, std::int64_t first, std::int64_t count, int panel, float* to) {
-    const Strides strides = strides_of(job.left);
-    if (job.width == 1 && strides.data != nullptr) return pack_real(strides, summed, first, count, panel, to);
-    if (job.width == 1) return pack_elements(job.left, summed, first, count, panel, to);
-    const auto in_memory = [&](std::int64_t row, std::int64_t k) { return strides.at(row, k); };
-    const auto by_view = [&](std::int64_t row, std::int64_t k) { return job.left.at(row, k); };
-    strides.data != nullptr ? pack_left_pairs(summed, first, count, panel, to, in_memory)
-                            : pack_left_pairs(summed, first, count, panel, to, by_view);
+    pack(job, job.left, summed, first, count, panel, to, [](const auto& at, std::int64_t row, std::int64_t k) {
+        const Element a = at(row, k);
+        return Pair{a.re, a.im};
+    });
 }
 
 void pack_right(const Job& job, IndexRange summed, std::int64_t first, std::int64_t count, int panel, float* to) {
-    const Strides strides = strides_of(job.right);
-    if (job.width == 1 && strides.data != nullptr) return pack_real(strides, summed, first, count, panel, to);
-    if (job.width == 1) return pack_elements(job.right, summed, first, count, panel, to);
-    const auto in_memory = [&](std::int64_t column, std::int64_t k) { return strides.at(column, k); };
-    const auto by_view = [&](std::int64_t column, std::int64_t k) { return job.right.at(column, k); };
-    strides.data != nullptr ? pack_right_pairs(summed, first, count, panel, to, in_memory)
-                            : pack_right_pairs(summed, first, count, panel, to, by_view);
+    pack(job, job.right, summed, first, count, panel, to, [](const auto& at, std::int64_t column, std::int64_t k) {
+        const Element b = at(column / 2, k);
+        return column % 2 == 0 ? Pair{b.re, -b.im} : Pair{b.im, b.re};
+    });
 }
 
 StoredColumns stored_columns(const Job& job, std::int64_t column, std::int64_t summed) {

@@ -6,7 +6,7 @@
 
 namespace fp32shim::blas {
 
-/// What one thread does.
+/// A thread, and the work that it calls.
 struct Worker {
     pthread_t thread;
     void (*work)(void* context, int number);

@@ -9,6 +9,11 @@ namespace fp32shim::blas {
 /// at 0, and alpha times the block's sum is added to C by one more. A complex term counts as two.
 inline constexpr std::int64_t summed_at_once = 256;
 
+/// Rows of the left factor and real columns of the right factor that are packed at once: multiples of the size of
+/// every tile. A block of the left one fits in the second cache of a core, one of the right one in the third.
+inline constexpr std::int64_t rows_at_once = 192;
+inline constexpr std::int64_t columns_at_once = 1536;
+
 /// Elements of a column-major result: those of one tile, or fewer at an edge.
 struct TileOfResult {
     float* data;
