@@ -92,8 +92,8 @@ class CallLocation : public record::Stack, public policy::CallLines, public poli
     LocationBuffer* room_;
 };
 
-/// Returns true if a source file belongs to an installed package, the standard library or the interpreter itself, or if
-/// torch.compile wrote it.
+/// Returns true if a source file belongs to an installed package, the standard library or the interpreter itself, or
+/// if torch.compile wrote it.
 bool is_library_file(std::string_view file);
 
 }  // namespace fp32shim::where

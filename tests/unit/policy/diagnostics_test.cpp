@@ -67,7 +67,8 @@ INSTANTIATE_TEST_SUITE_P(
              "\"tf32\"?"},
         Case{"NoBoolean", "[limits]\nallow_bf16x9 = 1", "p.toml:3:16: allow_bf16x9: found 1; allowed: true, false"},
         Case{"UnknownCpuMode", "[cpu]\nmode = \"emulated\"",
-             "p.toml:3:8: mode: found \"emulated\"; allowed: off, emulate, accelerate, reproducible; did you mean \"emulate\"?"},
+             "p.toml:3:8: mode: found \"emulated\"; allowed: off, emulate, accelerate, reproducible; did you mean "
+             "\"emulate\"?"},
         Case{"UnknownRounding", "cpu.tf32_rounding = \"zero\"",
              "p.toml:2:21: tf32_rounding: found \"zero\"; allowed: away, even, truncate, a100, hopper, mi300"},
         Case{
