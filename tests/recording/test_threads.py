@@ -155,7 +155,9 @@ def test_ten_thousand_jumps_out_of_products_leave_nothing_behind(tmp_path, level
 
 @pytest.mark.parametrize("log", ["stderr", "run.jsonl"])
 def test_a_decision_whose_first_call_was_left_is_shown_all_the_same(tmp_path, log):
-    """The first call takes longest, so a jump out of it is likely: by then the decision must be written, or not noted."""
+    """The first call takes longest, so a jump out of it is likely: by then the decision must be written, or not noted.
+
+    The program's last product completes, so the decision is shown once, however slow the machine is."""
     for _ in range(10):
         result = record("20", program="left_products", log=None, cwd=tmp_path,
                         env={"FP32_MATMUL_LOG": log, "FP32_MATMUL_LOG_LEVEL": "summary"})

@@ -82,6 +82,10 @@ int main(int argc, char** argv) {
         ++changed_masks;
         sigprocmask(SIG_SETMASK, &none, NULL);
     }
+    // On a slow machine every product above may have been left. This one completes.
+    setitimer(ITIMER_REAL, &(struct itimerval){{0, 0}, {0, 0}}, NULL);
+    multiply_below(0);
+    ++made;
     printf("%ld made, %ld left, %ld masks changed, %ld more mappings\n", made, left, changed_masks,
            mappings() - before);
     return 0;
