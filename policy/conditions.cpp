@@ -29,6 +29,7 @@ bool may_match(const Rule& rule, const SiteFacts& site, const Process& process) 
     call.caller = site.caller;
     call.device = site.device;
     call.dtype = site.dtype.value_or(Dtype::float32);
+    if (site.dtype && !names_dtype(rule, *site.dtype)) return false;
     const bool may_hold = judge_conditions(
         rule.when, call, process,
         [&](std::string_view key, const auto&, const auto&, bool holds) { return holds || !is_of_site(key, site); });
@@ -92,7 +93,7 @@ double largest_dim(const MatmulCall& call) { return static_cast<double>(std::max
 
 double flops_of(const MatmulCall& call) {
     if (call.m < 0 || call.n < 0 || call.k < 0 || call.batch < 0) return -1;
-    const double per_element = call.dtype == Dtype::complex64 ? 8 : 2;
+    const double per_element = is_complex(call.dtype) ? 8 : 2;
     return per_element * static_cast<double>(call.m) * static_cast<double>(call.n) * static_cast<double>(call.k) *
            static_cast<double>(call.batch);
 }
@@ -145,8 +146,10 @@ bool Policy::wants(Where source) const {
     return log_where.has(source) || (opens_scopes && looks_at_scopes());
 }
 
+bool names_dtype(const Rule& rule, Dtype dtype) { return !is_double(dtype) || !rule.when.dtype.empty(); }
+
 bool matches(const Rule& rule, const MatmulCall& call, const Process& process) {
-    return conditions_hold(rule.when, call, process) &&
+    return names_dtype(rule, call.dtype) && conditions_hold(rule.when, call, process) &&
            (rule.unless.empty() || !conditions_hold(rule.unless, call, process));
 }
 

@@ -18,13 +18,16 @@ struct DeviceDecision {
 template <class RuleAt>
 Decision choose(const MatmulCall& call, const Process& process, const Policy& policy, const Overrides& overrides,
                 std::size_t rule_count, const RuleAt& rule_at) {
-    if (overrides.pinned) return {.requested = Precision::highest, .source = Source::guard_pin};
+    const bool only_rules_apply = is_double(call.dtype);
+    if (overrides.pinned)
+        return {.requested = only_rules_apply ? Precision::native : Precision::highest, .source = Source::guard_pin};
     for (std::size_t i = 0; i < rule_count; ++i) {
         const std::size_t index = rule_at(i);
         const Rule& rule = policy.rules[index];
         if (!matches(rule, call, process)) continue;
         return {.requested = rule.precision, .source = Source::rule, .rule = static_cast<std::int32_t>(index)};
     }
+    if (only_rules_apply) return {};
     if (overrides.thread) return {.requested = *overrides.thread, .source = Source::thread};
     if (overrides.process) return {.requested = *overrides.process, .source = Source::process};
     return {.requested = policy.default_precision, .source = policy.default_source};
@@ -36,6 +39,7 @@ bool has_tf32(const MatmulCall& call, const Policy& policy) {
 }
 
 Precision resolve_automatic(const MatmulCall& call, const Policy& policy) {
+    if (is_double(call.dtype)) return Precision::native;
     const bool possible = call.device == Device::cuda ? has_tf32(call, policy) : policy.cpu_mode == CpuMode::emulate;
     return possible ? Precision::high : Precision::native;
 }
@@ -73,6 +77,8 @@ Precision precision_for(Applied format) {
 DeviceDecision decide_on_cuda(Precision wanted, const MatmulCall& call, const Policy& policy) {
     const std::optional<Applied> format = format_of(wanted);
     if (!format) return {wanted, Reason::as_requested};
+    if (is_double(call.dtype))
+        return {Precision::native, *format == Applied::fp64 ? Reason::as_requested : Reason::float64_on_gpu};
     const Applied nearest = nearest_on_gpu(*format);
     const Reason reason = nearest == *format ? Reason::as_requested : Reason::no_such_format;
     if (nearest == Applied::fp32) return {Precision::highest, reason};
@@ -84,12 +90,13 @@ DeviceDecision decide_on_cuda(Precision wanted, const MatmulCall& call, const Po
     return {precision_for(nearest), reason};
 }
 
-/// Returns the precision that the CPU can run. For `highest` and every unavailable precision that is `native`, which
-/// means FP32 on a CPU.
-DeviceDecision decide_on_cpu(Precision wanted, CpuMode mode) {
-    if (format_of(wanted).value_or(Applied::fp32) == Applied::fp32) return {Precision::native, Reason::as_requested};
-    if (mode == CpuMode::emulate || (mode == CpuMode::accelerate && wanted == Precision::medium))
-        return {wanted, Reason::as_requested};
+/// Returns the precision that the CPU can run. For the operands' own format and every unavailable precision that is
+/// `native`.
+DeviceDecision decide_on_cpu(Precision wanted, Dtype dtype, CpuMode mode) {
+    const Applied as_called = format_as_called(dtype);
+    if (format_of(wanted).value_or(as_called) == as_called) return {Precision::native, Reason::as_requested};
+    const bool has_units = mode == CpuMode::accelerate && wanted == Precision::medium && is_single(dtype);
+    if (mode == CpuMode::emulate || has_units) return {wanted, Reason::as_requested};
     const Reason reason = mode == CpuMode::off            ? Reason::cpu_mode_off
                           : mode == CpuMode::reproducible ? Reason::cpu_mode_reproducible
                                                           : Reason::accelerate_has_bf16_only;
@@ -99,15 +106,15 @@ DeviceDecision decide_on_cpu(Precision wanted, CpuMode mode) {
 template <class RuleAt>
 Decision decide_by_rules(const MatmulCall& call, const Process& process, const Policy& policy,
                          const Overrides& overrides, std::size_t rule_count, const RuleAt& rule_at) {
-    // Settings apply to float32 products only. Products of narrower types are counted and left alone.
-    if (call.dtype != Dtype::float32 && call.dtype != Dtype::complex64) return {.reason = Reason::observed};
+    // Products of narrower types than float32 are counted and left alone.
+    if (!is_single(call.dtype) && !is_double(call.dtype)) return {.reason = Reason::observed};
 
     Decision decision = choose(call, process, policy, overrides, rule_count, rule_at);
     const Precision wanted =
         decision.requested == Precision::automatic ? resolve_automatic(call, policy) : decision.requested;
     const Precision allowed = clamp(wanted, std::max(policy.floor, overrides.floor), policy.allow_bf16x9);
     const DeviceDecision outcome =
-        call.device == Device::cuda ? decide_on_cuda(allowed, call, policy) : decide_on_cpu(allowed, policy.cpu_mode);
+        call.device == Device::cuda ? decide_on_cuda(allowed, call, policy) : decide_on_cpu(allowed, call.dtype, policy.cpu_mode);
 
     decision.precision = outcome.precision;
     if (decision.source == Source::guard_pin) {

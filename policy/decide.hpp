@@ -11,6 +11,9 @@
 
 namespace fp32shim::policy {
 
+/// Returns the format of a product that runs as it was called, by the type of its operands.
+constexpr Applied format_as_called(Dtype dtype) { return is_double(dtype) ? Applied::fp64 : Applied::fp32; }
+
 /// Settings made by the running program or its operator; they override environment and file.
 struct Overrides {
     bool pinned = false;               ///< an accuracy audit pins this call site to `highest`
@@ -32,7 +35,8 @@ struct Decision {
 
 /// Decides the precision of one call. The first of these sources that asks for a precision wins: audit pin › rule (in
 /// order) › thread scope › process › environment › default of the policy file › native. Then the floor applies, then
-/// the limits of device and CPU mode. Thread-safe; allocates nothing.
+/// the limits of device and CPU mode. Of these sources, only rules that name the type apply to products of float64 and
+/// complex128. Thread-safe; allocates nothing.
 Decision decide(const MatmulCall& call, const Process& process, const Policy& policy, const Overrides& overrides);
 
 /// Decides one call, trying only `rules`: ascending indices of the rules that may match its call site (may_match()).
@@ -53,6 +57,9 @@ struct SiteFacts {
 
 /// Returns false if a rule cannot match any call of the site, whatever its sizes, scopes and GPU.
 bool may_match(const Rule& rule, const SiteFacts& site, const Process& process);
+
+/// Returns false if the rule's `when` names no element type, and products of this type need a rule that names it.
+bool names_dtype(const Rule& rule, Dtype dtype);
 
 /// Returns true if the rule's `when` holds and its `unless` does not. Exposed for `fp32shim report` and `log`.
 bool matches(const Rule& rule, const MatmulCall& call, const Process& process);

@@ -91,6 +91,9 @@ bool all_hold(const std::vector<ConditionVerdict>& verdicts) {
 RuleVerdict explain_rule(const Rule& rule, const MatmulCall& call, const Process& process) {
     RuleVerdict verdict;
     verdict.when = explain(rule.when, call, process);
+    if (!names_dtype(rule, call.dtype))
+        verdict.when.insert(verdict.when.begin(), {"dtype", "float32 or complex64, as the rule names no other",
+                                                   std::string(to_string(call.dtype)), false});
     verdict.unless = explain(rule.unless, call, process);
     verdict.applies = all_hold(verdict.when) && (verdict.unless.empty() || !all_hold(verdict.unless));
     return verdict;

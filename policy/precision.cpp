@@ -51,7 +51,9 @@ constexpr Applied formats_asked_for[] = {
 #include "policy/formats.def"
 };
 static_assert(std::ranges::all_of(formats_asked_for,
-                                  [](Applied format) { return format == Applied::fp32 || has_preview(format); }),
+                                  [](Applied format) {
+                                      return format == Applied::fp64 || format == Applied::fp32 || has_preview(format);
+                                  }),
               "decide() takes a CPU to preview all formats below FP32 that a precision asks for");
 
 /// Returns the words of a reason. They are empty for a reason that only a newer version of fp32shim has.
@@ -81,7 +83,9 @@ std::optional<Floor> parse_floor(std::string_view text) { return parse_word(floo
 
 std::string_view to_string(Precision precision) { return name_of(precision_words, precision); }
 std::string_view to_string(Applied applied) { return name_of(applied_words, applied); }
-std::string_view to_string(Floor floor) { return name_of(floor_words, floor); }
+std::string_view to_string(Floor floor) {
+    return floor == Floor::none ? "none" : name_of(verified_floor_words, floor);
+}
 std::string_view to_string(CpuMode mode) { return name_of(cpu_mode_words, mode); }
 std::string_view to_string(Tf32Rounding rounding) { return name_of(tf32_rounding_words, rounding); }
 std::string_view to_string(Accumulation accumulation) { return name_of(accumulation_words, accumulation); }

@@ -29,6 +29,7 @@ enum class Applied : std::uint8_t {
 enum class Floor : std::uint8_t {
     none = 0,
 #define FLOOR(number, name) name = (number),
+#define VERIFIED_FLOOR(number, name) name = (number),
 #include "policy/formats.def"
 };
 
@@ -62,15 +63,22 @@ inline constexpr std::size_t reason_count =
 
 /// Returns the format that a precision asks for; nullopt for `native` and `auto`, which ask for none.
 std::optional<Applied> format_of(Precision precision);
-/// Returns true if emulation on the CPU previews a format.
-constexpr bool has_preview(Applied format) {
+/// Returns the number of products of which emulation on the CPU makes the preview of a format; 0: it has none.
+constexpr int products_of_preview(Applied format) {
     switch (format) {
-#define PREVIEW(format, ...) case Applied::format:
+#define PREVIEW(format, rounding, products) \
+    case Applied::format:                   \
+        return products;
 #include "policy/formats.def"
-        return true;
         default:
-            return false;
+            return 0;
     }
+}
+/// Returns true if emulation on the CPU previews a format.
+constexpr bool has_preview(Applied format) { return products_of_preview(format) > 0; }
+/// Returns true if emulation on the CPU previews a format with operands of float64.
+constexpr bool has_preview_of_float64(Applied format) {
+    return format == Applied::fp32 || (products_of_preview(format) == 1 && format != Applied::fp32_perturbed);
 }
 
 /// Returns the strictest floor that a format meets; nullopt for `unchanged`.

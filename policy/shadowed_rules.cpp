@@ -53,7 +53,13 @@ std::vector<Device> devices_of(const Conditions& conditions) {
     return is_implied ? std::vector{Device::cuda} : conditions.device;
 }
 
-/// Returns true if `broad` holds for every call that satisfies `narrow`.
+/// Returns the element types to which a rule with these conditions applies.
+std::vector<Dtype> dtypes_of(const Conditions& conditions) {
+    return conditions.dtype.empty() ? std::vector{Dtype::float32, Dtype::complex64} : conditions.dtype;
+}
+
+/// Returns true if `broad` holds for every call that satisfies `narrow`. Both are conditions of the same kind, `when`
+/// or `unless`.
 bool covers(const Conditions& broad, const Conditions& narrow, Budget& budget) {
     const auto same = [](const auto& one, const auto& other) { return one == other; };
     for (const auto key :
@@ -94,7 +100,10 @@ bool exclude_each_other(const Conditions& one, const Conditions& other, Budget& 
 
 /// Returns true if `earlier` applies to every call that `later` applies to.
 bool shadows(const Rule& earlier, const Rule& later, Budget& budget) {
-    if (!covers(earlier.when, later.when, budget)) return false;
+    const auto same = [](const auto& one, const auto& other) { return one == other; };
+    if (!covers(earlier.when, later.when, budget) ||
+        !covers_list(dtypes_of(earlier.when), dtypes_of(later.when), budget, same))
+        return false;
     if (earlier.unless.empty() || exclude_each_other(earlier.unless, later.when, budget)) return true;
     return !later.unless.empty() && covers(later.unless, earlier.unless, budget);
 }

@@ -42,6 +42,19 @@ inline constexpr Word<Precision> precision_words[] = {
 #include "policy/formats.def"
 };
 
+/// Returns true if a rule for products of float64 and complex128 may have this precision. These have no `auto`.
+constexpr bool is_precision_of_float64(Precision precision) {
+    switch (precision) {
+#define PRECISION(number, name, format) \
+    case Precision::name:               \
+        return Applied::format == Applied::fp64 || has_preview_of_float64(Applied::format);
+#define RULE_PRECISION(number, name, format) PRECISION(number, name, format)
+#include "policy/formats.def"
+        default:
+            return precision == Precision::native;
+    }
+}
+
 /// Words of default precisions: all but the last ones, which only rules may have.
 inline constexpr std::span<const Word<Precision>> default_precision_words =
     std::span(precision_words).first(std::size(precision_words) - std::size(rule_precision_words));
@@ -52,13 +65,20 @@ inline constexpr Word<Applied> applied_words[] = {
 #include "policy/formats.def"
 };
 
-/// Words of the floors, from the strictest to the loosest; `none` is not among them.
+/// Words of the floors that a policy can set, from the strictest to the loosest; `none` is not among them.
 inline constexpr Word<Floor> strict_floor_words[] = {
 #define FLOOR(number, name) {#name, Floor::name},
 #include "policy/formats.def"
 };
 
-/// Words of all floors, from loose to strict.
+/// Words of the floors that `verify` can ask for, from the strictest to the loosest.
+inline constexpr Word<Floor> verified_floor_words[] = {
+#define VERIFIED_FLOOR(number, name) {#name, Floor::name},
+#define FLOOR(number, name) {#name, Floor::name},
+#include "policy/formats.def"
+};
+
+/// Words of all floors that a policy can set, from loose to strict.
 inline constexpr auto floor_words = [] {
     std::array<Word<Floor>, std::size(strict_floor_words) + 1> words{{{"none", Floor::none}}};
     std::reverse_copy(std::begin(strict_floor_words), std::end(strict_floor_words), words.begin() + 1);
@@ -85,11 +105,17 @@ inline constexpr Word<Device> device_words[] = {{"cpu", Device::cpu}, {"cuda", D
 
 inline constexpr Word<Dtype> dtype_words[] = {
     {"float32", Dtype::float32},   {"complex64", Dtype::complex64}, {"float16", Dtype::float16},
-    {"bfloat16", Dtype::bfloat16}, {"float8", Dtype::float8},
+    {"bfloat16", Dtype::bfloat16}, {"float8", Dtype::float8},       {"float64", Dtype::float64},
+    {"complex128", Dtype::complex128},
 };
 
 /// Words of the element types whose products the shim may alter. Products of other types are only recorded.
-inline constexpr std::span<const Word<Dtype>> governed_dtype_words = std::span(dtype_words).first(2);
+inline constexpr auto governed_dtype_words = [] {
+    std::array<Word<Dtype>, 4> words{};
+    std::copy_if(std::begin(dtype_words), std::end(dtype_words), words.begin(),
+                 [](const Word<Dtype>& word) { return is_single(word.value) || is_double(word.value); });
+    return words;
+}();
 
 inline constexpr Word<OnError> on_error_words[] = {
     {"continue", OnError::continue_untouched}, {"highest", OnError::highest}, {"abort", OnError::abort}};

@@ -42,7 +42,7 @@ void read_dtypes(const Entry& entry, Conditions& conditions, Report& report) {
         const auto* text = item->as<std::string>();
         const auto known = text ? parse_word(dtype_words, *text) : std::nullopt;
         if (known && !parse_word(governed_dtype_words, *text)) {
-            report_not_allowed(entry, *item, "float32, complex64; narrower products are observed, never altered",
+            report_not_allowed(entry, *item, joined(texts_of(governed_dtype_words)) + "; narrower products are observed, never altered",
                                report);
         } else if (const auto dtype = read_word(entry, *item, governed_dtype_words, report)) {
             conditions.dtype.push_back(*dtype);
@@ -206,6 +206,36 @@ std::uint64_t content_hash(const Rule& rule, const Value& table) {
     return hash.value();
 }
 
+std::string precisions_of_float64() {
+    std::vector<std::string_view> words;
+    for (const auto& [text, precision] : precision_words)
+        if (is_precision_of_float64(precision) && text != to_string(Precision::highest)) words.push_back(text);
+    return joined(words);
+}
+
+/// Reports a precision that products of the rule's element types cannot have.
+void check_precision_of_dtype(const Value::Table& table, const Rule& rule, Report& report) {
+    const Entry* const entry = find(table, "precision");
+    if (entry == nullptr) return;
+    const std::vector<Dtype>& types = rule.when.dtype;
+    const bool applies_to_single = types.empty() || std::any_of(types.begin(), types.end(), is_single);
+    const bool applies_to_double = std::any_of(types.begin(), types.end(), is_double);
+    const auto* const text = entry->value.as<std::string>();
+    const auto refuse = [&](const std::string& why) {
+        report.error(entry->value.at,
+                     "precision: found " + (text == nullptr ? "a tolerance" : in_quotes(*text)) + ", " + why);
+    };
+    if (applies_to_single && format_of(rule.precision) == Applied::fp64) {
+        refuse("which is for float64 only; add dtype = [\"float64\", \"complex128\"] to the rule's `when`");
+    } else if (applies_to_double && text == nullptr) {
+        refuse("but no audit judges float64 products; allowed for float64: " + precisions_of_float64());
+    } else if (applies_to_double && equal_ignoring_case(*text, to_string(Precision::highest))) {
+        refuse("which is FP32; for float64 write \"fp64\" (as called) or \"fp32\"");
+    } else if (applies_to_double && !is_precision_of_float64(rule.precision)) {
+        refuse("which float64 products cannot have; allowed: " + precisions_of_float64());
+    }
+}
+
 Draft read_rule(const Value& value, std::size_t number, Report& report) {
     const std::size_t errors_before = report.count();
     const auto& table = *value.as<Value::Table>();
@@ -215,6 +245,7 @@ Draft read_rule(const Value& value, std::size_t number, Report& report) {
     draft.rule.file = report.file();
     draft.rule.line = value.at.line;
     read_entries(table, "rule", rule_keys, draft.rule, report);
+    check_precision_of_dtype(table, draft.rule, report);
     draft.rule.content = content_hash(draft.rule, value);
     if (const Entry* name = find(table, "name")) draft.name_at = name->value.at;
     if (!find(table, "precision")) {

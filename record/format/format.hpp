@@ -625,7 +625,8 @@ static_assert(are_numbered_from_0(How::forward, How::round_operands, How::one_by
                                   How::math_mode, How::fixed_order, How::bf16_units));
 static_assert(are_numbered_from_0(policy::Device::cpu, policy::Device::cuda));
 static_assert(are_numbered_from_0(policy::Dtype::float32, policy::Dtype::complex64, policy::Dtype::float16,
-                                  policy::Dtype::bfloat16, policy::Dtype::float8));
+                                  policy::Dtype::bfloat16, policy::Dtype::float8, policy::Dtype::float64,
+                                  policy::Dtype::complex128));
 static_assert(are_numbered_from_0(policy::CpuMode::off, policy::CpuMode::emulate, policy::CpuMode::accelerate,
                                   policy::CpuMode::reproducible));
 static_assert(are_numbered_from_0(policy::Tf32Rounding::away, policy::Tf32Rounding::even,

@@ -1,25 +1,13 @@
 #include "shim/audit/errors.hpp"
 
 #include <algorithm>
-#include <bit>
 #include <cmath>
 #include <limits>
 
+#include "shim/level3/numbers.hpp"
+
 namespace fp32shim::blas {
 namespace {
-
-constexpr std::uint32_t magnitude = 0x7fffffff;
-constexpr std::uint32_t infinity = 0x7f800000;
-constexpr int mantissa_bits = 23;
-constexpr int exponent_bias = 127;
-
-/// Returns floor(log2|x|) of a finite number other than zero.
-int exponent_of(std::uint32_t bits) {
-    const std::uint32_t size = bits & magnitude;
-    const int biased = static_cast<int>(size >> mantissa_bits);
-    if (biased != 0) return biased - exponent_bias;
-    return static_cast<int>(std::bit_width(size)) - 1 + (1 - exponent_bias - mantissa_bits);  // subnormal
-}
 
 double modulus(double re, double im) { return std::sqrt(re * re + im * im); }
 
@@ -140,14 +128,14 @@ bool add_exponents(const Matrix& matrix, Part part, record::Exponents& exponents
     int highest = exponents.highest;
     for_each_element(matrix, part, [&](std::int64_t row, std::int64_t column) {
         if (skips_diagonal && row == column) return;
-        for (int i = 0; i < matrix.width; ++i) {
-            const auto bits = std::bit_cast<std::uint32_t>(matrix.at(row, column)[i]);
-            if ((bits & magnitude) == 0) continue;
-            if ((bits & magnitude) >= infinity) {
+        for (int i = 0; i < (matrix.is_complex ? 2 : 1); ++i) {
+            const StoredNumber number(matrix.at(row, column), matrix.is_double, i);
+            if (number.is_zero()) continue;
+            if (!number.is_finite()) {
                 all_finite = false;
                 continue;
             }
-            const int exponent = exponent_of(bits);
+            const int exponent = number.exponent();
             lowest = std::min(lowest, exponent);
             highest = std::max(highest, exponent);
         }

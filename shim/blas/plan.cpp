@@ -36,6 +36,7 @@ OperandRounding rounding_to_tf32(policy::Tf32Rounding rounding) {
 /// Returns the rounding and the number of products of a format's preview.
 Preview rounding_of(Applied format, policy::Tf32Rounding tf32_rounding) {
     if (format == Applied::tf32) return rounding_to_tf32(tf32_rounding);
+    if (format == Applied::fp32) return OperandRounding::fp32_whole;  // of operands of float64
     switch (format) {
 #define PREVIEW(format, rounding, products) \
     case Applied::format:                   \
@@ -63,7 +64,7 @@ void plan_bf16_units(const Site& site, const Frame& frame, const Product& produc
         plan.how = record::How::bf16_units;
         return;
     }
-    plan.applied = Applied::fp32;
+    plan.applied = policy::format_as_called(product.call.dtype);
     plan.reason = units == Bf16Units::none ? Reason::no_bf16_units : Reason::slower_in_bf16;
 }
 
@@ -93,18 +94,18 @@ Plan plan_cpu_call(const Site& site, const Frame& frame, const Product& product,
     if (!product.readable || !all_arguments_are_valid(site, frame, product)) {
         const bool has_no_width =
             !product.readable && site.cpu.width.load(std::memory_order_relaxed) == IntegerWidth::unknown;
-        plan.applied = Applied::fp32;
+        plan.applied = policy::format_as_called(product.call.dtype);
         plan.reason = has_no_width ? Reason::width_unknown : Reason::invalid_arguments;
         return plan;
     }
-    if (runs_in_fixed_order(site.function->family->treatment, policy)) {
+    if (runs_in_fixed_order(site.function->product(), policy)) {
         plan.has_fixed_order = true;
         plan.how = record::How::fixed_order;
         return plan;
     }
     if (!treated.rounds) return plan;
     if (!any_multiplies(site, frame, product)) {
-        plan.applied = Applied::fp32;
+        plan.applied = policy::format_as_called(product.call.dtype);
         plan.reason = Reason::no_product;
         return plan;
     }

@@ -23,8 +23,8 @@ Preview preview_of(policy::Applied format, const policy::Policy& policy);
 Plan plan_cpu_call(const Site& site, const Frame& frame, const Product& product, const policy::Decision& decision,
                    const policy::Policy& policy);
 
-/// Returns true if a call with this plan has a result that can be examined: its arguments are valid, and the result
-/// is float32.
+/// Returns true if a call with this plan has a result that can be examined: its arguments are valid, and the result is
+/// float32 or float64.
 inline bool has_result(const Product& product, const Plan& plan) {
     using policy::Reason;
     return product.readable && plan.applied != policy::Applied::unchanged &&
@@ -33,9 +33,7 @@ inline bool has_result(const Product& product, const Plan& plan) {
 
 /// Returns the format that a call runs in under this plan.
 inline policy::AuditFormat format_of(const Plan& plan) {
-    return plan.rounds || plan.uses_bf16_units
-               ? policy::audit_format_of(plan.applied).value_or(policy::AuditFormat::fp32)
-               : policy::AuditFormat::fp32;
+    return policy::audit_format_of(plan.applied).value_or(policy::AuditFormat::fp32);
 }
 
 }  // namespace fp32shim::blas

@@ -93,7 +93,7 @@ class ArgumentReader {
 constexpr std::int32_t row_major_layout = 101;
 constexpr std::int32_t column_major_layout = 102;
 
-std::size_t element_size(const Level3& level3) { return level3.is_complex ? 8 : 4; }
+std::size_t element_size(const Level3& level3) { return sizeof(float) * static_cast<std::size_t>(level3.width()); }
 
 void read_options(const ArgumentReader& arguments, Level3& level3) {
     level3.side = arguments.option(Role::side);
@@ -117,13 +117,13 @@ void read_single(const ArgumentReader& arguments, const Frame& frame, Product& p
     level3.c = const_cast<void*>(arguments.pointer(Role::c));
     const Positions& positions = arguments.positions();
     if (positions.alpha_float >= 0) {
-        product.alpha_value = frame.real(positions.alpha_float);
+        product.alpha_value = frame.real_bits(positions.alpha_float);
         level3.alpha = &product.alpha_value;
     } else {
         level3.alpha = arguments.pointer(Role::alpha);
     }
     if (positions.beta_float >= 0) {
-        product.beta_value = frame.real(positions.beta_float);
+        product.beta_value = frame.real_bits(positions.beta_float);
         level3.beta = &product.beta_value;
     } else {
         level3.beta = arguments.pointer(Role::beta);
@@ -187,7 +187,8 @@ void describe(const Site& site, const Frame& frame, Product& product) {
     call.caller = site.caller_name();
     call.dtype = function.product().dtype;
     product.level3.operation = function.product().operation;
-    product.level3.is_complex = function.product().dtype == policy::Dtype::complex64;
+    product.level3.is_complex = is_complex(function.product().dtype);
+    product.level3.is_double = is_double(function.product().dtype);
 
     if (site.cpu.width.load(std::memory_order_relaxed) == IntegerWidth::unknown) return;
     const ArgumentReader arguments(site, frame);

@@ -18,8 +18,8 @@ struct Product {
     /// The product; for a strided batch, the first one. For a batch of groups only operation, layout and dtype are
     /// set, and for_each_product() reads the rest.
     Level3 level3;
-    float alpha_value = 0;
-    float beta_value = 0;
+    std::uint64_t alpha_value = 0;  ///< bits of a real scalar that was passed by value
+    std::uint64_t beta_value = 0;
 
     bool readable = false;         ///< false: null pointers, or integers of unknown width
     std::int64_t group_count = 1;  ///< groups in a call of a `_batch` function, each with its own sizes; otherwise 1

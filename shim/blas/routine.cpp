@@ -1,19 +1,22 @@
 #include "shim/blas/routine.hpp"
 
 #include <array>
+#include <bit>
+#include <cstring>
 
 namespace fp32shim::blas {
 namespace {
 
 // On both architectures, integer-class and floating-point arguments travel in separate registers, each class in its
 // own order. So one function type can call every routine: all words, then all reals. A routine ignores words after
-// its last argument.
+// its last argument. A real travels as a double with the same bits: a routine of float32 reads the lower half of the
+// register.
 using Words = std::array<std::int64_t, max_words>;
 
 template <std::size_t... I>
-std::int64_t call_with(void* address, const std::int64_t* words, float first, float second,
+std::int64_t call_with(void* address, const std::int64_t* words, double first, double second,
                        std::index_sequence<I...>) {
-    using Routine = std::int64_t (*)(decltype(static_cast<std::int64_t>(I))..., float, float);
+    using Routine = std::int64_t (*)(decltype(static_cast<std::int64_t>(I))..., double, double);
     return reinterpret_cast<Routine>(address)(words[I]..., first, second);
 }
 
@@ -25,8 +28,9 @@ using FrameCall = std::int64_t (*)(void* address, const Frame& frame);
 template <bool is_cblas, std::size_t... I>
 std::int64_t call_frame(void* address, const Frame& frame) {
     if constexpr (is_cblas) {
-        using Routine = std::int64_t (*)(decltype(static_cast<std::int64_t>(I))..., float, float);
-        return reinterpret_cast<Routine>(address)(frame.word(static_cast<int>(I))..., frame.real(0), frame.real(1));
+        using Routine = std::int64_t (*)(decltype(static_cast<std::int64_t>(I))..., double, double);
+        return reinterpret_cast<Routine>(address)(frame.word(static_cast<int>(I))..., std::bit_cast<double>(frame.real_bits(0)),
+                                                  std::bit_cast<double>(frame.real_bits(1)));
     } else {
         using Routine = std::int64_t (*)(decltype(static_cast<std::int64_t>(I))..., std::int64_t, std::int64_t,
                                          std::int64_t, std::int64_t);
@@ -47,7 +51,7 @@ constexpr auto cblas_calls = frame_calls<true>(std::make_index_sequence<max_word
 
 constexpr int few_words = 17;  // sgemm_: 13 arguments and two lengths; strmm_: 11 and four
 
-std::int64_t call_words(void* address, const std::int64_t* words, int count, float first, float second) {
+std::int64_t call_words(void* address, const std::int64_t* words, int count, double first, double second) {
     if (count <= few_words) return call_with(address, words, first, second, std::make_index_sequence<few_words>{});
     return call_with(address, words, first, second, std::make_index_sequence<max_words>{});
 }
@@ -72,7 +76,8 @@ class ArgumentWriter {
     explicit ArgumentWriter(const Function& function)
         : positions_(function.positions()),
           is_cblas_(function.convention == Convention::cblas),
-          in_arrays_(function.product().batching == Batching::groups) {}
+          in_arrays_(function.product().batching == Batching::groups),
+          is_double_(is_double(function.product().dtype)) {}
 
     void option(Role role, char letter) {
         if (positions_.of(role) < 0) return;
@@ -100,7 +105,7 @@ class ArgumentWriter {
     void scalar(Role role, const void* value) {
         const int real = role == Role::alpha ? positions_.alpha_float : positions_.beta_float;
         if (real >= 0) {
-            reals_[static_cast<std::size_t>(real)] = *static_cast<const float*>(value);
+            std::memcpy(&reals_[static_cast<std::size_t>(real)], value, is_double_ ? sizeof(double) : sizeof(float));
         } else if (positions_.of(role) >= 0) {
             put(role, reinterpret_cast<std::int64_t>(value));
         }
@@ -128,10 +133,11 @@ class ArgumentWriter {
     const Positions& positions_;
     bool is_cblas_;
     bool in_arrays_;
+    bool is_double_;
     Words words_{};
     Words copies_{};
     std::size_t copy_count_ = 0;
-    std::array<float, 2> reals_{};
+    std::array<double, 2> reals_{};
 };
 
 /// Returns a number larger than any operand of this product, for use as the stride in a batch of one.
@@ -144,8 +150,16 @@ std::int64_t span_of(std::int64_t leading_dimension, const Level3& product) {
 }  // namespace
 
 FunctionIndex gemm_beside(const Function& function) {
-    const bool is_complex = function.product().dtype == policy::Dtype::complex64;
-    return find_function(is_complex ? families::cgemm : families::sgemm, function.form);
+    switch (function.product().dtype) {
+        case policy::Dtype::complex64:
+            return find_function(families::cgemm, function.form);
+        case policy::Dtype::float64:
+            return find_function(families::dgemm, function.form);
+        case policy::Dtype::complex128:
+            return find_function(families::zgemm, function.form);
+        default:
+            return find_function(families::sgemm, function.form);
+    }
 }
 
 std::int64_t call_with_frame(const Site& site, const Frame& frame) {

@@ -14,12 +14,19 @@ struct Treated {
 };
 
 /// Returns the format, reason and rounding of a call to a function of this treatment. An unknown size counts as
-/// nonzero.
+/// nonzero. Of `call`, only the sizes and the element type matter.
 Treated treat(Treatment treatment, const policy::Decision& decision, const policy::MatmulCall& call);
 
-/// Returns true if calls to a function of this treatment are computed in a fixed order.
-inline bool runs_in_fixed_order(Treatment treatment, const policy::Policy& policy) {
-    return treatment == Treatment::governed && policy.cpu_mode == policy::CpuMode::reproducible;
+/// Returns true if a decision asks for a format other than that of the operands.
+inline bool rounds_operands(const policy::Decision& decision, policy::Dtype dtype) {
+    const policy::Applied as_called = policy::format_as_called(dtype);
+    return policy::format_of(decision.precision).value_or(as_called) != as_called;
+}
+
+/// Returns true if calls to functions of this family are computed in a fixed order.
+inline bool runs_in_fixed_order(const ProductFamily& family, const policy::Policy& policy) {
+    return family.treatment == Treatment::governed && is_single(family.dtype) &&
+           policy.cpu_mode == policy::CpuMode::reproducible;
 }
 
 }  // namespace fp32shim

@@ -20,13 +20,17 @@ enum Status : std::int32_t {
 enum ComputeType : std::int32_t {
     compute_32f = 68,
     compute_32f_pedantic = 69,
+    compute_64f = 70,
+    compute_64f_pedantic = 71,
     compute_32f_fast_16f = 74,
     compute_32f_fast_16bf = 75,
     compute_32f_fast_tf32 = 77,
     compute_32f_emulated_16bfx9 = 78,
+    compute_64f_emulated_fixedpoint = 79,
 };
 
-/// cublasMath_t: bits 0 to 2 choose a format; bits 3 (float64 emulation) and 4 (reductions) do not concern float32.
+/// cublasMath_t: bits 0 to 2 choose a format of float32 products, bit 3 that of float64 products. Bit 4 concerns
+/// reductions of narrower types.
 enum MathMode : std::int32_t {
     math_default = 0,
     math_tensor_op = 1,
@@ -34,6 +38,7 @@ enum MathMode : std::int32_t {
     math_tf32_tensor_op = 3,
     math_fp32_emulated_bf16x9 = 4,
     math_choice = 7,
+    math_fp64_emulated_fixedpoint = 8,
     math_flags = 8 | 16,
 };
 

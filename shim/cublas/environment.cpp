@@ -27,6 +27,7 @@ void update_environment(bool makes_handle) {
         fresh.tf32_is_off = fresh.tf32_is_off && at_start.tf32_is_off;
         fresh.tf32_may_be_on = fresh.tf32_may_be_on || at_start.tf32_may_be_on;
         fresh.emulates_fp32 = fresh.emulates_fp32 || at_start.emulates_fp32;
+        fresh.emulates_fp64 = fresh.emulates_fp64 || at_start.emulates_fp64;
     }
     if (in_force.exchange(fresh, std::memory_order_acq_rel) != fresh) settings_changed();
 }

@@ -12,7 +12,7 @@ struct alignas(4) Environment {   // fits in one word, so that threads read it a
     bool tf32_is_off = false;     ///< NVIDIA_TF32_OVERRIDE=0
     bool tf32_may_be_on = false;  ///< NVIDIA_TF32_OVERRIDE has any other value; NVIDIA reserves these
     bool emulates_fp32 = false;   ///< CUBLAS_EMULATE_SINGLE_PRECISION is neither empty nor 0
-    bool unused = false;  ///< explicit padding: gcc 14 does not allow implicit padding in a constant std::atomic
+    bool emulates_fp64 = false;   ///< CUBLAS_EMULATE_DOUBLE_PRECISION is neither empty nor 0
 
     bool operator==(const Environment&) const = default;
 };

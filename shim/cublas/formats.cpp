@@ -19,11 +19,12 @@ using policy::Reason;
 
 constexpr Applied applied[] = {Applied::fp16, Applied::bf16, Applied::tf32, Applied::bf16x9, Applied::fp32};
 
-/// Returns true if the formats here are those that policy/formats.def gives to GPUs, in the opposite order.
+/// Returns true if the formats here are those that policy/formats.def gives to GPUs for float32, in the opposite order.
 constexpr bool are_the_formats_of_gpus() {
     std::size_t next = std::size(applied);
     for (const auto& [name, format] : policy::applied_words) {
-        if (format == Applied::unchanged || policy::nearest_on_gpu(format) != format) continue;
+        const bool is_of_float32 = format != Applied::unchanged && format != Applied::fp64 && format != Applied::fp64_emulated;
+        if (!is_of_float32 || policy::nearest_on_gpu(format) != format) continue;
         if (next == 0 || applied[--next] != format) return false;
     }
     return next == 0;
@@ -193,10 +194,12 @@ std::string_view first_value(const char* const* entries, std::string_view name) 
 
 Environment read_environment(const char* const* entries) {
     const std::string_view tf32_override = first_value(entries, "NVIDIA_TF32_OVERRIDE=");
-    const std::string_view emulation = first_value(entries, "CUBLAS_EMULATE_SINGLE_PRECISION=");
+    const std::string_view of_single = first_value(entries, "CUBLAS_EMULATE_SINGLE_PRECISION=");
+    const std::string_view of_double = first_value(entries, "CUBLAS_EMULATE_DOUBLE_PRECISION=");
     return {.tf32_is_off = tf32_override == "0",
             .tf32_may_be_on = !tf32_override.empty() && tf32_override != "0",
-            .emulates_fp32 = !emulation.empty() && emulation != "0"};
+            .emulates_fp32 = !of_single.empty() && of_single != "0",
+            .emulates_fp64 = !of_double.empty() && of_double != "0"};
 }
 
 bool is_tensor_op(std::int32_t algorithm) {
@@ -221,11 +224,31 @@ bool is_pedantic(const Asked& asked) {
     return asked.compute_type == compute_32f_pedantic || (asked.compute_type == 0 && has_pedantic_mode(asked));
 }
 
-bool depends_on_mode(const Asked& asked) { return asked.compute_type == 0 || asked.compute_type == compute_32f; }
+bool depends_on_mode(const Asked& asked) {
+    return asked.compute_type == 0 || asked.compute_type == compute_32f || asked.compute_type == compute_64f;
+}
 
 bool is_known_algorithm(std::int32_t algorithm) {
     return (algorithm >= gemm_default && algorithm <= gemm_algo23) || is_tensor_op(algorithm) ||
            algorithm == gemm_autotune;
+}
+
+std::optional<Applied> format_of_float64(const Asked& asked, const Environment& environment) {
+    const bool may_be_emulated = environment.emulates_fp64 || (asked.math_mode & math_fp64_emulated_fixedpoint) != 0;
+    switch (asked.compute_type) {
+        case 0:
+            if (!has_known_mode(asked)) return std::nullopt;
+            return may_be_emulated && !has_pedantic_mode(asked) ? Applied::fp64_emulated : Applied::fp64;
+        case compute_64f:
+            if (!has_known_mode(asked)) return std::nullopt;
+            return may_be_emulated ? Applied::fp64_emulated : Applied::fp64;
+        case compute_64f_pedantic:
+            return Applied::fp64;
+        case compute_64f_emulated_fixedpoint:
+            return Applied::fp64_emulated;
+        default:
+            return std::nullopt;
+    }
 }
 
 Format asked_format(const Asked& asked, const Environment& environment) {

@@ -70,6 +70,21 @@ Reason reason_to_forbid_lowering(const Request& request, const policy::Decision&
     return request.pointers_are_in_arrays && !vouches_for_alignment ? Reason::alignment : Reason::as_requested;
 }
 
+/// Plans a product of float64 operands, which is never changed.
+void plan_float64(const Request& request, const Environment& environment, Plan& plan) {
+    const bool needs_handle = request.asked.road != Road::none;
+    const std::optional<policy::Applied> format = format_of_float64(request.asked, environment);
+    plan.reason = plan.decision.reason;
+    if (needs_handle && !request.handle_is_known) {
+        plan.reason = Reason::unknown_handle;
+    } else if (!format) {
+        plan.reason = Reason::unknown_value;
+    } else {
+        plan.applied = *format;
+        plan.is_by_environment = *format == policy::Applied::fp64_emulated && environment.emulates_fp64;
+    }
+}
+
 }  // namespace
 
 Plan plan_request(const Request& request, const policy::Decision& decision, policy::Floor floor,
@@ -78,6 +93,8 @@ Plan plan_request(const Request& request, const policy::Decision& decision, poli
     plan.decision = decision;
     if (request.counted == Counted::observed) {
         plan.reason = Reason::observed;
+    } else if (request.counted == Counted::as_called) {
+        plan_float64(request, environment, plan);
     } else if (request.asked.road == Road::none) {
         // cublasXt and the interface before version 2 have no math mode, so they compute in FP32 unless the
         // environment says otherwise.
@@ -112,14 +129,18 @@ Plan plan_unchanged(Plan plan, Reason reason, const Environment& environment) {
 
 Plan plan_without_product(Plan plan) {
     if (plan.applied == policy::Applied::unchanged || plan.reason == Reason::not_governable) return plan;
+    const bool is_float64 =
+        plan.applied == policy::Applied::fp64 || plan.applied == policy::Applied::fp64_emulated;
     plan.change = {};
-    plan.applied = policy::Applied::fp32;
+    plan.applied = is_float64 ? policy::Applied::fp64 : policy::Applied::fp32;
     plan.reason = Reason::no_product;
     return plan;
 }
 
 std::string_view detail_of(const Plan& plan) {
     if (!plan.is_by_environment) return {};
+    if (plan.applied == policy::Applied::fp64_emulated)
+        return "CUBLAS_EMULATE_DOUBLE_PRECISION lets cuBLAS emulate float64";
     return plan.applied == policy::Applied::bf16x9 ? "CUBLAS_EMULATE_SINGLE_PRECISION lets cuBLAS emulate float32"
                                                    : "NVIDIA_TF32_OVERRIDE has a value that may switch TF32 on";
 }

@@ -13,8 +13,9 @@ namespace fp32shim::cublas {
 /// The treatment of a product, by the type of its operands.
 enum class Counted : std::uint8_t {
     governed,
+    as_called,   ///< float64: counted, with the format that the program asked for, and never altered
     observed,    ///< narrower than float32: counted, never altered
-    not_at_all,  ///< float64 or integers
+    not_at_all,  ///< integers
 };
 
 /// The facts about a call, its handle and its caller on which a plan depends.

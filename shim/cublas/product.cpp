@@ -59,6 +59,10 @@ OperandType operand_type(std::int32_t data_type) {
             return {Counted::governed, Dtype::float32};
         case type_c_32f:
             return {Counted::governed, Dtype::complex64};
+        case type_r_64f:
+            return {Counted::as_called, Dtype::float64};
+        case type_c_64f:
+            return {Counted::as_called, Dtype::complex128};
         case type_r_16f:
         case type_c_16f:
             return {Counted::observed, Dtype::float16};
@@ -90,6 +94,8 @@ Product describe(const Site& site, const Frame& frame) {
         product.dtype = type.dtype;
     } else if (family.treatment == Treatment::observed) {
         product.counted = Counted::observed;
+    } else if (is_double(family.dtype)) {
+        product.counted = Counted::as_called;
     }
     if (product.counted != Counted::not_at_all && arguments.has(Role::handle) && !is_xt(function))
         product.handle = find_handle(arguments.handle());

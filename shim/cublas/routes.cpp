@@ -74,7 +74,7 @@ std::uint64_t key(const Frame& frame) {
     bool allows_fp16 = false;
     if constexpr (type_position >= 0) {
         const OperandType type = operand_type(static_cast<std::int32_t>(frame.word(type_position)));
-        if (type.counted != Counted::governed) return key_unknown;
+        if (type.counted != Counted::governed && type.counted != Counted::as_called) return key_unknown;
         dtype = type.dtype;
     }
     if constexpr (compute_type_position >= 0) {

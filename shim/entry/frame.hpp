@@ -20,12 +20,13 @@ struct Frame {
 #endif
     }
 
-    /// Returns the i-th floating-point argument, 0 or 1, as float32. Frames of cuBLAS's functions have none.
-    float real(int i) const {
+    /// Returns the bits of the i-th floating-point argument, 0 or 1: all of a float64, or a float32 in the lower half
+    /// (both architectures are little-endian). Frames of cuBLAS's functions have none.
+    std::uint64_t real_bits(int i) const {
 #if defined(__x86_64__)
-        return *reinterpret_cast<const float*>(reinterpret_cast<const char*>(this) - 16 * (i + 1));
+        return *reinterpret_cast<const std::uint64_t*>(reinterpret_cast<const char*>(this) - 16 * (i + 1));
 #else
-        return *reinterpret_cast<const float*>(reinterpret_cast<const char*>(this) - 16 * (8 - i));
+        return *reinterpret_cast<const std::uint64_t*>(reinterpret_cast<const char*>(this) - 16 * (8 - i));
 #endif
     }
 };

@@ -21,11 +21,11 @@ enum class Operation : std::uint8_t {
 };
 
 /// The arguments of a product. An argument that the operation does not have is 0 (characters: '\0'). Characters are
-/// upper case. Sizes and leading dimensions count elements of the dtype (one complex64 is one element). The program
+/// upper case. Sizes and leading dimensions count elements of the dtype (one complex number is one element). The program
 /// owns the memory behind the pointers; only the library writes to `c`.
 struct Level3 {
     Operation operation = Operation::gemm;
-    bool is_complex = false;  ///< complex64 elements: pairs of float32
+    bool is_complex = false;  ///< elements are pairs of numbers
     bool row_major = false;   ///< CBLAS only
     char side = 0;            ///< 'L' or 'R', for symm, hemm, trmm, trsm
     char uplo = 0;            ///< 'U' or 'L'
@@ -35,7 +35,7 @@ struct Level3 {
     std::int64_t m = 0;  ///< rows of C (of B for trmm, trsm); absent for gemmt and the rank-k updates
     std::int64_t n = 0;
     std::int64_t k = 0;           ///< the dimension that is summed over; absent for symm, hemm, trmm, trsm
-    const void* alpha = nullptr;  ///< one element of the dtype (real float32 for herk)
+    const void* alpha = nullptr;  ///< one element of the dtype (real for herk)
     const void* a = nullptr;
     std::int64_t lda = 0;
     const void* b = nullptr;  ///< in-place trmm and trsm write their result through it
@@ -43,6 +43,10 @@ struct Level3 {
     const void* beta = nullptr;
     void* c = nullptr;
     std::int64_t ldc = 0;
+    bool is_double = false;  ///< numbers are float64, otherwise float32
+
+    /// Returns the size of an element in floats.
+    int width() const { return (is_complex ? 2 : 1) * (is_double ? 2 : 1); }
 };
 
 }  // namespace fp32shim::blas

@@ -1,6 +1,8 @@
 #include "shim/level3/matrix.hpp"
 
 #include <algorithm>
+#include <bit>
+#include <cstring>
 #include <utility>
 
 namespace fp32shim::blas {
@@ -9,7 +11,8 @@ namespace {
 bool transposes(char trans) { return trans == 'T' || trans == 'C'; }
 
 Matrix stored(const Level3& product, const void* data, std::int64_t ld, std::int64_t rows, std::int64_t columns) {
-    return {static_cast<const float*>(data), rows, columns, ld, product.row_major, product.is_complex ? 2 : 1};
+    return {static_cast<const float*>(data), rows,           columns, ld, product.row_major,
+            product.width(),                 product.is_complex, product.is_double};
 }
 
 /// Returns true if the triangle consists of the elements with inner <= outer index (see Matrix), false if of those
@@ -102,6 +105,66 @@ Part part_of_a(const Level3& product) {
             return product.uplo == 'U' ? Part::upper : Part::lower;
         default:
             return Part::whole;
+    }
+}
+
+namespace {
+
+constexpr std::uint64_t sign_of_double = std::uint64_t{1} << 63;
+constexpr std::uint64_t infinity_of_double = std::uint64_t{0x7ff} << 52;
+
+/// Returns the float32 that is nearest to a float64, with ties to even, both as bits. Integer arithmetic: the program's
+/// rounding mode, flush-to-zero setting and traps have no effect. The number is not NaN.
+std::uint32_t nearest_float(std::uint64_t bits) {
+    const auto sign = static_cast<std::uint32_t>((bits & sign_of_double) >> 32);
+    const std::uint64_t size = bits & ~sign_of_double;
+    constexpr std::uint64_t lowest_normal = std::uint64_t{1023 - 126} << 52;
+    constexpr int cut = 29;  // a float32 has 23 bits of fraction, a float64 has 52
+    constexpr std::uint64_t too_large = std::uint64_t{1023 + 128} << 52;
+    if (size >= too_large) return sign | 0x7f800000U;
+    if (size >= lowest_normal) {
+        // A carry into the exponent is right, up to infinity.
+        const std::uint64_t rounded = size + (std::uint64_t{1} << (cut - 1)) - 1 + (size >> cut & 1);
+        constexpr std::uint64_t bias_change = std::uint64_t{1023 - 127} << 23;
+        return sign | static_cast<std::uint32_t>((rounded >> cut) - bias_change);
+    }
+    // Below, a float32 is a whole number of units of 2^-149.
+    const auto exponent = static_cast<int>(size >> 52);
+    constexpr int exponent_of_unit = 1023 - 149;
+    const int below = exponent_of_unit + 52 - exponent;  // bits of the significand below the unit
+    if (below > 54) return sign;
+    const std::uint64_t significand = (size & ((std::uint64_t{1} << 52) - 1)) | std::uint64_t{1} << 52;
+    const std::uint64_t half = (std::uint64_t{1} << (below - 1)) - 1 + (significand >> below & 1);
+    return sign | static_cast<std::uint32_t>((significand + half) >> below);
+}
+
+/// Returns a float32 as a float64, both as bits.
+std::uint64_t widened(std::uint32_t bits) {
+    const std::uint64_t sign = std::uint64_t{bits & 0x80000000U} << 32;
+    const std::uint32_t size = bits & 0x7fffffffU;
+    if (size == 0x7f800000U) return sign | infinity_of_double;
+    if (size >= 0x00800000U) return sign | ((std::uint64_t{size} << 29) + (std::uint64_t{1023 - 127} << 52));
+    if (size == 0) return sign;
+    const int lead = 31 - __builtin_clz(size);  // a subnormal float32 is a normal float64
+    const std::uint64_t fraction = std::uint64_t{size ^ 1U << lead} << (52 - lead);
+    return sign | static_cast<std::uint64_t>(1023 - 149 + lead) << 52 | fraction;
+}
+
+}  // namespace
+
+void RoundingKernel::round_doubles(const float* from, float* to, std::size_t count) const {
+    constexpr std::size_t at_once = 128;
+    for (std::size_t first = 0; first < count; first += 2 * at_once) {
+        const std::size_t size = std::min(at_once, (count - first) / 2);
+        std::uint64_t doubles[at_once];
+        float floats[at_once];
+        std::memcpy(doubles, from + first, size * sizeof(double));
+        for (std::size_t i = 0; i < size; ++i) floats[i] = std::bit_cast<float>(nearest_float(doubles[i]));
+        round_floats(floats, floats, size);
+        for (std::size_t i = 0; i < size; ++i)
+            if ((doubles[i] & ~sign_of_double) <= infinity_of_double)
+                doubles[i] = widened(std::bit_cast<std::uint32_t>(floats[i]));
+        std::memcpy(to + first, doubles, size * sizeof(double));
     }
 }
 

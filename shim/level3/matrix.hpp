@@ -1,4 +1,5 @@
-// The operands of a product in memory. Sizes count elements of the product's dtype; a complex element is two floats.
+// The operands of a product in memory. Sizes count elements of the product's dtype. Memory is counted in floats: a
+// float64 takes two of them, a complex128 four.
 #pragma once
 
 #include <cstddef>
@@ -17,6 +18,8 @@ struct Matrix {
     std::int64_t ld = 0;
     bool row_major = false;
     int width = 1;  ///< floats per element
+    bool is_complex = false;
+    bool is_double = false;
 
     std::int64_t inner() const { return row_major ? columns : rows; }
     std::int64_t outer() const { return row_major ? rows : columns; }
@@ -24,7 +27,7 @@ struct Matrix {
         return data + (row_major ? row * ld + column : row + column * ld) * width;
     }
     Matrix block(std::int64_t row, std::int64_t column, std::int64_t row_count, std::int64_t column_count) const {
-        return {at(row, column), row_count, column_count, ld, row_major, width};
+        return {at(row, column), row_count, column_count, ld, row_major, width, is_complex, is_double};
     }
     bool operator==(const Matrix&) const = default;
 };
@@ -59,17 +62,34 @@ class RoundingKernel {
     constexpr RoundingKernel(RoundingLoop loop = nullptr) : loop_(loop) {}
     constexpr RoundingKernel(SeededLoop loop, std::uint64_t seed) : seeded_(loop), seed_(seed) {}
 
+    /// Returns the same kernel for float64 numbers, of which each takes two of `count` floats. A number is rounded to
+    /// float32 first, to nearest with ties to even. NaN stays as it is.
+    RoundingKernel of_doubles() const {
+        RoundingKernel kernel = *this;
+        kernel.of_doubles_ = true;
+        return kernel;
+    }
+
     void operator()(const float* from, float* to, std::size_t count) const {
+        if (of_doubles_)
+            round_doubles(from, to, count);
+        else
+            round_floats(from, to, count);
+    }
+
+  private:
+    void round_doubles(const float* from, float* to, std::size_t count) const;
+    void round_floats(const float* from, float* to, std::size_t count) const {
         if (loop_ != nullptr)
             loop_(from, to, count);
         else
             seeded_(from, to, count, seed_);
     }
 
-  private:
     RoundingLoop loop_ = nullptr;
     SeededLoop seeded_ = nullptr;
     std::uint64_t seed_ = 0;
+    bool of_doubles_ = false;
 };
 
 /// Rounds each element of a matrix in place.

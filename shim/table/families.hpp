@@ -65,10 +65,10 @@ enum class Batching : std::uint8_t {
 
 /// The way in which the CBLAS form passes alpha and beta.
 enum class Scalars : std::uint8_t {
-    real,        ///< float32 by value, in floating-point registers
+    real,        ///< by value, in floating-point registers
     by_pointer,  ///< by pointer, to complex numbers or to arrays with an entry per group
     by_word,     ///< half precision as an unsigned short
-    real_beta,   ///< her2k: alpha by pointer, beta float32 by value
+    real_beta,   ///< her2k: alpha by pointer, beta, which is real, by value
     unread,      ///< by value, in floating-point registers that the shim does not read: cuBLAS before version 2
 };
 
@@ -256,21 +256,23 @@ struct StandIn {
 };
 
 /// All stand-ins. If a missing family has several, the first one that a library provides is used.
+#define STANDS_IN(missing, stand_in) {&families::missing, &families::stand_in},
+#define REAL(missing, stand_in) STANDS_IN(s##missing, s##stand_in) STANDS_IN(d##missing, d##stand_in)
+#define COMPLEX(missing, stand_in) STANDS_IN(c##missing, c##stand_in) STANDS_IN(z##missing, z##stand_in)
+#define ALL_TYPES(missing, stand_in) REAL(missing, stand_in) COMPLEX(missing, stand_in)
 inline constexpr StandIn stand_ins[] = {
-    {&families::sgemmt, &families::sgemmtr},
-    {&families::sgemmtr, &families::sgemmt},
-    {&families::cgemmt, &families::cgemmtr},
-    {&families::cgemmtr, &families::cgemmt},
-    {&families::cgemm3m, &families::cgemm},
-    {&families::sgemm_batch, &families::sgemm},     {&families::sgemm_batch_strided, &families::sgemm},
-    {&families::cgemm_batch, &families::cgemm},     {&families::cgemm_batch_strided, &families::cgemm},
-    {&families::cgemm3m_batch, &families::cgemm3m}, {&families::cgemm3m_batch_strided, &families::cgemm3m},
-    {&families::cgemm3m_batch, &families::cgemm},   {&families::cgemm3m_batch_strided, &families::cgemm},
-    {&families::ssyrk_batch, &families::ssyrk},     {&families::ssyrk_batch_strided, &families::ssyrk},
-    {&families::csyrk_batch, &families::csyrk},     {&families::csyrk_batch_strided, &families::csyrk},
-    {&families::strsm_batch, &families::strsm},     {&families::strsm_batch_strided, &families::strsm},
-    {&families::ctrsm_batch, &families::ctrsm},     {&families::ctrsm_batch_strided, &families::ctrsm},
+    ALL_TYPES(gemmt, gemmtr) ALL_TYPES(gemmtr, gemmt)
+    COMPLEX(gemm3m, gemm)
+    ALL_TYPES(gemm_batch, gemm)     ALL_TYPES(gemm_batch_strided, gemm)
+    COMPLEX(gemm3m_batch, gemm3m)   COMPLEX(gemm3m_batch_strided, gemm3m)
+    COMPLEX(gemm3m_batch, gemm)     COMPLEX(gemm3m_batch_strided, gemm)
+    ALL_TYPES(syrk_batch, syrk)     ALL_TYPES(syrk_batch_strided, syrk)
+    ALL_TYPES(trsm_batch, trsm)     ALL_TYPES(trsm_batch_strided, trsm)
 };
+#undef STANDS_IN
+#undef REAL
+#undef COMPLEX
+#undef ALL_TYPES
 // clang-format on
 
 }  // namespace fp32shim

@@ -34,7 +34,7 @@ constexpr Function functions[function_count] = {
 namespace {
 
 // A hash table with open addressing, filled at compile time: it must be ready before the first `dlsym`.
-constexpr std::uint32_t bucket_count = 2048;
+constexpr std::uint32_t bucket_count = 4096;
 static_assert(function_count * 3 < bucket_count * 2, "keep the hash table sparse");
 
 constexpr std::array<std::int16_t, bucket_count> make_buckets() {

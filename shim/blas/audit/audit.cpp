@@ -35,7 +35,8 @@ Level3 with_result(const Level3& single, const Matrix& to) {
 }  // namespace
 
 bool can_audit(const Site& site, const Frame& frame, const Product& product, const Plan& plan) {
-    if (site.function->family->treatment != Treatment::governed || !has_result(product, plan) ||
+    if (site.function->family->treatment != Treatment::governed || !is_single(product.call.dtype) ||
+        !has_result(product, plan) ||
         plan.reason == policy::Reason::no_product)
         return false;
     const bool none_multiplies = for_each_product(

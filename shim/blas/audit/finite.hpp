@@ -9,8 +9,8 @@
 
 namespace fp32shim::blas {
 
-/// Returns true if none of these numbers is NaN or infinite.
-bool all_finite(const float* numbers, std::size_t count);
+/// Returns true if none of these numbers is NaN or infinite. If they are float64, `count` is twice their number.
+bool all_finite(const float* numbers, std::size_t count, bool is_double = false);
 
 /// The elements of a matrix that a routine reads or writes.
 struct Elements {

@@ -1,13 +1,12 @@
 #include "shim/blas/audit/nonfinite.hpp"
 
 #include <algorithm>
-#include <bit>
-#include <cmath>
 
 #include "shim/audit/errors.hpp"
 #include "shim/audit/roles.hpp"
 #include "shim/blas/audit/finite.hpp"
 #include "shim/blas/emulate/arguments.hpp"
+#include "shim/level3/numbers.hpp"
 
 namespace fp32shim::blas {
 namespace {
@@ -23,12 +22,12 @@ struct BadOperand {
     ElementPosition position{};
 };
 
-std::optional<BadOperand> bad_scalar(const void* scalar, bool is_pair, NonfiniteOperand operand) {
-    const auto* const numbers = static_cast<const float*>(scalar);
-    if (numbers == nullptr || all_finite(numbers, is_pair ? 2 : 1)) return std::nullopt;
-    const bool is_nan = (std::bit_cast<std::uint32_t>(numbers[0]) & 0x7fffffffU) > 0x7f800000U ||
-                        (is_pair && (std::bit_cast<std::uint32_t>(numbers[1]) & 0x7fffffffU) > 0x7f800000U);
-    return BadOperand{operand, {0, 0, is_nan}};
+std::optional<BadOperand> bad_scalar(const Level3& single, bool is_beta) {
+    const void* const scalar = is_beta ? single.beta : single.alpha;
+    if (scalar == nullptr || is_finite_scalar(single, is_beta)) return std::nullopt;
+    const bool is_nan = StoredNumber(scalar, single.is_double).is_nan() ||
+                        (has_pair(single, is_beta) && StoredNumber(scalar, single.is_double, 1).is_nan());
+    return BadOperand{is_beta ? NonfiniteOperand::beta : NonfiniteOperand::alpha, {0, 0, is_nan}};
 }
 
 std::optional<BadOperand> bad_matrix(const Elements& elements, NonfiniteOperand operand) {
@@ -39,8 +38,8 @@ std::optional<BadOperand> bad_matrix(const Elements& elements, NonfiniteOperand 
 /// Returns the first operand with NaN or infinity among those that the product has read, but for its result's start;
 /// nullopt: all are finite.
 std::optional<BadOperand> bad_operand(const Level3& single) {
-    if (auto bad = bad_scalar(single.alpha, has_pair(single, false), NonfiniteOperand::alpha)) return bad;
-    if (auto bad = bad_scalar(single.beta, has_pair(single, true), NonfiniteOperand::beta)) return bad;
+    if (auto bad = bad_scalar(single, false)) return bad;
+    if (auto bad = bad_scalar(single, true)) return bad;
     if (auto bad = bad_matrix({operand_a(single), part_of_a(single), has_unit_diagonal(single)}, NonfiniteOperand::a))
         return bad;
     return is_in_place(single) ? std::nullopt : bad_matrix({operand_b(single)}, NonfiniteOperand::b);
@@ -58,12 +57,12 @@ record::Audit received_by(const BadOperand& bad, std::int64_t number, const Plan
     return audit;
 }
 
-/// Returns the larger magnitude of a scalar's parts, or 0 if the routine has no such scalar. Uses no arithmetic that
-/// might raise a floating-point exception.
-float size_of(const void* scalar, bool is_pair) {
-    const auto* const value = static_cast<const float*>(scalar);
-    if (value == nullptr) return 0;
-    return is_pair ? std::max(std::abs(value[0]), std::abs(value[1])) : std::abs(value[0]);
+/// Returns the larger magnitude of a scalar's parts, or 0 if the routine has no such scalar.
+float size_of(const Level3& single, bool is_beta) {
+    const void* const scalar = is_beta ? single.beta : single.alpha;
+    if (scalar == nullptr) return 0;
+    const float first = StoredNumber(scalar, single.is_double).magnitude();
+    return has_pair(single, is_beta) ? std::max(first, StoredNumber(scalar, single.is_double, 1).magnitude()) : first;
 }
 
 record::Audit audit_of(const Level3& single, const ElementPosition& position, std::int64_t number, const Plan& plan) {
@@ -74,8 +73,8 @@ record::Audit audit_of(const Level3& single, const ElementPosition& position, st
     audit.worst_row = static_cast<std::uint32_t>(position.row);
     audit.worst_column = static_cast<std::uint32_t>(position.column);
     audit.product = static_cast<std::uint32_t>(number);
-    audit.alpha = size_of(single.alpha, has_pair(single, false));
-    audit.beta = size_of(single.beta, has_pair(single, true));
+    audit.alpha = size_of(single, false);
+    audit.beta = size_of(single, true);
     add_exponents(operand_a(single), part_of_a(single), audit.a, has_unit_diagonal(single));
     if (const Matrix b = operand_b(single); !is_in_place(single) && b.data != nullptr)
         add_exponents(b, Part::whole, audit.b);

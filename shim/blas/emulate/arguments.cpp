@@ -56,9 +56,10 @@ bool trans_is_valid(const Level3& product) {
 bool ld_is_valid(const Matrix& matrix) { return matrix.ld >= std::max<std::int64_t>(1, matrix.inner()); }
 
 bool is_zero(const Level3& product) {
-    const float* const alpha = static_cast<const float*>(product.alpha);
     const bool is_pair = product.is_complex && product.operation != Operation::herk;
-    return alpha[0] == 0.0F && (!is_pair || alpha[1] == 0.0F);
+    const auto is_zero = [is_pair](const auto* alpha) { return alpha[0] == 0 && (!is_pair || alpha[1] == 0); };
+    return product.is_double ? is_zero(static_cast<const double*>(product.alpha))
+                             : is_zero(static_cast<const float*>(product.alpha));
 }
 
 }  // namespace

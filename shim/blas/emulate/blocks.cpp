@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cstring>
 
 #include "shim/blas/emulate/operand.hpp"
 
@@ -123,13 +124,14 @@ Factor right_factor(const Level3& product, const RoundedProduct& rounded) {
 // --- gemmt and the rank-k updates: the blocks of a triangle ---
 
 /// A gemm that computes a rectangle of C off the diagonal. For syr2k and her2k, two such gemms are summed. Each
-/// scalar has two floats, since a complex gemm takes complex scalars, even when it replaces a herk or her2k with real
-/// ones.
+/// scalar has room for a complex number, since a complex gemm takes complex scalars, even when it replaces a herk or
+/// her2k with real ones.
+using Scalar = std::array<float, 4>;
 struct Term {
     Factor left;
     Factor right;
-    std::array<float, 2> alpha{};
-    std::array<float, 2> beta{};
+    Scalar alpha{};
+    Scalar beta{};
 };
 
 struct Terms {
@@ -145,9 +147,19 @@ struct Terms {
     char trans_b = 'N';
 };
 
-std::array<float, 2> scalar(const Level3& product, const void* value, bool is_real) {
-    const auto* const parts = static_cast<const float*>(value);
-    return {parts[0], product.is_complex && !is_real ? parts[1] : 0.0F};
+Scalar scalar(const Level3& product, const void* value, bool is_real) {
+    Scalar copy{};
+    const std::size_t size = product.is_double ? sizeof(double) : sizeof(float);
+    std::memcpy(copy.data(), value, product.is_complex && !is_real ? 2 * size : size);
+    return copy;
+}
+
+/// The number 1.
+Scalar one_of(const Level3& product) {
+    Scalar one{1.0F};
+    constexpr double as_double = 1;
+    if (product.is_double) std::memcpy(one.data(), &as_double, sizeof as_double);
+    return one;
 }
 
 Terms terms_of(const Level3& product, const Blocking& blocking) {
@@ -173,8 +185,11 @@ Terms terms_of(const Level3& product, const Blocking& blocking) {
     if (operation == Operation::syr2k || operation == Operation::her2k) {
         terms.count = 2;
         first.right.stored = operand_b(product);
-        terms.of[1] = {first.right, first.left, first.alpha, {1.0F, 0.0F}};
-        if (hermitian) terms.of[1].alpha[1] = -first.alpha[1];
+        terms.of[1] = {first.right, first.left, first.alpha, one_of(product)};
+        if (hermitian) {  // the conjugate: the last float has the sign of the imaginary part, of a float64 too
+            float& last = terms.of[1].alpha[static_cast<std::size_t>(product.width() - 1)];
+            last = -last;
+        }
         return terms;
     }
     terms.is_asymmetric = blocking.is_of_parts;
@@ -194,7 +209,7 @@ struct TrianglePlan {
 
 /// Returns a square tile of C with `count` rows, in scratch memory.
 Matrix tile_of(const Matrix& c, std::int64_t count, float* memory) {
-    return {memory, count, count, count, c.row_major, c.width};
+    return {memory, count, count, count, c.row_major, c.width, c.is_complex, c.is_double};
 }
 
 TrianglePlan plan_triangle(const Terms& terms, const Matrix& c, std::size_t limit) {
@@ -270,21 +285,21 @@ void call_rectangle(const Level3& product, const Terms& terms, const Panels& lef
 }
 
 /// Scales the stored triangle of a diagonal block of C by beta, as rank-k updates do, and adds a tile to it.
-void add_triangle(const Matrix& c, const Matrix& tile, const Level3& product, std::array<float, 2> beta) {
+void add_triangle(const Matrix& c, const Matrix& tile, const Level3& product, const Scalar& beta) {
     const bool upper = product.uplo == 'U';
     for (std::int64_t i = 0; i < tile.rows; ++i) {
         for (std::int64_t j = upper ? i : 0; j < (upper ? tile.columns : i + 1); ++j) {
             const float* const from = tile.at(i, j);
             auto* const to = const_cast<float*>(c.at(i, j));
             const bool is_real = product.operation == Operation::herk && i == j;
-            const bool is_pair = tile.width == 2 && !is_real;
+            const bool is_pair = tile.is_complex && !is_real;
             float scaled[2] = {0.0F, 0.0F};
             if (beta[0] != 0.0F || beta[1] != 0.0F) {
                 scaled[0] = beta[0] * to[0] - (beta[1] != 0.0F ? beta[1] * to[1] : 0.0F);
                 if (is_pair) scaled[1] = beta[0] * to[1] + (beta[1] != 0.0F ? beta[1] * to[0] : 0.0F);
             }
             to[0] = scaled[0] + from[0];
-            if (tile.width == 2) to[1] = is_real ? 0.0F : scaled[1] + from[1];
+            if (tile.is_complex) to[1] = is_real ? 0.0F : scaled[1] + from[1];
         }
     }
 }

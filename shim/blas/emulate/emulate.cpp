@@ -78,7 +78,7 @@ EmulationResult emulate_in(HeldScratch& scratch, const Level3& product, Preview 
     if (!products.empty()) return emulate_parts(product, products, same, gemm, scratch);
     const RoundingKernel kernel = preview.is_stochastic ? stochastic_kernel(preview.rounding, preview.seed)
                                                         : RoundingKernel(best_rounding_kernel(preview.rounding));
-    return emulate_with_kernel(scratch, product, kernel, same, gemm);
+    return emulate_with_kernel(scratch, product, product.is_double ? kernel.of_doubles() : kernel, same, gemm);
 }
 
 template <class Run>
@@ -94,7 +94,7 @@ EmulationResult with_scratch(std::size_t scratch_limit, const Run& run) {
 EmulationResult emulate(const Level3& product, Preview preview, Routine same, Routine gemm,
                         std::size_t scratch_limit) {
     TensorCore core;
-    if (preview.accumulation != policy::Accumulation::library) {
+    if (preview.accumulation != policy::Accumulation::library && !product.is_double) {
         core = tensor_core(preview.accumulation, preview.rounding);
         same = gemm = {multiply_on_tensor_core, &core};
     }

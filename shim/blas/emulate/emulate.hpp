@@ -1,6 +1,7 @@
 // The CPU preview: the same product on operands rounded to TF32, BF16 or a narrower format, or the sum of a few
 // products of their parts. Products of rounded numbers are exact in float32, so the provider's float32 routine
-// previews a tensor core with them. C is never rounded, and k is never split.
+// previews a tensor core with them. C is never rounded, and k is never split. Operands of float64 are rounded to
+// float32 and then to the format, and the provider's float64 routine multiplies them.
 #pragma once
 
 #include <cstddef>
@@ -61,7 +62,7 @@ enum class EmulationResult : std::uint8_t {
 /// herk run through `gemm`, since a product of two different parts is not symmetric. B of an in-place trmm is rounded
 /// in its own memory, just before the call. With an `accumulation` of a GPU, the products are computed here, on the
 /// calling thread, and no routine is called. Precondition: arguments_are_valid(product) && multiplies(product) &&
-/// operation != trsm. Thread-safe. Scratch memory belongs to the thread, is kept for its next call, and never exceeds
+/// operation != trsm; a float64 product has one product of parts, and no `accumulation` of a GPU. Thread-safe. Scratch memory belongs to the thread, is kept for its next call, and never exceeds
 /// about `scratch_limit`. A routine may leave by longjmp or an exception, and a signal handler may emulate while this
 /// thread does. errno may change.
 EmulationResult emulate(const Level3& product, Preview preview, Routine same, Routine gemm,

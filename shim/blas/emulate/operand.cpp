@@ -27,8 +27,8 @@ void mirror(const Factor& factor, IndexRange range, std::int64_t outer, float* t
     const std::int64_t step = from.ld * from.width;
     const float* image = from.data + range.begin * step + outer * from.width;
     for (std::int64_t i = range.begin; i < range.end; ++i, image += step) {
-        *to++ = image[0];
-        if (from.width == 2) *to++ = factor.hermitian ? -image[1] : image[1];
+        to = std::copy_n(image, from.width, to);
+        if (factor.hermitian) to[-1] = -to[-1];  // the sign of the imaginary part, of a float64 too
     }
 }
 
@@ -96,7 +96,8 @@ Factor rounded_panel(const Factor& factor, std::int64_t first, std::int64_t coun
         mirror(factor, {inner.begin, direct.begin}, j, copied(inner.begin));
         mirror(factor, {direct.end, inner.end}, j, copied(direct.end));
         // The imaginary part of a Hermitian diagonal counts as zero, whatever is stored.
-        if (factor.hermitian && inner.begin <= j && j < inner.end) copied(j)[1] = 0.0F;
+        if (factor.hermitian && inner.begin <= j && j < inner.end)
+            std::fill_n(copied(j) + copy.width / 2, copy.width / 2, 0.0F);
         factor.kernel(column, column, static_cast<std::size_t>(copy.inner() * copy.width));
     }
     return {copy, factor.cut_rows};

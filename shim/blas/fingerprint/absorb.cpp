@@ -1,6 +1,7 @@
 #include "shim/blas/fingerprint/absorb.hpp"
 
 #include <bit>
+#include <cstring>
 
 #if defined(__x86_64__)
 #include <immintrin.h>
@@ -36,6 +37,36 @@ void absorb_plain(Lanes& lanes, double* sums, const float* floats, std::size_t b
         }
     }
     for (std::size_t i = 0; i < lane_count; ++i) sums[i] += lane_sums[i];
+}
+
+template <bool finite_only>
+void absorb_float64(Lanes& lanes, double* sums, const float* floats, std::size_t blocks) {
+    constexpr std::uint64_t infinity_of_float64 = std::uint64_t{0x7ff} << 52;
+    constexpr std::size_t count = lane_count / 2;
+    double lane_sums[2][count] = {};
+    for (; blocks > 0; --blocks, floats += lane_count, ++lanes.blocks) {
+        if (lanes.needs_signs())
+            for (std::uint32_t i = 0; i < lane_count; ++i)
+                lanes.signs[i] = mixed(lanes.seed_of_signs() + i * sign_step);
+        std::uint32_t words[lane_count];
+        std::memcpy(words, floats, sizeof words);
+        for (std::size_t i = 0; i < lane_count; ++i)
+            lanes.hash[i] = std::rotl(lanes.hash[i] ^ words[i], hash_rotation) * hash_factor;
+        double* const lane_sums_now = lane_sums[lanes.blocks % 2];
+        for (std::size_t i = 0; i < count; ++i) {
+            const std::uint64_t bits = std::uint64_t{words[2 * i + 1]} << 32 | words[2 * i];
+            const bool is_left_out = finite_only && (bits & infinity_of_float64) == infinity_of_float64;
+            const std::uint64_t sign = std::uint64_t{lanes.signs[i] & sign_bit} << 32;
+            lanes.signs[i] <<= 1;
+            const auto value = std::bit_cast<double>(is_left_out ? 0 : bits ^ sign);
+            lane_sums_now[i] += value;
+            lanes.squares[i] += value * value;
+        }
+    }
+    for (std::size_t i = 0; i < count; ++i) {
+        sums[2 * i] += lane_sums[0][i];
+        sums[2 * i + 1] += lane_sums[1][i];
+    }
 }
 
 /// The product of each lane's number and sign_step.
@@ -271,6 +302,8 @@ AbsorbKernels absorb_kernels(InstructionSet set) {
             return {};
     }
 }
+
+AbsorbKernels absorb_kernels_of_float64() { return {absorb_float64<false>, absorb_float64<true>}; }
 
 AbsorbKernels best_absorb_kernels() {
     for (const InstructionSet set : instruction_sets)

@@ -73,12 +73,13 @@ struct HashOfOperand {
             if (uses_start(single) && !is_in_place(single))
                 add_read(hash, operand_c(single), written_of(single), false);
         } else {
-            add_scalar(single.alpha, has_pair(single, false));
-            add_scalar(single.beta, has_pair(single, true));
+            add_scalar(single.alpha, has_pair(single, false), single.is_double);
+            add_scalar(single.beta, has_pair(single, true), single.is_double);
         }
     }
-    void add_scalar(const void* scalar, bool is_pair) {
-        if (scalar != nullptr) hash.add(static_cast<const float*>(scalar), is_pair ? 2 : 1);
+    void add_scalar(const void* scalar, bool is_pair, bool is_double) {
+        const std::size_t floats = is_double ? 2 : 1;
+        if (scalar != nullptr) hash.add(static_cast<const float*>(scalar), is_pair ? 2 * floats : floats);
     }
 };
 
@@ -98,10 +99,12 @@ record::OperandHashes hash_operands(const Site& site, const Frame& frame, const 
 std::optional<record::Fingerprint> fingerprint_call(const Site& site, const Frame& frame, const Product& product) {
     const audit::QuietFloatEnvironment environment(audit::QuietFloatEnvironment::Settings::defaults);
     std::uint64_t count = 0;
-    const record::Fingerprint fingerprint = fingerprint_of([&](ResultStream& stream) {
+    const auto add = [&](ResultStream& stream) {
         for_each_product(site, frame, product, add_result, &stream);
         count = stream.count();
-    });
+    };
+    const record::Fingerprint fingerprint =
+        fingerprint_of(add, product.level3.is_double ? absorb_kernels_of_float64() : best_absorb_kernels());
     if (count == 0) return std::nullopt;
     return fingerprint;
 }

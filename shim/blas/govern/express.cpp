@@ -23,9 +23,9 @@ record::DecisionEvent describe_forwarded(Site& site, const Frame& frame, const S
 /// Returns true if every call of the site runs unchanged under these settings, given the decision on one of them.
 bool forwards_every_call(const Site& site, const Settings& in_force, const policy::Decision& decision) {
     if (site.function->family->treatment != Treatment::governed) return true;
-    if (runs_in_fixed_order(Treatment::governed, in_force.policy)) return false;
+    if (runs_in_fixed_order(site.function->product(), in_force.policy)) return false;
     if (in_force.policy.cpu_mode == policy::CpuMode::off) return true;
-    return !in_force.looks_at_sizes && !treat(Treatment::governed, decision, {}).rounds;
+    return !in_force.looks_at_sizes && !rounds_operands(decision, site.function->product().dtype);
 }
 
 }  // namespace

@@ -100,7 +100,7 @@ void run_each(const Site& site, const Frame& frame, const Product& product, Plan
     RoundedRun run{&plan, {site.routine, site.real}, {gemm < 0 ? nullptr : &functions[gemm], site.cpu.gemm}};
     for_each_product(site, frame, product, run_rounded, &run);
     if (!run.was_limited) return;
-    plan.applied = policy::Applied::fp32;
+    plan.applied = policy::format_as_called(product.call.dtype);
     plan.reason = policy::Reason::scratch_limit;
     if (!site.runs_one_by_one()) plan.how = record::How::forward;
 }
@@ -173,7 +173,7 @@ bool needs_gate(Site& site, const Settings& in_force) {
     if (in_force.logs() || in_force.looks_at_results()) return true;
     // Without a log, only calls that may be changed need the gate.
     if (site.function->family->treatment != Treatment::governed) return false;
-    if (runs_in_fixed_order(Treatment::governed, in_force.policy)) return true;
+    if (runs_in_fixed_order(site.function->product(), in_force.policy)) return true;
     if (in_force.policy.cpu_mode == policy::CpuMode::off) return false;
     if (scopes_decide(in_force) || in_force.looks_at_sizes) return true;
     const policy::Decision decision = decide_for_site(site, in_force, [&](policy::MatmulCall& call) {
@@ -181,7 +181,7 @@ bool needs_gate(Site& site, const Settings& in_force) {
         call.caller = site.caller_name();
         call.dtype = site.function->product().dtype;
     });
-    return treat(Treatment::governed, decision, {}).rounds;
+    return rounds_operands(decision, site.function->product().dtype);
 }
 
 CallOutcome govern(Site& site, const Frame& frame, const Settings& in_force, std::uint32_t change_count,
