@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include "policy/words.hpp"
+
 namespace fp32shim::policy {
 namespace {
 
@@ -12,6 +14,11 @@ struct DeviceDecision {
     Precision precision;
     Reason reason;
 };
+
+/// Returns the precision by its name for operands of this type: `highest` is FP32, which is `single` for float64.
+Precision named_for(Dtype dtype, Precision precision) {
+    return is_double(dtype) && precision == Precision::highest ? Precision::single : precision;
+}
 
 /// Returns the precision that the strongest Source asks for, and that source. Tries `rule_count` rules. `rule_at(i)`
 /// returns the index in Policy::rules of the i-th rule to try, i counted from 0.
@@ -25,7 +32,9 @@ Decision choose(const MatmulCall& call, const Process& process, const Policy& po
         const std::size_t index = rule_at(i);
         const Rule& rule = policy.rules[index];
         if (!matches(rule, call, process)) continue;
-        return {.requested = rule.precision, .source = Source::rule, .rule = static_cast<std::int32_t>(index)};
+        return {.requested = named_for(call.dtype, rule.precision),
+                .source = Source::rule,
+                .rule = static_cast<std::int32_t>(index)};
     }
     if (only_rules_apply) return {};
     if (overrides.thread) return {.requested = *overrides.thread, .source = Source::thread};
@@ -61,17 +70,11 @@ Precision clamp(Precision wanted, Floor floor, bool allow_bf16x9) {
     return floor == Floor::bf16x9 && allow_bf16x9 ? Precision::bf16x9 : Precision::highest;
 }
 
-/// Returns the precision that asks for a format; `highest` if there is none.
+/// Returns the first precision of the table that asks for a format; `highest` if there is none.
 Precision precision_for(Applied format) {
-    switch (format) {
-#define PRECISION(number, name, format) \
-    case Applied::format:               \
-        return Precision::name;
-#define RULE_PRECISION(number, name, format) PRECISION(number, name, format)
-#include "policy/formats.def"
-        default:
-            return Precision::highest;
-    }
+    for (const auto& [word, precision] : precision_words)
+        if (format_of(precision) == format) return precision;
+    return Precision::highest;
 }
 
 DeviceDecision decide_on_cuda(Precision wanted, const MatmulCall& call, const Policy& policy) {
@@ -112,9 +115,10 @@ Decision decide_by_rules(const MatmulCall& call, const Process& process, const P
     Decision decision = choose(call, process, policy, overrides, rule_count, rule_at);
     const Precision wanted =
         decision.requested == Precision::automatic ? resolve_automatic(call, policy) : decision.requested;
-    const Precision allowed = clamp(wanted, std::max(policy.floor, overrides.floor), policy.allow_bf16x9);
-    const DeviceDecision outcome =
-        call.device == Device::cuda ? decide_on_cuda(allowed, call, policy) : decide_on_cpu(allowed, call.dtype, policy.cpu_mode);
+    const Precision allowed =
+        named_for(call.dtype, clamp(wanted, std::max(policy.floor, overrides.floor), policy.allow_bf16x9));
+    const DeviceDecision outcome = call.device == Device::cuda ? decide_on_cuda(allowed, call, policy)
+                                                               : decide_on_cpu(allowed, call.dtype, policy.cpu_mode);
 
     decision.precision = outcome.precision;
     if (decision.source == Source::guard_pin) {

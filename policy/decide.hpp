@@ -35,8 +35,8 @@ struct Decision {
 
 /// Decides the precision of one call. The first of these sources that asks for a precision wins: audit pin › rule (in
 /// order) › thread scope › process › environment › default of the policy file › native. Then the floor applies, then
-/// the limits of device and CPU mode. Of these sources, only rules that name the type apply to products of float64 and
-/// complex128. Thread-safe; allocates nothing.
+/// the limits of device and CPU mode. Of these sources, only rules that name the type apply to products of float64
+/// and complex128. Thread-safe; allocates nothing.
 Decision decide(const MatmulCall& call, const Process& process, const Policy& policy, const Overrides& overrides);
 
 /// Decides one call, trying only `rules`: ascending indices of the rules that may match its call site (may_match()).

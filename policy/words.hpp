@@ -104,8 +104,8 @@ inline constexpr Word<Accumulation> accumulation_words[] = {{"library", Accumula
 inline constexpr Word<Device> device_words[] = {{"cpu", Device::cpu}, {"cuda", Device::cuda}};
 
 inline constexpr Word<Dtype> dtype_words[] = {
-    {"float32", Dtype::float32},   {"complex64", Dtype::complex64}, {"float16", Dtype::float16},
-    {"bfloat16", Dtype::bfloat16}, {"float8", Dtype::float8},       {"float64", Dtype::float64},
+    {"float32", Dtype::float32},       {"complex64", Dtype::complex64}, {"float16", Dtype::float16},
+    {"bfloat16", Dtype::bfloat16},     {"float8", Dtype::float8},       {"float64", Dtype::float64},
     {"complex128", Dtype::complex128},
 };
 

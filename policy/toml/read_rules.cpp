@@ -42,8 +42,9 @@ void read_dtypes(const Entry& entry, Conditions& conditions, Report& report) {
         const auto* text = item->as<std::string>();
         const auto known = text ? parse_word(dtype_words, *text) : std::nullopt;
         if (known && !parse_word(governed_dtype_words, *text)) {
-            report_not_allowed(entry, *item, joined(texts_of(governed_dtype_words)) + "; narrower products are observed, never altered",
-                               report);
+            report_not_allowed(
+                entry, *item,
+                joined(texts_of(governed_dtype_words)) + "; narrower products are observed, never altered", report);
         } else if (const auto dtype = read_word(entry, *item, governed_dtype_words, report)) {
             conditions.dtype.push_back(*dtype);
         }
@@ -225,7 +226,7 @@ void check_precision_of_dtype(const Value::Table& table, const Rule& rule, Repor
         report.error(entry->value.at,
                      "precision: found " + (text == nullptr ? "a tolerance" : in_quotes(*text)) + ", " + why);
     };
-    if (applies_to_single && format_of(rule.precision) == Applied::fp64) {
+    if (applies_to_single && (rule.precision == Precision::fp64 || rule.precision == Precision::single)) {
         refuse("which is for float64 only; add dtype = [\"float64\", \"complex128\"] to the rule's `when`");
     } else if (applies_to_double && text == nullptr) {
         refuse("but no audit judges float64 products; allowed for float64: " + precisions_of_float64());

@@ -40,8 +40,9 @@ inline bool has_finite_scalars(const Level3& single) {
 /// Returns true if the result depends on the previous contents of C (or of B, for an in-place product).
 inline bool uses_start(const Level3& single) {
     if (is_in_place(single)) return true;
-    return single.beta != nullptr && (!StoredNumber(single.beta, single.is_double).is_zero() ||
-                                      (has_pair(single, true) && !StoredNumber(single.beta, single.is_double, 1).is_zero()));
+    return single.beta != nullptr &&
+           (!StoredNumber(single.beta, single.is_double).is_zero() ||
+            (has_pair(single, true) && !StoredNumber(single.beta, single.is_double, 1).is_zero()));
 }
 
 }  // namespace fp32shim::blas

@@ -23,8 +23,8 @@ Preview preview_of(policy::Applied format, const policy::Policy& policy);
 Plan plan_cpu_call(const Site& site, const Frame& frame, const Product& product, const policy::Decision& decision,
                    const policy::Policy& policy);
 
-/// Returns true if a call with this plan has a result that can be examined: its arguments are valid, and the result is
-/// float32 or float64.
+/// Returns true if a call with this plan has a result that can be examined: its arguments are valid, and the result
+/// is float32 or float64.
 inline bool has_result(const Product& product, const Plan& plan) {
     using policy::Reason;
     return product.readable && plan.applied != policy::Applied::unchanged &&

@@ -29,7 +29,8 @@ template <bool is_cblas, std::size_t... I>
 std::int64_t call_frame(void* address, const Frame& frame) {
     if constexpr (is_cblas) {
         using Routine = std::int64_t (*)(decltype(static_cast<std::int64_t>(I))..., double, double);
-        return reinterpret_cast<Routine>(address)(frame.word(static_cast<int>(I))..., std::bit_cast<double>(frame.real_bits(0)),
+        return reinterpret_cast<Routine>(address)(frame.word(static_cast<int>(I))...,
+                                                  std::bit_cast<double>(frame.real_bits(0)),
                                                   std::bit_cast<double>(frame.real_bits(1)));
     } else {
         using Routine = std::int64_t (*)(decltype(static_cast<std::int64_t>(I))..., std::int64_t, std::int64_t,

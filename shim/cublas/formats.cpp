@@ -19,11 +19,13 @@ using policy::Reason;
 
 constexpr Applied applied[] = {Applied::fp16, Applied::bf16, Applied::tf32, Applied::bf16x9, Applied::fp32};
 
-/// Returns true if the formats here are those that policy/formats.def gives to GPUs for float32, in the opposite order.
+/// Returns true if the formats here are those that policy/formats.def gives to GPUs for float32, in the opposite
+/// order.
 constexpr bool are_the_formats_of_gpus() {
     std::size_t next = std::size(applied);
     for (const auto& [name, format] : policy::applied_words) {
-        const bool is_of_float32 = format != Applied::unchanged && format != Applied::fp64 && format != Applied::fp64_emulated;
+        const bool is_of_float32 =
+            format != Applied::unchanged && format != Applied::fp64 && format != Applied::fp64_emulated;
         if (!is_of_float32 || policy::nearest_on_gpu(format) != format) continue;
         if (next == 0 || applied[--next] != format) return false;
     }

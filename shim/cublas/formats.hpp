@@ -66,9 +66,9 @@ bool depends_on_mode(const Asked& asked);
 /// leaves several possible, returns the lowest of them. Precondition: is_known(asked).
 Format asked_format(const Asked& asked, const Environment& environment);
 
-/// Returns the format of a float64 product as the program calls it: fp64, or fp64_emulated if cuBLAS may emulate it by
-/// fixed-point products. It then decides itself, by the size, the GPU and the workspace. nullopt: the compute type or
-/// the mode is not known. Rows f64_* of cublas/semantics.def state what is assumed.
+/// Returns the format of a float64 product as the program calls it: fp64, or fp64_emulated if cuBLAS may emulate it
+/// by fixed-point products. It then decides itself, by the size, the GPU and the workspace. nullopt: the compute type
+/// or the mode is not known. Rows f64_* of cublas/semantics.def state what is assumed.
 std::optional<policy::Applied> format_of_float64(const Asked& asked, const Environment& environment);
 
 /// A reason not to round operands to a lower format than the program asked for.

@@ -129,8 +129,7 @@ Plan plan_unchanged(Plan plan, Reason reason, const Environment& environment) {
 
 Plan plan_without_product(Plan plan) {
     if (plan.applied == policy::Applied::unchanged || plan.reason == Reason::not_governable) return plan;
-    const bool is_float64 =
-        plan.applied == policy::Applied::fp64 || plan.applied == policy::Applied::fp64_emulated;
+    const bool is_float64 = plan.applied == policy::Applied::fp64 || plan.applied == policy::Applied::fp64_emulated;
     plan.change = {};
     plan.applied = is_float64 ? policy::Applied::fp64 : policy::Applied::fp32;
     plan.reason = Reason::no_product;

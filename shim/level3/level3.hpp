@@ -21,8 +21,8 @@ enum class Operation : std::uint8_t {
 };
 
 /// The arguments of a product. An argument that the operation does not have is 0 (characters: '\0'). Characters are
-/// upper case. Sizes and leading dimensions count elements of the dtype (one complex number is one element). The program
-/// owns the memory behind the pointers; only the library writes to `c`.
+/// upper case. Sizes and leading dimensions count elements of the dtype (one complex number is one element). The
+/// program owns the memory behind the pointers; only the library writes to `c`.
 struct Level3 {
     Operation operation = Operation::gemm;
     bool is_complex = false;  ///< elements are pairs of numbers

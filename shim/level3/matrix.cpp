@@ -11,8 +11,14 @@ namespace {
 bool transposes(char trans) { return trans == 'T' || trans == 'C'; }
 
 Matrix stored(const Level3& product, const void* data, std::int64_t ld, std::int64_t rows, std::int64_t columns) {
-    return {static_cast<const float*>(data), rows,           columns, ld, product.row_major,
-            product.width(),                 product.is_complex, product.is_double};
+    return {static_cast<const float*>(data),
+            rows,
+            columns,
+            ld,
+            product.row_major,
+            product.width(),
+            product.is_complex,
+            product.is_double};
 }
 
 /// Returns true if the triangle consists of the elements with inner <= outer index (see Matrix), false if of those
@@ -113,8 +119,8 @@ namespace {
 constexpr std::uint64_t sign_of_double = std::uint64_t{1} << 63;
 constexpr std::uint64_t infinity_of_double = std::uint64_t{0x7ff} << 52;
 
-/// Returns the float32 that is nearest to a float64, with ties to even, both as bits. Integer arithmetic: the program's
-/// rounding mode, flush-to-zero setting and traps have no effect. The number is not NaN.
+/// Returns the float32 that is nearest to a float64, with ties to even, both as bits. Integer arithmetic: the
+/// program's rounding mode, flush-to-zero setting and traps have no effect. The number is not NaN.
 std::uint32_t nearest_float(std::uint64_t bits) {
     const auto sign = static_cast<std::uint32_t>((bits & sign_of_double) >> 32);
     const std::uint64_t size = bits & ~sign_of_double;

@@ -36,8 +36,7 @@ Level3 with_result(const Level3& single, const Matrix& to) {
 
 bool can_audit(const Site& site, const Frame& frame, const Product& product, const Plan& plan) {
     if (site.function->family->treatment != Treatment::governed || !is_single(product.call.dtype) ||
-        !has_result(product, plan) ||
-        plan.reason == policy::Reason::no_product)
+        !has_result(product, plan) || plan.reason == policy::Reason::no_product)
         return false;
     const bool none_multiplies = for_each_product(
         site, frame, product, [](void*, const Level3& single) { return !multiplies(single); }, nullptr);

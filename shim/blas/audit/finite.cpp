@@ -10,7 +10,8 @@ namespace {
 template <class Bits, int bytes>
 struct Vector {
     using type [[gnu::vector_size(bytes), gnu::aligned(4), gnu::may_alias]] = Bits;
-    static constexpr Bits exponent_bits = sizeof(Bits) == 8 ? static_cast<Bits>(0x7ff0000000000000U) : Bits{0x7f800000};
+    static constexpr Bits exponent_bits =
+        sizeof(Bits) == 8 ? static_cast<Bits>(0x7ff0000000000000U) : Bits{0x7f800000};
 };
 
 /// Sets bits of `bad` where a number is NaN or infinite.
@@ -95,7 +96,8 @@ std::optional<ElementPosition> first_nonfinite(const Elements& elements) {
             continue;
         for (std::int64_t inner = begin; inner < end; ++inner) {
             if (elements.skips_diagonal && inner == outer) continue;
-            if (!all_finite_plain(matrix.data + (inner + outer * matrix.ld) * matrix.width, floats(1), matrix.is_double))
+            if (!all_finite_plain(matrix.data + (inner + outer * matrix.ld) * matrix.width, floats(1),
+                                  matrix.is_double))
                 return position_of(matrix, inner, outer);
         }
     }

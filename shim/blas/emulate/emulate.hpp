@@ -62,9 +62,10 @@ enum class EmulationResult : std::uint8_t {
 /// herk run through `gemm`, since a product of two different parts is not symmetric. B of an in-place trmm is rounded
 /// in its own memory, just before the call. With an `accumulation` of a GPU, the products are computed here, on the
 /// calling thread, and no routine is called. Precondition: arguments_are_valid(product) && multiplies(product) &&
-/// operation != trsm; a float64 product has one product of parts, and no `accumulation` of a GPU. Thread-safe. Scratch memory belongs to the thread, is kept for its next call, and never exceeds
-/// about `scratch_limit`. A routine may leave by longjmp or an exception, and a signal handler may emulate while this
-/// thread does. errno may change.
+/// operation != trsm; a float64 product has one product of parts, and no `accumulation` of a GPU. Thread-safe.
+/// Scratch memory belongs to the thread, is kept for its next call, and never exceeds about `scratch_limit`. A
+/// routine may leave by longjmp or an exception, and a signal handler may emulate while this thread does. errno may
+/// change.
 EmulationResult emulate(const Level3& product, Preview preview, Routine same, Routine gemm,
                         std::size_t scratch_limit);
 

@@ -61,9 +61,9 @@ struct AbsorbKernels {
 AbsorbKernels absorb_kernels(InstructionSet set);
 AbsorbKernels best_absorb_kernels();
 
-/// Returns the loops for float64 numbers, of which each takes two of the lanes' 32 floats. Number i of a block adds to
-/// lane 2i or 2i + 1, in turn. The same code for all processors; a compiler may still fuse the squares' operations, so
-/// that norms of two processors may differ in their last digit.
+/// Returns the loops for float64 numbers, of which each takes two of the lanes' 32 floats. Number i of a block adds
+/// to lane 2i or 2i + 1, in turn. The same code for all processors; a compiler may still fuse the squares'
+/// operations, so that norms of two processors may differ in their last digit.
 AbsorbKernels absorb_kernels_of_float64();
 
 }  // namespace fp32shim::blas

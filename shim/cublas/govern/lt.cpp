@@ -327,9 +327,8 @@ std::int32_t run(const Site& site, const Frame& frame, const Parts& parts, const
                  const Plan& plan, Done& done) {
     const auto* algorithm = reinterpret_cast<const void*>(frame.word(argument_algorithm));
     const std::int32_t own_compute_type = lt.product.asked.compute_type;
-    const bool tells_actual =
-        logs && lt.product.counted != Counted::as_called && plan.applied != policy::Applied::unchanged &&
-        plan.applied != policy::Applied::bf16x9;
+    const bool tells_actual = logs && lt.product.counted != Counted::as_called &&
+                              plan.applied != policy::Applied::unchanged && plan.applied != policy::Applied::bf16x9;
     Reason obstacle = Reason::as_requested;
     if (plan.change.how != record::How::forward) {
         if (const auto status = run_fitting(site, frame, parts, lt, plan.change.compute_type, plan.change.format,
