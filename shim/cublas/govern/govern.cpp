@@ -134,7 +134,9 @@ bool needs_gate(const Site& site, const Settings& in_force) {
     if (!site.function->multiplies()) return true;
     if (site.function->product().road == Road::lt_matmul && has_changed_searches()) return true;
     if (in_force.logs()) return true;
-    return site.function->family->treatment == Treatment::governed && governs(in_force);
+    // No setting changes a product of float64.
+    return site.function->family->treatment == Treatment::governed && !is_double(site.function->product().dtype) &&
+           governs(in_force);
 }
 
 CallOutcome govern(Site& site, const Frame& frame, const Settings& in_force, std::uint32_t change_count) {
