@@ -51,7 +51,8 @@ constexpr auto fixed_point_texts = [] {
 }();
 
 std::string_view fixed_point_text(int bits) {
-    return {fixed_point_texts.data() + static_cast<std::size_t>(bits) * longest_fixed_point_text, bits < 10 ? 7U : 8U};
+    return {fixed_point_texts.data() + static_cast<std::size_t>(bits) * longest_fixed_point_text,
+            bits < 10 ? 7U : 8U};
 }
 
 /// Returns the rounding and the number of products of a format's preview.

@@ -63,8 +63,8 @@ class RoundingKernel {
     constexpr RoundingKernel(RoundingLoop loop = nullptr) : loop_(loop) {}
     constexpr RoundingKernel(SeededLoop loop, std::uint64_t seed) : seeded_(loop), seed_(seed) {}
 
-    /// Returns a kernel that only copies numbers, of operands that are then rounded line by line, to fixed-point numbers
-    /// of this many bits (blas/emulate/fixed_point.hpp).
+    /// Returns a kernel that only copies numbers, of operands that are then rounded line by line, to fixed-point
+    /// numbers of this many bits (blas/emulate/fixed_point.hpp).
     static RoundingKernel fixed_point(int bits) {
         RoundingKernel kernel([](const float* from, float* to, std::size_t count) {
             if (from != to) std::memcpy(to, from, count * sizeof(float));

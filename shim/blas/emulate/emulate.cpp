@@ -82,7 +82,8 @@ EmulationResult emulate_in(HeldScratch& scratch, const Level3& product, Preview 
     const std::span<const RoundedProduct> products = products_of_parts(preview);
     if (!products.empty()) return emulate_parts(product, products, same, gemm, scratch);
     if (preview.fixed_point_bits > 0)
-        return emulate_with_kernel(scratch, product, RoundingKernel::fixed_point(preview.fixed_point_bits), same, gemm);
+        return emulate_with_kernel(scratch, product, RoundingKernel::fixed_point(preview.fixed_point_bits), same,
+                                   gemm);
     const RoundingKernel kernel = preview.is_stochastic ? stochastic_kernel(preview.rounding, preview.seed)
                                                         : RoundingKernel(best_rounding_kernel(preview.rounding));
     return emulate_with_kernel(scratch, product, product.is_double ? kernel.of_doubles() : kernel, same, gemm);

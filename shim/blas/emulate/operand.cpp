@@ -82,7 +82,8 @@ std::size_t panel_bytes(const Factor& factor, std::int64_t count) { return copy_
 
 namespace {
 
-/// Copies a panel, and applies the factor's kernel to each number. Fills in the missing triangle of a symmetric factor.
+/// Copies a panel, and applies the factor's kernel to each number. Fills in the missing triangle of a symmetric
+/// factor.
 Matrix copied_panel(const Factor& factor, std::int64_t first, std::int64_t count, float* to) {
     const Matrix& from = factor.stored;
     if (factor.part == Part::whole) return rounded_copy(factor.panel(first, count), Part::whole, to, factor.kernel);

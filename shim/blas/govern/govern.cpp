@@ -194,8 +194,8 @@ CallOutcome govern(Site& site, const Frame& frame, const Settings& in_force, std
     describe(site, frame, product);
     const auto in_words = [&](policy::MatmulCall& call) { call = product.call; };
     audit::Verdict verdict{forwards ? policy::Decision{} : decide_for_site(site, in_force, in_words)};
-    const bool may_audit = in_force.audits && !forwards &&
-                           site.function->family->treatment == Treatment::governed && is_single(product.call.dtype);
+    const bool may_audit = in_force.audits && !forwards && site.function->family->treatment == Treatment::governed &&
+                           is_single(product.call.dtype);
     if (may_audit)
         verdict = audit::judge(verdict.decision, audit::group_key(site, in_force, product.call), in_force.policy);
     const policy::Decision& decision = verdict.decision;

@@ -43,7 +43,9 @@ template <class T>
 void round_lines(Dense<T>& dense, bool by_rows, int bits) {
     const std::int64_t lines = by_rows ? dense.rows : dense.columns;
     const std::int64_t length = by_rows ? dense.columns : dense.rows;
-    const auto at = [&](std::int64_t line, std::int64_t i) -> T& { return by_rows ? dense(line, i) : dense(i, line); };
+    const auto at = [&](std::int64_t line, std::int64_t i) -> T& {
+        return by_rows ? dense(line, i) : dense(i, line);
+    };
     for (std::int64_t line = 0; line < lines; ++line) {
         double largest = 0;
         for (std::int64_t i = 0; i < length; ++i)
