@@ -128,7 +128,8 @@ class Float64 : public EveryOperation {};
 
 TEST_P(Float64, IsTheRoutinesOwnResultOnOperandsRoundedToFloat32AndThenToTheFormat) {
     int in_blocks = 0;
-    for (const std::size_t limit : {unlimited, std::size_t{640}, std::size_t{2560}, std::size_t{8192}})
+    for (const std::size_t limit :
+         {unlimited, std::size_t{640}, std::size_t{2560}, std::size_t{6000}, std::size_t{8192}})
         for_cases(23, 19, 7, [&](const Case& single) {
             SCOPED_TRACE(single.description());
             const Float64Case a_case(single);

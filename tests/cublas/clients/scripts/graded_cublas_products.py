@@ -42,7 +42,7 @@ def lt(a, b):
 
 def half(a, b):
     """One triangle by syrkx, the other one by numpy in float32: the errors of rows are of the same size."""
-    c = np.asfortranarray(a.astype(np.float64) @ b.astype(np.float64)).astype(np.float32)
+    c = np.asfortranarray(np.einsum("ij,jk", a.astype(np.float64), b.astype(np.float64))).astype(np.float32)
     matrices = [device(x) for x in (a, np.asfortranarray(b.T), c)]
     gpu.call("cublasSsyrkx", UPPER, NO_TRANSPOSE, SIZE, SIZE, gpu.scalar(1, np.float32), matrices[0], SIZE, matrices[1], SIZE,
              gpu.scalar(0, np.float32), matrices[2], SIZE)
