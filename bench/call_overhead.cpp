@@ -13,9 +13,9 @@
 //
 //     OPENBLAS_NUM_THREADS=1 LD_PRELOAD=build/lib/libfp32shim.so build/bin/call_overhead [rounds]
 //
-// `call_overhead samples ROUNDS` prints the times of each round instead, one line each: function, size, direct,
-// through. bench/performance.py reads them, also under other preloaded libraries, and under Python, which loads this
-// program as a library.
+// `call_overhead samples ROUNDS CALLS` prints the times of each round instead: function, size, direct, through.
+// bench/performance.py reads them, also under other preloaded libraries, and under Python, which loads this program
+// as a library.
 #include <dlfcn.h>
 #include <link.h>
 #include <time.h>
@@ -124,9 +124,9 @@ void compare(const char* name, int n, int rounds, Time time, Function direct_fun
 }
 
 template <class Time, class Function>
-void print_samples(const char* name, int n, int rounds, Time time, Function direct_function, Function through) {
+void print_samples(const char* name, int n, int rounds, int calls, Time time, Function direct_function,
+                   Function through) {
     Product product(n);
-    const int calls = n == 0 ? 200'000 : 100'000;
     time(through, product, 1000);
     for (int round = 0; round < rounds; ++round) {
         const double own = time(direct_function, product, calls);
@@ -239,7 +239,7 @@ void compare_scopes(int rounds, Fortran through) {
 }  // namespace
 
 int main(int count, char** arguments) {
-    const bool samples = count > 2 && std::strcmp(arguments[1], "samples") == 0;
+    const bool samples = count > 3 && std::strcmp(arguments[1], "samples") == 0;
     const int rounds = samples ? std::atoi(arguments[2]) : count > 1 ? std::max(3, std::atoi(arguments[1])) : 15;
     const auto direct_fortran = reinterpret_cast<Fortran>(direct("sgemm_"));
     const auto direct_cblas = reinterpret_cast<Cblas>(direct("cblas_sgemm"));
@@ -248,8 +248,9 @@ int main(int count, char** arguments) {
         return 1;
     }
     if (samples) {
-        for (int n : {0, 8}) print_samples("sgemm_", n, rounds, fortran_ns, direct_fortran, &sgemm_);
-        for (int n : {0, 8}) print_samples("cblas_sgemm", n, rounds, cblas_ns, direct_cblas, &cblas_sgemm);
+        const int calls = std::atoi(arguments[3]);
+        for (int n : {0, 8}) print_samples("sgemm_", n, rounds, calls, fortran_ns, direct_fortran, &sgemm_);
+        for (int n : {0, 8}) print_samples("cblas_sgemm", n, rounds, calls, cblas_ns, direct_cblas, &cblas_sgemm);
         std::fflush(stdout);
         return 0;
     }

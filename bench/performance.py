@@ -5,7 +5,8 @@ Each round runs every contender once, the one without anything preloaded first, 
 processor time, so that other programs of the machine are not measured. All samples go into a JSON file; tables and plots
 (performance_page.py) have medians and quartiles of the rounds.
 
-  calls     a call more or less: preloaded only, recorded, recorded with its place; also under peers
+  calls     what a call costs more: preloaded only, recorded, recorded with its place
+  peers     the same under other libraries and tools, where they are installed
   products  times of products in each CPU mode, as ratio to the program's own BLAS
   start     processor time and memory of whole programs
 """
@@ -35,6 +36,7 @@ MODES = {
     "reproducible": {"CPU": "reproducible"},
     "accelerate": {"CPU": "accelerate", "PRECISION": "medium"},
 }
+SECTIONS = ("calls", "peers", "products", "start")
 CUBES = (64, 128, 256, 512, 1024, 2048, 4096)
 SHAPES = [f"{n}x{n}x{n}" for n in CUBES] + [
     "1x4096x4096", "4096x1x4096", "128x4096x4096", "4096x128x4096",  # one row, one column, some of them
@@ -49,7 +51,8 @@ CALLS_IN_PYTHON = """
 import ctypes, sys
 def call(library, depth):
     if depth: return call(library, depth - 1)
-    return library.main(3, (ctypes.c_char_p * 3)(b"call_overhead", b"samples", sys.argv[2].encode()))
+    words = [b"call_overhead", *(word.encode() for word in sys.argv[2:])]
+    return library.main(len(words), (ctypes.c_char_p * len(words))(*words))
 call(ctypes.PyDLL(sys.argv[1]), 5)
 """
 PROGRAMS = {
@@ -114,10 +117,10 @@ def overhead(output):
 
 
 def measure_calls(setup):
-    inner = "3" if setup.options.quick else "5"
-    program = [setup.program("call_overhead"), "samples", inner]
+    rounds_and_calls = ["samples", "3", "10000"] if setup.options.quick else ["samples", "5", "100000"]
+    program = [setup.program("call_overhead"), *rounds_and_calls]
     module = setup.options.build / "bench/libcall_overhead_library.so"
-    python = [sys.executable, "-c", CALLS_IN_PYTHON, module, inner]
+    python = [sys.executable, "-c", CALLS_IN_PYTHON, module, *rounds_and_calls]
     contenders = {
         "not preloaded": (program, dict),
         "off": (program, setup.shim),
@@ -130,14 +133,16 @@ def measure_calls(setup):
         "calls, where = auto": (python, lambda: setup.shim(recorded="calls", WHERE="auto")),
     }
     missing = []
-    for peer in peers_of_calls(setup):
+    for peer in peers_of_calls(setup) if "peers" in setup.options.only else ():
         if peer["missing"]:
             missing.append([peer["name"], peer["missing"]])
         else:
             contenders[peer["name"]] = (program, lambda variables=peer["variables"]: variables)
     samples = in_rounds(setup, "calls", contenders,
                         lambda contender: overhead(setup.output(contender[0], contender[1]())))
-    return {"samples": samples, "missing": missing} | measure_whole_processes(setup, missing)
+    if "peers" not in setup.options.only:
+        return {"samples": samples, "missing": [], "processes": {}}
+    return {"samples": samples, "missing": missing, "processes": measure_whole_processes(setup, missing)}
 
 
 def found_library(setup, *names):
@@ -188,7 +193,7 @@ def measure_whole_processes(setup, missing):
     def measure(contender):
         return float(re.search(r"^8x8x8 (\S+)$", setup.output(*contender), re.M)[1])
 
-    return {"processes": in_rounds(setup, "peers", contenders, measure)}
+    return in_rounds(setup, "peers", contenders, measure)
 
 
 def measure_products(setup):
@@ -272,7 +277,7 @@ def arguments():
     parser = argparse.ArgumentParser(prog="bench/run.sh", description=__doc__,
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--quick", action="store_true", help="few and small products; seconds")
-    parser.add_argument("--only", nargs="+", choices=("calls", "products", "start"), default=("calls", "products", "start"))
+    parser.add_argument("--only", nargs="+", choices=SECTIONS, default=SECTIONS, help="default: all; peers goes with calls")
     parser.add_argument("--rounds", type=int, help="default 7, with --quick 3")
     parser.add_argument("--modes", nargs="+", choices=MODES, default=list(MODES))
     parser.add_argument("--shapes", nargs="+", metavar="SHAPE", help="[c]MxNxK[:TRANS][*COUNT], see bench/products.c")

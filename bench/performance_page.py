@@ -242,7 +242,7 @@ def calls_plot(results):
     least = 0.1
     most = 10 ** math.ceil(math.log10(max(high for _, _, high in found.values())))
     plot = Plot("A call of 8×8×8: nanoseconds more", 720, 84 + 24 * len(found), 200, x=(least, most), right=70)
-    plot.axis_x([10 ** power for power in range(-1, round(math.log10(most)) + 1)], "ns, logarithmic; bars: quartiles of the rounds")
+    plot.axis_x([10 ** power for power in range(-1, round(math.log10(most)) + 1)], "ns, logarithmic; bars: quartiles")
     peers = {"FlexiBLAS", "FlexiBLAS, profile hook", "libblastrampoline", "uftrace", "MKL_VERBOSE"}
     for row, (name, values) in enumerate(found.items()):
         y = plot.top + 12 + 24 * row
@@ -256,14 +256,17 @@ def calls_plot(results):
 
 
 def products_plot(results):
-    """One line for each mode: the ratio of times over the size of cubes."""
+    """One line for each mode: the ratio of times over the size of cubes. None: no cubes were measured."""
     ratios = product_ratios(results)
     cubes = [shape for shape in results["products"]["shapes"] if re.fullmatch(r"(\d+)x\1x\1", shape)]
+    if not cubes:
+        return None
     medians = {mode: [statistics.median(ratios[mode][shape]) for shape in cubes] for mode in ratios}
     x = [sizes(shape)[0] for shape in cubes]
     every = [ratio for values in medians.values() for ratio in values]
     y_range = (min(0.5, *every) / 1.1, max(2, *every) * 1.1)
-    plot = Plot("Times of n×n×n, as ratio to OpenBLAS alone", 720, 400, 56, x=(min(x), max(*x, min(x) + 1)), y=y_range, right=130)
+    plot = Plot("Times of n×n×n, as ratio to OpenBLAS alone", 720, 400, 56, right=130, y=y_range,
+                x=(min(x), max(*x, min(x) + 1)))
     plot.axis_x(x, "n")
     for tick in (0.1, 0.2, 0.3, 0.5, 1, 2, 3, 5, 10, 20, 50):
         if y_range[0] <= tick <= y_range[1]:
@@ -301,5 +304,5 @@ def write(page, results):
     page.write_text(content)
     (page.parent / "images").mkdir(exist_ok=True)
     for name, (draw, needs) in PLOTS.items():
-        if needs in results:
-            (page.parent / "images" / name).write_text(draw(results))
+        if needs in results and (drawn := draw(results)):
+            (page.parent / "images" / name).write_text(drawn)

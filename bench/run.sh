@@ -13,7 +13,7 @@ build=${FP32SHIM_BUILD:-$root/build}
 if [[ " $* " != *" --from "* && " $* " != *" --help "* ]]; then
     log=$(mktemp)
     trap 'rm -f "$log"' EXIT
-    { cmake -S "$root" -B "$build" -DCMAKE_BUILD_TYPE=Release -DFP32SHIM_BENCH=ON &&
+    { cmake --preset release -S "$root" -B "$build" -DFP32SHIM_BENCH=ON &&
         cmake --build "$build" --target fp32shim call_overhead call_overhead_library bench_products; } \
         >"$log" 2>&1 || { tail -n 30 "$log" >&2; exit 1; }
 fi
