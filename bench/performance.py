@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Measures what fp32shim costs and brings, and what peers cost, in alternating rounds. bench/run.sh builds and calls it.
 
-Each round runs every contender once, the one without anything preloaded first, on one processor core. Times are
+Each round runs every contender once, on one processor core, and begins with another one than the round before. Times are
 processor time, so that other programs of the machine are not measured. All samples go into a JSON file; tables and plots
 (performance_page.py) have medians and quartiles of the rounds.
 
@@ -98,13 +98,24 @@ class Setup:
         return done.stdout
 
 
+def in_turn(contenders, number):
+    """The contenders in the order of that round."""
+    begin = number % len(contenders)
+    return contenders[begin:] + contenders[:begin]
+
+
+def rounds(setup, what):
+    for number in range(setup.options.rounds):
+        print(f"{what}: round {number + 1} of {setup.options.rounds}", file=sys.stderr, flush=True)
+        yield number
+
+
 def in_rounds(setup, what, contenders, measure):
     """The samples of each contender: {name: [what measure() returned, one per round]}."""
     samples = {name: [] for name in contenders}
-    for number in range(setup.options.rounds):
-        print(f"{what}: round {number + 1} of {setup.options.rounds}", file=sys.stderr, flush=True)
-        for name, contender in contenders.items():
-            samples[name].append(measure(contender))
+    for number in rounds(setup, what):
+        for name in in_turn(list(contenders), number):
+            samples[name].append(measure(contenders[name]))
     return samples
 
 
@@ -198,14 +209,16 @@ def measure_whole_processes(setup, missing):
 
 def measure_products(setup):
     options = setup.options
-    seconds = options.seconds or (0.01 if options.quick else 0.15)
-    command = [setup.program("bench_products"), "wall" if options.threads > 1 else "cpu", str(seconds), *options.shapes]
+    seconds = options.seconds or (0.01 if options.quick else 0.1)
+    command = [setup.program("bench_products"), "wall" if options.threads > 1 else "cpu", str(seconds)]
     contenders = {"alone": {}} | {mode: setup.shim(**MODES[mode]) for mode in options.modes}
-
-    def measure(variables):
-        return {shape: float(time) for shape, time in map(str.split, setup.output(command, variables).splitlines())}
-
-    return {"shapes": options.shapes, "threads": options.threads, "samples": in_rounds(setup, "products", contenders, measure)}
+    samples = {mode: [{} for _ in range(options.rounds)] for mode in contenders}
+    for number in rounds(setup, "products"):
+        for shape in options.shapes:  # one after the other, so that a product meets the same neighbours in each mode
+            for mode in in_turn(list(contenders), number):
+                printed = setup.output([*command, shape], contenders[mode])
+                samples[mode][number][shape] = float(printed.split()[1])
+    return {"shapes": options.shapes, "threads": options.threads, "samples": samples}
 
 
 def processor_time(setup, words, variables):
@@ -235,7 +248,7 @@ def measure_start(setup):
         words, make = contender
         repeats = 1 if setup.options.quick else 5
         times = [processor_time(setup, words, make()) for _ in range(repeats)]
-        return [statistics.median(times), *memory(setup, words, make())]
+        return [min(times), *memory(setup, words, make())]
 
     return {"programs": list(programs), "samples": in_rounds(setup, "start", contenders, measure)}
 
