@@ -12,6 +12,10 @@
 // table, and so bypasses the shim; `through` is the linked symbol.
 //
 //     OPENBLAS_NUM_THREADS=1 LD_PRELOAD=build/lib/libfp32shim.so build/bin/call_overhead [rounds]
+//
+// `call_overhead samples ROUNDS CALLS` prints the times of each round instead: function, size, direct, through.
+// bench/performance.py reads them, also under other preloaded libraries, and under Python, which loads this program
+// as a library.
 #include <dlfcn.h>
 #include <link.h>
 #include <time.h>
@@ -37,14 +41,22 @@ namespace {
 using Fortran = decltype(&sgemm_);
 using Cblas = decltype(&cblas_sgemm);
 
-/// Returns the function inside its library. dlsym would return an entry point of the shim. So the library's own
-/// symbol table is read, which dladdr1 finds by a neighbouring function that is not intercepted.
-void* direct(const char* name) {
-    void* neighbour = dlsym(RTLD_DEFAULT, "saxpy_");
+/// Returns the library that this program is linked with, or one that is loaded in its place. Other preloaded
+/// libraries may have the same functions, but not the same name.
+link_map* library() {
+    if (void* linked = dlopen("libopenblas.so.0", RTLD_LAZY | RTLD_NOLOAD)) return static_cast<link_map*>(linked);
     Dl_info info;
     link_map* map = nullptr;
-    if (neighbour == nullptr || dladdr1(neighbour, &info, reinterpret_cast<void**>(&map), RTLD_DL_LINKMAP) == 0)
-        return nullptr;
+    void* neighbour = dlsym(RTLD_DEFAULT, "saxpy_");  // not intercepted
+    if (neighbour != nullptr) dladdr1(neighbour, &info, reinterpret_cast<void**>(&map), RTLD_DL_LINKMAP);
+    return map;
+}
+
+/// Returns the function inside its library. dlsym would return an entry point of the shim. So the library's own
+/// symbol table is read.
+void* direct(const char* name) {
+    const link_map* map = library();
+    if (map == nullptr) return nullptr;
     const ElfW(Sym)* symbols = nullptr;
     const char* strings = nullptr;
     for (const ElfW(Dyn)* entry = map->l_ld; entry->d_tag != DT_NULL; ++entry) {
@@ -109,6 +121,17 @@ void compare(const char* name, int n, int rounds, Time time, Function direct_fun
     }
     std::printf("%-12s %dx%dx%d  direct %7.2f ns   shim %7.2f ns   difference %+6.2f ns (medians of %d)\n", name, n,
                 n, n, median(direct_times), median(through_times), median(differences), rounds);
+}
+
+template <class Time, class Function>
+void print_samples(const char* name, int n, int rounds, int calls, Time time, Function direct_function,
+                   Function through) {
+    Product product(n);
+    time(through, product, 1000);
+    for (int round = 0; round < rounds; ++round) {
+        const double own = time(direct_function, product, calls);
+        std::printf("%s %d %.3f %.3f\n", name, n, own, time(through, product, calls));
+    }
 }
 
 /// Contains one call site. Each number has its own copy of this function, at the same offset in a separate page.
@@ -216,12 +239,20 @@ void compare_scopes(int rounds, Fortran through) {
 }  // namespace
 
 int main(int count, char** arguments) {
-    const int rounds = count > 1 ? std::max(3, std::atoi(arguments[1])) : 15;
+    const bool samples = count > 3 && std::strcmp(arguments[1], "samples") == 0;
+    const int rounds = samples ? std::atoi(arguments[2]) : count > 1 ? std::max(3, std::atoi(arguments[1])) : 15;
     const auto direct_fortran = reinterpret_cast<Fortran>(direct("sgemm_"));
     const auto direct_cblas = reinterpret_cast<Cblas>(direct("cblas_sgemm"));
     if (direct_fortran == nullptr || direct_cblas == nullptr) {
         std::fprintf(stderr, "call_overhead: no BLAS with sgemm_ and cblas_sgemm is loaded\n");
         return 1;
+    }
+    if (samples) {
+        const int calls = std::atoi(arguments[3]);
+        for (int n : {0, 8}) print_samples("sgemm_", n, rounds, calls, fortran_ns, direct_fortran, &sgemm_);
+        for (int n : {0, 8}) print_samples("cblas_sgemm", n, rounds, calls, cblas_ns, direct_cblas, &cblas_sgemm);
+        std::fflush(stdout);
+        return 0;
     }
     if (reinterpret_cast<void*>(direct_fortran) == reinterpret_cast<void*>(&sgemm_))
         std::fprintf(stderr, "call_overhead: the shim is not preloaded; both columns are direct calls\n");

@@ -1,0 +1,325 @@
+#!/usr/bin/env python3
+"""Measures what fp32shim costs and brings, and what peers cost, in alternating rounds. bench/run.sh builds and calls it.
+
+Each round runs every contender once, on one processor core, and begins with another one than the round before. Times are
+processor time, so that other programs of the machine are not measured. All samples go into a JSON file; tables and plots
+(performance_page.py) have medians and quartiles of the rounds.
+
+  calls     what a call costs more: preloaded only, recorded, recorded with its place
+  peers     the same under other libraries and tools, where they are installed
+  products  times of products in each CPU mode, as ratio to the program's own BLAS
+  start     processor time and memory of whole programs
+"""
+
+import argparse
+import datetime
+import json
+import os
+import pathlib
+import platform
+import re
+import shutil
+import statistics
+import subprocess
+import sys
+import tempfile
+
+import performance_page
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+THREADS = ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "BLIS_NUM_THREADS", "MKL_NUM_THREADS")
+
+MODES = {
+    "loaded": {},
+    "preview TF32": {"CPU": "emulate", "PRECISION": "high"},
+    "preview BF16": {"CPU": "emulate", "PRECISION": "medium"},
+    "reproducible": {"CPU": "reproducible"},
+    "accelerate": {"CPU": "accelerate", "PRECISION": "medium"},
+}
+SECTIONS = ("calls", "peers", "products", "start")
+CUBES = (64, 128, 256, 512, 1024, 2048, 4096)
+SHAPES = [f"{n}x{n}x{n}" for n in CUBES] + [
+    "1x4096x4096", "4096x1x4096", "128x4096x4096", "4096x128x4096",  # one row, one column, some of them
+    "10000x64x64", "64x10000x64", "64x64x10000", "32x1024x1024", "1024x1024x16",  # tall, flat, long and short sums
+    "256x256x256:TN", "256x256x256:NT", "1024x1024x1024:TN", "1024x1024x1024:NT", "1024x1024x1024:TT",
+    "8x8x8*1000", "64x64x64*256", "128x128x128*64",  # stacks
+    "c64x64x64", "c256x256x256", "c1024x1024x1024"]  # complex64
+QUICK_SHAPES = ["16x16x16", "64x64x64", "96x32x64:TN", "8x8x8*10", "c32x32x32"]
+
+# Runs call_overhead below some functions of Python, so that a place has a stack to be read from.
+CALLS_IN_PYTHON = """
+import ctypes, sys
+def call(library, depth):
+    if depth: return call(library, depth - 1)
+    words = [b"call_overhead", *(word.encode() for word in sys.argv[2:])]
+    return library.main(len(words), (ctypes.c_char_p * len(words))(*words))
+call(ctypes.PyDLL(sys.argv[1]), 5)
+"""
+PROGRAMS = {
+    "true": ["true"],
+    "python3 -c pass": [sys.executable, "-c", "pass"],
+    "import numpy": [sys.executable, "-c", "import numpy"],
+    "a product in numpy": [sys.executable, "-c", "import numpy; a = numpy.ones((64, 64), 'f'); a @ a"],
+}
+READ_MEMORY = "; print(open('/proc/self/smaps_rollup').read())"
+
+
+class Setup:
+    """Paths, options, and the environment of runs."""
+
+    def __init__(self, options, scratch):
+        self.options, self.scratch = options, scratch
+        self.library = options.build / "lib/libfp32shim.so"
+        self.recordings = 0
+
+    def program(self, name):
+        return str(self.options.build / "bin" / name)
+
+    def environment(self, variables):
+        """Of a run on its own: nothing of fp32shim or preloaded is inherited."""
+        kept = {name: value for name, value in os.environ.items()
+                if not name.startswith(("FP32_", "FLEXIBLAS", "LBT_", "MKL_")) and name != "LD_PRELOAD"}
+        return kept | {name: str(self.options.threads) for name in THREADS} | variables
+
+    def shim(self, **settings):
+        """Variables that preload the shim with settings. recorded="summary": into a new recording."""
+        if level := settings.pop("recorded", None):
+            self.recordings += 1
+            settings |= {"LOG": str(self.scratch / f"{self.recordings}.fp32rec"), "LOG_LEVEL": level}
+        return {"LD_PRELOAD": str(self.library)} | {f"FP32_MATMUL_{name}": value for name, value in settings.items()}
+
+    def output(self, words, variables):
+        done = subprocess.run([str(word) for word in words], env=self.environment(variables), cwd=self.scratch, text=True,
+                              stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        for recording in self.scratch.glob("*.fp32rec"):
+            recording.unlink()
+        if done.returncode != 0:
+            sys.exit(f"bench/run.sh: {' '.join(map(str, words))[:200]} ended with {done.returncode}: {done.stderr}")
+        return done.stdout
+
+
+def in_turn(contenders, number):
+    """The contenders in the order of that round."""
+    begin = number % len(contenders)
+    return contenders[begin:] + contenders[:begin]
+
+
+def rounds(setup, what):
+    for number in range(setup.options.rounds):
+        print(f"{what}: round {number + 1} of {setup.options.rounds}", file=sys.stderr, flush=True)
+        yield number
+
+
+def in_rounds(setup, what, contenders, measure):
+    """The samples of each contender: {name: [what measure() returned, one per round]}."""
+    samples = {name: [] for name in contenders}
+    for number in rounds(setup, what):
+        for name in in_turn(list(contenders), number):
+            samples[name].append(measure(contenders[name]))
+    return samples
+
+
+def overhead(output):
+    """Of what `call_overhead samples` printed: {"sgemm_ 8": [direct, more than direct]}, medians in ns."""
+    times = {}
+    for function, size, direct, through in map(str.split, filter(None, output.splitlines())):
+        times.setdefault(f"{function} {size}", []).append((float(direct), float(through) - float(direct)))
+    return {case: [statistics.median(column) for column in zip(*pairs)] for case, pairs in times.items()}
+
+
+def measure_calls(setup):
+    rounds_and_calls = ["samples", "3", "10000"] if setup.options.quick else ["samples", "5", "100000"]
+    program = [setup.program("call_overhead"), *rounds_and_calls]
+    module = setup.options.build / "bench/libcall_overhead_library.so"
+    python = [sys.executable, "-c", CALLS_IN_PYTHON, module, *rounds_and_calls]
+    contenders = {
+        "not preloaded": (program, dict),
+        "off": (program, setup.shim),
+        "summary": (program, lambda: setup.shim(recorded="summary")),
+        "calls": (program, lambda: setup.shim(recorded="calls")),
+        "summary, where = native": (python, lambda: setup.shim(recorded="summary", WHERE="native")),
+        "summary, where = python": (python, lambda: setup.shim(recorded="summary", WHERE="python")),
+        "summary, where = auto": (python, lambda: setup.shim(recorded="summary", WHERE="auto")),
+        "summary, where = native:8": (python, lambda: setup.shim(recorded="summary", WHERE="native:8")),
+        "calls, where = auto": (python, lambda: setup.shim(recorded="calls", WHERE="auto")),
+    }
+    missing = []
+    for peer in peers_of_calls(setup) if "peers" in setup.options.only else ():
+        if peer["missing"]:
+            missing.append([peer["name"], peer["missing"]])
+        else:
+            contenders[peer["name"]] = (program, lambda variables=peer["variables"]: variables)
+    samples = in_rounds(setup, "calls", contenders,
+                        lambda contender: overhead(setup.output(contender[0], contender[1]())))
+    if "peers" not in setup.options.only:
+        return {"samples": samples, "missing": [], "processes": {}}
+    return {"samples": samples, "missing": missing, "processes": measure_whole_processes(setup, missing)}
+
+
+def found_library(setup, *names):
+    """The path of an installed library, or of one below --peers; None: there is none."""
+    for folder in (*(peers / "lib" for peers in setup.options.peers), pathlib.Path("/usr/lib"), pathlib.Path("/usr/local/lib"),
+                   pathlib.Path("/usr/lib", f"{platform.machine()}-linux-gnu")):
+        for name in names:
+            if (folder / name).exists():
+                return folder / name
+    return None
+
+
+def peers_of_calls(setup):
+    """Libraries with BLAS's functions, which pass calls on to OpenBLAS: name, variables, or what is missing."""
+    blas = {"OPENBLAS": str(found_library(setup, "libopenblas.so.0") or "libopenblas.so.0")}
+    flexiblas = found_library(setup, "libflexiblas.so.3")
+    hint = "not installed: install libflexiblas, or build it and pass its prefix by --peers"
+    hook = flexiblas and flexiblas.parent / "flexiblas/libflexiblas_hook_profile.so"
+    through = {"LD_PRELOAD": str(flexiblas), "FLEXIBLAS": blas["OPENBLAS"],
+               "LD_LIBRARY_PATH": str(flexiblas and flexiblas.parent)}
+    yield {"name": "FlexiBLAS", "variables": through, "missing": None if flexiblas else hint}
+    yield {"name": "FlexiBLAS, profile hook", "missing": None if hook and hook.exists() else hint,
+           "variables": through | {"FLEXIBLAS_HOOK": str(hook), "FLEXIBLAS_PROFILE_FILE": str(setup.scratch / "profile.txt")}}
+    trampoline = found_library(setup, "libblastrampoline.so.5")
+    yield {"name": "libblastrampoline", "variables": {"LD_PRELOAD": str(trampoline), "LBT_DEFAULT_LIBS": blas["OPENBLAS"]},
+           "missing": None if trampoline else "not installed: build it and pass its prefix by --peers"}
+
+
+def measure_whole_processes(setup, missing):
+    """Peers that cannot be compared within a process: the time of 8x8x8 with them and without, in ns."""
+    seconds = 0.02 if setup.options.quick else 0.1
+    multiply = [setup.program("bench_products"), "cpu", str(seconds), "8x8x8"]
+    contenders = {"OpenBLAS": (multiply, {})}
+    if shutil.which("uftrace"):
+        contenders["uftrace"] = (["uftrace", "record", "--no-pager", "--force", "-F", "sgemm_", "-d",
+                                  setup.scratch / "uftrace", *multiply], {})
+    else:
+        missing.append(["uftrace", "not installed: apt install uftrace"])
+    mkl = found_library(setup, *(f"libmkl_rt.so.{number}" for number in (3, 2, 1)))
+    if mkl:
+        own = {"LD_PRELOAD": str(mkl), "LD_LIBRARY_PATH": str(mkl.parent), "MKL_THREADING_LAYER": "SEQUENTIAL"}
+        contenders["MKL"] = (multiply, own)
+        contenders["MKL_VERBOSE"] = (
+            multiply, own | {"MKL_VERBOSE": "1", "MKL_VERBOSE_OUTPUT_FILE": str(setup.scratch / "verbose.txt")})
+    else:
+        missing.append(["MKL_VERBOSE", "not installed: pip install mkl, and pass the environment by --peers"])
+
+    def measure(contender):
+        return float(re.search(r"^8x8x8 (\S+)$", setup.output(*contender), re.M)[1])
+
+    return in_rounds(setup, "peers", contenders, measure)
+
+
+def measure_products(setup):
+    options = setup.options
+    seconds = options.seconds or (0.01 if options.quick else 0.1)
+    command = [setup.program("bench_products"), "wall" if options.threads > 1 else "cpu", str(seconds)]
+    contenders = {"alone": {}} | {mode: setup.shim(**MODES[mode]) for mode in options.modes}
+    samples = {mode: [{} for _ in range(options.rounds)] for mode in contenders}
+    for number in rounds(setup, "products"):
+        for shape in options.shapes:  # one after the other, so that a product meets the same neighbours in each mode
+            for mode in in_turn(list(contenders), number):
+                printed = setup.output([*command, shape], contenders[mode])
+                samples[mode][number][shape] = float(printed.split()[1])
+    return {"shapes": options.shapes, "threads": options.threads, "samples": samples}
+
+
+def processor_time(setup, words, variables):
+    """User and system time of a process, in ms."""
+    environment = setup.environment(variables)
+    begin = os.posix_spawnp(words[0], words, environment)
+    _, status, usage = os.wait4(begin, 0)
+    if status != 0:
+        sys.exit(f"bench/run.sh: {' '.join(words)} ended with {os.waitstatus_to_exitcode(status)}")
+    return 1000 * (usage.ru_utime + usage.ru_stime)
+
+
+def memory(setup, words, variables):
+    """What a process has in memory at its end, in KiB: all of it, and its share of pages that several have."""
+    words = ["cat", "/proc/self/smaps_rollup"] if words == ["true"] else [*words[:2], words[2] + READ_MEMORY]
+    sizes = dict(re.findall(r"^(Rss|Pss): +(\d+) kB$", setup.output(words, variables), re.M))
+    return [int(sizes["Rss"]), int(sizes["Pss"])]
+
+
+def measure_start(setup):
+    programs = {name: words for name, words in PROGRAMS.items() if not (setup.options.quick and "numpy" in name)}
+    variants = {"alone": dict, "off": setup.shim, "summary": lambda: setup.shim(recorded="summary")}
+    contenders = {f"{program}: {variant}": (words, make)
+                  for program, words in programs.items() for variant, make in variants.items()}
+
+    def measure(contender):
+        words, make = contender
+        repeats = 1 if setup.options.quick else 5
+        times = [processor_time(setup, words, make()) for _ in range(repeats)]
+        return [min(times), *memory(setup, words, make())]
+
+    return {"programs": list(programs), "samples": in_rounds(setup, "start", contenders, measure)}
+
+
+def machine(setup):
+    """What a reader needs to know of this machine. Nothing that names it."""
+    text = pathlib.Path("/proc/cpuinfo").read_text()
+    model = re.search(r"^model name\s*: (.*)$", text, re.M)
+    flags = re.search(r"^(?:flags|Features)\s*: (.*)$", text, re.M)
+    units = [name for flag, name in (("avx512f", "AVX-512"), ("avx512_bf16", "AVX512_BF16"), ("amx_bf16", "AMX")) if flags and
+             flag in flags[1].split()]
+    blas = found_library(setup, "libopenblas.so.0")
+    version = re.search(r"libopenblas.*?-r([\d.]+)\.so", str(blas.resolve())) if blas else None
+    return {"processor": model[1] if model else platform.machine(), "units": units, "cores": os.cpu_count(),
+            "virtual": " hypervisor" in text, "kernel": platform.release().split("-")[0],
+            "blas": f"OpenBLAS {version[1]}" if version else "OpenBLAS", "libc": " ".join(platform.libc_ver()),
+            "python": platform.python_version(), "load": round(os.getloadavg()[0], 1)}
+
+
+def measured(options):
+    cores = os.sched_getaffinity(0)
+    if options.threads == 1:
+        os.sched_setaffinity(0, {max(cores)})
+    shared_memory = pathlib.Path("/dev/shm")
+    with tempfile.TemporaryDirectory(prefix="fp32shim-bench-",
+                                     dir=shared_memory if os.access(shared_memory, os.W_OK) else None) as folder:
+        setup = Setup(options, pathlib.Path(folder))
+        results = {"date": datetime.date.today().isoformat(), "rounds": options.rounds, "machine": machine(setup)}
+        for section, measure in (("calls", measure_calls), ("products", measure_products), ("start", measure_start)):
+            if section in options.only:
+                results[section] = measure(setup)
+    os.sched_setaffinity(0, cores)
+    if "calls" in results and (gate := performance_page.gate_of(setup.library)):
+        results["gate"] = gate
+    return results
+
+
+def arguments():
+    parser = argparse.ArgumentParser(prog="bench/run.sh", description=__doc__,
+                                     formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--quick", action="store_true", help="few and small products; seconds")
+    parser.add_argument("--only", nargs="+", choices=SECTIONS, default=SECTIONS, help="default: all; peers goes with calls")
+    parser.add_argument("--rounds", type=int, help="default 7, with --quick 3")
+    parser.add_argument("--modes", nargs="+", choices=MODES, default=list(MODES))
+    parser.add_argument("--shapes", nargs="+", metavar="SHAPE", help="[c]MxNxK[:TRANS][*COUNT], see bench/products.c")
+    parser.add_argument("--seconds", type=float, help="of each product in each round")
+    parser.add_argument("--threads", type=int, default=1, help="of the BLAS, for products; times are then wall-clock times")
+    parser.add_argument("--peers", type=pathlib.Path, action="append", default=[], metavar="PREFIX",
+                        help="look for peers in PREFIX/lib too; may be repeated")
+    parser.add_argument("--json", type=pathlib.Path, metavar="FILE", help="all samples; default BUILD/performance.json")
+    parser.add_argument("--from", type=pathlib.Path, dest="stored", metavar="FILE", help="measure nothing, read such a file")
+    parser.add_argument("--write", type=pathlib.Path, metavar="PAGE", help="replace the figures and plots of this page")
+    parser.add_argument("--build", type=pathlib.Path, default=ROOT / "build", help=argparse.SUPPRESS)
+    options = parser.parse_args()
+    options.build = options.build.resolve()
+    options.rounds = options.rounds or (3 if options.quick else 7)
+    options.shapes = options.shapes or (QUICK_SHAPES if options.quick else SHAPES)
+    return options
+
+
+def main():
+    options = arguments()
+    if options.stored:
+        results = json.loads(options.stored.read_text())
+    else:
+        results = measured(options)
+        (options.json or options.build / "performance.json").write_text(json.dumps(results, separators=(",", ":")))
+    print(performance_page.text(results))
+    if options.write:
+        performance_page.write(options.write, results)
+
+
+if __name__ == "__main__":
+    main()
