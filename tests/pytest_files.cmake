@@ -29,7 +29,7 @@ function(add_pytest_files folder)
     string(REGEX REPLACE "^test_(.*)\\.py$" "${folder}.\\1" name ${file})
     add_test(NAME ${name}
       COMMAND ${FP32SHIM_SYSTEM_PYTHON} -m pytest -q -rs --durations=10 --durations-min=1 ${CMAKE_CURRENT_SOURCE_DIR}/${file})
-    set_tests_properties(${name} PROPERTIES TIMEOUT 1500)
+    set_tests_properties(${name} PROPERTIES TIMEOUT 3000)
     set_property(TEST ${name} PROPERTY LABELS whole-process ${arg_LABELS})
     set_property(TEST ${name} PROPERTY ENVIRONMENT "FP32SHIM_BUILD=${CMAKE_BINARY_DIR}"
       "FP32SHIM_TEST_CLIENTS=${CMAKE_BINARY_DIR}/tests/clients" "FP32SHIM_SYSTEM_PYTHON=${FP32SHIM_SYSTEM_PYTHON}"

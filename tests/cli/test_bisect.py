@@ -402,34 +402,25 @@ def test_a_file_that_is_no_state_is_refused_and_kept(tmp_path, text):
     assert (tmp_path / "notes.txt").read_text() == text
 
 
-@pytest.mark.parametrize("numbers", [[2, 1], [1 << 40, 0], [0, 0], [-1, 1]])
-@pytest.mark.parametrize("key", ["groups", "ran_lowered"])
-def test_a_state_with_sets_that_are_not_in_order_is_refused(tmp_path, key, numbers):
+def test_a_damaged_state_is_refused(tmp_path):
+    """Lines of other kinds, and sets that are not in order."""
     program = four(tmp_path)
     program.bisect("--max-runs", 4)
     state = tmp_path / "bisect-state.jsonl"
-    tested = [line for line in map(json.loads, state.read_text().splitlines()) if "groups" in line]
-    with state.open("a") as file:
-        file.write(json.dumps({**tested[-1], key: numbers}) + "\n")
-    result = program.bisect()
-    assert (result.returncode, len(result.lines)) == (2, 1) and "is not the state of a search" in result.stderr
-
-
-@pytest.mark.parametrize("extra", [["x"], [[5]], [{"lowered": "only", "groups": [7]}]])
-def test_a_damaged_state_is_refused(tmp_path, extra):
-    program = four(tmp_path)
-    program.bisect("--max-runs", 2)
-    with (tmp_path / "bisect-state.jsonl").open("a") as file:
-        file.writelines(json.dumps(line) + "\n" for line in extra)
-    result = program.bisect()
-    assert (result.returncode, len(result.lines)) == (2, 1) and "is not the state of a search" in result.stderr
+    whole = state.read_text()
+    *_, tested = [line for line in map(json.loads, whole.splitlines()) if "groups" in line]
+    sets = [{**tested, key: numbers} for key in ("groups", "ran_lowered") for numbers in ([2, 1], [1 << 40, 0], [0, 0], [-1, 1])]
+    for extra in ["x", [5], {"lowered": "only", "groups": [7]}, *sets]:
+        state.write_text(whole + json.dumps(extra) + "\n")
+        result = program.bisect()
+        assert (result.returncode, len(result.lines)) == (2, 1) and "is not the state of a search" in result.stderr, extra
 
 
 def test_a_command_that_fails_by_chance_is_found_by_repetitions(tmp_path):
     """p1 fails in every second run in which it is wrong."""
     end = "counter = runs.parent / 'bad'\nif 'p1' in bad: counter.open('a').write('x')\n" \
           "sys.exit('p1' in bad and len(counter.read_text()) % 2 == 0)"
-    program = four(tmp_path, end=end, head=COUNTED)
+    program = Program(tmp_path, {"p0": "fine(16)", "p1": "graded(24)"}, end, head=COUNTED)
     result = program.bisect("--repeat", 2)
     assert program.names_of(result) == ["p1"]
     assert any(one["is_flaky"] for one in result.json["tried"])

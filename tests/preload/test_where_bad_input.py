@@ -132,12 +132,12 @@ class Last:
 sys.last = Last()  # lives longer than what the threads can reach
 started = threading.Barrier({threads} + 1)
 def work():
-    started.wait()
-    library.multiply_for(60_000)
+    for milliseconds in (1, 60_000):
+        library.multiply_for(milliseconds)
+        if milliseconds == 1: started.wait()
 for _ in range({threads}):
     threading.Thread(target=work, daemon=True).start()
 started.wait()
-time.sleep(0.2)
 """
     recording = tmp_path / "r.fp32rec"
     # Not OpenBLAS: its threads may end a process that exits, even without the shim.
