@@ -132,12 +132,14 @@ class Last:
 sys.last = Last()  # lives longer than what the threads can reach
 started = threading.Barrier({threads} + 1)
 def work():
-    for milliseconds in (1, 60_000):
-        library.multiply_for(milliseconds)
-        if milliseconds == 1: started.wait()
-for _ in range({threads}):
-    threading.Thread(target=work, daemon=True).start()
+    started.wait()
+    library.multiply_for(60_000)
+threads = [threading.Thread(target=work, daemon=True) for _ in range({threads})]
+for thread in threads:
+    thread.start()
 started.wait()
+while any(time.clock_gettime(time.pthread_getcpuclockid(thread.ident)) < 0.05 for thread in threads):
+    time.sleep(0.01)  # until each of them multiplies
 """
     recording = tmp_path / "r.fp32rec"
     # Not OpenBLAS: its threads may end a process that exits, even without the shim.
