@@ -402,36 +402,72 @@ def test_a_file_that_is_no_state_is_refused_and_kept(tmp_path, text):
     assert (tmp_path / "notes.txt").read_text() == text
 
 
-@pytest.mark.parametrize("numbers", [[2, 1], [1 << 40, 0], [0, 0], [-1, 1]])
-@pytest.mark.parametrize("key", ["groups", "ran_lowered"])
-def test_a_state_with_sets_that_are_not_in_order_is_refused(tmp_path, key, numbers):
+def test_a_damaged_state_is_refused(tmp_path):
+    """Lines of other kinds, and sets that are not in order."""
     program = four(tmp_path)
     program.bisect("--max-runs", 4)
     state = tmp_path / "bisect-state.jsonl"
-    tested = [line for line in map(json.loads, state.read_text().splitlines()) if "groups" in line]
-    with state.open("a") as file:
-        file.write(json.dumps({**tested[-1], key: numbers}) + "\n")
-    result = program.bisect()
-    assert (result.returncode, len(result.lines)) == (2, 1) and "is not the state of a search" in result.stderr
+    whole = state.read_text()
+    *_, tested = [line for line in map(json.loads, whole.splitlines()) if "groups" in line]
+    sets = [{**tested, key: numbers} for key in ("groups", "ran_lowered") for numbers in ([2, 1], [1 << 40, 0], [0, 0], [-1, 1])]
+    for extra in ["x", [5], {"lowered": "only", "groups": [7]}, *sets]:
+        state.write_text(whole + json.dumps(extra) + "\n")
+        result = program.bisect()
+        assert (result.returncode, len(result.lines)) == (2, 1) and "is not the state of a search" in result.stderr, extra
 
 
-@pytest.mark.parametrize("extra", [["x"], [[5]], [{"lowered": "only", "groups": [7]}]])
-def test_a_damaged_state_is_refused(tmp_path, extra):
-    program = four(tmp_path)
-    program.bisect("--max-runs", 2)
-    with (tmp_path / "bisect-state.jsonl").open("a") as file:
-        file.writelines(json.dumps(line) + "\n" for line in extra)
-    result = program.bisect()
-    assert (result.returncode, len(result.lines)) == (2, 1) and "is not the state of a search" in result.stderr
+C_PROGRAM = """
+#include <math.h>
+void cblas_sgemm(int, int, int, int, int, int, float, const float*, int, const float*, int, float, float*, int);
+static float c[64 * 64];
+static void multiply_fine(int n) {
+    static float a[64 * 64];
+    for (int i = 0; i < n * n; ++i) a[i] = 1.0f / (i + 1);
+    cblas_sgemm(101, 111, 111, n, n, n, 1, a, n, a, n, 0, c, n);
+}
+static int multiply_graded(int n) {
+    float a[2] = {1.0001f, 1}, b[2] = {1, -1};
+    cblas_sgemm(101, 111, 111, 1, 1, 2, 1, a, 2, b, 1, 0, c, 1);  /* graded */
+    return fabsf(c[0] - 1e-4f) > 1e-5f;
+}
+int main(void) {
+    multiply_fine(32);
+    int bad = multiply_graded(16);
+    multiply_fine(48);
+    return bad;
+}
+"""
+
+
+class Compiled(Program):
+    """C_PROGRAM, which ends as `end` says of `bad`, and of the number of its runs. Starts in a tenth of Python's time."""
+
+    def __init__(self, folder, end):
+        self.folder, source = folder, folder / "solver.c"
+        count = """#include <stdio.h>
+static int one_more(const char* name) {
+    FILE* file = fopen(name, "a");
+    fputc('x', file);
+    int count = (int)ftell(file);
+    fclose(file);
+    return count;
+}"""
+        source.write_text(count + C_PROGRAM.replace("    return bad;", f"    {end}"))
+        self.command = [folder / "solver"]
+        subprocess.run([shim.tool("gcc"), "-g", "-O1", "-fno-inline", source, "-o", self.command[0], "-lm",
+                        shim.blas_library("openblas")], check=True)
+
+    def names_of(self, result):
+        assert result.returncode == 0, result.stderr
+        return [result.json["groups"][group]["text"].split("/* ")[-1].split(" */")[0]
+                for culprit in result.json["culprits"] for group in culprit["groups"]]
 
 
 def test_a_command_that_fails_by_chance_is_found_by_repetitions(tmp_path):
-    """p1 fails in every second run in which it is wrong."""
-    end = "counter = runs.parent / 'bad'\nif 'p1' in bad: counter.open('a').write('x')\n" \
-          "sys.exit('p1' in bad and len(counter.read_text()) % 2 == 0)"
-    program = four(tmp_path, end=end, head=COUNTED)
+    """It fails in every second run in which its product is wrong."""
+    program = Compiled(tmp_path, 'return bad && one_more("bad") % 2 == 0;')
     result = program.bisect("--repeat", 2)
-    assert program.names_of(result) == ["p1"]
+    assert program.names_of(result) == ["graded"]
     assert any(one["is_flaky"] for one in result.json["tried"])
     assert "equal runs differed" in result.stderr
 
@@ -445,9 +481,9 @@ def test_a_command_that_fails_by_chance_too_often_is_refused(tmp_path):
 
 def test_random_failures_accuse_no_innocent_product(tmp_path):
     """Each seventh run fails for no reason. It hits the fourth run with everything exact, and later innocent sets."""
-    program = Program(tmp_path, {"p0": "fine(16)", "p1": "graded(24)"}, "sys.exit('p1' in bad or count % 7 == 4)", head=COUNTED)
+    program = Compiled(tmp_path, 'return one_more("runs") % 7 == 4 || bad;')
     result = program.bisect("--repeat", 8)
-    assert program.names_of(result) == ["p1"]
+    assert program.names_of(result) == ["graded"]
     assert result.json["random_failures"]["runs"] == 8 and result.json["random_failures"]["failures"] == 1
     [culprit] = result.json["culprits"]
     assert culprit["alone"]["failures"] == culprit["alone"]["runs"] >= 4
@@ -654,29 +690,6 @@ def test_commands_of_several_processes_are_searched_together(tmp_path):
     result = program.bisect(command=["sh", "test.sh"])
     assert program.names_of(result) == ["p1", "p3"]
     assert {group["calls"] for group in result.json["groups"]} == {2}
-
-
-C_PROGRAM = """
-#include <math.h>
-void cblas_sgemm(int, int, int, int, int, int, float, const float*, int, const float*, int, float, float*, int);
-static float c[64 * 64];
-static void multiply_fine(int n) {
-    static float a[64 * 64];
-    for (int i = 0; i < n * n; ++i) a[i] = 1.0f / (i + 1);
-    cblas_sgemm(101, 111, 111, n, n, n, 1, a, n, a, n, 0, c, n);
-}
-static int multiply_graded(int n) {
-    float a[2] = {1.0001f, 1}, b[2] = {1, -1};
-    cblas_sgemm(101, 111, 111, 1, 1, 2, 1, a, 2, b, 1, 0, c, 1);  /* graded */
-    return fabsf(c[0] - 1e-4f) > 1e-5f;
-}
-int main(void) {
-    multiply_fine(32);
-    int bad = multiply_graded(16);
-    multiply_fine(48);
-    return bad;
-}
-"""
 
 
 @pytest.mark.parametrize("flags, stripped", [(["-g", "-O1", "-fno-inline"], False), (["-O1", "-fno-inline"], True)])

@@ -1,6 +1,7 @@
 """A recording of products of cuBLAS says what the JSON lines say, though most of its calls are counted in passing."""
 
 import collections
+import functools
 import json
 import re
 
@@ -15,16 +16,20 @@ def counts_of(calls):
     return collections.Counter(json.dumps(call, sort_keys=True) for call in calls)
 
 
+@functools.cache
+def rounds(precision, has_scopes, log=None, level=None):
+    """Without kernels, since no call would be short otherwise. With a log of lines, unless a recording is named."""
+    variables = {"STAND_IN_KERNELS": "none", "CLIENT_SCOPES": has_scopes and "1", "FP32_MATMUL_LOG": log, "FP32_MATMUL_LOG_LEVEL": level}
+    return run_client("statuses", "rounds", ROUNDS, precision=precision, env={name: value for name, value in variables.items() if value})
+
+
 @pytest.mark.parametrize("level", ["summary", "calls"])
 @pytest.mark.parametrize("precision", ["native", "high"])
-@pytest.mark.parametrize("scopes", [{}, {"CLIENT_SCOPES": "1"}], ids=["", "scopes"])
-def test_every_call_is_counted_under_the_decision_that_it_got(tmp_path, precision, level, scopes):
-    words = ("statuses", "rounds", ROUNDS)
-    quick = {"STAND_IN_KERNELS": "none", **scopes}  # without kernels, since no call would be short otherwise
-    lines = run_client(*words, precision=precision, env=quick)
+@pytest.mark.parametrize("has_scopes", [False, True], ids=["", "scopes"])
+def test_every_call_is_counted_under_the_decision_that_it_got(tmp_path, precision, level, has_scopes):
+    lines = rounds(precision, has_scopes)
     log = tmp_path / "run.fp32rec"
-    rows_run = run_client(*words, precision=precision,
-                          env={"FP32_MATMUL_LOG": log, "FP32_MATMUL_LOG_LEVEL": level, **quick})
+    rows_run = rounds(precision, has_scopes, log, level)
     assert rows_run.stdout == lines.stdout
     decisions = as_calls(lines.decisions)
     keys = set(decisions[0]) - NOT_OF_THE_CALL
@@ -37,7 +42,7 @@ def test_every_call_is_counted_under_the_decision_that_it_got(tmp_path, precisio
         found[json.dumps({key: row[key] for key in keys}, sort_keys=True)] += row["calls"]
     assert expected.total() == len(decisions) > 10_000
     assert found == expected
-    assert {row["scope"] for row in rows} == ({None, "encoder", "decoder"} if scopes else {None})
+    assert {row["scope"] for row in rows} == ({None, "encoder", "decoder"} if has_scopes else {None})
     # If the compute type alone determines the format, most calls are not timed: they were counted on the quick path.
     timed = [row["timed_calls"] < row["calls"] for row in rows if row["function"] == "cublasSgemm_v2"]
     assert any(timed) == (precision == "high")

@@ -134,10 +134,12 @@ started = threading.Barrier({threads} + 1)
 def work():
     started.wait()
     library.multiply_for(60_000)
-for _ in range({threads}):
-    threading.Thread(target=work, daemon=True).start()
+threads = [threading.Thread(target=work, daemon=True) for _ in range({threads})]
+for thread in threads:
+    thread.start()
 started.wait()
-time.sleep(0.2)
+while any(time.clock_gettime(time.pthread_getcpuclockid(thread.ident)) < 0.05 for thread in threads):
+    time.sleep(0.01)  # until each of them multiplies
 """
     recording = tmp_path / "r.fp32rec"
     # Not OpenBLAS: its threads may end a process that exits, even without the shim.

@@ -14,7 +14,7 @@ from command import fp32shim
 from recorded import read, report, seeded_random
 
 THREADS, CALLS = 4, 250_000
-KILLS = max(50, int(os.environ.get("FP32SHIM_TEST_REPEATS", "0")))
+KILLS = max(25, int(os.environ.get("FP32SHIM_TEST_REPEATS", "0")))
 COUNT = struct.Struct("<QQQ40x")
 # Fields of a count: calls started, calls returned, and the thread's id.
 STARTED, RETURNED, THREAD = range(3)
@@ -126,7 +126,7 @@ def size_once_begun(log):
 def test_a_recording_is_whole_after_a_kill_while_it_grows_by_new_sizes(tmp_path):
     log = tmp_path / "run.fp32rec"
     variables = shim.environment(log=log, preload=[shim.LIBRARY], env={"FP32_MATMUL_LOG_LEVEL": "calls"})
-    kills, before_the_end = KILLS // 5, 0
+    kills, before_the_end = max(10, KILLS // 5), 0
     for tries in range(1, 4 * kills + 1):
         process = subprocess.Popen([shim.client("steps"), "sizes:100000"], env=variables, stdout=subprocess.DEVNULL)
         # The moment is a size of the file, which grows to 17 MiB.

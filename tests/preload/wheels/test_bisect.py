@@ -20,7 +20,7 @@ def command(*words, folder):
 def culprits_of(script, folder):
     """The texts of the lines that stay exact, each once whatever its sizes. Under that policy, the script is acceptable."""
     program = [sys.executable, HERE / script]
-    done = command("bisect", "--cpu", "emulate", "--jobs", 2, "--format", "json", "--", *program, folder=folder)
+    done = command("bisect", "--cpu", "emulate", "--format", "json", "--", *program, folder=folder)
     assert done.returncode == 0, done.stderr
     result = json.loads(done.stdout)
     assert command("run", "-q", "--policy", "bisect-policy.toml", "--", *program, folder=folder).returncode == 0

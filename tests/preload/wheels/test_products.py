@@ -45,8 +45,8 @@ def shimmed(packages, **settings):
     return Steps.of(start("workloads.py", *packages, **settings))
 
 
-@pytest.mark.parametrize("packages", PROCESSES, ids=process_name)
-@pytest.mark.parametrize("precision", ["native", "highest"])
+@pytest.mark.parametrize("packages, precision", [*((packages, "native") for packages in PROCESSES), (PACKAGES, "highest")],
+                         ids=lambda value: value if isinstance(value, str) else process_name(value))
 def test_results_have_the_same_bits_as_without_the_shim(packages, precision):
     outcome = shimmed(packages, precision=precision)
     assert outcome.digests == plain(packages).digests
@@ -96,14 +96,22 @@ def test_a_decision_holds_type_sizes_and_batch_as_the_library_received_them():
     assert sizes("faiss.transform") == [("float32", {100, 90, 64}, 1)]
 
 
+EMULATED = ("numpy", "scipy", "torch", "faiss", "openblas64")
+
+
+@pytest.fixture(scope="module")
+def plain_results(tmp_path_factory):
+    file = tmp_path_factory.mktemp("results") / "plain.npz"
+    start("workloads.py", *EMULATED, "--save", file, preload=False)
+    return np.load(file)
+
+
 @pytest.mark.parametrize("format, settings", [("tf32", EMULATE_TF32), ("bf16", EMULATE_BF16)], ids=["tf32", "bf16"])
-def test_emulation_gives_what_products_of_rounded_operands_give(format, settings, tmp_path):
-    packages = ("numpy", "scipy", "torch", "faiss", "openblas64")
-    plain_file, rounded_file, emulated_file = (tmp_path / f"{name}.npz" for name in ("plain", "rounded", "emulated"))
-    start("workloads.py", *packages, "--save", plain_file, preload=False)
-    start("workloads.py", *packages, "--save", rounded_file, "--round", format, preload=False)
-    decisions = Steps.of(start("workloads.py", *packages, "--save", emulated_file, **settings)).decisions
-    plain, rounded, emulated = np.load(plain_file), np.load(rounded_file), np.load(emulated_file)
+def test_emulation_gives_what_products_of_rounded_operands_give(format, settings, plain_results, tmp_path):
+    rounded_file, emulated_file = (tmp_path / f"{name}.npz" for name in ("rounded", "emulated"))
+    start("workloads.py", *EMULATED, "--save", rounded_file, "--round", format, preload=False)
+    decisions = Steps.of(start("workloads.py", *EMULATED, "--save", emulated_file, **settings)).decisions
+    plain, rounded, emulated = plain_results, np.load(rounded_file), np.load(emulated_file)
     wrong = {}
     for name in expected.PRODUCTS:
         scale = np.abs(rounded[name]).max()
@@ -117,10 +125,9 @@ def test_emulation_gives_what_products_of_rounded_operands_give(format, settings
 
 
 def test_emulation_reports_a_triangular_solve_and_leaves_it_as_called():
-    for package in ("scipy", "torch", "jax"):
-        outcome = shimmed((package,), **EMULATE_TF32)
-        name = "scipy.strsm" if package == "scipy" else f"{package}.solve_triangular"
-        assert outcome.digests[name] == plain((package,)).digests[name]
+    outcome = shimmed(PACKAGES, **EMULATE_TF32)
+    for name in ("scipy.strsm", "torch.solve_triangular", "jax.solve_triangular"):
+        assert outcome.digests[name] == plain(PACKAGES).digests[name]
         (decision,) = outcome.decisions[name]
         assert decision["requested"] == "high" and decision["applied"] in ("unchanged", "fp32")
 

@@ -8,12 +8,14 @@ from wheels import start
 
 pytestmark = pytest.mark.skipif(platform.machine() != "x86_64", reason="these are x86-64's kernels")
 
+# Each kernel, and each number of threads. tests/preload/test_reproducible.py has all pairs, with the system's libraries.
+OPENBLAS = [{"OPENBLAS_CORETYPE": kernel, "OPENBLAS_NUM_THREADS": threads}
+            for kernel, threads in (("Prescott", "1"), ("Haswell", "2"), ("SkylakeX", "1"), ("Zen", "2"))]
 KERNELS = {
-    "numpy": [{"OPENBLAS_CORETYPE": kernel, "OPENBLAS_NUM_THREADS": threads}
-              for kernel in ("Prescott", "Haswell", "SkylakeX", "Zen") for threads in ("1", "2")],
-    "torch": [{"MKL_CBWR": branch, "OMP_NUM_THREADS": threads} for branch in ("COMPATIBLE", "AUTO") for threads in ("1", "2")],
+    "numpy": OPENBLAS,
+    "torch": [{"MKL_CBWR": branch, "OMP_NUM_THREADS": threads} for branch, threads in (("COMPATIBLE", "1"), ("AUTO", "1"), ("AUTO", "2"))],
+    "sklearn": [OPENBLAS[0], OPENBLAS[-1]],
 }
-KERNELS["sklearn"] = KERNELS["numpy"]
 # What else differs between kernels, and is not a product: torch's sums and element-wise functions.
 OTHERS = {"ATEN_CPU_CAPABILITY": "default", "OMP_NUM_THREADS": "1"}
 
