@@ -31,7 +31,7 @@ constexpr Key keys[] = {
     {"call_site", "GLOB", "Only calls from compiled functions like this: 'libphysics.so!solve*'"},
     {"stack", "GLOB", "Only calls that a line of Python like this led to: 'train.py:* Trainer.*'"},
     {"device", "cpu|cuda", "Only products that ran on this device"},
-    {"dtype", "float32|complex64", "Only products with operands of this type"},
+    {"dtype", "float32|complex64|float64|complex128", "Only products with operands of this type"},
     {"compute_capability", "RANGE", "Only products on GPUs like this: '>=8.0'"},
     {"m", "SIZE", "Only products of this size: 128, '<=128', '>=64 <=256'"},
     {"n", "SIZE", "Likewise"},
@@ -118,7 +118,11 @@ std::string Filter::read() {
     policy::Loaded all = policy::read_policy(
         "schema = 1\n[[rule]]\nprecision = \"native\"\nwhen = { " + conditions + " }\n", "filter");
     if (!all.errors.empty()) return all.errors.front().message;
-    rule_ = folded_rule_ = std::move(all.policy.rules.front());
+    rule_ = std::move(all.policy.rules.front());
+    // A rule without `dtype` leaves float64 alone, but a filter without it selects products of all types.
+    if (rule_.when.dtype.empty())
+        for (const auto& [text, dtype] : policy::dtype_words) rule_.when.dtype.push_back(dtype);
+    folded_rule_ = rule_;
     policy::Conditions& folded = folded_rule_.when;
     for (auto* ranges : {&folded.m, &folded.n, &folded.k, &folded.batch, &folded.min_dim, &folded.max_dim})
         widen(*ranges, 2);

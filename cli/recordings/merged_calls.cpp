@@ -276,6 +276,13 @@ void MergedCalls::add_audits(const record::RecordingReader& recording,
     });
 }
 
+std::uint64_t MergedCalls::float64_calls() const {
+    std::uint64_t sum = 0;
+    for (const MergedRow& row : rows_)
+        if (row.is_float64()) sum += row.counters.calls;
+    return sum;
+}
+
 std::uint64_t MergedCalls::calls_without_row() const {
     return filter_ == nullptr || filter_->is_empty() ? uncounted_calls() : 0;
 }

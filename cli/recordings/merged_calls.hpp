@@ -65,6 +65,10 @@ struct MergedRow : MergedDecision {
     SharedText ran_at() const { return actual.empty() ? applied : actual; }
     /// Returns the floor that ran_at() meets; nullopt if the format is not known.
     std::optional<policy::Floor> floor_met() const;
+    /// Returns true for products of float32 and complex64.
+    bool is_float32() const { return dtype == "float32" || dtype == "complex64"; }
+    /// Returns true for products of float64 and complex128.
+    bool is_float64() const { return dtype == "float64" || dtype == "complex128"; }
     bool has_estimated_time() const { return counters.timed_calls < counters.calls; }
     /// Returns the number of floating-point operations of all calls; 0 if it is unknown.
     double total_flops() const;
@@ -187,6 +191,8 @@ class MergedCalls {
     std::uint64_t calls_before_filter() const { return calls_before_filter_; }
     /// Returns the number of calls that `--ran-below` neither selects nor rules out (RowFilter::leaves_open).
     std::uint64_t calls_left_open() const { return calls_left_open_; }
+    /// Returns the number of calls of float64 and complex128 in total().
+    std::uint64_t float64_calls() const;
     /// Returns the number of calls in total() that belong to no row.
     std::uint64_t calls_without_row() const;
     /// Returns the calls by format (MergedRow::ran_at()), the most precise format first. Calls without a row are
