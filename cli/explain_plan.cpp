@@ -33,6 +33,8 @@ PlannedCall plan_on_cpu(const Function& function, const policy::MatmulCall& call
     PlannedCall planned;
     planned.outcome = {treated.applied, treated.reason};
     planned.words = format_words(planned.outcome.applied, call.device);
+    if (treated.rounds && planned.outcome.applied == policy::Applied::fp32)
+        planned.words = "the operands are rounded to float32 first";
     if (runs_in_fixed_order(function.product(), policy))
         planned.words = "computed by the shim, in float32 and in a fixed order";
     else if (treated.rounds && policy.cpu_mode == policy::CpuMode::accelerate)

@@ -338,8 +338,12 @@ std::string why_nothing(const AuditedGroups& found, const SuggestOptions& option
     if (others.empty())
         return fmt::format(
             "found no audits of {} in these recordings; record some: FP32_MATMUL_AUDIT=0.01 fp32shim run --log "
-            "run.fp32rec -- PROGRAM",
-            wanted);
+            "run.fp32rec -- PROGRAM{}",
+            wanted,
+            found.of_float64.calls == 0
+                ? ""
+                : fmt::format("; no audit judges the {} of float64: {} finds which products tolerate float32",
+                              counted(found.of_float64.calls, "call"), float64_command));
     return fmt::format("found no audits of {}, only of {}; record with [audit] against = \"{}\", or give --precision",
                        wanted, others, wanted);
 }
