@@ -65,6 +65,7 @@ struct Tolerance {
 struct Rule {
     std::string name;  ///< name in the file; `rule 3` if the rule has no name
     Precision precision = Precision::native;
+    std::uint8_t fixed_point_bits = 0;  ///< with the precision `fixed`: bits of the fixed-point numbers
     /// If present, the rule runs calls at the cheapest format, from `precision` up, whose audits stayed within this
     /// limit.
     std::optional<Tolerance> tolerance;

@@ -52,7 +52,7 @@ constexpr Applied formats_asked_for[] = {
 };
 static_assert(std::ranges::all_of(formats_asked_for,
                                   [](Applied format) {
-                                      return format == Applied::fp64 || format == Applied::fp32 ||
+                                      return format == Applied::fp64 || has_preview_of_float64(format) ||
                                              has_preview(format);
                                   }),
               "decide() takes a CPU to preview all formats below FP32 that a precision asks for");

@@ -108,10 +108,30 @@ constexpr Key<Tolerance> tolerance_keys[] = {
     {"metric", read_word_into<&Tolerance::metric, metric_words>},
 };
 
+constexpr std::string_view fixed_point_word = "fixed";
+
+/// Reads `fixed:N`.
+void read_fixed_point(const Entry& entry, std::string_view text, Rule& rule, Report& report) {
+    constexpr int fewest_bits = 8, most_bits = 53;  // cuBLAS has 8 bits a slice; a float64 has 53
+    rule.precision = Precision::fixed;
+    int bits = 0;
+    const std::string_view digits = text.substr(std::min(fixed_point_word.size() + 1, text.size()));
+    for (const char digit : digits.substr(0, 3)) bits = digit >= '0' && digit <= '9' ? 10 * bits + digit - '0' : 1000;
+    if (text.size() > fixed_point_word.size() && text[fixed_point_word.size()] == ':' && bits >= fewest_bits &&
+        bits <= most_bits && digits.size() <= 2)
+        rule.fixed_point_bits = static_cast<std::uint8_t>(bits);
+    else
+        report.error(entry.value.at, "precision: found " + in_quotes(text) +
+                                         "; allowed: fixed:N with N bits, from 8 to 53, as in \"fixed:40\"");
+}
+
 /// Reads a precision, or a tolerance. With a tolerance, the rule's precision becomes the cheapest that audits may
 /// choose.
 void read_precision(const Entry& entry, Rule& rule, Report& report) {
     const auto* table = entry.value.as<Value::Table>();
+    const auto* text = entry.value.as<std::string>();
+    if (text != nullptr && equal_ignoring_case(text->substr(0, fixed_point_word.size()), fixed_point_word))
+        return read_fixed_point(entry, *text, rule, report);
     if (table == nullptr) return assign_if_read(rule.precision, read_word(entry, precision_words, report));
     rule.tolerance.emplace();
     rule.precision = Precision::medium;
@@ -207,6 +227,10 @@ std::uint64_t content_hash(const Rule& rule, const Value& table) {
     return hash.value();
 }
 
+bool is_of_float64_only(Precision precision) {
+    return precision == Precision::fp64 || precision == Precision::single || precision == Precision::fixed;
+}
+
 std::string precisions_of_float64() {
     std::vector<std::string_view> words;
     for (const auto& [text, precision] : precision_words)
@@ -226,7 +250,7 @@ void check_precision_of_dtype(const Value::Table& table, const Rule& rule, Repor
         report.error(entry->value.at,
                      "precision: found " + (text == nullptr ? "a tolerance" : in_quotes(*text)) + ", " + why);
     };
-    if (applies_to_single && (rule.precision == Precision::fp64 || rule.precision == Precision::single)) {
+    if (applies_to_single && is_of_float64_only(rule.precision)) {
         refuse("which is for float64 only; add dtype = [\"float64\", \"complex128\"] to the rule's `when`");
     } else if (applies_to_double && text == nullptr) {
         refuse("but no audit judges float64 products; allowed for float64: " + precisions_of_float64());

@@ -1,5 +1,8 @@
 #include "shim/blas/plan.hpp"
 
+#include <algorithm>
+#include <array>
+
 #include "shim/blas/emulate/arguments.hpp"
 #include "shim/blas/multiply/multiply.hpp"
 #include "shim/blas/treat.hpp"
@@ -31,6 +34,24 @@ OperandRounding rounding_to_tf32(policy::Tf32Rounding rounding) {
             break;
     }
     return OperandRounding::tf32_away;
+}
+
+constexpr int bits_of_float64 = 53;
+constexpr std::size_t longest_fixed_point_text = 8;
+
+/// The texts "fixed:0" to "fixed:53", one after the other: the record of a call keeps a view of its detail.
+constexpr auto fixed_point_texts = [] {
+    std::array<char, (bits_of_float64 + 1) * longest_fixed_point_text> texts{};
+    for (std::size_t bits = 0; bits <= bits_of_float64; ++bits) {
+        char* at = std::copy_n("fixed:", 6, texts.data() + bits * longest_fixed_point_text);
+        if (bits >= 10) *at++ = static_cast<char>('0' + bits / 10);
+        *at = static_cast<char>('0' + bits % 10);
+    }
+    return texts;
+}();
+
+std::string_view fixed_point_text(int bits) {
+    return {fixed_point_texts.data() + static_cast<std::size_t>(bits) * longest_fixed_point_text, bits < 10 ? 7U : 8U};
 }
 
 /// Returns the rounding and the number of products of a format's preview.
@@ -115,6 +136,10 @@ Plan plan_cpu_call(const Site& site, const Frame& frame, const Product& product,
     }
     plan.rounds = true;
     plan.preview = preview_of(treated.applied, policy);
+    if (treated.applied == Applied::fixed) {
+        plan.preview.fixed_point_bits = policy.rules[static_cast<std::size_t>(decision.rule)].fixed_point_bits;
+        plan.detail = fixed_point_text(plan.preview.fixed_point_bits);
+    }
     if (!site.runs_one_by_one()) plan.how = record::How::round_operands;
     return plan;
 }

@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 
 #include "shim/level3/level3.hpp"
 
@@ -62,6 +63,18 @@ class RoundingKernel {
     constexpr RoundingKernel(RoundingLoop loop = nullptr) : loop_(loop) {}
     constexpr RoundingKernel(SeededLoop loop, std::uint64_t seed) : seeded_(loop), seed_(seed) {}
 
+    /// Returns a kernel that only copies numbers, of operands that are then rounded line by line, to fixed-point numbers
+    /// of this many bits (blas/emulate/fixed_point.hpp).
+    static RoundingKernel fixed_point(int bits) {
+        RoundingKernel kernel([](const float* from, float* to, std::size_t count) {
+            if (from != to) std::memcpy(to, from, count * sizeof(float));
+        });
+        kernel.fixed_point_bits_ = bits;
+        return kernel;
+    }
+    /// Returns the bits of fixed_point(); 0: another kernel.
+    int fixed_point_bits() const { return fixed_point_bits_; }
+
     /// Returns the same kernel for float64 numbers, of which each takes two of `count` floats. A number is rounded to
     /// float32 first, to nearest with ties to even. NaN stays as it is.
     RoundingKernel of_doubles() const {
@@ -90,6 +103,7 @@ class RoundingKernel {
     SeededLoop seeded_ = nullptr;
     std::uint64_t seed_ = 0;
     bool of_doubles_ = false;
+    int fixed_point_bits_ = 0;
 };
 
 /// Rounds each element of a matrix in place.

@@ -168,10 +168,10 @@ for number in range(1, count + 1):
         operands[10] @ operands[11]
     a, b = operands[number % 7], operands[number % 5 + 1]
     if number == changed:
-        exact = a.astype(np.float64) @ b.astype(np.float64)
+        exact = np.einsum("ij,jk", a.astype(np.float64), b.astype(np.float64))  # not by the BLAS
         a = a.copy()
         a[3, 5] += np.float32(1e-3)
-        print(np.linalg.norm(a.astype(np.float64) @ b.astype(np.float64) - exact) / np.linalg.norm(exact))
+        print(np.linalg.norm(np.einsum("ij,jk", a.astype(np.float64), b.astype(np.float64)) - exact) / np.linalg.norm(exact))
     c = a @ b
 """
 

@@ -482,6 +482,8 @@ EmulationResult emulate_in_blocks(const Level3& product, const Blocking& blockin
                                   right_factor(product, blocking.rounded), blocking.same, blocking);
         case Operation::symm:
         case Operation::hemm: {
+            // The lines of a symmetric factor have units of their own, so that it is no longer symmetric.
+            if (blocking.rounded.round_a.fixed_point_bits() > 0) return symm_as_gemm(product, blocking);
             const std::int64_t least = blocking.gemm.call == nullptr ? 1 : ample_width;
             if (side_in_blocks(product, least, blocking) == EmulationResult::done) return EmulationResult::done;
             return symm_as_gemm(product, blocking);

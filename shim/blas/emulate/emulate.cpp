@@ -1,6 +1,7 @@
 #include "shim/blas/emulate/emulate.hpp"
 
 #include "shim/blas/emulate/blocks.hpp"
+#include "shim/blas/emulate/fixed_point.hpp"
 #include "shim/blas/emulate/operand.hpp"
 #include "shim/blas/emulate/tensor_core.hpp"
 
@@ -17,14 +18,18 @@ EmulationResult emulate_trmm_in_place(const Level3& product, RoundingKernel kern
     if (memory == nullptr) return EmulationResult::scratch_limit;
     Level3 call = product;
     set_rounded_a(call, kernel, true, memory);
-    round_in_place(operand_b(product), kernel);
+    const Matrix b = operand_b(product);
+    round_in_place(b, kernel);
+    if (kernel.fixed_point_bits() > 0)
+        round_to_fixed_point(b, Part::whole, product.side == 'R', false, kernel.fixed_point_bits());
     same.call(same.context, call);
     return EmulationResult::done;
 }
 
 EmulationResult emulate_rounded(const Level3& product, const Blocking& blocking) {
     const bool is_rank_k = product.operation == Operation::syrk || product.operation == Operation::herk;
-    if (is_rank_k && blocking.is_of_parts) return emulate_in_blocks(product, blocking);
+    const bool rounds_lines = blocking.rounded.round_a.fixed_point_bits() > 0;  // panels have whole lines
+    if (rounds_lines || (is_rank_k && blocking.is_of_parts)) return emulate_in_blocks(product, blocking);
     const Matrix a = operand_a(product);
     const Matrix b = operand_b(product);
     const bool is_one_matrix = b == a && part_of_a(product) == Part::whole && !blocking.is_of_parts;
@@ -76,6 +81,8 @@ EmulationResult emulate_with_kernel(HeldScratch& scratch, const Level3& product,
 EmulationResult emulate_in(HeldScratch& scratch, const Level3& product, Preview preview, Routine same, Routine gemm) {
     const std::span<const RoundedProduct> products = products_of_parts(preview);
     if (!products.empty()) return emulate_parts(product, products, same, gemm, scratch);
+    if (preview.fixed_point_bits > 0)
+        return emulate_with_kernel(scratch, product, RoundingKernel::fixed_point(preview.fixed_point_bits), same, gemm);
     const RoundingKernel kernel = preview.is_stochastic ? stochastic_kernel(preview.rounding, preview.seed)
                                                         : RoundingKernel(best_rounding_kernel(preview.rounding));
     return emulate_with_kernel(scratch, product, product.is_double ? kernel.of_doubles() : kernel, same, gemm);

@@ -32,6 +32,9 @@ struct Preview {
     /// Operands are rounded at random, by `seed`. Has no effect with several products.
     bool is_stochastic = false;
     int products = 1;
+    /// Of float64 operands: each row of the left factor and each column of the right one is rounded to fixed-point
+    /// numbers of this many bits, instead of `rounding`; 0: not.
+    int fixed_point_bits = 0;
     std::uint64_t seed = 0;
 };
 

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "shim/blas/emulate/fixed_point.hpp"
+
 namespace fp32shim::blas {
 namespace {
 
@@ -64,6 +66,11 @@ Matrix rounded_copy(const Matrix& from, Part part, float* to, RoundingKernel ker
 
 void set_rounded_a(Level3& call, RoundingKernel kernel, bool is_first, float* to) {
     const Matrix copy = rounded_copy(operand_a(call), part_of_a(call), to, kernel);
+    if (kernel.fixed_point_bits() > 0) {  // of trmm: op(A) is the left factor, or the right one
+        const bool is_transposed = call.trans_a == 'T' || call.trans_a == 'C';
+        round_to_fixed_point(copy, part_of_a(call), (call.side == 'L') != is_transposed, call.diag == 'U',
+                             kernel.fixed_point_bits());
+    }
     call.a = copy.data;
     call.lda = copy.ld;
     if (call.diag != 'U' || is_first) return;
@@ -73,10 +80,12 @@ void set_rounded_a(Level3& call, RoundingKernel kernel, bool is_first, float* to
 
 std::size_t panel_bytes(const Factor& factor, std::int64_t count) { return copy_bytes(factor.panel(0, count)); }
 
-Factor rounded_panel(const Factor& factor, std::int64_t first, std::int64_t count, float* to) {
+namespace {
+
+/// Copies a panel, and applies the factor's kernel to each number. Fills in the missing triangle of a symmetric factor.
+Matrix copied_panel(const Factor& factor, std::int64_t first, std::int64_t count, float* to) {
     const Matrix& from = factor.stored;
-    if (factor.part == Part::whole)
-        return {rounded_copy(factor.panel(first, count), Part::whole, to, factor.kernel), factor.cut_rows};
+    if (factor.part == Part::whole) return rounded_copy(factor.panel(first, count), Part::whole, to, factor.kernel);
 
     Matrix copy = factor.panel(first, count);
     copy.data = to;
@@ -100,7 +109,16 @@ Factor rounded_panel(const Factor& factor, std::int64_t first, std::int64_t coun
             std::fill_n(copied(j) + copy.width / 2, copy.width / 2, 0.0F);
         factor.kernel(column, column, static_cast<std::size_t>(copy.inner() * copy.width));
     }
-    return {copy, factor.cut_rows};
+    return copy;
+}
+
+}  // namespace
+
+Factor rounded_panel(const Factor& factor, std::int64_t first, std::int64_t count, float* to) {
+    const Factor panel{copied_panel(factor, first, count, to), factor.cut_rows};
+    if (const int bits = factor.kernel.fixed_point_bits(); bits > 0)
+        round_to_fixed_point(panel.stored, Part::whole, factor.cut_rows, false, bits);
+    return panel;
 }
 
 }  // namespace fp32shim::blas

@@ -67,12 +67,35 @@ TEST(Finite, OnlyElementsOfAPartCount) {
 
 TEST(Finite, ADiagonalThatIsNotReadDoesNotCount) {
     std::vector<float> numbers(18, 1.0F);
-    const Matrix matrix{.data = numbers.data(), .rows = 3, .columns = 3, .ld = 3, .row_major = false, .width = 2};
+    const Matrix matrix{
+        .data = numbers.data(), .rows = 3, .columns = 3, .ld = 3, .row_major = false, .width = 2, .is_complex = true};
     numbers[2 * (1 + 1 * 3) + 1] = number_with(0x7fc00000U);
     EXPECT_TRUE(first_nonfinite({matrix, Part::upper})->is_nan);
     EXPECT_FALSE(first_nonfinite({matrix, Part::upper, true}));
     numbers[2 * (0 + 2 * 3) + 1] = infinity;
     EXPECT_EQ(first_nonfinite({matrix, Part::upper, true})->column, 2);
+}
+
+TEST(Finite, SeesNanAndInfinityOfFloat64InTheUpperHalfOnly) {
+    for (std::size_t count = 1; count < 300; ++count) {
+        std::vector<double> numbers(count, 0x1.00000ff800000p0);  // the lower half would be infinity as a float32
+        const auto is_finite = [&] {
+            return all_finite(reinterpret_cast<const float*>(numbers.data()), 2 * count, true);
+        };
+        EXPECT_TRUE(is_finite());
+        for (const double bad : {std::numeric_limits<double>::infinity(), std::numeric_limits<double>::quiet_NaN()}) {
+            numbers[count - 1] = bad;
+            EXPECT_FALSE(is_finite()) << count;
+            const Matrix matrix{.data = reinterpret_cast<const float*>(numbers.data()),
+                                .rows = 1,
+                                .columns = static_cast<std::int64_t>(count),
+                                .ld = 1,
+                                .width = 2,
+                                .is_double = true};
+            EXPECT_EQ(first_nonfinite({matrix})->column, static_cast<std::int64_t>(count) - 1);
+            EXPECT_EQ(first_nonfinite({matrix})->is_nan, std::isnan(bad));
+        }
+    }
 }
 
 }  // namespace

@@ -14,8 +14,9 @@ using blas::Operation;
 double conjugate(double value) { return value; }
 std::complex<double> conjugate(std::complex<double> value) { return std::conj(value); }
 
-/// One product. Element is the type of sums: double, or complex<double> for complex64 operands.
-template <typename Element>
+/// One product. Element is the type of sums: double, or complex<double> for complex operands. Real is the type of the
+/// operands' numbers.
+template <typename Element, typename Real>
 class Product {
   public:
     explicit Product(const Level3& p) : p_(p) {}
@@ -43,7 +44,7 @@ class Product {
 
   private:
     static constexpr bool is_complex = !std::is_same_v<Element, double>;
-    using Stored = std::conditional_t<is_complex, std::complex<float>, float>;
+    using Stored = std::conditional_t<is_complex, std::complex<Real>, Real>;
 
     static Element element(const void* data, std::int64_t index = 0) {
         return static_cast<Element>(static_cast<const Stored*>(data)[index]);
@@ -68,11 +69,11 @@ class Product {
     }
     bool is_hermitian_update() const { return p_.operation == Operation::herk || p_.operation == Operation::her2k; }
     Element alpha() const {
-        if (p_.operation == Operation::herk) return Element(*static_cast<const float*>(p_.alpha));
+        if (p_.operation == Operation::herk) return Element(*static_cast<const Real*>(p_.alpha));
         return element(p_.alpha);
     }
     Element beta() const {
-        if (is_hermitian_update()) return Element(*static_cast<const float*>(p_.beta));
+        if (is_hermitian_update()) return Element(*static_cast<const Real*>(p_.beta));
         return element(p_.beta);
     }
 
@@ -163,10 +164,12 @@ class Product {
 }  // namespace
 
 void naive_level3(const Level3& product) {
-    if (product.is_complex)
-        Product<std::complex<double>>(product).run();
+    if (product.is_double)
+        product.is_complex ? Product<std::complex<double>, double>(product).run()
+                           : Product<double, double>(product).run();
     else
-        Product<double>(product).run();
+        product.is_complex ? Product<std::complex<double>, float>(product).run()
+                           : Product<double, float>(product).run();
 }
 
 }  // namespace fp32shim::tests

@@ -1,6 +1,6 @@
 // Level-3 BLAS by its definition, for the emulation's tests: the provider's routine and the reference.
 //
-// Sums are formed in double, in the order of the summed index, and rounded to float32 once per update of C. So the
+// Sums are formed in double, in the order of the summed index, and rounded to C's type once per update of C. So the
 // same product gives the same bits if it is done at once or in blocks of C.
 //
 // The stand-in of cuBLAS (tests/cublas/stand_in/products) has another level 3, which cannot serve here: it copies

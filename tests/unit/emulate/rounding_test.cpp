@@ -41,6 +41,7 @@ Numbers numbers_of(OperandRounding rounding) {
     switch (rounding) {
         case OperandRounding::bf16_even:
             return {.kept_bits = 7};
+        case OperandRounding::fp32_whole:
         case OperandRounding::fp32_perturbed:  // the tests of stochastic rounding have its random form
             return {.kept_bits = 23};
         case OperandRounding::fp16_even:
@@ -127,9 +128,9 @@ TEST(Rounding, KeepsNanInfinityAndSignedZeroAndOverflowsToInfinityButWhereItTrun
         EXPECT_EQ(bits_of(rounded(from_bits(0xff800000), rounding)), 0xff800000U);
         EXPECT_EQ(bits_of(rounded(0.0F, rounding)), 0U);
         EXPECT_EQ(bits_of(rounded(-0.0F, rounding)), 0x80000000U);
-        const std::uint32_t largest = rounding == OperandRounding::tf32_truncate    ? 0x7f7fe000U
-                                      : rounding == OperandRounding::fp32_perturbed ? 0x7f7fffffU
-                                                                                    : 0x7f800000U;
+        const std::uint32_t largest = rounding == OperandRounding::tf32_truncate ? 0x7f7fe000U
+                                      : numbers_of(rounding).kept_bits == 23     ? 0x7f7fffffU
+                                                                                 : 0x7f800000U;
         EXPECT_EQ(bits_of(rounded(FLT_MAX, rounding)), largest);
         EXPECT_EQ(bits_of(rounded(-FLT_MAX, rounding)), largest | 0x80000000U);
     }

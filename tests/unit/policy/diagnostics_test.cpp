@@ -151,12 +151,14 @@ INSTANTIATE_TEST_SUITE_P(
         Case{
             "RulePrecision", "[[rule]]\nprecision = \"tf23\"",
             "p.toml:3:13: precision: found \"tf23\"; allowed: native, highest, high, medium, auto, ieee, fp32, tf32, "
-            "bf16, bf16x9, tf32x3, bf16x3, bf16x2, xf32, fp16, e4m3, e5m2, fp32_perturbed, bfx9; did you mean "
+            "bf16, fp64, single, bf16x9, tf32x3, bf16x3, bf16x2, xf32, fp16, e4m3, e5m2, fp32_perturbed, fixed, "
+            "bfx9; did you mean "
             "\"tf32\"?"},
         Case{"NoPrecision", "[[rule]]\nname = \"x\"",
              "p.toml:2:1: rule \"x\" has no precision; allowed: native, highest, high, medium, auto, ieee, fp32, "
              "tf32, "
-             "bf16, bf16x9, tf32x3, bf16x3, bf16x2, xf32, fp16, e4m3, e5m2, fp32_perturbed, bfx9"},
+             "bf16, fp64, single, bf16x9, tf32x3, bf16x3, bf16x2, xf32, fp16, e4m3, e5m2, fp32_perturbed, fixed, "
+             "bfx9"},
         Case{"OneRuleTable", "[rule]\nprecision = \"high\"",
              "p.toml:2:1: rule: found a table; allowed: tables that each begin with [[rule]]"},
         Case{"ListOfRuleNames", "rule = [\"a\"]",
@@ -179,9 +181,11 @@ INSTANTIATE_TEST_SUITE_P(
         Case{"UnknownDevice", rule + "when = { device = \"gpu\" }",
              "p.toml:4:19: device: found \"gpu\"; allowed: cpu, cuda; did you mean \"cpu\"?"},
         Case{"UnknownDtype", rule + "when = { dtype = \"flaot32\" }",
-             "p.toml:4:18: dtype: found \"flaot32\"; allowed: float32, complex64; did you mean \"float32\"?"},
+             "p.toml:4:18: dtype: found \"flaot32\"; allowed: float32, complex64, float64, complex128; did you mean "
+             "\"float32\"?"},
         Case{"ObservedDtype", rule + "when = { dtype = [\"float32\", \"float16\"] }",
-             "p.toml:4:30: dtype: found \"float16\"; allowed: float32, complex64; narrower products are observed, "
+             "p.toml:4:30: dtype: found \"float16\"; allowed: float32, complex64, float64, complex128; narrower "
+             "products are observed, "
              "never altered"},
         Case{"CapabilityAsNumber", rule + "when = { compute_capability = 8.0 }",
              "p.toml:4:31: compute_capability: found 8.0; allowed: a string such as \">=8.0\", \"9.0\", or a list of "
@@ -300,7 +304,7 @@ TEST(Diagnostics, CountColumnsInCharacters) {
     EXPECT_EQ(
         messages_of("schema = 1\nrule = [{ name = \"Größe\", precision = 1, when = { m = 1 } }]").front(),
         "p.toml:2:39: precision: found 1; allowed: native, highest, high, medium, auto, ieee, fp32, tf32, bf16, "
-        "bf16x9, tf32x3, bf16x3, bf16x2, xf32, fp16, e4m3, e5m2, fp32_perturbed, bfx9");
+        "fp64, single, bf16x9, tf32x3, bf16x3, bf16x2, xf32, fp16, e4m3, e5m2, fp32_perturbed, fixed, bfx9");
 }
 
 TEST(Diagnostics, StayPrintable) {

@@ -24,7 +24,7 @@ TEST(Functions, AreFoundByName) {
 }
 
 TEST(Functions, AreNotFoundByOtherNames) {
-    for (const char* name : {"", "sgem", "sgemm__", "dgemm_", "cblas_dgemm", "dlsym", "_Z5sgemmv"})
+    for (const char* name : {"", "sgem", "sgemm__", "dgemv_", "cblas_dgem", "dlsym", "_Z5sgemmv"})
         EXPECT_EQ(find_function(name), -1) << name;
 }
 
@@ -37,6 +37,8 @@ TEST(Functions, AreFoundByFamilyAndForm) {
     EXPECT_EQ(beside("CGEMM3M_BATCH", families::cgemm), "CGEMM");
     EXPECT_EQ(beside("cblas_strsm_batch_64", families::strsm), "cblas_strsm_64");
     EXPECT_EQ(beside("sgemmtr_", families::sgemmt), "sgemmt_");
+    EXPECT_EQ(beside("zherk_64_", families::zgemm), "zgemm_64_");
+    EXPECT_EQ(beside("cblas_dtrsm_batch_64", families::dtrsm), "cblas_dtrsm_64");
     EXPECT_EQ(beside("cublasSgemmBatched_64", families::cublas_gemm_batched_ex), "cublasGemmBatchedEx_64");
     EXPECT_EQ(beside("cublasSgemm_v2", families::sgemm), "");
     EXPECT_EQ(beside("scipy_sgemm_", families::ssyrk_batch), "");

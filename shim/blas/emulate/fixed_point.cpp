@@ -1,0 +1,109 @@
+#include "shim/blas/emulate/fixed_point.hpp"
+
+#include <algorithm>
+#include <cstdint>
+#include <cstring>
+
+namespace fp32shim::blas {
+namespace {
+
+constexpr int fraction_bits = 52;
+constexpr std::uint64_t sign = std::uint64_t{1} << 63;
+constexpr std::uint64_t implicit_bit = std::uint64_t{1} << fraction_bits;
+constexpr std::uint64_t infinity = std::uint64_t{0x7ff} << fraction_bits;
+constexpr std::uint64_t bits_of_one = std::uint64_t{1023} << fraction_bits;
+
+std::uint64_t load(const float* at) {
+    std::uint64_t bits = 0;
+    std::memcpy(&bits, at, sizeof bits);
+    return bits;
+}
+
+/// Returns the number of the unit's power of two, 2^(unit - 1074): the smallest subnormal number has 0.
+int unit_of_line(std::uint64_t largest, int bits) {
+    const int field = static_cast<int>(largest >> fraction_bits);
+    const int lead = field > 0 ? field - 1 + fraction_bits : 63 - __builtin_clzll(largest | 1);
+    return lead + 1 - bits;
+}
+
+std::uint64_t rounded(std::uint64_t number, int unit) {
+    const std::uint64_t size = number & ~sign;
+    const int field = static_cast<int>(size >> fraction_bits);
+    const int cut = unit - std::max(field - 1, 0);  // bits of the significand below the unit
+    if (cut <= 0) return number;
+    if (cut > fraction_bits + 1) return number & sign;  // less than half a unit
+    const std::uint64_t significand = field > 0 ? (size & (implicit_bit - 1)) | implicit_bit : size;
+    const std::uint64_t half = (std::uint64_t{1} << (cut - 1)) - 1 + (significand >> cut & 1);
+    const std::uint64_t kept = (significand + half) >> cut << cut;
+    if (kept == 0) return number & sign;
+    // A carry into the exponent is right. The implicit bit is a part of it.
+    const std::uint64_t exponent = field > 0 ? static_cast<std::uint64_t>(field - 1) << fraction_bits : 0;
+    return (number & sign) | (exponent + kept);
+}
+
+/// Lines that are rounded at once.
+constexpr std::int64_t lines_at_once = 256;
+
+class Lines {
+  public:
+    Lines(const Matrix& matrix, Part part, bool lines_are_rows, bool counts_ones)
+        : matrix_(matrix),
+          part_(part),
+          // A line along the inner dimension lies in one piece of memory.
+          along_inner_(lines_are_rows == matrix.row_major),
+          counts_ones_(counts_ones) {}
+
+    void round(int bits) const {
+        const std::int64_t count = along_inner_ ? matrix_.outer() : matrix_.inner();
+        for (std::int64_t first = 0; first < count; first += lines_at_once)
+            round_some(first, std::min(first + lines_at_once, count), bits);
+    }
+
+  private:
+    void round_some(std::int64_t first, std::int64_t end, int bits) const {
+        std::uint64_t largest[lines_at_once] = {};
+        for_each_number(first, end, [&](std::int64_t line, float* at) {
+            std::uint64_t& so_far = largest[line - first];
+            so_far = std::max(so_far, load(at) & ~sign);  // NaN and infinity are larger than all numbers
+        });
+        int units[lines_at_once];
+        for (std::int64_t line = 0; line < end - first; ++line) {
+            const std::uint64_t of_line = std::max(largest[line], counts_ones_ ? bits_of_one : 0);
+            units[line] = of_line >= infinity ? -1 : unit_of_line(of_line, bits);
+        }
+        for_each_number(first, end, [&](std::int64_t line, float* at) {
+            const std::uint64_t result = rounded(load(at), units[line - first]);
+            std::memcpy(at, &result, sizeof result);
+        });
+    }
+
+    /// Calls `visit(line, address)` with each number of the lines from `first` to `end`, in memory order.
+    template <class Visit>
+    void for_each_number(std::int64_t first, std::int64_t end, const Visit& visit) const {
+        const IndexRange outers = along_inner_ ? IndexRange{first, end} : IndexRange{0, matrix_.outer()};
+        for (std::int64_t outer = outers.begin; outer < outers.end; ++outer) {
+            IndexRange inners = stored_range(matrix_, part_, outer);
+            if (!along_inner_) inners = {std::max(inners.begin, first), std::min(inners.end, end)};
+            for (std::int64_t inner = inners.begin; inner < inners.end; ++inner) {
+                if (counts_ones_ && inner == outer) continue;
+                auto* at = const_cast<float*>(matrix_.data) + (inner + outer * matrix_.ld) * matrix_.width;
+                const std::int64_t line = along_inner_ ? outer : inner;
+                visit(line, at);
+                if (matrix_.is_complex) visit(line, at + 2);
+            }
+        }
+    }
+
+    const Matrix& matrix_;
+    Part part_;
+    bool along_inner_;
+    bool counts_ones_;
+};
+
+}  // namespace
+
+void round_to_fixed_point(const Matrix& matrix, Part part, bool lines_are_rows, bool counts_ones, int bits) {
+    Lines(matrix, part, lines_are_rows, counts_ones).round(bits);
+}
+
+}  // namespace fp32shim::blas
