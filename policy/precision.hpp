@@ -81,10 +81,9 @@ constexpr bool has_preview_of_float64(Applied format) {
     return format == Applied::fp32 || format == Applied::fixed || (products_of_preview(format) == 1 && format != Applied::fp32_perturbed);
 }
 
-/// Returns the strictest floor that a format meets; nullopt for formats whose precision is not known: `unchanged` and
-/// `fp64_emulated`.
+/// Returns the strictest floor that a format meets; nullopt for `unchanged`.
 constexpr std::optional<Floor> floor_met_by(Applied format) {
-    if (format == Applied::unchanged || format == Applied::fp64_emulated) return std::nullopt;
+    if (format == Applied::unchanged) return std::nullopt;
     switch (format) {
 #define FORMAT(number, name, floor, ...) \
     case Applied::name:                  \

@@ -6,6 +6,7 @@
 
 #include "cli/command_line/options.hpp"
 #include "cli/output/terminal.hpp"
+#include "cli/recordings/merged_calls.hpp"
 #include "policy/conditions.hpp"
 #include "policy/load.hpp"
 #include "policy/words.hpp"
@@ -79,7 +80,7 @@ struct JudgedLines : policy::CallLines {
 /// Returns the floor that a row's calls meet. For calls that were only forwarded it is nullopt, since their format is
 /// unknown.
 std::optional<policy::Floor> floor_met(const record::RecordedRow& row) {
-    return policy::floor_met_by(row.decision.actual.value_or(row.decision.applied));
+    return floor_shown_by(row.decision.actual.value_or(row.decision.applied));
 }
 
 }  // namespace

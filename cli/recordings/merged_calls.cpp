@@ -121,9 +121,14 @@ std::string MergedRow::requested_text() const {
 
 std::optional<policy::Floor> MergedRow::floor_met() const { return floor_met_by_word(ran_at()); }
 
+std::optional<policy::Floor> floor_shown_by(policy::Applied format) {
+    const bool has_known_floor = format != policy::Applied::fp64_emulated && format != policy::Applied::fixed;
+    return has_known_floor ? policy::floor_met_by(format) : std::nullopt;
+}
+
 std::optional<policy::Floor> floor_met_by_word(std::string_view format) {
     const auto applied = policy::parse_word(policy::applied_words, format);
-    return applied ? policy::floor_met_by(*applied) : std::nullopt;
+    return applied ? floor_shown_by(*applied) : std::nullopt;
 }
 
 void Share::add(const record::RecordedCounters& counters) {

@@ -82,7 +82,7 @@ void count_calls(const record::RecordingReader& recording, Seen& seen) {
     for (const auto& [row, counters] : recording.counters()) {
         total.add(counters);
         const auto format = recording.format_of_row(row);
-        if (const auto met = format ? policy::floor_met_by(*format) : std::nullopt)
+        if (const auto met = format ? floor_shown_by(*format) : std::nullopt)
             (*met >= policy::Floor::fp64     ? seen.fp64_calls
              : *met >= policy::Floor::bf16x9 ? seen.fp32_calls
                                              : seen.lower_calls) += counters.calls;

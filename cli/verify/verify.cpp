@@ -84,7 +84,7 @@ struct Verified {
 /// Returns the floor that a format meets; nullopt if the format is unknown. With `allow_bf16x9`, bf16x9 meets fp32.
 std::optional<policy::Floor> floor_met_by_format(policy::Applied format, bool allow_bf16x9) {
     if (format == policy::Applied::bf16x9 && allow_bf16x9) return policy::Floor::fp32;
-    return policy::floor_met_by(format);
+    return floor_shown_by(format);
 }
 std::optional<policy::Floor> floor_met_by_format(const std::string& format, bool allow_bf16x9) {
     const auto applied = policy::parse_word(policy::applied_words, format);
@@ -122,9 +122,14 @@ void judge_row(const MergedRow& row, policy::Floor at_least, bool allow_bf16x9, 
             verified.violations.push_back(&row);
     } else if (row.reason == "no_product") {
         verified.shown_calls += count;  // nothing was multiplied
-    } else if (row.ran_at() == policy::to_string(policy::Applied::fp64_emulated)) {
+    } else if (row.ran_at() == "fp64_emulated") {
         verified.doubts.push_back(
             {"", what + ": cuBLAS may have emulated float64; how many bits it kept is not recorded"});
+    } else if (row.ran_at() == "fixed") {
+        verified.doubts.push_back(
+            {"",
+             fmt::format("{}: operands were rounded to fixed-point numbers ({}), with which no format is compared",
+                         what, static_cast<std::string_view>(row.detail))});
     } else if (row.reason == "observed") {
         verified.doubts.push_back({"", what + ": operands are " + row.dtype + ", narrower than float32"});
     } else {

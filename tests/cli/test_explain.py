@@ -366,3 +366,15 @@ def test_what_the_shim_keeps_of_its_decisions_is_what_explain_says_of_each_call(
         assert {key: told[key] for key in keys} == {key: decision[key] for key in keys}, (words, floor, policy.read_text())
         rules.add((policy, decision["rule"]))
     assert len(rules) > 6, "the rules did not tell the calls apart"
+
+
+def test_float64_is_explained_as_the_shim_treats_it(tmp_path):
+    policy = tmp_path / "policy.toml"
+    policy.write_text('schema = 1\ndefault = "high"\n[cpu]\nmode = "emulate"\n[[rule]]\nprecision = "fp32"\nwhen = { dtype = "float64", m = ">8" }\n')
+    def applied(*words):
+        return [fp32shim("explain", "--policy", policy, "--format", "json", "--n", "5", "--k", "5", *words).json[key]
+                for key in ("applied", "detail")]
+    assert applied("--function", "dgemm_", "--m", "9") == ["fp32", "the operands are rounded to float32 first"]
+    assert applied("--function", "dgemm_", "--m", "5")[0] == "fp64", "a default is not for float64"
+    emulated = fp32shim("explain", "--format", "json", "--function", "cublasGemmEx", "--dtype", "float64").json
+    assert emulated["applied"] == "fp64" and emulated["others"][0]["applied"] == "fp64_emulated"
