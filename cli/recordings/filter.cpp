@@ -119,11 +119,7 @@ std::string Filter::read() {
     policy::Loaded all = policy::read_policy(
         "schema = 1\n[[rule]]\nprecision = \"native\"\nwhen = { " + conditions + " }\n", "filter");
     if (!all.errors.empty()) return all.errors.front().message;
-    rule_ = std::move(all.policy.rules.front());
-    // A rule without `dtype` leaves float64 alone, but a filter without it selects products of all types.
-    if (rule_.when.dtype.empty())
-        for (const auto& [text, dtype] : policy::dtype_words) rule_.when.dtype.push_back(dtype);
-    folded_rule_ = rule_;
+    rule_ = folded_rule_ = std::move(all.policy.rules.front());
     policy::Conditions& folded = folded_rule_.when;
     for (auto* ranges : {&folded.m, &folded.n, &folded.k, &folded.batch, &folded.min_dim, &folded.max_dim})
         widen(*ranges, 2);
@@ -156,6 +152,9 @@ bool RowFilter::meets_conditions(const record::RecordedRow& row) {
     const policy::Rule& rule = row.is_folded ? filter_->folded_rule_ : filter_->rule_;
     const record::ProcessFacts& process = recording_->facts().process;
     policy::MatmulCall call = row.decision.call;
+    // A rule without `dtype` leaves float64 alone, but a filter without it selects products of all types.
+    if (rule.when.dtype.empty() && policy::is_double(call.dtype))
+        call.dtype = policy::is_complex(call.dtype) ? policy::Dtype::complex64 : policy::Dtype::float32;
     JudgedLines lines;
     if (!rule.when.stack.empty()) {
         const Lines found = judge_path(row.stack);
