@@ -83,6 +83,13 @@ def run_client(name, *args, compute_capability="9.0", precision=None, expect=Non
     return result
 
 
+def run_script(name, *arguments, compute_capability="9.0", env=None, **keywords):
+    """Runs a script of clients/scripts, with the stand-in in its search path."""
+    need(STAND_IN.exists(), f"{STAND_IN} was not built")
+    variables = {"STAND_IN_COMPUTE_CAPABILITY": compute_capability, "PYTHONPATH": str(shim.SCRIPTS), **(env or {})}
+    return shim.run(HERE / "clients/scripts" / name, *arguments, blas=None, libraries=[STAND_IN], env=variables, **keywords)
+
+
 def failures(name, variables, result):
     """The failed checks of a client, the first of each kind."""
     lines = result.stdout.splitlines()

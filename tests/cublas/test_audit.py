@@ -7,8 +7,8 @@ import subprocess
 
 import pytest
 
-from cublas import HERE, STAND_IN, run_client
-from shim import SCRIPTS, audits_in, need, run, tool
+from cublas import run_client, run_script
+from shim import audits_in, tool
 
 METRICS = ("norm", "max", "mean", "component", "row", "column")
 BY_MODE = ("symm", "hemm", "syrk", "herk", "syr2k", "her2k", "trmm", "herkx", "gemm3m")
@@ -16,12 +16,6 @@ BY_MODE = ("symm", "hemm", "syrk", "herk", "syr2k", "her2k", "trmm", "herkx", "g
 
 def policy(*settings):
     return "\n".join(["schema = 1", "[audit]", *settings]) + "\n"
-
-
-def run_script(name, *arguments, compute_capability="9.0", env=None, **keywords):
-    need(STAND_IN.exists(), f"{STAND_IN} was not built")
-    variables = {"STAND_IN_COMPUTE_CAPABILITY": compute_capability, "PYTHONPATH": str(SCRIPTS), **(env or {})}
-    return run(HERE / "clients/scripts" / name, *arguments, blas=None, libraries=[STAND_IN], env=variables, **keywords)
 
 
 @pytest.fixture

@@ -3,7 +3,7 @@
 import pytest
 
 from cublas import (BF16X9_MODE, CLIENTS, COMPUTE_CAPABILITIES, FAST_16F, FAST_TF32, PEDANTIC, PEDANTIC_MODE, STAND_IN, TENSOR_OP,
-                    need, products, recorded, run_client)
+                    need, products, recorded, run_client, run_script)
 
 GEMM = "*/cublasSgemm_v2__float32"
 BF16X9 = """schema = 1
@@ -233,3 +233,49 @@ def test_products_on_a_gpu_are_said_not_to_be_searched_for_nan():
     line = "products on a GPU are not checked for NaN and infinity"
     assert run_client("counted", env={"FP32_MATMUL_AUDIT": "nonfinite"}, **program).stderr.count(line) == 1
     assert line not in run_client("counted", **program).stderr
+
+
+EMULATED_TYPE, PEDANTIC_TYPE, EMULATED_MODE, PEDANTIC_MODE = 79, 71, 8, 2
+FEW_BITS = {"CUBLAS_FIXEDPOINT_EMULATION_MANTISSA_BIT_COUNT": "24"}
+
+
+def float64_products(*calls, **variables):
+    """Returns, for each call, its format, and true if its result had the accuracy of float64."""
+    result = run_script("float64_cublas_products.py", *calls, policy="schema = 1\n", env={**FEW_BITS, **variables})
+    errors = dict(line.split() for line in result.stdout.splitlines())
+    return [(decision["applied"], decision["detail"], float(errors[call]) < 1e-14)
+            for call, decision in zip(calls, result.decisions, strict=True)]
+
+
+def test_float64_products_are_recorded_with_the_format_that_cublas_may_use():
+    whole, emulated = ("fp64", None, True), ("fp64_emulated", None, False)
+    assert float64_products("Dgemm", f"Dgemm@{EMULATED_MODE}", f"Dgemm@{PEDANTIC_MODE}", "GemmEx:70",
+                            f"GemmEx:70@{EMULATED_MODE}", f"GemmEx:{PEDANTIC_TYPE}@{EMULATED_MODE}", f"GemmEx:{EMULATED_TYPE}",
+                            "Lt:70", f"Lt:{EMULATED_TYPE}") == [
+        whole, emulated, whole, whole, emulated, whole, emulated, whole, emulated]
+
+
+def test_the_environment_may_let_cublas_emulate_float64():
+    emulated = ("fp64_emulated", "CUBLAS_EMULATE_DOUBLE_PRECISION lets cuBLAS emulate float64", False)
+    whole = ("fp64", None, True)
+    assert float64_products("Dgemm", f"Dgemm@{PEDANTIC_MODE}", "GemmEx:70", f"GemmEx:{PEDANTIC_TYPE}", "Lt:70",
+                            CUBLAS_EMULATE_DOUBLE_PRECISION="1") == [emulated, whole, emulated, whole, emulated]
+
+
+def test_a_float64_product_that_cublas_does_not_emulate_may_be_recorded_as_emulated():
+    """What cuBLAS decides by itself is not known, so the record names the lowest that it was allowed."""
+    assert float64_products(f"GemmEx:{EMULATED_TYPE}", STAND_IN_ASSUME="f64_emulation_on_any_gpu=no") == [
+        ("fp64_emulated", None, True)]
+
+
+def test_no_rule_and_no_default_changes_a_float64_product_on_a_gpu():
+    rule = '''schema = 1
+default = "high"
+[[rule]]
+precision = "fp32"
+when = { dtype = ["float64", "complex128"] }
+'''
+    result = run_script("float64_cublas_products.py", "Dgemm", "GemmEx:70", policy=rule)
+    assert [(d["requested"], d["applied"], d["reason"]) for d in result.decisions] == [
+        ("single", "fp64", "float64_on_gpu")] * 2
+    assert all(float(line.split()[1]) < 1e-14 for line in result.stdout.splitlines())

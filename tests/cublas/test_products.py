@@ -77,7 +77,9 @@ def test_products_run_in_the_format_that_the_decision_names(precision, compute_c
     for decision in result.decisions:
         assert decision["caller"] == "products"
         assert decision["provider"] == "libcublas.so.13"
-        if decision["reason"] not in ("no_product", "observed"):
+        if decision["dtype"] == "float64":
+            assert (decision["requested"], decision["applied"], decision["how"]) == ("native", "fp64", "forward")
+        elif decision["reason"] not in ("no_product", "observed"):
             assert decision["requested"] == precision
             seen[decision["function"]].add((decision["reason"], decision["how"]))
     assert len(seen) == 111

@@ -419,7 +419,14 @@ TEST_F(Lt, NarrowOperandsAreObservedAndWideOnesNotCounted) {
     LtProduct wide({.dtype = Dtype::float64});
     decision_log().read_new();
     EXPECT_EQ(wide.multiply(handle_, nullptr), CUBLAS_STATUS_SUCCESS);
-    EXPECT_TRUE(decision_log().read_new().empty());
+    if (DecisionLog::is_there()) {
+        const auto decisions = decision_log().read_new();
+        ASSERT_EQ(decisions.size(), 1U);
+        EXPECT_EQ(decisions[0]["dtype"], "float64");
+        EXPECT_EQ(decisions[0]["applied"], "fp64");
+        EXPECT_EQ(decisions[0]["actual"], nullptr);
+        EXPECT_EQ(decisions[0]["how"], "forward");
+    }
     wide.result();
 }
 

@@ -38,7 +38,7 @@ enum class Road {
     math_mode,       ///< governable by the handle's math mode only
     not_governable,  ///< not governable; calls are recognised and counted
     observed,        ///< not governable; operands are narrower than float32, and calls are counted
-    uncounted,       ///< not governable; float64 is not the shim's concern
+    as_called,       ///< never changed; operands are float64, and calls are counted
 };
 
 struct ProductCase {

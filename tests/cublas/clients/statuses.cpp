@@ -108,7 +108,7 @@ const std::vector<Mistake> mistakes = {
 
 void print_products(cublasHandle_t handle, void* memory, void* array, int size = 8) {
     for (const ProductCase& product : plain_cases()) {
-        if (!product.exists || product.road == Road::observed || product.road == Road::uncounted) continue;
+        if (!product.exists || product.road == Road::observed || product.road == Road::as_called) continue;
         for (const Mistake& mistake : mistakes) {
             Call call = good_call(handle, product, memory, array);
             call.n = size;

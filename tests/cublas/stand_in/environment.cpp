@@ -26,6 +26,9 @@ Environment read() {
     Environment result;
     result.tf32_override_off = variable("NVIDIA_TF32_OVERRIDE") == "0";
     result.emulate_single = variable("CUBLAS_EMULATE_SINGLE_PRECISION") == "1";
+    result.emulate_double = variable("CUBLAS_EMULATE_DOUBLE_PRECISION") == "1";
+    const std::string_view bits = variable("CUBLAS_FIXEDPOINT_EMULATION_MANTISSA_BIT_COUNT");
+    if (!bits.empty()) result.fixed_point_bits = std::atoi(bits.data());
     result.emulate_eagerly = variable("CUBLAS_EMULATION_STRATEGY") == "eager";
     const std::string_view fast = may_lie() ? variable("STAND_IN_FAST") : "";
     result.fast_honoured = fast != "ignored";

@@ -137,6 +137,18 @@ std::optional<Format> promised_format(const Request& request) {
 
 }  // namespace
 
+bool emulates_float64(const Request& request) {
+    if (!yes(Row::f64_emulation_on_any_gpu)) return false;
+    const bool by_mode = (request.math_mode & CUBLAS_FP64_EMULATED_FIXEDPOINT_MATH) != 0;
+    const bool by_environment = environment().emulate_double && yes(Row::f64_emulation_by_environment);
+    const bool is_pedantic = request.compute_type ? *request.compute_type == CUBLAS_COMPUTE_64F_PEDANTIC
+                                                  : (request.math_mode & 7) == CUBLAS_PEDANTIC_MATH;
+    if (request.compute_type == CUBLAS_COMPUTE_64F_EMULATED_FIXEDPOINT) return true;
+    if (is_pedantic) return by_environment && yes(Row::f64_emulation_under_pedantic);
+    if (request.compute_type) return by_environment || (by_mode && yes(Row::f64_compute_type_on_emulated_handle));
+    return by_environment || (by_mode && yes(Row::f64_emulation_by_mode));
+}
+
 std::optional<Format> permitted_format(const Request& request) {
     const std::optional<Format> promised = promised_format(request);
     return promised == Format::fp32 && leaks(request) ? tf32_or_fp32(request) : promised;

@@ -23,4 +23,7 @@ struct Request {
 // Returns the permitted format; nullopt: cuBLAS refuses the call, such as BF16x9 on a device without it.
 std::optional<Format> permitted_format(const Request& request);
 
+// Returns true if a float64 product is emulated by products of fixed-point numbers.
+bool emulates_float64(const Request& request);
+
 }  // namespace stand_in

@@ -29,7 +29,7 @@ BatchedMatrix batched(const Operand& operand, Batch batch) {
     return {{operand.data, operand.type, operand.leading_dimension}, operand.stride, batch == Batch::pointers};
 }
 
-Gemm gemm_of(cublasHandle_t handle, const GemmCall& call, Format format) {
+Gemm gemm_of(cublasHandle_t handle, const GemmCall& call, Format format, const Request& request) {
     Gemm gemm;
     gemm.trans_a = call.trans_a;
     gemm.trans_b = call.trans_b;
@@ -44,6 +44,8 @@ Gemm gemm_of(cublasHandle_t handle, const GemmCall& call, Format format) {
     gemm.c = gemm.d = batched(call.c, call.batch);
     gemm.rounding = {format, tf32_ties(handle->head.compute_capability)};
     if (is_float32(call.a.type) && format != Format::fp32 && format != Format::bf16x9) gemm.alignment = 16;
+    const bool is_float64 = call.a.type == CUDA_R_64F || call.a.type == CUDA_C_64F;
+    if (is_float64 && emulates_float64(request)) gemm.fixed_point_bits = environment().fixed_point_bits;
     return gemm;
 }
 
@@ -95,7 +97,7 @@ cublasStatus_t run(Caller caller, const GemmCall& call, const Request& request) 
     cublasHandle_t const handle = caller.handle;
     if (!caller.xt && call.batch == Batch::single && is_float32(call.a.type) && call.k > 0)
         return through_lt(handle, call, *format);
-    return launch(caller, [gemm = gemm_of(handle, call, *format)](const View& view) { run(view, gemm); });
+    return launch(caller, [gemm = gemm_of(handle, call, *format, request)](const View& view) { run(view, gemm); });
 }
 
 bool is_algorithm(cublasGemmAlgo_t algorithm) {
@@ -174,7 +176,7 @@ cublasStatus_t grouped(cublasHandle_t handle, const Groups<Integer>& groups, Req
         const cublasStatus_t status = check(call);
         if (status != CUBLAS_STATUS_SUCCESS) return status;
         first += groups.sizes[i];
-        if (call.m > 0 && call.n > 0) gemms.push_back(gemm_of(handle, call, *format));
+        if (call.m > 0 && call.n > 0) gemms.push_back(gemm_of(handle, call, *format, request));
     }
     if (!environment().compute || gemms.empty()) return CUBLAS_STATUS_SUCCESS;
     return launch(handle, [gemms = std::move(gemms)](const View& view) {
@@ -410,18 +412,21 @@ extern "C" {
 BOTH(GEMM, cublasSgemm_v2, float, CUDA_R_32F, sgemm_honours_math_mode)
 BOTH(GEMM, cublasDgemm_v2, double, CUDA_R_64F, sgemm_honours_math_mode)
 BOTH(GEMM, cublasCgemm_v2, cuComplex, CUDA_C_32F, cgemm_honours_math_mode)
+BOTH(GEMM, cublasZgemm_v2, cuDoubleComplex, CUDA_C_64F, cgemm_honours_math_mode)
 BOTH(GEMM, cublasCgemm3m, cuComplex, CUDA_C_32F, cgemm3m_honours_math_mode)
 BOTH(GEMM, cublasHgemm, __half, CUDA_R_16F, sgemm_honours_math_mode)
 
 BOTH(GEMM_STRIDED, cublasSgemmStridedBatched, float, CUDA_R_32F, sgemm_honours_math_mode)
 BOTH(GEMM_STRIDED, cublasDgemmStridedBatched, double, CUDA_R_64F, sgemm_honours_math_mode)
 BOTH(GEMM_STRIDED, cublasCgemmStridedBatched, cuComplex, CUDA_C_32F, cgemm_honours_math_mode)
+BOTH(GEMM_STRIDED, cublasZgemmStridedBatched, cuDoubleComplex, CUDA_C_64F, cgemm_honours_math_mode)
 BOTH(GEMM_STRIDED, cublasCgemm3mStridedBatched, cuComplex, CUDA_C_32F, cgemm3m_honours_math_mode)
 BOTH(GEMM_STRIDED, cublasHgemmStridedBatched, __half, CUDA_R_16F, sgemm_honours_math_mode)
 
 BOTH(GEMM_BATCHED, cublasSgemmBatched, float, CUDA_R_32F, sgemm_honours_math_mode)
 BOTH(GEMM_BATCHED, cublasDgemmBatched, double, CUDA_R_64F, sgemm_honours_math_mode)
 BOTH(GEMM_BATCHED, cublasCgemmBatched, cuComplex, CUDA_C_32F, cgemm_honours_math_mode)
+BOTH(GEMM_BATCHED, cublasZgemmBatched, cuDoubleComplex, CUDA_C_64F, cgemm_honours_math_mode)
 BOTH(GEMM_BATCHED, cublasCgemm3mBatched, cuComplex, CUDA_C_32F, cgemm3m_honours_math_mode)
 BOTH(GEMM_BATCHED, cublasHgemmBatched, __half, CUDA_R_16F, sgemm_honours_math_mode)
 

@@ -234,6 +234,9 @@ extern "C" cublasStatus_t CUBLASWINAPI cublasLtMatmul(
     if (environment().lacks_memory || (environment().fast_lacks_memory && gemm.rounding.format != Format::fp32))
         return CUBLAS_STATUS_ALLOC_FAILED;
     gemm.alignment = alignment_of(id);
+    if ((call.types.a == CUDA_R_64F || call.types.a == CUDA_C_64F) &&
+        emulates_float64({.compute_type = call.types.compute, .lt = true}))
+        gemm.fixed_point_bits = environment().fixed_point_bits;
     status = add_epilogue(operation, call.types, &gemm);
     if (status != CUBLAS_STATUS_SUCCESS) return status;
     if (grouped) {

@@ -19,6 +19,7 @@ struct Gemm {
     Scalar alpha, beta;
     BatchedMatrix a, b, c, d;
     Rounding rounding;
+    int fixed_point_bits = 0;  // float64: rows of op(A) and columns of op(B) become fixed-point numbers; 0: not
     std::size_t alignment = 1;  // required alignment of pointers in a pointer array; others are a misaligned access
 
     // The epilogue of cublasLt:
