@@ -84,8 +84,8 @@ struct MergedRow : MergedDecision {
     std::string requested_text() const;
 };
 
-/// Returns the floor that calls at a format are known to meet; nullopt for `unchanged`, for `fp64_emulated`, whose bits
-/// are not recorded, and for `fixed`, with which no floor can be compared.
+/// Returns the floor that calls at a format are known to meet; nullopt for `unchanged`, for `fp64_emulated`, whose
+/// bits are not recorded, and for `fixed`, with which no floor can be compared.
 std::optional<policy::Floor> floor_shown_by(policy::Applied format);
 /// Returns the floor that a format of MergedRow::ran_at() is known to meet; nullopt if the word is no known format.
 std::optional<policy::Floor> floor_met_by_word(std::string_view format);
