@@ -2,43 +2,59 @@
 // the Fortran interface and both layouts of CBLAS. Prints one line per product: a label and the bits of the result.
 //
 //   level3 [FORMAT]    rounds the operands to FORMAT (fp32, tf32, bf16) first
+//
+// Compiled with FLOAT64, makes those of float64 and complex128.
 
 #include "level3.hpp"
+
+// Names of functions of the real and of the complex type.
+#ifdef FLOAT64
+#define REAL(name) d##name
+#define COMPLEX(name) z##name
+#define CBLAS_REAL(name) cblas_d##name
+#define CBLAS_COMPLEX(name) cblas_z##name
+#else
+#define REAL(name) s##name
+#define COMPLEX(name) c##name
+#define CBLAS_REAL(name) cblas_s##name
+#define CBLAS_COMPLEX(name) cblas_c##name
+#endif
 
 using Char = const char*;
 using Int = const blas_int*;
 
-// t: letter of the type; T: its C type; S: type in which CBLAS takes a scalar.
-#define DECLARE(t, T, S)                                                                                            \
-    void t##gemm_(Char, Char, Int, Int, Int, const T*, const T*, Int, const T*, Int, const T*, T*, Int);            \
-    void t##symm_(Char, Char, Int, Int, const T*, const T*, Int, const T*, Int, const T*, T*, Int);                 \
-    void t##syrk_(Char, Char, Int, Int, const T*, const T*, Int, const T*, T*, Int);                                \
-    void t##syr2k_(Char, Char, Int, Int, const T*, const T*, Int, const T*, Int, const T*, T*, Int);                \
-    void t##trmm_(Char, Char, Char, Char, Int, Int, const T*, const T*, Int, T*, Int);                              \
-    void t##trsm_(Char, Char, Char, Char, Int, Int, const T*, const T*, Int, T*, Int);                              \
-    void cblas_##t##gemm(int, int, int, blas_int, blas_int, blas_int, S, const T*, blas_int, const T*, blas_int, S, \
-                         T*, blas_int);                                                                             \
-    void cblas_##t##symm(int, int, int, blas_int, blas_int, S, const T*, blas_int, const T*, blas_int, S, T*,       \
-                         blas_int);                                                                                 \
-    void cblas_##t##syrk(int, int, int, blas_int, blas_int, S, const T*, blas_int, S, T*, blas_int);                \
-    void cblas_##t##syr2k(int, int, int, blas_int, blas_int, S, const T*, blas_int, const T*, blas_int, S, T*,      \
-                          blas_int);                                                                                \
-    void cblas_##t##trmm(int, int, int, int, int, blas_int, blas_int, S, const T*, blas_int, T*, blas_int);         \
-    void cblas_##t##trsm(int, int, int, int, int, blas_int, blas_int, S, const T*, blas_int, T*, blas_int);
+// N, CBLAS: make names of the type; T: its C type; S: type in which CBLAS takes a scalar.
+#define DECLARE(N, CBLAS, T, S)                                                                                      \
+    void N(gemm_)(Char, Char, Int, Int, Int, const T*, const T*, Int, const T*, Int, const T*, T*, Int);             \
+    void N(symm_)(Char, Char, Int, Int, const T*, const T*, Int, const T*, Int, const T*, T*, Int);                  \
+    void N(syrk_)(Char, Char, Int, Int, const T*, const T*, Int, const T*, T*, Int);                                 \
+    void N(syr2k_)(Char, Char, Int, Int, const T*, const T*, Int, const T*, Int, const T*, T*, Int);                 \
+    void N(trmm_)(Char, Char, Char, Char, Int, Int, const T*, const T*, Int, T*, Int);                               \
+    void N(trsm_)(Char, Char, Char, Char, Int, Int, const T*, const T*, Int, T*, Int);                               \
+    void CBLAS(gemm)(int, int, int, blas_int, blas_int, blas_int, S, const T*, blas_int, const T*, blas_int, S, T*,  \
+                     blas_int);                                                                                      \
+    void CBLAS(symm)(int, int, int, blas_int, blas_int, S, const T*, blas_int, const T*, blas_int, S, T*, blas_int); \
+    void CBLAS(syrk)(int, int, int, blas_int, blas_int, S, const T*, blas_int, S, T*, blas_int);                     \
+    void CBLAS(syr2k)(int, int, int, blas_int, blas_int, S, const T*, blas_int, const T*, blas_int, S, T*,           \
+                      blas_int);                                                                                     \
+    void CBLAS(trmm)(int, int, int, int, int, blas_int, blas_int, S, const T*, blas_int, T*, blas_int);              \
+    void CBLAS(trsm)(int, int, int, int, int, blas_int, blas_int, S, const T*, blas_int, T*, blas_int);
 
 extern "C" {
-DECLARE(s, float, float)
-DECLARE(c, complex64, const complex64*)
-void chemm_(Char, Char, Int, Int, const complex64*, const complex64*, Int, const complex64*, Int, const complex64*,
-            complex64*, Int);
-void cherk_(Char, Char, Int, Int, const float*, const complex64*, Int, const float*, complex64*, Int);
-void cher2k_(Char, Char, Int, Int, const complex64*, const complex64*, Int, const complex64*, Int, const float*,
-             complex64*, Int);
-void cblas_chemm(int, int, int, blas_int, blas_int, const complex64*, const complex64*, blas_int, const complex64*,
-                 blas_int, const complex64*, complex64*, blas_int);
-void cblas_cherk(int, int, int, blas_int, blas_int, float, const complex64*, blas_int, float, complex64*, blas_int);
-void cblas_cher2k(int, int, int, blas_int, blas_int, const complex64*, const complex64*, blas_int, const complex64*,
-                  blas_int, float, complex64*, blas_int);
+DECLARE(REAL, CBLAS_REAL, number, number)
+DECLARE(COMPLEX, CBLAS_COMPLEX, complex_number, const complex_number*)
+void COMPLEX(hemm_)(Char, Char, Int, Int, const complex_number*, const complex_number*, Int, const complex_number*,
+                    Int, const complex_number*, complex_number*, Int);
+void COMPLEX(herk_)(Char, Char, Int, Int, const number*, const complex_number*, Int, const number*, complex_number*,
+                    Int);
+void COMPLEX(her2k_)(Char, Char, Int, Int, const complex_number*, const complex_number*, Int, const complex_number*,
+                     Int, const number*, complex_number*, Int);
+void CBLAS_COMPLEX(hemm)(int, int, int, blas_int, blas_int, const complex_number*, const complex_number*, blas_int,
+                         const complex_number*, blas_int, const complex_number*, complex_number*, blas_int);
+void CBLAS_COMPLEX(herk)(int, int, int, blas_int, blas_int, number, const complex_number*, blas_int, number,
+                         complex_number*, blas_int);
+void CBLAS_COMPLEX(her2k)(int, int, int, blas_int, blas_int, const complex_number*, const complex_number*, blas_int,
+                          const complex_number*, blas_int, number, complex_number*, blas_int);
 }
 
 namespace {
@@ -47,19 +63,19 @@ constexpr blas_int m = 7, n = 9, k = 11;
 
 /// A type: its gemm, and the way in which CBLAS takes its scalars.
 struct Real {
-    using T = float;
+    using T = number;
     static constexpr T alpha = 0.75F, beta = 0.5F;
     static T scalar(const T& x) { return x; }
-    static constexpr auto gemm = sgemm_;
-    static constexpr auto cblas_gemm = cblas_sgemm;
+    static constexpr auto gemm = REAL(gemm_);
+    static constexpr auto cblas_gemm = CBLAS_REAL(gemm);
 };
 
 struct Complex {
-    using T = complex64;
+    using T = complex_number;
     static constexpr T alpha{0.75F, -0.25F}, beta{0.5F, 0.125F};
     static const T* scalar(const T& x) { return &x; }
-    static constexpr auto gemm = cgemm_;
-    static constexpr auto cblas_gemm = cblas_cgemm;
+    static constexpr auto gemm = COMPLEX(gemm_);
+    static constexpr auto cblas_gemm = CBLAS_COMPLEX(gemm);
 };
 
 const std::string forms[] = {"fortran", "column", "row"};
@@ -198,22 +214,24 @@ int main(int argc, char** argv) {
     if (argc > 1) format = argv[1];
     all_gemm<Real>("sgemm", {no_trans, trans});
     all_gemm<Complex>("cgemm", {no_trans, trans, conj_trans});
-    all_symm<Real>("ssymm", ssymm_, cblas_ssymm);
-    all_symm<Complex>("csymm", csymm_, cblas_csymm);
-    all_symm<Complex>("chemm", chemm_, cblas_chemm);
+    all_symm<Real>("ssymm", REAL(symm_), CBLAS_REAL(symm));
+    all_symm<Complex>("csymm", COMPLEX(symm_), CBLAS_COMPLEX(symm));
+    all_symm<Complex>("chemm", COMPLEX(hemm_), CBLAS_COMPLEX(hemm));
 
-    const auto real = [](float x) { return x; };
-    all_syrk<float>("ssyrk", Real::alpha, Real::beta, real, trans, ssyrk_, cblas_ssyrk);
-    all_syrk<complex64>("csyrk", Complex::alpha, Complex::beta, Complex::scalar, trans, csyrk_, cblas_csyrk);
-    all_syrk<complex64>("cherk", Real::alpha, Real::beta, real, conj_trans, cherk_, cblas_cherk);
-    all_syr2k("ssyr2k", Real::alpha, Real::beta, real, real, trans, ssyr2k_, cblas_ssyr2k);
-    all_syr2k("csyr2k", Complex::alpha, Complex::beta, Complex::scalar, Complex::scalar, trans, csyr2k_,
-              cblas_csyr2k);
-    all_syr2k("cher2k", Complex::alpha, Real::beta, Complex::scalar, real, conj_trans, cher2k_, cblas_cher2k);
+    const auto real = [](number x) { return x; };
+    all_syrk<number>("ssyrk", Real::alpha, Real::beta, real, trans, REAL(syrk_), CBLAS_REAL(syrk));
+    all_syrk<complex_number>("csyrk", Complex::alpha, Complex::beta, Complex::scalar, trans, COMPLEX(syrk_),
+                             CBLAS_COMPLEX(syrk));
+    all_syrk<complex_number>("cherk", Real::alpha, Real::beta, real, conj_trans, COMPLEX(herk_), CBLAS_COMPLEX(herk));
+    all_syr2k("ssyr2k", Real::alpha, Real::beta, real, real, trans, REAL(syr2k_), CBLAS_REAL(syr2k));
+    all_syr2k("csyr2k", Complex::alpha, Complex::beta, Complex::scalar, Complex::scalar, trans, COMPLEX(syr2k_),
+              CBLAS_COMPLEX(syr2k));
+    all_syr2k("cher2k", Complex::alpha, Real::beta, Complex::scalar, real, conj_trans, COMPLEX(her2k_),
+              CBLAS_COMPLEX(her2k));
 
-    all_triangular<Real>("strmm", true, {no_trans, trans}, strmm_, cblas_strmm);
-    all_triangular<Complex>("ctrmm", true, {no_trans, trans, conj_trans}, ctrmm_, cblas_ctrmm);
-    all_triangular<Real>("strsm", false, {no_trans, trans}, strsm_, cblas_strsm);
-    all_triangular<Complex>("ctrsm", false, {no_trans, trans, conj_trans}, ctrsm_, cblas_ctrsm);
+    all_triangular<Real>("strmm", true, {no_trans, trans}, REAL(trmm_), CBLAS_REAL(trmm));
+    all_triangular<Complex>("ctrmm", true, {no_trans, trans, conj_trans}, COMPLEX(trmm_), CBLAS_COMPLEX(trmm));
+    all_triangular<Real>("strsm", false, {no_trans, trans}, REAL(trsm_), CBLAS_REAL(trsm));
+    all_triangular<Complex>("ctrsm", false, {no_trans, trans, conj_trans}, COMPLEX(trsm_), CBLAS_COMPLEX(trsm));
     return 0;
 }

@@ -1,5 +1,5 @@
-// Operands for level3.cpp and level3_extensions.cpp. Elements that a routine must not read are NaN. Elements that it
-// must not write are printed with the result.
+// Operands for level3.cpp and level3_extensions.cpp, of float32; with FLOAT64 defined, of float64. Elements that a
+// routine must not read are NaN. Elements that it must not write are printed with the result.
 #pragma once
 
 #include <complex>
@@ -9,10 +9,17 @@
 
 #include "client.h"
 
-using complex64 = std::complex<float>;
+#ifdef FLOAT64
+using number = double;
+#else
+using number = float;
+#endif
+using complex_number = std::complex<number>;
+constexpr bool is_float64 = sizeof(number) == sizeof(double);
 
-inline std::string format = "fp32";  ///< format to which this program rounds operands before the product
-constexpr int padding = 3;           ///< number of rows by which leading dimensions exceed the minimum
+/// Format to which this program rounds operands before the product.
+inline std::string format = is_float64 ? "fp64" : "fp32";
+constexpr int padding = 3;  ///< number of rows by which leading dimensions exceed the minimum
 
 /// A matrix in memory, with a leading dimension larger than needed.
 template <class T>
@@ -30,16 +37,31 @@ Matrix<T> unrounded(int layout, int rows, int columns, unsigned seed) {
     Matrix<T> result;
     result.ld = rows + padding;
     result.values.resize(static_cast<std::size_t>(result.ld) * columns);
-    fill(reinterpret_cast<float*>(result.data()), result.values.size() * sizeof(T) / sizeof(float), seed);
+    std::vector<float> floats(result.values.size() * sizeof(T) / sizeof(number));
+    fill(floats.data(), floats.size(), seed);
+    auto* const numbers = reinterpret_cast<number*>(result.data());
+    // Numbers of float64 have bits beyond a float32.
+    for (std::size_t i = 0; i < floats.size(); ++i)
+        numbers[i] =
+            is_float64 ? static_cast<number>(floats[i] * (1 + 0x1p-30 * static_cast<double>(i % 5 + 1))) : floats[i];
     return result;
+}
+
+inline void round_numbers(float* numbers, std::size_t count) { round_to(format.c_str(), numbers, count); }
+inline void round_numbers(double* numbers, std::size_t count) {
+    for (std::size_t i = 0; i < count && format != "fp64"; ++i) {
+        auto single = static_cast<float>(numbers[i]);
+        round_to(format.c_str(), &single, 1);
+        numbers[i] = single;
+    }
 }
 
 /// Rounds the values, but not the gaps between columns: trmm's B is also its result.
 template <class T>
 void round_operand(Matrix<T>& matrix) {
-    const std::size_t floats_of_column = (matrix.ld - padding) * sizeof(T) / sizeof(float);
+    const std::size_t numbers_of_column = (matrix.ld - padding) * sizeof(T) / sizeof(number);
     for (std::size_t first = 0; first < matrix.values.size(); first += matrix.ld)
-        round_to(format.c_str(), reinterpret_cast<float*>(&matrix.values[first]), floats_of_column);
+        round_numbers(reinterpret_cast<number*>(&matrix.values[first]), numbers_of_column);
 }
 
 template <class T>
@@ -58,7 +80,7 @@ Matrix<T> triangle(int layout, int order, int uplo, int diag, unsigned seed, boo
     for (int j = 0; j < order; ++j) {
         for (int i = 0; i < order; ++i) {
             const bool is_read = i == j ? diag == non_unit : (i < j) == stored_upper;
-            if (!is_read) result.values[i + j * result.ld] = T(std::numeric_limits<float>::quiet_NaN());
+            if (!is_read) result.values[i + j * result.ld] = T(std::numeric_limits<number>::quiet_NaN());
         }
     }
     return result;

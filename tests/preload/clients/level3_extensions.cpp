@@ -10,25 +10,25 @@ using Int = const blas_int*;
 extern "C" {
 void sgemmt_(Char, Char, Char, Int, Int, const float*, const float*, Int, const float*, Int, const float*, float*,
              Int);
-void cgemmt_(Char, Char, Char, Int, Int, const complex64*, const complex64*, Int, const complex64*, Int,
-             const complex64*, complex64*, Int);
+void cgemmt_(Char, Char, Char, Int, Int, const complex_number*, const complex_number*, Int, const complex_number*,
+             Int, const complex_number*, complex_number*, Int);
 void cblas_sgemmt(int, int, int, int, blas_int, blas_int, float, const float*, blas_int, const float*, blas_int,
                   float, float*, blas_int);
-void cgemm3m_(Char, Char, Int, Int, Int, const complex64*, const complex64*, Int, const complex64*, Int,
-              const complex64*, complex64*, Int);
-void cblas_cgemm3m(int, int, int, blas_int, blas_int, blas_int, const complex64*, const complex64*, blas_int,
-                   const complex64*, blas_int, const complex64*, complex64*, blas_int);
+void cgemm3m_(Char, Char, Int, Int, Int, const complex_number*, const complex_number*, Int, const complex_number*,
+              Int, const complex_number*, complex_number*, Int);
+void cblas_cgemm3m(int, int, int, blas_int, blas_int, blas_int, const complex_number*, const complex_number*,
+                   blas_int, const complex_number*, blas_int, const complex_number*, complex_number*, blas_int);
 void cblas_sgemm_batch(int, const int*, const int*, Int, Int, Int, const float*, const float**, Int, const float**,
                        Int, const float*, float**, Int, blas_int, Int);
-void cgemm_batch_(Char, Char, Int, Int, Int, const complex64*, const complex64**, Int, const complex64**, Int,
-                  const complex64*, complex64**, Int, Int, Int);
+void cgemm_batch_(Char, Char, Int, Int, Int, const complex_number*, const complex_number**, Int,
+                  const complex_number**, Int, const complex_number*, complex_number**, Int, Int, Int);
 }
 
 namespace {
 
 constexpr blas_int m = 7, n = 9, k = 11;
 constexpr float alpha = 0.75F, beta = 0.5F;
-constexpr complex64 complex_alpha{0.75F, -0.25F}, complex_beta{0.5F, 0.125F};
+constexpr complex_number complex_alpha{0.75F, -0.25F}, complex_beta{0.5F, 0.125F};
 
 void gemmt() {
     for (int uplo : {upper, lower}) {
@@ -37,8 +37,8 @@ void gemmt() {
         sgemmt_(letter(uplo), "N", "N", &n, &k, &alpha, a.data(), &a.ld, b.data(), &b.ld, &beta, c.data(), &c.ld);
         print(std::string("fortran-sgemmt-") + letter(uplo), c);
 
-        auto ca = operand<complex64>(column_major, n, k, 1), cb = operand<complex64>(column_major, k, n, 2),
-             cc = unrounded<complex64>(column_major, n, n, 3);
+        auto ca = operand<complex_number>(column_major, n, k, 1), cb = operand<complex_number>(column_major, k, n, 2),
+             cc = unrounded<complex_number>(column_major, n, n, 3);
         cgemmt_(letter(uplo), "N", "N", &n, &k, &complex_alpha, ca.data(), &ca.ld, cb.data(), &cb.ld, &complex_beta,
                 cc.data(), &cc.ld);
         print(std::string("fortran-cgemmt-") + letter(uplo), cc);
@@ -52,12 +52,12 @@ void gemmt() {
 }
 
 void gemm3m() {
-    auto a = operand<complex64>(column_major, m, k, 1), b = operand<complex64>(column_major, k, n, 2),
-         c = unrounded<complex64>(column_major, m, n, 3);
+    auto a = operand<complex_number>(column_major, m, k, 1), b = operand<complex_number>(column_major, k, n, 2),
+         c = unrounded<complex_number>(column_major, m, n, 3);
     cgemm3m_("N", "N", &m, &n, &k, &complex_alpha, a.data(), &a.ld, b.data(), &b.ld, &complex_beta, c.data(), &c.ld);
     print("fortran-cgemm3m", c);
-    auto ra = operand<complex64>(row_major, m, k, 1), rb = operand<complex64>(row_major, k, n, 2),
-         rc = unrounded<complex64>(row_major, m, n, 3);
+    auto ra = operand<complex_number>(row_major, m, k, 1), rb = operand<complex_number>(row_major, k, n, 2),
+         rc = unrounded<complex_number>(row_major, m, n, 3);
     cblas_cgemm3m(row_major, no_trans, no_trans, m, n, k, &complex_alpha, ra.data(), ra.ld, rb.data(), rb.ld,
                   &complex_beta, rc.data(), rc.ld);
     print("row-cgemm3m", rc);
@@ -104,8 +104,8 @@ void batches() {
                           batch.ldb, betas, batch.cs, batch.ldc, batch.groups, batch.sizes);
         batch.print_all(layout == row_major ? "row-sgemm_batch" : "column-sgemm_batch");
     }
-    Batch<complex64> batch(column_major);
-    const complex64 alphas[2] = {complex_alpha, 1}, betas[2] = {complex_beta, 0.25F};
+    Batch<complex_number> batch(column_major);
+    const complex_number alphas[2] = {complex_alpha, 1}, betas[2] = {complex_beta, 0.25F};
     cgemm_batch_("NN", "NN", batch.ms, batch.ns, batch.ks, alphas, batch.as, batch.lda, batch.bs, batch.ldb, betas,
                  batch.cs, batch.ldc, &batch.groups, batch.sizes);
     batch.print_all("fortran-cgemm_batch");
