@@ -301,7 +301,8 @@ std::string text_of(const Explanation& e) {
         text += fmt::format("  CPU mode    {}\n", policy::to_string(e.policy.cpu_mode));
     }
     const PlannedFormat& outcome = e.planned.outcome;
-    const bool is_preview = e.call.device == policy::Device::cpu && outcome.applied != policy::Applied::fp32 &&
+    const bool is_preview = e.call.device == policy::Device::cpu &&
+                            outcome.applied != policy::format_as_called(e.call.dtype) &&
                             outcome.applied != policy::Applied::unchanged;
     if (is_preview && e.policy.stochastic_seed)
         text += fmt::format("  rounding    random: up or down, the nearer number is the likelier (seed {})\n",
@@ -406,7 +407,7 @@ Action define_explain(CLI::App& app) {
     text("--scope", options->scope, "LABELS", "The thread's labels, outermost first, joined by /");
     add_word(app, "--device", options->device, policy::device_words, "Device; must be that of the function");
     add_word(app, "--dtype", options->dtype, policy::dtype_words,
-             "Type of the operands, if the function takes several");
+             "Type of the operands, if the function takes several: float64 for cublasGemmEx");
     text("--compute-capability", options->compute_capability, "MAJOR.MINOR",
          "Compute capability of the GPU, such as 9.0")
         ->check([](const std::string& value) {

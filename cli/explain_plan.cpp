@@ -33,6 +33,8 @@ PlannedCall plan_on_cpu(const Function& function, const policy::MatmulCall& call
     PlannedCall planned;
     planned.outcome = {treated.applied, treated.reason};
     planned.words = format_words(planned.outcome.applied, call.device);
+    if (treated.rounds && planned.outcome.applied == policy::Applied::fp32)
+        planned.words = "the operands are rounded to float32 first";
     if (runs_in_fixed_order(function.product(), policy))
         planned.words = "computed by the shim, in float32 and in a fixed order";
     else if (treated.rounds && policy.cpu_mode == policy::CpuMode::accelerate)
@@ -73,6 +75,18 @@ constexpr Value compute_types[] = {
     {"CUBLAS_COMPUTE_32F_EMULATED_16BFX9", cublas::compute_32f_emulated_16bfx9},
 };
 
+constexpr Value math_modes_of_float64[] = {
+    {"CUBLAS_DEFAULT_MATH", cublas::math_default},
+    {"CUBLAS_PEDANTIC_MATH", cublas::math_pedantic},
+    {"CUBLAS_FP64_EMULATED_FIXEDPOINT_MATH", cublas::math_fp64_emulated_fixedpoint},
+};
+
+constexpr Value compute_types_of_float64[] = {
+    {"CUBLAS_COMPUTE_64F", cublas::compute_64f},
+    {"CUBLAS_COMPUTE_64F_PEDANTIC", cublas::compute_64f_pedantic},
+    {"CUBLAS_COMPUTE_64F_EMULATED_FIXEDPOINT", cublas::compute_64f_emulated_fixedpoint},
+};
+
 constexpr Value algorithms[] = {{"CUBLAS_GEMM_DEFAULT", cublas::gemm_default},
                                 {"CUBLAS_GEMM_DEFAULT_TENSOR_OP", cublas::gemm_default_tensor_op}};
 
@@ -91,16 +105,21 @@ struct Unknown {
     void (*set)(cublas::Asked& asked, std::int32_t value);
 };
 
-std::vector<Unknown> unknowns_of(const Function& function) {
+std::vector<Unknown> unknowns_of(const Function& function, policy::Dtype dtype) {
     using cublas::Asked;
     std::vector<Unknown> unknowns;
     const bool is_lt = function.product().road == Road::lt_matmul;
+    const bool is_float64 = policy::is_double(dtype);
+    const auto add = [&](std::string_view what, std::span<const Value> values, auto set) {
+        unknowns.push_back({what, values, set});
+    };
     if (!is_lt)
-        unknowns.push_back(
-            {"math mode", math_modes, [](Asked& asked, std::int32_t value) { asked.math_mode = value; }});
+        add("math mode", is_float64 ? std::span<const Value>(math_modes_of_float64) : math_modes,
+            [](Asked& asked, std::int32_t value) { asked.math_mode = value; });
     if (is_lt || function.positions().of(Role::compute_type) >= 0)
-        unknowns.push_back(
-            {"compute type", compute_types, [](Asked& asked, std::int32_t value) { asked.compute_type = value; }});
+        add("compute type", is_float64 ? std::span<const Value>(compute_types_of_float64) : compute_types,
+            [](Asked& asked, std::int32_t value) { asked.compute_type = value; });
+    if (is_float64) return unknowns;
     if (function.positions().of(Role::algorithm) >= 0)
         unknowns.push_back(
             {"algorithm", algorithms, [](Asked& asked, std::int32_t value) { asked.algorithm = value; }});
@@ -119,9 +138,10 @@ std::vector<Unknown> unknowns_of(const Function& function) {
 cublas::Request request_of(const Function& function, const policy::MatmulCall& call,
                            const std::vector<Unknown>& unknowns) {
     const ProductFamily& family = function.product();
-    const bool is_float32 = call.dtype == policy::Dtype::float32 || call.dtype == policy::Dtype::complex64;
     cublas::Request request;
-    request.counted = is_float32 ? cublas::Counted::governed : cublas::Counted::observed;
+    request.counted = policy::is_single(call.dtype)   ? cublas::Counted::governed
+                      : policy::is_double(call.dtype) ? cublas::Counted::as_called
+                                                      : cublas::Counted::observed;
     request.pointers_are_in_arrays = family.batching == Batching::pointers || family.batching == Batching::groups;
     request.is_solve = family.operation == blas::Operation::trsm;
     request.caller = call.caller;
@@ -147,7 +167,7 @@ std::string words_of(const cublas::Plan& plan) {
 
 PlannedCall plan_on_cuda(const Function& function, const policy::MatmulCall& call, const policy::Decision& decision,
                          const policy::Policy& policy, const cublas::Environment& environment) {
-    const std::vector<Unknown> unknowns = unknowns_of(function);
+    const std::vector<Unknown> unknowns = unknowns_of(function, call.dtype);
     const cublas::Request supposed = request_of(function, call, unknowns);
     const auto plan_of = [&](const cublas::Request& request) {
         const cublas::Plan plan = plan_request(request, decision, policy.floor, environment, policy);

@@ -27,8 +27,11 @@
 namespace fp32shim::cli {
 namespace {
 
+/// The precision at which products of float64 are tried by default.
+constexpr std::string_view float64_precision = "fp32";
+
 struct BisectOptions {
-    std::string precision = "high", cpu, state = "bisect-state.jsonl", policy_out, runner, compare;
+    std::string dtype, precision, cpu, state = "bisect-state.jsonl", policy_out, runner, compare;
     bool is_json = false;
     std::int64_t jobs = 1, max_runs = 0, repeat = 1;
     double relative = 0, absolute = 0;
@@ -36,10 +39,16 @@ struct BisectOptions {
     std::vector<std::string> words;  ///< the command to run
 };
 
+TriedTypes types_of(const BisectOptions& options) {
+    return options.dtype == to_string(TriedTypes::float64) ? TriedTypes::float64 : TriedTypes::float32;
+}
+
 void print_message(const std::string& message) { say("bisect", message); }
 
 /// Returns what is wrong with the combination of options and settings; empty if it is valid.
 std::string problem_in_options(const BisectOptions& options) {
+    if (options.precision == float64_precision && types_of(options) != TriedTypes::float64)
+        return "--precision fp32 is how float32 products are called; it lowers those of --dtype float64";
     if (!options.compare.empty() && options.relative == 0 && options.absolute == 0)
         return "--compare needs --rtol NUMBER or --atol NUMBER, the largest acceptable difference";
     if (options.compare.empty() && (options.relative != 0 || options.absolute != 0))
@@ -56,6 +65,7 @@ Json identity_of(const BisectOptions& options) {
     return {{"search", 1},
             {"fp32shim", FP32SHIM_VERSION},
             {"command", options.words},
+            {"dtype", to_string(types_of(options))},
             {"precision", options.precision},
             {"cpu", options.cpu},
             {"runner", options.runner},
@@ -66,7 +76,8 @@ Json identity_of(const BisectOptions& options) {
 }
 
 /// Returns an end if the command is not acceptable even with everything exact, or has no products.
-std::optional<End> problem_with_exact_run(const Outcome& exact, const FinishedRun& run, const Groups& groups) {
+std::optional<End> problem_with_exact_run(const Outcome& exact, const FinishedRun& run, const Groups& groups,
+                                          TriedTypes types) {
     const std::string with = "with everything exact, the command ";
     if (exact.verdict != Verdict::acceptable) {
         print(last_lines_of(run.output), STDERR_FILENO);
@@ -82,7 +93,7 @@ std::optional<End> problem_with_exact_run(const Outcome& exact, const FinishedRu
             with + "is not acceptable (" + exact.how + "); it must be acceptable before its products are lowered",
             exit_code::finding};
     }
-    if (groups.all().empty()) return no_product_seen(run.products);
+    if (groups.all().empty()) return no_product_seen(run.products, types);
     return std::nullopt;
 }
 
@@ -98,7 +109,7 @@ std::optional<End> write_policy(const BisectOptions& options, SearchResult& resu
 
 SearchSettings settings_of(const BisectOptions& options) {
     SearchSettings settings;
-    settings.policy = {options.precision, options.cpu, "bisect"};
+    settings.policy = {options.precision, options.cpu, "bisect", types_of(options)};
     settings.jobs = static_cast<std::uint64_t>(options.jobs);
     settings.repeat = static_cast<std::uint64_t>(options.repeat);
     settings.max_runs = static_cast<std::uint64_t>(options.max_runs);
@@ -157,7 +168,8 @@ int search(const BisectOptions& options, Inputs& inputs, Runs& runs, Groups& gro
                          exit_code::inconclusive});
     const Outcome exact = answers.with_everything_exact();
     inputs.keep(groups, state);
-    if (const auto end = problem_with_exact_run(exact, trials.last_run(), groups)) return ends(*end);
+    if (const auto end = problem_with_exact_run(exact, trials.last_run(), groups, settings.policy.types))
+        return ends(*end);
     const Outcome all = answers.with_everything_lowered();
     inputs.keep(groups, state);
     if (all.lowered.empty()) return ends(nothing_lowered(trials.last_run().products, options.precision));
@@ -167,7 +179,9 @@ int search(const BisectOptions& options, Inputs& inputs, Runs& runs, Groups& gro
     return conclude(options, groups, answers, std::move(findings));
 }
 
-int bisect(const BisectOptions& options) {
+int bisect(BisectOptions options) {
+    if (options.precision.empty())
+        options.precision = types_of(options) == TriedTypes::float64 ? float64_precision : "high";
     if (const std::string problem = problem_in_options(options); !problem.empty())
         return fail({problem, exit_code::usage});
     const TrialProgram program = find_trial_program("bisect", options.words, options.runner);
@@ -186,7 +200,7 @@ int bisect(const BisectOptions& options) {
     int signal = 0;
     try {
         Inputs inputs(program.path, options.words);
-        Runs runs({options.words, list_entries(options.runner, " "), options.cpu});
+        Runs runs({options.words, list_entries(options.runner, " "), options.cpu, types_of(options)});
         if (!runs.problem().empty()) return fail({runs.problem(), exit_code::usage});
         return search(options, inputs, runs, groups, state);
     } catch (const Interrupted& interrupted) {
@@ -209,8 +223,12 @@ int bisect(const BisectOptions& options) {
 
 Action define_bisect(CLI::App& app) {
     auto options = std::make_shared<BisectOptions>();
-    add_choice(app, "--precision", options->precision, {"high", "medium", "tf32", "bf16"},
-               "Precision at which products are tried; tf32 means high, bf16 means medium");
+    add_choice(app, "--dtype", options->dtype, {to_string(TriedTypes::float32), to_string(TriedTypes::float64)},
+               "Type of the operands of the products that are tried, real and complex (default: float32)");
+    add_choice(
+        app, "--precision", options->precision, {"high", "medium", "tf32", "bf16", float64_precision},
+        "Precision at which products are tried; tf32 means high, bf16 means medium (default: high; with --dtype "
+        "float64: fp32)");
     add_word(app, "--cpu", options->cpu, policy::cpu_mode_words,
              "Effect of lower precisions on the CPU (FP32_MATMUL_CPU)");
     add_count(app, "--jobs", options->jobs, 1, "Number of runs at once, for commands that do not disturb each other");

@@ -40,10 +40,13 @@ FileStamp stamp_of(const std::string& path) {
 }  // namespace
 
 RunRequest CommandTrials::request_for(const TestedSet& tested) const {
+    // The default of a policy does not concern float64; what the environment says of float32 stays.
+    const bool is_float64 = settings_.policy.types == TriedTypes::float64;
     if (tested.lowered == Lowered::only)
-        return {policy_lowering_only(groups_, tested.set, settings_.policy, tested.calls), "highest"};
+        return {policy_lowering_only(groups_, tested.set, settings_.policy, tested.calls),
+                is_float64 ? "" : "highest"};
     return {policy_lowering_all_but(groups_, tested.set, settings_.policy, nullptr, nullptr),
-            settings_.policy.precision};
+            is_float64 ? "" : settings_.policy.precision};
 }
 
 /// Returns what is wrong with the numbers that the run has written; empty: nothing. The first ones are the reference.

@@ -168,6 +168,13 @@ std::string certainty_text(const SearchResult& result) {
         100 * result.rates->by_cause);
 }
 
+/// Returns a caveat on how float64 products were tried.
+std::string rounding_text(const SearchResult& result) {
+    if (result.settings.policy.types != TriedTypes::float64) return {};
+    return "Tried by rounding operands: the library multiplied and added in float64. In float32 itself, sums are "
+           "rounded, too.\n";
+}
+
 /// Returns `with all others at high, 2 of 2 runs were acceptable`.
 std::string enough_text(const SearchResult& result) {
     const Outcome outcome = policy_outcome(result);
@@ -263,7 +270,7 @@ std::string text_of(const SearchResult& result) {
         return fmt::format("Nothing had to stay exact: with {} at {}, {} {} acceptable.\n",
                            counted(groups.all().size(), "group"), result.settings.policy.precision,
                            of_runs(outcome.passed(), outcome.runs), outcome.runs == 1 ? "was" : "were") +
-               certainty_text(result);
+               rounding_text(result) + certainty_text(result);
     }
     std::string text = fmt::format("{} of {} exact {} enough ({} of the work): {}.\n\n", exact.size(),
                                    counted(groups.all().size(), "group"), exact.size() == 1 ? "was" : "were",
@@ -282,8 +289,8 @@ std::string text_of(const SearchResult& result) {
         table.add({group.location_text(), product_text(culprit.groups, groups),
                    work_share_text(culprit.groups, groups), reason_text(culprit, result), lines.of(group)});
     }
-    text += table.text() + '\n' + need_text(result) + lowered_together_text(result) + certainty_text(result) +
-            tried_text(result);
+    text += table.text() + '\n' + need_text(result) + lowered_together_text(result) + rounding_text(result) +
+            certainty_text(result) + tried_text(result);
     if (result.policy_path.empty()) return text;
     return text + fmt::format("Policy: {}, for fp32shim run --policy {} -- {}\n", printable(result.policy_path),
                               printable(result.policy_path), command_text(result.command));
@@ -306,6 +313,7 @@ Json to_json(const SearchResult& result) {
                  {"outcome", outcome_word(findings)},
                  {"doubt", text_or_null(findings.doubt)},
                  {"command", result.command},
+                 {"dtype", to_string(result.settings.policy.types)},
                  {"precision", result.settings.policy.precision},
                  {"cpu", text_or_null(result.settings.policy.cpu)},
                  {"runs", result.state.runs()},

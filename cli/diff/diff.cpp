@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <map>
 #include <memory>
 #include <string>
@@ -74,22 +75,23 @@ bool warn_no_fingerprints(const std::string& argument, const ResultsOfSide& side
     return true;
 }
 
-/// Warns if aligned products of one side requested a lower format but ran at FP32. `product_of` selects this side's
-/// product of a pair.
+/// Warns if aligned products of one side requested a lower format but ran as they were called. `product_of` selects
+/// this side's product of a pair.
 void warn_not_lowered(const std::string& argument, const ResultsOfSide& side, std::size_t ResultPair::*product_of,
                       const std::vector<ResultPair>& pairs) {
-    std::map<std::pair<std::string_view, std::string_view>, std::uint64_t> products;  // number of products by request
-                                                                                      // and reason
+    // Number of products by request, reason and format.
+    std::map<std::array<std::string_view, 3>, std::uint64_t> products;
     for (const ResultPair& pair : pairs) {
         const MergedRow& row = side.row_of(pair.*product_of);
-        const bool asks_lower = row.requested != "native" && row.requested != "highest";
-        if (asks_lower && row.ran_at() == "fp32") ++products[{row.requested, row.reason}];
+        const std::string_view as_called = row.is_float64() ? "fp64" : "fp32";
+        const bool asks_lower = row.requested != "native" && row.requested != "highest" && row.requested != "fp64";
+        if (asks_lower && row.ran_at() == as_called) ++products[{row.requested, row.reason, as_called}];
     }
     for (const auto& [asked, count] : products) {
-        const auto& [requested, reason] = asked;
+        const auto& [requested, reason, as_called] = asked;
         say("diff",
-            fmt::format("{}: {} asked for {}, but ran at fp32 ({}){}", argument, counted(count, "product"), requested,
-                        reason, reason == "cpu_mode_off" ? "; on a CPU, run with --cpu emulate" : ""));
+            fmt::format("{}: {} asked for {}, but ran at {} ({}){}", argument, counted(count, "product"), requested,
+                        as_called, reason, reason == "cpu_mode_off" ? "; on a CPU, run with --cpu emulate" : ""));
     }
 }
 

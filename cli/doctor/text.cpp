@@ -160,7 +160,7 @@ std::string verdict_text(const DoctorResult& result) {
     const ExaminedProgram& program = *result.program;
     if (result.seen.empty() && result.not_seen.empty() && program.not_observed.empty()) {
         text +=
-            "\nNothing that it loaded is known to multiply float32 matrices, through a BLAS or otherwise.\n"
+            "\nNothing that it loaded is known to multiply matrices, through a BLAS or otherwise.\n"
             "Programs that it started in a separate environment (sudo, env -i, containers) were not examined.\n";
     }
     return text;

@@ -8,6 +8,7 @@
 #include "cli/recordings/merged_calls.hpp"
 #include "cli/recordings/recordings.hpp"
 #include "policy/conditions.hpp"
+#include "policy/decide.hpp"
 #include "system/inline_text.hpp"
 
 namespace fp32shim::cli {
@@ -29,8 +30,10 @@ void find_source_file(const record::RecordedRow& row, const record::RecordingRea
     }
 }
 
-bool is_lowered(policy::Applied applied) {
-    return applied != policy::Applied::fp32 && applied != policy::Applied::unchanged;
+/// Returns true if a call ran below the format in which it was called.
+bool is_lowered(policy::Applied applied, policy::Dtype dtype) {
+    return applied != policy::format_as_called(dtype) && applied != policy::Applied::unchanged &&
+           applied != policy::Applied::fp64_emulated;
 }
 
 /// Adds the calls of a group. If the map has the group already, its entry is increased.
@@ -81,7 +84,7 @@ Group RecordedProductsReader::group_of(const record::RecordedRow& row, const rec
     return group;
 }
 
-RecordedProducts RecordedProductsReader::read(const std::string& folder) {
+RecordedProducts RecordedProductsReader::read(const std::string& folder, TriedTypes types) {
     RecordedProducts products;
     std::map<GroupKey, RecordedProducts::Met> met;
     const auto read_one = [&](const std::string&, record::RecordingReader& recording) {
@@ -89,15 +92,19 @@ RecordedProducts RecordedProductsReader::read(const std::string& folder) {
         products.calls += recording.uncounted_calls();
         products.calls_without_group += recording.uncounted_calls();
         for (const auto& [id, counters] : recording.counters()) {
-            products.calls += counters.calls;
             const record::RecordedRow* row = recording.row(id);
+            if (row != nullptr && !row->is_overflow && !are_tried(types, row->decision.call.dtype)) {
+                products.calls_of_other_types += counters.calls;
+                continue;
+            }
+            products.calls += counters.calls;
             const bool has_location = row != nullptr && !row->is_overflow &&
                                       (!row->decision.call.where.empty() || (row->stack != 0 && !row->stack_is_cut));
             if (!has_location) {
                 products.calls_without_group += counters.calls;
                 continue;
             }
-            const bool was_lowered = is_lowered(row->decision.applied);
+            const bool was_lowered = is_lowered(row->decision.applied, row->decision.call.dtype);
             if (!was_lowered) products.reasons[std::string(to_string(row->decision.reason))] += counters.calls;
             const double work = std::max(policy::flops_of(row->decision.call), 0.0);
             Group group = group_of(*row, recording);

@@ -6,10 +6,12 @@
 #include <cstdint>
 #include <map>
 #include <string>
+#include <string_view>
 #include <tuple>
 #include <vector>
 
 #include "cli/recordings/native_locations.hpp"
+#include "policy/matmul_call.hpp"
 #include "record/read/reader.hpp"
 
 namespace fp32shim::cli {
@@ -96,24 +98,37 @@ class Groups {
     std::map<GroupKey, std::size_t> numbers_;
 };
 
-/// Products recorded by one run.
+/// Types of operands whose products are tried: all but float64 and complex128, or only these.
+enum class TriedTypes : std::uint8_t { float32, float64 };
+
+constexpr std::string_view to_string(TriedTypes types) {
+    return types == TriedTypes::float64 ? "float64" : "float32";
+}
+
+/// Returns true if products of a type are among those that are tried.
+constexpr bool are_tried(TriedTypes types, policy::Dtype dtype) {
+    return policy::is_double(dtype) == (types == TriedTypes::float64);
+}
+
+/// Products of the tried types, as one run recorded them.
 struct RecordedProducts {
     struct Met {
         Group group;
-        bool was_lowered = false;  ///< some calls of the group ran below FP32
+        bool was_lowered = false;  ///< some calls of the group ran below the format in which they were called
     };
     std::vector<Met> groups;                       ///< groups with their calls and work in this run
     std::map<std::string, std::uint64_t> reasons;  ///< number of calls that were not lowered, by reason
     std::uint64_t calls = 0;
-    std::uint64_t calls_without_group = 0;  ///< number of calls of which the recording has only the number
-    std::vector<std::string> uncovered;     ///< programs that were started without the shim
+    std::uint64_t calls_of_other_types = 0;  ///< number of calls that are not among `calls`
+    std::uint64_t calls_without_group = 0;   ///< number of calls of which the recording has only the number
+    std::vector<std::string> uncovered;      ///< programs that were started without the shim
 };
 
 /// Reads the recordings of runs.
 class RecordedProductsReader {
   public:
-    /// Reads all recordings in a folder.
-    RecordedProducts read(const std::string& folder);
+    /// Reads the products of some types from all recordings in a folder.
+    RecordedProducts read(const std::string& folder, TriedTypes types);
     /// Returns the group of a row, without calls and work.
     Group group_of(const record::RecordedRow& row, const record::RecordingReader& recording);
 

@@ -61,7 +61,18 @@ std::string size_entry(std::string_view key, std::int64_t size, bool is_folded) 
     return fmt::format(", {} = {}", key, size);
 }
 
-std::string conditions_text(const Rule& rule) {
+constexpr std::string_view is_float64 = R"(dtype = ["float64", "complex128"])";
+
+/// Returns the word for products that run as they are called.
+std::string_view exact_word(TriedTypes types) { return types == TriedTypes::float64 ? "fp64" : "highest"; }
+
+/// Returns the rule for all products for which there is no rule before.
+std::string last_rule(std::string_view precision, TriedTypes types) {
+    std::string text = fmt::format("\n[[rule]]\nname = \"all others\"\nprecision = {}\n", quoted_toml(precision));
+    return types == TriedTypes::float64 ? text + fmt::format("when = {{ {} }}\n", is_float64) : text;
+}
+
+std::string conditions_text(const Rule& rule, TriedTypes types) {
     std::string text;
     const auto add = [&text](const std::string& entry) { text += (text.empty() ? "" : ", ") + entry; };
     if (!rule.scopes.empty()) add(texts_entry("scope", rule.scopes));
@@ -73,13 +84,14 @@ std::string conditions_text(const Rule& rule) {
                 size_entry("k", product->k, product->is_folded) +
                 size_entry("batch", product->batch, product->is_folded);
     }
+    if (types == TriedTypes::float64) add(std::string(is_float64));
     if (rule.calls.last != 0) add(fmt::format("call_number = \">={} <={}\"", rule.calls.first, rule.calls.last));
     return text;
 }
 
-std::string rule_text(const Rule& rule, std::string_view name, std::string_view precision) {
+std::string rule_text(const Rule& rule, std::string_view name, std::string_view precision, TriedTypes types) {
     std::string text = fmt::format("[[rule]]\nname = {}\nprecision = {}\nwhen = {{ {} }}\n", quoted_toml(name),
-                                   quoted_toml(precision), conditions_text(rule));
+                                   quoted_toml(precision), conditions_text(rule, types));
     if (!rule.unless_scopes.empty())
         text += fmt::format("unless = {{ {} }}\n", texts_entry("scope", rule.unless_scopes));
     return text;
@@ -254,6 +266,7 @@ std::vector<Rule> merged(const std::vector<Rule>& rules) {
 }
 
 std::string head(std::string_view default_precision, const PolicySettings& settings) {
+    if (settings.types == TriedTypes::float64) default_precision = "native";
     std::string text = fmt::format("schema = 1\nname = {}\ndefault = {}\n", quoted_toml(settings.name),
                                    quoted_toml(default_precision));
     if (!settings.cpu.empty() || settings.seed) text += "\n[cpu]\n";
@@ -291,13 +304,14 @@ std::string policy_lowering_only(const Groups& groups, const Subset& lowered, co
         rules.push_back(std::move(rule));
     }
     for (const Rule& rule : rules)
-        text += '\n' + rule_text(rule, fmt::format("lowered {}", ++number), settings.precision);
-    return text + "\n[[rule]]\nname = \"all others\"\nprecision = \"highest\"\n";
+        text += '\n' + rule_text(rule, fmt::format("lowered {}", ++number), settings.precision, settings.types);
+    return text + last_rule(exact_word(settings.types), settings.types);
 }
 
 std::string policy_assigning(const Groups& groups, const std::vector<AssignedGroups>& assigned,
                              const PolicySettings& settings, const CommentOn& comment_on, const LineTexts* texts) {
-    const bool is_default = policy::parse_word(policy::default_precision_words, settings.precision).has_value();
+    const bool is_default = settings.types == TriedTypes::float32 &&
+                            policy::parse_word(policy::default_precision_words, settings.precision).has_value();
     std::string text = head(is_default ? settings.precision : "highest", settings);
     std::string rules_text;
     bool names_scopes = false;
@@ -313,7 +327,8 @@ std::string policy_assigning(const Groups& groups, const std::vector<AssignedGro
             if (has_comments)
                 for (const std::string& line : comment_on(rule.groups))
                     rules_text += fmt::format("# {}\n", printable(line));
-            rules_text += rule_text(rule, fmt::format("{} {}", settings.name, ++number), part.precision);
+            rules_text +=
+                rule_text(rule, fmt::format("{} {}", settings.name, ++number), part.precision, settings.types);
         }
     }
     if (names_scopes)
@@ -322,12 +337,12 @@ std::string policy_assigning(const Groups& groups, const std::vector<AssignedGro
             "[log]\nwhere = [\"python\", \"nvtx\", \"itt\", \"torch\"]\n";
     text += rules_text;
     if (is_default) return text;
-    return text + fmt::format("\n[[rule]]\nname = \"all others\"\nprecision = {}\n", quoted_toml(settings.precision));
+    return text + last_rule(settings.precision, settings.types);
 }
 
 std::string policy_lowering_all_but(const Groups& groups, const Subset& exact, const PolicySettings& settings,
                                     const CommentOn& comment_on, const LineTexts* texts) {
-    return policy_assigning(groups, {{exact, "highest"}}, settings, comment_on, texts);
+    return policy_assigning(groups, {{exact, std::string(exact_word(settings.types))}}, settings, comment_on, texts);
 }
 
 }  // namespace fp32shim::cli

@@ -1,4 +1,4 @@
-// Writes policies that run some groups of products below FP32.
+// Writes policies that lower some groups of products.
 #pragma once
 
 #include <cstdint>
@@ -16,14 +16,16 @@ class LineTexts;
 
 /// Settings of a policy other than its rules, by their words in policy files.
 struct PolicySettings {
-    std::string precision;                ///< precision of the lowered groups
-    std::string cpu;                      ///< `[cpu] mode`; empty: the environment decides
-    std::string name;                     ///< name of the policy, and the beginning of its rules' names
-    std::optional<std::uint64_t> seed{};  ///< `[cpu] stochastic_seed`; absent: previews round to nearest
+    std::string precision;                   ///< precision of the lowered groups
+    std::string cpu;                         ///< `[cpu] mode`; empty: the environment decides
+    std::string name;                        ///< name of the policy, and the beginning of its rules' names
+    TriedTypes types = TriedTypes::float32;  ///< types to which the rules apply; others run as the program asks
+    std::optional<std::uint64_t> seed{};     ///< `[cpu] stochastic_seed`; absent: previews round to nearest
 };
 
 /// Returns a policy that runs only the groups `lowered` at the lower precision; if `calls` is a range, only these
-/// calls of its group. Everything else is exact, including unknown groups, whatever the program requests.
+/// calls of its group. Everything else of the settings' types is exact, including unknown groups, whatever the
+/// program requests.
 std::string policy_lowering_only(const Groups& groups, const Subset& lowered, const PolicySettings& settings,
                                  const CallRange& calls = {});
 
@@ -43,7 +45,7 @@ using CommentOn = std::function<std::vector<std::string>(const Subset& groups)>;
 std::string policy_assigning(const Groups& groups, const std::vector<AssignedGroups>& assigned,
                              const PolicySettings& settings, const CommentOn& comment_on, const LineTexts* texts);
 
-/// Returns policy_assigning() with full FP32 for the groups `exact`.
+/// Returns policy_assigning() with full precision for the groups `exact`.
 std::string policy_lowering_all_but(const Groups& groups, const Subset& exact, const PolicySettings& settings,
                                     const CommentOn& comment_on, const LineTexts* texts);
 

@@ -6,6 +6,7 @@
 
 #include "cli/command_line/options.hpp"
 #include "cli/output/terminal.hpp"
+#include "cli/recordings/merged_calls.hpp"
 #include "policy/conditions.hpp"
 #include "policy/load.hpp"
 #include "policy/words.hpp"
@@ -31,7 +32,7 @@ constexpr Key keys[] = {
     {"call_site", "GLOB", "Only calls from compiled functions like this: 'libphysics.so!solve*'"},
     {"stack", "GLOB", "Only calls that a line of Python like this led to: 'train.py:* Trainer.*'"},
     {"device", "cpu|cuda", "Only products that ran on this device"},
-    {"dtype", "float32|complex64", "Only products with operands of this type"},
+    {"dtype", "float32|complex64|float64|complex128", "Only products with operands of this type"},
     {"compute_capability", "RANGE", "Only products on GPUs like this: '>=8.0'"},
     {"m", "SIZE", "Only products of this size: 128, '<=128', '>=64 <=256'"},
     {"n", "SIZE", "Likewise"},
@@ -79,7 +80,7 @@ struct JudgedLines : policy::CallLines {
 /// Returns the floor that a row's calls meet. For calls that were only forwarded it is nullopt, since their format is
 /// unknown.
 std::optional<policy::Floor> floor_met(const record::RecordedRow& row) {
-    return policy::floor_met_by(row.decision.actual.value_or(row.decision.applied));
+    return floor_shown_by(row.decision.actual.value_or(row.decision.applied));
 }
 
 }  // namespace
@@ -151,6 +152,9 @@ bool RowFilter::meets_conditions(const record::RecordedRow& row) {
     const policy::Rule& rule = row.is_folded ? filter_->folded_rule_ : filter_->rule_;
     const record::ProcessFacts& process = recording_->facts().process;
     policy::MatmulCall call = row.decision.call;
+    // A rule without `dtype` leaves float64 alone, but a filter without it selects products of all types.
+    if (rule.when.dtype.empty() && policy::is_double(call.dtype))
+        call.dtype = policy::is_complex(call.dtype) ? policy::Dtype::complex64 : policy::Dtype::float32;
     JudgedLines lines;
     if (!rule.when.stack.empty()) {
         const Lines found = judge_path(row.stack);

@@ -12,6 +12,7 @@ namespace {
 
 std::string why_without_order(const MergedRow& row) {
     if (row.is_overflow) return "only their number is known";
+    if (row.is_float64()) return "the mode is for float32";
     if (row.device != "cpu") return "the mode is for products of a CPU";
     const FunctionIndex index = find_function(std::string(row.function).c_str());
     if (index < 0 || functions[index].family->treatment != Treatment::governed)

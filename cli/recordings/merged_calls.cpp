@@ -121,9 +121,14 @@ std::string MergedRow::requested_text() const {
 
 std::optional<policy::Floor> MergedRow::floor_met() const { return floor_met_by_word(ran_at()); }
 
+std::optional<policy::Floor> floor_shown_by(policy::Applied format) {
+    const bool has_known_floor = format != policy::Applied::fp64_emulated && format != policy::Applied::fixed;
+    return has_known_floor ? policy::floor_met_by(format) : std::nullopt;
+}
+
 std::optional<policy::Floor> floor_met_by_word(std::string_view format) {
     const auto applied = policy::parse_word(policy::applied_words, format);
-    return applied ? policy::floor_met_by(*applied) : std::nullopt;
+    return applied ? floor_shown_by(*applied) : std::nullopt;
 }
 
 void Share::add(const record::RecordedCounters& counters) {
@@ -274,6 +279,13 @@ void MergedCalls::add_audits(const record::RecordingReader& recording,
         list.insert(later, {found->second, processes_.size(), audit});
         return true;
     });
+}
+
+std::uint64_t MergedCalls::float64_calls() const {
+    std::uint64_t sum = 0;
+    for (const MergedRow& row : rows_)
+        if (row.is_float64()) sum += row.counters.calls;
+    return sum;
 }
 
 std::uint64_t MergedCalls::calls_without_row() const {

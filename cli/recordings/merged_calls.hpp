@@ -65,6 +65,10 @@ struct MergedRow : MergedDecision {
     SharedText ran_at() const { return actual.empty() ? applied : actual; }
     /// Returns the floor that ran_at() meets; nullopt if the format is not known.
     std::optional<policy::Floor> floor_met() const;
+    /// Returns true for products of float32 and complex64.
+    bool is_float32() const { return dtype == "float32" || dtype == "complex64"; }
+    /// Returns true for products of float64 and complex128.
+    bool is_float64() const { return dtype == "float64" || dtype == "complex128"; }
     bool has_estimated_time() const { return counters.timed_calls < counters.calls; }
     /// Returns the number of floating-point operations of all calls; 0 if it is unknown.
     double total_flops() const;
@@ -80,7 +84,10 @@ struct MergedRow : MergedDecision {
     std::string requested_text() const;
 };
 
-/// Returns the floor that a format of MergedRow::ran_at() meets; nullopt if the word is no known format.
+/// Returns the floor that calls at a format are known to meet; nullopt for `unchanged`, for `fp64_emulated`, whose
+/// bits are not recorded, and for `fixed`, with which no floor can be compared.
+std::optional<policy::Floor> floor_shown_by(policy::Applied format);
+/// Returns the floor that a format of MergedRow::ran_at() is known to meet; nullopt if the word is no known format.
 std::optional<policy::Floor> floor_met_by_word(std::string_view format);
 
 /// Adds the counters of further calls to `sum`.
@@ -187,6 +194,8 @@ class MergedCalls {
     std::uint64_t calls_before_filter() const { return calls_before_filter_; }
     /// Returns the number of calls that `--ran-below` neither selects nor rules out (RowFilter::leaves_open).
     std::uint64_t calls_left_open() const { return calls_left_open_; }
+    /// Returns the number of calls of float64 and complex128 in total().
+    std::uint64_t float64_calls() const;
     /// Returns the number of calls in total() that belong to no row.
     std::uint64_t calls_without_row() const;
     /// Returns the calls by format (MergedRow::ran_at()), the most precise format first. Calls without a row are

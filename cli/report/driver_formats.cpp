@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "cli/output/field_value.hpp"
 #include "cli/output/terminal.hpp"
@@ -46,7 +47,8 @@ std::string_view fpmath_of(std::string_view format) {
 
 std::string why_not_benchdnn(const ProductKind& kind) {
     if (std::string why = kind.why_no_gemm(); !why.empty()) return why;
-    if (kind.dtype == "complex64") return "oneDNN has no complex numbers";
+    if (kind.dtype == "complex64" || kind.dtype == "complex128") return "oneDNN has no complex numbers";
+    if (kind.dtype == "float64") return "oneDNN has no float64 on a CPU";
     if (kind.dtype != "float32") return "the type of its result is not recorded";
     return {};
 }
@@ -65,9 +67,18 @@ std::string benchdnn_line(const ProductKind& kind) {
                        mode.empty() ? "strict" : mode, batch, sizes.m, sizes.k, batch, sizes.k, sizes.n);
 }
 
+/// Returns rocBLAS's name of a type; empty for types whose results' type is not recorded.
+std::string_view rocblas_type(std::string_view dtype) {
+    constexpr std::pair<std::string_view, std::string_view> names[] = {
+        {"float32", "f32_r"}, {"complex64", "f32_c"}, {"float64", "f64_r"}, {"complex128", "f64_c"}};
+    for (const auto& [type, name] : names)
+        if (type == dtype) return name;
+    return {};
+}
+
 std::string why_not_rocblas(const ProductKind& kind) {
     if (std::string why = kind.why_no_gemm(); !why.empty()) return why;
-    if (kind.dtype != "float32" && kind.dtype != "complex64") return "the type of its result is not recorded";
+    if (rocblas_type(kind.dtype).empty()) return "the type of its result is not recorded";
     if (kind.sizes.trans_a == 'R' || kind.sizes.trans_b == 'R')
         return "rocBLAS has no conjugation without transposition";
     return {};
@@ -91,8 +102,7 @@ std::string rocblas_line(const ProductKind& kind) {
         is_strided ? "_strided_batched"
         : is_batch ? "_batched"
                    : "",
-        kind.dtype == "complex64" ? "f32_c" : "f32_r", sizes.trans_a, sizes.trans_b, sizes.m, sizes.n, sizes.k, lda,
-        ldb, sizes.m);
+        rocblas_type(kind.dtype), sizes.trans_a, sizes.trans_b, sizes.m, sizes.n, sizes.k, lda, ldb, sizes.m);
     if (is_strided)
         line += fmt::format(" --stride_a {} --stride_b {} --stride_c {}", elements(sizes.m, sizes.k),
                             elements(sizes.k, sizes.n), elements(sizes.m, sizes.n));
@@ -153,7 +163,7 @@ void write_benchdnn(const std::vector<ProductKind>& kinds, ReportOutput& output)
 void write_rocblas_bench(const std::vector<ProductKind>& kinds, ReportOutput& output) {
     output.put("#!/bin/sh\n");
     output.put(assumptions);
-    output.put("# rocblas-bench multiplies in FP32, whatever the calls ran at.\n");
+    output.put("# rocblas-bench multiplies in the operands' type, whatever the calls ran at.\n");
     write_lines(kinds, output, why_not_rocblas, rocblas_line);
 }
 

@@ -107,11 +107,12 @@ struct CallsBelow {
 Json verdict_json(const MergedCalls& calls) {
     CallsBelow below;
     Places places;
-    std::uint64_t narrower = 0, unknown = calls.calls_without_row();
+    std::uint64_t narrower = 0, rounded = 0, unknown = calls.calls_without_row();
     for (const MergedRow& row : calls.rows()) {
         const std::uint64_t count = row.counters.calls;
         if (count == 0) continue;
         places.add(row);
+        if (row.is_float64() && row.how == "round_operands") rounded += count;
         const auto floor = row.is_overflow ? std::nullopt : row.floor_met();
         if (floor && *floor < policy::Floor::fp32)
             below.add(row);
@@ -122,11 +123,9 @@ Json verdict_json(const MergedCalls& calls) {
     }
     places.add_unknown(calls.calls_without_row());
     const RowOrder order = places.best_order();
-    return {{"measure", page_name(order)},
-            {"below", below.json(order)},
-            {"narrower", narrower},
-            {"unknown", unknown},
-            {"busiest", places.largest(RowOrder::time)}};
+    return {{"measure", page_name(order)}, {"below", below.json(order)},
+            {"narrower", narrower},        {"float64", {{"calls", calls.float64_calls()}, {"rounded", rounded}}},
+            {"unknown", unknown},          {"busiest", places.largest(RowOrder::time)}};
 }
 
 }  // namespace fp32shim::cli

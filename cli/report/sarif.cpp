@@ -119,9 +119,9 @@ Json rules_of(const std::map<LowPlace, LowCalls>& places) {
     for (const auto& [place, low] : places) formats.insert(place.format);
     Json rules = Json::array();
     for (const std::string& format : formats) {
-        rules.push_back({{"id", rule_id(format)},
-                         {"shortDescription",
-                          {{"text", fmt::format("Float32 matrix products ran at {}, or were allowed to", format)}}}});
+        rules.push_back(
+            {{"id", rule_id(format)},
+             {"shortDescription", {{"text", fmt::format("Matrix products ran at {}, or were allowed to", format)}}}});
     }
     return rules;
 }

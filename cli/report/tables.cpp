@@ -14,6 +14,7 @@
 #include "cli/recordings/fixed_order.hpp"
 #include "cli/recordings/process_text.hpp"
 #include "cli/report/tables.hpp"
+#include "policy/words.hpp"
 
 namespace fp32shim::cli {
 namespace {
@@ -95,13 +96,13 @@ std::string format_text(const MergedCalls& calls, int stream) {
     std::string text;
     const auto& shares = calls.by_format();
     if (shares.empty()) return text;
-    text += coloured(fmt::format("{:<10} {:>15} {:>7} {:>12}", "ran at", "calls", "", "host time"), Colour::bold,
+    text += coloured(fmt::format("{:<13} {:>15} {:>7} {:>12}", "ran at", "calls", "", "host time"), Colour::bold,
                      stream) +
             "\n";
     for (const auto& [format, share] : shares) {
         const std::string of_host_time = share_text(share.host_ns, total.host_ns);
         text += fmt::format("{} {:>15} {:>7} {:>12}{}\n",
-                            coloured(fmt::format("{:<10}", format), colour_of_format(format), stream),
+                            coloured(fmt::format("{:<13}", format), colour_of_format(format), stream),
                             count_text(share.calls), share_text(share.calls, total.calls),
                             duration_text(static_cast<double>(share.host_ns), share.is_estimate),
                             of_host_time.empty() ? "" : fmt::format(" {:>7}", of_host_time));
@@ -356,6 +357,18 @@ std::string environments_text(const MergedCalls& calls) {
     return text;
 }
 
+std::string operands_text(const MergedCalls& calls) {
+    if (calls.float64_calls() == 0) return {};
+    std::map<std::string_view, std::uint64_t> counts;
+    for (const MergedRow& row : calls.rows())
+        if (!row.is_overflow) counts[row.dtype] += row.counters.calls;
+    std::string text;
+    for (const auto& word : policy::dtype_words)
+        if (const std::uint64_t count = counts[word.text]; count > 0)
+            text += fmt::format("{}{} of {}", text.empty() ? "Operands: " : ", ", counted(count, "call"), word.text);
+    return text + '\n';
+}
+
 std::span<const KeyColumn> key_columns() { return group_keys; }
 
 Table call_site_table(const std::vector<const MergedRow*>& rows, std::size_t limit) {
@@ -371,7 +384,7 @@ void write_report_table(const MergedCalls& calls, const TableLimits& limits, int
     };
     section("First NaN or infinity from finite operands", nonfinite_text(calls, limits, stream));
     section("First product that received NaN or infinity", received_text(calls, limits, stream));
-    section("", format_text(calls, stream) + fixed_order_text(calls));
+    section("", format_text(calls, stream) + operands_text(calls) + fixed_order_text(calls));
     if (groups == nullptr) {
         write_tables(call_site_columns, sorted(calls.rows(), limits.order), "more row", limits, stream, put);
     } else {

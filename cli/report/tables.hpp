@@ -17,6 +17,9 @@ struct TableLimits {
     std::string how_to_see_more = "--top 0 shows all";  ///< hint that follows a shortened list
 };
 
+/// Returns a line with the numbers of calls by their operands' types; empty if no call is of float64.
+std::string operands_text(const MergedCalls& calls);
+
 /// Writes a report for people: totals, formats, the most important call sites, refusals and omissions. If `groups`
 /// are given, they replace the call sites. `stream` is 1 for stdout, 2 for stderr, -1 for a file. The report is
 /// written line by line, since it may have a million lines.

@@ -42,6 +42,10 @@ constexpr std::pair<NoShare, std::string_view> reasons[] = {
     {NoShare::sampled, "not all short calls were timed"},
     {NoShare::on_gpu, "products ran on a GPU, and the host times only their launch"}};
 
+bool is_float32_at_fp32(const MergedRow& row) {
+    return !row.is_overflow && row.is_float32() && row.ran_at() == "fp32";
+}
+
 bool can_be_lowered(const MergedRow& row) {
     if (row.is_overflow || row.is_folded || row.flops <= 0) return false;
     const FunctionIndex function = find_function(std::string(row.function).c_str());
@@ -96,7 +100,7 @@ std::string tf32_text(const Tf32Worth& worth) {
                             factor_text(worth.gains[i].from), factor_text(worth.gains[i].to));
     return fmt::format(
         "By published peaks, TF32 in place of FP32 on a GPU would make these products themselves faster: "
-        "{}\n({} of {} at FP32; docs/worth.md has assumptions and sources)\n",
+        "{}\n({} of {} of float32 at FP32; docs/worth.md has assumptions and sources)\n",
         text, count_text(worth.calls), counted(worth.fp32_calls, "call"));
 }
 
@@ -128,7 +132,7 @@ ProductShare product_share(const MergedCalls& calls) {
 Tf32Worth tf32_worth(const MergedCalls& calls) {
     Tf32Worth worth;
     for (const MergedRow& row : calls.rows()) {
-        if (row.is_overflow || row.ran_at() != "fp32") continue;
+        if (!is_float32_at_fp32(row)) continue;
         worth.fp32_calls += row.counters.calls;
         if (can_be_lowered(row)) worth.calls += row.counters.calls;
     }
@@ -136,7 +140,7 @@ Tf32Worth tf32_worth(const MergedCalls& calls) {
     for (const GpuPeaks& gpu : gpu_peaks()) {
         double fp32 = 0, tf32 = 0, slow_fp32 = 0, slow_tf32 = 0;  // seconds
         for (const MergedRow& row : calls.rows()) {
-            if (row.ran_at() != "fp32" || !can_be_lowered(row)) continue;
+            if (!is_float32_at_fp32(row) || !can_be_lowered(row)) continue;
             const auto number = static_cast<double>(row.counters.calls);
             fp32 += number * seconds(row, gpu.fp32, gpu.bandwidth, largest_cache);
             tf32 += number * seconds(row, gpu.tf32, gpu.bandwidth, largest_cache);

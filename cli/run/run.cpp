@@ -271,19 +271,18 @@ std::string unseen_program(const ProgramFile& program, const Unseen& unseen) {
 
 /// Returns the message for a run without calls. `bypasses` is RunSummary::bypasses().
 std::string no_calls_line(const std::string& bypasses) {
-    const std::string why = bypasses.empty()
-                                ? "float64 products, numpy's default, do not count"
-                                : "the program loaded libraries that multiply without the shim: " + bypasses;
-    return fmt::format(
-        "no float32 matrix product was recorded ({}); "
-        "fp32shim doctor -- PROGRAM lists its bypasses",
-        why);
+    const std::string why =
+        bypasses.empty()
+            ? ""
+            : fmt::format(" (the program loaded libraries that multiply without the shim: {})", bypasses);
+    return fmt::format("no matrix product was recorded{}; fp32shim doctor -- PROGRAM lists its bypasses", why);
 }
 
 std::string no_recording_line(const std::string& log_path) {
     return fmt::format(
-        "no recording was found at {}: the program recorded elsewhere, could not record, or made no float32 matrix "
-        "product that is seen",
+        "no recording was found at {}: the program recorded elsewhere, could not record, or made no matrix product "
+        "that is "
+        "seen",
         policy::quoted_path(log_path));
 }
 

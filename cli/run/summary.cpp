@@ -114,6 +114,7 @@ std::string RunSummary::read(const std::vector<std::string>& recordings, const R
     for (const ReadingProblem& problem : problems)
         text += fmt::format("{}: {}\n", printable(problem.path), printable(problem.text));
     has_calls_ = calls.total().calls > 0;
+    has_float32_ = calls.total().calls > calls.float64_calls();
     has_unused_rule_ = cli::has_unused_rule(calls.rules());
     std::vector<MergedProcess> processes = calls.processes();
     if (std::filesystem::exists(children.path())) {
@@ -151,7 +152,7 @@ std::string RunSummary::next_commands(const std::vector<std::string>& recordings
                               "keeps a recording, with the places of products");
         if (ran_below_fp32_)
             commands.emplace_back("run --floor fp32 --" + words, "a floor of FP32 for all that is seen");
-        else if (!has_options)
+        else if (!has_options && has_float32_)
             commands.emplace_back("run --precision high --cpu emulate --" + words,
                                   "TF32 on a GPU; on a CPU, its rounding of operands");
     }

@@ -58,6 +58,7 @@ class RunSummary {
     std::int64_t began_ns_;
     std::string problem_;
     bool has_calls_ = false, has_unused_rule_ = false;
+    bool has_float32_ = false;     ///< read() found calls that are not of float64
     bool ran_below_fp32_ = false;  ///< read() found calls that did not run at FP32, or whose format is not known
     std::string bypasses_;
 };

@@ -162,7 +162,7 @@ class Examination {
                                                measurements_.noise(), options_.tolerance),
                                    exit_code::inconclusive}};
         for (const RecordedProducts::Met& met : products.groups) groups_.number_of(met.group);
-        if (groups_.all().empty()) throw MeasuringFailed{no_product_seen(products)};
+        if (groups_.all().empty()) throw MeasuringFailed{no_product_seen(products, TriedTypes::float32)};
     }
 
     RunRequest given_policy() const {

@@ -16,6 +16,7 @@
 #include "cli/product_groups/groups.hpp"
 #include "cli/product_groups/line_texts.hpp"
 #include "cli/product_groups/policy_text.hpp"
+#include "cli/recordings/merged_calls.hpp"
 #include "cli/recordings/recordings.hpp"
 #include "cli/recordings/row_audits.hpp"
 #include "cli/report/output_file.hpp"
@@ -44,6 +45,7 @@ struct AuditedGroups {
     std::map<std::size_t, std::uint64_t> calls;            ///< by number of the group
     std::map<std::size_t, std::uint64_t> noise;            ///< audits left out as noise, by number of the group
     std::map<policy::AuditFormat, std::uint64_t> formats;  ///< number of audits against FP32, by tested format
+    Share of_float64;                                      ///< calls that no audit judges
     std::uint64_t total_ns = 0;
     std::uint64_t recordings = 0;
     /// Times of the first and the last audit, as shares of the time from a recording's first call to its last.
@@ -87,6 +89,10 @@ void add_recording(const record::RecordingReader& recording, const SuggestOption
         first_ns = std::min(first_ns, counters.first_ns);
         last_ns = std::max(last_ns, counters.last_ns);
         if (row == nullptr || row->is_overflow) continue;
+        if (policy::is_double(row->decision.call.dtype)) {
+            found.of_float64.add(counters);
+            continue;
+        }
         const std::size_t number = found.groups.number_of(reader.group_of(*row, recording));
         numbers[id] = number;
         found.host_ns[number] += counters.total_ns;
@@ -241,6 +247,8 @@ constexpr std::string_view caveat =
     "Audits judge products, not what the program makes of them: only its own results tell whether this is enough.";
 constexpr std::string_view search_command = "fp32shim sensitivity --cpu emulate -- PROGRAM names the lines at fault";
 
+constexpr std::string_view float64_command = "fp32shim bisect --dtype float64 --cpu emulate -- TEST";
+
 std::string try_command(std::string_view file) {
     return fmt::format("fp32shim sensitivity --cpu emulate --policy {} -- PROGRAM", file);
 }
@@ -295,6 +303,13 @@ std::string policy_header(const AuditedGroups& found, const Choice& choice, cons
     };
     add_left_out(choice.unaudited(), "Never audited");
     add_left_out(choice.noise(), "Only noise in FP32 already, which no audit can judge");
+    if (found.of_float64.calls > 0)
+        text += fmt::format(
+            "# Not judged: {} of float64, {} of the host time. No audit judges these, and this policy leaves them "
+            "as\n"
+            "# they are. Which of them tolerate float32: {}\n",
+            counted(found.of_float64.calls, "call"), share_text(found.of_float64.host_ns, found.total_ns),
+            float64_command);
     if (names_offset(policy))
         text +=
             "# A place such as program!main+0x1c4 is no longer valid once the program is recompiled: record and "
@@ -315,11 +330,20 @@ std::string why_nothing(const AuditedGroups& found, const SuggestOptions& option
     for (const auto& [format, count] : found.formats)
         others += fmt::format("{}{}", others.empty() ? "" : ", ", policy::to_string(format));
     const auto wanted = policy::to_string(format_of(options));
+    if (found.groups.all().empty() && found.of_float64.calls > 0)
+        return fmt::format(
+            "{} in these recordings {} of float64, which no audit judges; {} finds which products "
+            "tolerate float32",
+            counted(found.of_float64.calls, "call"), found.of_float64.calls == 1 ? "is" : "are", float64_command);
     if (others.empty())
         return fmt::format(
             "found no audits of {} in these recordings; record some: FP32_MATMUL_AUDIT=0.01 fp32shim run --log "
-            "run.fp32rec -- PROGRAM",
-            wanted);
+            "run.fp32rec -- PROGRAM{}",
+            wanted,
+            found.of_float64.calls == 0
+                ? ""
+                : fmt::format("; no audit judges the {} of float64: {} finds which products tolerate float32",
+                              counted(found.of_float64.calls, "call"), float64_command));
     return fmt::format("found no audits of {}, only of {}; record with [audit] against = \"{}\", or give --precision",
                        wanted, others, wanted);
 }

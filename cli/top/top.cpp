@@ -48,6 +48,7 @@ struct Seen {
     bool is_estimate = false;       ///< host_ns is an estimate because not all calls were timed
     double calls_per_second = 0;    ///< since the previous update or, at the first one, since the start of the
                                     ///< recording
+    std::uint64_t fp64_calls = 0;   ///< calls that ran at FP64
     std::uint64_t fp32_calls = 0;   ///< calls that ran at FP32 or BF16x9
     std::uint64_t lower_calls = 0;  ///< calls that ran at TF32 or a less precise format
     SettingsInForce settings;       ///< current settings; `facts` has the initial ones
@@ -81,8 +82,10 @@ void count_calls(const record::RecordingReader& recording, Seen& seen) {
     for (const auto& [row, counters] : recording.counters()) {
         total.add(counters);
         const auto format = recording.format_of_row(row);
-        if (const auto met = format ? policy::floor_met_by(*format) : std::nullopt)
-            (*met >= policy::Floor::bf16x9 ? seen.fp32_calls : seen.lower_calls) += counters.calls;
+        if (const auto met = format ? floor_shown_by(*format) : std::nullopt)
+            (*met >= policy::Floor::fp64     ? seen.fp64_calls
+             : *met >= policy::Floor::bf16x9 ? seen.fp32_calls
+                                             : seen.lower_calls) += counters.calls;
     }
     seen.calls = recording.total_calls();
     seen.host_ns = total.host_ns;
@@ -178,6 +181,7 @@ std::string process_table(const std::vector<Seen>& all) {
                  {"calls/s", true},
                  {"calls", true},
                  {"host time", true},
+                 {"FP64", true},
                  {"FP32", true},
                  {"lower", true},
                  {"precision"},
@@ -188,8 +192,9 @@ std::string process_table(const std::vector<Seen>& all) {
         const auto share = [&](std::uint64_t count) { return share_text_in_percent(count, seen.calls); };
         table.add({fmt::format("{}", seen.pid), count_text(static_cast<std::uint64_t>(seen.calls_per_second)),
                    count_text(seen.calls), duration_text(static_cast<double>(seen.host_ns), seen.is_estimate),
-                   share(seen.fp32_calls), share(seen.lower_calls), word_or(seen.settings.precision, "?"),
-                   word_or(seen.settings.floor, "?"), name_of_policy(seen.settings), seen.facts.process.command});
+                   share(seen.fp64_calls), share(seen.fp32_calls), share(seen.lower_calls),
+                   word_or(seen.settings.precision, "?"), word_or(seen.settings.floor, "?"),
+                   name_of_policy(seen.settings), seen.facts.process.command});
     }
     return table.text();
 }
@@ -234,6 +239,7 @@ Json to_json(const std::vector<Seen>& all, const RuleUse& rules) {
                              {"calls", seen.calls},
                              {"host_ns", seen.host_ns},
                              {"calls_per_second", seen.calls_per_second},
+                             {"fp64_calls", seen.fp64_calls},
                              {"fp32_calls", seen.fp32_calls},
                              {"lower_calls", seen.lower_calls},
                              {"rows", rows},

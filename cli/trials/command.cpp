@@ -86,10 +86,18 @@ std::string last_lines_of(const std::string& output) {
     return text;
 }
 
-End no_product_seen(const RecordedProducts& products) {
-    return {fmt::format("no float32 matrix product of the command was seen{}; fp32shim doctor -- COMMAND lists what "
-                        "cannot be seen",
-                        products.calls > 0 ? " with a location" : ""),
+End no_product_seen(const RecordedProducts& products, TriedTypes types) {
+    const bool is_float64 = types == TriedTypes::float64;
+    const std::uint64_t others = products.calls_of_other_types;
+    const std::string next =
+        others == 0
+            ? "fp32shim doctor -- COMMAND lists what cannot be seen"
+            : fmt::format("{} of {} {} seen; fp32shim bisect {}--cpu emulate -- COMMAND tries {}",
+                          counted(others, "call"), to_string(is_float64 ? TriedTypes::float32 : TriedTypes::float64),
+                          others == 1 ? "was" : "were", is_float64 ? "" : "--dtype float64 ",
+                          others == 1 ? "it" : "them");
+    return {fmt::format("no {} matrix product of the command was seen{}; {}", to_string(types),
+                        products.calls > 0 ? " with a location" : "", next),
             exit_code::no_product};
 }
 

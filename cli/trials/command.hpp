@@ -36,8 +36,8 @@ TrialProgram find_trial_program(std::string_view name, const std::vector<std::st
 /// Returns the last lines of a run's output, indented, each with a line feed.
 std::string last_lines_of(const std::string& output);
 
-/// Returns the end of a search without products.
-End no_product_seen(const RecordedProducts& products);
+/// Returns the end of a search without products of the tried types.
+End no_product_seen(const RecordedProducts& products, TriedTypes types);
 
 /// Returns the end of a search in which nothing ran below FP32, with the most frequent reason.
 End nothing_lowered(const RecordedProducts& products, std::string_view precision);

@@ -177,7 +177,7 @@ std::vector<FinishedRun> Runs::run(const std::vector<RunRequest>& requests) {
     wait_for(runs);
     std::vector<FinishedRun> results;
     for (Started& run : runs) {
-        run.result.products = reader_.read(run.folder);
+        run.result.products = reader_.read(run.folder, settings_.types);
         run.result.output = end_of_file(run.folder + "/output");
         if (settings_.keeps_stdout) {
             std::ifstream file(run.folder + "/stdout", std::ios::binary);

@@ -16,9 +16,10 @@ namespace fp32shim::cli {
 /// The command to run, and the settings shared by all runs.
 struct RunSettings {
     std::vector<std::string> command;
-    std::vector<std::string> runner;  ///< words placed before the whole command line
-    std::string cpu;                  ///< value of `run --cpu`; empty: the environment decides
-    bool keeps_stdout = false;        ///< all that the command wrote to stdout is wanted
+    std::vector<std::string> runner;         ///< words placed before the whole command line
+    std::string cpu;                         ///< value of `run --cpu`; empty: the environment decides
+    TriedTypes types = TriedTypes::float32;  ///< FinishedRun::products has the products of these
+    bool keeps_stdout = false;               ///< all that the command wrote to stdout is wanted
 };
 
 /// One run of the command: its policy and precision.

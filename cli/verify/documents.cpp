@@ -147,10 +147,12 @@ std::string recordings_part(const Json& processes) {
 }
 
 std::string basis_part(const Json& result) {
+    const auto float64 = result["float64_calls"].get<std::uint64_t>();
     std::string html =
-        fmt::format("<h2>What this rests on</h2>\n<p>{}, with {}. {}{}{}.</p>\n",
+        fmt::format("<h2>What this rests on</h2>\n<p>{}, with {}{}. {}{}{}.</p>\n",
                     counted(result["recordings"].get<std::uint64_t>(), "recording"),
                     counted(result["calls"].get<std::uint64_t>(), "call"),
+                    float64 == 0 ? "" : fmt::format(", {} of them of float64", count_text(float64)),
                     result["at_least"].is_null() ? "All must have run in a fixed order" : "Lowest format allowed: ",
                     result["at_least"].is_null() ? "" : shown_text(result["at_least"]),
                     result["allow_bf16x9"].get<bool>() ? "; bf16x9 counts as fp32" : "");

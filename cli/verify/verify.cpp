@@ -68,6 +68,13 @@ struct Verified {
     OneDnnLog onednn_log;
     std::uint64_t shown_calls = 0;
 
+    /// Returns the number of calls of violations that `is_of` selects.
+    std::uint64_t violating_calls(bool (MergedRow::*is_of)() const) const {
+        std::uint64_t sum = 0;
+        for (const MergedRow* row : violations)
+            if ((row->*is_of)()) sum += row->counters.calls;
+        return sum;
+    }
     const Verdict& verdict() const {
         if (!violations.empty()) return violated;
         return doubts.empty() && bypasses.empty() ? shown : inconclusive;
@@ -77,7 +84,7 @@ struct Verified {
 /// Returns the floor that a format meets; nullopt if the format is unknown. With `allow_bf16x9`, bf16x9 meets fp32.
 std::optional<policy::Floor> floor_met_by_format(policy::Applied format, bool allow_bf16x9) {
     if (format == policy::Applied::bf16x9 && allow_bf16x9) return policy::Floor::fp32;
-    return policy::floor_met_by(format);
+    return floor_shown_by(format);
 }
 std::optional<policy::Floor> floor_met_by_format(const std::string& format, bool allow_bf16x9) {
     const auto applied = policy::parse_word(policy::applied_words, format);
@@ -115,6 +122,14 @@ void judge_row(const MergedRow& row, policy::Floor at_least, bool allow_bf16x9, 
             verified.violations.push_back(&row);
     } else if (row.reason == "no_product") {
         verified.shown_calls += count;  // nothing was multiplied
+    } else if (row.ran_at() == "fp64_emulated") {
+        verified.doubts.push_back(
+            {"", what + ": cuBLAS may have emulated float64; how many bits it kept is not recorded"});
+    } else if (row.ran_at() == "fixed") {
+        verified.doubts.push_back(
+            {"",
+             fmt::format("{}: operands were rounded to fixed-point numbers ({}), with which no format is compared",
+                         what, static_cast<std::string_view>(row.detail))});
     } else if (row.reason == "observed") {
         verified.doubts.push_back({"", what + ": operands are " + row.dtype + ", narrower than float32"});
     } else {
@@ -231,9 +246,14 @@ bool judge_onednn_log(const OneDnnLog& log, const std::vector<MergedProcess>& pr
     return why_not.empty();
 }
 
+/// Returns the floor that --at-least names; with --reproducible, which needs none, fp32.
+policy::Floor floor_of(const VerifyOptions& options) {
+    return policy::parse_word(policy::verified_floor_words, options.at_least).value_or(policy::Floor::fp32);
+}
+
 Verified verify_calls(const MergedCalls& calls, const std::vector<ReadingProblem>& problems,
                       const VerifyOptions& options, ExpectedJobs expected, OneDnnLog log) {
-    const policy::Floor at_least = policy::parse_floor(options.at_least).value_or(policy::Floor::fp32);
+    const policy::Floor at_least = floor_of(options);
     Verified verified;
     verified.rules = calls.rules();
     verified.expected = std::move(expected);
@@ -259,10 +279,11 @@ Verified verify_calls(const MergedCalls& calls, const std::vector<ReadingProblem
     for (PossibleBypass& bypass : bypasses) {
         const bool is_assumed =
             is_among(options.assumed_unused, bypass.name) || (is_logged && bypass.name == onednn_name);
-        (bypass.is_float32 && !options.reproducible ? verified.float32
-         : bypass.is_harmless                       ? verified.examined
-         : is_assumed                               ? verified.assumed
-                                                    : verified.bypasses)
+        const bool is_no_matter = bypass.is_float32 && !options.reproducible && at_least <= policy::Floor::fp32;
+        (is_no_matter         ? verified.float32
+         : bypass.is_harmless ? verified.examined
+         : is_assumed         ? verified.assumed
+                              : verified.bypasses)
             .push_back(std::move(bypass));
     }
     return verified;
@@ -279,8 +300,10 @@ constexpr std::string_view scope_note =
     "or a container service). A recording is not sealed: anyone who can write to it can change it.";
 
 constexpr std::string_view scope_note_of_order =
-    " A fixed order is one of float32 matrix products only: products with vectors (gemv, dot), sums, element-wise "
-    "functions and float64 may differ between machines.";
+    " A fixed order is one of float32 matrix products only: matrix products of float64 that were seen count as "
+    "products "
+    "in another order; other products of float64, products with vectors (gemv, dot), sums and element-wise functions "
+    "may differ between machines.";
 
 std::string scope_text(const VerifyOptions& options) {
     return std::string(scope_note) + std::string(options.reproducible ? scope_note_of_order : "");
@@ -332,6 +355,7 @@ Json to_json(const Verified& verified, const MergedCalls& calls, const VerifyOpt
                  {"recordings", calls.recording_count()},
                  {"calls", calls.total().calls},
                  {"calls_shown", verified.shown_calls},
+                 {"float64_calls", calls.float64_calls()},
                  {"lost_changes", calls.lost_changes()},
                  {"processes", Json::array()},
                  {"violations", Json::array()},
@@ -436,6 +460,20 @@ std::string sentence_of(const Verified& verified, const MergedCalls& calls, cons
                        is_rest ? "the rest is not known" : "there may have been others");
 }
 
+/// Returns lines about the types of the operands; empty if all are of float32 or narrower and may be.
+std::string types_text(const Verified& verified, const MergedCalls& calls, const VerifyOptions& options) {
+    std::string text = operands_text(calls);
+    const std::uint64_t float64 = verified.violating_calls(&MergedRow::is_float64);
+    const std::uint64_t float32 = verified.violating_calls(&MergedRow::is_float32);
+    if (options.reproducible && float64 > 0)
+        text += fmt::format("{} in another order {} of float64, for which there is no fixed order\n",
+                            counted(float64, "call"), float64 == 1 ? "is" : "are");
+    if (floor_of(options) == policy::Floor::fp64 && float32 > 0)
+        text += fmt::format("{} below fp64 {} of float32, as the program called {}\n", counted(float32, "call"),
+                            float32 == 1 ? "is" : "are", float32 == 1 ? "it" : "them");
+    return text.empty() ? text : '\n' + text;
+}
+
 /// Maximum number of doubts that are listed. The others are only counted.
 constexpr std::size_t most_doubts = 200;
 
@@ -460,7 +498,7 @@ std::string text_of(const Verified& verified, const MergedCalls& calls, const Ve
                     const std::vector<JudgedCalls>& judged) {
     if (calls.processes().empty()) return unread_text(verified);
     const Claim claim = claim_of(options.at_least);
-    std::string text = sentence_of(verified, calls, judged, claim);
+    std::string text = sentence_of(verified, calls, judged, claim) + types_text(verified, calls, options);
     if (has_unused_rule(verified.rules)) text += '\n' + unused_rules_text(verified.rules, most_doubts);
     if (!verified.doubts.empty()) text += "\nNot known:\n";
     text += doubts_text(verified.doubts);
@@ -546,6 +584,8 @@ int verify(const VerifyOptions& options) {
                               : problem_with_output(options, found.paths);
     if (problem.empty() && !options.expect.empty()) problem = read_expected_jobs(options.expect, expected);
     if (problem.empty() && !options.onednn_log.empty()) problem = read_onednn_log(options.onednn_log, log);
+    if (problem.empty() && !options.onednn_log.empty() && floor_of(options) > policy::Floor::fp32)
+        problem = "--onednn-log shows what ran at fp32 or above, so it cannot be used with --at-least fp64";
     if (!problem.empty()) {
         say("verify", problem);
         return exit_code::usage;
@@ -553,7 +593,7 @@ int verify(const VerifyOptions& options) {
 
     MergedCalls calls;
     std::vector<JudgedCalls> judged;
-    const policy::Floor at_least = policy::parse_floor(options.at_least).value_or(policy::Floor::fp32);
+    const policy::Floor at_least = floor_of(options);
     const auto is_violation = [&](const record::RecordedRow* row) {
         if (!options.reproducible) return is_below(row, at_least, options.allow_bf16x9);
         return row != nullptr && !row->is_overflow && has_other_order(row->decision.how, row->decision.reason);
@@ -578,7 +618,7 @@ Action define_verify(CLI::App& app) {
     app.add_option("RECORDING", options->recordings, "Recordings, folders with recordings, or globs")
         ->type_name("FILE")
         ->required();
-    auto* at_least = add_choice(app, "--at-least", options->at_least, policy::texts_of(policy::strict_floor_words),
+    auto* at_least = add_choice(app, "--at-least", options->at_least, policy::texts_of(policy::verified_floor_words),
                                 "Lowest format that is allowed");
     auto* reproducible =
         app.add_flag("--reproducible", options->reproducible,

@@ -1,4 +1,4 @@
-"""`%%fp32shim` in IPython and Jupyter: the float32 products of a cell, as a table and a flame graph below it.
+"""`%%fp32shim` in IPython and Jupyter: the matrix products of a cell, as a table and a flame graph below it.
 
     %load_ext fp32shim
 
@@ -85,7 +85,7 @@ class Magic:
         self.shell = shell
 
     def run(self, line: str, cell: str) -> None:
-        """Run the cell, and show its float32 matrix products: a table and a flame graph.
+        """Run the cell, and show its matrix products, of float32 and float64: a table and a flame graph.
 
         %%fp32shim [--precision WORD | --preview FORMAT | --policy FILE] [--audit [FRACTION]] [--table] [-o NAME]
 

@@ -274,7 +274,7 @@ sys.exit(bool(bad))""")
     log = tmp_path / "run.jsonl"
     assert program.run_under("bisect-policy.toml", "--log", log) == 0
     applied = {row["scope"]: row["applied"] for row in map(json.loads, log.read_text().splitlines())
-               if row["event"] == "decision" and row["scope"]}
+               if row["event"] == "decision" and row["scope"] and row["dtype"] == "float32"}  # judge() multiplies in float64
     assert applied == {"a": "tf32", "b": "fp32", "b/inner": "tf32", "c": "tf32", "d[0]*": "tf32"}
 
 
@@ -747,3 +747,31 @@ def test_no_temporary_file_is_left(tmp_path):
     assert list(folder.iterdir()) == []
     missing = program.bisect(env={"TMPDIR": "/no/such/folder"})
     assert "TMPDIR names the folder" in failure(missing, 2)
+
+
+def test_of_float64_the_factorisation_tolerates_float32_and_the_residual_does_not(tmp_path):
+    shim.need(shim.has_module("numpy"), "the system's Python has no numpy")
+    solver = shim.ROOT / "examples/refinement/solve.py"
+    command = ["--", shim.SYSTEM_PYTHON, solver]
+    result = fp32shim("bisect", "--dtype", "float64", "--cpu", "emulate", "--format", "json", *command, cwd=tmp_path)
+    assert result.returncode == 0, result.stderr
+    found = result.json
+    assert (found["dtype"], found["precision"], len(found["groups"])) == ("float64", "fp32", 5)
+    (culprit,) = found["culprits"]
+    assert [found["groups"][group]["where"].split()[1] for group in culprit["groups"]] == ["residual"]
+    policy = (tmp_path / found["policy"]).read_text()
+    assert policy.count('dtype = ["float64", "complex128"]') == 2 and 'default = "native"' in policy
+    assert fp32shim("run", "-q", "--policy", found["policy"], *command, cwd=tmp_path).returncode == 0
+    # The search for float32 sees none of these products, and says so.
+    other = fp32shim("bisect", "--cpu", "emulate", *command, cwd=tmp_path)
+    assert "no float32 matrix product of the command was seen; " in failure(other, 4) and "--dtype float64" in other.stderr
+    refused = fp32shim("bisect", "--precision", "fp32", *command, cwd=tmp_path)
+    assert refused.returncode == 2 and "--dtype float64" in refused.stderr
+
+
+def test_products_of_float32_run_as_the_program_asks_while_those_of_float64_are_tried(tmp_path):
+    single = "np.ones((8, 8), np.float32), np.ones((8, 8), np.float32)"
+    program = Program(tmp_path, {"single": single}, end="d = np.full((8, 8), 1 / 3)\nsys.exit(int((d @ d)[0, 0] > 1))")
+    result = program.bisect("--dtype", "float64")
+    assert result.returncode == 0 and result.json["outcome"] == "acceptable", result.stderr
+    assert {group["function"] for group in result.json["groups"]} <= {"cblas_dgemm", "cblas_dsyrk"}

@@ -474,3 +474,29 @@ def test_real_products_of_two_precisions_go_apart_in_a_table(tmp_path):
     result = fp32shim("diff", "--bound", "1e-4", tmp_path / "a.fp32rec", tmp_path / "b.fp32rec")
     assert "30 products aligned: 0 with the same bits, 30 with different bits" in result.stdout
     assert "First product beyond 0.0001: 1\n  cblas_sgemm 64x64x64 at <string>:3 <module>\n  A: fp32" in result.stdout
+
+
+def test_two_libraries_differ_in_the_last_digits_of_float64_from_the_first_product_on(tmp_path):
+    shim.need(shim.has_module("numpy"), "the system's Python has no numpy")
+    code = ("import numpy as np\na = np.random.default_rng(0).standard_normal((96, 96))\nb = a[:, :48].copy()\n"
+            "for _ in range(4): b = a @ b / 10\n(a + 1j * a) @ (a - 2j * a)")
+    logs = []
+    for blas in ("reference", "openblas"):
+        logs.append(tmp_path / f"{blas}.fp32rec")
+        fp32shim("run", "--quiet", "--log", logs[-1], "--", shim.SYSTEM_PYTHON, "-c", code,
+                 env={"FP32_MATMUL_AUDIT": "fingerprint", "LD_LIBRARY_PATH": shim.blas_directory(blas)})
+    text = fp32shim("diff", *logs).stdout
+    first = text.split("First product with different bits: ")[1].split("\n\n")[0]
+    assert first.startswith("1\n  cblas_dgemm 96x48x96") and "A: fp64 by" in first and "operands: the same bits" in first
+    assert 0 < float(first.split("difference: ")[1]) < 1e-14
+    assert "cblas_zgemm" in text and "0 beyond 0.001" in text
+    lowered = fp32shim("diff", logs[0], make_policy_run(tmp_path, code))
+    assert "asked for single" not in lowered.stderr and "fp64 -> fp32" in lowered.stdout
+
+
+def make_policy_run(tmp_path, code):
+    policy, log = tmp_path / "single.toml", tmp_path / "single.fp32rec"
+    policy.write_text('schema = 1\n[cpu]\nmode = "emulate"\n[[rule]]\nprecision = "fp32"\nwhen = { dtype = ["float64", "complex128"] }\n')
+    fp32shim("run", "--quiet", "--policy", policy, "--log", log, "--", shim.SYSTEM_PYTHON, "-c", code,
+             env={"FP32_MATMUL_AUDIT": "fingerprint", "LD_LIBRARY_PATH": shim.blas_directory("reference")})
+    return log

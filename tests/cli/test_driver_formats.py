@@ -123,3 +123,11 @@ def test_calls_of_one_kind_are_one_line(tmp_path):
 def test_groups_are_not_for_drivers(recording):
     result = fp32shim("report", "--format", "benchdnn", "--by", "size", recording)
     assert result.returncode == 2 and "which has a line for each kind of product" in result.stderr
+
+
+def test_products_of_float64_are_for_rocblas_and_not_for_onednn(tmp_path):
+    doubles = make_recording(tmp_path / "a.fp32rec", "summary", "dgemm_:64x32x16/NT:native:fp64:as_requested:5",
+                             "zgemm_:64x32x16/NN:native:fp64:as_requested:6")
+    lines = measured(written(doubles, "rocblas-bench"))
+    assert [lines[calls].split(" -r ")[1].split()[0] for calls in (5, 6)] == ["f64_r", "f64_c"]
+    assert left_out(written(doubles, "benchdnn")) == {5: "oneDNN has no float64 on a CPU", 6: "oneDNN has no complex numbers"}

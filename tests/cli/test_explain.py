@@ -104,7 +104,7 @@ def test_explain_says_that_nothing_is_multiplied_where_a_size_is_zero(size):
 
 
 @pytest.mark.parametrize("function, words", [
-    ("cblas_dgemm", 'did you mean "cblas_sgemm"?'), ("cublasDgemm_v2", 'did you mean "cublasSgemm_v2"?'),
+    ("cblas_dgemv", 'did you mean "cblas_dgemm"?'), ("cublasDgemv_v2", 'did you mean "cublasDgemm_v2"?'),
     ("cusolverDnSgetrf", "does not intercept"), ("nosuch", "does not intercept"),
     ("cblas_sgem", 'did you mean "cblas_sgemm"?'), ("CBLAS_SGEMM", 'did you mean "cblas_sgemm"?'),
     ("cublasSetMathMode", "multiplies nothing"),
@@ -366,3 +366,15 @@ def test_what_the_shim_keeps_of_its_decisions_is_what_explain_says_of_each_call(
         assert {key: told[key] for key in keys} == {key: decision[key] for key in keys}, (words, floor, policy.read_text())
         rules.add((policy, decision["rule"]))
     assert len(rules) > 6, "the rules did not tell the calls apart"
+
+
+def test_float64_is_explained_as_the_shim_treats_it(tmp_path):
+    policy = tmp_path / "policy.toml"
+    policy.write_text('schema = 1\ndefault = "high"\n[cpu]\nmode = "emulate"\n[[rule]]\nprecision = "fp32"\nwhen = { dtype = "float64", m = ">8" }\n')
+    def applied(*words):
+        return [fp32shim("explain", "--policy", policy, "--format", "json", "--n", "5", "--k", "5", *words).json[key]
+                for key in ("applied", "detail")]
+    assert applied("--function", "dgemm_", "--m", "9") == ["fp32", "the operands are rounded to float32 first"]
+    assert applied("--function", "dgemm_", "--m", "5")[0] == "fp64", "a default is not for float64"
+    emulated = fp32shim("explain", "--format", "json", "--function", "cublasGemmEx", "--dtype", "float64").json
+    assert emulated["applied"] == "fp64" and emulated["others"][0]["applied"] == "fp64_emulated"

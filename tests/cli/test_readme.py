@@ -85,7 +85,8 @@ def test_a_command_of_the_readme_runs(line, folder):
 def examples(folder, tmp_path_factory):
     """The example programs that the pages run, beside `python3` and `fp32shim`."""
     made = tmp_path_factory.mktemp("examples")
-    for path in (*(shim.ROOT / "examples/train").iterdir(), *(shim.ROOT / "examples/where").iterdir()):
+    for path in (*(shim.ROOT / "examples/train").iterdir(), *(shim.ROOT / "examples/where").iterdir(),
+                 *(shim.ROOT / "examples/refinement").iterdir()):
         shutil.copy(path, made)
     (made / "programs").symlink_to(folder / "programs")
     return made
@@ -127,7 +128,7 @@ PAGES = {str(page.relative_to(shim.ROOT)): BLOCK.findall(page.read_text())
          for page in (shim.ROOT / "README.md", shim.ROOT / "examples/README.md", *sorted((shim.ROOT / "docs").glob("*.md")))}
 AT_NIGHT = "FP32SHIM_NIGHT" in os.environ
 
-# Files that a page's commands read, beside those of examples/train and examples/where.
+# Files that a page's commands read, beside those of the examples.
 FILES = {
     "docs/audit.md": {"overflow.py": "import numpy\n\ndef scores(a):\n    return a @ a.T\n\nscores(numpy.full((8, 4), 2**64, 'f'))\n"},
     "docs/bisect.md": {"test.sh": re.search(r"```sh\n(#!.*?)```", (shim.ROOT / "docs/bisect.md").read_text(), re.DOTALL)[1]},
@@ -146,7 +147,8 @@ def test_each_command_of_a_page_prints_what_the_page_shows_or_the_page_says_why_
             to_run += [] if note and not AT_NIGHT else re.findall(r"^\$ (.*)\n((?:(?!\$ ).*\n)*)", block, re.MULTILINE)
         else:
             assert re.fullmatch("not run: .{10,}", note), note
-    for path in (*(shim.ROOT / "examples/train").iterdir(), *(shim.ROOT / "examples/where").iterdir()):
+    for path in (*(shim.ROOT / "examples/train").iterdir(), *(shim.ROOT / "examples/where").iterdir(),
+                 *(shim.ROOT / "examples/refinement").iterdir()):
         shutil.copy(path, tmp_path)
     for name, text in FILES.get(page, {}).items():
         (tmp_path / name).write_text(text)

@@ -532,6 +532,15 @@ def test_the_headline_says_what_ran_below_fp32(open_page, tmp_path, calls, expec
     assert ("narrower than float32" in text) == (OBSERVED in calls) and ("is not known" in text) == ("invalid_arguments" in str(calls))
 
 
+def test_the_headline_counts_float64_apart(open_page, tmp_path):
+    recording = make_recording(tmp_path / "a.fp32rec", "summary", "sgemm_:8:native:fp32:as_requested:4", "dgemm_:8:native:fp64:as_requested:3",
+                               "cublasDgemm_v2:8:native:fp64_emulated:as_requested:2")
+    title, text = headline(open_page(recording))
+    assert title == "None of 7 recorded calls of known precision ran below FP32"
+    assert "5 recorded calls are of float64." in text and "The precision of 2 calls is not known." in text
+    assert "float64" not in headline(open_page("--dtype", "float32", recording))[1]
+
+
 def test_the_headline_names_share_formats_and_places(open_page, tmp_path):
     def calls(line, size, applied, number):
         return calls_from(f"f@/app/model.py@{line};/usr/lib/a.so+0x4", "sgemm_", size, applied, number, 900000)
@@ -648,7 +657,9 @@ def fp32shim_by_shell(script):
     return subprocess.run(["sh", "-c", script], env=environment(), text=True, capture_output=True, check=False)
 
 
-@pytest.mark.parametrize("applied", [line[1] for line in shim.number_formats("FORMAT") if line[1] not in ("fp32", "unchanged")])
+# Formats that are above FP32, or of which that is not known, are not among these.
+@pytest.mark.parametrize("applied", [line[1] for line in shim.number_formats("FORMAT")
+                                     if line[1] not in ("fp32", "unchanged", "fp64", "fp64_emulated", "fixed")])
 def test_products_below_float32_are_listed_before_others(tmp_path, applied):
     recording = make_recording(tmp_path / "a.fp32rec", "summary", "sgemm_:1-20100:native:fp32:as_requested:2",
                                f"sgemm_:30000:native:{applied}:as_requested:1")

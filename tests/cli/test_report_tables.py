@@ -157,3 +157,20 @@ def test_completion_offers_what_rows_can_be_grouped_by():
     assert set(bash_offers("report", "--by", "")) == {"where", "source", "scope", "call_site", "caller", "function",
                                                          "size", "size-class", "precision", "host", "job", "executable",
                                                          "policy"}
+
+
+def test_float64_is_a_format_of_its_own_and_filters_reach_it(tmp_path):
+    mixed = make_recording(tmp_path / "a.fp32rec", "summary", "sgemm_:64:native:fp32:as_requested:12",
+                           "dgemm_:64:native:fp64:as_requested:30", "dgemm_:32:single:fp32:as_requested:8")
+    text = fp32shim("report", mixed).stdout
+    assert re.search(r"^fp64 +30 .*\nfp32 +20 ", text, re.MULTILINE) and "\nOperands: 12 calls of float32, 38 calls of float64\n" in text
+    for words, calls in ((["--dtype", "float64"], 38), (["--dtype", "float32"], 12), (["--function", "dgemm*"], 38),
+                         (["--m", ">=64"], 42), (["--dtype", "float64", "--ran-below", "fp32"], 0),
+                         (["--ran-below", "bf16"], 0)):
+        assert grouped(*words, mixed)["totals"]["calls"] == calls, words
+    lowered = make_recording(tmp_path / "b.fp32rec", "summary", "dgemm_:64:high:tf32:as_requested:7", "dgemm_:64:native:fp64:as_requested:30")
+    assert grouped("--ran-below", "fp32", lowered)["totals"]["calls"] == 7
+    worth = grouped(mixed)["worth"]
+    assert worth["fp32_calls"] == 12, "TF32 does not replace the FP32 of float64 operands"
+    metrics = fp32shim("report", "--format", "prometheus", mixed).stdout
+    assert re.search(r'^fp32shim_calls_total\{.*dtype="float64",requested="single",applied="fp32".*\} 8$', metrics, re.MULTILINE)

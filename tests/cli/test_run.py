@@ -25,8 +25,7 @@ def temporary(tmp_path):
     assert not list(folder.iterdir())
 
 
-NOTHING_SEEN = ("fp32shim run: no float32 matrix product was recorded (float64 products, numpy's default, do not count); "
-                "fp32shim doctor -- PROGRAM lists its bypasses")
+NOTHING_SEEN = "fp32shim run: no matrix product was recorded; fp32shim doctor -- PROGRAM lists its bypasses"
 
 
 def run(*words, **keywords):
@@ -702,3 +701,11 @@ def test_a_large_library_is_scanned_once_and_a_damaged_result_is_none(tmp_path):
     assert found() == really
     assert found("/proc/self/none") == really
     assert found("") == really
+
+
+def test_a_program_of_float64_is_told_what_ran_and_gets_no_advice_for_float32(temporary):
+    shim.need(shim.has_module("numpy"), "no numpy")
+    result = run("--", shim.SYSTEM_PYTHON, "-c", "import numpy\na = numpy.ones((9, 8))\na @ a.T.copy()\na @ (a.T.copy() * 1j)", env={"TMPDIR": temporary})
+    assert re.search(r"^fp64 +2 +100", result.stderr, re.MULTILINE), result.stderr
+    assert "Operands: 1 call of float64, 1 call of complex128\n" in result.stderr
+    assert "was recorded" not in result.stderr and "--precision" not in result.stderr

@@ -2,7 +2,7 @@
 
 import pytest
 
-from command import fp32shim
+from command import fp32shim, make_recording
 from shim import BUILD, ROOT, SYSTEM_PYTHON, run
 
 SCRIPT = """
@@ -164,3 +164,16 @@ def test_training_bears_tf32_and_no_audit_sees_that_the_search_after_it_does_not
     rows = {audit["where"]: audit["row"]["worst"] for audit in fp32shim("report", "--format", "json", log).json["audits"]}
     assert max(rows.values()) < 5e-3 and rows["train.py:33 nearest"] == min(rows.values())
     assert "[[rule]]" not in fp32shim("suggest", log).stdout
+
+
+def test_of_float64_it_says_that_it_cannot_and_what_can(tmp_path):
+    doubles = make_recording(tmp_path / "a.fp32rec", "summary", "dgemm_:64:native:fp64:as_requested:30")
+    result = fp32shim("suggest", doubles)
+    assert (result.returncode, result.stdout) == (3, "")
+    assert "30 calls in these recordings are of float64, which no audit judges; fp32shim bisect --dtype float64" in result.stderr
+
+
+def test_products_of_float64_are_counted_beside_those_that_audits_judge(recording):
+    # numpy's own test data are float64, and so is the product that makes them.
+    policy = fp32shim("suggest", recording).stdout
+    assert "# Not judged: " in policy and "bisect --dtype float64" in policy and "dgemm" not in policy

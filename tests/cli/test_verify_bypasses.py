@@ -12,7 +12,7 @@ import textwrap
 import pytest
 
 import shim
-from command import COMMAND, environment, fp32shim
+from command import COMMAND, environment, fp32shim, make_recording
 
 PRODUCT = """
     void cblas_sgemm(int, int, int, int, int, int, float, const float*, int, const float*, int, float, float*, int);
@@ -283,7 +283,7 @@ def test_a_program_without_a_product_leaves_a_recording_that_says_what_was_loade
     bypass = plugin(tmp_path / "libdnnl.so.3", "void run(void) {}")
     done = subprocess.run([COMMAND, "run", "--log", tmp_path / "a.fp32rec", "--", shim.client("loader"), f"local={bypass}"],
                           capture_output=True, text=True, check=True, env=environment())
-    assert "no float32 matrix product was recorded" in done.stderr
+    assert "no matrix product was recorded" in done.stderr
     assert "oneDNN in libdnnl.so.3" in done.stderr and "float64" not in done.stderr
     result = verify(tmp_path / "a.fp32rec")
     assert (result.returncode, bypasses(result)) == (3, ["oneDNN"])
@@ -751,3 +751,62 @@ def test_a_log_that_torch_prints_counts(log, tmp_path):
         result = verify("--onednn-log", tmp_path / "printed", tmp_path / f"{is_shown}.fp32rec")
         assert ("oneDNN" not in bypasses(result)) == is_shown, result.stdout
         assert result.json["onednn_log"]["processes"] == 1 and (result.json["onednn_log"]["below"] == 0) == is_shown
+
+
+MIXED = ["sgemm_:64:native:fp32:as_requested:12", "dgemm_:64:native:fp64:as_requested:30", "zgemm_:64:native:fp64:as_requested:1"]
+OPERANDS = "Operands: 12 calls of float32, 30 calls of float64, 1 call of complex128\n"
+
+
+def verify_text(*words):
+    return fp32shim("verify", *words, "--assume-unused", "later").stdout
+
+
+def test_float64_as_called_is_above_fp32_and_is_counted_apart(tmp_path):
+    mixed = make_recording(tmp_path / "a.fp32rec", "summary", *MIXED)
+    result = fp32shim("verify", "--at-least", "fp32", "--format", "json", mixed).json
+    assert (result["violations"], result["calls_shown"], result["float64_calls"]) == ([], 43, 31)
+    assert "ran at fp32 or above" in verify_text("--at-least", "fp32", mixed) and OPERANDS in verify_text("--at-least", "fp32", mixed)
+    page = fp32shim("verify", "--at-least", "fp32", "--format", "html", mixed).stdout
+    assert "43 calls, 31 of them of float64" in page
+    alone = make_recording(tmp_path / "b.fp32rec", "summary", MIXED[0])
+    assert "Operands" not in verify_text("--at-least", "fp32", alone)
+
+
+def test_with_fp64_products_of_float32_are_violations_that_the_program_called_so(tmp_path):
+    mixed = make_recording(tmp_path / "a.fp32rec", "summary", *MIXED)
+    text = verify_text("--at-least", "fp64", mixed)
+    assert "Violated: 12 of 43 calls in 1 recording ran below fp64" in text
+    assert "12 calls below fp64 are of float32, as the program called them\n" in text
+    doubles = make_recording(tmp_path / "b.fp32rec", "summary", *MIXED[1:])
+    assert fp32shim("verify", "--at-least", "fp64", "--format", "json", doubles).json["violations"] == []
+    refused = fp32shim("verify", "--at-least", "fp64", "--onednn-log", shim.ROOT / "README.md", doubles)
+    assert refused.returncode == 2 and "--onednn-log" in refused.stderr
+
+
+def test_a_preview_of_float64_counts_at_the_format_of_its_operands(log):
+    shim.need(shim.has_module("numpy"), "no numpy")
+    numpy = "import numpy; a = numpy.ones((9, 8)); b = numpy.ones((8, 7)); a @ b"
+    for precision, below in (("fp32", ["fp64"]), ("high", ["fp64", "fp32"]), ("fp64", [])):
+        policy = log.with_name(f"{precision}.toml")
+        policy.write_text(f'schema = 1\n[cpu]\nmode = "emulate"\n[[rule]]\nprecision = "{precision}"\nwhen = {{ dtype = "float64" }}\n')
+        made = log.with_name(f"{precision}.fp32rec")
+        subprocess.run([COMMAND, "run", "-q", "--policy", policy, "--log", made, "--", shim.SYSTEM_PYTHON, "-c", numpy], check=True,
+                       env=environment())
+        for floor in ("fp64", "fp32", "tf32"):
+            result = fp32shim("verify", "--at-least", floor, "--format", "json", made)
+            assert len(result.json["violations"]) == (floor in below), (precision, floor)
+            assert not any("contradicts itself" in doubt["reason"] for doubt in result.json["doubts"])
+
+
+def test_emulated_float64_is_a_doubt_whatever_is_asked_for(tmp_path):
+    emulated = make_recording(tmp_path / "a.fp32rec", "summary", "cublasDgemm_v2:64:native:fp64_emulated:as_requested:5")
+    for floor in ("fp64", "fp32", "fp16"):
+        result = fp32shim("verify", "--at-least", floor, "--format", "json", emulated)
+        assert (result.returncode, result.json["violations"], result.json["calls_shown"]) == (3, [], 0)
+        assert any("cuBLAS may have emulated float64; how many bits it kept is not recorded" in doubt["reason"] for doubt in result.json["doubts"])
+    assert fp32shim("report", "--ran-below", "fp32", emulated).stdout.startswith("no call of known format ran below fp32")
+
+
+def test_float64_has_no_fixed_order(tmp_path):
+    text = verify_text("--reproducible", make_recording(tmp_path / "a.fp32rec", "summary", *MIXED[1:]))
+    assert "Violated: 31 of 31 calls" in text and "31 calls in another order are of float64, for which there is no fixed order\n" in text

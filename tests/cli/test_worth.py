@@ -90,7 +90,7 @@ def test_tf32_gains_between_half_of_the_peak_with_a_launch_and_the_peak(record):
     thin = gains(record("c", call("16384x1x16384")))
     assert thin["A100"] == pytest.approx((1, 1), rel=0.001)
     text = text_of(record("d", call("8192")))
-    assert "A100 4.0 to 8.0 times, H100 3.7 to 7.4 times, B200 6.9 to 14 times\n(1 of 1 call at FP32;" in text
+    assert "A100 4.0 to 8.0 times, H100 3.7 to 7.4 times, B200 6.9 to 14 times\n(1 of 1 call of float32 at FP32;" in text
 
 
 def test_solves_and_products_that_ran_lower_gain_nothing_from_tf32(record):

@@ -335,7 +335,14 @@ def test_the_words_of_options_are_those_of_policies():
     asking = {word: name for kind in ("PRECISION", "RULE_PRECISION") for _, word, name in shim.number_formats(kind)}
     asking.update({word: asking[precision] for word, precision in shim.number_formats("ALIAS")})
     assert words == {word for word, name in asking.items() if name in formats}
-    levels = {name: int(number) for number, name in shim.number_formats("FLOOR")}
+    levels = {name: int(number) for kind in ("FLOOR", "VERIFIED_FLOOR") for number, name in shim.number_formats(kind)}
     recorded = (shim.ROOT / "python/pytest_fp32shim/recorded.py").read_text()
     own = dict(re.findall(r'"(\w+)": (\d)', recorded[recorded.index("LEVELS"):recorded.index("GOVERNED")]))
-    assert own == {row[1]: str(levels.get(row[2], 0)) for row in shim.number_formats("FORMAT") if row[1] != "unchanged"}
+    assert own == {row[1]: str(levels.get(row[2], 0)) for row in shim.number_formats("FORMAT") if row[1] not in ("unchanged", "fp64_emulated", "fixed")}
+
+
+def test_products_of_float64_are_seen_above_fp32_and_no_preview_changes_them(suite):
+    text = "import numpy\ndef test_double():\n    a = numpy.full((64, 64), 1 + 2**-20)\n    assert (a @ a)[0, 0] == 64 * (1 + 2**-20) ** 2\n"
+    assert suite("--fp32shim-preview", "tf32", text=text).outcomes == {"test_suite.py::test_double": "PASSED"}
+    found = suite("--fp32shim-expect", "fp32", text=text)
+    assert found.returncode == 0 and "test_suite.py::test_double: 1 seen, none below" in found.section("expect fp32")

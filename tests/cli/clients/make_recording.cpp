@@ -155,12 +155,19 @@ std::string where_of(const WrittenStack& stack) {
     return {};
 }
 
+/// Returns the type that a gemm's name tells; float32 for other functions.
+policy::Dtype dtype_of(const std::string& function) {
+    const auto has = [&](const char* name) { return function.find(name) != std::string::npos; };
+    if (has("cgemm")) return policy::Dtype::complex64;
+    if (has("dgemm") || has("Dgemm")) return policy::Dtype::float64;
+    return has("zgemm") || has("Zgemm") ? policy::Dtype::complex128 : policy::Dtype::float32;
+}
+
 record::DecisionEvent decision_of(const Description& description, long number) {
     record::DecisionEvent decision;
     decision.call.function = description.function;
     decision.call.caller = "libcaller.so";
-    const bool is_complex = description.function.find("cgemm") != std::string::npos;
-    decision.call.dtype = is_complex ? policy::Dtype::complex64 : policy::Dtype::float32;
+    decision.call.dtype = dtype_of(description.function);
     decision.call.trans_a = description.transpositions[0];
     decision.call.trans_b = description.transpositions[1];
     decision.call.batch = description.batch;

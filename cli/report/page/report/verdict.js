@@ -91,6 +91,16 @@ function unknownLine() {
   return parts.length > 0 && line(parts.join(" "));
 }
 
+function float64Line() {
+  const {calls, rounded} = verdict.float64;
+  if (calls === 0) return null;
+  const are = calls === 1 ? "is" : "are";
+  const some = calls === 1 ? "Its" : `${count(rounded)} of them had`;
+  const how = calls === 1 ? "operands were rounded" : "operands rounded";
+  const rest = rounded > 0 ? ` ${some} ${how} to float32 or a narrower format.` : "";
+  return line(`${counted(calls, noun)} ${are} of float64.${rest}`);
+}
+
 export function showVerdict() {
   $("verdict-title").textContent = headline();
   const key = verdict.measure;
@@ -98,6 +108,7 @@ export function showVerdict() {
     below.calls > 0 && formatsLine(),
     placeLine(key, `their ${names[key]}`, below.place, below),
     placeLine("host_ns", "the host time", verdict.busiest, totals),
+    float64Line(),
     unknownLine(),
   ].filter(Boolean);
   $("verdict-title").after(...lines);
