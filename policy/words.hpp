@@ -42,6 +42,17 @@ inline constexpr Word<Precision> precision_words[] = {
 #include "policy/formats.def"
 };
 
+/// Returns true if only a rule for products of float64 and complex128 may have this precision.
+constexpr bool is_of_float64_only(Precision precision) {
+    switch (precision) {
+#define FLOAT64_RULE_PRECISION(number, name, format) case Precision::name:
+#include "policy/formats.def"
+        return true;
+        default:
+            return false;
+    }
+}
+
 /// Returns true if a rule for products of float64 and complex128 may have this precision. These have no `auto`.
 constexpr bool is_precision_of_float64(Precision precision) {
     switch (precision) {

@@ -131,6 +131,7 @@ Line judge_other_precisions(const Findings& findings) {
     constexpr const char* name = "other formats";
     const std::initializer_list<const char*> words = {
 #define RULE_PRECISION(number, name, format) #name,
+#define FLOAT64_RULE_PRECISION(...)  // the product is of float32
 #include "policy/formats.def"
     };
     Line line = unmeasured(findings, name, words);

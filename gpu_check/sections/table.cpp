@@ -36,6 +36,7 @@ const std::vector<Variant> every_precision = {
 #define PRECISION(number, name, format) {#name, UNDER RECORDED "summary FP32_MATMUL_PRECISION=" #name},
 #include "policy/formats.def"
 #define RULE_PRECISION(number, name, format) {#name, UNDER RECORDED "summary", #name},
+#define FLOAT64_RULE_PRECISION(...)  // the product is of float32
 #include "policy/formats.def"
 };
 const std::vector<Variant> floors = {{"native", ""},

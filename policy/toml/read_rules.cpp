@@ -227,10 +227,6 @@ std::uint64_t content_hash(const Rule& rule, const Value& table) {
     return hash.value();
 }
 
-bool is_of_float64_only(Precision precision) {
-    return precision == Precision::fp64 || precision == Precision::single || precision == Precision::fixed;
-}
-
 std::string precisions_of_float64() {
     std::vector<std::string_view> words;
     for (const auto& [text, precision] : precision_words)

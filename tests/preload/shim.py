@@ -84,8 +84,10 @@ def intercepted_functions():
 
 
 def number_formats(kind):
-    """The arguments of all lines of one kind (FORMAT, PRECISION …) in the table of number formats."""
-    lines = re.findall(rf"^{kind}\(([^()]*)\)", (ROOT / "policy/formats.def").read_text(), flags=re.MULTILINE)
+    """The arguments of all lines of one kind (FORMAT, PRECISION …) in the table of number formats.
+
+    RULE_PRECISION has those for float64, too."""
+    lines = re.findall(rf"^(?:FLOAT64_)?{kind}\(([^()]*)\)", (ROOT / "policy/formats.def").read_text(), flags=re.MULTILINE)
     return [[argument.strip(' "') for argument in line.split(",")] for line in lines]
 
 
