@@ -150,8 +150,9 @@ void conclude_devices(Conclusions& conclusions, int compute_capability) {
           "emulation_environment_reaches_lt", "performant_strategy_emulates"}) {
         conclusions.add(row, "?", "BF16x9 cannot be told from FP32 by a result");
     }
-    for (const char* row : {"f64_emulation_by_mode", "f64_emulation_by_environment", "f64_compute_type_on_emulated_handle",
-                            "f64_emulation_under_pedantic", "f64_emulation_on_any_gpu"})
+    for (const char* row :
+         {"f64_emulation_by_mode", "f64_emulation_by_environment", "f64_compute_type_on_emulated_handle",
+          "f64_emulation_under_pedantic", "f64_emulation_on_any_gpu"})
         conclusions.add(row, "?", "not asked: the questions are about float32");
 }
 
