@@ -15,9 +15,11 @@ struct DeviceDecision {
     Reason reason;
 };
 
-/// Returns the precision by its name for operands of this type: `highest` is FP32, which is `single` for float64.
+/// Returns the precision that operands of this type have in its place. For float64, `single` stands for FP32, and for
+/// formats of several parts, which a floor may ask for and float64 does not have.
 Precision named_for(Dtype dtype, Precision precision) {
-    return is_double(dtype) && precision == Precision::highest ? Precision::single : precision;
+    const bool stays = precision != Precision::highest && is_precision_of_float64(precision);
+    return is_double(dtype) && !stays ? Precision::single : precision;
 }
 
 /// Returns the precision that the strongest Source asks for, and that source. Tries `rule_count` rules. `rule_at(i)`

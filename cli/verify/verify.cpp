@@ -301,8 +301,8 @@ constexpr std::string_view scope_note =
 
 constexpr std::string_view scope_note_of_order =
     " A fixed order is one of float32 matrix products only: matrix products of float64 that were seen count as "
-    "products "
-    "in another order; other products of float64, products with vectors (gemv, dot), sums and element-wise functions "
+    "products in another order; other products of float64, products with vectors (gemv, dot), sums and element-wise "
+    "functions "
     "may differ between machines.";
 
 std::string scope_text(const VerifyOptions& options) {

@@ -116,6 +116,11 @@ def test_a_floor_limits_such_a_rule_and_the_mode_decides_whether_it_applies():
     assert decided(rule("bf16", mode="reproducible"))["float64"] == ("medium", "rule", "fp64", "cpu_mode_reproducible")
 
 
+def test_a_floor_of_a_format_that_float64_lacks_is_float32():
+    nine_products = rule("tf32").replace("[cpu]", '[limits]\nfloor = "bf16x9"\nallow_bf16x9 = true\n[cpu]', 1)
+    assert decided(nine_products)["float64"] == ("high", "rule", "fp32", "floor")
+
+
 @pytest.mark.parametrize("precision, dtypes, words", [
     ("highest", '["float64"]', 'which is FP32; for float64 write "fp64" (as called) or "fp32"'),
     ("bf16x9", '["complex128"]', "which float64 products cannot have; allowed: "),
