@@ -3,6 +3,9 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <string>
+
+#include "policy/words.hpp"
 
 namespace fp32shim::policy {
 
@@ -203,6 +206,30 @@ TEST(Decide, OnlyObservesNarrowerProducts) {
         EXPECT_EQ(decide(call, program, policy, overrides),
                   (Decision{native, native, Source::native, -1, Reason::observed}));
     }
+}
+
+TEST(Decide, GivesFloat64ProductsOnlyPrecisionsThatTheyHaveWhateverTheFloor) {
+    int lowered = 0;
+    for (const auto& [floor_word, floor] : floor_words)
+        for (const auto& [word, precision] : precision_words)
+            for (const auto& [mode_word, mode] : cpu_mode_words)
+                for (const bool allow_bf16x9 : {false, true})
+                    for (MatmulCall call : {on_cpu(), on_cuda(100)}) {
+                        if (!is_precision_of_float64(precision)) continue;
+                        Policy policy = with_default(high);
+                        policy.floor = floor;
+                        policy.allow_bf16x9 = allow_bf16x9;
+                        policy.cpu_mode = mode;
+                        policy.rules.push_back(rule_for(precision));
+                        policy.rules.back().when.dtype = {Dtype::float64};
+                        call.dtype = Dtype::float64;
+                        const Decision decision = decide(call, program, policy, {});
+                        SCOPED_TRACE(std::string(word) + ", floor " + std::string(floor_word));
+                        EXPECT_TRUE(is_precision_of_float64(decision.precision)) << to_string(decision.precision);
+                        EXPECT_TRUE(call.device == Device::cpu || decision.precision == native);
+                        lowered += decision.precision != native ? 1 : 0;
+                    }
+    EXPECT_GT(lowered, 20);
 }
 
 // ---- precedence -------------------------------------------------------------------------------------------------
