@@ -364,7 +364,7 @@ int explain(const ExplainOptions& options) {
     explanation.policy = std::move(loaded.policy);
     const policy::Decision decision = policy::decide(explanation.call, process, explanation.policy, {});
     // Audits of the program's data may later allow a cheaper format within a tolerance. They are unknown here.
-    explanation.decision = policy::without_audits(decision, explanation.policy);
+    explanation.decision = policy::without_audits(decision, explanation.policy, explanation.call.dtype);
     if (explanation.decision.reason != policy::Reason::observed) {
         for (const policy::Rule& rule : explanation.policy.rules) {
             explanation.tried.push_back(policy::explain_rule(rule, explanation.call, process));

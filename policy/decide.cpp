@@ -135,11 +135,11 @@ Decision decide_by_rules(const MatmulCall& call, const Process& process, const P
 
 }  // namespace
 
-Decision without_audits(Decision decision, const Policy& policy) {
+Decision without_audits(Decision decision, const Policy& policy, Dtype dtype) {
     const bool has_tolerance = decision.rule >= 0 && policy.rules[static_cast<std::size_t>(decision.rule)].tolerance;
     const std::optional<Applied> format = format_of(decision.precision);
-    if (!has_tolerance || !format || *format == Applied::fp32) return decision;
-    decision.precision = Precision::highest;
+    if (!has_tolerance || !format || *format == format_as_called(dtype)) return decision;
+    decision.precision = is_double(dtype) ? Precision::fp64 : Precision::highest;
     decision.reason = Reason::learning;
     return decision;
 }

@@ -43,9 +43,9 @@ Decision decide(const MatmulCall& call, const Process& process, const Policy& po
 Decision decide(const MatmulCall& call, const Process& process, const Policy& policy, const Overrides& overrides,
                 std::span<const std::uint16_t> rules);
 
-/// Returns the decision for a call that no audit has judged: FP32 if its rule has a tolerance, else `decision`
-/// itself.
-Decision without_audits(Decision decision, const Policy& policy);
+/// Returns the decision for a call that no audit has judged: not lowered if its rule has a tolerance, else `decision`
+/// itself. `dtype` is the type of the call's operands.
+Decision without_audits(Decision decision, const Policy& policy, Dtype dtype);
 
 /// Facts that are the same in all calls of a call site.
 struct SiteFacts {

@@ -35,6 +35,7 @@ void overlay(const SettingsLayer& settings, Source source, Policy& policy) {
     replace(policy.audit_sample, settings.audit_sample);
     replace(policy.audit_seed, settings.audit_seed);
     if (settings.audit_against) policy.audit_against = settings.audit_against;
+    if (settings.audit_float64) policy.audit_float64 = settings.audit_float64;
     replace(policy.audit_metric, settings.audit_metric);
     replace(policy.audit_tolerance, settings.audit_tolerance);
     replace(policy.audit_action, settings.audit_action);

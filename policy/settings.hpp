@@ -32,6 +32,7 @@ struct SettingsLayer {
     std::optional<double> audit_sample;
     std::optional<std::uint64_t> audit_seed;
     std::optional<AuditFormat> audit_against;
+    std::optional<AuditFormat> audit_float64;
     std::optional<Metric> audit_metric;
     std::optional<double> audit_tolerance;
     std::optional<AuditAction> audit_action;

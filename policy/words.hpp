@@ -146,11 +146,31 @@ inline constexpr Word<AuditFormat> audit_format_words[] = {
 #include "policy/formats.def"
 };
 
-/// Words of `[audit] against`: all formats except fp32.
+/// Words of `[audit] against`: the formats below FP32, and its reference.
 inline constexpr auto audit_against_words = [] {
-    std::array<Word<AuditFormat>, std::size(audit_format_words) - 1> words{};
+    std::array<Word<AuditFormat>, std::size(audit_format_words) - 3> words{};
     std::copy_if(std::begin(audit_format_words), std::end(audit_format_words), words.begin(),
-                 [](const Word<AuditFormat>& word) { return word.value != AuditFormat::fp32; });
+                 [](const Word<AuditFormat>& word) {
+                     return word.value != AuditFormat::fp32 && word.value != AuditFormat::fixed &&
+                            word.value != AuditFormat::double_double;
+                 });
+    return words;
+}();
+
+/// Returns true for a word of `[audit] float64`: a format of which float64 has a preview, or its reference.
+constexpr bool is_audit_of_float64(const Word<AuditFormat>& word) {
+    if (word.value == AuditFormat::double_double) return true;
+    for (const auto& applied : applied_words)
+        if (applied.text == word.text)
+            return has_preview_of_float64(applied.value) && word.value != AuditFormat::fixed;
+    return false;
+}
+
+inline constexpr auto audit_float64_words = [] {
+    std::array<Word<AuditFormat>, std::count_if(std::begin(audit_format_words), std::end(audit_format_words),
+                                                is_audit_of_float64)>
+        words{};
+    std::copy_if(std::begin(audit_format_words), std::end(audit_format_words), words.begin(), is_audit_of_float64);
     return words;
 }();
 

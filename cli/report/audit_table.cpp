@@ -43,7 +43,7 @@ const std::vector<Table::Column> columns_of_audits = {{"audits", true},
                                                       {"of calls, up to", true, 0, audit_detail_rank},
                                                       {"norm", true},
                                                       {"row or column", true},
-                                                      {"FP32's own", true, 0, audit_detail_rank},
+                                                      {"own error", true, 0, audit_detail_rank},
                                                       {"component", true, 0, audit_detail_rank},
                                                       {"cancellation", true, 0, audit_detail_rank},
                                                       {"remarks", false, 12, audit_detail_rank}};

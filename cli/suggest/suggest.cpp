@@ -7,6 +7,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -27,7 +28,7 @@ namespace {
 
 struct SuggestOptions {
     std::vector<std::string> recordings;
-    std::string precision, metric, output;
+    std::string dtype, precision, metric, output;
     double tolerance = 1e-2;
     bool conservative = false;
 };
@@ -44,8 +45,9 @@ struct AuditedGroups {
     std::map<std::size_t, std::uint64_t> host_ns;          ///< by number of the group
     std::map<std::size_t, std::uint64_t> calls;            ///< by number of the group
     std::map<std::size_t, std::uint64_t> noise;            ///< audits left out as noise, by number of the group
-    std::map<policy::AuditFormat, std::uint64_t> formats;  ///< number of audits against FP32, by tested format
-    Share of_float64;                                      ///< calls that no audit judges
+    std::map<policy::AuditFormat, std::uint64_t> formats;  ///< number of audits of these types, by tested format
+    Share of_other_types;                                  ///< calls that the policy is not about
+    std::uint64_t audits_of_other_types = 0;
     std::uint64_t total_ns = 0;
     std::uint64_t recordings = 0;
     /// Times of the first and the last audit, as shares of the time from a recording's first call to its last.
@@ -54,8 +56,30 @@ struct AuditedGroups {
     std::int64_t began_ns = INT64_MAX;  ///< begin of the first recording
 };
 
+TriedTypes types_of(const SuggestOptions& options) {
+    return options.dtype == to_string(TriedTypes::float64) ? TriedTypes::float64 : TriedTypes::float32;
+}
+
+constexpr std::string_view single_word = "fp32";
+
 policy::AuditFormat format_of(const SuggestOptions& options) {
+    if (options.precision == single_word) return policy::AuditFormat::fp32;
     return options.precision == "medium" ? policy::AuditFormat::bf16 : policy::AuditFormat::tf32;
+}
+
+/// Returns the format in which products of these types are called, to which audits compare lower ones.
+policy::AuditFormat exact_format(TriedTypes types) {
+    return types == TriedTypes::float64 ? policy::AuditFormat::fp64 : policy::AuditFormat::fp32;
+}
+
+/// Returns the name of the products' own format.
+std::string_view exact_name(const SuggestOptions& options) {
+    return types_of(options) == TriedTypes::float64 ? "FP64" : "FP32";
+}
+
+/// Returns the type that the options do not name.
+std::string_view other_type(const SuggestOptions& options) {
+    return to_string(types_of(options) == TriedTypes::float64 ? TriedTypes::float32 : TriedTypes::float64);
 }
 
 policy::Metric metric_of(const SuggestOptions& options) {
@@ -79,6 +103,8 @@ void add_audit(const record::Audit& recorded, std::size_t group, const SuggestOp
 void add_recording(const record::RecordingReader& recording, const SuggestOptions& options,
                    RecordedProductsReader& reader, AuditedGroups& found) {
     std::map<std::uint32_t, std::size_t> numbers;
+    std::set<std::uint32_t> others;  // rows of other types
+    const TriedTypes types = types_of(options);
     std::int64_t first_ns = INT64_MAX;
     std::int64_t last_ns = INT64_MIN;
     ++found.recordings;
@@ -89,8 +115,9 @@ void add_recording(const record::RecordingReader& recording, const SuggestOption
         first_ns = std::min(first_ns, counters.first_ns);
         last_ns = std::max(last_ns, counters.last_ns);
         if (row == nullptr || row->is_overflow) continue;
-        if (policy::is_double(row->decision.call.dtype)) {
-            found.of_float64.add(counters);
+        if (!are_tried(types, row->decision.call.dtype)) {
+            found.of_other_types.add(counters);
+            others.insert(id);
             continue;
         }
         const std::size_t number = found.groups.number_of(reader.group_of(*row, recording));
@@ -99,8 +126,9 @@ void add_recording(const record::RecordingReader& recording, const SuggestOption
         found.calls[number] += counters.calls;
     }
     recording.visit_audits([&](const record::RecordedAudit& audit) {
+        if (others.contains(audit.row) && !is_about_nonfinite(audit.audit)) ++found.audits_of_other_types;
         const auto number = numbers.find(audit.row);
-        if (number == numbers.end() || audit.audit.reference != policy::AuditFormat::fp32) return true;
+        if (number == numbers.end() || audit.audit.reference != exact_format(types)) return true;
         ++found.formats[audit.audit.tested];
         if (audit.audit.tested != format_of(options)) return true;
         add_audit(audit.audit, number->second, options, found);
@@ -143,7 +171,7 @@ class Choice {
     const Subset& exact() const { return exact_; }
     const Subset& beyond() const { return beyond_; }
     const Subset& unaudited() const { return unaudited_; }
-    /// Returns the groups of which every FP32 result that was audited is noise.
+    /// Returns the groups of which every result that was audited is noise without being lowered.
     const Subset& noise() const { return noise_; }
     /// Returns the groups without an error beyond the tolerance of which at most well_bounded of the calls are
     /// beyond.
@@ -195,7 +223,7 @@ class Choice {
         return fmt::format("{}: {} up to {:.2g}{}, in {} of {}{}{}; {} of the host time", head, options_.metric,
                            audits->worst.by(metric_), mean_text(*audits, calls_of(group)),
                            counted(audits->compared, "audit"), counted(calls_of(group), "call"),
-                           beyond_text(*audits, group), fp32_text(*audits), share);
+                           beyond_text(*audits, group), own_error_text(*audits), share);
     }
 
     std::uint64_t calls_of(std::size_t group) const {
@@ -221,11 +249,11 @@ class Choice {
                            most ? fmt::format(" (of all calls at most {})", bound_text(*most)) : "");
     }
 
-    /// Returns FP32's own error, which a pin does not remove.
-    std::string fp32_text(const RowAudits& audits) const {
+    /// Returns the own error of products that are not lowered, which a pin does not remove.
+    std::string own_error_text(const RowAudits& audits) const {
         if (audits.checked == 0 || metric_ != policy::Metric::row) return {};
         const auto error = static_cast<double>(audits.fp32_error);
-        return fmt::format(", FP32's own {:.2g}{}", error,
+        return fmt::format(", {}'s own {:.2g}{}", exact_name(options_), error,
                            error > options_.tolerance ? " is beyond the tolerance too" : "");
     }
 
@@ -247,7 +275,11 @@ constexpr std::string_view caveat =
     "Audits judge products, not what the program makes of them: only its own results tell whether this is enough.";
 constexpr std::string_view search_command = "fp32shim sensitivity --cpu emulate -- PROGRAM names the lines at fault";
 
-constexpr std::string_view float64_command = "fp32shim bisect --dtype float64 --cpu emulate -- TEST";
+/// Returns a command that records audits of a type.
+std::string audit_command_for(std::string_view dtype) {
+    return fmt::format("FP32_MATMUL_AUDIT=0.01{} fp32shim run --log run.fp32rec -- PROGRAM",
+                       dtype == to_string(TriedTypes::float64) ? ",float64" : "");
+}
 
 std::string try_command(std::string_view file) {
     return fmt::format("fp32shim sensitivity --cpu emulate --policy {} -- PROGRAM", file);
@@ -302,14 +334,14 @@ std::string policy_header(const AuditedGroups& found, const Choice& choice, cons
                             options.conservative ? "stay exact" : "are lowered; --conservative keeps them exact");
     };
     add_left_out(choice.unaudited(), "Never audited");
-    add_left_out(choice.noise(), "Only noise in FP32 already, which no audit can judge");
-    if (found.of_float64.calls > 0)
+    add_left_out(choice.noise(),
+                 fmt::format("Only noise in {} already, which no audit can judge", exact_name(options)));
+    if (found.of_other_types.calls > 0)
         text += fmt::format(
-            "# Not judged: {} of float64, {} of the host time. No audit judges these, and this policy leaves them "
-            "as\n"
-            "# they are. Which of them tolerate float32: {}\n",
-            counted(found.of_float64.calls, "call"), share_text(found.of_float64.host_ns, found.total_ns),
-            float64_command);
+            "# Not judged: {} of {}, {} of the host time. This policy leaves them as they are; suggest --dtype {}\n"
+            "# is about them, and needs audits of theirs.\n",
+            counted(found.of_other_types.calls, "call"), other_type(options),
+            share_text(found.of_other_types.host_ns, found.total_ns), other_type(options));
     if (names_offset(policy))
         text +=
             "# A place such as program!main+0x1c4 is no longer valid once the program is recompiled: record and "
@@ -330,25 +362,32 @@ std::string why_nothing(const AuditedGroups& found, const SuggestOptions& option
     for (const auto& [format, count] : found.formats)
         others += fmt::format("{}{}", others.empty() ? "" : ", ", policy::to_string(format));
     const auto wanted = policy::to_string(format_of(options));
-    if (found.groups.all().empty() && found.of_float64.calls > 0)
-        return fmt::format(
-            "{} in these recordings {} of float64, which no audit judges; {} finds which products "
-            "tolerate float32",
-            counted(found.of_float64.calls, "call"), found.of_float64.calls == 1 ? "is" : "are", float64_command);
+    const std::string of_others =
+        found.of_other_types.calls == 0
+            ? ""
+            : fmt::format("; {} {} of {}", counted(found.of_other_types.calls, "call"),
+                          found.of_other_types.calls == 1 ? "is" : "are", other_type(options)) +
+                  (found.audits_of_other_types > 0
+                       ? fmt::format(", with {}: give --dtype {}", counted(found.audits_of_other_types, "audit"),
+                                     other_type(options))
+                       : fmt::format(", without audits: record some by {}, and give --dtype {}",
+                                     audit_command_for(other_type(options)), other_type(options)));
+    if (found.groups.all().empty() && !of_others.empty())
+        return fmt::format("found no products of {} in these recordings{}", to_string(types_of(options)), of_others);
     if (others.empty())
-        return fmt::format(
-            "found no audits of {} in these recordings; record some: FP32_MATMUL_AUDIT=0.01 fp32shim run --log "
-            "run.fp32rec -- PROGRAM{}",
-            wanted,
-            found.of_float64.calls == 0
-                ? ""
-                : fmt::format("; no audit judges the {} of float64: {} finds which products tolerate float32",
-                              counted(found.of_float64.calls, "call"), float64_command));
-    return fmt::format("found no audits of {}, only of {}; record with [audit] against = \"{}\", or give --precision",
-                       wanted, others, wanted);
+        return fmt::format("found no audits of {} in these recordings; record some: {}{}", wanted,
+                           audit_command_for(to_string(types_of(options))), of_others);
+    return fmt::format("found no audits of {}, only of {}; record with [audit] {} = \"{}\", or give --precision",
+                       wanted, others, types_of(options) == TriedTypes::float64 ? "float64" : "against", wanted);
 }
 
 int suggest(SuggestOptions& options) {
+    if (options.precision.empty())
+        options.precision = types_of(options) == TriedTypes::float64 ? single_word : "high";
+    if (options.precision == single_word && types_of(options) == TriedTypes::float32) {
+        say("suggest", "--precision fp32 is how float32 products are called; it lowers those of --dtype float64");
+        return exit_code::usage;
+    }
     const RecordingPaths paths = find_recordings(options.recordings);
     if (print_errors("suggest", paths)) return exit_code::usage;
     if (const std::string problem = output_problem(options.output, paths.paths); !problem.empty()) {
@@ -370,7 +409,7 @@ int suggest(SuggestOptions& options) {
     ReportOutput output(options.output);
     const LineTexts lines(found.groups, found.began_ns);
     const std::string policy = policy_lowering_all_but(
-        found.groups, choice.exact(), {options.precision, "", "suggest"},
+        found.groups, choice.exact(), {options.precision, "", "suggest", types_of(options)},
         [&](const Subset& groups) { return choice.evidence(groups); }, &lines);
     output.put(policy_header(found, choice, options, policy) + policy);
     if (const std::string problem = output.finish(); !problem.empty()) {
@@ -390,9 +429,11 @@ Action define_suggest(CLI::App& app) {
     app.add_option("RECORDING", options->recordings, "Recordings with audits, folders with recordings, or globs")
         ->type_name("FILE")
         ->required();
-    options->precision = "high";
-    add_choice(app, "--precision", options->precision, {"high", "medium"},
-               "Precision for everything that tolerates it");
+    options->dtype = to_string(TriedTypes::float32);
+    add_choice(app, "--dtype", options->dtype, {to_string(TriedTypes::float32), to_string(TriedTypes::float64)},
+               "Type of the products that the policy is about, real and complex (default: float32)");
+    add_choice(app, "--precision", options->precision, {"high", "medium", single_word},
+               "Precision for everything that tolerates it (default: high; with --dtype float64: fp32)");
     options->metric = "row";
     add_choice(app, "--metric", options->metric, policy::texts_of(policy::metric_words), "Measure of the error");
     add_number(app, "--tolerance", options->tolerance, "Largest acceptable error");

@@ -126,6 +126,7 @@ constexpr Key<Layer> audit_keys[] = {
     {"sample", read_audit_sample},
     {"seed", read_seed_into<&Layer::audit_seed>},
     {"against", read_word_into<&Layer::audit_against, audit_against_words>},
+    {"float64", read_word_into<&Layer::audit_float64, audit_float64_words>},
     {"metric", read_word_into<&Layer::audit_metric, metric_words>},
     {"tolerance", read_audit_tolerance},
     {"action", read_word_into<&Layer::audit_action, audit_action_words>},

@@ -1,6 +1,7 @@
 #include "shim/audit/errors.hpp"
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <limits>
 
@@ -9,22 +10,36 @@
 namespace fp32shim::blas {
 namespace {
 
-double modulus(double re, double im) { return std::sqrt(re * re + im * im); }
+/// Returns the length of a vector. Neither overflows nor underflows before the result does.
+double modulus(double re, double im) {
+    const double larger = std::max(std::abs(re), std::abs(im));
+    const double smaller = std::min(std::abs(re), std::abs(im));
+    if (larger == 0) return 0;
+    const double ratio = smaller / larger;
+    return larger * std::sqrt(1 + ratio * ratio);
+}
 
-/// Adds the difference of one element, which consists of `width` numbers.
-template <class Reference>
-void add_element(const float* tested, const Reference* reference, double bound, int width, std::int64_t row,
-                 std::int64_t column, ErrorSums& sums) {
+double scaled(double number, double scale) { return number * scale; }
+DoubleDouble scaled(DoubleDouble number, double scale) { return {number.high * scale, number.low * scale}; }
+
+double difference(double tested, double reference) { return tested - reference; }
+double difference(double tested, DoubleDouble reference) { return (tested - reference.high) - reference.low; }
+
+/// Adds the difference of one element, which consists of `width` numbers, all multiplied by `scale`.
+template <class Tested, class Reference>
+void add_element(const Tested* tested, const Reference* reference, double bound, int width, double scale,
+                 std::int64_t row, std::int64_t column, ErrorSums& sums) {
     double d[2] = {};
     double r[2] = {};
     for (int i = 0; i < width; ++i) {
-        r[i] = static_cast<double>(reference[i]);
-        d[i] = static_cast<double>(tested[i]) - r[i];
+        const auto exact = scaled(reference[i], scale);
+        r[i] = static_cast<double>(exact);
+        d[i] = difference(scaled(tested[i], scale), exact);
         if (!std::isfinite(r[i])) return sums.add_bad_reference();
         if (!std::isfinite(d[i])) return sums.add_bad_tested();
     }
-    if (width == 1) return sums.add(row, column, std::abs(d[0]), std::abs(r[0]), bound);
-    sums.add(row, column, modulus(d[0], d[1]), modulus(r[0], r[1]), bound);
+    if (width == 1) return sums.add(row, column, std::abs(d[0]), std::abs(r[0]), bound * scale);
+    sums.add(row, column, modulus(d[0], d[1]), modulus(r[0], r[1]), bound * scale);
 }
 
 /// Calls `visit(row, column)` for each element of `part`.
@@ -37,17 +52,19 @@ void for_each_element(const Matrix& matrix, Part part, const Visit& visit) {
     }
 }
 
-template <class Reference>
-void compare_elements(const Matrix& tested, const Reference* reference, std::int64_t reference_ld, const Bound& bound,
-                      Written written, ErrorSums& sums) {
+template <class Tested, class Reference>
+void compare_elements(const Matrix& tested, const Reference* reference, std::int64_t reference_ld, double scale,
+                      const Bound& bound, Written written, ErrorSums& sums) {
+    const int width = tested.is_complex ? 2 : 1;
     for_each_element(tested, written.part, [&](std::int64_t row, std::int64_t column) {
         const std::int64_t inner = tested.row_major ? column : row;
         const std::int64_t outer = tested.row_major ? row : column;
-        const Reference* const at = reference + (inner + outer * reference_ld) * tested.width;
-        const float* const tested_at = tested.at(row, column);
+        const Reference* const at = reference + (inner + outer * reference_ld) * width;
+        const auto* const tested_at = reinterpret_cast<const Tested*>(tested.at(row, column));
         const double bound_at = bound.at(row, column);
-        add_element(tested_at, at, bound_at, tested.width, row, column, sums);
-        if (written.symmetric && row != column) add_element(tested_at, at, bound_at, tested.width, column, row, sums);
+        add_element(tested_at, at, bound_at, width, scale, row, column, sums);
+        if (written.symmetric && row != column)
+            add_element(tested_at, at, bound_at, width, scale, column, row, sums);
     });
 }
 
@@ -106,20 +123,39 @@ void ErrorSums::store_in(record::Audit& audit) const {
 
 double Bound::at(std::int64_t row, std::int64_t column) const {
     // A complex element has a real bound.
-    const auto size = static_cast<double>(*sizes.at(row, column));
+    const double size = StoredNumber(sizes.at(row, column), sizes.is_double).value();
     if (std::isfinite(size) || reduced.data == nullptr) return size;
     const float* const from = start.data == nullptr ? nullptr : start.at(row, column);
     const double started = from == nullptr ? 0 : modulus(from[0], start.width == 2 ? from[1] : 0);
     return alpha * bound_reduction * static_cast<double>(*reduced.at(row, column)) + beta * started;
 }
 
-void compare(const Matrix& tested, const Matrix& reference, const Bound& bound, Written written, ErrorSums& sums) {
-    compare_elements(tested, reference.data, reference.ld, bound, written, sums);
+double scale_of(const Matrix& tested, const Matrix& other, Part written) {
+    if (!tested.is_double) return 1;
+    record::Exponents exponents;
+    add_exponents(tested, written, exponents);
+    add_exponents(other, written, exponents);
+    if (exponents.highest < exponents.lowest) return 1;
+    constexpr int most = 1000;  // 2^most and 2^-most are normal numbers
+    const int exponent = -std::clamp<int>(exponents.highest, -most, most);
+    return std::bit_cast<double>(static_cast<std::uint64_t>(1023 + exponent) << 52);
 }
 
-void compare(const Matrix& tested, const Fp64Matrix& reference, const Bound& bound, Written written,
+void compare(const Matrix& tested, const Matrix& reference, const Bound& bound, Written written, ErrorSums& sums) {
+    if (tested.is_double)
+        compare_elements<double>(tested, reinterpret_cast<const double*>(reference.data), reference.ld,
+                                 scale_of(tested, reference, written.part), bound, written, sums);
+    else
+        compare_elements<float>(tested, reference.data, reference.ld, 1, bound, written, sums);
+}
+
+void compare(const Matrix& tested, const ReferenceMatrix& reference, const Bound& bound, Written written,
              ErrorSums& sums) {
-    compare_elements(tested, reference.data, reference.ld, bound, written, sums);
+    if (tested.is_double)
+        compare_elements<double>(tested, reference.of_float64, reference.ld, scale_of(tested, tested, written.part),
+                                 bound, written, sums);
+    else
+        compare_elements<float>(tested, reference.of_float32, reference.ld, 1, bound, written, sums);
 }
 
 bool add_exponents(const Matrix& matrix, Part part, record::Exponents& exponents, bool skips_diagonal) {

@@ -6,6 +6,7 @@
 #include <cstdint>
 
 #include "record/audit.hpp"
+#include "shim/audit/double_double.hpp"
 #include "shim/level3/matrix.hpp"
 
 namespace fp32shim::blas {
@@ -74,15 +75,21 @@ class ErrorSums {
     bool has_bad_tested_ = false;
 };
 
-/// A result in double precision, in the layout of a Matrix.
-struct Fp64Matrix {
-    const double* data;
+/// A result of more digits than the product's type has, in the layout of a Matrix. One of the pointers is not null.
+struct ReferenceMatrix {
+    const double* of_float32;
+    const DoubleDouble* of_float64;
     std::int64_t ld;
 };
 
-/// The sizes |alpha| |A||B| + |beta| |C| of the terms of each element.
+/// Returns the power of two by which results are multiplied before they are compared, so that squares of float64 numbers
+/// neither overflow nor underflow: 1 for float32. Numbers that are smaller than the largest by 2^500 count as 0.
+/// Reads the elements of `written`.
+double scale_of(const Matrix& tested, const Matrix& other, Part written);
+
+/// The sizes |alpha| |A||B| + |beta| |C| of the terms of each element. The further members are for float32 only.
 struct Bound {
-    Matrix sizes;      ///< as FP32 computes them, which may overflow
+    Matrix sizes;      ///< as the product's type computes them, which may overflow
     Matrix reduced{};  ///< |A||B| / bound_reduction, for elements where `sizes` overflows; no data: none does
     double alpha = 0;  ///< magnitudes of the scalars, set with `reduced`
     double beta = 0;
@@ -95,7 +102,8 @@ inline constexpr double bound_reduction = 0x1p160;
 /// Adds the differences of all elements that the routine writes. `tested`, `bound` and `reference` have the same size
 /// and layout, but may have different leading dimensions.
 void compare(const Matrix& tested, const Matrix& reference, const Bound& bound, Written written, ErrorSums& sums);
-void compare(const Matrix& tested, const Fp64Matrix& reference, const Bound& bound, Written written, ErrorSums& sums);
+void compare(const Matrix& tested, const ReferenceMatrix& reference, const Bound& bound, Written written,
+             ErrorSums& sums);
 
 /// Widens the range `exponents` to include the elements of a matrix. Does not read elements outside `part`, nor, with
 /// `skips_diagonal`, those on the diagonal. Returns false if an element is NaN or infinite.

@@ -3,6 +3,8 @@
 #include <sys/mman.h>
 #include <sys/syscall.h>
 
+#include <span>
+
 #include "shim/thread/thread_context.hpp"
 #include "shim/where/location.hpp"
 #include "system/hash.hpp"
@@ -46,6 +48,11 @@ struct Candidate {
     AuditFormat format;
 };
 constexpr Candidate candidates[] = {{Precision::medium, AuditFormat::bf16}, {Precision::high, AuditFormat::tf32}};
+constexpr Candidate candidates_of_float64[] = {
+    candidates[0], candidates[1], {Precision::single, AuditFormat::fp32}};
+
+/// Returns the precision of products that are not lowered.
+Precision exact_precision(bool is_double) { return is_double ? Precision::fp64 : Precision::highest; }
 
 const policy::Rule* rule_of(const policy::Decision& decision, const policy::Policy& policy) {
     return decision.rule < 0 ? nullptr : &policy.rules[static_cast<std::size_t>(decision.rule)];
@@ -60,10 +67,12 @@ policy::Tolerance tolerance_of(const policy::Decision& decision, const policy::P
 
 /// Chooses the cheapest format that the group's audits have shown to be within the tolerance. Does not go below the
 /// decision's own precision.
-void judge_by_tolerance(const policy::Tolerance& tolerance, Verdict& verdict) {
+void judge_by_tolerance(const policy::Tolerance& tolerance, bool is_double, Verdict& verdict) {
     bool is_allowed = false;  // a floor may forbid the cheapest formats
     bool is_beyond = false;
-    for (const auto& [precision, format] : candidates) {
+    const std::span<const Candidate> tried =
+        is_double ? std::span<const Candidate>(candidates_of_float64) : std::span<const Candidate>(candidates);
+    for (const auto& [precision, format] : tried) {
         is_allowed |= precision == verdict.decision.precision;
         if (!is_allowed || verdict.group == nullptr) continue;
         const std::uint32_t audits = verdict.group->audits_of(format);  // read before the error: see add_error()
@@ -79,19 +88,20 @@ void judge_by_tolerance(const policy::Tolerance& tolerance, Verdict& verdict) {
         if (is_beyond) verdict.decision.reason = Reason::over_tolerance;
         return;
     }
-    if (!is_allowed) return;  // the decision is FP32 already
-    verdict.decision.precision = Precision::highest;
+    if (!is_allowed) return;  // the decision lowers nothing
+    verdict.decision.precision = exact_precision(is_double);
     verdict.decision.reason = verdict.tested || verdict.group == nullptr ? Reason::learning : Reason::over_tolerance;
 }
 
 /// Pins the call if an audit of the group found the decision's format beyond the policy's tolerance.
-void judge_by_guard(double tolerance, Verdict& verdict) {
+void judge_by_guard(double tolerance, bool is_double, Verdict& verdict) {
+    const Precision exact = exact_precision(is_double);
     const auto applied = policy::format_of(verdict.decision.precision);
-    if (!applied || *applied == policy::Applied::fp32) return;
+    if (!applied || *applied == policy::format_of(exact)) return;
     const auto format = policy::audit_format_of(*applied);
     if (!format || verdict.group->worst_of(*format) <= tolerance) return;
-    verdict.decision = {.requested = Precision::highest,
-                        .precision = Precision::highest,
+    verdict.decision = {.requested = exact,
+                        .precision = exact,
                         .source = policy::Source::guard_pin,
                         .reason = Reason::pinned};
 }
@@ -139,25 +149,30 @@ std::uint64_t group_key(const Site& site, const Settings& in_force, const policy
     return in_force.tells_paths_apart() ? where::with_location_key(group, where::location_key(in_force)) : group;
 }
 
-Verdict judge(const policy::Decision& decision, std::uint64_t group_key, const policy::Policy& policy) {
+Verdict judge(const policy::Decision& decision, std::uint64_t group_key, const policy::Policy& policy,
+              bool is_double) {
     Verdict verdict{decision, find_group(group_key)};
     const policy::Rule* const rule = rule_of(decision, policy);
     if (rule != nullptr && rule->tolerance)
-        judge_by_tolerance(*rule->tolerance, verdict);
+        judge_by_tolerance(*rule->tolerance, is_double, verdict);
     else if (policy.audit_action == policy::AuditAction::pin && verdict.group != nullptr)
-        judge_by_guard(policy.audit_tolerance, verdict);
+        judge_by_guard(policy.audit_tolerance, is_double, verdict);
     return verdict;
 }
 
 void set_formats(record::Audit& audit, const policy::Policy& policy, std::optional<AuditFormat> tested,
-                 AuditFormat ran) {
+                 AuditFormat ran, bool is_double) {
+    const AuditFormat own = is_double ? AuditFormat::fp64 : AuditFormat::fp32;
+    const AuditFormat wider = is_double ? AuditFormat::double_double : AuditFormat::fp64;
+    const std::optional<AuditFormat> against = is_double ? policy.audit_float64 : policy.audit_against;
+    audit.reference = own;
     if (tested) {
         audit.tested = *tested;
-    } else if (policy.audit_against == AuditFormat::fp64) {
-        audit.reference = AuditFormat::fp64;
+    } else if (against == wider) {
+        audit.reference = wider;
         audit.tested = ran;
     } else {
-        audit.tested = policy.audit_against.value_or(ran == AuditFormat::fp32 ? AuditFormat::tf32 : ran);
+        audit.tested = against.value_or(ran != own ? ran : is_double ? AuditFormat::fp32 : AuditFormat::tf32);
     }
 }
 

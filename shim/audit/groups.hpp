@@ -70,13 +70,15 @@ struct Verdict {
 
 /// Judges a decision by the audits of its group. The policy's `action = "pin"` can forbid the decision, and a rule's
 /// tolerance may not allow it (yet); the decision then becomes a stricter one. `group_key`: see find_group(). If
-/// there is no room for the group, a tolerance allows nothing below FP32.
-Verdict judge(const policy::Decision& decision, std::uint64_t group_key, const policy::Policy& policy);
+/// there is no room for the group, a tolerance allows nothing below the products' own type. `is_double`: they are of
+/// float64.
+Verdict judge(const policy::Decision& decision, std::uint64_t group_key, const policy::Policy& policy,
+              bool is_double);
 
-/// Sets the formats that an audit compares. `tested` is the format to test against FP32; absent: the policy decides.
-/// `ran` is the format in which the product runs.
+/// Sets the formats that an audit compares. `tested` is the format to test against the products' own type; absent: the
+/// policy decides. `ran` is the format in which the product runs. `is_double`: the type is float64.
 void set_formats(record::Audit& audit, const policy::Policy& policy, std::optional<policy::AuditFormat> tested,
-                 policy::AuditFormat ran);
+                 policy::AuditFormat ran, bool is_double);
 
 /// Returns true if this call is to be audited: it is one of the first of its group, or the policy's fraction and seed
 /// select it. A group that a tolerance has not judged yet audits more of its first calls. The same sequence of calls

@@ -2,11 +2,20 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstring>
 
 #include "shim/audit/errors.hpp"
 
 namespace fp32shim::blas {
 namespace {
+
+double double_at(const float* memory) {
+    double value = 0;
+    std::memcpy(&value, memory, sizeof value);
+    return value;
+}
+
+void store_double(double value, float* memory) { std::memcpy(memory, &value, sizeof value); }
 
 void store_absolute(const float* from, float* to, std::size_t count) {
     for (std::size_t i = 0; i < count; ++i) to[i] = std::abs(from[i]);
@@ -18,6 +27,20 @@ void absolute_complex(const float* from, float* to, std::size_t count) {
         const double real = from[i], imaginary = from[i + 1];
         to[i] = static_cast<float>(std::sqrt(real * real + imaginary * imaginary));
         to[i + 1] = 0;
+    }
+}
+
+void store_absolute_doubles(const float* from, float* to, std::size_t count) {
+    for (std::size_t i = 0; i + 1 < count; i += 2) store_double(std::abs(double_at(from + i)), to + i);
+}
+
+void absolute_complex_doubles(const float* from, float* to, std::size_t count) {
+    for (std::size_t i = 0; i + 3 < count; i += 4) {
+        // To a scale at which squares neither overflow nor underflow.
+        const double re = std::abs(double_at(from + i)), im = std::abs(double_at(from + i + 2));
+        const double larger = std::max(re, im), ratio = std::min(re, im) / larger;
+        store_double(larger == 0 ? 0 : larger * std::sqrt(1 + ratio * ratio), to + i);
+        store_double(0, to + i + 2);
     }
 }
 
@@ -51,16 +74,21 @@ void copy_elements(const Matrix& from, Part part, const Matrix& to) {
     }
 }
 
-RoundingKernel absolute_values(bool is_complex) { return is_complex ? absolute_complex : store_absolute; }
+RoundingKernel absolute_values(const Level3& product) {
+    if (product.is_double) return product.is_complex ? absolute_complex_doubles : store_absolute_doubles;
+    return product.is_complex ? absolute_complex : store_absolute;
+}
 
 RoundingKernel reduced_absolute_values(bool is_complex) {
     return is_complex ? store_reduced<absolute_complex> : store_reduced<store_absolute>;
 }
 
-void store_absolute_scalar(const void* from, bool is_pair, float (&to)[2]) {
-    const auto* value = static_cast<const float*>(from);
-    to[0] = to[1] = 0;
-    if (value != nullptr) absolute_values(is_pair)(value, to, is_pair ? 2 : 1);
+void store_absolute_scalar(const Level3& product, const void* from, bool is_pair, float* to) {
+    std::fill_n(to, product.is_double ? 4 : 2, 0.0F);
+    if (from == nullptr) return;
+    Level3 as_scalar = product;
+    as_scalar.is_complex = is_pair;
+    absolute_values(as_scalar)(static_cast<const float*>(from), to, static_cast<std::size_t>(as_scalar.width()));
 }
 
 }  // namespace fp32shim::blas

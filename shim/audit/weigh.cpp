@@ -6,11 +6,11 @@
 namespace fp32shim::blas {
 namespace {
 
-/// An FP32 result whose error is at least this share of it is noise.
+/// An exact result, in the product's own type, whose error is at least this share of it is noise.
 constexpr double noise_share = 0.5;
-/// Smallest cancellation at which a result is examined for noise: below it, FP32 has some digits whatever the order
-/// of its sums.
-constexpr double suspicious_cancellation = 0x1p24 / 64;
+/// Returns the smallest cancellation at which a result is examined for noise: below it, the product's type has some
+/// digits whatever the order of its sums.
+double suspicious_cancellation(bool is_double) { return (is_double ? 0x1p53 : 0x1p24) / 64; }
 /// Number of rows, spread evenly, by which a suspicious result is judged.
 constexpr std::int64_t most_rows = 8;
 
@@ -19,12 +19,12 @@ double relative(double difference, double reference) {
 }
 
 bool is_noise(const Level3& product, const Matrix& start, const Results& results, char* memory) {
-    const std::int64_t rows = results.fp32.rows;
+    const std::int64_t rows = results.exact.rows;
     const std::int64_t count = std::min(rows, most_rows);
     LineSums sums;
     for (std::int64_t i = 0; i < count; ++i)
         add_line(product, start, results, {true, (2 * i + 1) * rows / (2 * count)}, memory, sums);
-    return relative(sums.fp32, sums.reference) >= noise_share;
+    return relative(sums.exact, sums.reference) >= noise_share;
 }
 
 void store_cancellation(const ErrorSums& sums, record::Audit& audit) {
@@ -38,7 +38,7 @@ void store_weighed(const ErrorSums& sums, const Level3& product, const Matrix& s
                    char* memory, record::Audit& audit) {
     record::Audit own;
     sums.store_in(own);
-    const bool has_noise = sums.cancellation() >= suspicious_cancellation &&
+    const bool has_noise = sums.cancellation() >= suspicious_cancellation(product.is_double) &&
                            (own.flags & record::audit_bad_result) == 0 && is_noise(product, start, results, memory);
     const bool is_first = (audit.notes & record::audit_weighed) == 0;
     const bool had_noise = (audit.notes & record::audit_noise) != 0;
@@ -59,7 +59,7 @@ void store_weighed(const ErrorSums& sums, const Level3& product, const Matrix& s
     LineSums worst;
     add_line(product, start, results, {by_row, by_row ? own.worst_row : own.worst_column}, memory, worst);
     audit.notes |= record::audit_checked;
-    audit.fp32_error = static_cast<float>(relative(worst.fp32, worst.reference));
+    audit.fp32_error = static_cast<float>(relative(worst.exact, worst.reference));
     audit.tested_error = static_cast<float>(relative(worst.tested, worst.reference));
 }
 

@@ -33,8 +33,6 @@ inline bool has_result(const Product& product, const Plan& plan) {
 
 /// Returns the format that a call runs in under this plan.
 inline policy::AuditFormat format_of(const Plan& plan) {
-    // No audit compares fixed-point numbers, which are float64 still.
-    if (plan.applied == policy::Applied::fixed) return policy::AuditFormat::fp64;
     return policy::audit_format_of(plan.applied).value_or(policy::AuditFormat::fp32);
 }
 

@@ -51,7 +51,7 @@ Plan make_and_keep_plan(Site& site, const Product& product, const Settings& in_f
     policy::MatmulCall call;
     describe(call);
     policy::Decision decision = decide_call(site, in_force, call);
-    if (in_force.audits) decision = policy::without_audits(decision, in_force.policy);
+    if (in_force.audits) decision = policy::without_audits(decision, in_force.policy, call.dtype);
     const Plan plan = plan_decision(site, product, decision, in_force);
     if (product.key != key_unknown && !in_force.looks_at_sizes && !scopes_decide(in_force))
         keep_plan(site, product, plan, in_force);

@@ -28,12 +28,16 @@ class StoredNumber {
         if (field > 0) return field - bias;
         return 63 - __builtin_clzll(fraction()) + 1 - bias - fraction_bits;
     }
-    /// Returns the magnitude; as a float, which may be infinite if the number is a float64. NaN stays NaN.
-    float magnitude() const {
-        if (!is_double_) return std::abs(*at_);
+    /// Returns the number. Its conversion may raise floating-point exceptions if it is a signaling NaN.
+    double value() const {
+        if (!is_double_) return *at_;
         double value = 0;
         std::memcpy(&value, at_, sizeof value);
-        return static_cast<float>(std::abs(value));
+        return value;
+    }
+    /// Returns the magnitude; as a float, which may be infinite if the number is a float64. NaN stays NaN.
+    float magnitude() const {
+        return is_double_ ? static_cast<float>(std::abs(value())) : std::abs(*at_);
     }
 
   private:

@@ -166,14 +166,61 @@ def test_training_bears_tf32_and_no_audit_sees_that_the_search_after_it_does_not
     assert "[[rule]]" not in fp32shim("suggest", log).stdout
 
 
-def test_of_float64_it_says_that_it_cannot_and_what_can(tmp_path):
+def test_without_audits_of_the_type_it_says_how_to_record_them(tmp_path):
     doubles = make_recording(tmp_path / "a.fp32rec", "summary", "dgemm_:64:native:fp64:as_requested:30")
     result = fp32shim("suggest", doubles)
     assert (result.returncode, result.stdout) == (3, "")
-    assert "30 calls in these recordings are of float64, which no audit judges; fp32shim bisect --dtype float64" in result.stderr
+    assert "found no products of float32 in these recordings; 30 calls are of float64, without audits" in result.stderr
+    assert "FP32_MATMUL_AUDIT=0.01,float64 fp32shim run" in result.stderr and "--dtype float64" in result.stderr
 
 
-def test_products_of_float64_are_counted_beside_those_that_audits_judge(recording):
+def test_products_of_another_type_are_counted_beside_those_that_it_judges(recording):
     # numpy's own test data are float64, and so is the product that makes them.
     policy = fp32shim("suggest", recording).stdout
-    assert "# Not judged: " in policy and "bisect --dtype float64" in policy and "dgemm" not in policy
+    assert "# Not judged: " in policy and "suggest --dtype float64" in policy and "dgemm" not in policy
+
+
+REFINEMENT = """
+import numpy as np
+rng = np.random.default_rng(5)
+
+def graded():
+    q = np.linalg.qr(rng.standard_normal((64, 64)))[0]
+    return q.T @ (q * np.geomspace(1e-9, 1e4, 64) @ q.T)
+
+def smooth():
+    return rng.standard_normal((48, 48)) @ rng.standard_normal((48, 48))
+
+def single():
+    return np.ones((32, 32), np.float32) @ np.ones((32, 32), np.float32)
+
+for _ in range(3):
+    print("graded", graded().tobytes().hex()[:2000])
+    print("smooth", smooth().tobytes().hex()[:2000])
+    single()
+"""
+
+
+def test_of_float64_it_keeps_what_float32_changes_and_lowers_the_rest(tmp_path):
+    script, log = tmp_path / "refine.py", tmp_path / "run.fp32rec"
+    script.write_text(REFINEMENT)
+    run(SYSTEM_PYTHON, script, log=log, env={"FP32_MATMUL_WHERE": "python", "FP32_MATMUL_AUDIT": "1,float64"})
+    suggested = fp32shim("suggest", "--dtype", "float64", "--tolerance", "1e-5", log)
+    assert (suggested.returncode, suggested.stderr) == (0, "")
+    text = suggested.stdout
+    assert 'precision = "fp64"\nwhen = { where = "refine.py:* graded"' in text and "FP64's own" in text
+    assert text.rstrip().endswith('precision = "fp32"\nwhen = { dtype = ["float64", "complex128"] }')
+    assert "# Not judged: 3 calls of float32" in text
+    now = lines_of(script, text + '\n[cpu]\nmode = "emulate"\n')
+    exact = lines_of(script, "schema = 1\n")
+    assert now["smooth"] != exact["smooth"]
+    lowered = lines_of(script, 'schema = 1\n[cpu]\nmode = "emulate"\n[[rule]]\nprecision = "fp32"\n'
+                               'when = { dtype = "float64" }\n')
+    assert now["graded"] != lowered["graded"]
+    asked = fp32shim("suggest", log)
+    assert asked.returncode == 3 and "found no audits of tf32" in asked.stderr or "0 of " in asked.stdout
+
+
+def test_fp32_is_no_lower_precision_of_float32(recording):
+    result = fp32shim("suggest", "--precision", "fp32", recording)
+    assert result.returncode == 2 and "it lowers those of --dtype float64" in result.stderr

@@ -63,6 +63,108 @@ def test_fp32_itself_is_audited_against_float64(audited):
     assert all(0 < audit["norm"]["worst"] < 1e-6 for audit in audits)
 
 
+FLOAT64_RULE = """
+[[rule]]
+name = "wide"
+precision = "{}"
+when = {{ dtype = ["float64", "complex128"] }}
+"""
+
+
+@pytest.mark.parametrize("tested", ["fp32", "tf32", "bf16"])
+def test_errors_of_float64_products_agree_with_those_of_rounded_operands_for_every_routine(audited, blas, tested):
+    result, audits = audited("audited_products.py", blas_library(blas), tested, "float64", blas=blas,
+                             policy=policy("sample = 1", f'float64 = "{tested}"'))
+    expected = [json.loads(line) for line in result.stdout.splitlines()]
+    found = keyed(audits)
+    assert len(expected) == 63
+    for product in expected:
+        audit = found[product["function"], *product["sizes"]]
+        assert (audit["applied"], audit["tested"], audit["reference"], audit["audits"]) == ("fp64", tested, "fp64", 1)
+        for metric in METRICS:
+            assert audit[metric]["worst"] == pytest.approx(product[metric], rel=0.01), (product, metric)
+
+
+@pytest.mark.parametrize("against", ["float64 = 'double_double'", ""])
+def test_what_ran_of_float64_is_audited_against_more_digits_or_by_default_against_float64(audited, against):
+    result, audits = audited("audited_products.py", blas_library("openblas"), "fp32", "float64",
+                             policy=policy("sample = 1", against) + FLOAT64_RULE.format("fp32"))
+    expected = [json.loads(line) for line in result.stdout.splitlines()]
+    found = keyed(audits)
+    for product in expected:
+        audit = found[product["function"], *product["sizes"]]
+        assert (audit["tested"], audit["reference"]) == ("fp32", "double_double" if against else "fp64")
+        for metric in METRICS:
+            assert audit[metric]["worst"] == pytest.approx(product[metric], rel=0.01), (product, metric)
+
+
+def test_the_reference_of_float64_has_twice_its_digits(audited):
+    result, audits = audited("exact_dot_products.py", policy=policy("sample = 1", "float64 = 'double_double'"))
+    expected = {line.split()[0]: float(line.split()[1]) for line in result.stdout.splitlines()}
+    assert len(expected) == 6 and len(audits) == 6
+    for audit in audits:
+        assert (audit["tested"], audit["reference"]) == ("fp64", "double_double")
+        size = f"{audit['m']}x{audit['n']}x{audit['k']}"
+        assert audit["norm"]["worst"] == pytest.approx(expected[size], rel=1e-6, abs=1e-30), size
+
+
+@pytest.mark.parametrize("scale", ["1e140", "1e-200"])
+def test_errors_of_very_large_and_small_float64_numbers_are_those_of_ordinary_ones(audited, scale):
+    program = """
+import sys, numpy as np
+rng = np.random.default_rng(3)
+a, b = rng.standard_normal((40, 30)), rng.standard_normal((30, 20))
+a @ b
+a[:, :25] @ (b[:25] * float(sys.argv[1]))
+"""
+    _, audits = audited(SYSTEM_PYTHON, "-c", program, scale, policy=policy("sample = 1", "float64 = 'double_double'"))
+    ordinary, scaled = sorted(audits, key=lambda audit: -audit["k"])
+    for metric in METRICS:
+        assert 0 < scaled[metric]["worst"] < 1e-14 and 0 < ordinary[metric]["worst"] < 1e-14, metric
+
+
+def test_numbers_beyond_the_reference_of_float64_skip_the_audit_and_nothing_else(audited):
+    program = "import numpy as np; a = np.full((9, 9), 1e150); a[0] = 1e-150; a @ a.T.copy()"
+    _, (only,) = audited(SYSTEM_PYTHON, "-c", program, policy=policy("sample = 1", "float64 = 'double_double'"))
+    assert (only["skipped"], only["audits"], only["bad_results"]) == (1, 0, 0)
+
+
+def test_float64_is_audited_only_where_a_rule_lowers_it_or_the_policy_asks(audited):
+    program = "import numpy as np; a = np.ones((9, 9)); a @ (a + 1); (a @ a[:, :8].copy())"
+    _, audits = audited(SYSTEM_PYTHON, "-c", program, policy=policy("sample = 1"))
+    assert audits == []
+    rule = FLOAT64_RULE.format("tf32").replace("when = {", "when = { n = 8,")
+    _, audits = audited(SYSTEM_PYTHON, "-c", program, policy=policy("sample = 1") + rule)
+    assert [(audit["n"], audit["tested"], audit["reference"]) for audit in audits] == [(8, "tf32", "fp64")]
+    _, audits = audited(SYSTEM_PYTHON, "-c", program, env={"FP32_MATMUL_AUDIT": "1,float64"})
+    assert {(audit["n"], audit["tested"]) for audit in audits} == {(8, "fp32"), (9, "fp32")}
+
+
+def test_a_guard_pins_float64_products_to_float64(audited):
+    result, audits = audited("graded_products.py", 20, 10, 5, env={"FP32_MATMUL_WHERE": "python", "GRADED_TYPE": "float64"},
+                             policy=GUARD + FLOAT64_RULE.format("tf32"))
+    errors = [error for _, error in errors_of(result)]
+    assert all(1e-4 < error < 1e-2 for error in errors[:20]) and errors[20] > 1
+    assert all(error < 1e-9 for error in errors[21:])
+    (guarded,) = [audit for audit in audits if "graded_products.py" in audit["where"]]
+    assert (guarded["applied"], guarded["calls"], guarded["beyond"]) == ("tf32", 21, 1)
+
+
+@pytest.mark.parametrize("tolerance, least, most", [
+    (5e-2, 1e-3, 5e-2),    # BF16
+    (3e-3, 1e-4, 3e-3),    # TF32
+    (1e-6, 1e-9, 1e-6),    # FP32
+    (1e-12, 0, 1e-13),     # none of them
+])
+def test_a_tolerance_for_float64_takes_the_cheapest_format_within_it(audited, tolerance, least, most):
+    result, audits = audited("graded_products.py", 40, env={"GRADED_TYPE": "float64"},
+                             policy=budget(tolerance) + 'when = { dtype = ["float64", "complex128"] }\n')
+    errors = [error for _, error in errors_of(result)]
+    assert len(errors) == 40 and all(least < error < most for error in errors[12:])
+    assert errors[0] < 1e-13  # until audits have judged
+    assert {audit["reference"] for audit in audits} == {"fp64"} and audits[0]["tested"] == "bf16"
+
+
 @pytest.mark.parametrize("precision", ["native", "high", "medium"])
 def test_results_are_those_without_audits(blas, precision, tmp_path):
     for program in ("level3", "level3_extensions" if blas == "blis" else "cblas_product"):
@@ -75,6 +177,14 @@ def test_results_are_those_without_audits(blas, precision, tmp_path):
             assert sum(audit["audits"] for audit in audits_in(tmp_path / "audited.fp32rec")) > 0
             (tmp_path / "audited.fp32rec").unlink()
         (tmp_path / "plain.fp32rec").unlink()
+
+
+@pytest.mark.parametrize("float64", ["fp32", "bf16", "double_double"])
+def test_results_of_float64_are_those_without_audits(blas, float64, tmp_path):
+    plain = run("level3_float64", blas=blas, log=False)
+    same = run("level3_float64", blas=blas, log=tmp_path / "a.fp32rec", policy=policy("sample = 1", f'float64 = "{float64}"'))
+    assert (same.stdout, same.stderr) == (plain.stdout, plain.stderr)
+    assert sum(audit["audits"] for audit in audits_in(tmp_path / "a.fp32rec")) > 250  # all but solves and empty products
 
 
 GUARD = """schema = 1
@@ -183,7 +293,7 @@ def test_the_report_begins_with_the_largest_error(tmp_path):
     text = subprocess.run([COMMAND, "report", recording], capture_output=True, text=True, check=True).stdout
     head, row = text.split("Audits: the largest errors\n")[1].splitlines()[:2]
     assert head.split() == ["function", "size", "where", "ran", "at", "compared", "audits", "calls", "beyond", "of", "calls,",
-                            "up", "to", "norm", "row", "or", "column", "FP32's", "own", "component", "cancellation"]
+                            "up", "to", "norm", "row", "or", "column", "own", "error", "component", "cancellation"]
     assert "graded_products.py" in row and " tf32 with fp32 " in row
 
 

@@ -137,16 +137,6 @@ def test_a_precision_that_the_type_cannot_have_is_refused(precision, dtypes, wor
     assert result.returncode == 0
 
 
-def test_a_tolerance_for_float64_is_refused():
-    policy = 'schema = 1\n[[rule]]\nprecision = { tolerance = 1e-3 }\nwhen = { dtype = "float64" }\n'
-    assert "no audit judges float64 products" in run(SYSTEM_PYTHON, "-c", PROGRAM, policy=policy).stderr
-
-
-def test_audits_leave_float64_alone():
-    result = run(SYSTEM_PYTHON, "-c", PROGRAM, policy=rule("tf32") + "[audit]\nsample = 1\n", log=True)
-    assert result.returncode == 0 and result.errors == []
-
-
 NONFINITE = """
 import numpy as np
 a = np.full((20, 20), 1e200)

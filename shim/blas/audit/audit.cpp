@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cerrno>
 
-#include "shim/audit/fp64_product.hpp"
+#include "shim/audit/reference_product.hpp"
 #include "shim/audit/groups.hpp"
 #include "shim/audit/packed.hpp"
 #include "shim/audit/roles.hpp"
@@ -32,11 +32,18 @@ Level3 with_result(const Level3& single, const Matrix& to) {
     return other;
 }
 
+/// Returns true if the reference of these products has more digits than their type, so that no library computes it.
+bool is_wider(AuditFormat reference, policy::Dtype dtype) {
+    return reference == (policy::is_double(dtype) ? AuditFormat::double_double : AuditFormat::fp64);
+}
+
 }  // namespace
 
-bool can_audit(const Site& site, const Frame& frame, const Product& product, const Plan& plan) {
-    if (site.function->family->treatment != Treatment::governed || !is_single(product.call.dtype) ||
-        !has_result(product, plan) || plan.reason == policy::Reason::no_product)
+bool can_audit(const Site& site, const Frame& frame, const Product& product, const Plan& plan, bool wants_float64) {
+    const policy::Dtype dtype = product.call.dtype;
+    const bool has_type = policy::is_single(dtype) || (policy::is_double(dtype) && (plan.rounds || wants_float64));
+    if (!has_type || site.function->family->treatment != Treatment::governed || !has_result(product, plan) ||
+        plan.reason == policy::Reason::no_product)
         return false;
     const bool none_multiplies = for_each_product(
         site, frame, product, [](void*, const Level3& single) { return !multiplies(single); }, nullptr);
@@ -49,7 +56,7 @@ bool CallAudit::add_sizes(void* sizes, const Level3& single) {
     const Matrix result = result_of(single);
     const std::size_t bytes = packed_bytes(result);
     if (uses_start(single)) sum.first.starts += bytes;
-    const std::size_t wide = sum.second ? bytes_for_fp64_product(single) : bytes;
+    const std::size_t wide = sum.second ? bytes_for_reference(single) : bytes;
     // Two results, the bound and the reduced bound, the sums of rows and columns, and a row or column in float64.
     const std::size_t work =
         3 * bytes + rounded_up(ErrorSums::bytes_for(result)) + rounded_up(bytes_for_line(result));
@@ -71,7 +78,9 @@ CallAudit::CallAudit(const Site& site, const Frame& frame, const Product& produc
       wanted_(tested),
       same_{site.routine, site.real},
       memory_([&] {
-          std::pair<Sizes, bool> sizes{{}, !tested && policy.audit_against == AuditFormat::fp64};
+          record::Audit compared;
+          audit::set_formats(compared, policy, tested, format_of(plan), policy::is_double(product.call.dtype));
+          std::pair<Sizes, bool> sizes{{}, is_wider(compared.reference, product.call.dtype)};
           for_each_product(site, frame, product, add_sizes, &sizes);
           const std::size_t bytes = sizes.first.starts + sizes.first.work;
           return bytes <= audit_memory_limit ? bytes : 0;
@@ -99,7 +108,7 @@ bool CallAudit::save_start(void* audit, const Level3& single) {
 
 record::Audit CallAudit::finish() {
     // Set only now: a product that had no memory for its rounded operands ran at FP32.
-    audit::set_formats(audit_, policy_, wanted_, format_of(plan_));
+    audit::set_formats(audit_, policy_, wanted_, format_of(plan_), policy::is_double(product_.call.dtype));
     if (audit_.flags & record::audit_skipped) return audit_;
     const int saved_errno = errno;
     const Running outer = running;
@@ -124,8 +133,9 @@ bool CallAudit::audit_one(void* audit, const Level3& single) {
     Bound bound;
     bool done = self.compute_bound(single, start, bound);
     if (done)
-        done = self.audit_.reference == AuditFormat::fp64 ? self.compare_with_fp64(single, start, bound)
-                                                          : self.compare_with_fp32(single, start, bound);
+        done = is_wider(self.audit_.reference, self.product_.call.dtype)
+                   ? self.compare_with_reference(single, start, bound)
+                   : self.compare_with_exact(single, start, bound);
     if (!done) self.audit_.flags |= record::audit_skipped;
     return done;
 }
@@ -142,31 +152,38 @@ bool CallAudit::store_operand_exponents(const Level3& single, const Matrix& star
     return all_finite;
 }
 
-bool CallAudit::compare_with_fp32(const Level3& single, const Matrix& start, const Bound& bound) {
+/// Compares the tested format with the product's own type, as the library computes it.
+bool CallAudit::compare_with_exact(const Level3& single, const Matrix& start, const Bound& bound) {
     const Matrix result = result_of(single);
-    Matrix reference = result;
+    Matrix exact = result;
     Matrix tested = result;
     const AuditFormat ran = format_of(plan_);
-    if (ran != AuditFormat::fp32) {
-        reference = allocate_like(result);
-        if (!run_in(AuditFormat::fp32, single, start, reference)) return false;
+    if (ran != audit_.reference) {
+        exact = allocate_like(result);
+        if (!run_in(audit_.reference, single, start, exact)) return false;
     }
     if (ran != audit_.tested) {
         tested = allocate_like(result);
         if (!run_in(audit_.tested, single, start, tested)) return false;
     }
     ErrorSums sums(result, allocate_bytes(ErrorSums::bytes_for(result)));
-    compare(tested, reference, bound, written_part(single), sums);
-    store_weighed(sums, single, start, {tested, reference, written_part(single)},
-                  allocate_bytes(bytes_for_line(result)), audit_);
+    compare(tested, exact, bound, written_part(single), sums);
+    if (fits_reference(single, audit_))
+        store_weighed(sums, single, start, {tested, exact, written_part(single)},
+                      allocate_bytes(bytes_for_line(result)), audit_);
+    else
+        store_unweighed(sums, audit_);
     return true;
 }
 
-bool CallAudit::compare_with_fp64(const Level3& single, const Matrix& start, const Bound& bound) {
+/// Compares what ran with a product of more digits. Returns false if these would leave their range.
+bool CallAudit::compare_with_reference(const Level3& single, const Matrix& start, const Bound& bound) {
+    if (!fits_reference(single, audit_)) return false;
     const Matrix result = result_of(single);
     const Matrix layout = start.data != nullptr ? start : packed(result, nullptr);
     ErrorSums sums(result, allocate_bytes(ErrorSums::bytes_for(result)));
-    const Fp64Matrix reference = multiply_in_fp64(single, layout, allocate_bytes(bytes_for_fp64_product(single)));
+    const ReferenceMatrix reference =
+        multiply_for_reference(single, layout, allocate_bytes(bytes_for_reference(single)));
     compare(result, reference, bound, written_part(single), sums);
     store_unweighed(sums, audit_);
     return true;
@@ -178,7 +195,7 @@ bool CallAudit::run_in(AuditFormat format, const Level3& single, const Matrix& s
     const Level3 other = with_result(single, to);
     const Routine same{call_by_role, &same_};
     const Routine gemm{gemm_.address == nullptr ? nullptr : call_by_role, &gemm_};
-    if (format == AuditFormat::fp32) {
+    if (format == audit_.reference) {  // in the product's own type
         same.call(same.context, other);
         return true;
     }
@@ -186,16 +203,17 @@ bool CallAudit::run_in(AuditFormat format, const Level3& single, const Matrix& s
                    scratch_limit_of_a_product) == EmulationResult::done;
 }
 
-/// Computes the bound of each element, and the reduced bound if FP32 overflows. Returns false if there is no memory.
+/// Computes the bound of each element, and of float32 products the reduced bound if FP32 overflows. Returns false if
+/// there is no memory.
 bool CallAudit::compute_bound(const Level3& single, const Matrix& start, Bound& bound) {
-    float alpha[2] = {};
-    float beta[2] = {};
-    store_absolute_scalar(single.alpha, has_pair(single, false), alpha);
-    store_absolute_scalar(single.beta, has_pair(single, true), beta);
+    alignas(double) float alpha[4];
+    alignas(double) float beta[4];
+    store_absolute_scalar(single, single.alpha, has_pair(single, false), alpha);
+    store_absolute_scalar(single, single.beta, has_pair(single, true), beta);
     bound.sizes = allocate_like(result_of(single));
-    if (!run_absolute(single, absolute_values(single.is_complex), start, alpha, beta, bound.sizes)) return false;
+    if (!run_absolute(single, absolute_values(single), start, alpha, beta, bound.sizes)) return false;
     record::Exponents ignored;
-    if (add_exponents(bound.sizes, written_of(single), ignored)) return true;
+    if (single.is_double || add_exponents(bound.sizes, written_of(single), ignored)) return true;
     // A unit diagonal cannot be reduced: the routine does not read it.
     if (single.operation == Operation::trmm && has_unit_diagonal(single)) return true;
     bound = {bound.sizes, allocate_like(bound.sizes), alpha[0], beta[0], start};

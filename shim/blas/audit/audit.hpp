@@ -19,14 +19,15 @@ namespace fp32shim::blas {
 /// The largest memory, in bytes, for the results of one audit.
 inline constexpr std::size_t audit_memory_limit = std::size_t{1} << 30;
 
-/// Returns true if a call with this plan can be audited: it multiplies in float32, and its arguments are valid.
-bool can_audit(const Site& site, const Frame& frame, const Product& product, const Plan& plan);
+/// Returns true if a call with this plan can be audited: it multiplies in float32, or in float64 that is lowered or
+/// whose audits are wanted, and its arguments are valid.
+bool can_audit(const Site& site, const Frame& frame, const Product& product, const Plan& plan, bool wants_float64);
 
 /// One audit. The constructor runs before the product, finish() after it. The program's C, errno and arguments stay
 /// unchanged: the additional products use memory of the audit, and routines of the program's library.
 class CallAudit {
   public:
-    /// `tested` is the format to test against FP32. If it is absent, the policy decides.
+    /// `tested` is the format to test against the products' own type. If it is absent, the policy decides.
     CallAudit(const Site& site, const Frame& frame, const Product& product, const Plan& plan,
               const policy::Policy& policy, std::optional<policy::AuditFormat> tested);
 
@@ -41,8 +42,8 @@ class CallAudit {
     static bool add_sizes(void* sizes, const Level3& single);
     static bool save_start(void* audit, const Level3& single);
     static bool audit_one(void* audit, const Level3& single);
-    bool compare_with_fp32(const Level3& single, const Matrix& start, const Bound& bound);
-    bool compare_with_fp64(const Level3& single, const Matrix& start, const Bound& bound);
+    bool compare_with_exact(const Level3& single, const Matrix& start, const Bound& bound);
+    bool compare_with_reference(const Level3& single, const Matrix& start, const Bound& bound);
     bool run_in(policy::AuditFormat format, const Level3& single, const Matrix& start, const Matrix& to);
     bool compute_bound(const Level3& single, const Matrix& start, Bound& bound);
     bool run_absolute(const Level3& single, RoundingKernel kernel, const Matrix& start, const float* alpha,

@@ -194,10 +194,12 @@ CallOutcome govern(Site& site, const Frame& frame, const Settings& in_force, std
     describe(site, frame, product);
     const auto in_words = [&](policy::MatmulCall& call) { call = product.call; };
     audit::Verdict verdict{forwards ? policy::Decision{} : decide_for_site(site, in_force, in_words)};
+    const bool is_double = policy::is_double(product.call.dtype);
     const bool may_audit = in_force.audits && !forwards && site.function->family->treatment == Treatment::governed &&
-                           is_single(product.call.dtype);
+                           (is_double || policy::is_single(product.call.dtype));
     if (may_audit)
-        verdict = audit::judge(verdict.decision, audit::group_key(site, in_force, product.call), in_force.policy);
+        verdict = audit::judge(verdict.decision, audit::group_key(site, in_force, product.call), in_force.policy,
+                               is_double);
     const policy::Decision& decision = verdict.decision;
     Plan plan = plan_cpu_call(site, frame, product, decision, in_force.policy);
     if (plan.reason == policy::Reason::invalid_arguments && !site.runs_one_by_one()) {
@@ -208,8 +210,10 @@ CallOutcome govern(Site& site, const Frame& frame, const Settings& in_force, std
     const std::uint64_t express = logs ? express_word(site, in_force, decision, change_count) : 0;
     const ExpressKey key{express == 0 ? 0 : express_key(site, frame, express, scope_key()), change_count};
     if (may_audit || in_force.finds_nonfinite || in_force.fingerprints) [[unlikely]] {
+        const bool wants_float64 = verdict.tested || in_force.policy.audit_float64;
         const Looks looks{
-            may_audit && can_audit(site, frame, product, plan) && audit::is_due(verdict, in_force.policy),
+            may_audit && can_audit(site, frame, product, plan, wants_float64) &&
+                audit::is_due(verdict, in_force.policy),
             in_force.searches() && !forwards && has_result(product, plan),
             in_force.fingerprints && !forwards && has_result(product, plan)};
         if (looks.any()) return {run_and_check(site, frame, product, plan, verdict, in_force, looks), nullptr};

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <new>
 
-#include "shim/audit/fp64_product.hpp"
+#include "shim/audit/reference_product.hpp"
 #include "shim/audit/groups.hpp"
 #include "shim/audit/packed.hpp"
 #include "shim/audit/roles.hpp"
@@ -71,7 +71,7 @@ struct CallAudit::Memory {
     }
     static std::size_t host_bytes(const Level3& single, bool needs_wide) {
         const Matrix c = operand_c(single);
-        const std::size_t wide = needs_wide ? blas::bytes_for_fp64_product(single) : 0;
+        const std::size_t wide = needs_wide ? blas::bytes_for_reference(single) : 0;
         if (wide > host_memory_limit) return wide;
         return blas::rounded_up(sizeof(Scalars)) + packed_bytes(operand_a(single)) + packed_bytes(operand_b(single)) +
                5 * packed_bytes(c) + blas::rounded_up(blas::ErrorSums::bytes_for(c)) +
@@ -150,7 +150,7 @@ bool CallAudit::copy_starts(const AuditStream& stream, bool keeps_c, std::size_t
 
 record::Audit CallAudit::finish(policy::Applied ran) {
     const std::optional<AuditFormat> format = policy::audit_format_of(ran);
-    audit::set_formats(audit_, policy_, tested_, format.value_or(AuditFormat::fp32));
+    audit::set_formats(audit_, policy_, tested_, format.value_or(AuditFormat::fp32), false);
     if (!format || !is_prepared_ || !can_test(*format) || !compare_all(*format))
         audit_.flags |= record::audit_skipped;
     return audit_;
@@ -195,7 +195,7 @@ bool CallAudit::compare_one(const AuditStream& stream, const Level3& single, con
     std::fill_n(memory.sums, blas::ErrorSums::bytes_for(memory.result), '\0');
     if (audit_.reference == AuditFormat::fp64) {
         const Matrix layout = start.data != nullptr ? start : packed(memory.result, nullptr);
-        const blas::Fp64Matrix reference = multiply_in_fp64(on_host, layout, memory.wide);
+        const blas::ReferenceMatrix reference = multiply_for_reference(on_host, layout, memory.wide);
         if (!run_bound(stream, on_device, memory, start, bound)) return false;
         compare(memory.result, reference, bound, singles_.written(), sums);
         store_unweighed(sums, audit_);
@@ -270,16 +270,16 @@ bool CallAudit::run_bound(const AuditStream& stream, const Level3& single, const
         round_in_place(memory.a, kernel);
         if (has_b(single)) round_in_place(memory.b, kernel);
     };
-    round_operands(blas::absolute_values(single.is_complex));
+    round_operands(blas::absolute_values(single));
     Matrix absolute_start{};
     if (start.data != nullptr) {
         absolute_start = memory.bound;
         copy_elements(start, blas::Part::whole, absolute_start);
-        round_in_place(absolute_start, blas::absolute_values(single.is_complex));
+        round_in_place(absolute_start, blas::absolute_values(single));
     }
     Scalars scalars;
-    blas::store_absolute_scalar(single.alpha, has_pair(single, false), scalars.alpha);
-    blas::store_absolute_scalar(single.beta, has_pair(single, true), scalars.beta);
+    blas::store_absolute_scalar(single, single.alpha, has_pair(single, false), scalars.alpha);
+    blas::store_absolute_scalar(single, single.beta, has_pair(single, true), scalars.beta);
     Level3 other = single;
     other.alpha = scalars.alpha;
     if (single.beta != nullptr) other.beta = scalars.beta;

@@ -40,9 +40,10 @@ AuditedRun run_audited(Site& site, Launcher& launcher, Singles* singles, bool is
                        const Settings& in_force, const Run& run) {
     audit::Verdict verdict{decide_for_audits(site, launcher.product, in_force, call)};
     if (singles != nullptr)
-        verdict = audit::judge(verdict.decision, audit::group_key(site, in_force, call), in_force.policy);
+        verdict = audit::judge(verdict.decision, audit::group_key(site, in_force, call), in_force.policy,
+                               policy::is_double(call.dtype));
     else
-        verdict.decision = policy::without_audits(verdict.decision, in_force.policy);
+        verdict.decision = policy::without_audits(verdict.decision, in_force.policy, call.dtype);
     Plan plan = plan_decision(site, launcher.product, verdict.decision, in_force);
     if (is_nothing) plan = plan_without_product(plan);
     AuditedRun result{verdict.decision, done_as_planned(site, plan)};

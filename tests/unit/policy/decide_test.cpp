@@ -311,17 +311,17 @@ TEST(Decide, KeepsProductsInFp32UntilAnAuditHasJudgedTheirTolerance) {
         policy.cpu_mode = CpuMode::emulate;
         const Decision decision = decide(call, policy);
         EXPECT_EQ(decision.precision, medium);
-        const Decision now = without_audits(decision, policy);
+        const Decision now = without_audits(decision, policy, call.dtype);
         EXPECT_EQ(now.precision, highest);
         EXPECT_EQ(now.reason, Reason::learning);
         EXPECT_EQ(now.rule, 0);
     }
     // An older GPU has FP32 for another reason.
     const Decision old = decide(on_cuda(75), policy);
-    EXPECT_EQ(without_audits(old, policy), old);
+    EXPECT_EQ(without_audits(old, policy, Dtype::float32), old);
     policy.rules.back().tolerance.reset();
     const Decision other = decide(on_cuda(90), policy);
-    EXPECT_EQ(without_audits(other, policy), other);
+    EXPECT_EQ(without_audits(other, policy, Dtype::float32), other);
 }
 
 TEST(Decide, CanBeToldByARuleToLeaveACallAlone) {

@@ -6,7 +6,7 @@ import sys
 
 import numpy as np
 
-from level3_errors import ROUND, errors, expect, level3, random, sizes, wide
+from level3_errors import DOUBLE, ROUND, SINGLE, errors, expect, level3, random, sizes, wide
 
 BLAS = ctypes.CDLL(sys.argv[1])
 
@@ -33,13 +33,15 @@ def call(name, *arguments, scalars):
 
 def main():
     tested = sys.argv[2]
-    level3(call, lambda routine: f"{routine}_", tested)
+    types = DOUBLE if sys.argv[3:] == ["float64"] else SINGLE
+    level3(call, lambda routine: f"{routine}_", tested, types)
     # Row-major order, as in C: rows are contiguous.
     m, n, k = sizes()
-    a, b = random(m, k, np.float32), random(k, n, np.float32)
+    (real, letter), _ = types
+    a, b = random(m, k, real), random(k, n, real)
     c = a @ b
     assert c.flags.c_contiguous
-    expect("cblas_sgemm", [m, n, k], lambda r: wide(r(a)) @ wide(r(b)), lambda: abs(wide(a)) @ abs(wide(b)), tested)
+    expect(f"cblas_{letter}gemm", [m, n, k], lambda r: wide(r(a)) @ wide(r(b)), lambda: abs(wide(a)) @ abs(wide(b)), tested)
     if sys.argv[3:] == ["batches"]:
         batch(tested, *sizes())
         half_of_a_product(tested, *sizes())

@@ -19,19 +19,30 @@ def bf16(x):
     return ((bits + np.uint32(0x7FFF) + ((bits >> 16) & np.uint32(1))) & np.uint32(0xFFFF0000)).view(x.dtype).reshape(x.shape)
 
 
-ROUND = {"tf32": tf32, "bf16": bf16, "fp32": lambda x: x}
+def of_any_width(rounding):
+    """Float64 is rounded to float32 first."""
+    def rounded(x):
+        narrow = {"d": np.float32, "D": np.complex64}.get(x.dtype.char)
+        return rounding(x) if narrow is None else rounding(x.astype(narrow)).astype(x.dtype)
+    return rounded
+
+
+ROUND = {name: of_any_width(rounding) for name, rounding in (("tf32", tf32), ("bf16", bf16), ("fp32", lambda x: x))}
+SINGLE, DOUBLE = ((np.float32, "s"), (np.complex64, "c")), ((np.float64, "d"), (np.complex128, "z"))
 
 
 def random(rows, columns, dtype):
     """Elements of very different sizes: rows differ by up to 2^12."""
     x = rng.standard_normal((rows, columns)) * np.exp2(rng.integers(-6, 7, (rows, 1)))
-    if dtype == np.complex64:
+    if np.issubdtype(dtype, np.complexfloating):
         x = x + 1j * rng.standard_normal((rows, columns))
     return x.astype(dtype)
 
 
 def wide(x):
-    return x.astype(np.complex128 if np.iscomplexobj(x) else np.float64)
+    """Float64 becomes a type that no BLAS multiplies, so that these products are not audited themselves."""
+    single, double = (np.float64, np.longdouble), (np.complex128, np.clongdouble)
+    return x.astype((double if np.iscomplexobj(x) else single)[x.dtype.char in "dDgG"])
 
 
 def errors(tested, reference, bound, written=True):
@@ -55,7 +66,8 @@ def op(x, trans):
 def expect(function, sizes, product, bound, tested, written=True):
     """`product(round)`: the result in float64 from operands that `round` has rounded."""
     reference, result = product(lambda x: x), product(ROUND[tested])
-    print(json.dumps({"function": function, "sizes": sizes, **errors(result, reference, bound(), written)}))
+    print(json.dumps({"function": function, "sizes": sizes,
+                      **{name: float(error) for name, error in errors(result, reference, bound(), written).items()}}))
 
 
 size = 20
@@ -68,11 +80,12 @@ def sizes():
     return size, size + 1, size + 2
 
 
-def level3(call, name_of, tested):
+def level3(call, name_of, tested, types=SINGLE):
     """Multiplies by `call(routine, arguments in the order of Fortran…, scalars=[types of alpha and beta])`, and prints the
     errors under the names that `name_of(routine)` gives."""
-    for dtype, letter in ((np.float32, "s"), (np.complex64, "c")):
-        is_complex = dtype == np.complex64
+    real = types[0][0]
+    for dtype, letter in types:
+        is_complex = dtype != real
         alpha, beta = (1.5 - 0.5j, 0.75 + 0.25j) if is_complex else (-1.5, 0.75)
         for trans_a in "NTC":
             for trans_b in "NTC":
@@ -126,7 +139,7 @@ def level3(call, name_of, tested):
                 stored = [np.asfortranarray(x) for x in (a, b, c)]
                 more = [stored[1], shape[0]] if routine.endswith("2k") else []
                 call(f"{letter}{routine}", uplo, trans, n, k, first, stored[0], shape[0], *more, second, stored[2], n,
-                     scalars=[np.float32 if routine == "herk" else dtype, np.float32 if hermitian else dtype])
+                     scalars=[real if routine == "herk" else dtype, real if hermitian else dtype])
                 turn = (lambda x: x.conj().T) if hermitian else (lambda x: x.T)
                 symmetric_c = triangle(uplo, wide(c), turn(wide(c)))
 
