@@ -273,16 +273,29 @@ std::uint64_t sum_of(const std::map<std::size_t, std::uint64_t>& values, const S
 
 constexpr std::string_view caveat =
     "Audits judge products, not what the program makes of them: only its own results tell whether this is enough.";
-constexpr std::string_view search_command = "fp32shim sensitivity --cpu emulate -- PROGRAM names the lines at fault";
-
 /// Returns a command that records audits of a type.
 std::string audit_command_for(std::string_view dtype) {
     return fmt::format("FP32_MATMUL_AUDIT=0.01{} fp32shim run --log run.fp32rec -- PROGRAM",
                        dtype == to_string(TriedTypes::float64) ? ",float64" : "");
 }
 
-std::string try_command(std::string_view file) {
-    return fmt::format("fp32shim sensitivity --cpu emulate --policy {} -- PROGRAM", file);
+/// The commands to take after a policy, which run the program itself.
+struct NextCommands {
+    std::string_view try_it;  ///< with the policy's path in place of {}
+    std::string_view search;
+};
+
+NextCommands next_commands(const SuggestOptions& options) {
+    // sensitivity lowers products of float32 only.
+    if (types_of(options) == TriedTypes::float64)
+        return {"fp32shim run --cpu emulate --policy {} -- PROGRAM",
+                "fp32shim bisect --dtype float64 --cpu emulate -- TEST"};
+    return {"fp32shim sensitivity --cpu emulate --policy {} -- PROGRAM",
+            "fp32shim sensitivity --cpu emulate -- PROGRAM"};
+}
+
+std::string try_command(const SuggestOptions& options, std::string_view file) {
+    return fmt::format(fmt::runtime(next_commands(options).try_it), file);
 }
 
 /// Returns true if a rule names a call site by its offset.
@@ -347,8 +360,10 @@ std::string policy_header(const AuditedGroups& found, const Choice& choice, cons
             "# A place such as program!main+0x1c4 is no longer valid once the program is recompiled: record and "
             "suggest again.\n";
     return text +
-           fmt::format("# {}\n# To measure the output under this policy: {}\n# If the error is too large: {}\n\n",
-                       caveat, try_command("FILE"), search_command);
+           fmt::format(
+               "# {}\n# To see the output under this policy: {}\n# If its error is too large: {} names the lines at "
+               "fault\n\n",
+               caveat, try_command(options, "FILE"), next_commands(options).search);
 }
 
 /// Returns the reason why nothing can be suggested; empty if something can.
@@ -417,8 +432,8 @@ int suggest(SuggestOptions& options) {
         return exit_code::usage;
     }
     if (!options.output.empty() && options.output != "-")
-        print(fmt::format("{} Next: {}\nIf the error is too large: {}\n", caveat, try_command(options.output),
-                          search_command));
+        print(fmt::format("{} Next: {}\nIf the error is too large: {} names the lines at fault\n", caveat,
+                          try_command(options, options.output), next_commands(options).search));
     return is_damaged ? exit_code::finding : exit_code::ok;
 }
 
