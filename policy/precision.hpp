@@ -78,7 +78,7 @@ constexpr int products_of_preview(Applied format) {
 constexpr bool has_preview(Applied format) { return products_of_preview(format) > 0; }
 /// Returns true if emulation on the CPU previews a format with operands of float64.
 constexpr bool has_preview_of_float64(Applied format) {
-    return format == Applied::fp32 || format == Applied::fixed ||
+    return format == Applied::fp32 || format == Applied::fixed || format == Applied::sgemm ||
            (products_of_preview(format) == 1 && format != Applied::fp32_perturbed);
 }
 

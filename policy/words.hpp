@@ -148,11 +148,12 @@ inline constexpr Word<AuditFormat> audit_format_words[] = {
 
 /// Words of `[audit] against`: the formats below FP32, and its reference.
 inline constexpr auto audit_against_words = [] {
-    std::array<Word<AuditFormat>, std::size(audit_format_words) - 3> words{};
+    constexpr AuditFormat others[] = {AuditFormat::fp32, AuditFormat::fixed, AuditFormat::sgemm,
+                                      AuditFormat::double_double};
+    std::array<Word<AuditFormat>, std::size(audit_format_words) - std::size(others)> words{};
     std::copy_if(std::begin(audit_format_words), std::end(audit_format_words), words.begin(),
-                 [](const Word<AuditFormat>& word) {
-                     return word.value != AuditFormat::fp32 && word.value != AuditFormat::fixed &&
-                            word.value != AuditFormat::double_double;
+                 [&](const Word<AuditFormat>& word) {
+                     return std::find(std::begin(others), std::end(others), word.value) == std::end(others);
                  });
     return words;
 }();

@@ -47,8 +47,9 @@ void print_message(const std::string& message) { say("bisect", message); }
 
 /// Returns what is wrong with the combination of options and settings; empty if it is valid.
 std::string problem_in_options(const BisectOptions& options) {
-    if (options.precision == float64_precision && types_of(options) != TriedTypes::float64)
-        return "--precision fp32 is how float32 products are called; it lowers those of --dtype float64";
+    if (types_of(options) != TriedTypes::float64)
+        if (const std::string problem = problem_in_float32_precision(options.precision); !problem.empty())
+            return problem;
     if (!options.compare.empty() && options.relative == 0 && options.absolute == 0)
         return "--compare needs --rtol NUMBER or --atol NUMBER, the largest acceptable difference";
     if (options.compare.empty() && (options.relative != 0 || options.absolute != 0))
@@ -226,7 +227,7 @@ Action define_bisect(CLI::App& app) {
     add_choice(app, "--dtype", options->dtype, {to_string(TriedTypes::float32), to_string(TriedTypes::float64)},
                "Type of the operands of the products that are tried, real and complex (default: float32)");
     add_choice(
-        app, "--precision", options->precision, {"high", "medium", "tf32", "bf16", float64_precision},
+        app, "--precision", options->precision, {"high", "medium", "tf32", "bf16", float64_precision, "sgemm"},
         "Precision at which products are tried; tf32 means high, bf16 means medium (default: high; with --dtype "
         "float64: fp32)");
     add_word(app, "--cpu", options->cpu, policy::cpu_mode_words,

@@ -61,9 +61,11 @@ TriedTypes types_of(const SuggestOptions& options) {
 }
 
 constexpr std::string_view single_word = "fp32";
+constexpr std::string_view sgemm_word = "sgemm";
 
 policy::AuditFormat format_of(const SuggestOptions& options) {
     if (options.precision == single_word) return policy::AuditFormat::fp32;
+    if (options.precision == sgemm_word) return policy::AuditFormat::sgemm;
     return options.precision == "medium" ? policy::AuditFormat::bf16 : policy::AuditFormat::tf32;
 }
 
@@ -399,10 +401,11 @@ std::string why_nothing(const AuditedGroups& found, const SuggestOptions& option
 int suggest(SuggestOptions& options) {
     if (options.precision.empty())
         options.precision = types_of(options) == TriedTypes::float64 ? single_word : "high";
-    if (options.precision == single_word && types_of(options) == TriedTypes::float32) {
-        say("suggest", "--precision fp32 is how float32 products are called; it lowers those of --dtype float64");
-        return exit_code::usage;
-    }
+    if (types_of(options) == TriedTypes::float32)
+        if (const std::string problem = problem_in_float32_precision(options.precision); !problem.empty()) {
+            say("suggest", problem);
+            return exit_code::usage;
+        }
     const RecordingPaths paths = find_recordings(options.recordings);
     if (print_errors("suggest", paths)) return exit_code::usage;
     if (const std::string problem = output_problem(options.output, paths.paths); !problem.empty()) {
@@ -447,7 +450,7 @@ Action define_suggest(CLI::App& app) {
     options->dtype = to_string(TriedTypes::float32);
     add_choice(app, "--dtype", options->dtype, {to_string(TriedTypes::float32), to_string(TriedTypes::float64)},
                "Type of the products that the policy is about, real and complex (default: float32)");
-    add_choice(app, "--precision", options->precision, {"high", "medium", single_word},
+    add_choice(app, "--precision", options->precision, {"high", "medium", single_word, sgemm_word},
                "Precision for everything that tolerates it (default: high; with --dtype float64: fp32)");
     options->metric = "row";
     add_choice(app, "--metric", options->metric, policy::texts_of(policy::metric_words), "Measure of the error");

@@ -58,7 +58,8 @@ std::string_view fixed_point_text(int bits) {
 /// Returns the rounding and the number of products of a format's preview.
 Preview rounding_of(Applied format, policy::Tf32Rounding tf32_rounding) {
     if (format == Applied::tf32) return rounding_to_tf32(tf32_rounding);
-    if (format == Applied::fp32) return OperandRounding::fp32_whole;  // of operands of float64
+    if (format == Applied::fp32 || format == Applied::sgemm)
+        return OperandRounding::fp32_whole;  // of operands of float64
     switch (format) {
 #define PREVIEW(format, rounding, products) \
     case Applied::format:                   \
@@ -98,6 +99,7 @@ Preview preview_of(Applied format, const policy::Policy& policy) {
     if (format != Applied::fp32_perturbed) preview.accumulation = policy.accumulation;
     preview.is_stochastic = policy.stochastic_seed.has_value() || format == Applied::fp32_perturbed;
     preview.seed = policy.stochastic_seed.value_or(0);
+    preview.in_float32 = format == Applied::sgemm;
     return preview;
 }
 
@@ -140,6 +142,12 @@ Plan plan_cpu_call(const Site& site, const Frame& frame, const Product& product,
     if (treated.applied == Applied::fixed) {
         plan.preview.fixed_point_bits = policy.rules[static_cast<std::size_t>(decision.rule)].fixed_point_bits;
         plan.detail = fixed_point_text(plan.preview.fixed_point_bits);
+    }
+    if (plan.preview.in_float32 && site.cpu.routine_of_float32 == nullptr) {
+        plan.rounds = false;
+        plan.applied = policy::format_as_called(product.call.dtype);
+        plan.reason = Reason::not_governable;
+        return plan;
     }
     if (!site.runs_one_by_one()) plan.how = record::How::round_operands;
     return plan;

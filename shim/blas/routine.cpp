@@ -1,8 +1,12 @@
 #include "shim/blas/routine.hpp"
 
+#include <algorithm>
 #include <array>
 #include <bit>
 #include <cstring>
+
+#include "shim/blas/emulate/in_float32.hpp"
+#include "shim/memory/mapped_memory.hpp"
 
 namespace fp32shim::blas {
 namespace {
@@ -161,6 +165,46 @@ FunctionIndex gemm_beside(const Function& function) {
         default:
             return find_function(families::sgemm, function.form);
     }
+}
+
+FunctionIndex float32_beside(const Function& function) {
+    // The table has the row of float64 just after that of float32.
+    static constexpr const Family* rows[] = {
+#define BLAS(family, ...) &families::family,
+#include "shim/table/families.def"
+    };
+    const auto* const row = std::find(std::begin(rows), std::end(rows), function.family);
+    const bool is_double = row != std::end(rows) && policy::is_double(function.product().dtype);
+    return is_double ? find_function(**(row - 1), function.form) : FunctionIndex{-1};
+}
+
+namespace {
+
+Routine by_role(const BoundRoutine& routine) {
+    // Routine::context is not const, since a Routine may have a state; this one has none.
+    return {routine.address == nullptr ? nullptr : call_by_role, const_cast<BoundRoutine*>(&routine)};
+}
+
+}  // namespace
+
+Routines routines_of(const Site& site) {
+    const auto row = [](FunctionIndex index) { return index < 0 ? nullptr : &functions[index]; };
+    const Function* const float32 = row(float32_beside(*site.routine));
+    return {{site.routine, site.real},
+            {row(gemm_beside(*site.function)), site.cpu.gemm},
+            {float32, site.cpu.routine_of_float32},
+            {float32 == nullptr ? nullptr : row(gemm_beside(*float32)), site.cpu.gemm_of_float32}};
+}
+
+EmulationResult emulate_by(const Routines& routines, const Level3& product, Preview preview) {
+    if (!preview.in_float32)
+        return emulate(product, preview, by_role(routines.same), by_role(routines.gemm), scratch_limit_of_a_product);
+    const MappedMemory memory(bytes_in_float32(product));
+    if (memory.bytes().empty()) return EmulationResult::scratch_limit;
+    InFloat32 same{by_role(routines.float32), memory.bytes().data()};
+    InFloat32 gemm{by_role(routines.float32_gemm), memory.bytes().data()};
+    return emulate(product, preview, {call_in_float32, &same},
+                   {gemm.single.call == nullptr ? nullptr : call_in_float32, &gemm}, scratch_limit_of_a_product);
 }
 
 std::int64_t call_with_frame(const Site& site, const Frame& frame) {

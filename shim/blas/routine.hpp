@@ -23,8 +23,24 @@ struct BoundRoutine {
 /// -1 if there is none.
 FunctionIndex gemm_beside(const Function& function);
 
+/// Returns the index of the row for float32 (complex64) of a function of float64 (complex128), which takes the same
+/// arguments: `cblas_sgemm` for `cblas_dgemm`. Returns -1 if there is none.
+FunctionIndex float32_beside(const Function& function);
+
 /// Calls the site's function with the arguments of `frame`, and returns its result.
 std::int64_t call_with_frame(const Site& site, const Frame& frame);
+
+/// The provider's routines that can run a call's products.
+struct Routines {
+    BoundRoutine same;  ///< the one that the program called, or its stand-in
+    BoundRoutine gemm;
+    BoundRoutine float32;  ///< of a float64 function: the one for float32
+    BoundRoutine float32_gemm;
+};
+Routines routines_of(const Site& site);
+
+/// Multiplies on rounded operands, by emulate() and the routines. `preview.in_float32` needs Routines::float32.
+EmulationResult emulate_by(const Routines& routines, const Level3& product, Preview preview);
 
 /// Calls the BoundRoutine at `context` with these arguments. Calls a batch function with a batch of one. For
 /// Routine::call.

@@ -88,6 +88,11 @@ Routine find_routine(const Site& site, void* dlsym_address, LoadedObject* on_beh
 void bind_cpu(Site& site) {
     if (const FunctionIndex gemm = blas::gemm_beside(*site.function); gemm >= 0)
         site.cpu.gemm = find_in(*site.provider, functions[gemm].name);
+    if (const FunctionIndex single = blas::float32_beside(*site.routine); single >= 0) {
+        site.cpu.routine_of_float32 = find_in(*site.provider, functions[single].name);
+        if (const FunctionIndex gemm = blas::gemm_beside(functions[single]); gemm >= 0)
+            site.cpu.gemm_of_float32 = find_in(*site.provider, functions[gemm].name);
+    }
     // The shim reads the arguments of a call that it passes to a stand-in, so it has to know the width of integers.
     if (site.runs_one_by_one() && blas::integer_width(*site.provider, *site.routine) == IntegerWidth::unknown)
         end_without_provider(*site.function, site.caller_name());
@@ -97,7 +102,7 @@ void bind_cpu(Site& site) {
 void clear(Site& site) {
     site.cpu.express.store(0, std::memory_order_relaxed);
     site.cpu.width.store(IntegerWidth::not_probed, std::memory_order_relaxed);
-    site.cpu.gemm = nullptr;
+    site.cpu.gemm = site.cpu.routine_of_float32 = site.cpu.gemm_of_float32 = nullptr;
     site.cublas.route = nullptr;
     site.cublas.library = nullptr;
     site.cublas.with_compute_type = nullptr;

@@ -762,6 +762,9 @@ def test_of_float64_the_factorisation_tolerates_float32_and_the_residual_does_no
     policy = (tmp_path / found["policy"]).read_text()
     assert policy.count('dtype = ["float64", "complex128"]') == 2 and 'default = "native"' in policy
     assert fp32shim("run", "-q", "--policy", found["policy"], *command, cwd=tmp_path).returncode == 0
+    by_sgemm = fp32shim("bisect", "--dtype", "float64", "--cpu", "emulate", "--precision", "sgemm", "--state", "s.jsonl", *command,
+                        cwd=tmp_path)
+    assert by_sgemm.returncode == 0 and "by the library's routine for float32" in by_sgemm.stdout
     # The search for float32 sees none of these products, and says so.
     other = fp32shim("bisect", "--cpu", "emulate", *command, cwd=tmp_path)
     assert "no float32 matrix product of the command was seen; " in failure(other, 4) and "--dtype float64" in other.stderr

@@ -85,6 +85,19 @@ def test_errors_of_float64_products_agree_with_those_of_rounded_operands_for_eve
             assert audit[metric]["worst"] == pytest.approx(product[metric], rel=0.01), (product, metric)
 
 
+def test_an_audit_by_the_routine_of_float32_includes_what_its_sums_lose(audited):
+    program = """
+import numpy as np
+rng = np.random.default_rng(2)
+a, b = rng.standard_normal((30, 20000)) + 10, rng.standard_normal((20000, 30)) + 10
+exact, single = a @ b, (a.astype(np.float32) @ b.astype(np.float32)).astype(float)
+print(np.linalg.norm(single - exact) / np.linalg.norm(exact))
+"""
+    result, audits = audited(SYSTEM_PYTHON, "-c", program, policy=policy("sample = 1", "float64 = 'sgemm'"))
+    audit, = (audit for audit in audits if audit["tested"] == "sgemm")
+    assert audit["reference"] == "fp64" and audit["norm"]["worst"] == pytest.approx(float(result.stdout), rel=1e-6)
+
+
 @pytest.mark.parametrize("against", ["float64 = 'double_double'", ""])
 def test_what_ran_of_float64_is_audited_against_more_digits_or_by_default_against_float64(audited, against):
     result, audits = audited("audited_products.py", blas_library("openblas"), "fp32", "float64",
@@ -121,6 +134,20 @@ a[:, :25] @ (b[:25] * float(sys.argv[1]))
     ordinary, scaled = sorted(audits, key=lambda audit: -audit["k"])
     for metric in METRICS:
         assert 0 < scaled[metric]["worst"] < 1e-14 and 0 < ordinary[metric]["worst"] < 1e-14, metric
+
+
+def test_what_lies_in_the_other_triangle_does_not_count(audited):
+    program = """
+import ctypes, sys, numpy as np
+a, c = np.random.default_rng(3).standard_normal((30, 20)), np.full((30, 30), 1e300)
+c[np.triu_indices(30)] = 0
+address = lambda x: x.ctypes.data_as(ctypes.c_void_p)
+ctypes.CDLL(sys.argv[1]).cblas_dsyrk(101, 121, 111, 30, 20, ctypes.c_double(1), address(a), 20, ctypes.c_double(0), address(c), 30)
+"""
+    _, (only,) = audited(SYSTEM_PYTHON, "-c", program, blas_library("openblas"),
+                         policy=policy("sample = 1", "float64 = 'double_double'"))
+    for metric in METRICS:
+        assert 0 < only[metric]["worst"] < 1e-14, metric
 
 
 def test_numbers_beyond_the_reference_of_float64_skip_the_audit_and_nothing_else(audited):

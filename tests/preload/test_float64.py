@@ -137,6 +137,14 @@ def test_a_precision_that_the_type_cannot_have_is_refused(precision, dtypes, wor
     assert result.returncode == 0
 
 
+@pytest.mark.parametrize("precision, agree", [("sgemm", "62 of 62"), ("fp32", None)])
+def test_the_routine_of_float32_in_place_of_that_of_float64_gives_its_bits(precision, agree, blas):
+    result = run("float64_by_float32.py", blas_library(blas), blas=blas, policy=rule(precision))
+    assert (lines_of(result) == ["62 of 62"]) == (agree is not None), result.stdout
+    of_float64 = {(d["applied"], d["how"], d["reason"]) for d in result.decisions if d["dtype"] in ("float64", "complex128")}
+    assert of_float64 == {(agree and "sgemm" or "fp32", "round_operands", "as_requested")}
+
+
 NONFINITE = """
 import numpy as np
 a = np.full((20, 20), 1e200)

@@ -76,7 +76,7 @@ CallAudit::CallAudit(const Site& site, const Frame& frame, const Product& produc
       plan_(plan),
       policy_(policy),
       wanted_(tested),
-      same_{site.routine, site.real},
+      routines_(routines_of(site)),
       memory_([&] {
           record::Audit compared;
           audit::set_formats(compared, policy, tested, format_of(plan), policy::is_double(product.call.dtype));
@@ -85,8 +85,6 @@ CallAudit::CallAudit(const Site& site, const Frame& frame, const Product& produc
           const std::size_t bytes = sizes.first.starts + sizes.first.work;
           return bytes <= audit_memory_limit ? bytes : 0;
       }()) {
-    const FunctionIndex gemm = gemm_beside(*site.function);
-    gemm_ = {gemm < 0 ? nullptr : &functions[gemm], site.cpu.gemm};
     starts_ = next_start_ = memory_.bytes().data();
     if (memory_.bytes().empty()) {
         audit_.flags = record::audit_skipped;
@@ -193,14 +191,13 @@ bool CallAudit::compare_with_reference(const Level3& single, const Matrix& start
 bool CallAudit::run_in(AuditFormat format, const Level3& single, const Matrix& start, const Matrix& to) {
     if (start.data != nullptr) copy_elements(start, written_of(single), to);
     const Level3 other = with_result(single, to);
-    const Routine same{call_by_role, &same_};
-    const Routine gemm{gemm_.address == nullptr ? nullptr : call_by_role, &gemm_};
     if (format == audit_.reference) {  // in the product's own type
-        same.call(same.context, other);
+        call_by_role(&routines_.same, other);
         return true;
     }
-    return emulate(other, preview_of(policy::applied_of(format).value_or(Applied::fp32), policy_), same, gemm,
-                   scratch_limit_of_a_product) == EmulationResult::done;
+    const Preview preview = preview_of(policy::applied_of(format).value_or(Applied::fp32), policy_);
+    if (preview.in_float32 && routines_.float32.address == nullptr) return false;
+    return emulate_by(routines_, other, preview) == EmulationResult::done;
 }
 
 /// Computes the bound of each element, and of float32 products the reduced bound if FP32 overflows. Returns false if
@@ -234,8 +231,8 @@ bool CallAudit::run_absolute(const Level3& single, RoundingKernel kernel, const 
     Level3 other = with_result(single, to);
     other.alpha = alpha;
     other.beta = beta;
-    const Routine same{call_by_role, &same_};
-    const Routine gemm{gemm_.address == nullptr ? nullptr : call_by_role, &gemm_};
+    const Routine same{call_by_role, &routines_.same};
+    const Routine gemm{routines_.gemm.address == nullptr ? nullptr : call_by_role, &routines_.gemm};
     return emulate(other, kernel, same, gemm, scratch_limit_of_a_product) == EmulationResult::done;
 }
 

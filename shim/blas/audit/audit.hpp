@@ -58,8 +58,7 @@ class CallAudit {
     const Plan& plan_;
     const policy::Policy& policy_;
     std::optional<policy::AuditFormat> wanted_;  ///< format to test; absent: the policy decides
-    BoundRoutine same_;
-    BoundRoutine gemm_;
+    Routines routines_;
     record::Audit audit_;
     MappedMemory memory_;
     char* starts_;  ///< copies of C, one after the other

@@ -36,6 +36,8 @@ struct Preview {
     /// numbers of this many bits, instead of `rounding`; 0: not.
     int fixed_point_bits = 0;
     std::uint64_t seed = 0;
+    /// Of float64 operands: copies in float32 are multiplied by the library's routine of float32 (in_float32.hpp).
+    bool in_float32 = false;
 };
 
 /// Rounds `count` floats at `from` to `to`; both may be the same address. NaN and infinities stay. Finite values

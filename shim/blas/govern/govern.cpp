@@ -26,23 +26,20 @@ namespace {
 
 struct RoundedRun {
     const Plan* plan;
-    BoundRoutine same;
-    BoundRoutine gemm;
+    Routines routines;
     bool was_limited = false;
 };
 
 bool run_rounded(void* context, const Level3& single) {
     auto& run = *static_cast<RoundedRun*>(context);
-    const Routine same{call_by_role, &run.same};
-    const Routine gemm{run.gemm.address == nullptr ? nullptr : call_by_role, &run.gemm};
     if (run.plan->rounds && multiplies(single)) {
         const int saved_errno = errno;
-        const auto result = emulate(single, run.plan->preview, same, gemm, scratch_limit_of_a_product);
+        const auto result = emulate_by(run.routines, single, run.plan->preview);
         errno = saved_errno;
         if (result == EmulationResult::done) return true;
         run.was_limited = true;
     }
-    same.call(same.context, single);
+    call_by_role(&run.routines.same, single);
     return true;
 }
 
@@ -96,8 +93,7 @@ void warn_invalid_arguments(const Site& site) {
 /// Runs the call's products one by one, rounded if the plan says so. A product whose rounded operands do not fit in
 /// memory runs unrounded; `plan` then gets applied fp32 and reason scratch_limit.
 void run_each(const Site& site, const Frame& frame, const Product& product, Plan& plan) {
-    const FunctionIndex gemm = gemm_beside(*site.function);
-    RoundedRun run{&plan, {site.routine, site.real}, {gemm < 0 ? nullptr : &functions[gemm], site.cpu.gemm}};
+    RoundedRun run{&plan, routines_of(site)};
     for_each_product(site, frame, product, run_rounded, &run);
     if (!run.was_limited) return;
     plan.applied = policy::format_as_called(product.call.dtype);
