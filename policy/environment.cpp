@@ -82,7 +82,8 @@ Problem read_audit_word(std::string_view word, SettingsLayer& settings) {
         settings.audit_float64 = AuditFormat::fp32;
     } else {
         return "found " + in_quotes(word) +
-               "; allowed: fingerprint, nonfinite, float64, or a fraction of calls from 0 to 1 (0.001); separate several with "
+               "; allowed: fingerprint, nonfinite, float64, or a fraction of calls from 0 to 1 (0.001); separate "
+               "several with "
                "commas";
     }
     return {};

@@ -160,8 +160,8 @@ struct Policy {
     /// Other format of the comparison. If it is fp64, the format that ran is tested against fp64. Any other format is
     /// tested against FP32. Absent: the format that ran is tested against FP32, or TF32 if FP32 ran.
     std::optional<AuditFormat> audit_against;
-    /// The same for products of float64. If it is double_double, the format that ran is tested against that. Absent: only
-    /// products that a rule lowers are audited.
+    /// The same for products of float64. If it is double_double, the format that ran is tested against that. Absent:
+    /// only products that a rule lowers are audited.
     std::optional<AuditFormat> audit_float64;
     Metric audit_metric = Metric::row;
     double audit_tolerance = 1e-2;  ///< largest error by `audit_metric` that is accepted

@@ -168,8 +168,8 @@ constexpr bool is_audit_of_float64(const Word<AuditFormat>& word) {
 }
 
 inline constexpr auto audit_float64_words = [] {
-    std::array<Word<AuditFormat>, std::count_if(std::begin(audit_format_words), std::end(audit_format_words),
-                                                is_audit_of_float64)>
+    std::array<Word<AuditFormat>,
+               std::count_if(std::begin(audit_format_words), std::end(audit_format_words), is_audit_of_float64)>
         words{};
     std::copy_if(std::begin(audit_format_words), std::end(audit_format_words), words.begin(), is_audit_of_float64);
     return words;

@@ -172,7 +172,8 @@ std::string certainty_text(const SearchResult& result) {
 std::string rounding_text(const SearchResult& result) {
     if (result.settings.policy.types != TriedTypes::float64) return {};
     if (result.settings.policy.precision == policy::to_string(policy::Precision::sgemm))
-        return "Tried on float32 copies, by the library's routine for float32. Between products, the program's numbers "
+        return "Tried on float32 copies, by the library's routine for float32. Between products, the program's "
+               "numbers "
                "stayed float64.\n";
     return "Tried by rounding operands: the library multiplied and added in float64. In float32 itself, sums are "
            "rounded, too; --precision sgemm tries that.\n";

@@ -63,8 +63,7 @@ void compare_elements(const Matrix& tested, const Reference* reference, std::int
         const auto* const tested_at = reinterpret_cast<const Tested*>(tested.at(row, column));
         const double bound_at = bound.at(row, column);
         add_element(tested_at, at, bound_at, width, scale, row, column, sums);
-        if (written.symmetric && row != column)
-            add_element(tested_at, at, bound_at, width, scale, column, row, sums);
+        if (written.symmetric && row != column) add_element(tested_at, at, bound_at, width, scale, column, row, sums);
     });
 }
 

@@ -82,9 +82,9 @@ struct ReferenceMatrix {
     std::int64_t ld;
 };
 
-/// Returns the power of two by which results are multiplied before they are compared, so that squares of float64 numbers
-/// neither overflow nor underflow: 1 for float32. Numbers that are smaller than the largest by 2^500 count as 0.
-/// Reads the elements of `written`.
+/// Returns the power of two by which results are multiplied before they are compared, so that squares of float64
+/// numbers neither overflow nor underflow: 1 for float32. Numbers that are smaller than the largest by 2^500 count as
+/// 0. Reads the elements of `written`.
 double scale_of(const Matrix& tested, const Matrix& other, Part written);
 
 /// The sizes |alpha| |A||B| + |beta| |C| of the terms of each element. The further members are for float32 only.

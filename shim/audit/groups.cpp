@@ -48,8 +48,7 @@ struct Candidate {
     AuditFormat format;
 };
 constexpr Candidate candidates[] = {{Precision::medium, AuditFormat::bf16}, {Precision::high, AuditFormat::tf32}};
-constexpr Candidate candidates_of_float64[] = {
-    candidates[0], candidates[1], {Precision::single, AuditFormat::fp32}};
+constexpr Candidate candidates_of_float64[] = {candidates[0], candidates[1], {Precision::single, AuditFormat::fp32}};
 
 /// Returns the precision of products that are not lowered.
 Precision exact_precision(bool is_double) { return is_double ? Precision::fp64 : Precision::highest; }
@@ -100,10 +99,8 @@ void judge_by_guard(double tolerance, bool is_double, Verdict& verdict) {
     if (!applied || *applied == policy::format_of(exact)) return;
     const auto format = policy::audit_format_of(*applied);
     if (!format || verdict.group->worst_of(*format) <= tolerance) return;
-    verdict.decision = {.requested = exact,
-                        .precision = exact,
-                        .source = policy::Source::guard_pin,
-                        .reason = Reason::pinned};
+    verdict.decision = {
+        .requested = exact, .precision = exact, .source = policy::Source::guard_pin, .reason = Reason::pinned};
 }
 
 }  // namespace

@@ -75,8 +75,8 @@ struct Verdict {
 Verdict judge(const policy::Decision& decision, std::uint64_t group_key, const policy::Policy& policy,
               bool is_double);
 
-/// Sets the formats that an audit compares. `tested` is the format to test against the products' own type; absent: the
-/// policy decides. `ran` is the format in which the product runs. `is_double`: the type is float64.
+/// Sets the formats that an audit compares. `tested` is the format to test against the products' own type; absent:
+/// the policy decides. `ran` is the format in which the product runs. `is_double`: the type is float64.
 void set_formats(record::Audit& audit, const policy::Policy& policy, std::optional<policy::AuditFormat> tested,
                  policy::AuditFormat ran, bool is_double);
 

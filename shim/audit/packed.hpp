@@ -22,15 +22,15 @@ Matrix packed(const Matrix& like, char* memory);
 /// Copies the elements of `part`.
 void copy_elements(const Matrix& from, Part part, const Matrix& to);
 
-/// Returns the function that replaces numbers of the product's type by their absolute values; complex numbers by their
-/// moduli.
+/// Returns the function that replaces numbers of the product's type by their absolute values; complex numbers by
+/// their moduli.
 RoundingKernel absolute_values(const Level3& product);
 /// Returns the function that also divides the absolute values of float32 or complex64 by the square root of
 /// bound_reduction.
 RoundingKernel reduced_absolute_values(bool is_complex);
 
-/// Stores the absolute value of a scalar of the product in `to`, or 0 if there is no scalar. `is_pair`: it is complex.
-/// `to` has room for two numbers of the product's type.
+/// Stores the absolute value of a scalar of the product in `to`, or 0 if there is no scalar. `is_pair`: it is
+/// complex. `to` has room for two numbers of the product's type.
 void store_absolute_scalar(const Level3& product, const void* from, bool is_pair, float* to);
 
 }  // namespace fp32shim::blas

@@ -236,8 +236,7 @@ void add_line_in(const Level3& product, const Matrix& start, const Results& resu
         const bool is_written = part == Part::whole || (part == Part::upper ? row <= column : row >= column);
         if (!is_written && !results.written.symmetric) continue;
         Number<Real> reference = alpha * values[i];
-        if (!is_zero(beta))
-            reference = reference + beta * mirrored_at<Real>(start, part, is_hermitian, row, column);
+        if (!is_zero(beta)) reference = reference + beta * mirrored_at<Real>(start, part, is_hermitian, row, column);
         const auto difference = [&](const Matrix& matrix) {
             const Number<Real> value = mirrored_at<Real>(matrix, part, is_hermitian, row, column);
             return square(Number<Real>{value.re - reference.re, value.im - reference.im}, scale);

@@ -1,5 +1,5 @@
-// Computes a product as the reference for results, by loops of the shim's own: in float64 for float32 products (of which
-// each product of two numbers is exact), in double_double.hpp's numbers for float64 products.
+// Computes a product as the reference for results, by loops of the shim's own: in float64 for float32 products (of
+// which each product of two numbers is exact), in double_double.hpp's numbers for float64 products.
 #pragma once
 
 #include <cstddef>
@@ -36,7 +36,8 @@ struct Results {
     Written written;
 };
 
-/// Sums of squares over lines of a result, to a common scale: of the differences from the reference, and of its values.
+/// Sums of squares over lines of a result, to a common scale: of the differences from the reference, and of its
+/// values.
 struct LineSums {
     double tested = 0;
     double exact = 0;

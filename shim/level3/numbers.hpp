@@ -36,9 +36,7 @@ class StoredNumber {
         return value;
     }
     /// Returns the magnitude; as a float, which may be infinite if the number is a float64. NaN stays NaN.
-    float magnitude() const {
-        return is_double_ ? static_cast<float>(std::abs(value())) : std::abs(*at_);
-    }
+    float magnitude() const { return is_double_ ? static_cast<float>(std::abs(value())) : std::abs(*at_); }
 
   private:
     std::uint32_t low() const { return std::bit_cast<std::uint32_t>(at_[0]); }

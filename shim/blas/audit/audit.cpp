@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <cerrno>
 
-#include "shim/audit/reference_product.hpp"
 #include "shim/audit/groups.hpp"
 #include "shim/audit/packed.hpp"
+#include "shim/audit/reference_product.hpp"
 #include "shim/audit/roles.hpp"
 #include "shim/audit/weigh.hpp"
 #include "shim/blas/emulate/arguments.hpp"

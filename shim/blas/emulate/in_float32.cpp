@@ -86,8 +86,8 @@ void call_in_float32(void* context, const Level3& product) {
     };
     const bool is_of_herk = product.operation == Operation::herk;
     single.alpha = set_scalar(product.alpha, product.is_complex && !is_of_herk, alpha);
-    single.beta = set_scalar(product.beta,
-                             product.is_complex && !is_of_herk && product.operation != Operation::her2k, beta);
+    single.beta =
+        set_scalar(product.beta, product.is_complex && !is_of_herk && product.operation != Operation::her2k, beta);
     const bool reads_c = single.beta != nullptr && (beta[0] != 0 || beta[1] != 0);
     const Matrix wide_b = operand_b(product);
     const Matrix wide_c = operand_c(product);
@@ -103,10 +103,9 @@ void call_in_float32(void* context, const Level3& product) {
     single.ldc = wide_c.data == nullptr ? product.ldc : c.ld;
     self.single.call(self.single.context, single);
     const bool is_in_place = wide_c.data == nullptr;
-    for_each_run(is_in_place ? wide_b : wide_c, is_in_place ? b : c, written,
-                 [](float* doubles, const float* floats, std::int64_t count) {
-                     widen_numbers(floats, doubles, count);
-                 });
+    for_each_run(
+        is_in_place ? wide_b : wide_c, is_in_place ? b : c, written,
+        [](float* doubles, const float* floats, std::int64_t count) { widen_numbers(floats, doubles, count); });
 }
 
 }  // namespace fp32shim::blas

@@ -131,7 +131,8 @@ TEST_F(Load, ReportsEveryBrokenVariable) {
         {"WHERE=python,,nvtx", "WHERE: found \"\"; allowed: none, python, nvtx, itt, torch, native, auto, native:N"},
         {"LOG_LEVEL=all", "LOG_LEVEL: found \"all\"; allowed: summary, calls"},
         {"AUDIT=5%",
-         "AUDIT: found \"5%\"; allowed: fingerprint, nonfinite, float64, or a fraction of calls from 0 to 1 (0.001); separate "
+         "AUDIT: found \"5%\"; allowed: fingerprint, nonfinite, float64, or a fraction of calls from 0 to 1 (0.001); "
+         "separate "
          "several with commas"},
         {"ON_ERROR=stop", "ON_ERROR: found \"stop\"; allowed: continue, highest, abort"},
         {"DISABLE=yes", "DISABLE: found \"yes\"; allowed: 0, 1"},
