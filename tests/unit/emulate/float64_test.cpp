@@ -13,6 +13,7 @@
 
 #include "emulate_cases.hpp"
 #include "naive_level3.hpp"
+#include "shim/blas/emulate/in_float32.hpp"
 #include "shim/blas/emulate/operand.hpp"
 #include "shim/blas/emulate/rounding.hpp"
 
@@ -137,6 +138,51 @@ TEST_P(Float64, IsTheRoutinesOwnResultOnOperandsRoundedToFloat32AndThenToTheForm
             in_blocks += check(a_case, OperandRounding::fp32_whole, limit, b, c) > 1 ? 1 : 0;
             const auto [b2, c2] = after_naive(a_case, changed(a_case.a, as_tf32), changed(a_case.b, as_tf32));
             check(a_case, OperandRounding::tf32_away, limit, b2, c2);
+        });
+    EXPECT_GT(in_blocks, 0);
+}
+
+std::vector<float> narrowed(const Doubles& doubles) {
+    std::vector<float> floats(doubles.size() / 2);
+    for (std::size_t i = 0; i < floats.size(); ++i) floats[i] = as_float(number(doubles, i));
+    return floats;
+}
+
+/// Returns `doubles` with those numbers in place that have changed from `start` to `end`.
+Doubles with_changes(Doubles doubles, const std::vector<float>& start, const std::vector<float>& end) {
+    for (std::size_t i = 0; i < start.size(); ++i)
+        if (std::memcmp(&start[i], &end[i], sizeof start[i]) != 0) set(&doubles[2 * i], end[i]);
+    return doubles;
+}
+
+TEST_P(Float64, IsTheResultOfTheRoutineOfFloat32OnCopies) {
+    int in_blocks = 0;
+    for (const std::size_t limit : {unlimited, std::size_t{2560}, std::size_t{8192}})
+        for_cases(23, 19, 7, [&](const Case& single) {
+            SCOPED_TRACE(single.description());
+            const Float64Case a_case(single);
+            std::vector<float> a = narrowed(a_case.a), b = narrowed(a_case.b), c = narrowed(a_case.c);
+            const std::vector<float> start_b = b, start_c = c;
+            const float alpha[2] = {as_float(a_case.alpha[0]), as_float(a_case.alpha[1])};
+            const float beta[2] = {as_float(a_case.beta[0]), as_float(a_case.beta[1])};
+            Level3 by_floats = a_case.pointing_to(a.data(), b.data(), c.data());
+            by_floats.is_double = false;
+            by_floats.alpha = alpha;
+            if (by_floats.beta != nullptr) by_floats.beta = beta;
+            naive_level3(by_floats);
+
+            GuardedFloats to_a(a_case.a), to_b(a_case.b), to_c(a_case.c);
+            const Level3 placed = a_case.pointing_to(to_a.data(), to_b.data(), to_c.data());
+            GuardedFloats memory(std::vector<float>(bytes_in_float32(placed) / sizeof(float)));
+            int calls = 0;
+            blas::InFloat32 in_float32{{call_naive, &calls}, reinterpret_cast<char*>(memory.data())};
+            const blas::Routine routine{blas::call_in_float32, &in_float32};
+            if (emulate(placed, OperandRounding::fp32_whole, routine, routine, limit) != EmulationResult::done)
+                return;
+            in_blocks += calls > 1 ? 1 : 0;
+            EXPECT_TRUE(to_a.has_the_bits_of(a_case.a)) << "A was changed";
+            EXPECT_TRUE(to_b.has_the_bits_of(with_changes(a_case.b, start_b, b))) << "B is not as expected";
+            EXPECT_TRUE(to_c.has_the_bits_of(with_changes(a_case.c, start_c, c))) << "C is not as expected";
         });
     EXPECT_GT(in_blocks, 0);
 }
