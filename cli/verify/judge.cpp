@@ -1,0 +1,229 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <set>
+
+#include "cli/recordings/columns.hpp"
+#include "cli/recordings/process_text.hpp"
+#include "cli/verify/verdict.hpp"
+#include "policy/messages.hpp"
+#include "policy/words.hpp"
+
+namespace fp32shim::cli {
+namespace {
+
+/// Returns the floor that a format meets; nullopt if the format is unknown. With `allow_bf16x9`, bf16x9 meets fp32.
+std::optional<policy::Floor> floor_met_by_format(policy::Applied format, bool allow_bf16x9) {
+    if (format == policy::Applied::bf16x9 && allow_bf16x9) return policy::Floor::fp32;
+    return floor_shown_by(format);
+}
+std::optional<policy::Floor> floor_met_by_format(const std::string& format, bool allow_bf16x9) {
+    const auto applied = policy::parse_word(policy::applied_words, format);
+    return applied ? floor_met_by_format(*applied, allow_bf16x9) : std::nullopt;
+}
+
+/// Returns true if the calls of a row ran, or were allowed to run, below the floor. `row` is null for calls without a
+/// row.
+bool is_below(const record::RecordedRow* row, policy::Floor at_least, bool allow_bf16x9) {
+    if (row == nullptr || row->is_overflow) return false;
+    const auto strictness = floor_met_by_format(row->decision.actual.value_or(row->decision.applied), allow_bf16x9);
+    return strictness && *strictness < at_least;
+}
+
+void judge_row(const MergedRow& row, policy::Floor at_least, bool allow_bf16x9, Verified& verified) {
+    const std::uint64_t count = row.counters.calls;
+    if (row.is_overflow) {
+        verified.doubts.push_back(
+            {"", fmt::format("{} {} counted, but nothing else is known about {}", counted(count, "call"),
+                             count == 1 ? "is" : "are", count == 1 ? "it" : "them")});
+        return;
+    }
+    const auto strictness = floor_met_by_format(row.ran_at(), allow_bf16x9);
+    const std::string what =
+        fmt::format("{} of {} {} ({})", counted(count, "call"), row.function, row.size_text(), row.route_text());
+    const std::string contradiction = contradiction_in(row);
+    if (!contradiction.empty() && (!strictness || *strictness >= at_least)) {
+        verified.doubts.push_back(
+            {"", fmt::format("{}: the recording contradicts itself, so it was damaged or changed: {}", what,
+                             contradiction)});
+    } else if (strictness) {
+        if (*strictness >= at_least)
+            verified.shown_calls += count;
+        else
+            verified.violations.push_back(&row);
+    } else if (row.reason == "no_product") {
+        verified.shown_calls += count;  // nothing was multiplied
+    } else if (row.ran_at() == "fp64_emulated") {
+        verified.doubts.push_back(
+            {"", what + ": cuBLAS may have emulated float64; how many bits it kept is not recorded"});
+    } else if (row.ran_at() == "fixed") {
+        verified.doubts.push_back(
+            {"",
+             fmt::format("{}: operands were rounded to fixed-point numbers ({}), with which no format is compared",
+                         what, static_cast<std::string_view>(row.detail))});
+    } else if (row.reason == "observed") {
+        verified.doubts.push_back({"", what + ": operands are " + row.dtype + ", narrower than float32"});
+    } else {
+        verified.doubts.push_back(
+            {"", what + ": forwarded unchanged, so their format is not known (" + row.reason + ")"});
+    }
+}
+
+/// Returns true if a call multiplied, and not in a fixed order. One with invalid arguments is a doubt: OpenBLAS takes
+/// transpositions that the standard does not have.
+bool has_other_order(record::How how, policy::Reason reason) {
+    return how != record::How::fixed_order && reason != policy::Reason::no_product &&
+           reason != policy::Reason::invalid_arguments;
+}
+
+void judge_order(const MergedRow& row, Verified& verified) {
+    if (row.is_overflow) return judge_row(row, policy::Floor::none, false, verified);
+    const std::uint64_t count = row.counters.calls;
+    if (row.how == "fixed_order" || row.reason == "no_product")
+        verified.shown_calls += count;
+    else if (row.reason == "invalid_arguments")
+        verified.doubts.push_back(
+            {"", fmt::format("{} of {} {}: invalid by the BLAS standard, but the library may have multiplied",
+                             counted(count, "call"), row.function, row.size_text())});
+    else
+        verified.violations.push_back(&row);
+}
+
+/// Adds doubts about one process. `is_continued` says that another recording has the later part of the process.
+void judge_process(const MergedProcess& process, bool is_continued, Verified& verified) {
+    const auto doubt = [&](std::string reason) { verified.doubts.push_back({process.path, std::move(reason)}); };
+    if (process.uncounted_calls > 0) {
+        doubt(fmt::format("there was no room for {}: only the number is known",
+                          counted(process.uncounted_calls, "call")));
+    }
+    if (process.dropped_events > 0)
+        doubt(fmt::format("{} {} dropped", counted(process.dropped_events, "event"),
+                          process.dropped_events == 1 ? "was" : "were"));
+    if (const std::string why = early_end_text(process.facts); !why.empty() && !is_continued) doubt(why);
+    if (process.state == record::RecordingState::live) {
+        doubt(fmt::format("process {} still runs: more calls may follow", process.facts.process.pid));
+    }
+}
+
+/// Returns a bypass's name in its usual spelling; `child:NAME` stays unchanged. Returns an empty text for an unknown
+/// name.
+std::string canonical_bypass_name(const std::string& word) {
+    if (is_child_name(word)) return word;
+    for (const std::string_view known : possible_bypass_names()) {
+        if (policy::equal_ignoring_case(known, word)) return std::string(known);
+    }
+    return {};
+}
+
+std::vector<std::string> split_at_commas(const std::string& list) {
+    std::vector<std::string> words;
+    for (std::size_t begin = 0; begin <= list.size();) {
+        const std::size_t end = std::min(list.find(',', begin), list.size());
+        words.push_back(list.substr(begin, end - begin));
+        begin = end + 1;
+    }
+    return words;
+}
+
+/// Returns true if a list of --assume-unused contains the name `word`. The name of a child may contain commas.
+bool is_among(const std::vector<std::string>& lists, const std::string& word) {
+    return std::ranges::any_of(lists, [&](const std::string& list) {
+        return list == word || std::ranges::count(split_at_commas(list), word, canonical_bypass_name) > 0;
+    });
+}
+
+constexpr std::string_view onednn_name = "oneDNN";
+
+/// Judges the entries of oneDNN by its log, and says in them what the log shows. Returns true if the log shows that
+/// oneDNN multiplied at float32. Nothing in a log names its process, so it counts only if one process had oneDNN.
+bool judge_onednn_log(const OneDnnLog& log, const std::vector<MergedProcess>& processes,
+                      std::vector<PossibleBypass>& bypasses) {
+    if (log.file.empty()) return false;
+    std::set<std::string> paths;
+    bool is_in_mark = false;
+    for (const PossibleBypass& bypass : bypasses) {
+        if (bypass.name != onednn_name) continue;
+        paths.insert(bypass.recordings.begin(), bypass.recordings.end());
+    }
+    std::int64_t began_ns = 0;
+    for (const MergedProcess& process : processes) {
+        if (!paths.contains(process.path)) continue;
+        const auto& facts = process.facts;
+        began_ns = facts.process_start_ns != 0 ? facts.process_start_ns : facts.opened_ns;
+        is_in_mark = is_in_mark || !process.marks.empty();
+    }
+    const std::string why_not = paths.size() > 1 || is_in_mark
+                                    ? fmt::format("{} cannot tell which of several processes it is of", log.file)
+                                    : log.why_not_shown(began_ns);
+    for (PossibleBypass& bypass : bypasses) {
+        if (bypass.name != onednn_name) continue;
+        bypass.reason +=
+            why_not.empty()
+                ? fmt::format(
+                      "; {} shows {}, if it is of this process and is whole", log.file,
+                      log.products == 0 ? "no product" : counted(log.products, "product") + ", all at fp32 or above")
+                : "; " + why_not;
+    }
+    return why_not.empty();
+}
+
+}  // namespace
+
+std::string problem_with_bypass_names(const std::string& list) {
+    for (const std::string& word : split_at_commas(list)) {
+        if (!canonical_bypass_name(word).empty()) continue;
+        std::vector<std::string_view> words = possible_bypass_names();
+        words.push_back("child:NAME");
+        return policy::not_one_of(word, words);
+    }
+    return {};
+}
+
+policy::Floor floor_of(const VerifyOptions& options) {
+    return policy::parse_word(policy::verified_floor_words, options.at_least).value_or(policy::Floor::fp32);
+}
+
+bool is_violation(const record::RecordedRow* row, const VerifyOptions& options) {
+    if (!options.reproducible) return is_below(row, floor_of(options), options.allow_bf16x9);
+    return row != nullptr && !row->is_overflow && has_other_order(row->decision.how, row->decision.reason);
+}
+
+Verified verify_calls(const MergedCalls& calls, const std::vector<ReadingProblem>& problems,
+                      const VerifyOptions& options, ExpectedJobs expected, OneDnnLog log) {
+    const policy::Floor at_least = floor_of(options);
+    Verified verified;
+    verified.rules = calls.rules();
+    verified.expected = std::move(expected);
+    verified.onednn_log = std::move(log);
+    compare_jobs(calls.processes(), verified.expected);
+    for (const std::string& job : verified.expected.missing)
+        verified.doubts.push_back(
+            {"", fmt::format("job {} is expected, but none of these recordings is of it", job)});
+    for (const MergedRow* row : sorted(calls.rows(), RowOrder::calls)) {
+        if (row->counters.calls == 0) continue;
+        options.reproducible ? judge_order(*row, verified)
+                             : judge_row(*row, at_least, options.allow_bf16x9, verified);
+    }
+    for (const MergedProcess& process : calls.processes())
+        judge_process(process, is_continued(process, calls.processes()), verified);
+    for (const ReadingProblem& problem : problems) verified.doubts.push_back({problem.path, problem.text});
+    if (calls.total().calls == 0 && !calls.processes().empty())
+        verified.doubts.push_back({"", "no calls were recorded"});
+    std::vector<PossibleBypass> bypasses = find_possible_bypasses(calls.processes());
+    // A log of oneDNN tells formats, but nothing of an order.
+    const bool is_logged =
+        !options.reproducible && judge_onednn_log(verified.onednn_log, calls.processes(), bypasses);
+    for (PossibleBypass& bypass : bypasses) {
+        const bool is_assumed =
+            is_among(options.assumed_unused, bypass.name) || (is_logged && bypass.name == onednn_name);
+        const bool is_no_matter = bypass.is_float32 && !options.reproducible && at_least <= policy::Floor::fp32;
+        (is_no_matter         ? verified.float32
+         : bypass.is_harmless ? verified.examined
+         : is_assumed         ? verified.assumed
+                              : verified.bypasses)
+            .push_back(std::move(bypass));
+    }
+    return verified;
+}
+
+}  // namespace fp32shim::cli

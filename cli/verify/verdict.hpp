@@ -1,0 +1,95 @@
+// The verdict of verify: whether recordings show that nothing ran below a format, as data, as text and as JSON.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "cli/command_line/commands.hpp"
+#include "cli/output/json.hpp"
+#include "cli/output/terminal.hpp"
+#include "cli/recordings/merged_calls.hpp"
+#include "cli/recordings/recordings.hpp"
+#include "cli/verify/bypasses.hpp"
+#include "cli/verify/evidence.hpp"
+#include "cli/verify/expected_jobs.hpp"
+#include "cli/verify/onednn_log.hpp"
+
+namespace fp32shim::cli {
+
+struct VerifyOptions {
+    std::vector<std::string> recordings;
+    std::vector<std::string> assumed_unused;  ///< each element may have several names, separated by commas
+    std::string at_least, expect, onednn_log, output;
+    std::string format = "table";
+    bool allow_bf16x9 = false, requires_rules = false, reproducible = false;
+};
+
+/// A reason why the verdict cannot be `shown`.
+struct Doubt {
+    std::string where;  ///< path of the recording; empty: all recordings
+    std::string reason;
+};
+
+/// A verdict as a word in JSON, as text, and as the command's exit code.
+struct Verdict {
+    std::string_view word, title;
+    Colour colour;
+    int exit_code;
+};
+inline constexpr Verdict shown = {"shown", "Shown", Colour::green, exit_code::ok};
+inline constexpr Verdict violated = {"violated", "Violated", Colour::red, exit_code::finding};
+inline constexpr Verdict inconclusive = {"inconclusive", "Inconclusive", Colour::yellow, exit_code::inconclusive};
+
+/// All results on which the verdict depends.
+struct Verified {
+    std::vector<const MergedRow*> violations;
+    std::vector<Doubt> doubts;
+    std::vector<PossibleBypass> bypasses;  ///< possible bypasses, except those in `assumed`
+    std::vector<PossibleBypass> assumed;   ///< possible bypasses that --assume-unused names, or --onednn-log shows
+    std::vector<PossibleBypass> float32;   ///< possible bypasses that always multiply at float32
+    std::vector<PossibleBypass> examined;  ///< uncovered children whose files have nothing known that multiplies
+    std::vector<RuleCount> rules;
+    ExpectedJobs expected;
+    OneDnnLog onednn_log;
+    std::uint64_t shown_calls = 0;
+
+    /// Returns the number of calls of violations that `is_of` selects.
+    std::uint64_t violating_calls(bool (MergedRow::*is_of)() const) const {
+        std::uint64_t sum = 0;
+        for (const MergedRow* row : violations)
+            if ((row->*is_of)()) sum += row->counters.calls;
+        return sum;
+    }
+    const Verdict& verdict() const {
+        if (!violations.empty()) return violated;
+        return doubts.empty() && bypasses.empty() ? shown : inconclusive;
+    }
+};
+
+/// Returns the floor that --at-least names; with --reproducible, which needs none, fp32.
+policy::Floor floor_of(const VerifyOptions& options);
+
+/// Returns true if the calls of a row violate what the options ask. `row` is null for calls without a row.
+bool is_violation(const record::RecordedRow* row, const VerifyOptions& options);
+
+/// Judges all calls and processes. `problems` are those of reading the recordings.
+Verified verify_calls(const MergedCalls& calls, const std::vector<ReadingProblem>& problems,
+                      const VerifyOptions& options, ExpectedJobs expected, OneDnnLog log);
+
+/// Returns what is wrong with a list of --assume-unused; empty if nothing is.
+std::string problem_with_bypass_names(const std::string& list);
+
+/// Returns what no verdict covers.
+std::string scope_text(const VerifyOptions& options);
+
+/// Returns the verdict for people, and as JSON. `judged` has the calls of each recording, in the order of the
+/// recordings.
+std::string text_of(const Verified& verified, const MergedCalls& calls, const VerifyOptions& options,
+                    const std::vector<JudgedCalls>& judged);
+Json to_json(const Verified& verified, const MergedCalls& calls, const VerifyOptions& options,
+             const std::vector<JudgedCalls>& judged);
+
+}  // namespace fp32shim::cli

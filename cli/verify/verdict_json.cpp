@@ -1,0 +1,85 @@
+#include "cli/recordings/columns.hpp"
+#include "cli/verify/verdict.hpp"
+
+namespace fp32shim::cli {
+namespace {
+
+Json to_json(const PossibleBypass& bypass) {
+    return {{"bypass", bypass.name},
+            {"reason", bypass.reason},
+            {"remedy", text_or_null(bypass.remedy)},
+            {"pinned_by", record::entries_of(bypass.pins)},
+            {"files", bypass.files},
+            {"recordings", bypass.recordings}};
+}
+
+/// Returns an array with an entry for each bypass.
+Json to_json(const std::vector<PossibleBypass>& bypasses) {
+    Json entries = Json::array();
+    for (const PossibleBypass& bypass : bypasses) entries.push_back(to_json(bypass));
+    return entries;
+}
+
+Json to_json(const ExpectedJobs& expected) {
+    return {{"file", text_or_null(expected.file)},
+            {"jobs", expected.jobs.size()},
+            {"missing", expected.missing},
+            {"unexpected", expected.unexpected}};
+}
+
+/// Returns an entry for each recording with calls of a violation.
+Json makers_of(std::size_t row, const MergedCalls& calls, const std::vector<JudgedCalls>& judged) {
+    Json makers = Json::array();
+    for (std::size_t i = 0; i < judged.size(); ++i) {
+        const auto found = judged[i].below_by_row.find(row);
+        if (found == judged[i].below_by_row.end()) continue;
+        Json maker = identity_of(calls.processes()[i]);
+        maker["calls"] = found->second;
+        makers.push_back(std::move(maker));
+    }
+    return makers;
+}
+
+}  // namespace
+
+Json to_json(const Verified& verified, const MergedCalls& calls, const VerifyOptions& options,
+             const std::vector<JudgedCalls>& judged) {
+    Json json = {{"schema", 1},
+                 {"verdict", verified.verdict().word},
+                 {"at_least", text_or_null(options.at_least)},
+                 {"reproducible", options.reproducible},
+                 {"allow_bf16x9", options.allow_bf16x9},
+                 {"recordings", calls.recording_count()},
+                 {"calls", calls.total().calls},
+                 {"calls_shown", verified.shown_calls},
+                 {"float64_calls", calls.float64_calls()},
+                 {"lost_changes", calls.lost_changes()},
+                 {"processes", Json::array()},
+                 {"violations", Json::array()},
+                 {"doubts", Json::array()},
+                 {"bypasses", to_json(verified.bypasses)},
+                 {"assumed_unused", to_json(verified.assumed)},
+                 {"always_float32", to_json(verified.float32)},
+                 {"examined_children", to_json(verified.examined)},
+                 {"rules", cli::to_json(verified.rules)},
+                 {"expected", to_json(verified.expected)},
+                 {"onednn_log",
+                  {{"file", text_or_null(verified.onednn_log.file)},
+                   {"processes", verified.onednn_log.processes},
+                   {"products", verified.onednn_log.products},
+                   {"below", verified.onednn_log.below}}},
+                 {"scope", scope_text(options)}};
+    for (std::size_t i = 0; i < calls.processes().size(); ++i)
+        json["processes"].push_back(evidence_of(calls.processes()[i], judged[i]));
+    for (const MergedRow* row : verified.violations) {
+        Json violation = cli::to_json(row_columns(), *row);
+        violation["made_by"] = makers_of(static_cast<std::size_t>(row - calls.rows().data()), calls, judged);
+        json["violations"].push_back(std::move(violation));
+    }
+    for (const Doubt& doubt : verified.doubts) {
+        json["doubts"].push_back({{"recording", text_or_null(doubt.where)}, {"reason", doubt.reason}});
+    }
+    return json;
+}
+
+}  // namespace fp32shim::cli

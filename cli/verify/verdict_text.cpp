@@ -1,0 +1,194 @@
+// The messages may be quoted in reports, so they claim only what recordings can prove.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <span>
+
+#include "cli/recordings/process_text.hpp"
+#include "cli/report/tables.hpp"
+#include "cli/verify/documents.hpp"
+#include "cli/verify/verdict.hpp"
+
+namespace fp32shim::cli {
+namespace {
+
+constexpr std::string_view scope_note =
+    "Products that the shim does not see are judged by the files that the processes had loaded and the programs that "
+    "they started. The verdict does not cover code that programs generate or load themselves at run time (for a GPU, "
+    "for example), "
+    "LAPACK routines that multiply inside their own library, linker namespaces of dlmopen, processes that were "
+    "killed "
+    "before their first product, and programs started by system calls that bypass the C library, or elsewhere (by "
+    "ssh, srun "
+    "or a container service). A recording is not sealed: anyone who can write to it can change it.";
+
+constexpr std::string_view scope_note_of_order =
+    " A fixed order is one of float32 matrix products only: matrix products of float64 that were seen count as "
+    "products in another order; other products of float64, products with vectors (gemv, dot), sums and element-wise "
+    "functions "
+    "may differ between machines.";
+
+/// Returns a line for each environment variable in `pins`, with the products that it keeps at float32 and those that
+/// it does not.
+std::string pins_reach_text(std::uint16_t pins) {
+    std::string text;
+    for (const record::Pin& pin : record::all_pins) {
+        if ((pins & pin.bit) != 0) text += fmt::format("     {} {}\n", pin.entry, pin.reach);
+    }
+    return text;
+}
+
+/// Returns `a.fp32rec: ` or `a.fp32rec and 3 more: `; empty if the list has all recordings.
+std::string recordings_prefix(const std::vector<std::string>& recordings, const MergedCalls& calls) {
+    if (recordings.size() == calls.processes().size()) return {};
+    const std::size_t others = recordings.size() - 1;
+    return recordings.front() + (others == 0 ? "" : fmt::format(" and {} more", others)) + ": ";
+}
+
+/// Maximum number of recordings with violations that are listed. The others are only counted.
+constexpr std::size_t most_violators = 20;
+
+/// Returns an indented line for each of the first violations of a recording.
+std::string products_text(const JudgedCalls& judged, const MergedCalls& calls) {
+    std::string text;
+    std::size_t said = 0;
+    for (const auto& [index, count] : judged.below_by_row) {
+        if (++said > most_violators) break;
+        const MergedRow& row = calls.rows()[index];
+        text += fmt::format("    {} of {} {} at {}\n", counted(count, "call"), printable(row.function),
+                            row.size_text(), printable(row.ran_at()));
+    }
+    if (judged.below_by_row.size() > said)
+        text += fmt::format("    and {} more\n", judged.below_by_row.size() - most_violators);
+    return text;
+}
+
+/// Returns a line for each of the first recordings with calls below the floor: process, program, machine and job.
+/// `judged` has the calls of each recording, in the order of the recordings.
+std::string violators_text(const MergedCalls& calls, const std::vector<JudgedCalls>& judged, std::size_t violations) {
+    std::string text;
+    std::size_t said = 0, found = 0;
+    for (std::size_t i = 0; i < judged.size(); ++i) {
+        if (judged[i].below == 0 || ++found > most_violators) continue;
+        ++said;
+        const MergedProcess& process = calls.processes()[i];
+        text += fmt::format("- {}: {} of {}\n", printable(process.path), counted(judged[i].below, "call"),
+                            printable(process_text(process.facts.process)));
+        if (judged[i].below_by_row.size() > 1 || violations > 1) text += products_text(judged[i], calls);
+    }
+    if (found > said) text += fmt::format("- and {} more; --format json has them all\n", found - said);
+    return text.empty() ? text : "\nThese calls were made by:\n" + text;
+}
+
+/// Returns the verdict as a sentence. For a violation it adds the calls and the processes. `claim` has the words.
+std::string sentence_of(const Verified& verified, const MergedCalls& calls, const std::vector<JudgedCalls>& judged,
+                        const Claim& claim) {
+    const std::uint64_t total = calls.total().calls;
+    const std::string title = coloured(verified.verdict().title, verified.verdict().colour);
+    const std::string recordings = counted(calls.recording_count(), "recording");
+    if (!verified.violations.empty()) {
+        std::uint64_t below = 0;
+        for (const MergedRow* row : verified.violations) below += row->counters.calls;
+        return fmt::format("{}: {} of {} in {} {}.\n\n{}{}", title, count_text(below), counted(total, "call"),
+                           recordings, below == 1 ? claim.broken_one : claim.broken_many,
+                           call_site_table(verified.violations, 0).text(),
+                           violators_text(calls, judged, verified.violations.size()));
+    }
+    if (verified.verdict().exit_code == exit_code::ok)
+        return fmt::format("{}: {} in {} {}.\n", title, total == 1 ? "the one call" : "all " + counted(total, "call"),
+                           recordings, claim.held);
+    const bool is_rest = verified.shown_calls < total;
+    return fmt::format("{}: {} of {} in {} {}; {}.\n", title, count_text(verified.shown_calls),
+                       counted(total, "call"), recordings, claim.held,
+                       is_rest ? "the rest is not known" : "there may have been others");
+}
+
+/// Returns lines about the types of the operands; empty if all are of float32 or narrower and may be.
+std::string types_text(const Verified& verified, const MergedCalls& calls, const VerifyOptions& options) {
+    std::string text = operands_text(calls);
+    const std::uint64_t float64 = verified.violating_calls(&MergedRow::is_float64);
+    const std::uint64_t float32 = verified.violating_calls(&MergedRow::is_float32);
+    if (options.reproducible && float64 > 0)
+        text += fmt::format("{} in another order {} of float64, for which there is no fixed order\n",
+                            counted(float64, "call"), float64 == 1 ? "is" : "are");
+    if (floor_of(options) == policy::Floor::fp64 && float32 > 0)
+        text += fmt::format("{} below fp64 {} of float32, as the program called {}\n", counted(float32, "call"),
+                            float32 == 1 ? "is" : "are", float32 == 1 ? "it" : "them");
+    return text.empty() ? text : '\n' + text;
+}
+
+/// Maximum number of doubts that are listed. The others are only counted.
+constexpr std::size_t most_doubts = 200;
+
+/// Returns a line for each of the first doubts, then the number of the others.
+std::string doubts_text(const std::vector<Doubt>& doubts) {
+    std::string text;
+    for (const Doubt& doubt : std::span(doubts).first(std::min(doubts.size(), most_doubts)))
+        text += fmt::format("- {}{}{}\n", printable(doubt.where), doubt.where.empty() ? "" : ": ",
+                            printable(doubt.reason));
+    if (doubts.size() > most_doubts)
+        text += fmt::format("- and {} more; --format json has them all\n", doubts.size() - most_doubts);
+    return text;
+}
+
+/// Returns the message for the case that no recording could be read.
+std::string unread_text(const Verified& verified) {
+    return coloured(inconclusive.title, inconclusive.colour) + ": no recording could be read.\n" +
+           doubts_text(verified.doubts);
+}
+
+}  // namespace
+
+std::string scope_text(const VerifyOptions& options) {
+    return std::string(scope_note) + std::string(options.reproducible ? scope_note_of_order : "");
+}
+
+std::string text_of(const Verified& verified, const MergedCalls& calls, const VerifyOptions& options,
+                    const std::vector<JudgedCalls>& judged) {
+    if (calls.processes().empty()) return unread_text(verified);
+    const Claim claim = claim_of(options.at_least);
+    std::string text = sentence_of(verified, calls, judged, claim) + types_text(verified, calls, options);
+    if (has_unused_rule(verified.rules)) text += '\n' + unused_rules_text(verified.rules, most_doubts);
+    if (!verified.doubts.empty()) text += "\nNot known:\n";
+    text += doubts_text(verified.doubts);
+    if (!verified.expected.unexpected.empty())
+        text += fmt::format("\nOf no expected job: {}\n",
+                            printable(listed(verified.expected.unexpected, most_violators)));
+    if (!verified.bypasses.empty()) {
+        text += fmt::format(
+            "\nNot seen (if you know that one of these was not used{}, add --assume-unused BYPASS):\n", claim.below);
+    }
+    for (const PossibleBypass& bypass : verified.bypasses) {
+        text += fmt::format("- {}: {}{}\n", printable(bypass.name),
+                            printable(recordings_prefix(bypass.recordings, calls)), printable(bypass.reason));
+        const std::string pinned = pins_text(bypass.pins);
+        if (!pinned.empty() || !bypass.remedy.empty())
+            text += fmt::format("  -> {}\n{}", pinned.empty() ? printable(bypass.remedy) : pinned,
+                                pins_reach_text(bypass.pins));
+    }
+    if (!verified.assumed.empty()) {
+        text += fmt::format("\nAssumed not to have multiplied{} (--assume-unused{}):\n", claim.below,
+                            options.reproducible ? "" : ", --onednn-log");
+    }
+    for (const PossibleBypass& bypass : verified.assumed) {
+        const std::string pinned = pins_text(bypass.pins);
+        text += fmt::format("- {}: {}{}{}{}\n", printable(bypass.name),
+                            printable(recordings_prefix(bypass.recordings, calls)), printable(bypass.reason),
+                            pinned.empty() ? "" : "; ", pinned);
+    }
+    if (!verified.float32.empty()) text += "\nNot counted. If these multiplied, they did so at float32:\n";
+    for (const PossibleBypass& bypass : verified.float32) {
+        text += fmt::format("- {}: {}{}\n", printable(bypass.name),
+                            printable(recordings_prefix(bypass.recordings, calls)), printable(bypass.reason));
+    }
+    if (!verified.examined.empty())
+        text += "\nNot counted. These were not covered, but nothing known that multiplies is in their files:\n";
+    for (const PossibleBypass& bypass : verified.examined) {
+        text += fmt::format("- {}: {}{}\n", printable(bypass.name),
+                            printable(recordings_prefix(bypass.recordings, calls)), printable(bypass.reason));
+    }
+    if (const auto count = calls.lost_changes(); count > 0) text += fmt::format("\n{}\n", lost_changes_text(count));
+    return text + fmt::format("\n{}\n", scope_text(options));
+}
+
+}  // namespace fp32shim::cli
