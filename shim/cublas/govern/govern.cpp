@@ -1,5 +1,7 @@
 #include "shim/cublas/govern/govern.hpp"
 
+#include <algorithm>
+
 #include "shim/cublas/audit/run_audited.hpp"
 #include "shim/cublas/environment.hpp"
 #include "shim/cublas/govern/express.hpp"
@@ -27,6 +29,14 @@ bool governs(const Settings& in_force) {
     return policy.default_precision != policy::Precision::native || policy.floor != policy::Floor::none ||
            !policy.rules.empty() || process_precision() || process_floor() != policy::Floor::none ||
            scopes_set_precisions();
+}
+
+/// Returns true if settings may change a product of float64 on a GPU.
+bool governs_float64(const Settings& in_force) {
+    return std::ranges::any_of(in_force.policy.rules, [](const policy::Rule& rule) {
+        return (rule.precision == policy::Precision::fp64 || rule.precision == policy::Precision::fp64_emulated) &&
+               std::ranges::any_of(rule.when.dtype, policy::is_double);
+    });
 }
 
 template <class Describe>
@@ -134,9 +144,9 @@ bool needs_gate(const Site& site, const Settings& in_force) {
     if (!site.function->multiplies()) return true;
     if (site.function->product().road == Road::lt_matmul && has_changed_searches()) return true;
     if (in_force.logs()) return true;
-    // No setting changes a product of float64.
-    return site.function->family->treatment == Treatment::governed && !is_double(site.function->product().dtype) &&
-           governs(in_force);
+    const bool is_float64 = policy::is_double(site.function->product().dtype);
+    return site.function->family->treatment == Treatment::governed &&
+           (is_float64 ? governs_float64(in_force) : governs(in_force));
 }
 
 CallOutcome govern(Site& site, const Frame& frame, const Settings& in_force, std::uint32_t change_count) {
