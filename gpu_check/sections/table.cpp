@@ -43,7 +43,7 @@ const std::vector<Variant> floors = {{"native", ""},
                                      {"floor", UNDER "FP32_MATMUL_FLOOR=fp32"},
                                      {"override", "NVIDIA_TF32_OVERRIDE=1"},
                                      {"override and floor", UNDER "FP32_MATMUL_FLOOR=fp32 NVIDIA_TF32_OVERRIDE=1"}};
-// A settings of 31 bits, kept wherever cuBLAS emulates at all, makes emulation visible: sections/float64.cpp.
+// 31 bits are fewer than FP64 takes, so results show where cuBLAS emulates: sections/float64.cpp.
 #define VISIBLY "CUBLAS_EMULATION_STRATEGY=eager CUBLAS_FIXEDPOINT_EMULATION_MANTISSA_BIT_COUNT=31 "
 #define EMULATING VISIBLY "CUBLAS_EMULATE_DOUBLE_PRECISION=1 "
 const std::vector<Variant> emulations = {{"without", VISIBLY}, {"environment", EMULATING}};
