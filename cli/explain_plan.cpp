@@ -114,7 +114,7 @@ std::vector<Unknown> unknowns_of(const Function& function, policy::Dtype dtype) 
     const auto add = [&](std::string_view what, std::span<const Value> values, auto set) {
         unknowns.push_back({what, values, set});
     };
-    if (!is_lt)
+    if (!is_lt && function.product().road != Road::none)
         add("math mode", is_float64 ? std::span<const Value>(math_modes_of_float64) : math_modes,
             [](Asked& asked, std::int32_t value) { asked.math_mode = value; });
     if (is_lt || function.positions().of(Role::compute_type) >= 0)

@@ -251,7 +251,7 @@ void check_precision_of_dtype(const Value::Table& table, const Rule& rule, Repor
     } else if (applies_to_double && text == nullptr) {
         refuse("but no audit judges float64 products; allowed for float64: " + precisions_of_float64());
     } else if (applies_to_double && equal_ignoring_case(*text, to_string(Precision::highest))) {
-        refuse("which is FP32; for float64 write \"fp64\" (as called) or \"fp32\"");
+        refuse("which is FP32; for float64 write \"fp64\" or \"fp32\"");
     } else if (applies_to_double && !is_precision_of_float64(rule.precision)) {
         refuse("which float64 products cannot have; allowed: " + precisions_of_float64());
     }

@@ -31,14 +31,6 @@ bool governs(const Settings& in_force) {
            scopes_set_precisions();
 }
 
-/// Returns true if settings may change a product of float64 on a GPU.
-bool governs_float64(const Settings& in_force) {
-    return std::ranges::any_of(in_force.policy.rules, [](const policy::Rule& rule) {
-        return (rule.precision == policy::Precision::fp64 || rule.precision == policy::Precision::fp64_emulated) &&
-               std::ranges::any_of(rule.when.dtype, policy::is_double);
-    });
-}
-
 template <class Describe>
 void record_result(const Site& site, const Settings& in_force, const Plan& plan, const Done& done,
                    const CallTime* time, const Describe& describe, ExpressKey key = {}) {
@@ -127,6 +119,13 @@ void warn_not_searched(const Site& site) {
 }
 
 }  // namespace
+
+bool governs_float64(const Settings& in_force) {
+    return std::ranges::any_of(in_force.policy.rules, [](const policy::Rule& rule) {
+        return (rule.precision == policy::Precision::fp64 || rule.precision == policy::Precision::fp64_emulated) &&
+               std::ranges::any_of(rule.when.dtype, policy::is_double);
+    });
+}
 
 void bind(Site& site) {
     const bool is_state = !site.function->multiplies();

@@ -436,14 +436,14 @@ CallOutcome govern_lt_heuristic(Site& site, const Frame& frame, const Settings& 
     if (!describe(site, parts, nullptr, lt) || lt.product.handle == nullptr ||
         (lt.product.counted != Counted::governed && lt.product.counted != Counted::as_called))
         return untouched;
+    if (lt.product.counted == Counted::as_called && !governs_float64(in_force) && !has_changed_searches())
+        return untouched;
     const auto in_words = [&](policy::MatmulCall& call) { call = lt.call; };
-    const Plan plan = plan_call(site, lt.product, in_force, in_words);
-    const bool is_forwarded = plan.change.how == record::How::forward && !has_changed_searches();
-    if (is_forwarded && lt.product.counted == Counted::as_called) return untouched;
     const Search search(site, frame);
     const std::int32_t own_compute_type = lt.product.asked.compute_type;
     if (search.begins_from_an_algorithm())
         return {search.search_from_algorithm(parts.desc, own_compute_type), nullptr};
+    const Plan plan = plan_call(site, lt.product, in_force, in_words);
     ChangedDesc desc;
     if (plan.change.how == record::How::compute_type &&
         desc.copy(*site.cublas.library, parts.desc, plan.change.compute_type) &&
