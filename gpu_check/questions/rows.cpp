@@ -170,6 +170,13 @@ void conclude_float64(Conclusions& conclusions) {
         conclusions.add(row, answer, because);
     };
     add("f64_emulation_on_any_gpu", {"without/ex_emulated", "without/dgemm_mode"}, true);
+    const std::string by_type = of("without/ex_emulated");
+    const bool is_refused = by_type == "NOT_SUPPORTED" || by_type == "INVALID_VALUE";
+    conclusions.add("f64_emulated_type_in_gemm_ex",
+                    is_refused                                 ? "refused"
+                    : by_type == emulated || by_type == "fp64" ? "yes"
+                                                               : "?",
+                    "without/ex_emulated " + by_type);
     add("f64_emulation_by_mode", {"without/dgemm_mode"}, emulates);
     add("f64_emulation_beyond_gemm", {"without/dsyrk_mode"}, emulates);
     add("f64_emulation_by_environment", {"environment/dgemm"}, emulates);

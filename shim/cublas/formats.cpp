@@ -335,7 +335,7 @@ Change plan_change_of_float64(const Asked& asked, const Environment& environment
     const std::optional<Applied> wanted = policy::format_of(decision.precision);
     const Format wish = wanted ? format_of(*wanted).value_or(as_called) : as_called;
     if (wish == as_called || !is_of_float64(wish)) return change;
-    // Batches in groups have no compute type that allows emulation (manual, cublasGemmGroupedBatchedEx).
+    // Batches in groups have no compute type that allows emulation (manual, 2.8.15).
     const bool is_lowered = wish < as_called;
     const bool has_emulation = asked.has_fp64_emulation && (asked.compute_type == 0 || !asked.is_grouped);
     if (asked.road == Road::none)

@@ -365,6 +365,12 @@ def test_a_float64_product_that_lacks_memory_to_be_emulated_runs_as_called():
         ("fp64", "library_refused", "forward", True)] * 2
 
 
+def test_a_compute_type_of_emulation_that_gemm_ex_refuses_leaves_the_product_as_called():
+    refusing = {"STAND_IN_ASSUME": "f64_emulated_type_in_gemm_ex=refused"}
+    assert governed_float64("fp64_emulated", "GemmEx:70", "Dgemm", env=refusing) == [
+        ("fp64", "library_refused", "forward", True), ("fp64_emulated", "as_requested", "math_mode", False)]
+
+
 def test_a_recording_shows_that_a_rule_of_fp64_was_kept(tmp_path):
     def verified(precision):
         log = tmp_path / f"{precision}.fp32rec"

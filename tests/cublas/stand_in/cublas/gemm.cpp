@@ -123,6 +123,9 @@ cublasStatus_t gemm_ex(cublasHandle_t handle, GemmCall call, cublasComputeType_t
     if (status != CUBLAS_STATUS_SUCCESS) return status;
     if (!gemm_types_supported(compute_type, call.a.type, call.b.type, call.c.type))
         return CUBLAS_STATUS_NOT_SUPPORTED;
+    if (compute_type == CUBLAS_COMPUTE_64F_EMULATED_FIXEDPOINT &&
+        answer(Row::f64_emulated_type_in_gemm_ex) == "refused")
+        return CUBLAS_STATUS_NOT_SUPPORTED;
     Request request = request_of(handle);
     request.compute_type = compute_type;
     request.tensor_op_algorithm =
