@@ -96,6 +96,7 @@ constexpr Value lt_algorithms[] = {{"for float32", static_cast<std::int32_t>(cub
                                    {"that rounds to FP16", static_cast<std::int32_t>(cublas::Format::fp16)}};
 
 constexpr Value bf16x9_versions[] = {{"12.9 or newer", 1}, {"before 12.9", 0}};
+constexpr Value fp64_emulation_versions[] = {{"13.1 or newer", 1}, {"before 13.1", 0}};
 constexpr Value grouped_forms[] = {{"with cublasGemmGroupedBatchedEx", 1}, {"without cublasGemmGroupedBatchedEx", 0}};
 
 /// A fact that only a running process knows, such as cuBLAS's math mode. The first of its possible values is assumed.
@@ -113,13 +114,17 @@ std::vector<Unknown> unknowns_of(const Function& function, policy::Dtype dtype) 
     const auto add = [&](std::string_view what, std::span<const Value> values, auto set) {
         unknowns.push_back({what, values, set});
     };
-    if (!is_lt)
+    if (!is_lt && function.product().road != Road::none)
         add("math mode", is_float64 ? std::span<const Value>(math_modes_of_float64) : math_modes,
             [](Asked& asked, std::int32_t value) { asked.math_mode = value; });
     if (is_lt || function.positions().of(Role::compute_type) >= 0)
         add("compute type", is_float64 ? std::span<const Value>(compute_types_of_float64) : compute_types,
             [](Asked& asked, std::int32_t value) { asked.compute_type = value; });
-    if (is_float64) return unknowns;
+    if (is_float64) {
+        add("cuBLAS", fp64_emulation_versions,
+            [](Asked& asked, std::int32_t value) { asked.has_fp64_emulation = value != 0; });
+        return unknowns;
+    }
     if (function.positions().of(Role::algorithm) >= 0)
         unknowns.push_back(
             {"algorithm", algorithms, [](Asked& asked, std::int32_t value) { asked.algorithm = value; }});

@@ -66,6 +66,7 @@ Floor floor_met_by_precision(Precision precision, bool allow_bf16x9) {
 /// Returns `wanted` if the floor allows it, else the least exact precision that the floor allows.
 Precision clamp(Precision wanted, Floor floor, bool allow_bf16x9) {
     if (floor_met_by_precision(wanted, allow_bf16x9) >= floor) return wanted;
+    if (wanted == Precision::fp64_emulated) return Precision::fp64;  // how exact emulation is, is not known
     if (floor <= Floor::fp16) return Precision::fp16;
     if (floor == Floor::bf16) return Precision::medium;
     if (floor == Floor::tf32) return Precision::high;
@@ -82,8 +83,12 @@ Precision precision_for(Applied format) {
 DeviceDecision decide_on_cuda(Precision wanted, const MatmulCall& call, const Policy& policy) {
     const std::optional<Applied> format = format_of(wanted);
     if (!format) return {wanted, Reason::as_requested};
-    if (is_double(call.dtype))
-        return {Precision::native, *format == Applied::fp64 ? Reason::as_requested : Reason::float64_on_gpu};
+    if (is_double(call.dtype)) {
+        if (*format == Applied::fp64) return {wanted, Reason::as_requested};
+        if (*format != Applied::fp64_emulated) return {Precision::native, Reason::float64_on_gpu};
+        if (gpu_has(*format, call.compute_capability)) return {wanted, Reason::as_requested};
+        return {Precision::native, Reason::fp64_emulation_unavailable};
+    }
     const Applied nearest = nearest_on_gpu(*format);
     const Reason reason = nearest == *format ? Reason::as_requested : Reason::no_such_format;
     if (nearest == Applied::fp32) return {Precision::highest, reason};
@@ -100,6 +105,7 @@ DeviceDecision decide_on_cuda(Precision wanted, const MatmulCall& call, const Po
 DeviceDecision decide_on_cpu(Precision wanted, Dtype dtype, CpuMode mode) {
     const Applied as_called = format_as_called(dtype);
     if (format_of(wanted).value_or(as_called) == as_called) return {Precision::native, Reason::as_requested};
+    if (wanted == Precision::fp64_emulated) return {Precision::native, Reason::fp64_emulation_unavailable};
     const bool has_units = mode == CpuMode::accelerate && wanted == Precision::medium && is_single(dtype);
     if (mode == CpuMode::emulate || has_units) return {wanted, Reason::as_requested};
     const Reason reason = mode == CpuMode::off            ? Reason::cpu_mode_off

@@ -51,10 +51,7 @@ constexpr Applied formats_asked_for[] = {
 #include "policy/formats.def"
 };
 static_assert(std::ranges::all_of(formats_asked_for,
-                                  [](Applied format) {
-                                      return format == Applied::fp64 || has_preview_of_float64(format) ||
-                                             has_preview(format);
-                                  }),
+                                  [](Applied format) { return float64_has(format) || has_preview(format); }),
               "decide() takes a CPU to preview all formats below FP32 that a precision asks for");
 
 /// Returns the words of a reason. They are empty for a reason that only a newer version of fp32shim has.

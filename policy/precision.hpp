@@ -82,6 +82,11 @@ constexpr bool has_preview_of_float64(Applied format) {
            (products_of_preview(format) == 1 && format != Applied::fp32_perturbed);
 }
 
+/// Returns true if a rule can ask for a format of float64's products: CPUs preview it, or cuBLAS computes in it.
+constexpr bool float64_has(Applied format) {
+    return format == Applied::fp64 || format == Applied::fp64_emulated || has_preview_of_float64(format);
+}
+
 /// Returns the strictest floor that a format meets; nullopt for `unchanged`.
 constexpr std::optional<Floor> floor_met_by(Applied format) {
     if (format == Applied::unchanged) return std::nullopt;

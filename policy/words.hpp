@@ -58,7 +58,7 @@ constexpr bool is_precision_of_float64(Precision precision) {
     switch (precision) {
 #define PRECISION(number, name, format) \
     case Precision::name:               \
-        return Applied::format == Applied::fp64 || has_preview_of_float64(Applied::format);
+        return float64_has(Applied::format);
 #define RULE_PRECISION(number, name, format) PRECISION(number, name, format)
 #include "policy/formats.def"
         default:

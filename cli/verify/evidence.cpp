@@ -104,9 +104,7 @@ std::string contradiction_in(const MergedRow& row) {
         return "its reason is no_product, but it has sizes";
     if (row.reason != "as_requested") return {};
     const std::string_view expected = format_of(row.requested);
-    // Of a product that cuBLAS may emulate, fp64 is asked for, too.
-    const bool may_be_emulated = row.applied == "fp64_emulated" && expected == "fp64";
-    if (is_governed && !expected.empty() && row.applied != expected && !may_be_emulated)
+    if (is_governed && !expected.empty() && row.applied != expected)
         return fmt::format("its reason is as_requested, but requested was {} and applied is {}", row.requested,
                            row.applied);
     return {};

@@ -109,6 +109,10 @@ void check_products(Context& context, Clock::time_point until) {
 void check_opt_ins(Context& context, Clock::time_point until) {
     check_section(context, section_called("opt_ins"), {order_of_products(context)}, until, judge_opt_ins);
 }
+void check_float64(Context& context, Clock::time_point until) {
+    const int n = largest_order(context, {512, 256, 128, 64}, 72, 0.05);
+    check_section(context, section_called("float64_rules"), {n}, until, judge_float64);
+}
 void check_times(Context& context, Clock::time_point until) {
     std::vector<int> sizes;
     std::vector<Line> left_out;
@@ -179,10 +183,10 @@ struct Step {
 };
 constexpr double machine_ends_at = 0.3;  // the first process has to load CUDA from the disk
 constexpr Step steps[] = {
-    {"products", 0.5, check_products}, {"floor", 0.6, check_opt_ins}, {"times", 0.7, check_times},
-    {"cost", 0.74, check_cost},        {"graph", 0.78, check_graph},  {"audits", 0.82, check_audits},
-    {"PyTorch", 0.88, check_torch},    {"CuPy", 0.91, check_cupy},    {"JAX", 0.95, check_jax},
-    {"kernels", 0.97, check_names},    {"counters", 0.99, check_ncu}};
+    {"products", 0.5, check_products}, {"floor", 0.58, check_opt_ins}, {"float64", 0.63, check_float64},
+    {"times", 0.7, check_times},       {"cost", 0.74, check_cost},     {"graph", 0.78, check_graph},
+    {"audits", 0.82, check_audits},    {"PyTorch", 0.88, check_torch}, {"CuPy", 0.91, check_cupy},
+    {"JAX", 0.95, check_jax},          {"kernels", 0.97, check_names}, {"counters", 0.99, check_ncu}};
 
 // ---- the whole check
 

@@ -197,6 +197,89 @@ Line judge_group(const Findings& findings, const OptIns& group) {
             count + " of " + count + " fp32 under a floor; without it " + joined(lowered)};
 }
 
+// ---- float64
+
+constexpr const char* emulated = "fp64_emulated";
+
+/// Returns the names of the products of float64 that a variant measured.
+std::vector<std::string> products_of(const Findings& findings, const std::string& variant) {
+    constexpr std::string_view end = "_bits";
+    std::vector<std::string> names;
+    for (const auto& [name, values] : findings.values())
+        if (name.starts_with(variant + "/") && name.ends_with(end))
+            names.push_back(name.substr(variant.size() + 1, name.size() - variant.size() - 1 - end.size()));
+    return names;
+}
+
+Line judge_float64_as_called(const Findings& findings) {
+    constexpr const char* name = "float64: as called";
+    Line line = unmeasured(findings, name, {"native", "recorded"});
+    if (!line.text.empty()) return line;
+    if (findings.all("recorded/decided").empty())
+        return {name, Verdict::not_tried, "no product shows that the library is loaded here"};
+    std::vector<std::string> changed;
+    const auto names = products_of(findings, "native");
+    for (const std::string& each : names) {
+        const std::string bits = each + "_bits";
+        if (findings.distinct("native/" + bits) != findings.distinct("recorded/" + bits)) changed.push_back(each);
+    }
+    if (!changed.empty()) return {name, Verdict::wrong, "the library changes bits of " + joined(changed)};
+    if (const std::string format = findings.lowest("native/dgemm"); format != "fp64")
+        return {name, Verdict::wrong, "a program that asks for nothing gets " + format + " even without the library"};
+    return {name, Verdict::shown,
+            "recorded, the library changes no bit of " + std::to_string(names.size()) + " products"};
+}
+
+Line judge_float64_pin(const Findings& findings) {
+    constexpr const char* name = "float64: fp64";
+    Line line = unmeasured(findings, name, {"native", "environment", "fp64", "environment, fp64"});
+    if (!line.text.empty()) return line;
+    std::vector<std::string> winning, refused, lowered;
+    for (const auto& [without, with] : {std::pair{"native/", "fp64/"}, {"environment/", "environment, fp64/"}}) {
+        if (findings.all(std::string(with) + "decided").empty())
+            return {name, Verdict::not_tried, "no product shows that the library is loaded here"};
+        for (const std::string& each : products_of(findings, "native")) {
+            const std::string before = findings.lowest(without + each);
+            const std::string held = findings.lowest(with + each);
+            if (held == before && is_lacking(before)) continue;
+            if (before == emulated) lowered.push_back(each);
+            if (held != "fp64")
+                (held == emulated || held == "wrong" ? winning : refused).push_back(with + each + " " + held);
+        }
+    }
+    if (!winning.empty()) return {name, Verdict::wrong, "under a rule of fp64: " + joined(winning)};
+    if (!refused.empty()) return {name, Verdict::failed, "refused under a rule of fp64: " + joined(refused)};
+    if (lowered.empty())
+        return {name, Verdict::measured, "fp64 under a rule, and without it too, so this proves nothing"};
+    return {
+        name, Verdict::shown,
+        "none is emulated under a rule; without it, " + std::to_string(lowered.size()) + " were: " + joined(lowered)};
+}
+
+Line judge_float64_emulation(const Findings& findings, const Judging& judging) {
+    constexpr const char* name = "float64: emulated";
+    Line line = unmeasured(findings, name, {"native", emulated});
+    if (!line.text.empty()) return line;
+    const std::string begin = std::string(emulated) + "/";
+    const std::string reasons = findings.distinct(begin + "reason");
+    if (findings.all(begin + "decided").empty())
+        return {name, Verdict::not_tried, "no product shows that the library is loaded here"};
+    if (judging.is_floored) return {name, Verdict::measured, "the floor of this machine's policy forbids it"};
+    if (reasons.find("fp64_emulation_unavailable") != std::string::npos)
+        return {name, Verdict::measured, "this GPU or this cuBLAS has no emulated FP64"};
+    std::vector<std::string> kept, pedantic;
+    for (const char* each : {"dgemm", "ex_64f", "lt_64f"})
+        if (const std::string seen = findings.lowest(begin + each); seen != emulated)
+            kept.push_back(std::string(each) + " " + seen);
+    for (const char* each : {"dgemm_pedantic", "ex_pedantic", "lt_pedantic"})
+        if (findings.lowest(begin + each) == emulated) pedantic.emplace_back(each);
+    if (!pedantic.empty())
+        return {name, Verdict::wrong, "PEDANTIC, which no rule lowers here, is emulated: " + joined(pedantic)};
+    // What a rule allows, cuBLAS may leave unused.
+    if (!kept.empty()) return {name, Verdict::measured, "allowed by a rule, but not done: " + joined(kept)};
+    return {name, Verdict::shown, "dgemm, ex_64f and lt_64f are emulated under a rule; PEDANTIC ones are not"};
+}
+
 std::string milliseconds_text(double milliseconds) {
     return milliseconds < 1 ? digits("%.1f us", milliseconds * 1000) : digits("%.2f ms", milliseconds);
 }
@@ -267,6 +350,11 @@ std::vector<Line> judge_opt_ins(const Findings& findings, const Judging&) {
     std::vector<Line> lines;
     for (const OptIns& group : groups) lines.push_back(judge_group(findings, group));
     return lines;
+}
+
+std::vector<Line> judge_float64(const Findings& findings, const Judging& judging) {
+    return {judge_float64_as_called(findings), judge_float64_pin(findings),
+            judge_float64_emulation(findings, judging)};
 }
 
 std::vector<Line> judge_times(const Findings& findings, const Judging& judging) {

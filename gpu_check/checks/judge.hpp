@@ -26,6 +26,7 @@ bool is_floored(const Findings& findings);
 
 std::vector<Line> judge_products(const Findings& findings, const Judging& judging);
 std::vector<Line> judge_opt_ins(const Findings& findings, const Judging& judging);
+std::vector<Line> judge_float64(const Findings& findings, const Judging& judging);
 std::vector<Line> judge_times(const Findings& findings, const Judging& judging);
 std::vector<Line> judge_cost(const Findings& findings, const Judging& judging);
 std::vector<Line> judge_graph(const Findings& findings, const Judging& judging);

@@ -61,7 +61,7 @@ using cublasHandle_t = struct cublasContext*;
 struct cuComplex {
     float x, y;
 };
-enum cudaDataType : int { CUDA_R_32F = 0, CUDA_C_32F = 4 };
+enum cudaDataType : int { CUDA_R_32F = 0, CUDA_R_64F = 1, CUDA_C_32F = 4 };
 enum cublasStatus_t : int {
     CUBLAS_STATUS_SUCCESS = 0,
     CUBLAS_STATUS_NOT_INITIALIZED = 1,
@@ -83,14 +83,18 @@ enum cublasMath_t : int {
     CUBLAS_TENSOR_OP_MATH = 1,
     CUBLAS_PEDANTIC_MATH = 2,
     CUBLAS_TF32_TENSOR_OP_MATH = 3,
+    CUBLAS_FP64_EMULATED_FIXEDPOINT_MATH = 8,  // cuBLAS 13.1
 };
 enum cublasComputeType_t : int {
     CUBLAS_COMPUTE_32F = 68,
     CUBLAS_COMPUTE_32F_PEDANTIC = 69,
+    CUBLAS_COMPUTE_64F = 70,
+    CUBLAS_COMPUTE_64F_PEDANTIC = 71,
     CUBLAS_COMPUTE_32F_FAST_16F = 74,
     CUBLAS_COMPUTE_32F_FAST_16BF = 75,
     CUBLAS_COMPUTE_32F_FAST_TF32 = 77,
     CUBLAS_COMPUTE_32F_EMULATED_16BFX9 = 78,
+    CUBLAS_COMPUTE_64F_EMULATED_FIXEDPOINT = 79,  // cuBLAS 13.1
 };
 enum cublasGemmAlgo_t : int { CUBLAS_GEMM_DEFAULT = -1, CUBLAS_GEMM_DEFAULT_TENSOR_OP = 99 };
 
@@ -144,8 +148,10 @@ cublasStatus_t cublasGetVersion_v2(cublasHandle_t handle, int* version);
 cublasStatus_t cublasSetStream_v2(cublasHandle_t handle, CUstream stream);
 cublasStatus_t cublasSetWorkspace_v2(cublasHandle_t handle, void* workspace, std::size_t bytes);
 cublasStatus_t cublasSetMathMode(cublasHandle_t handle, cublasMath_t mode);
+cublasStatus_t cublasSetFixedPointEmulationMantissaBitCountPointer(cublasHandle_t handle, int* count);
 
 Gemm<float> cublasSgemm_v2;
+Gemm<double> cublasDgemm_v2;
 Gemm<cuComplex> cublasCgemm_v2, cublasCgemm3m;
 Gemm<void> cublasHgemm;  // operands of half precision
 GemmStridedBatched<float> cublasSgemmStridedBatched;
@@ -162,6 +168,7 @@ TypedGemm<cuComplex> cublasCgemmEx, cublasCgemm3mEx;
 Symm<float> cublasSsymm_v2;
 Symm<cuComplex> cublasCsymm_v2, cublasChemm_v2;
 Syrk<float> cublasSsyrk_v2;
+Syrk<double> cublasDsyrk_v2;
 Syrk<cuComplex> cublasCsyrk_v2;
 Syrk<cuComplex, float> cublasCherk_v2;
 TypedSyrk<cuComplex> cublasCsyrkEx, cublasCsyrk3mEx;

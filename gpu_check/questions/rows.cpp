@@ -11,6 +11,8 @@ namespace gpu {
 
 namespace {
 
+constexpr const char* emulated = "fp64_emulated";
+
 class Conclusions {
   public:
     explicit Conclusions(const Findings& findings) : findings_(findings) {}
@@ -150,10 +152,39 @@ void conclude_devices(Conclusions& conclusions, int compute_capability) {
           "emulation_environment_reaches_lt", "performant_strategy_emulates"}) {
         conclusions.add(row, "?", "BF16x9 cannot be told from FP32 by a result");
     }
-    for (const char* row :
-         {"f64_emulation_by_mode", "f64_emulation_by_environment", "f64_compute_type_on_emulated_handle",
-          "f64_emulation_under_pedantic", "f64_emulation_on_any_gpu"})
-        conclusions.add(row, "?", "not asked: the questions are about float32");
+}
+
+/// Concludes which products of float64 cuBLAS emulates. If none is emulated where that is allowed explicitly, the
+/// device does not tell the rest.
+void conclude_float64(Conclusions& conclusions) {
+    const auto of = [&](const char* name) { return conclusions.measured(name); };
+    const bool emulates = of("without/ex_emulated") == emulated || of("without/dgemm_mode") == emulated;
+    const auto add = [&](const char* row, std::initializer_list<const char*> names, bool is_told) {
+        std::string because, answer = "?";
+        for (const char* name : names) {
+            const std::string seen = of(name);
+            because += (because.empty() ? "" : ", ") + std::string(name) + " " + seen;
+            if (is_told && (seen == emulated || seen == "fp64"))
+                answer = seen == emulated || answer == "yes" ? "yes" : "no";
+        }
+        conclusions.add(row, answer, because);
+    };
+    add("f64_emulation_on_any_gpu", {"without/ex_emulated", "without/dgemm_mode"}, true);
+    const std::string by_type = of("without/ex_emulated");
+    const bool is_refused = by_type == "NOT_SUPPORTED" || by_type == "INVALID_VALUE";
+    conclusions.add("f64_emulated_type_in_gemm_ex",
+                    is_refused                                 ? "refused"
+                    : by_type == emulated || by_type == "fp64" ? "yes"
+                                                               : "?",
+                    "without/ex_emulated " + by_type);
+    add("f64_emulation_by_mode", {"without/dgemm_mode"}, emulates);
+    add("f64_emulation_beyond_gemm", {"without/dsyrk_mode"}, emulates);
+    add("f64_emulation_by_environment", {"environment/dgemm"}, emulates);
+    add("f64_compute_type_on_emulated_handle", {"without/ex_mode"}, emulates);
+    add("f64_emulation_under_pedantic",
+        {"environment/dgemm_pedantic", "environment/ex_pedantic", "environment/ex_pedantic_mode",
+         "environment/lt_pedantic"},
+        of("environment/dgemm") == emulated);
 }
 
 void conclude_refusals(Conclusions& conclusions) {
@@ -188,6 +219,7 @@ std::vector<Answer> answered_rows(const Findings& findings) {
     conclude_compute_types(conclusions, compute_capability);
     conclude_override(conclusions);
     conclude_devices(conclusions, compute_capability);
+    conclude_float64(conclusions);
     conclude_refusals(conclusions);
     // Replaces the answers that depend on a section which was left out or failed.
     for (Answer& answer : conclusions.answers) {

@@ -17,8 +17,8 @@ struct Variant {
     const char* name;
     const char* variables;       // text "NAME=value ...", in which SHIM means the shim's path and FOLDER means the
                                  // variant's own folder
-    const char* rule = nullptr;  // precision of a rule for every product, in a policy file that the variant has for
-                                 // itself
+    const char* rule = nullptr;  // precision of a rule for every product of float32, or of float64 if only that has
+                                 // the precision, in a policy file that the variant has for itself
 };
 
 /// One table of results, and the way to measure it.
@@ -63,6 +63,7 @@ void ask_graph(Worker& worker);  // graph.cpp, threads.cpp: behaviour that the s
 void ask_threads(Worker& worker);
 void ask_product(Worker& worker);  // product.cpp: the format of one product, and its bits
 void ask_opt_ins(Worker& worker);  // opt_ins.cpp: every way for a program to ask for less than FP32
+void ask_float64(Worker& worker);  // float64.cpp: which products of float64 cuBLAS emulates
 void ask_audits(Worker& worker);   // audits.cpp: audited errors against those that the host computes
 
 }  // namespace gpu

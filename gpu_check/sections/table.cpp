@@ -43,6 +43,16 @@ const std::vector<Variant> floors = {{"native", ""},
                                      {"floor", UNDER "FP32_MATMUL_FLOOR=fp32"},
                                      {"override", "NVIDIA_TF32_OVERRIDE=1"},
                                      {"override and floor", UNDER "FP32_MATMUL_FLOOR=fp32 NVIDIA_TF32_OVERRIDE=1"}};
+// 31 bits are fewer than FP64 takes, so results show where cuBLAS emulates: sections/float64.cpp.
+#define VISIBLY "CUBLAS_EMULATION_STRATEGY=eager CUBLAS_FIXEDPOINT_EMULATION_MANTISSA_BIT_COUNT=31 "
+#define EMULATING VISIBLY "CUBLAS_EMULATE_DOUBLE_PRECISION=1 "
+const std::vector<Variant> emulations = {{"without", VISIBLY}, {"environment", EMULATING}};
+const std::vector<Variant> rules_of_float64 = {{"native", VISIBLY},
+                                               {"recorded", VISIBLY UNDER RECORDED "summary"},
+                                               {"environment", EMULATING},
+                                               {"fp64", VISIBLY UNDER RECORDED "summary", "fp64"},
+                                               {"environment, fp64", EMULATING UNDER RECORDED "summary", "fp64"},
+                                               {"fp64_emulated", VISIBLY UNDER RECORDED "summary", "fp64_emulated"}};
 const std::vector<Variant> audited = {
     {"high", UNDER "FP32_MATMUL_PRECISION=high FP32_MATMUL_AUDIT=1 FP32_MATMUL_LOG=FOLDER/audits.fp32rec"}};
 
@@ -62,6 +72,16 @@ const std::vector<Section> table = {
      {"product", "result"},
      ask_opt_ins,
      floors},
+    {"float64_rules",
+     "float64 as called, and under rules",
+     {"product", "result", "error", "bits kept", "bits"},
+     ask_float64,
+     rules_of_float64},
+    {"float64",
+     "float64: what cuBLAS emulates by fixed-point numbers",
+     {"product", "result", "error", "bits kept", "bits"},
+     ask_float64,
+     emulations},
     {"math_modes",
      "Functions without a compute type, under each math mode of the handle",
      {"function", "n", "DEFAULT", "TENSOR_OP", "PEDANTIC", "TF32", "error, DEFAULT", "error, TF32", "what TF32 did"},

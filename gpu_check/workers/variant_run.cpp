@@ -7,6 +7,7 @@
 #include <stdexcept>
 #include <utility>
 
+#include "policy/words.hpp"
 #include "record/read/reader.hpp"
 
 namespace gpu {
@@ -68,8 +69,11 @@ void VariantRun::make_folder() {
 void VariantRun::write_rule(const std::string& precision) {
     const std::string path = folder_ + "/policy.toml";
     std::ofstream policy(path);
-    policy << "schema = 1\n[[rule]]\nname = \"gpu-check\"\nprecision = \"" << precision
-           << "\"\n[cuda]\nmin_compute_capability = \"8.0\"\n";
+    const auto known = fp32shim::policy::parse_precision(precision);
+    const bool is_of_float64 = known && fp32shim::policy::is_of_float64_only(*known);
+    policy << "schema = 1\n[[rule]]\nname = \"gpu-check\"\nprecision = \"" << precision << "\"\n"
+           << (is_of_float64 ? "when = { dtype = [\"float64\", \"complex128\"] }\n" : "")
+           << "[cuda]\nmin_compute_capability = \"8.0\"\n";
     if (!policy.flush()) throw std::runtime_error(path + ": cannot be written");
     environment_["FP32_MATMUL_POLICY"] = path;
 }

@@ -250,7 +250,7 @@ void check_precision_of_dtype(const Value::Table& table, const Rule& rule, Repor
     } else if (!applies_to_double || text == nullptr) {
         return;  // a tolerance lets audits choose among the formats that the type has
     } else if (equal_ignoring_case(*text, to_string(Precision::highest))) {
-        refuse("which is FP32; for float64 write \"fp64\" (as called) or \"fp32\"");
+        refuse("which is FP32; for float64 write \"fp64\" or \"fp32\"");
     } else if (!is_precision_of_float64(rule.precision)) {
         refuse("which float64 products cannot have; allowed: " + precisions_of_float64());
     }

@@ -129,6 +129,7 @@ enum AlgoCapability : std::int32_t {
     capability_numerical_impl_flags = 15,
     capability_min_alignment_a_bytes = 16,
     capability_min_alignment_d_bytes = 19,
+    capability_emulates = 22,  ///< the algorithm emulates its compute type; unknown before cuBLAS 12.9
 };
 
 /// Bits of CUBLASLT_ALGO_CAP_NUMERICAL_IMPL_FLAGS: the formats to which an algorithm rounds its operands.

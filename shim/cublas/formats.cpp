@@ -17,12 +17,13 @@ using policy::Floor;
 using policy::Precision;
 using policy::Reason;
 
-constexpr Applied applied[] = {Applied::fp16, Applied::bf16, Applied::tf32, Applied::bf16x9, Applied::fp32};
+constexpr Applied applied[] = {Applied::fp16, Applied::bf16,          Applied::tf32, Applied::bf16x9,
+                               Applied::fp32, Applied::fp64_emulated, Applied::fp64};
 
 /// Returns true if the formats here are those that policy/formats.def gives to GPUs for float32, in the opposite
 /// order.
 constexpr bool are_the_formats_of_gpus() {
-    std::size_t next = std::size(applied);
+    std::size_t next = static_cast<std::size_t>(Format::fp32) + 1;
     for (const auto& [name, format] : policy::applied_words) {
         const bool is_of_float32 =
             format != Applied::unchanged && format != Applied::fp64 && format != Applied::fp64_emulated;
@@ -49,16 +50,27 @@ bool has(Format format, std::int32_t compute_capability) {
 
 std::int32_t compute_type_for(Format format, bool pedantic) {
     if (format == Format::fp32 && pedantic) return compute_32f_pedantic;
-    constexpr std::int32_t types[] = {compute_32f_fast_16f, compute_32f_fast_16bf, compute_32f_fast_tf32,
-                                      compute_32f_emulated_16bfx9, compute_32f};
+    if (format == Format::fp64 && pedantic) return compute_64f_pedantic;
+    constexpr std::int32_t types[] = {compute_32f_fast_16f,
+                                      compute_32f_fast_16bf,
+                                      compute_32f_fast_tf32,
+                                      compute_32f_emulated_16bfx9,
+                                      compute_32f,
+                                      compute_64f_emulated_fixedpoint,
+                                      compute_64f};
     return types[static_cast<std::size_t>(format)];
 }
 
 std::int32_t math_mode_for(Format format, bool pedantic) {
-    if (format == Format::fp32 && pedantic) return math_pedantic;
-    constexpr std::int32_t modes[] = {math_tensor_op, math_tf32_tensor_op, math_tf32_tensor_op,
-                                      math_fp32_emulated_bf16x9, math_default};
+    if ((format == Format::fp32 || format == Format::fp64) && pedantic) return math_pedantic;
+    constexpr std::int32_t modes[] = {
+        math_tensor_op, math_tf32_tensor_op,           math_tf32_tensor_op, math_fp32_emulated_bf16x9,
+        math_default,   math_fp64_emulated_fixedpoint, math_default};
     return modes[static_cast<std::size_t>(format)];
+}
+
+std::int32_t kept_mode_bits(Format format) {
+    return is_of_float64(format) ? math_flags & ~math_fp64_emulated_fixedpoint : math_flags;
 }
 
 namespace {
@@ -223,7 +235,8 @@ bool is_known(const Asked& asked) {
 }
 
 bool is_pedantic(const Asked& asked) {
-    return asked.compute_type == compute_32f_pedantic || (asked.compute_type == 0 && has_pedantic_mode(asked));
+    return asked.compute_type == compute_32f_pedantic || asked.compute_type == compute_64f_pedantic ||
+           (asked.compute_type == 0 && has_pedantic_mode(asked));
 }
 
 bool depends_on_mode(const Asked& asked) {
@@ -235,22 +248,26 @@ bool is_known_algorithm(std::int32_t algorithm) {
            algorithm == gemm_autotune;
 }
 
-std::optional<Applied> format_of_float64(const Asked& asked, const Environment& environment) {
-    const bool may_be_emulated = environment.emulates_fp64 || (asked.math_mode & math_fp64_emulated_fixedpoint) != 0;
-    switch (asked.compute_type) {
-        case 0:
-            if (!has_known_mode(asked)) return std::nullopt;
-            return may_be_emulated && !has_pedantic_mode(asked) ? Applied::fp64_emulated : Applied::fp64;
-        case compute_64f:
-            if (!has_known_mode(asked)) return std::nullopt;
-            return may_be_emulated ? Applied::fp64_emulated : Applied::fp64;
-        case compute_64f_pedantic:
-            return Applied::fp64;
-        case compute_64f_emulated_fixedpoint:
-            return Applied::fp64_emulated;
-        default:
-            return std::nullopt;
-    }
+bool is_known_of_float64(const Asked& asked) {
+    return asked.compute_type == 0 || asked.compute_type == compute_64f ||
+           asked.compute_type == compute_64f_pedantic ||
+           (asked.compute_type == compute_64f_emulated_fixedpoint && asked.has_fp64_emulation);
+}
+
+namespace {
+
+/// Returns true if the handle's math mode may let cuBLAS emulate float64. A mode with unknown bits may.
+bool mode_emulates_float64(const Asked& asked) {
+    return !has_known_mode(asked) || (asked.math_mode & math_fp64_emulated_fixedpoint) != 0;
+}
+
+}  // namespace
+
+Format asked_format_of_float64(const Asked& asked, const Environment& environment) {
+    if (is_pedantic(asked)) return Format::fp64;
+    const bool may_be_emulated = asked.compute_type == compute_64f_emulated_fixedpoint || environment.emulates_fp64 ||
+                                 mode_emulates_float64(asked);
+    return may_be_emulated ? Format::fp64_emulated : Format::fp64;
 }
 
 Format asked_format(const Asked& asked, const Environment& environment) {
@@ -308,6 +325,35 @@ Change plan_change(const Asked& asked, const Environment& environment, const Res
         change.how = record::How::math_mode;
         change.math_mode = math_mode_for(wish.format, pedantic);
     }
+    return change;
+}
+
+Change plan_change_of_float64(const Asked& asked, const Environment& environment, const Restraints& restraints,
+                              const Decision& decision) {
+    const Format as_called = asked_format_of_float64(asked, environment);
+    Change change{.format = as_called, .reason = decision.reason};
+    const std::optional<Applied> wanted = policy::format_of(decision.precision);
+    const Format wish = wanted ? format_of(*wanted).value_or(as_called) : as_called;
+    if (wish == as_called || !is_of_float64(wish)) return change;
+    // Batches in groups have no compute type that allows emulation (manual, 2.8.15).
+    const bool is_lowered = wish < as_called;
+    const bool has_emulation = asked.has_fp64_emulation && (asked.compute_type == 0 || !asked.is_grouped);
+    if (asked.road == Road::none)
+        change.reason = Reason::not_governable;
+    else if (is_lowered && restraints.forbid_lowering != Reason::as_requested)
+        change.reason = restraints.forbid_lowering;
+    else if (is_lowered && !has_emulation)
+        change.reason = Reason::fp64_emulation_unavailable;
+    if (change.reason != decision.reason) return change;
+
+    // The manual lets PEDANTIC compute all phases in float64. Of the environment variables it says only that they
+    // enable emulation, so nothing else is assumed to override them.
+    const bool pedantic = !is_lowered && environment.emulates_fp64;
+    change.format = wish;
+    change.how = asked.compute_type == 0 ? record::How::math_mode : record::How::compute_type;
+    if (asked.compute_type != 0) change.compute_type = compute_type_for(wish, pedantic);
+    if (asked.compute_type == 0 || (change.compute_type == compute_64f && mode_emulates_float64(asked)))
+        change.math_mode = math_mode_for(wish, pedantic);
     return change;
 }
 

@@ -16,10 +16,11 @@
 
 namespace fp32shim::cublas {
 
-/// The formats to which operands may be rounded, from the lowest (fp16) to the highest (fp32, which keeps every bit).
-/// They are the formats of GPUs in policy/formats.def. The tables of cuBLAS's compute types and math modes are
-/// indexed by them.
-enum class Format : std::uint8_t { fp16, bf16, tf32, bf16x9, fp32 };
+/// The formats to which operands may be rounded, from the lowest to the highest: those of float32 up to fp32, which
+/// keeps every bit, then those of float64. They are the formats of GPUs in policy/formats.def. The tables of cuBLAS's
+/// compute types and math modes are indexed by them.
+enum class Format : std::uint8_t { fp16, bf16, tf32, bf16x9, fp32, fp64_emulated, fp64 };
+constexpr bool is_of_float64(Format format) { return format > Format::fp32; }
 
 policy::Applied applied_of(Format format);
 /// Returns the cuBLAS format, or nullopt if cuBLAS has none.
@@ -29,10 +30,12 @@ std::optional<Format> format_of(policy::Applied format);
 /// to.
 bool has(Format format, std::int32_t compute_capability);
 
-/// Returns the compute type, or bits 0 to 2 of the math mode, for a format. `pedantic` asks for FP32 regardless of
-/// the environment.
+/// Returns the compute type, or the bits of the math mode that choose a format. `pedantic` asks for FP32 or FP64
+/// regardless of the environment.
 std::int32_t compute_type_for(Format format, bool pedantic);
 std::int32_t math_mode_for(Format format, bool pedantic);
+/// Returns the bits of the program's math mode that stay as they are when a product's mode is set for a format.
+std::int32_t kept_mode_bits(Format format);
 
 struct Asked {
     Road road = Road::none;
@@ -43,6 +46,7 @@ struct Asked {
     bool is_grouped = false;              ///< the function takes grouped batches, and computes in FP32 or TF32 only
     bool has_compute_type_form = true;    ///< the library has an equivalent function that takes a compute type
     bool has_bf16x9 = false;              ///< the library is cuBLAS 12.9 or newer
+    bool has_fp64_emulation = false;      ///< the library is cuBLAS 13.1 or newer
     Format of_algorithm =
         Format::fp32;  ///< format to which the program's cublasLt algorithm rounds, by its capability flags
 
@@ -55,8 +59,8 @@ bool is_known(const Asked& asked);
 /// Returns false if the math mode has bits that the shim does not know. Such a mode counts as allowing any format.
 bool has_known_mode(const Asked& asked);
 
-/// Returns true if the program explicitly keeps FP32 by PEDANTIC: in the compute type or, for a function without one,
-/// in the handle's math mode.
+/// Returns true if the program explicitly keeps FP32 or FP64 by PEDANTIC: in the compute type or, for a function
+/// without one, in the handle's math mode.
 bool is_pedantic(const Asked& asked);
 
 /// Returns true if the format depends on the handle's math mode, not only on the call's compute type.
@@ -66,10 +70,13 @@ bool depends_on_mode(const Asked& asked);
 /// leaves several possible, returns the lowest of them. Precondition: is_known(asked).
 Format asked_format(const Asked& asked, const Environment& environment);
 
+/// Returns true if the shim knows the compute type of a product of float64.
+bool is_known_of_float64(const Asked& asked);
+
 /// Returns the format of a float64 product as the program calls it: fp64, or fp64_emulated if cuBLAS may emulate it
-/// by fixed-point products. It then decides itself, by the size, the GPU and the workspace. nullopt: the compute type
-/// or the mode is not known. Rows f64_* of cublas/semantics.def state what is assumed.
-std::optional<policy::Applied> format_of_float64(const Asked& asked, const Environment& environment);
+/// by fixed-point products. It then decides itself, by the size, the GPU and the workspace. Rows f64_* of
+/// cublas/semantics.def state what is assumed. Precondition: is_known_of_float64(asked).
+Format asked_format_of_float64(const Asked& asked, const Environment& environment);
 
 /// A reason not to round operands to a lower format than the program asked for.
 struct Restraints {
@@ -81,7 +88,7 @@ struct Change {
     policy::Reason reason = policy::Reason::as_requested;
     record::How how = record::How::forward;
     std::int32_t compute_type = 0;    ///< used if `how` is compute_type
-    std::int32_t math_mode = -1;      ///< bits 0 to 2 of the math mode during the call; -1: left unchanged
+    std::int32_t math_mode = -1;      ///< math_mode_for() the format during the call; -1: left unchanged
     bool replaces_algorithm = false;  ///< the default algorithm replaces the program's, which allows FP16
 
     bool operator==(const Change&) const = default;
@@ -97,6 +104,11 @@ bool is_tensor_op(std::int32_t algorithm);
 /// is_known(asked).
 Change plan_change(const Asked& asked, const Environment& environment, const Restraints& restraints,
                    const policy::Decision& decision, policy::Floor floor, const policy::Policy& policy);
+
+/// Plans how to run a product of float64. A decision other than fp64 and fp64_emulated leaves it as the program made
+/// it. Precondition: is_known_of_float64(asked).
+Change plan_change_of_float64(const Asked& asked, const Environment& environment, const Restraints& restraints,
+                              const policy::Decision& decision);
 
 /// Returns a change that reaches the same format by the handle's math mode, for a function that takes no compute
 /// type.

@@ -83,18 +83,18 @@ std::int32_t program_math_mode(HandleRecord& record, const Library& library);
 /// Sets the math mode that the program requests. Returns the library's status. Precondition: the lock is held.
 std::int32_t set_program_math_mode(HandleRecord& record, const Library& library, std::int32_t math_mode);
 
-/// Makes a call in the math mode `choice` (bits 0 to 2) with the other bits of the program's mode, then restores the
-/// previous mode. Returns the call's status, or status_not_supported if the library refuses the mode. Precondition:
-/// the handle's lock is held, and program_math_mode() has returned `program_mode` under this lock.
+/// Makes a call in the math mode `choice` with the bits `kept` of the program's mode, then restores the previous
+/// mode. Returns the call's status, or status_not_supported if the library refuses the mode. Precondition: the
+/// handle's lock is held, and program_math_mode() has returned `program_mode` under this lock.
 template <class Call>
 std::int32_t call_under_math_mode(HandleRecord& record, const Library& library, std::int32_t program_mode,
-                                  std::int32_t choice, const Call& call) {
+                                  std::int32_t choice, const Call& call, std::int32_t kept = math_flags) {
     const bool is_nested = record.runs_under_other_mode;
     auto* const handle = record.handle.load(std::memory_order_relaxed);
     std::int32_t outer_mode = program_mode;
     if (program_mode == math_unknown || library.set_math_mode == nullptr ||
         (is_nested && library.get_math_mode(handle, &outer_mode) != status_success) ||
-        library.set_math_mode(handle, (program_mode & math_flags) | choice) != status_success)
+        library.set_math_mode(handle, (program_mode & kept) | choice) != status_success)
         return status_not_supported;
     record.program_mode = program_mode;
     record.runs_under_other_mode = true;

@@ -60,6 +60,7 @@ struct Library {
                               std::int32_t* found) = nullptr;
 
     bool has_bf16x9() const { return version >= 120900; }
+    bool has_fp64_emulation() const { return version >= 130100; }
 };
 
 /// Returns the functions of this library that the shim calls. Finds them on first use. Thread-safe, lock-free.

@@ -15,6 +15,7 @@ void set_outcome(Plan& plan, Format format, Reason reason, const Environment& en
     plan.reason = effect != format && reason == Reason::as_requested ? Reason::tf32_override : reason;
     plan.is_by_environment =
         plan.change.how == record::How::forward && ((effect == Format::bf16x9 && environment.emulates_fp32) ||
+                                                    (effect == Format::fp64_emulated && environment.emulates_fp64) ||
                                                     (effect == Format::tf32 && environment.tf32_may_be_on));
 }
 
@@ -70,18 +71,27 @@ Reason reason_to_forbid_lowering(const Request& request, const policy::Decision&
     return request.pointers_are_in_arrays && !vouches_for_alignment ? Reason::alignment : Reason::as_requested;
 }
 
-/// Plans a product of float64 operands, which is never changed.
-void plan_float64(const Request& request, const Environment& environment, Plan& plan) {
+/// Notes that a call is forwarded with a math mode whose bits the shim does not know.
+void set_unknown_mode(const Request& request, Plan& plan) {
+    const bool mode_is_known = has_known_mode(request.asked) || !depends_on_mode(request.asked);
+    if (mode_is_known || plan.change.how != record::How::forward) return;
+    plan.applied = policy::Applied::unchanged;
+    plan.reason = Reason::unknown_value;
+}
+
+/// Plans a product of float64 operands.
+void plan_float64(const Request& request, const Environment& environment, const policy::Policy& policy, Plan& plan) {
     const bool needs_handle = request.asked.road != Road::none;
-    const std::optional<policy::Applied> format = format_of_float64(request.asked, environment);
-    plan.reason = plan.decision.reason;
     if (needs_handle && !request.handle_is_known) {
         plan.reason = Reason::unknown_handle;
-    } else if (!format) {
+    } else if (!is_known_of_float64(request.asked)) {
         plan.reason = Reason::unknown_value;
     } else {
-        plan.applied = *format;
-        plan.is_by_environment = *format == policy::Applied::fp64_emulated && environment.emulates_fp64;
+        plan.asked = asked_format_of_float64(request.asked, environment);
+        plan.change = plan_change_of_float64(
+            request.asked, environment, {reason_to_forbid_lowering(request, plan.decision, policy)}, plan.decision);
+        set_outcome(plan, plan.change.format, plan.change.reason, environment);
+        set_unknown_mode(request, plan);
     }
 }
 
@@ -94,7 +104,7 @@ Plan plan_request(const Request& request, const policy::Decision& decision, poli
     if (request.counted == Counted::observed) {
         plan.reason = Reason::observed;
     } else if (request.counted == Counted::as_called) {
-        plan_float64(request, environment, plan);
+        plan_float64(request, environment, policy, plan);
     } else if (request.asked.road == Road::none) {
         // cublasXt and the interface before version 2 have no math mode, so they compute in FP32 unless the
         // environment says otherwise.
@@ -112,11 +122,7 @@ Plan plan_request(const Request& request, const policy::Decision& decision, poli
         plan.change = plan_change(request.asked, environment, {reason_to_forbid_lowering(request, decision, policy)},
                                   decision, floor, policy);
         set_outcome(plan, plan.change.format, plan.change.reason, environment);
-        const bool mode_is_known = has_known_mode(request.asked) || !depends_on_mode(request.asked);
-        if (!mode_is_known && plan.change.how == record::How::forward) {
-            plan.applied = policy::Applied::unchanged;
-            plan.reason = Reason::unknown_value;
-        }
+        set_unknown_mode(request, plan);
     }
     return plan;
 }

@@ -13,7 +13,7 @@ namespace fp32shim::cublas {
 /// The treatment of a product, by the type of its operands.
 enum class Counted : std::uint8_t {
     governed,
-    as_called,   ///< float64: counted, with the format that the program asked for, and never altered
+    as_called,   ///< float64: counted, and altered only by rules that name it
     observed,    ///< narrower than float32: counted, never altered
     not_at_all,  ///< integers
 };

@@ -120,6 +120,7 @@ void describe_request(const Site& site, const Frame& frame, std::uint64_t settin
     asked.is_grouped = family.batching == Batching::groups;
     asked.has_compute_type_form = site.cublas.with_compute_type != nullptr;
     asked.has_bf16x9 = site.cublas.library->has_bf16x9();
+    asked.has_fp64_emulation = site.cublas.library->has_fp64_emulation();
     asked.compute_capability = product.device.compute_capability;
     product.key =
         join(settings, handle_key(asked.compute_capability, asked.math_mode), site.cublas.route->key(frame));

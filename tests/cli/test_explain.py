@@ -378,3 +378,33 @@ def test_float64_is_explained_as_the_shim_treats_it(tmp_path):
     assert applied("--function", "dgemm_", "--m", "5")[0] == "fp64", "a default is not for float64"
     emulated = fp32shim("explain", "--format", "json", "--function", "cublasGemmEx", "--dtype", "float64").json
     assert emulated["applied"] == "fp64" and emulated["others"][0]["applied"] == "fp64_emulated"
+
+
+@pytest.mark.parametrize("precision", ["native", "fp64", "fp64_emulated", "fp32"])
+@pytest.mark.parametrize("floor", [None, "tf32"])
+def test_explain_says_what_the_shim_records_of_float64_on_a_gpu(tmp_path, precision, floor):
+    policy = tmp_path / "policy.toml"
+    policy.write_text(f'schema = 1\n[[rule]]\nprecision = "{precision}"\nwhen = {{ dtype = ["float64", "complex128"] }}\n')
+    plain = ["Dgemm", "Zgemm", "Dsyrk", "DgemmBatched", "GemmEx:70", "Lt:70"]
+    decisions = cublas.run_script("float64_cublas_products.py", *plain, "Dgemm@8", "Dgemm@2", "GemmEx:79", "GemmEx:71", "Lt:79",
+                                  policy=policy.read_text(), floor=floor).decisions
+    for number, decision in enumerate(decisions):
+        result = explained("--policy", policy, *(["--floor", floor] if floor else []), "--compute-capability", "9.0",
+                           "--function", decision["function"], "--dtype", decision["dtype"])
+        assert (decision["applied"], decision["reason"]) in told(result), decision
+        if number < len(plain):
+            assert (decision["applied"], decision["reason"]) == (result["applied"], result["reason"]), decision
+
+
+def test_explain_names_the_cublas_that_has_emulated_float64(tmp_path):
+    policy = tmp_path / "policy.toml"
+    policy.write_text('schema = 1\n[[rule]]\nprecision = "fp64_emulated"\nwhen = { dtype = "float64" }\n')
+    result = explained("--policy", policy, "--compute-capability", "9.0", "--function", "cublasDgemm_v2")
+    assert result["applied"] == "fp64_emulated"
+    assert ("fp64", "fp64_emulation_unavailable", ["cuBLAS before 13.1"]) in [
+        (other["applied"], other["reason"], other["where"]) for other in result["others"]]
+    by_environment = fp32shim("explain", "--format", "json", "--policy", policy, "--function", "cublasXtDgemm",
+                              env={"CUBLAS_EMULATE_DOUBLE_PRECISION": "1"}).json
+    assert (by_environment["applied"], by_environment["others"]) == ("fp64_emulated", [])
+    on_a_cpu = fp32shim("explain", "--policy", policy, "--function", "dgemm_").stdout
+    assert "fp64_emulation_unavailable: emulated FP64 is not available here" in on_a_cpu and "cuBLAS has it since" in on_a_cpu

@@ -338,7 +338,8 @@ def test_a_mistyped_option_is_named(words, named):
 
 
 # Sections from which answers to rows of the stand-in are concluded.
-SEMANTIC_SECTIONS = ["machine", "math_modes", "compute_types", "ties", "override", "lt_algorithms", "alignment", "lt_alignment"]
+SEMANTIC_SECTIONS = ["machine", "math_modes", "compute_types", "ties", "override", "lt_algorithms", "alignment", "lt_alignment",
+                     "float64"]
 
 
 def ask(tmp_path, **variables):

@@ -35,9 +35,10 @@ Line = collections.namedtuple("Line", "verdict text")
 LINE = re.compile(r"(shown|WRONG|FAILED|measured|not tried) +(\S.*?)  +(.*)")
 IN_A_PRODUCT = ["as called", "highest", "high", "medium", "other formats"]
 FLOORS = ["floor: math mode", "floor: compute type", "floor: algorithm", "floor: override", "floor: cublasLt"]
+FLOAT64 = ["float64: as called", "float64: fp64", "float64: emulated"]
 TIMES = ["time at 512", "time at 2048", "time at 8192"]
 FRAMEWORKS = ["PyTorch", "CuPy", "JAX"]
-ALL = ["machine", "library", *IN_A_PRODUCT, *FLOORS, *TIMES, "cost of a call", "graph", "audits", *FRAMEWORKS, "kernels", "counters"]
+ALL = ["machine", "library", *IN_A_PRODUCT, *FLOORS, *FLOAT64, *TIMES, "cost of a call", "graph", "audits", *FRAMEWORKS, "kernels", "counters"]
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -124,7 +125,7 @@ def test_it_ends_within_its_seconds_and_every_line_is_there(sound, seconds):
     assert run.lines["machine"].text.startswith("fp32shim stand-in (no GPU), compute capability 9.0, driver for CUDA 13.0, cuBLAS 13.")
     if seconds >= 120:
         assert set(run.of("shown")) >= {"library", *IN_A_PRODUCT, "floor: math mode", "floor: compute type", "floor: override",
-                                        "floor: cublasLt", "graph", "audits", *FRAMEWORKS, "kernels", "counters"}, run.output
+                                        "floor: cublasLt", *FLOAT64, "graph", "audits", *FRAMEWORKS, "kernels", "counters"}, run.output
         assert run.lines["high"].text.startswith("decided tf32, measured tf32, error ")
         assert run.lines["PyTorch"].text == "0.0+fake; high: 4 of 4 products tf32; floor: 4 of 4 products fp32"
         assert run.lines["counters"].text.startswith(
@@ -144,7 +145,7 @@ def test_the_shares_of_the_steps_grow_and_leave_time_for_the_report():
     source = (shim.ROOT / "gpu_check/checks/gpu_check.cpp").read_text()
     shares = [float(share) for share in re.findall(r'\{"\w+", (0\.\d+), check_\w+\}', source)]
     first = float(re.search(r"machine_ends_at = (0\.\d+)", source)[1])
-    assert len(shares) == 11 and [first, *shares] == sorted({first, *shares}) and shares[-1] < 1
+    assert len(shares) == 12 and [first, *shares] == sorted({first, *shares}) and shares[-1] < 1
 
 
 def test_without_frameworks_and_ncu_their_lines_say_what_is_missing(tmp_path):
@@ -277,6 +278,11 @@ WRONG_ANSWERS = {
     "a graph that is lost": ({"STAND_IN_GRAPHS": "empty"}, ["graph", "audits"], {"graph": "replayed, is wrong, not tf32", "audits": "in a graph: WRONG"}),
     "a graph that differs": ({"STAND_IN_GRAPHS": "differ", "STAND_IN_ONLY_IF": "FP32_MATMUL_PRECISION=high"}, ["graph"],
                              {"graph": "replayed, has bits others than outside a graph"}),
+    "float64 that a recording changes": ({"STAND_IN_LEAKS": "float64", "STAND_IN_ONLY_IF": "FP32_MATMUL_LOG_LEVEL"}, FLOAT64,
+                                         {"float64: as called": "the library changes bits of dgemm, "}),
+    "float64 that a rule does not reach": ({"STAND_IN_LEAKS": "float64", "STAND_IN_ONLY_IF": "FP32_MATMUL_POLICY"}, FLOAT64[1:],
+                                           {"float64: fp64": "fp64/dgemm fp64_emulated, ",
+                                            "float64: emulated": "is emulated: dgemm_pedantic, ex_pedantic, lt_pedantic"}),
     "a refusal while recording": ({"STAND_IN_FAST": "no_memory_at_all", "STAND_IN_ONLY_IF": "FP32_MATMUL_LOG_LEVEL=calls"},
                                   ["cost of a call"], {"cost of a call": "calls: cublasSgemm: cublasSgemm_v2: ALLOC_FAILED"}),
 }

@@ -1,9 +1,12 @@
 """Rules, limits and variables of the environment that concern cuBLAS only."""
 
+import json
+import subprocess
+
 import pytest
 
 from cublas import (BF16X9_MODE, CLIENTS, COMPUTE_CAPABILITIES, FAST_16F, FAST_TF32, PEDANTIC, PEDANTIC_MODE, STAND_IN, TENSOR_OP,
-                    need, products, recorded, run_client, run_script)
+                    assumed_rows, need, products, recorded, run_client, run_script, shim)
 
 GEMM = "*/cublasSgemm_v2__float32"
 BF16X9 = """schema = 1
@@ -268,14 +271,118 @@ def test_a_float64_product_that_cublas_does_not_emulate_may_be_recorded_as_emula
         ("fp64_emulated", None, True)]
 
 
-def test_no_rule_and_no_default_changes_a_float64_product_on_a_gpu():
-    rule = '''schema = 1
+RULE_OF_FLOAT64 = """schema = 1
 default = "high"
 [[rule]]
-precision = "fp32"
-when = { dtype = ["float64", "complex128"] }
-'''
-    result = run_script("float64_cublas_products.py", "Dgemm", "GemmEx:70", policy=rule)
-    assert [(d["requested"], d["applied"], d["reason"]) for d in result.decisions] == [
-        ("single", "fp64", "float64_on_gpu")] * 2
-    assert all(float(line.split()[1]) < 1e-14 for line in result.stdout.splitlines())
+precision = "{}"
+when = {{ dtype = ["float64", "complex128"] }}
+"""
+PLAIN = ("Dgemm", "Zgemm", "DgemmStridedBatched", "DgemmBatched", "Dsyrk", "GemmEx:70", "GemmStridedBatchedEx:70", "GemmBatchedEx:70",
+         "Lt:70", "LtFound:70")
+IN_EMULATED_MODE = tuple(f"{call}@{EMULATED_MODE}" for call in PLAIN if not call.startswith("Lt"))
+OF_EMULATED_TYPE = tuple(call.replace("70", str(EMULATED_TYPE)) for call in PLAIN if ":" in call)
+
+
+def governed_float64(precision, *calls, **settings):
+    """Returns, for each call, its format, the reason, the way of change, and true if its result had the accuracy of float64."""
+    variables = settings.pop("env", {})
+    result = run_script("float64_cublas_products.py", *calls, policy=RULE_OF_FLOAT64.format(precision),
+                        env={**FEW_BITS, **variables}, **settings)
+    errors = dict(line.split() for line in result.stdout.splitlines())
+    return [(decision["applied"], decision["reason"], decision["how"], float(errors[call]) < 1e-14)
+            for call, decision in zip(calls, result.decisions, strict=True)]
+
+
+@pytest.mark.parametrize("precision", ["fp32", "high", "fixed:30"])
+def test_precisions_that_only_cpus_preview_leave_a_float64_product_on_a_gpu_as_called(precision):
+    assert governed_float64(precision, "Dgemm", "GemmEx:70", "Lt:70") == [("fp64", "float64_on_gpu", "forward", True)] * 3
+    assert governed_float64(precision, f"Dgemm@{EMULATED_MODE}") == [("fp64_emulated", "float64_on_gpu", "forward", False)]
+
+
+def test_no_rule_that_leaves_float64_out_changes_a_float64_product():
+    result = run_script("float64_cublas_products.py", *PLAIN, *IN_EMULATED_MODE, env=FEW_BITS,
+                        policy='schema = 1\ndefault = "high"\n[limits]\nfloor = "fp32"\n[[rule]]\nprecision = "high"\n')
+    assert {(d["requested"], d["reason"], d["how"]) for d in result.decisions} == {("native", "as_requested", "forward")}
+    native = governed_float64("native", *IN_EMULATED_MODE, *OF_EMULATED_TYPE)
+    assert set(native) == {("fp64_emulated", "as_requested", "forward", False)}
+
+
+OTHER_ANSWERS = [None, *(f"{row}={answer}" for row, answer in assumed_rows()
+                         if row.startswith("f64_") and row != "f64_emulation_under_pedantic")]
+
+
+@pytest.mark.parametrize("assume", OTHER_ANSWERS)
+@pytest.mark.parametrize("environment", ["", "1"])
+def test_a_rule_of_fp64_takes_emulation_away_whatever_allows_it(environment, assume):
+    variables = {"CUBLAS_EMULATE_DOUBLE_PRECISION": environment, **({"STAND_IN_ASSUME": assume} if assume else {})}
+    calls = (*IN_EMULATED_MODE, *OF_EMULATED_TYPE, *(PLAIN if environment else ()), f"GemmEx:70@{EMULATED_MODE | 16}")
+    outcomes = governed_float64("fp64", *calls, env=variables)
+    assert {(applied, reason, whole) for applied, reason, _, whole in outcomes} == {("fp64", "as_requested", True)}
+    for call, (_, _, how, _) in zip(calls, outcomes, strict=True):
+        assert how == ("compute_type" if ":" in call else "math_mode"), call
+
+
+def test_a_rule_of_fp64_leaves_products_that_nothing_emulates_alone():
+    outcomes = governed_float64("fp64", *PLAIN, f"Dgemm@{PEDANTIC_MODE}", f"GemmEx:{PEDANTIC_TYPE}@{EMULATED_MODE}")
+    assert set(outcomes) == {("fp64", "as_requested", "forward", True)}
+
+
+def test_a_rule_of_fp64_emulated_lets_cublas_emulate():
+    outcomes = dict(zip(PLAIN, governed_float64("fp64_emulated", *PLAIN), strict=True))
+    for call, outcome in outcomes.items():
+        how = "compute_type" if ":" in call else "math_mode"
+        assert outcome == (("fp64", "alignment", "forward", True) if "mBatched" in call else
+                           ("fp64_emulated", "as_requested", how, False)), call
+    batches = [call for call in PLAIN if "mBatched" in call]
+    aligned = RULE_OF_FLOAT64.replace("when", "assume_aligned = true\nwhen").format("fp64_emulated")
+    result = run_script("float64_cublas_products.py", *batches, policy=aligned, env=FEW_BITS)
+    assert {(d["applied"], d["reason"]) for d in result.decisions} == {("fp64_emulated", "as_requested")}
+
+
+@pytest.mark.parametrize("call, how", [(f"Dgemm@{PEDANTIC_MODE}", "math_mode"), (f"GemmEx:{PEDANTIC_TYPE}", "compute_type"),
+                                       (f"Lt:{PEDANTIC_TYPE}", "compute_type")])
+def test_a_pedantic_float64_product_is_emulated_only_by_a_rule_that_says_so(call, how):
+    assert governed_float64("fp64_emulated", call) == [("fp64", "guarded", "forward", True)]
+    lowering = RULE_OF_FLOAT64.replace("when", "lower_guarded = true\nwhen").format("fp64_emulated")
+    result = run_script("float64_cublas_products.py", call, policy=lowering, env=FEW_BITS)
+    assert [(d["applied"], d["how"]) for d in result.decisions] == [("fp64_emulated", how)]
+
+
+@pytest.mark.parametrize("floor", ["fp16", "bf16", "tf32", "bf16x9", "fp32"])
+def test_every_floor_forbids_emulated_float64_that_a_rule_asks_for(floor):
+    calls = (*PLAIN, *IN_EMULATED_MODE, *OF_EMULATED_TYPE)
+    outcomes = governed_float64("fp64_emulated", *calls, floor=floor)
+    assert {(applied, reason, whole) for applied, reason, _, whole in outcomes} == {("fp64", "floor", True)}
+
+
+def test_emulated_float64_is_unavailable_on_gpus_before_8_0():
+    assert governed_float64("fp64_emulated", "Dgemm", "GemmEx:70", compute_capability="7.5") == [
+        ("fp64", "fp64_emulation_unavailable", "forward", True)] * 2
+
+
+def test_a_float64_product_that_lacks_memory_to_be_emulated_runs_as_called():
+    assert governed_float64("fp64_emulated", "Dgemm", "GemmEx:70", env={"STAND_IN_FAST": "no_memory"}) == [
+        ("fp64", "library_refused", "forward", True)] * 2
+
+
+def test_a_compute_type_of_emulation_that_gemm_ex_refuses_leaves_the_product_as_called():
+    refusing = {"STAND_IN_ASSUME": "f64_emulated_type_in_gemm_ex=refused"}
+    assert governed_float64("fp64_emulated", "GemmEx:70", "Dgemm", env=refusing) == [
+        ("fp64", "library_refused", "forward", True), ("fp64_emulated", "as_requested", "math_mode", False)]
+
+
+def test_a_recording_shows_that_a_rule_of_fp64_was_kept(tmp_path):
+    def verified(precision):
+        log = tmp_path / f"{precision}.fp32rec"
+        governed_log = {"FP32_MATMUL_LOG": str(log), **FEW_BITS}
+        run_script("float64_cublas_products.py", *IN_EMULATED_MODE, *OF_EMULATED_TYPE, env=governed_log,
+                   policy=RULE_OF_FLOAT64.format(precision))
+        done = subprocess.run([shim.BUILD / "bin/fp32shim", "verify", "--at-least", "fp64", "--format", "json", log], text=True,
+                              capture_output=True, check=False)
+        found = json.loads(done.stdout)
+        return found["violations"], found["calls_shown"], sum("may have emulated" in doubt["reason"] for doubt in found["doubts"])
+
+    calls = len(IN_EMULATED_MODE) + len(OF_EMULATED_TYPE)
+    assert verified("fp64") == ([], calls, 0)
+    violations, shown, doubts = verified("fp64_emulated")
+    assert (violations, shown) == ([], 0) and doubts > 0

@@ -116,17 +116,25 @@ def test_a_floor_limits_such_a_rule_and_the_mode_decides_whether_it_applies():
     assert decided(rule("bf16", mode="reproducible"))["float64"] == ("medium", "rule", "fp64", "cpu_mode_reproducible")
 
 
+@pytest.mark.parametrize("mode", ["off", "emulate", "accelerate", "reproducible"])
+def test_emulated_float64_is_only_in_cublas_so_a_cpu_runs_as_called(mode):
+    policy = rule("fp64_emulated", mode=mode)
+    assert decided(policy)["float64"] == ("fp64_emulated", "rule", "fp64", "fp64_emulation_unavailable")
+    assert decided(policy, floor="bf16")["float64"] == ("fp64_emulated", "rule", "fp64", "floor")
+
+
 def test_a_floor_of_a_format_that_float64_lacks_is_float32():
     nine_products = rule("tf32").replace("[cpu]", '[limits]\nfloor = "bf16x9"\nallow_bf16x9 = true\n[cpu]', 1)
     assert decided(nine_products)["float64"] == ("high", "rule", "fp32", "floor")
 
 
 @pytest.mark.parametrize("precision, dtypes, words", [
-    ("highest", '["float64"]', 'which is FP32; for float64 write "fp64" (as called) or "fp32"'),
+    ("highest", '["float64"]', 'which is FP32; for float64 write "fp64" or "fp32"'),
     ("bf16x9", '["complex128"]', "which float64 products cannot have; allowed: "),
     ("auto", '["float64"]', "which float64 products cannot have; allowed: "),
     ("fp64", '["float32", "float64"]', 'which is for float64 only; add dtype = ["float64", "complex128"]'),
     ("fixed:40", '["float32"]', "which is for float64 only"),
+    ("fp64_emulated", '["float32"]', "which is for float64 only"),
     ("fixed", '["float64"]', "allowed: fixed:N with N bits, from 8 to 53"),
     ("fixed:54", '["float64"]', "allowed: fixed:N with N bits, from 8 to 53"),
 ])

@@ -1,5 +1,7 @@
 #include "shim/cublas/govern/govern.hpp"
 
+#include <algorithm>
+
 #include "shim/cublas/audit/run_audited.hpp"
 #include "shim/cublas/environment.hpp"
 #include "shim/cublas/govern/express.hpp"
@@ -118,6 +120,13 @@ void warn_not_searched(const Site& site) {
 
 }  // namespace
 
+bool governs_float64(const Settings& in_force) {
+    return std::ranges::any_of(in_force.policy.rules, [](const policy::Rule& rule) {
+        return (rule.precision == policy::Precision::fp64 || rule.precision == policy::Precision::fp64_emulated) &&
+               std::ranges::any_of(rule.when.dtype, policy::is_double);
+    });
+}
+
 void bind(Site& site) {
     const bool is_state = !site.function->multiplies();
     update_environment(is_state && site.function->state().effect == Effect::handle_created);
@@ -134,9 +143,9 @@ bool needs_gate(const Site& site, const Settings& in_force) {
     if (!site.function->multiplies()) return true;
     if (site.function->product().road == Road::lt_matmul && has_changed_searches()) return true;
     if (in_force.logs()) return true;
-    // No setting changes a product of float64.
-    return site.function->family->treatment == Treatment::governed && !is_double(site.function->product().dtype) &&
-           governs(in_force);
+    const bool is_float64 = policy::is_double(site.function->product().dtype);
+    return site.function->family->treatment == Treatment::governed &&
+           (is_float64 ? governs_float64(in_force) : governs(in_force));
 }
 
 CallOutcome govern(Site& site, const Frame& frame, const Settings& in_force, std::uint32_t change_count) {

@@ -11,6 +11,8 @@ namespace fp32shim::cublas {
 /// Fills in `site.cublas` of a new call site. Precondition: its provider is set, and an elf::Reading is held.
 void bind(Site& site);
 bool needs_gate(const Site& site, const Settings& in_force);
+/// Returns true if settings may change a product of float64.
+bool governs_float64(const Settings& in_force);
 
 /// Plans, runs and records a call. `change_count` is settings_change_count(), read before `in_force`.
 CallOutcome govern(Site& site, const Frame& frame, const Settings& in_force, std::uint32_t change_count);

@@ -49,6 +49,10 @@ std::optional<Format> format_of_algorithm(const Library& library, const void* al
         !read(library.algo_capability, algorithm, capability_numerical_impl_flags, flags))
         return std::nullopt;
     if ((flags & impl_input_16f) != 0) return Format::fp16;
+    std::int32_t emulates = 0;
+    const bool is_float64 = compute_type == compute_64f || compute_type == compute_64f_pedantic;
+    if (is_float64 && read(library.algo_capability, algorithm, capability_emulates, emulates) && emulates != 0)
+        return Format::fp64_emulated;
     const bool permits_no_bf16 = compute_type == compute_32f || compute_type == compute_32f_emulated_16bfx9;
     if ((flags & impl_input_16bf) != 0) return permits_no_bf16 ? Format::bf16x9 : Format::bf16;
     if ((flags & impl_input_tf32) != 0) return Format::tf32;
@@ -82,6 +86,7 @@ bool describe_request(const Library& library, const Parts& parts, const void* al
     if (product.counted == Counted::not_at_all) return true;
     Asked& asked = product.asked;
     asked.has_bf16x9 = library.has_bf16x9();
+    asked.has_fp64_emulation = library.has_fp64_emulation();
     asked.compute_capability = product.device.compute_capability;
     if (!read(library.desc_get, parts.desc, desc_compute_type, asked.compute_type)) return false;
     if (asked.compute_type == 0) asked.compute_type = -1;
@@ -166,7 +171,7 @@ std::uint64_t implementations_below(Format format) {
     constexpr std::uint64_t below_bf16 = impl_input_16f, below_tf32 = below_bf16 | impl_input_16bf,
                             below_fp32 = below_tf32 | impl_input_tf32;
     constexpr std::uint64_t below[] = {0, below_bf16, below_tf32, 0, below_fp32};  // BF16x9 consists of BF16 products
-    return below[static_cast<std::size_t>(format)];
+    return is_of_float64(format) ? 0 : below[static_cast<std::size_t>(format)];
 }
 
 struct SearchResult {
@@ -429,7 +434,9 @@ CallOutcome govern_lt_heuristic(Site& site, const Frame& frame, const Settings& 
                       pointer(heuristic_b_layout), pointer(heuristic_c_layout), pointer(heuristic_d_layout)};
     LtProduct lt;
     if (!describe(site, parts, nullptr, lt) || lt.product.handle == nullptr ||
-        lt.product.counted != Counted::governed)
+        (lt.product.counted != Counted::governed && lt.product.counted != Counted::as_called))
+        return untouched;
+    if (lt.product.counted == Counted::as_called && !governs_float64(in_force) && !has_changed_searches())
         return untouched;
     const auto in_words = [&](policy::MatmulCall& call) { call = lt.call; };
     const Search search(site, frame);

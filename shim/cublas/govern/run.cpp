@@ -10,7 +10,8 @@ std::int32_t run_change(const Site& site, const Frame& frame, HandleRecord* hand
                                                        : call_as_called(site, frame);
     };
     if (change.math_mode < 0 || handle == nullptr) return call();  // the mode of an unknown handle is not changed
-    return call_under_math_mode(*handle, *site.cublas.library, program_mode, change.math_mode, call);
+    return call_under_math_mode(*handle, *site.cublas.library, program_mode, change.math_mode, call,
+                                kept_mode_bits(change.format));
 }
 
 }  // namespace

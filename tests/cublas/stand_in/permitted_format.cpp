@@ -138,6 +138,7 @@ std::optional<Format> promised_format(const Request& request) {
 }  // namespace
 
 bool emulates_float64(const Request& request) {
+    if (environment().leaks.contains("float64")) return true;
     if (!yes(Row::f64_emulation_on_any_gpu)) return false;
     const bool by_mode = (request.math_mode & CUBLAS_FP64_EMULATED_FIXEDPOINT_MATH) != 0;
     const bool by_environment = environment().emulate_double && yes(Row::f64_emulation_by_environment);

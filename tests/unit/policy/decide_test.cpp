@@ -226,10 +226,39 @@ TEST(Decide, GivesFloat64ProductsOnlyPrecisionsThatTheyHaveWhateverTheFloor) {
                         const Decision decision = decide(call, program, policy, {});
                         SCOPED_TRACE(std::string(word) + ", floor " + std::string(floor_word));
                         EXPECT_TRUE(is_precision_of_float64(decision.precision)) << to_string(decision.precision);
-                        EXPECT_TRUE(call.device == Device::cpu || decision.precision == native);
+                        const bool is_on_gpu = decision.precision == native ||
+                                               decision.precision == Precision::fp64 ||
+                                               decision.precision == Precision::fp64_emulated;
+                        EXPECT_TRUE(call.device == Device::cpu || is_on_gpu);
                         lowered += decision.precision != native ? 1 : 0;
                     }
     EXPECT_GT(lowered, 20);
+}
+
+TEST(Decide, LetsCublasEmulateFloat64OnlyWithoutAFloor) {
+    for (const auto& [word, floor] : floor_words) {
+        for (const bool is_of_thread : {false, true}) {
+            Policy policy = with_default(high);
+            Overrides overrides;
+            (is_of_thread ? overrides.floor : policy.floor) = floor;
+            policy.rules.push_back(rule_for(Precision::fp64_emulated));
+            policy.rules.back().when.dtype = {Dtype::float64};
+            SCOPED_TRACE(word);
+            const bool is_free = floor == Floor::none;
+            const auto expect = [&](MatmulCall call, Precision precision, Reason reason) {
+                call.dtype = Dtype::float64;
+                const Decision decision = decide(call, program, policy, overrides);
+                EXPECT_EQ(decision.requested, Precision::fp64_emulated);
+                EXPECT_EQ(decision.precision, is_free                      ? precision
+                                              : call.device == Device::cpu ? native
+                                                                           : Precision::fp64);
+                EXPECT_EQ(decision.reason, is_free ? reason : Reason::floor);
+            };
+            expect(on_cuda(90), Precision::fp64_emulated, as_requested);
+            expect(on_cuda(75), native, Reason::fp64_emulation_unavailable);
+            expect(on_cpu(), native, Reason::fp64_emulation_unavailable);
+        }
+    }
 }
 
 // ---- precedence -------------------------------------------------------------------------------------------------

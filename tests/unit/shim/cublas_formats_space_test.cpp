@@ -76,7 +76,7 @@ Asked changed_call(Asked asked, const Change& change) {
         if (change.replaces_algorithm) asked.algorithm = gemm_default;
         asked.of_algorithm = Format::fp32;  // for cublasLt, an algorithm is searched that keeps to the format
     }
-    if (change.math_mode >= 0) asked.math_mode = (asked.math_mode & math_flags) | change.math_mode;
+    if (change.math_mode >= 0) asked.math_mode = (asked.math_mode & kept_mode_bits(change.format)) | change.math_mode;
     return asked;
 }
 
@@ -185,6 +185,61 @@ TEST(EveryCall, IsPlannedAsItsDecisionSays) {
     }
     EXPECT_EQ(failures, 0U);
     EXPECT_GT(plans, 1'000'000U);
+}
+
+/// Returns the fault of a plan for a product of float64; empty: it has none.
+const char* judge_float64(const Asked& asked, const Environment& environment, Precision precision,
+                          const Restraints& restraints, const Change& change) {
+    const Format before = asked_format_of_float64(asked, environment);
+    const Asked changed = changed_call(asked, change);
+    if (change.format != asked_format_of_float64(changed, environment))
+        return "what it says is not what the changed call permits";
+    if ((change.how == How::forward) != (changed == asked)) return "a change that changes nothing, or the reverse";
+    if ((changed.math_mode & ~31) != 0 && change.math_mode >= 0) return "it sets unknown bits";
+    if (((asked.math_mode ^ changed.math_mode) & 16) != 0) return "it changes the flag of reductions";
+    if (asked.compute_type == 0 && changed.compute_type != 0) return "it becomes another function";
+    if (asked.road == Road::none || (precision != Precision::fp64 && precision != Precision::fp64_emulated))
+        return change.how == How::forward ? "" : "it is changed";
+    if (precision == Precision::fp64)
+        return change.format == Format::fp64 && change.reason == Reason::as_requested ? "" : "`fp64` is not FP64";
+    const bool has_form = asked.has_fp64_emulation && (asked.compute_type == 0 || !asked.is_grouped);
+    const bool may =
+        before == Format::fp64_emulated || (has_form && restraints.forbid_lowering == Reason::as_requested);
+    if ((change.reason == Reason::as_requested) != may) return "its reason is wrong";
+    return change.format == (may ? Format::fp64_emulated : before) ? "" : "`fp64_emulated` is not what it may be";
+}
+
+TEST(EveryFloat64Call, IsPlannedAsItsDecisionSays) {
+    std::vector<Asked> calls;
+    for (const bool has_emulation : {false, true}) {
+        for (const std::int32_t mode : math_modes) {
+            for (const std::int32_t type : {0, +compute_64f, +compute_64f_pedantic, +compute_64f_emulated_fixedpoint})
+                for (const bool is_grouped : {false, true})
+                    calls.push_back({.road = Road::compute_type,
+                                     .math_mode = mode,
+                                     .compute_type = type,
+                                     .is_grouped = is_grouped,
+                                     .has_fp64_emulation = has_emulation});
+            calls.push_back({.road = Road::math_mode, .math_mode = mode, .has_fp64_emulation = has_emulation});
+        }
+        for (const std::int32_t type : {+compute_64f, +compute_64f_pedantic, +compute_64f_emulated_fixedpoint})
+            calls.push_back({.road = Road::lt_matmul, .compute_type = type, .has_fp64_emulation = has_emulation});
+        calls.push_back({.has_fp64_emulation = has_emulation});
+    }
+    std::erase_if(calls, [](const Asked& asked) { return !is_known_of_float64(asked); });
+    int changes = 0;
+    for (const Asked& asked : calls)
+        for (const bool emulates : {false, true})
+            for (const Reason forbids : {Reason::as_requested, Reason::guarded})
+                for (const Precision precision : {Precision::native, Precision::fp64, Precision::fp64_emulated}) {
+                    const Environment environment{.emulates_fp64 = emulates};
+                    const Change change =
+                        plan_change_of_float64(asked, environment, {forbids}, {.precision = precision});
+                    EXPECT_STREQ(judge_float64(asked, environment, precision, {forbids}, change), "")
+                        << words_of(asked, environment, precision, Floor::none, {}) << " emulates " << emulates;
+                    changes += change.how == How::forward ? 0 : 1;
+                }
+    EXPECT_GT(changes, 500);
 }
 
 }  // namespace

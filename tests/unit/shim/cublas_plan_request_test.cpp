@@ -100,6 +100,42 @@ TEST(ProtectedCalls, AreRaisedAsAnyOther) {
     }
 }
 
+TEST(Float64, RunsAsCalledIfTheLibraryRefusesTheChange) {
+    Request request = sgemm_of("program");
+    request.counted = Counted::as_called;
+    request.asked.math_mode = math_fp64_emulated_fixedpoint;
+    const Plan plan = by_default(request, Precision::fp64);
+    EXPECT_EQ(plan.applied, Applied::fp64);
+    EXPECT_EQ(plan.change.math_mode, math_default);
+    const Plan refused = plan_unchanged(plan, Reason::library_refused, {});
+    EXPECT_EQ(refused.applied, Applied::fp64_emulated);
+    EXPECT_EQ(refused.change.how, How::forward);
+}
+
+TEST(Float64, IsNotClaimedToBeFp64WhereNothingOverridesTheEnvironment) {
+    Request request;  // as cublasXtDgemm
+    request.counted = Counted::as_called;
+    for (const Precision precision : {Precision::fp64, Precision::native}) {
+        const Plan plan = plan_request(request, {.precision = precision}, Floor::none, {.emulates_fp64 = true}, {});
+        EXPECT_EQ(plan.applied, Applied::fp64_emulated);
+        EXPECT_EQ(plan.reason, precision == Precision::fp64 ? Reason::not_governable : Reason::as_requested);
+        EXPECT_TRUE(plan.is_by_environment);
+    }
+    EXPECT_EQ(by_default(request, Precision::fp64).reason, Reason::as_requested);
+}
+
+TEST(Float64, IsEmulatedByProtectedCallersOnlyIfARuleNamesThem) {
+    Request request = sgemm_of("libcusolver.so.12");
+    request.counted = Counted::as_called;
+    request.asked.has_fp64_emulation = true;
+    const auto planned = [&](const Policy& policy) {
+        return plan_request(request, {.precision = Precision::fp64_emulated, .rule = 0}, Floor::none, {}, policy);
+    };
+    EXPECT_EQ(planned(with_rule({}, {})).reason, Reason::solver);
+    EXPECT_EQ(planned(with_rule({}, {})).applied, Applied::fp64);
+    EXPECT_EQ(planned(with_rule({}, {"libcusolver*"})).applied, Applied::fp64_emulated);
+}
+
 TEST(UnknownMathModes, AreForwardedWithoutAWishAndReplacedUnderAPinOrFloor) {
     for (const std::int32_t bits : {32, 64 | 3, -1}) {
         for (Request request : {sgemm_of("program"), strsm_of("program")}) {

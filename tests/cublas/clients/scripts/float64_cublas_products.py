@@ -2,7 +2,9 @@
 
     float64_cublas_products.py CALL…
 
-CALL: `Dgemm` or `GemmEx:COMPUTE_TYPE`, both with `@MODE` for a math mode of the handle; or `Lt:COMPUTE_TYPE`.
+CALL: `Dgemm`, `Zgemm`, `Dsyrk`, `DgemmBatched`, `DgemmStridedBatched`; `GemmEx:COMPUTE_TYPE`, `GemmBatchedEx:COMPUTE_TYPE`,
+`GemmStridedBatchedEx:COMPUTE_TYPE`; all with `@MODE` for a math mode of the handle. `Lt:COMPUTE_TYPE`; or
+`LtFound:COMPUTE_TYPE`, with the algorithm of a search.
 """
 
 import ctypes
@@ -12,33 +14,54 @@ import numpy as np
 
 from cuda import Gpu
 
-SIZE, FLOAT64, NO_TRANSPOSE, DEFAULT_ALGORITHM = 32, 1, 0, -1
+SIZE, FLOAT64, NO_TRANSPOSE, UPPER, DEFAULT_ALGORITHM = 32, 1, 0, 1, -1
 gpu = Gpu()
 rng = np.random.default_rng(1)
-a, b = (np.asfortranarray(rng.standard_normal((SIZE, SIZE))) for _ in range(2))
-exact = np.einsum("ij,jk", a.astype(np.longdouble), b.astype(np.longdouble))
+first, second, third, fourth = (np.asfortranarray(rng.standard_normal((SIZE, SIZE))) for _ in range(4))
+
+
+def lt_product(compute_type, is_found, one, zero, a, b, c):
+    desc = gpu.lt_object("MatmulDesc", {}, compute_type, FLOAT64)
+    layout = gpu.lt_object("MatrixLayout", {}, FLOAT64, ctypes.c_uint64(SIZE), ctypes.c_uint64(SIZE), ctypes.c_int64(SIZE))
+    result, found = ctypes.create_string_buffer(96), ctypes.c_int()
+    if is_found:
+        gpu.lt("MatmulAlgoGetHeuristic", gpu.handle, desc, layout, layout, layout, layout, gpu.lt_object("MatmulPreference", {}), 1,
+               result, ctypes.byref(found))
+        assert found.value == 1
+    gpu.lt("Matmul", gpu.handle, desc, one, a, layout, b, layout, zero, c, layout, c, layout, result if is_found else None, None,
+           ctypes.c_size_t(0), gpu.stream)
 
 
 def product(call):
+    """Returns the result, and what it should be."""
     name, _, mode = call.partition("@")
     name, _, compute_type = name.partition(":")
     gpu.call("cublasSetMathMode", int(mode or 0))
-    c = np.zeros((SIZE, SIZE))
-    one, zero = gpu.scalar(1, np.float64), gpu.scalar(0, np.float64)
-    matrices = [gpu.put(np.asfortranarray(x), SIZE) for x in (a, b, c)]
-    if name == "Dgemm":
-        gpu.call("cublasDgemm_v2", NO_TRANSPOSE, NO_TRANSPOSE, SIZE, SIZE, SIZE, one, matrices[0], SIZE, matrices[1], SIZE, zero,
-                 matrices[2], SIZE)
-    elif name == "GemmEx":
-        gpu.call("cublasGemmEx", NO_TRANSPOSE, NO_TRANSPOSE, SIZE, SIZE, SIZE, one, matrices[0], FLOAT64, SIZE, matrices[1],
-                 FLOAT64, SIZE, zero, matrices[2], FLOAT64, SIZE, int(compute_type), DEFAULT_ALGORITHM)
+    dtype = np.complex128 if name == "Zgemm" else np.float64
+    left, right = (first + 1j * third, second + 1j * fourth) if name == "Zgemm" else (first, first.T if name == "Dsyrk" else second)
+    one, zero, zeros = gpu.scalar(1, dtype), gpu.scalar(0, dtype), np.zeros((SIZE, SIZE), dtype, order="F")
+    a, b, c = (gpu.put(np.asfortranarray(x), SIZE) for x in (left, right, zeros))
+    sizes, is_strided, is_array = (NO_TRANSPOSE, NO_TRANSPOSE, SIZE, SIZE, SIZE), "Strided" in name, "mBatched" in name
+    operands = [gpu.put(np.array([[x.value]], np.uint64), 1) for x in (a, b, c)] if is_array else [a, b, c]
+    types = [FLOAT64] if compute_type else []
+    stride = [ctypes.c_int64(SIZE * SIZE)] if is_strided else []
+    ends = [1] if is_strided or is_array else []
+    if name.startswith("Lt"):
+        lt_product(int(compute_type), name == "LtFound", one, zero, a, b, c)
+    elif name == "Dsyrk":
+        gpu.call("cublasDsyrk_v2", UPPER, NO_TRANSPOSE, SIZE, SIZE, one, a, SIZE, zero, c, SIZE)
     else:
-        desc = gpu.lt_object("MatmulDesc", {}, int(compute_type), FLOAT64)
-        layout = gpu.lt_object("MatrixLayout", {}, FLOAT64, ctypes.c_uint64(SIZE), ctypes.c_uint64(SIZE), ctypes.c_int64(SIZE))
-        gpu.lt("Matmul", gpu.handle, desc, one, matrices[0], layout, matrices[1], layout, zero, matrices[2], layout, matrices[2],
-               layout, None, None, ctypes.c_size_t(0), gpu.stream)
-    return gpu.get(matrices[2], c, SIZE)
+        x, y, z = ([operand, *types, SIZE, *stride] for operand in operands)
+        how = [int(compute_type), DEFAULT_ALGORITHM] if compute_type else []
+        gpu.call(f"cublas{name}_v2" if name in ("Dgemm", "Zgemm") else f"cublas{name}", *sizes, one, *x, *y, zero, *z, *ends, *how)
+    in_force = ctypes.c_int(-1)
+    gpu.ask("cublasGetMathMode", gpu.handle, ctypes.byref(in_force))
+    assert in_force.value == int(mode or 0)
+    exact = np.einsum("ij,jk", left.astype(np.clongdouble), right.astype(np.clongdouble))
+    keep = np.triu if name == "Dsyrk" else np.asarray
+    return keep(gpu.get(c, zeros, SIZE)), keep(exact)
 
 
 for call in sys.argv[1:]:
-    print(call, float(np.abs(product(call) - exact).max() / np.abs(exact).max()))
+    result, exact = product(call)
+    print(call, float(np.abs(result - exact).max() / np.abs(exact).max()))

@@ -4,6 +4,7 @@
 // watches cublasLt sees an inner call. Its compute type names exactly the format that was decided here.
 
 #include <algorithm>
+#include <cstring>
 
 #include "cublas/calls.hpp"
 #include "cublas/launch.hpp"
@@ -25,6 +26,8 @@ cublasStatus_t check(const GemmCall& call) {
     return CUBLAS_STATUS_SUCCESS;
 }
 
+bool is_float64(cudaDataType type) { return type == CUDA_R_64F || type == CUDA_C_64F; }
+
 BatchedMatrix batched(const Operand& operand, Batch batch) {
     return {{operand.data, operand.type, operand.leading_dimension}, operand.stride, batch == Batch::pointers};
 }
@@ -44,8 +47,7 @@ Gemm gemm_of(cublasHandle_t handle, const GemmCall& call, Format format, const R
     gemm.c = gemm.d = batched(call.c, call.batch);
     gemm.rounding = {format, tf32_ties(handle->head.compute_capability)};
     if (is_float32(call.a.type) && format != Format::fp32 && format != Format::bf16x9) gemm.alignment = 16;
-    const bool is_float64 = call.a.type == CUDA_R_64F || call.a.type == CUDA_C_64F;
-    if (is_float64 && emulates_float64(request)) gemm.fixed_point_bits = environment().fixed_point_bits;
+    if (is_float64(call.a.type) && emulates_float64(request)) gemm.fixed_point_bits = environment().fixed_point_bits;
     return gemm;
 }
 
@@ -91,13 +93,19 @@ cublasStatus_t run(Caller caller, const GemmCall& call, const Request& request) 
     const std::optional<Format> format = permitted_format(request);
     if (!format) return CUBLAS_STATUS_NOT_SUPPORTED;
     if (environment().lacks_memory ||
-        (environment().fast_lacks_memory && *format < Format::bf16x9 && *format != Format::fp32))
+        (environment().fast_lacks_memory && *format < Format::bf16x9 && *format != Format::fp32) ||
+        (environment().fast_lacks_memory && is_float64(call.a.type) && emulates_float64(request)))
         return CUBLAS_STATUS_ALLOC_FAILED;
     if (!environment().compute || call.m == 0 || call.n == 0 || call.batch_count == 0) return CUBLAS_STATUS_SUCCESS;
     cublasHandle_t const handle = caller.handle;
     if (!caller.xt && call.batch == Batch::single && is_float32(call.a.type) && call.k > 0)
         return through_lt(handle, call, *format);
-    return launch(caller, [gemm = gemm_of(handle, call, *format, request)](const View& view) { run(view, gemm); });
+    int* const kept_bits = is_float64(call.a.type) ? handle->kept_bits.load() : nullptr;
+    return launch(caller, [gemm = gemm_of(handle, call, *format, request), kept_bits](const View& view) {
+        run(view, gemm);
+        const int kept = gemm.fixed_point_bits > 0 ? gemm.fixed_point_bits : -1;
+        if (kept_bits != nullptr) std::memcpy(view(kept_bits, sizeof kept), &kept, sizeof kept);
+    });
 }
 
 bool is_algorithm(cublasGemmAlgo_t algorithm) {
@@ -114,6 +122,9 @@ cublasStatus_t gemm_ex(cublasHandle_t handle, GemmCall call, cublasComputeType_t
     const cublasStatus_t status = check(call);
     if (status != CUBLAS_STATUS_SUCCESS) return status;
     if (!gemm_types_supported(compute_type, call.a.type, call.b.type, call.c.type))
+        return CUBLAS_STATUS_NOT_SUPPORTED;
+    if (compute_type == CUBLAS_COMPUTE_64F_EMULATED_FIXEDPOINT &&
+        answer(Row::f64_emulated_type_in_gemm_ex) == "refused")
         return CUBLAS_STATUS_NOT_SUPPORTED;
     Request request = request_of(handle);
     request.compute_type = compute_type;

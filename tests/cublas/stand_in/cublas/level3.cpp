@@ -74,17 +74,21 @@ cublasStatus_t syrk(Caller caller, Row family, const SyrkCall& call) {
     // Ex forms accept 8-bit integers, or single precision as in their names.
     const bool narrow = call.a.type == CUDA_C_8I && call.c.type == CUDA_C_32F;
     if (call.a.type != call.c.type && !narrow) return CUBLAS_STATUS_NOT_SUPPORTED;
-    if (size_of(call.c.type) == 0 || !is_float32(call.c.type)) return CUBLAS_STATUS_NOT_SUPPORTED;
+    const bool is_float64 = call.c.type == CUDA_R_64F;
+    if (!is_float32(call.c.type) && !is_float64) return CUBLAS_STATUS_NOT_SUPPORTED;
     if (call.n == 0) return CUBLAS_STATUS_SUCCESS;
     const Rounding rounding = rounding_of(caller.handle, family);
     const cudaDataType scale_type = call.hermitian ? CUDA_R_32F : call.c.type;
     const Scalar alpha = scalar_of(caller.handle, call.alpha, scale_type);
     const Scalar beta = scalar_of(caller.handle, call.beta, scale_type);
+    const bool is_emulated =
+        is_float64 && yes(Row::f64_emulation_beyond_gemm) && emulates_float64(request_of(caller.handle));
     const auto operation = [=]<class T>(const View& view, T) {
         const T factor = alpha.value<T>(view);
         Dense<T> product(call.n, call.n);
         if (factor != T{0} && call.k > 0) {
-            const auto a = read<T>(view, matrix(call.a), call.n, call.k, call.trans, rounding);
+            auto a = read<T>(view, matrix(call.a), call.n, call.k, call.trans, rounding);
+            if (is_emulated) round_lines(a, true, environment().fixed_point_bits);
             product = scaled(multiply(a, adjoint(a, call.hermitian)), factor);
         }
         update(view, matrix(call.c), product, beta.value<T>(view), part_of(call.fill), call.hermitian);
@@ -270,6 +274,7 @@ BOTH(SYMM, cublasCsymm_v2, cuComplex, CUDA_C_32F, false)
 BOTH(SYMM, cublasChemm_v2, cuComplex, CUDA_C_32F, true)
 
 BOTH(SYRK, cublasSsyrk_v2, float, CUDA_R_32F, float, false)
+BOTH(SYRK, cublasDsyrk_v2, double, CUDA_R_64F, double, false)
 BOTH(SYRK, cublasCsyrk_v2, cuComplex, CUDA_C_32F, cuComplex, false)
 BOTH(SYRK, cublasCherk_v2, cuComplex, CUDA_C_32F, float, true)
 

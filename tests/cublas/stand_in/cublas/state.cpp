@@ -76,6 +76,7 @@ cublasStatus_t CUBLASWINAPI cublasCreate_v2(cublasHandle_t* handle) {
     fresh->atomics_mode = CUBLAS_ATOMICS_NOT_ALLOWED;
     fresh->strategy = CUBLAS_EMULATION_STRATEGY_DEFAULT;
     fresh->sm_count_target = 0;
+    fresh->kept_bits = nullptr;
     *handle = fresh;
     return CUBLAS_STATUS_SUCCESS;
 }
@@ -152,6 +153,10 @@ cublasStatus_t CUBLASWINAPI cublasGetSmCountTarget(cublasHandle_t handle, int* c
 
 cublasStatus_t CUBLASWINAPI cublasSetSmCountTarget(cublasHandle_t handle, int count) {
     return set(handle, &cublasContext::sm_count_target, count, count >= 0);
+}
+
+cublasStatus_t CUBLASWINAPI cublasSetFixedPointEmulationMantissaBitCountPointer(cublasHandle_t handle, int* count) {
+    return set(handle, &cublasContext::kept_bits, count, true);
 }
 
 cublasStatus_t CUBLASWINAPI cublasGetEmulationStrategy(cublasHandle_t handle, cublasEmulationStrategy_t* strategy) {

@@ -328,7 +328,8 @@ cublasStatus_t CUBLASWINAPI cublasLtMatmulAlgoCapGetAttribute(const cublasLtMatm
         case CUBLASLT_ALGO_CAP_MIN_ALIGNMENT_D_BYTES:
             return word(static_cast<std::int32_t>(stand_in::alignment_of(opened->id)));
         case CUBLASLT_ALGO_CAP_FLOATING_POINT_EMULATION_SUPPORT:
-            return word(opened->compute_type == CUBLAS_COMPUTE_32F_EMULATED_16BFX9);
+            return word(opened->compute_type == CUBLAS_COMPUTE_32F_EMULATED_16BFX9 ||
+                        stand_in::emulates_float64({.compute_type = opened->types().compute, .lt = true}));
         default:
             return CUBLAS_STATUS_INVALID_VALUE;
     }

@@ -38,30 +38,6 @@ double activate(double value, Activation activation) {
     return value;
 }
 
-// Rounds each row, or each column, to multiples of a unit that leaves its largest number so many bits.
-template <class T>
-void round_lines(Dense<T>& dense, bool by_rows, int bits) {
-    const std::int64_t lines = by_rows ? dense.rows : dense.columns;
-    const std::int64_t length = by_rows ? dense.columns : dense.rows;
-    const auto at = [&](std::int64_t line, std::int64_t i) -> T& {
-        return by_rows ? dense(line, i) : dense(i, line);
-    };
-    for (std::int64_t line = 0; line < lines; ++line) {
-        double largest = 0;
-        for (std::int64_t i = 0; i < length; ++i)
-            largest = std::max({largest, std::abs(std::real(at(line, i))), std::abs(std::imag(at(line, i)))});
-        if (largest == 0 || !std::isfinite(largest)) continue;
-        const double unit = std::ldexp(1.0, std::ilogb(largest) + 1 - bits);
-        const auto rounded = [unit](double value) { return std::nearbyint(value / unit) * unit; };
-        for (std::int64_t i = 0; i < length; ++i) {
-            if constexpr (std::is_same_v<T, double>)
-                at(line, i) = rounded(at(line, i));
-            else
-                at(line, i) = {rounded(at(line, i).real()), rounded(at(line, i).imag())};
-        }
-    }
-}
-
 template <class T>
 void run_one(const View& view, const Gemm& gemm, std::int64_t index) {
     const T alpha = gemm.alpha.value<T>(view);
