@@ -74,8 +74,8 @@ FP32SHIM_API const char* fp32shim_status_string(int status);
  * precision: "native" (as the program calls), "highest" (full FP32), "high" (TF32), "medium" (BF16), "auto" (high
  *   if the hardware or the CPU preview has it, otherwise native), or an alias: "ieee", "fp32", "tf32", "bf16". NULL
  *   removes the process's setting: environment, file and native decide again. "bf16x9", "bf16x3", "bf16x2", "tf32x3",
- *   "xf32", "fp16", "e4m3", "e5m2", "fp32_perturbed", "fp64", "fp64_emulated", "fixed" and "single" are for rules
- *   only.
+ *   "xf32", "fp16", "e4m3", "e5m2", "fp32_perturbed", "fp64", "fp64_emulated", "fixed", "single" and "sgemm" are for
+ *   rules only.
  * Errors: INVALID_ARGUMENT (unknown name), NOT_ACTIVE. */
 FP32SHIM_API int fp32shim_set_precision(const char* precision);
 

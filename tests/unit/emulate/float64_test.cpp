@@ -157,7 +157,8 @@ Doubles with_changes(Doubles doubles, const std::vector<float>& start, const std
 
 TEST_P(Float64, IsTheResultOfTheRoutineOfFloat32OnCopies) {
     int in_blocks = 0;
-    for (const std::size_t limit : {unlimited, std::size_t{2560}, std::size_t{8192}})
+    for (const std::size_t limit :
+         {unlimited, std::size_t{640}, std::size_t{2560}, std::size_t{6000}, std::size_t{8192}})
         for_cases(23, 19, 7, [&](const Case& single) {
             SCOPED_TRACE(single.description());
             const Float64Case a_case(single);

@@ -151,14 +151,16 @@ INSTANTIATE_TEST_SUITE_P(
         Case{
             "RulePrecision", "[[rule]]\nprecision = \"tf23\"",
             "p.toml:3:13: precision: found \"tf23\"; allowed: native, highest, high, medium, auto, ieee, fp32, tf32, "
-            "bf16, fp64, single, bf16x9, tf32x3, bf16x3, bf16x2, xf32, fp16, e4m3, e5m2, fp32_perturbed, fixed, "
+            "bf16, fp64, single, sgemm, bf16x9, tf32x3, bf16x3, bf16x2, xf32, fp16, e4m3, e5m2, fp32_perturbed, "
+            "fixed, "
             "fp64_emulated, "
             "bfx9; did you mean "
             "\"tf32\"?"},
         Case{"NoPrecision", "[[rule]]\nname = \"x\"",
              "p.toml:2:1: rule \"x\" has no precision; allowed: native, highest, high, medium, auto, ieee, fp32, "
              "tf32, "
-             "bf16, fp64, single, bf16x9, tf32x3, bf16x3, bf16x2, xf32, fp16, e4m3, e5m2, fp32_perturbed, fixed, "
+             "bf16, fp64, single, sgemm, bf16x9, tf32x3, bf16x3, bf16x2, xf32, fp16, e4m3, e5m2, fp32_perturbed, "
+             "fixed, "
              "fp64_emulated, "
              "bfx9"},
         Case{"OneRuleTable", "[rule]\nprecision = \"high\"",
@@ -306,7 +308,8 @@ TEST(Diagnostics, CountColumnsInCharacters) {
     EXPECT_EQ(
         messages_of("schema = 1\nrule = [{ name = \"Größe\", precision = 1, when = { m = 1 } }]").front(),
         "p.toml:2:39: precision: found 1; allowed: native, highest, high, medium, auto, ieee, fp32, tf32, bf16, "
-        "fp64, single, bf16x9, tf32x3, bf16x3, bf16x2, xf32, fp16, e4m3, e5m2, fp32_perturbed, fixed, fp64_emulated, "
+        "fp64, single, sgemm, bf16x9, tf32x3, bf16x3, bf16x2, xf32, fp16, e4m3, e5m2, fp32_perturbed, fixed, "
+        "fp64_emulated, "
         "bfx9");
 }
 
