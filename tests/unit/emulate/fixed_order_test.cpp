@@ -195,6 +195,26 @@ TEST(FixedOrder, ATriangleKeepsAnInfinityOutOfTheRowsThatDoNotReadIt) {
         }
 }
 
+// Tiles of each instruction set add another number of a triangle's zeros, and -0 + 0 is 0.
+TEST(FixedOrder, ATrianglesSumOfNegativeUnderflowsIsPlusZero) {
+    constexpr std::int64_t m = 50;
+    constexpr std::int64_t n = 20;
+    const float one = 1;
+    for (const char uplo : {'L', 'U'})
+        for (const InstructionSet by : instruction_sets_here()) {
+            const std::vector<float> a(m * m, -1e-30F);
+            std::vector<float> b(m * n, 1e-30F);
+            blas::Level3 product{blas::Operation::trmm, false, false, 'L', uplo, 'N', 0, 'N', m, n};
+            product.alpha = &one;
+            product.a = a.data();
+            product.lda = m;
+            product.b = b.data();
+            product.ldb = m;
+            ASSERT_TRUE(multiply_in_fixed_order(product, by));
+            EXPECT_TRUE(same_bits(b, std::vector<float>(m * n))) << uplo;
+        }
+}
+
 // numpy warns of "invalid value encountered in matmul" if it finds the flag set.
 TEST(FixedOrder, RaisesNoFlagOfAnInvalidOperationBesideInfinity) {
     for (const std::int64_t rows : {1, 5, 17, 40}) {
