@@ -373,6 +373,15 @@ GOES_ON_BY_A_CALL = """
 """
 
 
+@pytest.mark.parametrize("wrapper", [GOES_ON_BY_NAME, GOES_ON_BY_A_CALL], ids=["by name", "by a call"])
+def test_a_library_that_is_bound_to_a_wrapper_behind_the_shim_is_named(log, tmp_path, wrapper):
+    behind = plugin(tmp_path / "libwrapper.so", wrapper)
+    other = build(tmp_path / "libother.so", PRODUCT, "-shared", "-fPIC", "-x", "none", behind)
+    load(log, f"deepbind={other}", f"run={other}")
+    result = verify(log)
+    assert bypasses(result) == ["bound-past"] and "libother.so" in result.json["bypasses"][0]["reason"]
+
+
 @pytest.mark.parametrize("source, is_past", [(MULTIPLIES, True), (GOES_ON_BY_NAME, False), (GOES_ON_BY_A_CALL, False)],
                          ids=["multiplies", "goes on by name", "goes on by a call"])
 def test_a_library_that_is_preloaded_before_the_shim_is_past_it_unless_it_goes_on(log, tmp_path, source, is_past):
