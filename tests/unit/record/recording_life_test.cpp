@@ -110,29 +110,6 @@ TEST(RecordingLife, AFullFileDropsEventsAndSaysHowMany) {
     EXPECT_EQ(calls_of_square(*read_recording(folder / "run.fp32rec"), 2), 1U);
 }
 
-TEST(RecordingLife, AThreadThatTakesOverAFullSlotIsNoDroppedEvent) {
-    const TemporaryFolder folder;
-    RecordingSettings settings;
-    settings.max_size = smallest_recording;
-    const auto recording = open_recording(folder / "run.fp32rec", settings);
-    constexpr std::uint64_t calls = 100'000, threads = 20;
-    const auto count_in_thread = [&](std::uint64_t count) {
-        std::thread([&] {
-            ThreadWriter* writer = recording->attach();
-            for (std::uint64_t i = 0; i < count; ++i) count_square(*recording, *writer, 1);
-            recording->detach(writer);
-        }).join();
-    };
-    count_in_thread(calls);
-    for (std::uint64_t thread = 0; thread < threads; ++thread) count_in_thread(1);
-    const auto reader = read_recording(folder / "run.fp32rec");
-    const std::vector<RecordedEvent> events = events_of(*reader);
-    expect_no_problems(*reader);
-    EXPECT_EQ(reader->slots().size(), 1U);
-    EXPECT_EQ(reader->total_calls(), calls + threads);
-    EXPECT_EQ(events.size() + reader->dropped_events(), calls + threads);
-}
-
 TEST(RecordingLife, AFullFileOverwritesItsOldestEventsWhereAskedTo) {
     const TemporaryFolder folder;
     RecordingSettings settings;
