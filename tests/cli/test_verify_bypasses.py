@@ -12,7 +12,7 @@ import textwrap
 import pytest
 
 import shim
-from command import COMMAND, environment, fp32shim, make_recording
+from command import COMMAND, build, environment, fp32shim, make_recording
 
 PRODUCT = """
     void cblas_sgemm(int, int, int, int, int, int, float, const float*, int, const float*, int, float, float*, int);
@@ -37,13 +37,6 @@ PRODUCT_BY_NAME = """
         found(101, 111, 111, 4, 4, 4, 1, a, 4, b, 4, 0, c, 4);
     }
 """
-
-
-def build(output, source, *words):
-    compiler = shim.tool("cc", "gcc")
-    subprocess.run([compiler, "-x", "c", "-", "-o", output, *map(str, words)], input=textwrap.dedent(source), text=True,
-                   check=True)
-    return output
 
 
 def plugin(path, source=PRODUCT):
