@@ -118,11 +118,12 @@ outer()
     ("", False), ("void* PyFrame_GetBack(void* frame) { return 0; }", True),
     ("int PyFrame_GetLineNumber(void* frame) { return 77; }", True)], ids=["as read", "fewer frames", "other lines"])
 def test_no_lines_are_recorded_where_python_itself_names_others(tmp_path, function, differs):
-    version = run(SYSTEM_PYTHON, "-c", "import sys; print('%d.%d' % sys.version_info[:2])", preload=False).stdout.strip()
+    asked = run(SYSTEM_PYTHON, "-c", "import sys; print('%d.%d' % sys.version_info[:2], *sys.path[1:])", preload=False)
+    version, *path = asked.stdout.split()
     built = subprocess.run([tool("cc", "gcc"), "-x", "c", "-", "-o", tmp_path / "program", "-rdynamic", f"-lpython{version}"],
                            input=EMBEDS % function, text=True, capture_output=True, check=False)
     need(built.returncode == 0, f"no program can be linked with libpython{version} here")
-    result = run(tmp_path / "program", CALLS, env=PYTHON)
+    result = run(tmp_path / "program", CALLS, env={**PYTHON, "PYTHONPATH": os.pathsep.join(path)})
     assert len(locations(result)) == 1
     if differs:
         assert locations(result) == [None] and result.stderr.count("\n") == 1
