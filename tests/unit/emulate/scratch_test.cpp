@@ -2,7 +2,6 @@
 
 #include <gtest/gtest.h>
 #include <sys/mman.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -12,6 +11,7 @@
 #include <thread>
 #include <vector>
 
+#include "../in_child.hpp"
 #include "emulate_cases.hpp"
 #include "naive_level3.hpp"
 
@@ -34,16 +34,6 @@ bool is_mapped(const void* address) {
     return mincore(reinterpret_cast<void*>(reinterpret_cast<std::uintptr_t>(address) & ~(page - 1)), 1, &resident) ==
                0 ||
            errno != ENOMEM;
-}
-
-/// Runs the body in a forked child. The body's result becomes the child's exit status.
-template <typename Body>
-int in_a_child(Body body) {
-    const pid_t child = fork();
-    if (child == 0) _exit(body());
-    int status = -1;
-    waitpid(child, &status, 0);
-    return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
 }
 
 TEST(Scratch, IsAlignedToCacheLinesAndWritableToItsEnd) {
@@ -106,7 +96,7 @@ TEST(Scratch, IsEachThreadsOwn) {
 
 TEST(Scratch, WorksOnInAForkedChild) {
     release_scratch(acquire_scratch(megabyte, limit));
-    EXPECT_EQ(in_a_child([] {
+    EXPECT_EQ(test::in_child([] {
                   const Scratch scratch = acquire_scratch(2 * megabyte, limit);
                   if (scratch.data == nullptr) return 1;
                   scratch.data[megabyte / sizeof(float)] = 1;
