@@ -52,6 +52,7 @@ STAGES = {
     "shim/audit/": [r"^shim\.", r"^preload\.(audit|published)", r"^cublas\.audit"],
     "shim/blas/": [r"^(shim|emulate|fingerprint)\.", r"^preload\.(emulation|published|policies|nonfinite|fingerprints|float64)",
                    r"^preload\.(audit|random)"],
+    "shim/blas/govern/": [r"^shim\.", r"^preload\.(policies|emulation|audit|nonfinite)", r"^recording\.(express|files|threads)"],
     "shim/blas/multiply/": [r"^(emulate|shim)\.", r"^preload\.(accelerate|reproducible|random)"],
     "shim/children/": [r"^recording\.(marks|lost_files)", r"^cli\.(run|children|verify)"],
     "shim/cublas/": [r"^shim\.", r"^cublas\.(policies|lt|handles|loading|reloads)", r"^cublas\.(products|recordings)"],
