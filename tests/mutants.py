@@ -49,9 +49,21 @@ DECLARATION = re.compile(r"^ *(return|using|auto|const|constexpr|static|delete|t
 # Files of the code, with the tests that cover them. The tests that fail fastest come first.
 STAGES = {
     "policy/": [r"^policy\.", r"^(cli\.explain|cli\.policies|preload\.policies|preload\.bad_settings)"],
-    "shim/cublas/": [r"^shim\.", r"^cublas\.(products|policies|lt|handles)", r"^cublas\."],
-    "shim/blas/": [r"^(shim|emulate|fingerprint)\.", r"^preload\.(emulation|published|policies|audit|nonfinite|fingerprints)"],
-    "shim/where/": [r"^shim\.", r"^preload\.(where|native|place|location|call_sites)"],
+    "shim/audit/": [r"^shim\.", r"^preload\.(audit|published)", r"^cublas\.audit"],
+    "shim/blas/": [r"^(shim|emulate|fingerprint)\.", r"^preload\.(emulation|published|policies|nonfinite|fingerprints|float64)",
+                   r"^preload\.(audit|random)"],
+    "shim/blas/govern/": [r"^shim\.", r"^preload\.(policies|emulation|audit|nonfinite)", r"^recording\.(express|files|threads)"],
+    "shim/blas/multiply/": [r"^(emulate|shim)\.", r"^preload\.(accelerate|reproducible|random)"],
+    "shim/children/": [r"^recording\.(marks|lost_files)", r"^cli\.(run|children|verify)"],
+    "shim/cublas/": [r"^shim\.", r"^cublas\.(policies|lt|handles|loading|reloads)", r"^cublas\.(products|recordings)"],
+    "shim/cublas/audit/": [r"^shim\.", r"^cublas\.audit"],
+    "shim/decision/": [r"^shim\.", r"^preload\.(location|scope|policies|environment)", r"^recording\.(express|files|forks|control)",
+                       r"^cublas\.policies"],
+    "shim/loader/": [r"^shim\.", r"^preload\.(providers|call_sites|linking|neighbours)", r"^recording\.(marks|lost_files)",
+                     r"^preload\.(programs|environment)", r"^cublas\.(loading|reloads)", r"^cli\.verify"],
+    "shim/ranges/": [r"^shim\.", r"^preload\.(ranges|scope|where$)"],
+    "shim/scopes/": [r"^shim\.", r"^preload\.(ranges|scope|python_module)"],
+    "shim/where/": [r"^shim\.", r"^preload\.(where|native|location|call_sites)"],
     "shim/": [r"^(shim|emulate)\.", r"^preload\.(providers|process_life|call_sites|programs|policies|scope)",
               r"^recording\.(express|files|forks|control|threads)"],
 }
@@ -127,8 +139,8 @@ class Tree:
         code = hashlib.sha256()
         for program in sorted([*self.build_folder.glob("lib/*.so"), *self.build_folder.glob("bin/*"),
                                *self.build_folder.glob("archive/*.a")]):
-            shown = subprocess.run(["objdump", "-d", "-j", ".text", "-j", ".rodata", "--no-show-raw-insn", str(program)],
-                                   capture_output=True)
+            shown = subprocess.run(["objdump", "-d", "-j", ".text", "-j", ".rodata", "-j", ".data", "-j", ".data.rel.ro",
+                                    "--no-show-raw-insn", str(program)], capture_output=True)
             code.update(shown.stdout)
         return code.hexdigest()
 

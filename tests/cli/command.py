@@ -9,6 +9,7 @@ import pty
 import struct
 import subprocess
 import termios
+import textwrap
 
 import shim  # from tests/preload: paths of the build, and a list of installed programs
 
@@ -44,6 +45,13 @@ def fp32shim(*words, env=None, stdin=None, cwd=None, timeout=600, prefix=()):
                               input=stdin if stdin is not None else "", cwd=cwd, timeout=timeout, text=True,
                               errors="backslashreplace", capture_output=True, check=False)
     return Result(finished.stdout, finished.stderr, finished.returncode)
+
+
+def build(output, source, *words):
+    """Compiles a program or library of C; `words` are options of the compiler."""
+    subprocess.run([shim.tool("cc", "gcc"), "-x", "c", "-", "-o", output, *map(str, words)], input=textwrap.dedent(source),
+                   text=True, check=True)
+    return output
 
 
 def without_special_rights():

@@ -3,12 +3,11 @@
 import os
 import shutil
 import subprocess
-import textwrap
 
 import pytest
 
 import shim
-from command import COMMAND, environment, fp32shim
+from command import COMMAND, build, environment, fp32shim
 
 PRODUCTS = """
     #include <stdio.h>
@@ -342,13 +341,6 @@ BEHAVIOUR = """
 DIRECTLY = ["execve", "execv", "execvp", "execvpe", "execl", "execlp", "execle", "fexecve", "execveat", "posix_spawn",
             "posix_spawnp", "vfork", "handler"]
 BY_A_SHELL = ["system", "popen"]
-
-
-def build(output, source, *words):
-    compiler = shim.tool("cc", "gcc")
-    subprocess.run([compiler, "-x", "c", "-", "-o", output, *map(str, words)], input=textwrap.dedent(source), text=True,
-                   check=True)
-    return output
 
 
 @pytest.fixture(scope="module")

@@ -12,7 +12,7 @@ import textwrap
 import pytest
 
 import shim
-from command import COMMAND, environment, fp32shim, make_recording
+from command import COMMAND, build, environment, fp32shim, make_recording
 
 PRODUCT = """
     void cblas_sgemm(int, int, int, int, int, int, float, const float*, int, const float*, int, float, float*, int);
@@ -37,13 +37,6 @@ PRODUCT_BY_NAME = """
         found(101, 111, 111, 4, 4, 4, 1, a, 4, b, 4, 0, c, 4);
     }
 """
-
-
-def build(output, source, *words):
-    compiler = shim.tool("cc", "gcc")
-    subprocess.run([compiler, "-x", "c", "-", "-o", output, *map(str, words)], input=textwrap.dedent(source), text=True,
-                   check=True)
-    return output
 
 
 def plugin(path, source=PRODUCT):
@@ -371,6 +364,15 @@ GOES_ON_BY_A_CALL = """
         sgemm_("N", "N", &n, &m, &k, &alpha, b, &ldb, a, &lda, &beta, c, &ldc);
     }
 """
+
+
+@pytest.mark.parametrize("wrapper", [GOES_ON_BY_NAME, GOES_ON_BY_A_CALL], ids=["by name", "by a call"])
+def test_a_library_that_is_bound_to_a_wrapper_behind_the_shim_is_named(log, tmp_path, wrapper):
+    behind = plugin(tmp_path / "libwrapper.so", wrapper)
+    other = build(tmp_path / "libother.so", PRODUCT, "-shared", "-fPIC", "-x", "none", behind)
+    load(log, f"deepbind={other}", f"run={other}")
+    result = verify(log)
+    assert bypasses(result) == ["bound-past"] and "libother.so" in result.json["bypasses"][0]["reason"]
 
 
 @pytest.mark.parametrize("source, is_past", [(MULTIPLIES, True), (GOES_ON_BY_NAME, False), (GOES_ON_BY_A_CALL, False)],

@@ -185,6 +185,16 @@ when = { function = "cublasSgemm_v2", device = "cuda", compute_capability = ">=9
     assert seen(elsewhere, "applied", "rule") == {("fp32", None)}
 
 
+def test_calls_on_a_gpu_have_no_numbers():
+    result = run_client("products", only=GEMM, policy="""schema = 1
+default = "highest"
+[[rule]]
+precision = "high"
+when = { call_number = ">=1" }
+""")
+    assert seen(result, "applied", "rule") == {("fp32", None)}
+
+
 def test_pedantic_is_what_a_policy_can_make_of_highest():
     policy = 'schema = 1\ndefault = "highest"\n[cuda]\npedantic = true\n'
     result = run_client("products", policy=policy, exact=True, expect="fp32", only=GEMM + ":*/cublasSsyrk_v2__float32")

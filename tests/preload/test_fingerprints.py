@@ -134,6 +134,22 @@ def test_the_product_with_another_result_from_the_same_operands_is_the_cause_of_
     assert "\n  operands: the same bits\n" in text.split("First product with different bits: ")[1].split("\n\n")[0] + "\n"
 
 
+ROW = """
+import os, numpy as np
+from scipy.linalg.blas import sgemm
+row = np.ones((1, 8), "f", order="F")
+row[0, 3] = float(os.environ["VALUE"])
+sgemm(1.0, row, np.ones((8, 5), "f", order="F"))
+"""
+
+
+def test_an_operand_of_one_row_is_another_one_after_a_change(tmp_path, diff):
+    need(has_module("scipy"), "no scipy")
+    for name, value in (("a", "1"), ("b", "2")):
+        run(SYSTEM_PYTHON, "-c", ROW, log=tmp_path / f"{name}.fp32rec", env={**FINGERPRINT, "VALUE": value})
+    assert diff()["first_other_bits"]["other_operands"] == ["a"]
+
+
 THREADED = """
 import numpy as np, sys
 rng = np.random.default_rng(3)

@@ -34,7 +34,7 @@ def products(result):
 
 def test_ranges_of_all_kinds_label_the_products_inside_them():
     result = ranges("kinds")
-    wide = "plain/wide α😀"
+    wide = "plain/wide α€😀"
     assert scopes(result) == {
         1: None, 2: "plain", 3: wide, 4: f"{wide}/attributes",
         5: f"{wide}/attributes/physics:solve/chimie é:mélange",

@@ -2,10 +2,11 @@
 
 import json
 import os
+import subprocess
 
 import pytest
 
-from shim import BUILD, CLIENTS, SCRIPTS, SYSTEM_PYTHON, has_module, need, python, run
+from shim import BUILD, CLIENTS, SCRIPTS, SYSTEM_PYTHON, has_module, need, python, run, tool
 
 PYTHON = {"FP32_MATMUL_WHERE": "python"}
 NO_FRAMES = "(thread without Python frames)"
@@ -94,6 +95,41 @@ def test_packages_are_skipped_and_code_of_strings_is_not(tmp_path):
     code = "import numpy, wrapper\nwrapper.multiply(numpy.ones((4, 4), numpy.float32))"
     result = python(code, env={**PYTHON, "PYTHONPATH": str(package)})
     assert locations(result) == ["<string>:2 <module>"]
+
+
+# A program with Python inside, one of whose functions for its stack is the program's.
+EMBEDS = """
+void Py_Initialize(void);
+int PyRun_SimpleString(const char*);
+%s
+int main(int argc, char** argv) { Py_Initialize(); return argc != 2 || PyRun_SimpleString(argv[1]); }
+"""
+CALLS = """
+def outer():
+    inner()
+def inner():
+    import _ctypes, numpy
+    numpy.ones((4, 4), "f") @ numpy.ones((4, 4), "f")
+outer()
+"""
+
+
+@pytest.mark.parametrize("function, differs", [
+    ("", False), ("void* PyFrame_GetBack(void* frame) { return 0; }", True),
+    ("int PyFrame_GetLineNumber(void* frame) { return 77; }", True)], ids=["as read", "fewer frames", "other lines"])
+def test_no_lines_are_recorded_where_python_itself_names_others(tmp_path, function, differs):
+    asked = run(SYSTEM_PYTHON, "-c", "import sys; print('%d.%d' % sys.version_info[:2], *sys.path[1:])", preload=False)
+    version, *path = asked.stdout.split()
+    built = subprocess.run([tool("cc", "gcc"), "-x", "c", "-", "-o", tmp_path / "program", "-rdynamic", f"-lpython{version}"],
+                           input=EMBEDS % function, text=True, capture_output=True, check=False)
+    need(built.returncode == 0, f"no program can be linked with libpython{version} here")
+    result = run(tmp_path / "program", CALLS, env={**PYTHON, "PYTHONPATH": os.pathsep.join(path)})
+    assert len(locations(result)) == 1
+    if differs:
+        assert locations(result) == [None] and result.stderr.count("\n") == 1
+        assert "its own functions report a different line from the one read here" in result.stderr
+    else:
+        assert locations(result) == ["<string>:6 inner"] and result.stderr == ""
 
 
 def test_a_python_that_is_not_known_gives_one_line_and_no_places():

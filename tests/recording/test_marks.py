@@ -8,8 +8,8 @@ import subprocess
 import pytest
 
 import shim
-from command import COMMAND, environment, fp32shim
-from test_verify_bypasses import build, bypasses, plugin, verify
+from command import COMMAND, build, environment, fp32shim
+from test_verify_bypasses import bypasses, plugin, verify
 
 # Follows its arguments `product`, `load=FILE` (dlopen), `close`, `chroot=FOLDER` and `setuid`, and then ends in the
 # way that the first argument names.

@@ -10,9 +10,14 @@
 
 static void say_error(const char* what) {
     const char* error = dlerror();
-    // Leaves out the object that made the look-up: under the shim, that is the shim.
+    // Leaves out the object of a look-up without a handle: under the shim, that is the shim.
     const char* problem = error ? strstr(error, ": ") : NULL;
     printf("%s: dlerror%s\n", what, problem ? problem : ": (none)");
+}
+
+static void say_error_of_handle(const char* what) {
+    const char* error = dlerror();
+    printf("%s: dlerror: %s\n", what, error ? error : "(none)");
 }
 
 static float product(void* address) {
@@ -56,13 +61,13 @@ int main(int argc, char** argv) {
     say_error("next");
     if (count > 0) {
         try_product("no such version", dlvsym(handles[0], "sgemm_", "NO_SUCH_VERSION"));
-        say_error("no such version");
+        say_error_of_handle("no such version");
         printf("nobody's batch: %s\n", dlsym(handles[0], "csyrk_batch_strided_64_") ? "found" : "not found");
-        say_error("nobody's batch");
+        say_error_of_handle("nobody's batch");
         // A product between a failed look-up and dlerror() must not lose the message.
         dlsym(handles[0], "no_such_function");
         product(pointers[0]);
-        say_error("after a product");
+        say_error_of_handle("after a product");
         say_error("and once more");
         printf("not a BLAS name: %s\n", dlsym(handles[0], "isamax_") ? "found" : "not found");
         dlerror();

@@ -85,7 +85,7 @@ static void kinds() {
     product(1);
     say("push A", nvtxRangePushA("plain"));
     product(2);
-    say("push W", nvtxRangePushW(L"wide \u03b1\U0001f600"));
+    say("push W", nvtxRangePushW(L"wide \u03b1\u20ac\U0001f600"));
     product(3);
     auto event = named("attributes");
     say("push Ex", nvtxRangePushEx(&event));

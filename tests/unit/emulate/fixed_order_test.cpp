@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cfenv>
 #include <cmath>
 #include <cstring>
@@ -193,6 +194,30 @@ TEST(FixedOrder, ATriangleKeepsAnInfinityOutOfTheRowsThatDoNotReadIt) {
                 ASSERT_EQ(b[static_cast<std::size_t>(i + m)], terms);
             }
         }
+}
+
+// -0 + 0 is 0, and the tiles of each instruction set add another number of a triangle's zeros.
+TEST(FixedOrder, ATrianglesZerosMakeNoDifferenceBesideMinusZero) {
+    constexpr std::int64_t m = 300;
+    constexpr std::int64_t first_block = 256;
+    const float alpha = 1e-30F;
+    for (const InstructionSet by : instruction_sets_here()) {
+        const std::vector<float> a(m * m, 1e-30F);
+        std::vector<float> b(m, -1e-30F);
+        std::fill_n(b.begin(), first_block,
+                    -1.0F);  // alpha times the sum of the first block is -0; that of others too
+        blas::Level3 product{blas::Operation::trmm, false, false, 'L', 'L', 'N', 0, 'N', m, 1};
+        product.alpha = &alpha;
+        product.a = a.data();
+        product.lda = m;
+        product.b = b.data();
+        product.ldb = m;
+        ASSERT_TRUE(multiply_in_fixed_order(product, by));
+        for (std::size_t i = 0; i < m; ++i) {
+            ASSERT_EQ(b[i], 0) << i;
+            ASSERT_EQ(std::signbit(b[i]), i < first_block) << i;
+        }
+    }
 }
 
 // numpy warns of "invalid value encountered in matmul" if it finds the flag set.

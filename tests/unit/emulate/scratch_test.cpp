@@ -2,7 +2,6 @@
 
 #include <gtest/gtest.h>
 #include <sys/mman.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -12,6 +11,7 @@
 #include <thread>
 #include <vector>
 
+#include "../in_child.hpp"
 #include "emulate_cases.hpp"
 #include "naive_level3.hpp"
 
@@ -36,21 +36,11 @@ bool is_mapped(const void* address) {
            errno != ENOMEM;
 }
 
-/// Runs the body in a forked child. The body's result becomes the child's exit status.
-template <typename Body>
-int in_a_child(Body body) {
-    const pid_t child = fork();
-    if (child == 0) _exit(body());
-    int status = -1;
-    waitpid(child, &status, 0);
-    return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
-}
-
 TEST(Scratch, IsAlignedToCacheLinesAndWritableToItsEnd) {
     for (const std::size_t bytes : {std::size_t{64}, std::size_t{100000}, 3 * megabyte, 5 * megabyte}) {
         const Scratch scratch = acquire_scratch(bytes, limit);
         ASSERT_NE(scratch.data, nullptr);
-        EXPECT_EQ(reinterpret_cast<std::uintptr_t>(scratch.data) % 64, 0U);
+        EXPECT_EQ(reinterpret_cast<std::uintptr_t>(scratch.data) % (bytes < 2 * megabyte ? 64 : 2 * megabyte), 0U);
         EXPECT_GE(scratch.bytes, bytes);
         scratch.data[0] = 1;
         scratch.data[bytes / sizeof(float) - 1] = 1;
@@ -106,7 +96,7 @@ TEST(Scratch, IsEachThreadsOwn) {
 
 TEST(Scratch, WorksOnInAForkedChild) {
     release_scratch(acquire_scratch(megabyte, limit));
-    EXPECT_EQ(in_a_child([] {
+    EXPECT_EQ(test::in_child([] {
                   const Scratch scratch = acquire_scratch(2 * megabyte, limit);
                   if (scratch.data == nullptr) return 1;
                   scratch.data[megabyte / sizeof(float)] = 1;

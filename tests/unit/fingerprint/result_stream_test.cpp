@@ -90,6 +90,13 @@ TEST(ResultStream, HasTheFingerprintsOfRecordingsThatAreKept) {
     EXPECT_EQ(fingerprint.norm, std::sqrt(83325.0));
     EXPECT_EQ(fingerprint.sketch[1], -49);
     EXPECT_EQ(fingerprint.sketch[25], 35.5);
+
+    // More groups than rotations.
+    floats.resize(std::size_t{63} * 50);
+    for (std::size_t i = 0; i < floats.size(); ++i) floats[i] = static_cast<float>(i * i % 997) - 498;
+    const Fingerprint many = fingerprint_of(floats);
+    EXPECT_EQ(many.sketch[0], 1910);
+    EXPECT_EQ(many.sketch[31], -278);
 }
 
 TEST(ResultStream, DependsOnGroupsAndNotOnPieces) {

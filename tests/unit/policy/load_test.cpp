@@ -4,13 +4,13 @@
 #include <gtest/gtest.h>
 #include <sched.h>
 #include <sys/stat.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
 
+#include "../in_child.hpp"
 #include "policy/sha256.hpp"
 
 namespace fp32shim::policy {
@@ -392,15 +392,12 @@ TEST_F(Load, LetsAUsersPolicyBelongToAnybody) {
 TEST_F(Load, ReadsASitesPolicyWhereRootHasNoNumber) {
     site("name = \"site\"\n");
     ASSERT_EQ(chmod(path("site.toml").c_str(), 0644), 0);
-    const pid_t child = fork();
-    if (child == 0) {
-        if (unshare(CLONE_NEWUSER) != 0) _exit(77);
+    const int status = test::in_child([&] {
+        if (unshare(CLONE_NEWUSER) != 0) return 77;
         const Loaded loaded = policy::load({}, {.site_policy = path("site.toml")});
-        _exit(loaded.errors.empty() && loaded.policy.name == "site" ? 0 : 1);
-    }
-    int status = 0;
-    ASSERT_EQ(waitpid(child, &status, 0), child);
-    if (WEXITSTATUS(status) == 77) GTEST_SKIP() << "no user namespaces here";
+        return loaded.errors.empty() && loaded.policy.name == "site" ? 0 : 1;
+    });
+    if (status == 77) GTEST_SKIP() << "no user namespaces here";
     EXPECT_EQ(status, 0);
 }
 

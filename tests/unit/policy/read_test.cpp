@@ -62,6 +62,8 @@ executable = "python3*"
 command = "*train.py*"
 host = "node*"
 dtype = ["float32", "complex64"]
+where = "train.py:41 forward"
+text = "return a @ b"
 compute_capability = ">=10.0"
 m = 128
 n = [1, "<=4"]
@@ -73,7 +75,8 @@ call_number = ">=3 <=5"
 
 [[rule]]
 name = "the rest"
-precision = "tf32"
+precision = { tolerance = 3e-3, metric = "norm" }
+lower_guarded = true
 )";
 
 Policy read(std::string_view text) {
@@ -142,6 +145,8 @@ TEST(ReadPolicy, ReadsEveryPartOfARule) {
     EXPECT_EQ(second.when.command, std::vector<std::string>{"*train.py*"});
     EXPECT_EQ(second.when.host, std::vector<std::string>{"node*"});
     EXPECT_EQ(second.when.dtype, (std::vector{Dtype::float32, Dtype::complex64}));
+    EXPECT_EQ(second.when.where, std::vector<std::string>{"train.py:41 forward"});
+    EXPECT_EQ(second.when.text, std::vector<std::string>{"return a @ b"});
     EXPECT_EQ(second.when.compute_capability, (std::vector<Range>{{100, infinity}}));
     EXPECT_EQ(second.when.m, (std::vector<Range>{{128, 128}}));
     EXPECT_EQ(second.when.n, (std::vector<Range>{{1, 1}, {0, 4}}));
@@ -151,7 +156,12 @@ TEST(ReadPolicy, ReadsEveryPartOfARule) {
     EXPECT_EQ(second.when.flops, (std::vector<Range>{{2e9, infinity}}));
     EXPECT_EQ(second.when.call_number, (std::vector<Range>{{3, 5}}));
 
+    EXPECT_FALSE(second.tolerance || second.lower_guarded);
+
     EXPECT_EQ(policy.rules[2].name, "the rest");
+    EXPECT_EQ(policy.rules[2].precision, Precision::medium);
+    EXPECT_EQ(policy.rules[2].tolerance, (Tolerance{3e-3, Metric::norm}));
+    EXPECT_TRUE(policy.rules[2].lower_guarded);
     EXPECT_TRUE(policy.rules[2].when.empty());
 }
 
@@ -212,6 +222,26 @@ TEST(ReadPolicy, TakesEveryPrecisionInARule) {
         const Policy policy = read("schema = 1\n[[rule]]\nprecision = \"" + word + "\"\n");
         ASSERT_EQ(policy.rules.size(), 1u);
         EXPECT_EQ(policy.rules[0].precision, parse_precision(word));
+    }
+}
+
+Loaded read_fixed(const std::string& word) {
+    return read_policy("schema = 1\n[[rule]]\nwhen.dtype = \"float64\"\nprecision = \"" + word + "\"\n", "p.toml");
+}
+
+TEST(ReadPolicy, TakesFixedPointNumbersOf8To53Bits) {
+    for (const int bits : {8, 9, 40, 53}) {
+        const Loaded loaded = read_fixed("fixed:" + std::to_string(bits));
+        ASSERT_EQ(loaded.policy.rules.size(), 1u) << bits;
+        EXPECT_EQ(loaded.policy.rules[0].precision, Precision::fixed);
+        EXPECT_EQ(loaded.policy.rules[0].fixed_point_bits, bits);
+    }
+    for (const std::string word :
+         {"fixed", "fixed:", "fixed:7", "fixed:54", "fixed:040", "fixed:4a", "fixed:a", "fixed=40"}) {
+        const Loaded loaded = read_fixed(word);
+        ASSERT_EQ(loaded.errors.size(), 1u) << word;
+        EXPECT_EQ(loaded.errors[0].text(), "p.toml:4:13: precision: found \"" + word +
+                                               "\"; allowed: fixed:N with N bits, from 8 to 53, as in \"fixed:40\"");
     }
 }
 

@@ -362,16 +362,6 @@ TEST(RecordingRoundTrip, ALongTextIsCutBetweenTwoCharacters) {
     EXPECT_TRUE(read.ends_with("ü…"));
 }
 
-TEST(RecordingRoundTrip, AnExistingFileIsLeftAloneAndTheNameGetsASuffix) {
-    const TemporaryFolder folder;
-    const auto first = open_recording(folder / "run.fp32rec");
-    const auto second = open_recording(folder / "run.fp32rec");
-    const auto third = open_recording(folder / "run.fp32rec");
-    EXPECT_EQ(first->path(), folder / "run.fp32rec");
-    EXPECT_EQ(second->path(), folder / "run.1.fp32rec");
-    EXPECT_EQ(third->path(), folder / "run.2.fp32rec");
-}
-
 TEST(RecordingRoundTrip, TenThousandFilesOfThatNameAreNoReasonToRecordNothing) {
     const TemporaryFolder folder;
     const auto occupy = [&](const std::string& name) {
@@ -471,23 +461,6 @@ TEST(RecordingRoundTrip, TheRateOfTheClockBecomesExactWhileTheSameCallsGoOn) {
     const auto exact = static_cast<double>(ticks_per_second(begun, read_clocks()));
     EXPECT_NEAR(first / exact, 1, 0.02);  // half of the measured times may contain an interruption
     EXPECT_NEAR(rate_in_file() / exact, 1, 1e-4);
-}
-
-TEST(RecordingRoundTrip, TheFileIsPrivateUnlessAskedForWhateverTheUmask) {
-    const TemporaryFolder folder;
-    const mode_t before = umask(077);
-    const auto plain = open_recording(folder / "plain.fp32rec");
-    RecordingSettings settings;
-    settings.mode = 0640;
-    settings.group = std::to_string(getgid());
-    const auto shared = open_recording(folder / "shared.fp32rec", settings);
-    umask(before);
-    struct stat status {};
-    ASSERT_EQ(stat(plain->path().c_str(), &status), 0);
-    EXPECT_EQ(status.st_mode & 0777, 0600U);
-    ASSERT_EQ(stat(shared->path().c_str(), &status), 0);
-    EXPECT_EQ(status.st_mode & 0777, 0640U);
-    EXPECT_EQ(status.st_gid, getgid());
 }
 
 TEST(RecordingRoundTrip, GroupsAreFoundByNameAndNumber) {

@@ -33,6 +33,15 @@ TEST(FunctionName, OfCppIsWithoutArgumentsAndReturnType) {
               "gr\xc3\xb6\xc3\x9f::x");
 }
 
+TEST(FunctionName, LeavesOutTemplateArgumentsOfAllKinds) {
+    for (const std::string type :
+         {"i",           "Dn",       "Du",           "Dv4_f",    "DF16_",   "DF16b", "DB8_", "PFivE",
+          "PFivRE",      "PDoFivE",  "DxFivE",       "DwiEFivE", "A3_f",    "M1Ai",  "T_",   "DpT0_",
+          "U8__vectorf", "u6__bf16", "St6vectorIfE", "N1B1CE",   "Z1gvE1D", "Sa"})
+        for (const std::string& argument : {type, "J" + type + "E", "L" + type + "0E"})
+            EXPECT_EQ(name_of("_ZN1AI" + argument + "E1fEv"), "A::f") << argument;
+}
+
 TEST(FunctionName, OfALambdaNamesTheFunctionAround) {
     EXPECT_EQ(name_of("_ZZN7physics5solveERK4GridENKUlRKfiE_clES3_i"), "physics::solve::{lambda#1}::operator()");
     EXPECT_EQ(name_of("_ZZ4mainENUlvE2_4_FUNEv"), "main::{lambda#4}::_FUN");

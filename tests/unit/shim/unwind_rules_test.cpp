@@ -7,6 +7,7 @@
 #include <unwind.h>
 
 #include <cstring>
+#include <initializer_list>
 #include <random>
 #include <vector>
 
@@ -122,6 +123,90 @@ TEST(UnwindRules, ACopyOfTheTablesGivesTheSameRules) {
         for (const std::uintptr_t distance : {0, 1, 7, 20, 100})
             EXPECT_TRUE((find_frame_rule(copy.tables(), function + distance + copy.moved) ==
                          find_frame_rule(own.tables, function + distance)));
+}
+
+/// Tables of one function, written by hand: at its start, the return address is saved at the frame's address minus 8.
+class OneFunction {
+  public:
+    explicit OneFunction(const std::vector<std::uint8_t>& program) {
+        add({1, 0xff, 0x03, 0x3b, 1, 0, 0, 0});  // .eh_frame_hdr: one function
+        add_number(begin);
+        add_number(header_size + common_size);
+        add_number(common_size - 4);
+        add({0, 0, 0, 0, 1, 'z', 'R', 0, 1, 0x78, return_address, 1,
+             0x1b});  // steps 1 and -8; signed 4-byte distances
+        add({0x0c, stack_pointer_number, 8, static_cast<std::uint8_t>(0x80 | return_address), 1});
+        bytes_.resize(header_size + common_size);
+        add_number(static_cast<std::int32_t>(13 + program.size()));
+        add_number(common_size + 4);
+        add_number(begin - static_cast<std::int32_t>(bytes_.size()));
+        add_number(size);
+        bytes_.push_back(0);
+        bytes_.insert(bytes_.end(), program.begin(), program.end());
+    }
+
+    FrameRule rule_at(std::int32_t distance) const {
+        return find_frame_rule({std::span(bytes_).first(header_size), bytes_},
+                               reinterpret_cast<std::uintptr_t>(bytes_.data()) + begin + distance);
+    }
+
+    static constexpr std::uint8_t frame_pointer = followed_registers[0];
+    static constexpr std::uint8_t return_address = followed_registers[return_address_index];
+
+  private:
+    static constexpr std::int32_t header_size = 16, common_size = 28, begin = 4096, size = 100;
+
+    void add(std::initializer_list<std::uint8_t> bytes) { bytes_.insert(bytes_.end(), bytes); }
+    void add_number(std::int32_t number) {
+        for (int shift = 0; shift < 32; shift += 8) bytes_.push_back(static_cast<std::uint8_t>(number >> shift));
+    }
+
+    std::vector<std::uint8_t> bytes_;
+};
+
+TEST(UnwindRules, AreThoseOfTheInstructionsUpToTheAddress) {
+    constexpr std::uint8_t pointer = OneFunction::frame_pointer;
+    const std::vector<std::vector<std::uint8_t>> instructions = {
+        {0x44, 0x0e, 16, 0x80 | pointer, 2},                          // at 4: pushes the frame pointer
+        {0x44, 0x0d, pointer},                                        // 8: which then holds the frame
+        {0x44, 0x0a, 0x0c, stack_pointer_number, 8, 0xc0 | pointer},  // 12: restored, for an early return
+        {0x44, 0x0b},                                                 // 16: as before the return
+        {0x44, 0x07, pointer},                                        // 20: lost
+        {0x44, 0x08, pointer},                                        // 24: unchanged
+        {0x44, 0x10, pointer, 2, 0x70 + pointer, 0x78},               // 28: saved at the register minus 8
+        {0x02, 4, 0x07, OneFunction::return_address},                 // 32: no caller
+    };
+    std::vector<std::uint8_t> program;
+    for (const auto& instruction : instructions)
+        program.insert(program.end(), instruction.begin(), instruction.end());
+    const OneFunction function(program);
+
+    FrameRule start{.kind = FrameRule::Kind::call, .saved = 1U << return_address_index, .frame_offset = 8};
+    start.offsets[return_address_index] = -8;
+    FrameRule pushed = start;
+    pushed.saved |= 1;
+    pushed.frame_offset = 16;
+    pushed.offsets[0] = -16;
+    FrameRule framed = pushed;
+    framed.frame_register = 0;
+    EXPECT_TRUE(function.rule_at(0) == start && function.rule_at(3) == start);
+    EXPECT_TRUE(function.rule_at(4) == pushed && function.rule_at(7) == pushed);
+    EXPECT_TRUE(function.rule_at(8) == framed);
+    EXPECT_EQ(function.rule_at(12).saved, start.saved);
+    EXPECT_EQ(function.rule_at(12).frame_register, stack_pointer_index);
+    EXPECT_EQ(function.rule_at(12).frame_offset, 8);
+    EXPECT_TRUE(function.rule_at(16) == framed);
+    EXPECT_EQ(function.rule_at(20).saved, start.saved);
+    EXPECT_EQ(function.rule_at(20).lost, 1);
+    EXPECT_EQ(function.rule_at(24).saved, start.saved);
+    EXPECT_EQ(function.rule_at(24).lost, 0);
+    framed.from_register = 1;
+    framed.base_register = 0;
+    framed.offsets[0] = -8;
+    EXPECT_TRUE(function.rule_at(28) == framed);
+    EXPECT_EQ(function.rule_at(32).kind, FrameRule::Kind::outermost);
+    EXPECT_EQ(function.rule_at(-1).kind, FrameRule::Kind::unknown);
+    EXPECT_EQ(function.rule_at(100).kind, FrameRule::Kind::unknown);
 }
 
 TEST(UnwindRules, DamagedTablesAreReadWithinTheirBounds) {

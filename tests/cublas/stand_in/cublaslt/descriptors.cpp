@@ -114,10 +114,16 @@ constexpr Attribute grouped_attributes[] = {
 // Size in bytes of a layout or preference in the oldest headers. Newer headers have larger structures.
 constexpr std::size_t smallest_opaque = 64;
 
+bool is_valid(const MatmulDescriptor& descriptor) { return descriptor.is_valid(); }
+template <class Structure>
+bool is_valid(const Structure& structure) {
+    return structure.mark == Structure::valid;
+}
+
 template <class Structure, class Opaque>
 Structure* open(Opaque* opaque) {
     auto* const structure = reinterpret_cast<Structure*>(opaque);
-    return structure != nullptr && structure->mark == Structure::valid ? structure : nullptr;
+    return structure != nullptr && is_valid(*structure) ? structure : nullptr;
 }
 
 template <class Opaque>

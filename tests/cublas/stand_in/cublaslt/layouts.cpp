@@ -6,12 +6,13 @@ namespace stand_in {
 
 void initialize(MatmulDescriptor* descriptor, std::size_t size, cublasComputeType_t compute, cudaDataType scale) {
     // A program built with an older version has space only for that version's descriptor, so no more is written.
-    std::size_t usable = MatmulDescriptor::smallest;
-    for (const std::size_t version : {std::size_t{96}, std::size_t{168}, sizeof(MatmulDescriptor)})
-        if (version <= size) usable = version;
+    std::uint32_t version = 0;
+    while (version + 1 < std::size(MatmulDescriptor::sizes_of_versions) &&
+           MatmulDescriptor::sizes_of_versions[version + 1] <= size)
+        ++version;
     MatmulDescriptor full{};
-    full.mark = MatmulDescriptor::valid;
-    full.size = static_cast<std::uint32_t>(usable);
+    full.mark = full.end_mark = MatmulDescriptor::valid + version;
+    full.size = static_cast<std::uint32_t>(MatmulDescriptor::sizes_of_versions[version]);
     full.compute_type = compute;
     full.scale_type = scale;
     full.epilogue = CUBLASLT_EPILOGUE_DEFAULT;

@@ -5,13 +5,14 @@
 #pragma once
 
 #include <cstdint>
+#include <iterator>
 
 #include "library_handle.hpp"
 
 namespace stand_in {
 
 struct MatmulDescriptor {
-    std::uint32_t mark;
+    std::uint32_t mark;  // `valid` plus the number of the version, in whose size this one differs from others
     std::uint32_t size;
     std::int32_t compute_type;
     std::int32_t scale_type;
@@ -42,10 +43,20 @@ struct MatmulDescriptor {
     std::int32_t scale_modes[5];  // scale modes of A, B, C, D and aux
     std::int32_t scale_d_out_mode;
     std::int8_t fast_accumulation;
+    std::uint32_t end_mark;  // the mark again, where the newest version ends
 
     static constexpr std::uint32_t valid = 0x4d4d4453;
     static constexpr std::size_t smallest = 56;
+    static constexpr std::size_t sizes_of_versions[] = {smallest, 96, 168, 208};
+
+    // Returns false for what is no descriptor, or only the beginning of one.
+    bool is_valid() const {
+        const std::uint32_t version = mark - valid;
+        return version < std::size(sizes_of_versions) && size == sizes_of_versions[version] &&
+               (size < sizeof *this || end_mark == mark);
+    }
 };
+static_assert(sizeof(MatmulDescriptor) == 208);
 static_assert(offsetof(MatmulDescriptor, scale_a) == MatmulDescriptor::smallest);
 static_assert(sizeof(MatmulDescriptor) <= sizeof(cublasLtMatmulDescOpaque_t));
 

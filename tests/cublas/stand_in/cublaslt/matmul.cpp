@@ -141,8 +141,7 @@ cublasStatus_t describe(cublasLtMatmulDesc_t descriptor, cublasLtMatrixLayout_t 
     call->b = reinterpret_cast<const LayoutDescriptor*>(b);
     call->c = reinterpret_cast<const LayoutDescriptor*>(c);
     call->d = reinterpret_cast<const LayoutDescriptor*>(d);
-    if (call->descriptor == nullptr || call->descriptor->mark != MatmulDescriptor::valid)
-        return CUBLAS_STATUS_INVALID_VALUE;
+    if (call->descriptor == nullptr || !call->descriptor->is_valid()) return CUBLAS_STATUS_INVALID_VALUE;
     for (const LayoutDescriptor* layout : {call->a, call->b, call->c, call->d}) {
         if (layout == nullptr || layout->mark != LayoutDescriptor::valid) return CUBLAS_STATUS_INVALID_VALUE;
         const cublasStatus_t status = check(*layout);
