@@ -151,7 +151,9 @@ std::string words_of(const record::RecordedRow& row, const RecordedAudit& entry)
                        audit.errors.by(policy::Metric::row), audit.errors.component,
                        has(entry, record::audit_beyond) ? "; beyond the tolerance" : "",
                        has(entry, record::audit_bad_result) ? "; NaN or infinity in the result only" : "",
-                       notes(entry, record::audit_noise) ? "; the FP32 result is noise" : "");
+                       !notes(entry, record::audit_noise)             ? ""
+                       : audit.reference == policy::AuditFormat::fp64 ? "; the FP64 result is noise"
+                                                                      : "; the FP32 result is noise");
 }
 
 }  // namespace fp32shim::cli

@@ -48,6 +48,7 @@ struct AuditedGroups {
     std::map<policy::AuditFormat, std::uint64_t> formats;  ///< number of audits of these types, by tested format
     Share of_other_types;                                  ///< calls that the policy is not about
     std::uint64_t audits_of_other_types = 0;
+    Share float64_on_gpu;  ///< calls that no audit can judge, and no rule lowers
     std::uint64_t total_ns = 0;
     std::uint64_t recordings = 0;
     /// Times of the first and the last audit, as shares of the time from a recording's first call to its last.
@@ -120,6 +121,10 @@ void add_recording(const record::RecordingReader& recording, const SuggestOption
         if (!are_tried(types, row->decision.call.dtype)) {
             found.of_other_types.add(counters);
             others.insert(id);
+            continue;
+        }
+        if (types == TriedTypes::float64 && row->decision.call.device == policy::Device::cuda) {
+            found.float64_on_gpu.add(counters);
             continue;
         }
         const std::size_t number = found.groups.number_of(reader.group_of(*row, recording));
@@ -357,6 +362,10 @@ std::string policy_header(const AuditedGroups& found, const Choice& choice, cons
             "# is about them, and needs audits of theirs.\n",
             counted(found.of_other_types.calls, "call"), other_type(options),
             share_text(found.of_other_types.host_ns, found.total_ns), other_type(options));
+    if (found.float64_on_gpu.calls > 0)
+        text += fmt::format("# On a GPU, where float64 is not lowered: {}, {} of the host time.\n",
+                            counted(found.float64_on_gpu.calls, "call"),
+                            share_text(found.float64_on_gpu.host_ns, found.total_ns));
     if (names_offset(policy))
         text +=
             "# A place such as program!main+0x1c4 is no longer valid once the program is recompiled: record and "
@@ -391,6 +400,9 @@ std::string why_nothing(const AuditedGroups& found, const SuggestOptions& option
                                      audit_command_for(other_type(options)), other_type(options)));
     if (found.groups.all().empty() && !of_others.empty())
         return fmt::format("found no products of {} in these recordings{}", to_string(types_of(options)), of_others);
+    if (found.groups.all().empty() && found.float64_on_gpu.calls > 0)
+        return fmt::format("{} of float64 ran on a GPU, where float64 is neither audited nor lowered",
+                           counted(found.float64_on_gpu.calls, "call"));
     if (others.empty())
         return fmt::format("found no audits of {} in these recordings; record some: {}{}", wanted,
                            audit_command_for(to_string(types_of(options))), of_others);

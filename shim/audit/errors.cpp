@@ -10,14 +10,7 @@
 namespace fp32shim::blas {
 namespace {
 
-/// Returns the length of a vector. Neither overflows nor underflows before the result does.
-double modulus(double re, double im) {
-    const double larger = std::max(std::abs(re), std::abs(im));
-    const double smaller = std::min(std::abs(re), std::abs(im));
-    if (larger == 0) return 0;
-    const double ratio = smaller / larger;
-    return larger * std::sqrt(1 + ratio * ratio);
-}
+double modulus(double re, double im) { return std::sqrt(re * re + im * im); }
 
 double scaled(double number, double scale) { return number * scale; }
 DoubleDouble scaled(DoubleDouble number, double scale) { return {number.high * scale, number.low * scale}; }
@@ -129,15 +122,17 @@ double Bound::at(std::int64_t row, std::int64_t column) const {
     return alpha * bound_reduction * static_cast<double>(*reduced.at(row, column)) + beta * started;
 }
 
+double power_of_two(int exponent) {
+    constexpr int most = 1000;  // 2^most and 2^-most are normal numbers
+    return std::bit_cast<double>(static_cast<std::uint64_t>(1023 + std::clamp(exponent, -most, most)) << 52);
+}
+
 double scale_of(const Matrix& tested, const Matrix& other, Part written) {
     if (!tested.is_double) return 1;
     record::Exponents exponents;
     add_exponents(tested, written, exponents);
     add_exponents(other, written, exponents);
-    if (exponents.highest < exponents.lowest) return 1;
-    constexpr int most = 1000;  // 2^most and 2^-most are normal numbers
-    const int exponent = -std::clamp<int>(exponents.highest, -most, most);
-    return std::bit_cast<double>(static_cast<std::uint64_t>(1023 + exponent) << 52);
+    return exponents.highest < exponents.lowest ? 1 : power_of_two(-exponents.highest);
 }
 
 void compare(const Matrix& tested, const Matrix& reference, const Bound& bound, Written written, ErrorSums& sums) {

@@ -82,6 +82,9 @@ struct ReferenceMatrix {
     std::int64_t ld;
 };
 
+/// Returns 2^exponent, or the nearest of these between 2^-1000 and 2^1000.
+double power_of_two(int exponent);
+
 /// Returns the power of two by which results are multiplied before they are compared, so that squares of float64
 /// numbers neither overflow nor underflow: 1 for float32. Numbers that are smaller than the largest by 2^500 count as
 /// 0. Reads the elements of `written`.

@@ -163,11 +163,14 @@ void set_formats(record::Audit& audit, const policy::Policy& policy, std::option
     const AuditFormat wider = is_double ? AuditFormat::double_double : AuditFormat::fp64;
     const std::optional<AuditFormat> against = is_double ? policy.audit_float64 : policy.audit_against;
     audit.reference = own;
+    const bool is_guarded = policy.audit_action == policy::AuditAction::pin && ran != own;
     if (tested) {
         audit.tested = *tested;
     } else if (against == wider) {
         audit.reference = wider;
         audit.tested = ran;
+    } else if (is_guarded) {
+        audit.tested = ran;  // a guard judges the format in which the group runs
     } else {
         audit.tested = against.value_or(ran != own ? ran : is_double ? AuditFormat::fp32 : AuditFormat::tf32);
     }

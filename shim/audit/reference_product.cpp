@@ -1,6 +1,7 @@
 #include "shim/audit/reference_product.hpp"
 
 #include <algorithm>
+#include <cmath>
 
 #include "shim/audit/double_double.hpp"
 #include "shim/audit/roles.hpp"
@@ -229,14 +230,28 @@ void add_line_in(const Level3& product, const Matrix& start, const Results& resu
     const bool is_hermitian = product.operation == Operation::herk || product.operation == Operation::her2k ||
                               product.trans_a == 'C' || product.trans_b == 'C';
     const Part part = results.written.part;
-    const double scale = scale_of(results.tested, results.exact, part);
-    for (std::int64_t i = 0; i < length; ++i) {
-        const std::int64_t row = line.is_row ? line.index : i;
-        const std::int64_t column = line.is_row ? i : line.index;
-        const bool is_written = part == Part::whole || (part == Part::upper ? row <= column : row >= column);
-        if (!is_written && !results.written.symmetric) continue;
-        Number<Real> reference = alpha * values[i];
-        if (!is_zero(beta)) reference = reference + beta * mirrored_at<Real>(start, part, is_hermitian, row, column);
+    const auto for_each_written = [&, count = length](const auto& visit) {
+        for (std::int64_t i = 0; i < count; ++i) {
+            const std::int64_t row = line.is_row ? line.index : i;
+            const std::int64_t column = line.is_row ? i : line.index;
+            const bool is_written = part == Part::whole || (part == Part::upper ? row <= column : row >= column);
+            if (is_written || results.written.symmetric) visit(values[i], row, column);
+        }
+    };
+    double largest = 0;
+    for_each_written([&, by = alpha, of_start = beta](Number<Real>& value, std::int64_t row, std::int64_t column) {
+        value = by * value;
+        if (!is_zero(of_start)) {
+            Number<Real> old = mirrored_at<Real>(start, part, is_hermitian, row, column);
+            if (is_hermitian && results.written.symmetric && row == column) old.im = 0.0;  // BLAS takes it as 0
+            value = value + of_start * old;
+        }
+        largest =
+            std::max({largest, std::abs(static_cast<double>(value.re)), std::abs(static_cast<double>(value.im))});
+    });
+    double scale = sums.scale;
+    if (scale == 0) scale = std::isnormal(largest) ? power_of_two(-StoredNumber(&largest, true).exponent()) : 1;
+    for_each_written([&](const Number<Real>& reference, std::int64_t row, std::int64_t column) {
         const auto difference = [&](const Matrix& matrix) {
             const Number<Real> value = mirrored_at<Real>(matrix, part, is_hermitian, row, column);
             return square(Number<Real>{value.re - reference.re, value.im - reference.im}, scale);
@@ -244,7 +259,7 @@ void add_line_in(const Level3& product, const Matrix& start, const Results& resu
         sums.tested += difference(results.tested);
         sums.exact += difference(results.exact);
         sums.reference += square(reference, scale);
-    }
+    });
 }
 
 template <class Real>
@@ -263,6 +278,7 @@ const Real* multiply_in(const Level3& product, const Matrix& start, char* memory
     Real* const result = sum + rows * columns;
     const auto [alpha, beta] = scalars_of<Real>(product);
     const bool adds_start = !is_zero(beta);
+    const bool is_hermitian = product.operation == Operation::herk || product.operation == Operation::her2k;
     const int width = is_complex ? 2 : 1;
 
     const auto fill = [&](bool imaginary) {
@@ -297,7 +313,11 @@ const Real* multiply_in(const Level3& product, const Matrix& start, char* memory
         for (std::int64_t j = 0; j < columns; ++j) {
             Real* const at = result + offset(i, j);
             Number<Real> value = alpha * Number<Real>{at[0], is_complex ? at[1] : Real(0)};
-            if (adds_start) value = value + beta * number_at<Real>(start, i, j);
+            if (adds_start) {
+                Number<Real> old = number_at<Real>(start, i, j);
+                if (is_hermitian && i == j) old.im = 0.0;  // BLAS takes it as 0
+                value = value + beta * old;
+            }
             at[0] = value.re;
             if (is_complex) at[1] = value.im;
         }
@@ -329,18 +349,34 @@ void add_line(const Level3& product, const Matrix& start, const Results& results
         add_line_in<double>(product, start, results, line, memory, sums);
 }
 
-bool fits_reference(const Level3& product, const record::Audit& audit) {
+bool fits_reference(const Level3& product, const OperandExponents& operands) {
     if (!product.is_double) return true;
-    const auto exponent_of = [](const void* scalar, bool is_pair) {
-        int highest = INT16_MIN;
-        for (int i = 0; scalar != nullptr && i < (is_pair ? 2 : 1); ++i)
-            if (const StoredNumber number(scalar, true, i); !number.is_zero())
-                highest = std::max(highest, number.exponent());
-        return highest;
+    const auto exponents_of = [](const void* scalar, bool is_pair) {
+        record::Exponents exponents{};
+        exponents = {0, 0};
+        bool is_first = true;
+        for (int i = 0; scalar != nullptr && i < (is_pair ? 2 : 1); ++i) {
+            const StoredNumber number(scalar, true, i);
+            if (number.is_zero()) continue;
+            const auto exponent = static_cast<std::int16_t>(number.exponent());
+            exponents = {is_first ? exponent : std::min(exponents.lowest, exponent),
+                         is_first ? exponent : std::max(exponents.highest, exponent)};
+            is_first = false;
+        }
+        return exponents;
     };
-    return std::max<int>({audit.a.highest, audit.b.highest, audit.c.highest,
-                          exponent_of(product.alpha, has_pair(product, false)),
-                          exponent_of(product.beta, has_pair(product, true))}) < safe_exponent_of_double_double;
+    const record::Exponents alpha = exponents_of(product.alpha, has_pair(product, false));
+    const record::Exponents beta = exponents_of(product.beta, has_pair(product, true));
+    // syrk and herk have A on both sides; a matrix of zeros has no exponents, and makes no terms.
+    const record::Exponents& b = operands.b.lowest > operands.b.highest ? operands.a : operands.b;
+    const int lowest = std::min(0 + operands.a.lowest, 0 + b.lowest);
+    const int lowest_term = operands.a.lowest + b.lowest;
+    if (std::max({operands.a.highest, b.highest, operands.c.highest, alpha.highest, beta.highest}) >=
+        safe_exponent_of_double_double)
+        return false;
+    constexpr int least = -1022 + 53;  // the last digits of a product are normal numbers
+    return std::min({lowest, lowest_term, lowest_term + alpha.lowest, lowest + alpha.lowest,
+                     operands.c.lowest + beta.lowest}) >= least;
 }
 
 ReferenceMatrix multiply_for_reference(const Level3& product, const Matrix& start, char* memory) {

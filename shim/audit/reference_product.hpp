@@ -13,9 +13,14 @@ namespace fp32shim::blas {
 /// Returns the number of bytes that multiply_for_reference() needs; SIZE_MAX on overflow.
 std::size_t bytes_for_reference(const Level3& product);
 
-/// Returns true if the reference of a product stays in its numbers' range. `audit` has the exponents of the operands.
-/// Precondition: alpha and beta are finite.
-bool fits_reference(const Level3& product, const record::Audit& audit);
+/// The exponents of a product's operands; of C before it.
+struct OperandExponents {
+    record::Exponents a, b, c;
+};
+
+/// Returns true if the reference of a product stays in its numbers' range: none of its terms overflows, and the last
+/// digits of none underflow. Precondition: alpha and beta are finite.
+bool fits_reference(const Level3& product, const OperandExponents& operands);
 
 /// Computes `product`. `start` has the values that C (or B of an in-place trmm) had before the call. Returns the
 /// result in the layout of `start`. The result lies in `memory`, which needs bytes_for_reference() bytes, aligned
@@ -39,6 +44,7 @@ struct Results {
 /// Sums of squares over lines of a result, to a common scale: of the differences from the reference, and of its
 /// values.
 struct LineSums {
+    double scale = 1;  ///< by which values are multiplied before they are squared; 0: as the line's values need it
     double tested = 0;
     double exact = 0;
     double reference = 0;

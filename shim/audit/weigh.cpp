@@ -21,7 +21,7 @@ double relative(double difference, double reference) {
 bool is_noise(const Level3& product, const Matrix& start, const Results& results, char* memory) {
     const std::int64_t rows = results.exact.rows;
     const std::int64_t count = std::min(rows, most_rows);
-    LineSums sums;
+    LineSums sums{.scale = scale_of(results.tested, results.exact, results.written.part)};
     for (std::int64_t i = 0; i < count; ++i)
         add_line(product, start, results, {true, (2 * i + 1) * rows / (2 * count)}, memory, sums);
     return relative(sums.exact, sums.reference) >= noise_share;
@@ -56,7 +56,7 @@ void store_weighed(const ErrorSums& sums, const Level3& product, const Matrix& s
     sums.store_in(audit);
     if (!is_first && !is_first_judged && audit.errors.by(policy::Metric::row) <= before) return;
     const bool by_row = own.errors.row >= own.errors.column;
-    LineSums worst;
+    LineSums worst{.scale = product.is_double ? 0.0 : 1.0};
     add_line(product, start, results, {by_row, by_row ? own.worst_row : own.worst_column}, memory, worst);
     audit.notes |= record::audit_checked;
     audit.fp32_error = static_cast<float>(relative(worst.exact, worst.reference));

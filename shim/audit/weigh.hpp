@@ -10,7 +10,7 @@ namespace fp32shim::blas {
 
 /// Stores the errors of one product in `audit`, and weighs them. `product` and `start`: as for
 /// multiply_for_reference(). `memory` needs bytes_for_line() bytes, aligned to 8. Takes as long as some ten rows of
-/// the reference. Precondition: fits_reference(product, audit).
+/// the reference. Precondition: fits_reference().
 void store_weighed(const ErrorSums& sums, const Level3& product, const Matrix& start, const Results& results,
                    char* memory, record::Audit& audit);
 

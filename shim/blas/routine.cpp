@@ -199,7 +199,9 @@ Routines routines_of(const Site& site) {
 EmulationResult emulate_by(const Routines& routines, const Level3& product, Preview preview) {
     if (!preview.in_float32)
         return emulate(product, preview, by_role(routines.same), by_role(routines.gemm), scratch_limit_of_a_product);
-    const MappedMemory memory(bytes_in_float32(product));
+    const std::size_t bytes = bytes_in_float32(product);
+    if (bytes > limit_in_float32) return EmulationResult::scratch_limit;
+    const MappedMemory memory(bytes);
     if (memory.bytes().empty()) return EmulationResult::scratch_limit;
     InFloat32 same{by_role(routines.float32), memory.bytes().data()};
     InFloat32 gemm{by_role(routines.float32_gemm), memory.bytes().data()};

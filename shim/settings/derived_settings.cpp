@@ -22,8 +22,8 @@ bool wants_every_call(const policy::Policy& policy) {
 }
 
 double audit_sample_of(const policy::Policy& policy) {
-    return policy.audit_sample == 0 && lets_audits_judge(policy) ? policy::default_sample_of_judges
-                                                                 : policy.audit_sample;
+    const bool asks = lets_audits_judge(policy) || policy.audit_float64;
+    return policy.audit_sample == 0 && asks ? policy::default_sample_of_judges : policy.audit_sample;
 }
 
 DerivedSettings derive_settings(const policy::Policy& policy, const Circumstances& circumstances) {

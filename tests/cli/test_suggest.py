@@ -221,6 +221,13 @@ def test_of_float64_it_keeps_what_float32_changes_and_lowers_the_rest(tmp_path):
     assert asked.returncode == 3 and "found no audits of tf32" in asked.stderr or "0 of " in asked.stdout
 
 
+def test_of_float64_on_a_gpu_it_says_that_it_is_neither_audited_nor_lowered(tmp_path):
+    products = make_recording(tmp_path / "a.fp32rec", "summary", "cublasDgemm_v2:64:native:fp64:as_requested:30")
+    result = fp32shim("suggest", "--dtype", "float64", products)
+    assert result.returncode == 3
+    assert "30 calls of float64 ran on a GPU, where float64 is neither audited nor lowered" in result.stderr
+
+
 def test_fp32_is_no_lower_precision_of_float32(recording):
     result = fp32shim("suggest", "--precision", "fp32", recording)
     assert result.returncode == 2 and "it lowers those of --dtype float64" in result.stderr

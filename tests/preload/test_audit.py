@@ -156,6 +156,71 @@ def test_numbers_beyond_the_reference_of_float64_skip_the_audit_and_nothing_else
     assert (only["skipped"], only["audits"], only["bad_results"]) == (1, 0, 0)
 
 
+def test_where_digits_of_terms_underflow_the_reference_of_float64_is_not_used(audited):
+    program = """
+import sys, numpy as np
+from scipy.linalg.blas import dgemm
+rng = np.random.default_rng(3)
+small = float(sys.argv[1])
+dgemm(float(sys.argv[2]), rng.standard_normal((9, 8)) * small, rng.standard_normal((8, 7)) * small)
+"""
+    need(has_module("scipy"), "the system's Python has no scipy")
+    for small, alpha, is_skipped in (("1e-160", "1e140", 1), ("1e-155", "1", 1), ("1e-140", "1", 0), ("1", "1e-300", 1)):
+        _, (only,) = audited(SYSTEM_PYTHON, "-c", program, small, alpha, policy=policy("sample = 1", "float64 = 'double_double'"))
+        assert (only["skipped"], only["audits"]) == (is_skipped, 1 - is_skipped), (small, alpha)
+        _, (only,) = audited(SYSTEM_PYTHON, "-c", program, small, alpha, policy=policy("sample = 1", "float64 = 'fp32'"))
+        assert (only["fp32_error"] is None) == bool(is_skipped) and only["audits"] == 1, (small, alpha)
+
+
+@pytest.mark.parametrize("letter", ["c", "z"])
+def test_imaginary_parts_on_the_diagonal_of_a_hermitian_matrix_do_not_count(audited, letter):
+    program = """
+import ctypes, sys, numpy as np
+rng = np.random.default_rng(3)
+kind, real = {"c": (np.complex64, ctypes.c_float), "z": (np.complex128, ctypes.c_double)}[sys.argv[2]]
+a, b, c = ((rng.standard_normal((30, 20)) + 1j * rng.standard_normal((30, 20))).astype(kind) for _ in range(3))
+c, d = (np.full((30, 30), 5 + 7j, kind) for _ in range(2))
+one = np.ones(1, kind)
+address = lambda x: x.ctypes.data_as(ctypes.c_void_p)
+blas = ctypes.CDLL(sys.argv[1])
+getattr(blas, f"cblas_{sys.argv[2]}herk")(101, 121, 111, 30, 20, real(1), address(a), 20, real(1), address(c), 30)
+getattr(blas, f"cblas_{sys.argv[2]}her2k")(101, 121, 111, 30, 20, address(one), address(a), 20, address(b), 20, real(1), address(d), 30)
+"""
+    for against in ("against = 'fp64'\nfloat64 = 'double_double'", "against = 'tf32'\nfloat64 = 'fp32'"):
+        _, audits = audited(SYSTEM_PYTHON, "-c", program, blas_library("openblas"), letter, policy=policy("sample = 1", against))
+        assert len(audits) == 2
+        for audit in audits:
+            own = audit["row"]["worst"] if "fp64" in against else audit["fp32_error"]
+            assert 0 < own < {"c": 1e-6, "z": 1e-14}[letter], audit["function"]
+
+
+def test_the_own_error_of_a_row_of_tiny_numbers_is_that_of_the_row(audited):
+    program = """
+import numpy as np
+rng = np.random.default_rng(3)
+a = rng.standard_normal((20, 30)) * np.exp2(np.linspace(0, -300, 20))[:, None]
+a[3] *= 2.0**-520
+a @ rng.standard_normal((30, 10))
+"""
+    _, (only,) = audited(SYSTEM_PYTHON, "-c", program, policy=policy("sample = 1", "float64 = 'fp32'"))
+    assert only["row"]["worst"] == 1 and 0 < only["fp32_error"] < 1e-14 and only["tested_error"] == 1
+
+
+def test_a_guard_judges_what_runs_whatever_else_is_to_be_audited(audited):
+    for settings in ({}, {"FP32_MATMUL_AUDIT": "1,float64"}):
+        result, _ = audited("graded_products.py", 20, 10, 5, env={"GRADED_TYPE": "float64", "FP32_MATMUL_WHERE": "python", **settings},
+                            policy=GUARD + FLOAT64_RULE.format("tf32"))
+        assert all(error < 1e-9 for _, error in errors_of(result)[21:]), settings
+    result, _ = audited("graded_products.py", 20, 10, 5, policy=GUARD + 'against = "bf16"\n')
+    assert all(error < 1e-2 for _, error in errors_of(result)[21:])
+
+
+def test_asking_for_float64_is_enough_to_audit_it(audited):
+    program = "import numpy as np; a = np.ones((9, 9))\nfor _ in range(6): a @ (a + 1)"
+    _, (only,) = audited(SYSTEM_PYTHON, "-c", program, env={"FP32_MATMUL_AUDIT": "float64"})
+    assert (only["tested"], only["audits"] >= 4) == ("fp32", True)
+
+
 def test_float64_is_audited_only_where_a_rule_lowers_it_or_the_policy_asks(audited):
     program = "import numpy as np; a = np.ones((9, 9)); a @ (a + 1); (a @ a[:, :8].copy())"
     _, audits = audited(SYSTEM_PYTHON, "-c", program, policy=policy("sample = 1"))

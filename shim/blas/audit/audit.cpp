@@ -5,11 +5,11 @@
 
 #include "shim/audit/groups.hpp"
 #include "shim/audit/packed.hpp"
-#include "shim/audit/reference_product.hpp"
 #include "shim/audit/roles.hpp"
 #include "shim/audit/weigh.hpp"
 #include "shim/blas/emulate/arguments.hpp"
 #include "shim/blas/emulate/emulate.hpp"
+#include "shim/blas/emulate/in_float32.hpp"
 #include "shim/thread/running.hpp"
 
 namespace fp32shim::blas {
@@ -32,6 +32,10 @@ Level3 with_result(const Level3& single, const Matrix& to) {
     return other;
 }
 
+void widen(record::Exponents& sum, const record::Exponents& more) {
+    sum = {std::min(sum.lowest, more.lowest), std::max(sum.highest, more.highest)};
+}
+
 /// Returns true if the reference of these products has more digits than their type, so that no library computes it.
 bool is_wider(AuditFormat reference, policy::Dtype dtype) {
     return reference == (policy::is_double(dtype) ? AuditFormat::double_double : AuditFormat::fp64);
@@ -51,20 +55,21 @@ bool can_audit(const Site& site, const Frame& frame, const Product& product, con
 }
 
 bool CallAudit::add_sizes(void* sizes, const Level3& single) {
-    auto& sum = *static_cast<std::pair<Sizes, bool>*>(sizes);
+    auto& sum = *static_cast<Sizes*>(sizes);
     if (!multiplies(single)) return true;
     const Matrix result = result_of(single);
     const std::size_t bytes = packed_bytes(result);
-    if (uses_start(single)) sum.first.starts += bytes;
-    const std::size_t wide = sum.second ? bytes_for_reference(single) : bytes;
+    if (uses_start(single)) sum.starts += bytes;
+    const std::size_t wide = sum.has_reference_product ? bytes_for_reference(single) : bytes;
     // Two results, the bound and the reduced bound, the sums of rows and columns, and a row or column in float64.
     const std::size_t work =
         3 * bytes + rounded_up(ErrorSums::bytes_for(result)) + rounded_up(bytes_for_line(result));
-    if (wide > audit_memory_limit || work > audit_memory_limit || sum.first.starts > audit_memory_limit) {
-        sum.first.work = SIZE_MAX / 2;
+    if (wide > audit_memory_limit || work > audit_memory_limit || sum.starts > audit_memory_limit ||
+        (sum.has_float32_copies && bytes_in_float32(single) > audit_memory_limit - work)) {
+        sum.work = SIZE_MAX / 2;
         return false;
     }
-    sum.first.work = std::max(sum.first.work, work + rounded_up(wide));
+    sum.work = std::max(sum.work, work + rounded_up(wide));
     return true;
 }
 
@@ -80,9 +85,10 @@ CallAudit::CallAudit(const Site& site, const Frame& frame, const Product& produc
       memory_([&] {
           record::Audit compared;
           audit::set_formats(compared, policy, tested, format_of(plan), policy::is_double(product.call.dtype));
-          std::pair<Sizes, bool> sizes{{}, is_wider(compared.reference, product.call.dtype)};
+          Sizes sizes{.has_reference_product = is_wider(compared.reference, product.call.dtype),
+                      .has_float32_copies = compared.tested == AuditFormat::sgemm};
           for_each_product(site, frame, product, add_sizes, &sizes);
-          const std::size_t bytes = sizes.first.starts + sizes.first.work;
+          const std::size_t bytes = sizes.starts + sizes.work;
           return bytes <= audit_memory_limit ? bytes : 0;
       }()) {
     starts_ = next_start_ = memory_.bytes().data();
@@ -142,10 +148,14 @@ bool CallAudit::audit_one(void* audit, const Level3& single) {
 bool CallAudit::store_operand_exponents(const Level3& single, const Matrix& start) {
     const bool in_place = is_in_place(single);
     bool all_finite = has_finite_scalars(single);
-    all_finite &= add_exponents(operand_a(single), part_of_a(single), audit_.a, has_unit_diagonal(single));
+    operands_ = {};
+    all_finite &= add_exponents(operand_a(single), part_of_a(single), operands_.a, has_unit_diagonal(single));
     const Matrix b = in_place ? start : operand_b(single);
-    if (b.data != nullptr) all_finite &= add_exponents(b, Part::whole, audit_.b);
-    if (!in_place && start.data != nullptr) all_finite &= add_exponents(start, written_of(single), audit_.c);
+    if (b.data != nullptr) all_finite &= add_exponents(b, Part::whole, operands_.b);
+    if (!in_place && start.data != nullptr) all_finite &= add_exponents(start, written_of(single), operands_.c);
+    widen(audit_.a, operands_.a);
+    widen(audit_.b, operands_.b);
+    widen(audit_.c, operands_.c);
     if (!all_finite) audit_.flags |= record::audit_bad_operand;
     return all_finite;
 }
@@ -166,7 +176,7 @@ bool CallAudit::compare_with_exact(const Level3& single, const Matrix& start, co
     }
     ErrorSums sums(result, allocate_bytes(ErrorSums::bytes_for(result)));
     compare(tested, exact, bound, written_part(single), sums);
-    if (fits_reference(single, audit_))
+    if (fits_reference(single, operands_))
         store_weighed(sums, single, start, {tested, exact, written_part(single)},
                       allocate_bytes(bytes_for_line(result)), audit_);
     else
@@ -176,7 +186,7 @@ bool CallAudit::compare_with_exact(const Level3& single, const Matrix& start, co
 
 /// Compares what ran with a product of more digits. Returns false if these would leave their range.
 bool CallAudit::compare_with_reference(const Level3& single, const Matrix& start, const Bound& bound) {
-    if (!fits_reference(single, audit_)) return false;
+    if (!fits_reference(single, operands_)) return false;
     const Matrix result = result_of(single);
     const Matrix layout = start.data != nullptr ? start : packed(result, nullptr);
     ErrorSums sums(result, allocate_bytes(ErrorSums::bytes_for(result)));

@@ -7,6 +7,7 @@
 
 #include "record/audit.hpp"
 #include "shim/audit/errors.hpp"
+#include "shim/audit/reference_product.hpp"
 #include "shim/blas/plan.hpp"
 #include "shim/blas/product.hpp"
 #include "shim/blas/routine.hpp"
@@ -38,6 +39,8 @@ class CallAudit {
     struct Sizes {
         std::size_t starts = 0;  ///< bytes for copies of every C that the products update
         std::size_t work = 0;    ///< bytes for computing one product at a time
+        bool has_reference_product = false;
+        bool has_float32_copies = false;
     };
     static bool add_sizes(void* sizes, const Level3& single);
     static bool save_start(void* audit, const Level3& single);
@@ -60,6 +63,7 @@ class CallAudit {
     std::optional<policy::AuditFormat> wanted_;  ///< format to test; absent: the policy decides
     Routines routines_;
     record::Audit audit_;
+    OperandExponents operands_;  ///< of the product that is compared now
     MappedMemory memory_;
     char* starts_;  ///< copies of C, one after the other
     char* next_start_;

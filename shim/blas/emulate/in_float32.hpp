@@ -14,6 +14,9 @@ struct InFloat32 {
     char* memory;    ///< bytes_in_float32() bytes, aligned to 64
 };
 
+/// The limit, in bytes, for the copies of one product; larger products run as called.
+inline constexpr std::size_t limit_in_float32 = std::size_t{1} << 30;
+
 /// Returns the memory for float32 copies of a float64 product's operands and result, in bytes; SIZE_MAX on overflow.
 std::size_t bytes_in_float32(const Level3& product);
 
