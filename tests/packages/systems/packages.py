@@ -63,8 +63,8 @@ def unpack_wheel(prefix):
     with zipfile.ZipFile(wheel()) as content:
         for entry in content.infolist():
             _, is_data, name = entry.filename.partition(".data/data/")
-            if is_data and not entry.is_dir():
-                file = prefix / name
+            if not entry.is_dir():
+                file = prefix / (name if is_data else f"lib/python3/site-packages/{entry.filename}")
                 file.parent.mkdir(parents=True, exist_ok=True)
                 file.write_bytes(content.read(entry))
                 file.chmod(entry.external_attr >> 16 & 0o777)
