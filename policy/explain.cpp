@@ -4,6 +4,7 @@
 #include <cstdio>
 
 #include "policy/conditions.hpp"
+#include "policy/decide.hpp"
 #include "policy/messages.hpp"
 
 namespace fp32shim::policy {
