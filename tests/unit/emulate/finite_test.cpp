@@ -4,6 +4,7 @@
 
 #include <bit>
 #include <cfenv>
+#include <cmath>
 #include <cstdint>
 #include <limits>
 #include <vector>
