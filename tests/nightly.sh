@@ -13,6 +13,7 @@
 #   pages      commands of the documentation that take a minute each
 #   gpu-check  gpu-check on the stand-in within 120 and 300 seconds
 #   bisect     the search of bisect on 1,000 random programs of each kind
+#   planted    177 programs of which it is known what must stay exact, given to bisect, sensitivity and verify
 #   where      10,000 random call trees on each Python that is found (pyenv's too), a million call paths
 #   wheel      the wheels of both processors, built and tried in bare Debian 11, 12 and 13 (needs root, debootstrap, qemu)
 #   packages   .deb, .tar.gz and wheel of the last commit, built twice and compared, and tried in bare Debian systems (needs root,
@@ -124,6 +125,8 @@ bisect() {
     FP32SHIM_BISECT_PROGRAMS=1000 build/bin/cli_tests --gtest_filter='*BisectSearch*'
 }
 
+planted() { long_test cli/planted_programs.py; }
+
 fuzz() {
     cmake --preset clang -B build/fuzz -DFP32SHIM_FUZZ=ON -DFP32SHIM_BENCH=OFF -DFP32SHIM_CUDA_INCLUDE=OFF &&
         cmake --build build/fuzz --target recording_reader_fuzzer &&
@@ -138,7 +141,7 @@ lint() {
         xargs -P "$(nproc)" -n 4 clang-tidy -p build/clang --quiet
 }
 
-all=(products races faults pages gpu-check bisect where wheel packages deploy fleet notebooks fuzz clang lint)
+all=(products races faults pages gpu-check bisect planted where wheel packages deploy fleet notebooks fuzz clang lint)
 case ${1-} in --help | -h) sed -n '2,/^set/{/^#/s/^# \{0,1\}//p}' "${BASH_SOURCE[0]}"; exit ;; esac
 for part in "$@"; do
     if [[ " ${all[*]} " != *" $part "* ]]; then
