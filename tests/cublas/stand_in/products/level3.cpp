@@ -213,6 +213,7 @@ Dense<T> sum(Dense<T> a, const Dense<T>& b) {
     template Dense<T> multiply(const Dense<T>&, const Dense<T>&);                                                    \
     template Dense<T> solve(const Dense<T>&, Dense<T>, bool, bool, Rounding);                                        \
     template void update(const View&, const Matrix&, const Dense<T>&, T, Part, bool);                                \
+    template void round_lines(Dense<T>&, bool, int);                                                                 \
     template Dense<T> scaled(Dense<T>, T);                                                                           \
     template Dense<T> adjoint(const Dense<T>&, bool);                                                                \
     template Dense<T> sum(Dense<T>, const Dense<T>&);
