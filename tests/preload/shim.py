@@ -24,8 +24,9 @@ import sys
 import sysconfig
 import tempfile
 
-import processor  # of this folder
 import pytest
+
+import processor
 
 HERE = pathlib.Path(__file__).resolve().parent
 ROOT = HERE.parents[1]

@@ -6,8 +6,9 @@ import os
 import struct
 import subprocess
 
-import processor
 import pytest
+
+import processor
 from shim import BUILD, LP64_BLAS, SYSTEM_PYTHON, environment, has_module, need, run
 
 MODE = {"cpu": "reproducible"}

@@ -3,8 +3,9 @@
 import itertools
 import platform
 
-import processor
 import pytest
+
+import processor
 from wheels import start
 
 pytestmark = pytest.mark.skipif(platform.machine() != "x86_64", reason="these are x86-64's kernels")
