@@ -6,6 +6,7 @@
 #include "policy/quantity.hpp"
 #include "policy/settings.hpp"
 #include "policy/words.hpp"
+#include "system/cpu_features.hpp"
 
 namespace fp32shim::policy {
 namespace {
@@ -105,6 +106,16 @@ Problem read_stochastic_seed(std::string_view text, FromEnvironment& result) {
     return {};
 }
 
+/// Only checks the word: system/cpu_features.cpp reads the variable when the library is loaded.
+Problem check_instructions(std::string_view text, FromEnvironment& /*result*/) {
+    std::vector<std::string_view> words;
+    for (const system::InstructionLevel& level : system::instruction_levels) {
+        if (equal_ignoring_case(text, level.word)) return {};
+        words.emplace_back(level.word);
+    }
+    return not_one_of(text, words);
+}
+
 Problem read_disable(std::string_view text, FromEnvironment& result) {
     if (text != "0" && text != "1") return not_one_of(text, {"0", "1"});
     result.disabled = text == "1";
@@ -130,6 +141,7 @@ constexpr Variable variables[] = {
     {"AUDIT", read_audit},
     {"ON_ERROR",
      [](std::string_view text, FromEnvironment& r) { return read_word(text, on_error_words, r.on_error); }},
+    {"INSTRUCTIONS", check_instructions},
     {"DISABLE", read_disable},
 };
 

@@ -1,10 +1,11 @@
-// Instruction sets of this x86-64 processor. Not by __builtin_cpu_supports: the compiler of the packages (zig) links
-// a table for it that nobody fills, so that it says no to everything.
+// Instruction sets of this x86-64 processor, and those that this project's own code may use. Not by
+// __builtin_cpu_supports: the compiler of the packages (zig) links a table for it that nobody fills, so that it says
+// no to everything.
 #pragma once
 
 #if defined(__x86_64__)
-
 #include <cpuid.h>
+#endif
 
 #include <atomic>
 #include <cstdint>
@@ -21,6 +22,21 @@ enum class CpuFeature : std::uint32_t {
     avx512_bf16 = 1U << 5,
     amx_bf16 = 1U << 6,  ///< also needs the kernel's permission
 };
+
+constexpr std::uint32_t bits_of(auto... features) { return (0U | ... | static_cast<std::uint32_t>(features)); }
+
+/// A word of FP32_MATMUL_INSTRUCTIONS, and the features that it leaves in use where the processor has them.
+struct InstructionLevel {
+    const char* word;
+    std::uint32_t features;
+};
+inline constexpr InstructionLevel instruction_levels[] = {
+    {"sse2", 0}, {"avx2", bits_of(CpuFeature::avx, CpuFeature::avx2, CpuFeature::fma)}};
+
+/// The level that the environment named when this code was loaded; nullptr: none, so every feature is in use.
+extern std::atomic<const InstructionLevel*> chosen_level;
+
+#if defined(__x86_64__)
 
 /// Returns the bits of all features that are there. Source: Intel SDM volume 2, CPUID and XGETBV; volume 1,
 /// chapter 13.
@@ -49,7 +65,7 @@ inline std::uint32_t find_cpu_features() {
     const bool has_zmm = (kept & zmm) == zmm;
     std::uint32_t found = 0;
     const auto add = [&found](CpuFeature feature, bool is_there) {
-        if (is_there) found |= static_cast<std::uint32_t>(feature);
+        if (is_there) found |= bits_of(feature);
     };
     add(CpuFeature::avx, has_ymm && bit(basic.ecx, 28));
     add(CpuFeature::fma, has_ymm && bit(basic.ecx, 12));
@@ -62,7 +78,7 @@ inline std::uint32_t find_cpu_features() {
 }
 
 /// Returns true if this processor has a feature. Asks it once, since that is slow in virtual machines. Thread-safe.
-inline bool has(CpuFeature feature) {
+inline bool processor_has(CpuFeature feature) {
     constexpr std::uint32_t is_known = 1U << 31;
     constinit static std::atomic<std::uint32_t> known{0};
     std::uint32_t features = known.load(std::memory_order_relaxed);
@@ -70,9 +86,16 @@ inline bool has(CpuFeature feature) {
         features = find_cpu_features() | is_known;
         known.store(features, std::memory_order_relaxed);
     }
-    return (features & static_cast<std::uint32_t>(feature)) != 0;
+    return (features & bits_of(feature)) != 0;
 }
 
-}  // namespace fp32shim::system
+/// Returns true if own code may use a feature: the processor has it, and FP32_MATMUL_INSTRUCTIONS leaves it.
+/// Thread-safe.
+inline bool may_use(CpuFeature feature) {
+    const InstructionLevel* const level = chosen_level.load(std::memory_order_relaxed);
+    return (level == nullptr || (level->features & bits_of(feature)) != 0) && processor_has(feature);
+}
 
 #endif
+
+}  // namespace fp32shim::system

@@ -3,6 +3,7 @@
 #
 #   tests/run.sh              build into build/, unit tests and whole-process tests
 #   tests/run.sh --wheels     also under wheels from PyPI and MKL, in build/wheels (about 7.5 GiB)
+#   tests/run.sh --as avx2    as on an older processor: programs, libraries and the shim use nothing newer than AVX2
 #   tests/run.sh --yes        install missing packages without asking
 #   tests/run.sh -- ARGS      pass ARGS to ctest: tests/run.sh -- -R policy
 #
@@ -13,17 +14,31 @@ source config/packages.sh
 
 consent=ask
 wheels=
+as=
 ctest_arguments=()
 while (($#)); do
     case $1 in
         --yes) consent=yes ;;
         --wheels) wheels=yes ;;
+        --as)
+            if [[ ${2-} != avx2 ]]; then
+                echo "tests/run.sh: found \"${2-}\" after --as; allowed: avx2" >&2
+                exit 2
+            fi
+            as=$2
+            shift
+            ;;
         --help | -h) sed -n '2,/^set/{/^#/s/^# \{0,1\}//p}' tests/run.sh; exit ;;
         --) shift; ctest_arguments=("$@"); break ;;
         *) echo "tests/run.sh: unknown argument '$1'; --help lists what it takes" >&2; exit 2 ;;
     esac
     shift
 done
+
+if [[ $as ]] && ! grep -qw "$as" /proc/cpuinfo; then
+    echo "tests/run.sh: --as $as needs a processor that has $as" >&2
+    exit 2
+fi
 
 # The build and examples/demo.sh work in such folders, but LD_PRELOAD cannot quote blanks and colons. CMake commands
 # cannot quote commas in the path of a library, nor brackets in the path of a folder that they list.
@@ -47,11 +62,11 @@ cmake --build build
 # Tests name the libraries and settings that they use. Variables of the user's shell must not select others.
 unset LD_PRELOAD LD_LIBRARY_PATH FP32SHIM_LIBRARY FP32SHIM_COMMAND "${!FP32_MATMUL_@}" "${!NVIDIA_@}" "${!CUBLAS_@}" \
     "${!STAND_IN_@}" "${!GTEST_@}"
+if [[ $as ]]; then export FP32_MATMUL_INSTRUCTIONS=$as; fi  # tests/preload/processor.py adds the variables of libraries
 status=0
 ctest --test-dir build --no-tests=error --output-on-failure --parallel "$(nproc)" "${ctest_arguments[@]}" \
     >build/tests.log 2>&1 || status=$?
 sed -n '/^ *[0-9]*\/[0-9]* Test .*Passed\|^ *Start /!p' build/tests.log
-# ctest shows a test's output only if the test fails, but users should also learn about skipped parts.
-grep -a '^SKIPPED' build/Testing/Temporary/LastTest.log || true
+tests/skips.py build/Testing/Temporary/LastTest.log
 grep -a 'tests passed' build/tests.log
 exit "$status"

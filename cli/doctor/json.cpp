@@ -1,6 +1,7 @@
 // Result of `fp32shim doctor` as JSON. "schema" changes if a key changes its meaning or is removed.
 #include "cli/output/json.hpp"
 #include "cli/doctor/result.hpp"
+#include "system/cpu_features.hpp"
 
 namespace fp32shim::cli {
 
@@ -46,11 +47,13 @@ static void to_json(Json& json, const Preload& preload) {
 
 static void to_json(Json& json, const ExaminedSettings& settings) {
     const policy::Policy& policy = settings.loaded.policy;
+    const system::InstructionLevel* const level = system::chosen_level.load();
     json = {{"disabled", policy.disabled},
             {"precision", policy::to_string(policy.default_precision)},
             {"source", policy::to_string(policy.default_source)},
             {"floor", policy::to_string(policy.floor)},
             {"cpu_mode", policy::to_string(policy.cpu_mode)},
+            {"instructions", level == nullptr ? Json() : Json(level->word)},
             {"on_error", policy::to_string(policy.on_error)},
             {"log", text_or_null(policy.log_path)},
             {"policy",

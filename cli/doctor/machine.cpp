@@ -16,6 +16,7 @@
 #include <fstream>
 
 #include "cli/doctor/ask_in_child.hpp"
+#include "system/cpu_features.hpp"
 
 namespace fp32shim::cli {
 namespace {
@@ -36,16 +37,6 @@ Registers ask_processor(unsigned int leaf, unsigned int subleaf) {
     Registers answer;
     __get_cpuid_count(leaf, subleaf, &answer.a, &answer.b, &answer.c, &answer.d);
     return answer;
-}
-
-/// Returns XCR0, which has a bit for each set of registers that the kernel saves. Instructions that use other
-/// registers fault.
-std::uint64_t saved_registers() {
-    if ((ask_processor(1, 0).c >> 27 & 1) == 0) return 0;
-    unsigned int low = 0;
-    unsigned int high = 0;
-    __asm__ volatile("xgetbv" : "=a"(low), "=d"(high) : "c"(0));
-    return std::uint64_t{high} << 32 | low;
 }
 
 std::string brand() {
@@ -153,18 +144,15 @@ Processor read_processor() {
     processor.cores = usable_cores();
 #if defined(__x86_64__)
     processor.architecture = "x86-64";
-    const Registers seven = ask_processor(7, 0);
-    const Registers seven_one = seven.a >= 1 ? ask_processor(7, 1) : Registers{};
-    const std::uint64_t saved = saved_registers();
-    const bool avx = (saved & 0x6) == 0x6;
-    const bool avx512 = avx && (saved & 0xe0) == 0xe0;
-    const bool amx = (saved & 0x60000) == 0x60000;
+    using system::CpuFeature;
+    using system::may_use;
     // BLAS libraries mean F, DQ, CD, BW and VL together when they say AVX-512.
     constexpr unsigned int avx512_parts = 1U << 16 | 1U << 17 | 1U << 28 | 1U << 30 | 1U << 31;
-    processor.features = {{"AVX2", avx && (seven.b >> 5 & 1) != 0},
-                          {"AVX-512", avx512 && (seven.b & avx512_parts) == avx512_parts},
-                          {"AVX512_BF16", avx512 && (seven_one.a >> 5 & 1) != 0},
-                          {"AMX_BF16", amx && (seven.d >> 24 & 1) != 0 && (seven.d >> 22 & 1) != 0}};
+    const bool has_parts = (ask_processor(7, 0).b & avx512_parts) == avx512_parts;
+    processor.features = {{"AVX2", may_use(CpuFeature::avx2)},
+                          {"AVX-512", may_use(CpuFeature::avx512f) && has_parts},
+                          {"AVX512_BF16", may_use(CpuFeature::avx512_bf16)},
+                          {"AMX_BF16", may_use(CpuFeature::amx_bf16)}};
 #else
     processor.architecture = "aarch64";
     const unsigned long first = getauxval(AT_HWCAP);

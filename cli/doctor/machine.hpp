@@ -12,8 +12,8 @@ struct Processor {
     std::string architecture;
     std::string model;                                   ///< the processor's name for itself; empty: unknown
     int cores = 0;                                       ///< cores that this process may use
-    std::vector<std::pair<std::string, bool>> features;  ///< name, and true if the feature is present and enabled by
-                                                         ///< the kernel
+    std::vector<std::pair<std::string, bool>> features;  ///< name, and true if the feature is present, enabled by the
+                                                         ///< kernel and left by FP32_MATMUL_INSTRUCTIONS
 
     bool has(const std::string& feature) const;
 };

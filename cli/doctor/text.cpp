@@ -11,6 +11,7 @@
 #include "cli/doctor/result.hpp"
 #include "cli/output/terminal.hpp"
 #include "policy/words.hpp"
+#include "system/cpu_features.hpp"
 #include "system/inline_text.hpp"
 
 namespace fp32shim::cli {
@@ -66,6 +67,8 @@ std::string settings_text(const ExaminedSettings& settings) {
                                           policy::to_string(policy.default_source)));
     text += line("floor", policy::to_string(policy.floor));
     text += line("CPU mode", policy::to_string(policy.cpu_mode));
+    if (const auto* level = system::chosen_level.load(); level != nullptr)
+        text += line("instructions", fmt::format("at most {} (FP32_MATMUL_INSTRUCTIONS)", level->word));
     text +=
         line("policy", policy.file.empty() ? std::string("none")
                                            : fmt::format("{}{}{}, {} rule{}", policy.file,

@@ -118,7 +118,7 @@ constexpr LibraryCode library_codes[] = {{"OPENBLAS_CORETYPE", "Haswell", "ARMV8
 
 bool has_code_of_haswell() {
 #if defined(__x86_64__)
-    return system::has(system::CpuFeature::avx2) && system::has(system::CpuFeature::fma);
+    return system::processor_has(system::CpuFeature::avx2) && system::processor_has(system::CpuFeature::fma);
 #else
     return true;
 #endif

@@ -84,10 +84,10 @@ void note_number(RecordingEnvironment& list, EnvironmentFact fact, std::string_v
 std::string_view instructions() {
 #if defined(__x86_64__)
     using system::CpuFeature;
-    if (system::has(CpuFeature::avx512_bf16)) return "AVX512_BF16";
-    if (system::has(CpuFeature::avx512f)) return "AVX512";
-    if (system::has(CpuFeature::avx2)) return "AVX2";
-    return system::has(CpuFeature::avx) ? "AVX" : "SSE2";
+    if (system::processor_has(CpuFeature::avx512_bf16)) return "AVX512_BF16";
+    if (system::processor_has(CpuFeature::avx512f)) return "AVX512";
+    if (system::processor_has(CpuFeature::avx2)) return "AVX2";
+    return system::processor_has(CpuFeature::avx) ? "AVX" : "SSE2";
 #else
     return (getauxval(AT_HWCAP) & HWCAP_SVE) != 0 ? "SVE" : "NEON";
 #endif

@@ -145,7 +145,7 @@ extern "C" fp32shim::Site* fp32shim_find_site(fp32shim::EntryIndex entry, std::u
 #if defined(__x86_64__)
 extern "C" int fp32shim_vector_bytes() {
     using namespace fp32shim::system;
-    if (has(CpuFeature::avx512f)) return 64;
-    return has(CpuFeature::avx) ? 32 : 16;
+    if (processor_has(CpuFeature::avx512f)) return 64;
+    return processor_has(CpuFeature::avx) ? 32 : 16;
 }
 #endif

@@ -13,6 +13,7 @@ import sys
 import pytest
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "preload"))
+import processor  # noqa: E402
 from command import fp32shim  # noqa: E402
 from shim import (BUILD, LIBRARY, ROOT, SYSTEM_PYTHON, blas_library, client, environment, has_module,  # noqa: E402
                   need)
@@ -77,13 +78,29 @@ def test_without_a_program_it_describes_the_machine():
     assert result["gpus"]["devices"] or result["gpus"]["problem"]
 
 
+FEATURES = {"AVX2": "avx2", "AVX-512": "avx512vl", "AVX512_BF16": "avx512_bf16", "AMX_BF16": "amx_bf16"}
+
+
 def test_processor_features_are_those_of_the_kernel():
     need(platform.machine() == "x86_64", "the kernel's names are those of x86-64")
-    flags = next(line for line in open("/proc/cpuinfo", encoding="utf-8") if line.startswith("flags")).split()
     _, result, _ = doctor()
-    assert result["processor"]["features"] == {
-        "AVX2": "avx2" in flags, "AVX-512": "avx512vl" in flags, "AVX512_BF16": "avx512_bf16" in flags,
-        "AMX_BF16": "amx_bf16" in flags}
+    assert result["processor"]["features"] == {name: processor.has(flag) for name, flag in FEATURES.items()}
+
+
+@pytest.mark.parametrize("word, left", [("AVX2", ["AVX2"]), ("sse2", [])])
+def test_instructions_only_take_features_away(word, left):
+    need(platform.machine() == "x86_64", "the variable has an effect on x86-64 only")
+    _, result, _ = doctor(FP32_MATMUL_INSTRUCTIONS=word)
+    assert result["processor"]["features"] == {name: name in left and processor.has(flag) for name, flag in FEATURES.items()}
+    assert result["settings"]["instructions"] == word.lower()
+    assert f"instructions  at most {word.lower()} (FP32_MATMUL_INSTRUCTIONS)" in fp32shim("doctor", env={"FP32_MATMUL_INSTRUCTIONS": word}).stdout
+
+
+def test_unknown_instructions_are_an_error_and_take_nothing_away():
+    _, machine, _ = doctor(FP32_MATMUL_INSTRUCTIONS="")
+    _, result, _ = doctor(FP32_MATMUL_INSTRUCTIONS="avx512")
+    assert result["processor"] == machine["processor"] and result["settings"]["instructions"] is None
+    assert 'found "avx512"; allowed: sse2, avx2' in messages(result["findings"])
 
 
 def test_installed_blas_libraries_are_named_with_their_kernels():
@@ -117,7 +134,7 @@ def test_kernels_for_a_lesser_processor_are_found_with_the_remedy(tmp_path):
     build(tmp_path / "libopenblas.so.0", """
         const char* openblas_get_corename(void) { return "Prescott"; }
         const char* openblas_get_config(void) { return "OpenBLAS 0.3.99 DYNAMIC_ARCH"; }""", "-shared", "-fPIC")
-    status, result, _ = doctor(LD_LIBRARY_PATH=tmp_path)
+    status, result, _ = doctor(LD_LIBRARY_PATH=tmp_path, OPENBLAS_CORETYPE="")
     assert status == 1
     finding = next(finding for finding in result["findings"] if str(tmp_path) in finding["about"])
     assert "OpenBLAS 0.3.99 treats this processor as Prescott" in finding["message"]

@@ -179,17 +179,24 @@ def test_a_question_is_answered_in_at_most_three_commands_as_the_page_says(quest
             assert_prints(line, lines, examples)
 
 
+def shares_right(text):
+    """The percentages that the example's search prints in a text."""
+    return [float(share) for share in re.findall(r"nearest neighbour: ([\d.]+)% right", text)]
+
+
 def test_the_numbers_that_answer_the_questions_are_right(examples):
-    """Those that do not depend on the machine."""
+    """The search is right for some more or fewer readings with another BLAS, kernel or numpy: 79.2% to 79.9% were seen."""
     plain = run("fp32shim run -q --pin --log exact.fp32rec -- python3 train.py", examples)
     rounded = run("fp32shim run -q --where python --precision high --cpu emulate --log rounded.fp32rec -- python3 train.py", examples)
-    for right, done in ("79.2", plain), ("48.3", rounded):
-        assert f"nearest neighbour: {right}% right" in README and f"nearest neighbour: {right}% right" in done.stdout, done.text
+    rounded_right, right = map(float, re.search(r"right for (\d+)% of the readings instead of (\d+)%", README).groups())
+    for claimed, done in (right, plain), (rounded_right, rounded):
+        assert [abs(share - claimed) <= 1 for share in shares_right(done.stdout)] == [True], done.text
+    assert [round(share) for share in shares_right(README)] == [right, rounded_right]
     rule = re.search(r"```toml\n(.*?)```", README, re.DOTALL)[1]
     assert rule in (examples / "search.toml").read_text()
     (examples / "readme.toml").write_text(rule)
     done = run("fp32shim run --policy readme.toml --cpu emulate -- python3 train.py", examples)
-    assert "nearest neighbour: 79.2% right" in done.stdout, done.text
+    assert [abs(share - right) <= 1 for share in shares_right(done.stdout)] == [True], done.text
     assert re.search(r"^fp32 +1 .*\ntf32 +810 ", done.stderr, re.MULTILINE), done.text
     assert re.search(r"```toml\n(.*?)```", QUESTIONS, re.DOTALL)[1] in (examples / "decoder.toml").read_text()
 

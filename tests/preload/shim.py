@@ -26,6 +26,8 @@ import tempfile
 
 import pytest
 
+import processor
+
 HERE = pathlib.Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
 BUILD = pathlib.Path(os.environ.get("FP32SHIM_BUILD", ROOT / "build"))
@@ -164,7 +166,7 @@ def environment(*, precision=None, cpu=None, policy=None, log=None, blas=None, e
     command all have variables of their own; and one thread per BLAS."""
     result = {name: os.environ[name] for name in ("PATH", "HOME", "USER", "TMPDIR") if name in os.environ}
     result.update(OPENBLAS_NUM_THREADS="1", OMP_NUM_THREADS="1", BLIS_NUM_THREADS="1", PYTHONDONTWRITEBYTECODE="1",
-                  PYTHONNOUSERSITE="1", LC_ALL="C")
+                  PYTHONNOUSERSITE="1", LC_ALL="C", **processor.environment())
     search = [str(directory) for directory in libraries]
     if blas:
         search.append(str(blas_directory(blas)))

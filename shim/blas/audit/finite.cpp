@@ -77,7 +77,7 @@ ElementPosition position_of(const Matrix& matrix, std::int64_t inner, std::int64
 
 bool all_finite(const float* numbers, std::size_t count, bool is_double) {
 #if defined(__x86_64__)
-    if (system::has(system::CpuFeature::avx2)) return all_finite_avx2(numbers, count, is_double);
+    if (system::may_use(system::CpuFeature::avx2)) return all_finite_avx2(numbers, count, is_double);
 #endif
     return all_finite_plain(numbers, count, is_double);
 }

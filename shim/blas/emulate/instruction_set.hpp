@@ -16,10 +16,10 @@ inline constexpr InstructionSet instruction_sets[] = {InstructionSet::avx512, In
 
 #if defined(__x86_64__)
 
-inline bool has_avx2() { return system::has(system::CpuFeature::avx2); }
+inline bool has_avx2() { return system::may_use(system::CpuFeature::avx2); }
 
-inline bool has_avx512() { return system::has(system::CpuFeature::avx512f); }
-inline bool has_fma() { return system::has(system::CpuFeature::fma); }
+inline bool has_avx512() { return system::may_use(system::CpuFeature::avx512f); }
+inline bool has_fma() { return system::may_use(system::CpuFeature::fma); }
 
 #endif
 

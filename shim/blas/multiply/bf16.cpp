@@ -51,9 +51,11 @@ bool is_faster(const TileLoops& loops) {
 
 Bf16Units find_units() {
     using system::CpuFeature;
-    if (!has_avx512() || !has_fma() || !system::has(CpuFeature::avx512bw) || !system::has(CpuFeature::avx512_bf16))
+    if (!has_avx512() || !has_fma() || !system::may_use(CpuFeature::avx512bw) ||
+        !system::may_use(CpuFeature::avx512_bf16))
         return Bf16Units::none;
-    if (system::has(CpuFeature::amx_bf16) && kernel_grants_amx() && is_faster(amx_bf16_loops)) return Bf16Units::amx;
+    if (system::may_use(CpuFeature::amx_bf16) && kernel_grants_amx() && is_faster(amx_bf16_loops))
+        return Bf16Units::amx;
     return is_faster(avx512_bf16_loops) ? Bf16Units::avx512 : Bf16Units::none;
 }
 

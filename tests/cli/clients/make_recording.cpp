@@ -18,6 +18,7 @@
 #include <poll.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <bit>
 #include <cmath>
@@ -209,8 +210,8 @@ void call(record::Recording& recording, const Description& description, std::uin
         const WrittenStack stack(description.stack, number);
         const std::string where = where_of(stack);
         for (long i = 0; i < description.calls; ++i) {
-            const std::uint64_t end = record::ticks();
             const std::uint64_t ticks = description.ticks[static_cast<std::size_t>(i) % description.ticks.size()];
+            const std::uint64_t end = std::max(record::ticks(), ticks + 1);  // the machine may have just started
             recording.count(*writer, key + static_cast<std::uint64_t>(number), end - ticks, end, with_events,
                             [&](record::DecisionEvent& decision) {
                                 decision = decision_of(description, number);

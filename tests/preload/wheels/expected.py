@@ -5,7 +5,9 @@ one decision or more, each of which matches one of the patterns; for algorithms 
 the machine. A step with an empty list is not seen.
 """
 
-import pathlib
+import platform
+
+import processor
 
 UMATH = "_multiarray_umath.*"
 OPENBLAS64 = "libscipy_openblas64_-*.so"  # numpy's own, with 64-bit integers
@@ -20,8 +22,7 @@ class Some(tuple):
 
 def after_medium(pattern):
     """What is seen of a product after torch's own `medium`: oneDNN multiplies there where the processor has AVX-512."""
-    info = pathlib.Path("/proc/cpuinfo").read_text()
-    return [] if "avx512bw" in info or "flags" not in info else [pattern]
+    return [] if processor.has("avx512bw") or platform.machine() != "x86_64" else [pattern]
 
 
 def numpy(function):

@@ -1,16 +1,18 @@
 """The CPU mode `reproducible` under wheels: OpenBLAS in those of numpy and scipy, MKL in PyTorch's."""
 
+import itertools
 import platform
 
 import pytest
 
+import processor
 from wheels import start
 
 pytestmark = pytest.mark.skipif(platform.machine() != "x86_64", reason="these are x86-64's kernels")
 
 # Each kernel, and each number of threads. tests/preload/test_reproducible.py has all pairs, with the system's libraries.
 OPENBLAS = [{"OPENBLAS_CORETYPE": kernel, "OPENBLAS_NUM_THREADS": threads}
-            for kernel, threads in (("Prescott", "1"), ("Haswell", "2"), ("SkylakeX", "1"), ("Zen", "2"))]
+            for kernel, threads in zip(processor.openblas_kernels(), itertools.cycle("12"))]
 KERNELS = {
     "numpy": OPENBLAS,
     "torch": [{"MKL_CBWR": branch, "OMP_NUM_THREADS": threads} for branch, threads in (("COMPATIBLE", "1"), ("AUTO", "1"), ("AUTO", "2"))],

@@ -22,7 +22,8 @@ std::vector<Bf16Units> units_here() {
     const Bf16Units best = blas::bf16_units();  // asks for AMX's registers
     if (best == Bf16Units::amx) here.push_back(Bf16Units::amx);
     using system::CpuFeature;
-    if (system::has(CpuFeature::avx512_bf16) && system::has(CpuFeature::avx512bw)) here.push_back(Bf16Units::avx512);
+    if (system::may_use(CpuFeature::avx512_bf16) && system::may_use(CpuFeature::avx512bw))
+        here.push_back(Bf16Units::avx512);
 #endif
     return here;
 }
