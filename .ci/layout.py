@@ -24,7 +24,7 @@ FLOORS = {
                < where/python where/native < where < audit ranges children < decision
                < blas/emulate cublas < blas/multiply < blas < blas/fingerprint blas/audit cublas/audit < blas/govern cublas/govern
                < sites < .""",
-    "cli": """command_line output < binaries < source_locations < recordings
+    "cli": """command_line files output < binaries < source_locations < recordings
               < report/page/shared < report/page/flame_graph < report/page/report report/page/diff report/page/results
               < report/page < report < report/diff
               < verify product_groups < run < trials < doctor bisect diff log sensitivity suggest top

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "cli/binaries/function_kind.hpp"
+#include "cli/binaries/half_products.hpp"
 #include "cli/binaries/known_bypasses.hpp"
 #include "system/inline_text.hpp"
 
@@ -20,7 +21,11 @@ constexpr std::string_view mkl_marker = "MKL FATAL ERROR";
 constexpr KnownBlas known_blas[] = {
     {"OpenBLAS", "OpenBLAS : Program is Terminated"}, {"BLIS", "libblis: "}, {"MKL", mkl_marker}};
 
-constexpr std::string_view static_blas_name = "static-BLAS";
+constexpr std::string_view static_blas_name = "static-BLAS", half_code_name = "half-code";
+
+/// Beginnings of names of files whose instructions for BF16 or FP16 are no bypass: the parts of MKL, whose products
+/// are seen where they come in, and numpy's main library, which uses them for functions of its type float16 only.
+constexpr std::string_view no_half_code[] = {"libmkl_", "_multiarray_umath."};
 
 constexpr std::string_view lookup_markers[] = {"cublasGemmEx", "cublasSgemm_v2", "cublasLtMatmul"};
 
@@ -83,6 +88,32 @@ void add_static_blas(const std::string& path, const ElfFile& elf, const Markers&
                         .remedy = "link the program with a shared BLAS"});
 }
 
+std::string instructions_text(std::uint64_t count, std::string_view format) {
+    return count == 0 ? "" : fmt::format("{} {}", count, format);
+}
+
+/// Adds a bypass if the file has instructions that multiply BF16 or FP16, and nothing else explains them: no other
+/// bypass for CPUs in the file, and no BLAS whose calls are seen.
+void add_half_code(const std::string& path, const ElfFile& elf, std::vector<Bypass>& bypasses) {
+    const std::string_view base_name = system::base_name(path);
+    const bool is_explained =
+        has_kind(elf.exports, FunctionKind::blas) ||
+        std::ranges::any_of(no_half_code, [&](std::string_view known) { return base_name.starts_with(known); }) ||
+        std::ranges::any_of(bypasses, [](const Bypass& each) { return each.device == "cpu" && !each.is_float32; });
+    if (is_explained) return;
+    const HalfProducts found = count_half_products(path);
+    if (found == HalfProducts()) return;
+    const std::string bf16 = instructions_text(found.bf16, "BF16"), fp16 = instructions_text(found.fp16, "FP16");
+    bypasses.push_back(
+        {.name = std::string(half_code_name),
+         .title = "code for BF16 or FP16",
+         .object = path,
+         .device = "cpu",
+         .message = fmt::format("holds instructions that multiply in a lower format ({}{}{}); nothing tells if they ran",
+                                bf16, bf16.empty() || fp16.empty() ? "" : ", ", fp16),
+         .remedy = {}});
+}
+
 }  // namespace
 
 std::vector<Bypass> find_bypasses(const std::string& path, const ElfFile& elf) {
@@ -101,6 +132,7 @@ std::vector<Bypass> find_bypasses(const std::string& path, const ElfFile& elf) {
             bypasses.push_back(bypass_in(known, path));
     }
     add_static_blas(path, elf, markers, bypasses);
+    add_half_code(path, elf, bypasses);
     return bypasses;
 }
 
@@ -115,7 +147,7 @@ std::vector<Bypass> find_bypasses_by_name(const std::string& path) {
 std::vector<std::string_view> bypass_names() {
     std::vector<std::string_view> names;
     for (const KnownBypass& known : known_bypasses()) names.push_back(known.name);
-    names.push_back(static_blas_name);
+    names.insert(names.end(), {static_blas_name, half_code_name});
     return names;
 }
 

@@ -356,4 +356,29 @@ Markers find_markers(const std::string& path, std::span<const std::string_view> 
     return found;
 }
 
+void read_code(const std::string& path, std::size_t overlap, const CodeVisitor& visit) {
+    constexpr std::uint64_t chunk = 8U << 20;
+    const FileBytes file(path);
+    const auto header = read_header(file);
+    if (!header || !is_of_this_machine(*header)) return;
+    const auto pass_on = [&](std::uint64_t offset, std::uint64_t size) {
+        if (offset >= file.size()) return;
+        const std::uint64_t end = offset + std::min(size, file.size() - offset);
+        for (; offset < end; offset += chunk) {
+            const auto bytes = file.array<std::uint8_t>(offset, std::min(end - offset, chunk + overlap));
+            if (bytes.empty()) return;
+            visit(bytes, std::min<std::size_t>(bytes.size(), chunk), offset);
+        }
+    };
+    const auto sections = read_sections(file, *header);
+    for (const Elf64_Shdr& section : sections) {
+        if ((section.sh_flags & SHF_EXECINSTR) != 0 && section.sh_type != SHT_NOBITS)
+            pass_on(section.sh_offset, section.sh_size);
+    }
+    if (!sections.empty()) return;
+    for (const Elf64_Phdr& segment : read_segments(file, *header)) {
+        if (segment.p_type == PT_LOAD && (segment.p_flags & PF_X) != 0) pass_on(segment.p_offset, segment.p_filesz);
+    }
+}
+
 }  // namespace fp32shim::cli

@@ -4,26 +4,30 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdint>
-#include <fstream>
 
 #include "policy/sha256.hpp"
+#include "system/raw_file.hpp"
 
 namespace fp32shim::cli {
 
 std::string sha256_of_file(const std::string& path) {
     constexpr off_t large = off_t{1} << 31, block = 512;
+    const system::RawFile file(path.c_str());
     struct stat status {};
-    if (stat(path.c_str(), &status) != 0 || !S_ISREG(status.st_mode)) return {};
+    if (!file.is_regular(status)) return {};
     if (status.st_size > large && status.st_blocks * block < status.st_size / 2) return {};
-    std::ifstream file(path, std::ios::binary);
     policy::Sha256 sum;
     std::string piece(std::size_t{1} << 20, '\0');
-    while (file) {
-        file.read(piece.data(), static_cast<std::streamsize>(piece.size()));
-        sum.add({piece.data(), static_cast<std::size_t>(file.gcount())});
+    const auto size = static_cast<std::uint64_t>(status.st_size);
+    for (std::uint64_t at = 0; at < size;) {
+        const std::size_t got = file.read(at, piece.data(), std::min<std::uint64_t>(piece.size(), size - at));
+        if (got == 0) return {};
+        sum.add({piece.data(), got});
+        at += got;
     }
-    return file.eof() ? sum.finish() : std::string();
+    return sum.finish();
 }
 
 std::string version_of_file(const std::string& path) {

@@ -1,32 +1,46 @@
 #include "cli/binaries/scanned_file.hpp"
 
 #include <fmt/format.h>
+#include <sys/random.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <cstdlib>
 #include <ctime>
 #include <filesystem>
-#include <fstream>
-#include <sstream>
+#include <string_view>
 #include <system_error>
-#include <utility>
 
 #include "cli/binaries/function_kind.hpp"
 #include "cli/binaries/program_file.hpp"
+#include "cli/files/own_files.hpp"
 #include "cli/output/json.hpp"
 #include "system/hash.hpp"
 
 namespace fp32shim::cli {
 namespace {
 
-namespace fs = std::filesystem;
-
 /// Smaller files are scanned faster than a result is found.
 constexpr off_t smallest_kept_size = 1 << 20;
 /// Number of results beyond which those that are not the newest are removed.
 constexpr std::size_t most_results = 2000;
+/// Bytes of a result that are read. What a scan finds takes some 1,000.
+constexpr std::size_t most_result_bytes = 1 << 20;
+
+constexpr std::string_view result_ending = ".json";
+constexpr std::size_t digits = 16;
+
+/// Returns true for `0123456789abcdef.json`, and for the same with a dot and 16 more digits, which is the name of a
+/// result until it is complete.
+bool is_name_of_result(std::string_view name) {
+    const auto has_digits_at = [&](std::size_t at) {
+        return name.substr(at, digits).find_first_not_of("0123456789abcdef") == std::string_view::npos;
+    };
+    constexpr std::size_t whole = digits + result_ending.size();
+    if (name.size() < whole || !has_digits_at(0) || name.substr(digits, result_ending.size()) != result_ending)
+        return false;
+    return name.size() == whole || (name.size() == whole + 1 + digits && name[whole] == '.' && has_digits_at(whole + 1));
+}
 
 /// Returns a text that is another one after each change of a file; empty if the file is smaller or cannot be
 /// examined.
@@ -37,8 +51,8 @@ std::string state_text(const std::string& path, off_t smallest_size) {
     // without another time.
     if (facts.st_ctim.tv_sec + 2 > time(nullptr)) return {};
     const auto text_of = [](const timespec& at) { return fmt::format("{}.{:09}", at.tv_sec, at.tv_nsec); };
-    return fmt::format("{} inode {} size {} modified {} changed {}", path, facts.st_ino, facts.st_size,
-                       text_of(facts.st_mtim), text_of(facts.st_ctim));
+    return fmt::format("{} device {} inode {} size {} modified {} changed {}", path, facts.st_dev, facts.st_ino,
+                       facts.st_size, text_of(facts.st_mtim), text_of(facts.st_ctim));
 }
 
 /// Returns a text that is another one for each build of this program, whose tables decide what a scan finds.
@@ -47,20 +61,20 @@ const std::string& program_text() {
     return text;
 }
 
-/// Returns the folder of the cache; empty if the user has none. A home that does not exist is not made.
-fs::path cache_folder() {
+/// Opens the folder of the cache. The result is not open if the user has none. A home that does not exist is not
+/// made. A variable may name a folder of another user: sudo keeps HOME.
+OwnFolder cache_folder(bool makes) {
     const auto folder_in = [](const char* variable) {
         const char* const value = std::getenv(variable);
-        return fs::path(value != nullptr && *value == '/' ? value : "");
+        return std::string(value != nullptr && *value == '/' ? value : "");
     };
-    fs::path base = folder_in("XDG_CACHE_HOME");
+    std::string base = folder_in("XDG_CACHE_HOME");
     std::error_code error;
     if (base.empty()) {
         base = folder_in("HOME");
-        if (base.empty() || !fs::is_directory(base, error)) return {};
-        base /= ".cache";
+        if (!base.empty()) base = std::filesystem::is_directory(base, error) ? base + "/.cache" : "";
     }
-    return base / "fp32shim" / "libraries";
+    return {base, {"fp32shim", "libraries"}, makes};
 }
 
 /// Result of an earlier scan of one file, as a JSON file of the cache.
@@ -69,17 +83,16 @@ class KeptResult {
     explicit KeptResult(const std::string& path) : object_(path) {
         const std::string state = state_text(path, smallest_kept_size);
         if (state.empty() || program_text().empty()) return;
-        folder_ = cache_folder();
         key_ = state + " by " + program_text();
-        file_ = folder_ / fmt::format("{:016x}.json", system::Hash().add(key_).value());
+        name_ = fmt::format("{:016x}{}", system::Hash().add(key_).value(), result_ending);
     }
 
     /// Returns nullopt if there is none, or if it is damaged.
     std::optional<ScannedFile> read() const {
-        if (folder_.empty()) return std::nullopt;
-        std::ostringstream text;
-        text << std::ifstream(file_, std::ios::binary).rdbuf();
-        const Json json = Json::parse(text.str(), nullptr, false);
+        if (name_.empty()) return std::nullopt;
+        const OwnFolder folder = cache_folder(false);
+        if (!folder.is_open()) return std::nullopt;
+        const Json json = Json::parse(folder.read(name_, most_result_bytes).text, nullptr, false);
         if (!json.is_object()) return std::nullopt;
         try {
             if (json.at("key") != key_) return std::nullopt;
@@ -95,7 +108,10 @@ class KeptResult {
     }
 
     void write(const ScannedFile& file) const {
-        if (folder_.empty()) return;
+        if (name_.empty()) return;
+        const OwnFolder folder = cache_folder(true);
+        std::uint64_t number = 0;
+        if (!folder.is_open() || getrandom(&number, sizeof number, GRND_NONBLOCK) != sizeof number) return;
         Json json = {{"key", key_},
                      {"build_id", file.build_id},
                      {"looks_up_cublas", file.looks_up_cublas},
@@ -108,35 +124,19 @@ class KeptResult {
                                         {"remedy", bypass.remedy},
                                         {"pins", bypass.pins},
                                         {"is_float32", bypass.is_float32}});
-        std::error_code error;
-        fs::create_directories(folder_, error);
-        // Readers see a whole file or none.
-        std::string unfinished = file_.string() + ".XXXXXX";
-        const int descriptor = mkstemp(unfinished.data());
-        if (descriptor < 0) return;
-        close(descriptor);
-        std::ofstream stream(unfinished, std::ios::binary);
-        const bool is_written = static_cast<bool>((stream << dumped(json, -1)).flush());
-        if (is_written) fs::rename(unfinished, file_, error);
-        if (!is_written || error) fs::remove(unfinished, error);
-        remove_old();
+        folder.write(name_, fmt::format("{}.{:016x}", name_, number), dumped(json, -1));
+        remove_old(folder);
     }
 
   private:
-    void remove_old() const {
-        std::error_code error;
-        std::vector<std::pair<fs::file_time_type, fs::path>> all;
-        for (fs::directory_iterator entry(folder_, error); !error && entry != fs::directory_iterator();
-             entry.increment(error))
-            all.emplace_back(entry->last_write_time(error), entry->path());
+    static void remove_old(const OwnFolder& folder) {
+        const auto all = folder.entries(is_name_of_result);
         if (all.size() <= most_results) return;
-        std::ranges::sort(all);
-        all.resize(all.size() - most_results / 2);
-        for (const auto& [time, path] : all) fs::remove(path, error);
+        for (std::size_t i = 0; i < all.size() - most_results / 2; ++i) folder.remove(all[i].name);
     }
 
     std::string object_;
-    fs::path folder_, file_;  ///< empty: nothing is kept
+    std::string name_;  ///< empty: nothing is kept
     std::string key_;
 };
 

@@ -7,12 +7,11 @@
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
-#include <fstream>
 #include <functional>
-#include <iterator>
 #include <system_error>
 #include <utility>
 
+#include "cli/files/own_files.hpp"
 #include "cli/output/json.hpp"
 #include "policy/messages.hpp"
 
@@ -113,15 +112,11 @@ std::string_view to_string(Verdict verdict) {
 
 SearchState::SearchState(std::string path, const Json& search, Groups& groups)
     : path_(std::move(path)), first_line_(json_line(search)), groups_(groups) {
-    std::error_code error;
-    if (std::filesystem::exists(path_, error)) {
-        std::ifstream file(path_, std::ios::binary);
-        read(std::string(std::istreambuf_iterator<char>(file), {}));
-        return;
-    }
-    if (!append(first_line_))
-        problem_ = fmt::format("{}: cannot be written ({}); --state names another file", policy::quoted_path(path_),
-                               std::strerror(errno));
+    const FileText file = read_own_file(path_, most_state_bytes);
+    if (file.problem.empty()) read(file.text);
+    const std::string problem = file.is_absent ? append_to_own_file(path_, first_line_) : file.problem;
+    if (!problem.empty())
+        problem_ = fmt::format("{}: {}; --state names another file", policy::quoted_path(path_), problem);
 }
 
 /// Returns what is wrong with the first line of a state file; empty if it is valid.
@@ -204,10 +199,7 @@ bool SearchState::add_file(const std::string& path, const std::string& sha256) {
 }
 
 bool SearchState::append(const std::string& lines) const {
-    std::ofstream file(path_, std::ios::binary | std::ios::app);
-    file << lines;
-    file.close();
-    return file.good();
+    return append_to_own_file(path_, lines).empty();
 }
 
 void SearchState::remove_file() const {

@@ -5,15 +5,16 @@
 #include <algorithm>
 #include <cstdlib>
 #include <filesystem>
-#include <fstream>
 #include <iterator>
 #include <map>
 #include <set>
+#include <sstream>
 #include <tuple>
 
 #include "cli/binaries/function_kind.hpp"
 #include "cli/binaries/program_file.hpp"
 #include "cli/binaries/scanned_file.hpp"
+#include "cli/files/own_files.hpp"
 #include "cli/output/progress.hpp"
 #include "cli/output/terminal.hpp"
 #include "system/inline_text.hpp"
@@ -168,7 +169,7 @@ std::string package_of(const std::string& path) {
     std::error_code error;
     for (const auto& entry : std::filesystem::directory_iterator(root, error)) {
         if (entry.path().extension() != ".dist-info") continue;
-        std::ifstream record(entry.path() / "RECORD");
+        std::istringstream record(read_regular_file((entry.path() / "RECORD").string()).text);
         for (std::string line; std::getline(record, line);) {
             if (!line.starts_with(line_begin)) continue;
             std::string name = entry.path().stem().string();  // such as `nvidia_cublas-13.4.1.3`

@@ -8,14 +8,13 @@
 #include <cmath>
 #include <cstring>
 #include <filesystem>
-#include <fstream>
-#include <iterator>
 #include <limits>
 #include <system_error>
 #include <utility>
 
 #include "cli/binaries/file_hash.hpp"
 #include "cli/command_line/commands.hpp"
+#include "cli/files/own_files.hpp"
 #include "cli/output/json.hpp"
 #include "cli/output/progress.hpp"
 #include "cli/output/terminal.hpp"
@@ -58,16 +57,13 @@ std::string measured_text(const Measured& measured) {
 
 Measurements::Measurements(MeasuringSettings settings, Runs& runs, const Json& identity)
     : settings_(std::move(settings)), runs_(runs) {
-    std::error_code error;
-    const bool is_there = std::filesystem::exists(settings_.state_path, error);
-    if (is_there)
-        read_state(json_line(identity));
-    else
-        append(identity);
+    const FileText file = read_own_file(settings_.state_path, most_state_bytes);
+    if (file.problem.empty()) read_state(file.text, json_line(identity));
     known_before_ = known_.size();
-    if (!is_there && !std::filesystem::exists(settings_.state_path, error))
-        problem_ = fmt::format("{}: cannot be written; --state names another file",
-                               policy::quoted_path(settings_.state_path));
+    const std::string problem =
+        file.is_absent ? append_to_own_file(settings_.state_path, json_line(identity)) : file.problem;
+    if (!problem.empty())
+        problem_ = fmt::format("{}: {}; --state names another file", policy::quoted_path(settings_.state_path), problem);
 }
 
 /// Takes in a line of the state. Returns false if it is no result and no file.
@@ -97,9 +93,7 @@ bool Measurements::read_line(const Json& line) {
 }
 
 /// Reads the results of an earlier part of the search. A last line that was cut off is removed.
-void Measurements::read_state(const std::string& first_line) {
-    std::ifstream file(settings_.state_path, std::ios::binary);
-    const std::string text(std::istreambuf_iterator<char>(file), {});
+void Measurements::read_state(const std::string& text, const std::string& first_line) {
     const std::size_t whole = text.rfind('\n') + 1;
     bool is_ours = text.starts_with(first_line);
     for (std::size_t begin = first_line.size(); is_ours && begin < whole;) {
@@ -117,7 +111,7 @@ void Measurements::read_state(const std::string& first_line) {
 }
 
 void Measurements::append(const Json& line) const {
-    std::ofstream(settings_.state_path, std::ios::binary | std::ios::app) << json_line(line);
+    append_to_own_file(settings_.state_path, json_line(line));
 }
 
 /// Keeps the checksum of the reference, or compares it with that of an earlier part of the search.

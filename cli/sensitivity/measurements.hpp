@@ -73,7 +73,7 @@ class Measurements {
   private:
     std::vector<Measured> run(const std::vector<RunRequest>& requests);
     Measured judge(const FinishedRun& run, bool was_written);
-    void read_state(const std::string& first_line);
+    void read_state(const std::string& text, const std::string& first_line);
     bool read_line(const Json& line);
     void check_reference();
     void keep_input_files(const RecordedProducts& products);

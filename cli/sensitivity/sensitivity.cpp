@@ -3,14 +3,13 @@
 
 #include <algorithm>
 #include <cstring>
-#include <fstream>
-#include <iterator>
 #include <memory>
 #include <optional>
 #include <utility>
 
 #include "cli/command_line/commands.hpp"
 #include "cli/command_line/options.hpp"
+#include "cli/files/own_files.hpp"
 #include "cli/output/json.hpp"
 #include "cli/output/moment.hpp"
 #include "cli/output/terminal.hpp"
@@ -165,10 +164,7 @@ class Examination {
         if (groups_.all().empty()) throw MeasuringFailed{no_product_seen(products, TriedTypes::float32)};
     }
 
-    RunRequest given_policy() const {
-        std::ifstream file(options_.policy, std::ios::binary);
-        return {std::string(std::istreambuf_iterator<char>(file), {}), ""};
-    }
+    RunRequest given_policy() const { return {read_regular_file(options_.policy).text, ""}; }
 
     void run_perturbed() {
         measured_.places = find_places(groups_, kind(), static_cast<std::size_t>(options_.most));

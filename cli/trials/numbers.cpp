@@ -5,15 +5,14 @@
 #include <algorithm>
 #include <bit>
 #include <cctype>
-#include <cerrno>
 #include <charconv>
 #include <cmath>
 #include <cstdint>
 #include <cstdlib>
 #include <cstring>
-#include <fstream>
-#include <iterator>
 #include <limits>
+
+#include "cli/files/own_files.hpp"
 
 namespace fp32shim::cli {
 namespace {
@@ -87,10 +86,9 @@ std::vector<double> numbers_in(std::string_view text) {
 }
 
 Numbers read_numbers(const std::string& path) {
-    std::ifstream file(path, std::ios::binary);
-    if (!file) return {{}, fmt::format("cannot be read ({})", std::strerror(errno))};
-    const std::string bytes(std::istreambuf_iterator<char>(file), {});
-    if (file.bad()) return {{}, fmt::format("cannot be read ({})", std::strerror(errno))};
+    const FileText file = read_regular_file(path);
+    if (!file.problem.empty()) return {{}, file.problem};
+    const std::string& bytes = file.text;
     if (bytes.starts_with(npy_magic)) return numbers_of_npy(bytes);
     Numbers numbers{numbers_in(bytes), {}};
     if (numbers.values.empty()) numbers.problem = "has no numbers";

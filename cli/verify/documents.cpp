@@ -84,10 +84,13 @@ std::string verdict_sentence(const Json& result) {
     if (word == "violated")
         return fmt::format("<b>Violated.</b> Some of {} in {} {}.", calls, recordings, escaped(claim.broken_many));
     if (word == "shown")
-        return fmt::format("<b>Shown.</b> {} of {} in {} {}.{}", known, calls, recordings, escaped(claim.held),
+        return fmt::format("<b>Shown.</b> {} of {} {} in {} {}.{}", known, calls,
+                           about_text(result["float64_calls"].get<std::uint64_t>(),
+                                      result["calls"].get<std::uint64_t>()),
+                           recordings, escaped(claim.held),
                            result["assumed_unused"].empty() ? "" : " This rests on the assumptions below.");
     return fmt::format(
-        "<b>Inconclusive.</b> It is shown of {} of {} in {} that they {}. What is not proven is listed below.", known,
+        "<b>Inconclusive.</b> It is shown of {} of {} of BLAS or cuBLAS in {} that they {}. What is not proven is listed below.", known,
         calls, recordings, escaped(claim.held));
 }
 
@@ -174,6 +177,12 @@ Claim claim_of(const std::string& at_least) {
     if (at_least.empty()) return {"ran in a fixed order", "ran in another order", "ran in another order", ""};
     return {"ran at " + at_least + " or above", "ran below " + at_least + ", or was allowed to",
             "ran below " + at_least + ", or were allowed to", " below " + at_least};
+}
+
+std::string about_text(std::uint64_t float64_calls, std::uint64_t calls) {
+    return fmt::format("of BLAS or cuBLAS on {} data", float64_calls == 0       ? "float32"
+                                                       : float64_calls == calls ? "float64"
+                                                                                : "float32 and float64");
 }
 
 std::string verdict_page(Json result, const std::string& date) {

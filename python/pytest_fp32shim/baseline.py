@@ -25,6 +25,8 @@ def read(config):
             return {}
         raise pytest.UsageError(f"--fp32shim-baseline: {path} is not there; --fp32shim-baseline-update writes it")
     try:
+        if not path.is_file():
+            raise ValueError("it is no regular file")  # a FIFO would be waited for
         found = json.loads(path.read_text())
         if found["schema"] != SCHEMA or not isinstance(found["tests"], dict):
             raise ValueError(f"schema: found {found['schema']!r}; allowed: {SCHEMA}")

@@ -4,6 +4,7 @@ import hashlib
 import json
 import os
 import pathlib
+import platform
 import shutil
 import signal
 import subprocess
@@ -565,13 +566,73 @@ assert api.fp32shim_reload_policy() != 0
     ("Primitive.so", "pdl_matmult_readdata", "PDL"), ("libclblast.so.1", "", "CLBlast"),
     ("libdriver.so", "clIcdGetPlatformIDsKHR", "OpenCL"), ("libnvidia-opencl.so.1", "", "OpenCL"),
     ("libvulkan_lvp.so", "", "Vulkan"), ("libdriver.so", "vk_icdGetInstanceProcAddr", "Vulkan"), ("libnvidia-glvkspirv.so.1", "", "Vulkan"),
-    ("libsycl.so.8", "", "SYCL"), ("libacpp-rt.so", "", "SYCL")])
+    ("libsycl.so.8", "", "SYCL"), ("libacpp-rt.so", "", "SYCL"), ("libuser.so", "N5faiss20IndexScalarQuantizerE", "faiss"),
+    ("_swigfaiss.abi3.so", "", "faiss"), ("simsimd.abi3.so", "", "simsimd"), ("_ml_dtypes_ext.abi3.so", "", "ml_dtypes"),
+    ("libllvmlite.so", "", "numba")])
 def test_kernels_of_other_interfaces_are_named(log, tmp_path, name, mark, word):
     product = plugin(tmp_path / "libproduct.so")
     bypass = plugin(tmp_path / name, f'const char* mark(void) {{ return "{mark}"; }} void run(void) {{}}')
     result = verify(load(log, f"local={product}", f"run={product}", f"local={bypass}"))
     assert (result.returncode, bypasses(result)) == (3, [word])
     assert result.json["bypasses"][0]["files"] == [str(bypass)]
+
+
+# Instructions that multiply: VDPBF16PS or BFDOT; VMOVW or LDR, then VFMADD231SH or FMADD, of halves.
+CODE_FOR_BF16, CODE_FOR_FP16 = {
+    "x86_64": [".byte 0x62, 0xf2, 0x76, 0x48, 0x52, 0xc2",
+               ".byte 0x62, 0xf5, 0x7d, 0x08, 0x6e, 0x00, 0x62, 0xf6, 0x75, 0x08, 0xb9, 0x00"],
+    "aarch64": [".inst 0x6e42fc20", ".inst 0x7d400001\\n.inst 0x1fc20c20"]}[platform.machine()]
+
+
+@pytest.mark.parametrize("code, found", [(CODE_FOR_BF16, "1 BF16"), (CODE_FOR_FP16, "1 FP16")])
+@pytest.mark.parametrize("is_in_program", [True, False])
+def test_instructions_that_multiply_bf16_or_fp16_are_a_doubt(log, tmp_path, code, found, is_in_program):
+    """They need not run: the processor may not have them."""
+    asm = f'__asm__(".pushsection .text\\n{code}\\n.popsection");'
+    if is_in_program:
+        path = build(tmp_path / "program", PRODUCT + asm + "int main(void) { run(); }", "-Wl,--no-as-needed", "-x", "none",
+                     shim.blas_library("reference"))
+        record(log, path)
+    else:
+        path = plugin(tmp_path / "libcode.so", PRODUCT + asm)
+        load(log, f"local={path}", f"run={path}")
+    result = verify(log)
+    assert (result.returncode, bypasses(result)) == (3, ["half-code"])
+    [bypass] = result.json["bypasses"]
+    assert bypass["files"] == [str(path)] and f"holds instructions that multiply in a lower format ({found})" in bypass["reason"]
+    assert verify("--assume-unused", "half-code", log).returncode == 0
+
+
+def test_instructions_for_bf16_in_data_in_a_blas_or_in_a_known_library_are_no_further_doubt(log, tmp_path):
+    asm = f'__asm__(".pushsection .text\\n{CODE_FOR_BF16}\\n.popsection");'
+    data = plugin(tmp_path / "libdata.so", PRODUCT + f'__asm__(".pushsection .rodata\\n{CODE_FOR_BF16}\\n.popsection");')
+    blas = plugin(tmp_path / "libblas_of_others.so", f"void sgemm_(void) {{}} void run(void) {{}} {asm}")
+    numpy = plugin(tmp_path / "_multiarray_umath.so", f"void run(void) {{}} {asm}")
+    mkl = plugin(tmp_path / "libmkl_avx512.so.3", f"void run(void) {{}} {asm}")
+    words = [f"local={data}", f"run={data}", f"local={blas}", f"local={numpy}", f"local={mkl}"]
+    assert bypasses(verify(load(log, *words))) == []
+    known = plugin(tmp_path / "libdnnl.so.3", f"void run(void) {{}} {asm}")
+    assert bypasses(verify(load(tmp_path / "known.fp32rec", *words, f"local={known}"))) == ["oneDNN"]
+
+
+def test_a_verdict_says_of_which_products_it_is(log, tmp_path, numpy_product):
+    """numpy multiplies float16 in its own loops, unseen, so the verdict must not seem to be about that."""
+    half = "h = numpy.ones((9, 9), numpy.float16); h @ h"
+    record(log, *numpy_product, half)
+    text = fp32shim("verify", "--at-least", "fp32", log).stdout
+    assert text.startswith("Shown: the one call of BLAS or cuBLAS on float32 data in 1 recording ran at fp32 or above.\n")
+    scope = verify(log).json["scope"]
+    assert scope.startswith("The verdict is about matrix products of float32 and float64 data by functions of BLAS and cuBLAS. It is "
+                            "not about products of other types")
+    assert "numpy multiplies float16 in its own loops" in scope and scope in text
+    page = fp32shim("verify", "--at-least", "fp32", "--format", "html", log).stdout
+    assert "<b>Shown.</b> 1 of 1 recorded call of BLAS or cuBLAS on float32 data in 1 recording ran at fp32" in page and scope in page
+    statement = fp32shim("verify", "--at-least", "fp32", "--format", "in-toto", log).json
+    assert statement["predicate"]["result"]["scope"] == scope
+    double = "d = numpy.ones((9, 9)); d @ d"
+    record(tmp_path / "both.fp32rec", *numpy_product, double)
+    text = fp32shim("verify", "--at-least", "fp32", tmp_path / "both.fp32rec").stdout
+    assert text.startswith("Shown: all 2 calls of BLAS or cuBLAS on float32 and float64 data in 1 recording ran at fp32 or above.\n")
 
 
 @pytest.mark.parametrize("name, mark", [

@@ -204,7 +204,7 @@ def test_the_file_with_marks_counts_as_no_recording(log, program, tmp_path):
     run(log, program, "forks", "product", "then", f"load={other}")
     assert files(log.parent) == ["run.children.fp32rec", "run.fp32rec"]
     text = fp32shim("verify", "--at-least", "fp32", log).stdout
-    assert text.startswith("Shown: the one call in 1 recording ran at fp32 or above.\n")
+    assert text.startswith("Shown: the one call of BLAS or cuBLAS on float32 data in 1 recording ran at fp32 or above.\n")
 
 
 @pytest.mark.parametrize("options", [["-q"], []], ids=["quiet", "with a summary"])

@@ -1,0 +1,53 @@
+// Counts machine instructions that multiply BF16 or FP16 in the code of a file. What they find in a file says nothing
+// about what has run.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+
+namespace fp32shim::cli {
+
+/// Numbers of instructions that multiply.
+struct HalfProducts {
+    std::uint64_t bf16 = 0;  ///< VDPBF16PS, TDPBF16PS; BFDOT, BFMMLA, BFMLAL
+    std::uint64_t fp16 = 0;  ///< TDPFP16PS, VMULPH, VFMADD…PH and their kin; FMLA, FMUL, FMADD and FMLAL of halves
+
+    bool operator==(const HalfProducts&) const = default;
+};
+
+/// Counts in one piece of code after the other. Nothing is disassembled, since nothing tells where code has data
+/// between instructions: each offset (on aarch64: each word) may begin one. So an instruction counts only if all bits
+/// that it must have are right. One of FP16 arithmetic counts only beside another one, because single ones are mostly
+/// other bytes that look like one.
+class HalfProductCounter {
+  public:
+    /// Bytes after the beginning of an instruction that add() looks at.
+    static constexpr std::size_t look_ahead = 5;
+
+    /// `machine` is that of an ELF header.
+    explicit HalfProductCounter(std::uint16_t machine) : machine_(machine) {}
+
+    /// Counts the instructions that begin in the first `size` bytes of `code`. What follows is looked at only as part
+    /// of them. `offset` is that of `code` in its file; it grows from call to call.
+    void add(std::span<const std::uint8_t> code, std::size_t size, std::uint64_t offset);
+    const HalfProducts& counts() const { return counts_; }
+
+  private:
+    enum class Kind : std::uint8_t { other, bf16, fp16_tiles, fp16, fp16_beside };
+    static Kind kind_on_x86(const std::uint8_t* code, std::size_t left);
+    static Kind kind_on_arm(const std::uint8_t* code, std::size_t left);
+    void count(Kind kind, std::uint64_t at);
+
+    std::uint16_t machine_;
+    HalfProducts counts_;
+    bool has_fp16_ = false;           ///< an instruction of FP16 arithmetic was met
+    std::uint64_t last_fp16_ = 0;     ///< offset of the last of them
+    bool last_is_uncounted_ = false;  ///< that one multiplies, and has no neighbour so far
+};
+
+/// Counts in all executable sections of a file; in a file without sections, in its executable segments. Zero if it
+/// cannot be read or is for another architecture.
+HalfProducts count_half_products(const std::string& path);
+
+}  // namespace fp32shim::cli

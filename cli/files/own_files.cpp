@@ -1,0 +1,162 @@
+#include "cli/files/own_files.hpp"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
+#include <system_error>
+#include <utility>
+
+namespace fp32shim::cli {
+namespace {
+
+constexpr mode_t others_write = S_IWGRP | S_IWOTH;
+/// Flags of each open: a FIFO without a writer does not block, and a terminal does not become the controlling one.
+constexpr int careful = O_CLOEXEC | O_NONBLOCK | O_NOCTTY;
+
+/// Returns the reason why a file is not of the effective user alone; empty if it is.
+std::string why_not_own(const struct stat& facts) {
+    if (facts.st_uid != geteuid())
+        return fmt::format("belongs to user {}, and this command runs as user {}", facts.st_uid, geteuid());
+    if ((facts.st_mode & others_write) != 0) return "can be written by its group or by others; chmod go-w it";
+    return {};
+}
+
+/// Returns the reason why an opened file is not to be used; empty if it is. Only a regular file is. `use` is `read`
+/// or `written`.
+std::string why_unusable(int descriptor, std::string_view use, bool must_be_own) {
+    struct stat facts = {};
+    if (descriptor < 0 && errno == ELOOP) return "is a symbolic link";
+    if (descriptor < 0 || fstat(descriptor, &facts) != 0)
+        return fmt::format("cannot be {} ({})", use, std::strerror(errno));
+    if (!S_ISREG(facts.st_mode)) return "is not a regular file";
+    return must_be_own ? why_not_own(facts) : std::string();
+}
+
+FileText read_opened(const Descriptor& file, std::size_t most, bool must_be_own) {
+    if (file.number() < 0 && errno == ENOENT) return {{}, "does not exist", true};
+    FileText result{{}, why_unusable(file.number(), "read", must_be_own)};
+    char piece[1 << 16];
+    while (result.problem.empty()) {
+        const ssize_t got = ::read(file.number(), piece, sizeof piece);
+        if (got < 0 && errno == EINTR) continue;
+        if (got == 0) return result;
+        if (got < 0)
+            result.problem = fmt::format("cannot be read ({})", std::strerror(errno));
+        else if (static_cast<std::size_t>(got) > most - result.text.size())
+            result.problem = fmt::format("is larger than {} bytes", most);
+        else
+            result.text.append(piece, static_cast<std::size_t>(got));
+    }
+    result.text.clear();
+    return result;
+}
+
+/// Writes all of `text`. Returns 0 or an errno.
+int write_all(int descriptor, std::string_view text) {
+    while (!text.empty()) {
+        const ssize_t written = ::write(descriptor, text.data(), text.size());
+        if (written < 0 && errno == EINTR) continue;
+        if (written < 0) return errno;
+        text.remove_prefix(static_cast<std::size_t>(written));
+    }
+    return 0;
+}
+
+/// Opens a folder in a folder, and makes it if it is missing and `makes` is set.
+int open_folder(int parent, const char* name, bool makes) {
+    constexpr int flags = O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC;
+    const int found = openat(parent, name, flags);
+    if (found >= 0 || !makes || errno != ENOENT) return found;
+    if (mkdirat(parent, name, S_IRWXU) != 0 && errno != EEXIST) return -1;
+    return openat(parent, name, flags);
+}
+
+/// Returns true if nobody but root and the effective user can replace what that user has in the folder.
+bool is_safe_on_the_way(int folder) {
+    struct stat facts = {};
+    if (fstat(folder, &facts) != 0 || (facts.st_uid != 0 && facts.st_uid != geteuid())) return false;
+    return (facts.st_mode & others_write) == 0 || (facts.st_mode & S_ISVTX) != 0;
+}
+
+}  // namespace
+
+FileText read_regular_file(const std::string& path, std::size_t most) {
+    return read_opened(Descriptor(open(path.c_str(), O_RDONLY | careful)), most, false);
+}
+
+FileText read_own_file(const std::string& path, std::size_t most) {
+    return read_opened(Descriptor(open(path.c_str(), O_RDONLY | O_NOFOLLOW | careful)), most, true);
+}
+
+std::string append_to_own_file(const std::string& path, std::string_view text) {
+    // Without O_NONBLOCK, a FIFO that somebody puts in the file's place would block.
+    const Descriptor file(
+        open(path.c_str(), O_WRONLY | O_APPEND | O_CREAT | O_NOFOLLOW | careful, S_IRUSR | S_IWUSR | S_IRGRP | S_IROTH));
+    std::string problem = why_unusable(file.number(), "written", true);
+    if (!problem.empty()) return problem;
+    const int error = write_all(file.number(), text);
+    return error == 0 ? "" : fmt::format("cannot be written ({})", std::strerror(error));
+}
+
+OwnFolder::OwnFolder(const std::string& base, const std::vector<std::string>& below, bool makes) {
+    std::error_code error;
+    const std::filesystem::path plain = std::filesystem::weakly_canonical(base, error);
+    if (error || !plain.is_absolute()) return;
+    std::vector<std::string> names;
+    for (const auto& part : plain.relative_path())
+        if (!part.empty()) names.push_back(part.string());
+    const std::size_t first_own = names.size();
+    names.insert(names.end(), below.begin(), below.end());
+    std::optional<Descriptor> at;
+    at.emplace(open("/", O_PATH | O_DIRECTORY | O_CLOEXEC));
+    for (std::size_t i = 0; i < names.size(); ++i) {
+        if (!is_safe_on_the_way(at->number())) return;
+        const int next = open_folder(at->number(), names[i].c_str(), makes);
+        struct stat facts = {};
+        at.emplace(next);
+        if (next < 0 || (i >= first_own && (fstat(next, &facts) != 0 || !why_not_own(facts).empty()))) return;
+    }
+    descriptor_.emplace(openat(at->number(), ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+}
+
+FileText OwnFolder::read(const std::string& name, std::size_t most) const {
+    return read_opened(Descriptor(openat(descriptor_->number(), name.c_str(), O_RDONLY | O_NOFOLLOW | careful)), most,
+                       true);
+}
+
+void OwnFolder::write(const std::string& name, const std::string& unfinished, std::string_view text) const {
+    const int folder = descriptor_->number();
+    const Descriptor file(
+        openat(folder, unfinished.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | careful, S_IRUSR | S_IWUSR));
+    if (file.number() < 0) return;
+    if (write_all(file.number(), text) != 0 || renameat(folder, unfinished.c_str(), folder, name.c_str()) != 0)
+        remove(unfinished);
+}
+
+std::vector<OwnFolder::Entry> OwnFolder::entries(bool (*is_wanted)(std::string_view name)) const {
+    std::vector<Entry> found;
+    const int again = openat(descriptor_->number(), ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    DIR* const listing = again < 0 ? nullptr : fdopendir(again);
+    if (listing == nullptr) {
+        if (again >= 0) close(again);
+        return found;
+    }
+    while (const dirent* const entry = readdir(listing)) {
+        struct stat facts = {};
+        if (!is_wanted(entry->d_name) || fstatat(again, entry->d_name, &facts, AT_SYMLINK_NOFOLLOW) != 0) continue;
+        found.push_back({entry->d_name, std::int64_t{facts.st_mtim.tv_sec} * 1'000'000'000 + facts.st_mtim.tv_nsec});
+    }
+    closedir(listing);
+    std::ranges::sort(found, {}, [](const Entry& entry) { return std::pair(entry.modified_ns, entry.name); });
+    return found;
+}
+
+void OwnFolder::remove(const std::string& name) const { unlinkat(descriptor_->number(), name.c_str(), 0); }
+
+}  // namespace fp32shim::cli

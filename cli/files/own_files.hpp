@@ -1,0 +1,69 @@
+// Reads and writes files that the command keeps for itself: caches, and the states of searches. What another user
+// could have written is not believed, and no link is followed.
+#pragma once
+
+#include <sys/stat.h>
+
+#include <cstddef>
+#include <ctime>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "policy/descriptor.hpp"
+
+namespace fp32shim::cli {
+
+/// Content of a file, or the reason why it was not read.
+struct FileText {
+    std::string text;
+    std::string problem;     ///< reason, as the end of a sentence: `is not a regular file`; empty: the file was read
+    bool is_absent = false;  ///< there is no such file
+};
+
+/// Largest size of the state of a search.
+inline constexpr std::size_t most_state_bytes = std::size_t{1} << 30;
+
+/// Reads a regular file of anybody, of at most `most` bytes. Never waits for the writer of a FIFO.
+FileText read_regular_file(const std::string& path, std::size_t most = SIZE_MAX);
+
+/// Reads a regular file of at most `most` bytes that belongs to the effective user and that nobody else can write.
+/// `path` is no link.
+FileText read_own_file(const std::string& path, std::size_t most);
+
+/// Appends a text to a file like that of read_own_file(), which is made if it is missing. Returns the reason why it
+/// was not written, as the end of a sentence; empty on success.
+std::string append_to_own_file(const std::string& path, std::string_view text);
+
+/// A folder of the effective user, in which nobody else can replace anything. An open descriptor holds it, so later
+/// changes of its path do not matter.
+class OwnFolder {
+  public:
+    /// Opens the folder `below` in `base`, an absolute path. Links are followed in `base` only. Every folder on the way
+    /// must belong to root or the effective user and must be writable for its owner only, or be sticky; those of
+    /// `below` must belong to the effective user. With `makes`, missing folders are made, for this user only. The
+    /// result is not open if any of that fails.
+    OwnFolder(const std::string& base, const std::vector<std::string>& below, bool makes);
+
+    bool is_open() const { return descriptor_ && descriptor_->number() >= 0; }
+    /// Reads a file as read_own_file() does.
+    FileText read(const std::string& name, std::size_t most) const;
+    /// Writes a new file in the place of an old one. Readers see a whole file or none. `unfinished` is its name until
+    /// then. Failures are ignored.
+    void write(const std::string& name, const std::string& unfinished, std::string_view text) const;
+    /// An entry with the time of its last change.
+    struct Entry {
+        std::string name;
+        std::int64_t modified_ns;
+    };
+    /// Returns the entries whose names `is_wanted` selects, the oldest first.
+    std::vector<Entry> entries(bool (*is_wanted)(std::string_view name)) const;
+    /// Removes an entry that is no folder. A link is removed itself.
+    void remove(const std::string& name) const;
+
+  private:
+    std::optional<Descriptor> descriptor_;
+};
+
+}  // namespace fp32shim::cli
