@@ -170,12 +170,15 @@ void ExactNumbers::add_rows(const std::vector<double>& found, Distance& distance
     distance.is_noise = !is_told_apart && within_noise > 0;
     if (distance.is_noise) distance.error = within_noise;
     distance.changed = changes.size();
-    // Rows that count come first.
-    std::ranges::stable_sort(changes, [this](const auto& a, const auto& b) {
-        return counts(a.second) != counts(b.second) ? counts(a.second) : a.first > b.first;
-    });
-    for (std::size_t i = 0; i < std::min(changes.size(), most_rows); ++i)
-        distance.most.push_back(changed_row(changes[i].second, found));
+    std::ranges::stable_sort(changes, [](const auto& a, const auto& b) { return a.first > b.first; });
+    for (const bool is_counted : {true, false}) {
+        std::size_t left = most_rows;
+        for (const auto& [change, row] : changes)
+            if (counts(row) == is_counted && left > 0) {
+                --left;
+                distance.most.push_back(changed_row(row, found));
+            }
+    }
 }
 
 double ExactNumbers::error_by_norm(const std::vector<double>& found) const {

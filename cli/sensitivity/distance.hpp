@@ -35,7 +35,7 @@ struct Distance {
     std::string problem{};
     bool is_noise = false;         ///< no number that counts changed by more than it does between exact runs
     std::uint64_t changed = 0;     ///< rows that changed, those included that do not count
-    std::vector<ChangedRow> most{};  ///< some of them, the largest change first
+    std::vector<ChangedRow> most{};  ///< some that count, the largest change first; then some that do not
 };
 
 /// The numbers of the exact runs.

@@ -118,15 +118,16 @@ std::string changes_text(const SensitivityResult& result) {
                   .is_number = true},
                  {.title = "change", .is_number = true},
                  {.title = "equal runs", .is_number = true}});
-    const std::size_t shown = std::min(most, measured.most.size());
-    for (std::size_t i = 0; i < shown; ++i) {
-        const ChangedRow& row = measured.most[i];
+    std::size_t shown = 0, not_counted = 0;
+    for (const ChangedRow& row : measured.most) {
+        if (std::size_t& of_kind = row.counts ? shown : not_counted; of_kind++ >= most) continue;
         const bool is_array = !row.worst.empty();
         const auto value = [is_array](double number) { return is_array ? "" : fmt::format("{:.6g}", number); };
         table.add({row.name + (row.counts ? "" : ", not counted"), value(row.exact), value(row.found),
                    fmt::format("{:.1e}", row.change), row.noise == 0 ? "0" : fmt::format("{:.1e}", row.noise)});
     }
     std::string text = table.text();
+    shown = std::min(shown, most) + std::min(not_counted, most);
     if (measured.changed > shown) text += fmt::format("and {} more\n", count_text(measured.changed - shown));
     return text + '\n';
 }
@@ -142,6 +143,18 @@ std::string hidden_text(const SensitivityResult& result) {
     return fmt::format("Relative to itself, {} changed by {:.1e}: small numbers hardly count beside large ones in a {}.\n",
                        printable(worst->worst.empty() ? worst->name : worst->worst), worst->worst_change,
                        result.metric == "max" ? "maximum" : "norm");
+}
+
+/// Returns a sentence about numbers that do not count and yet changed by much more than exact runs differ; empty if
+/// there are none.
+std::string moved_text(const Measured& measured) {
+    constexpr double clearly = 3;
+    std::vector<std::string> names;
+    for (const ChangedRow& row : measured.most)
+        if (!row.counts && row.change > clearly * row.noise)
+            names.push_back(fmt::format("{} by {:.1e} (exact runs: {:.1e})", printable(row.name), row.change, row.noise));
+    if (names.empty()) return {};
+    return fmt::format("Not counted in that, though changed more than between exact runs: {}.\n", listed(names, 5));
 }
 
 std::vector<std::size_t> exact_places(const CheapestPolicy& policy) {
@@ -178,7 +191,8 @@ std::string policy_sentence(const SensitivityResult& result) {
     std::string text =
         fmt::format("Within {:.2g}: {} of the work lowered{}, output error {:.2g} in a run.\n", result.tolerance,
                     lowered_work(result), exact.empty() ? "" : ", with " + names_of(exact, result) + " exact",
-                    policy.measured.error);
+                    policy.measured.error) +
+        moved_text(policy.measured);
     if (policy.refused > 0)
         text +=
             fmt::format("With {} a step cheaper, the output was beyond it. Cheaper policies may exist.\n",
@@ -205,7 +219,7 @@ std::string given_policy_text(const SensitivityResult& result) {
     if (result.tolerance >= 0)
         text +=
             fmt::format(" ({} {:.2g})", measured.error <= result.tolerance ? "within" : "beyond", result.tolerance);
-    return text + '.' + '\n' + noise_sentence(runs) + " Other inputs may differ.\n";
+    return text + ".\n" + moved_text(measured) + noise_sentence(runs) + " Other inputs may differ.\n";
 }
 
 Json to_json(const Measured& measured) {

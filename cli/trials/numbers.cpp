@@ -13,6 +13,7 @@
 #include <iterator>
 
 #include "cli/trials/arrays.hpp"
+#include "system/plain_text.hpp"
 
 namespace fp32shim::cli {
 namespace {
@@ -181,13 +182,18 @@ class TextReader {
     Numbers numbers_;
 };
 
-/// Returns the position of a byte that no text has; npos if there is none. A text is UTF-8 or Latin.
+/// Returns the position of the first byte that no text has, neither in UTF-8 nor in Latin-1; the size if there is none.
 std::size_t byte_of_no_text(std::string_view bytes) {
-    const auto is_none = [](char c) {
-        constexpr std::string_view allowed = "\t\n\v\f\r\b\a\x1b";
-        return (static_cast<unsigned char>(c) < ' ' && allowed.find(c) == std::string_view::npos) || c == '\x7f';
-    };
-    return static_cast<std::size_t>(std::ranges::find_if(bytes, is_none) - bytes.begin());
+    constexpr std::string_view allowed = "\t\n\v\f\r\b\a\x1b";
+    std::size_t at = 0;
+    while (at < bytes.size()) {
+        const auto byte = static_cast<unsigned char>(bytes[at]);
+        const system::Character character = byte < 0x80 ? system::Character{} : system::first_character(bytes.substr(at));
+        const bool is_control = (byte < ' ' && allowed.find(bytes[at]) == std::string_view::npos) || byte == 0x7f;
+        if (is_control || (byte >= 0x80 && byte < 0xa0 && !character.is_utf8)) return at;
+        at += character.is_utf8 ? character.length : 1;
+    }
+    return at;
 }
 
 }  // namespace
