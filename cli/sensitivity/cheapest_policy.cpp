@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <functional>
 #include <set>
 
 #include "cli/output/terminal.hpp"
@@ -25,8 +26,12 @@ class PolicySearch {
 
     CheapestPolicy find() {
         start();
-        while (!is_within() && step_back()) continue;
+        for (const Levels& levels : shown_within())
+            if (saving_of(levels) >= saving_of(result_.levels) && take_if_within(levels)) break;
+        while (!result_.is_found && !is_within() && step_back()) continue;
         result_.is_found = result_.measured.was_lowered && result_.measured.error <= tolerance_ && has_lowered();
+        for (const Levels& levels : shown_within())
+            if ((!result_.is_found || saving_of(levels) > saving_of(result_.levels)) && take_if_within(levels)) break;
         while (result_.is_found && has_cheaper()) continue;
         return result_;
     }
@@ -42,6 +47,46 @@ class PolicySearch {
             while (level > 0 && !(alone(place, level).error <= tolerance_)) --level;
             result_.levels.push_back(level);
         }
+    }
+
+    /// Returns the levels of all measured runs whose output was within the tolerance, the cheapest first.
+    std::vector<Levels> shown_within() const {
+        const std::size_t places = measured_.places.size();
+        std::vector<Levels> shown;
+        const auto add = [&](const Measured& run, Levels levels) {
+            if (run.was_lowered && run.error <= tolerance_) shown.push_back(std::move(levels));
+        };
+        for (std::size_t at = 0; at < measured_.precisions.size(); ++at) {
+            add(measured_.all_lowered[at], Levels(places, at + 1));
+            for (std::size_t place = 0; place < places; ++place) {
+                Levels alone(places, 0), kept_exact(places, at + 1);
+                alone[place] = at + 1;
+                kept_exact[place] = 0;
+                add(measured_.errors[place][at].alone, std::move(alone));
+                add(measured_.errors[place][at].kept_exact, std::move(kept_exact));
+            }
+        }
+        std::ranges::stable_sort(shown, std::greater<>(), [this](const Levels& levels) { return saving_of(levels); });
+        return shown;
+    }
+
+    /// Returns the work that runs below FP32, each place's times the number of its precision.
+    double saving_of(const Levels& levels) const {
+        double saving = 0;
+        for (std::size_t place = 0; place < levels.size(); ++place)
+            if (is_lowered_at(measured_, place, levels[place]))
+                saving += measured_.places[place].work * static_cast<double>(levels[place]);
+        return saving;
+    }
+
+    /// Runs a policy, and makes it the found one if its output is within the tolerance.
+    bool take_if_within(const Levels& levels) {
+        const Measured measured = measure(levels);
+        if (!measured.was_lowered || !(measured.error <= tolerance_)) return false;
+        result_.levels = levels;
+        result_.measured = measured;
+        result_.is_found = true;
+        return true;
     }
 
     bool has_lowered() const {

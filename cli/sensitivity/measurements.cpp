@@ -5,7 +5,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <cmath>
 #include <cstring>
 #include <filesystem>
 #include <limits>
@@ -35,10 +34,23 @@ std::string key_of(const RunRequest& request) {
 }
 
 Json state_line(const std::string& key, const Measured& measured) {
-    return {{"run", key},
-            {"error", number_or_null(measured.error)},
-            {"problem", measured.problem},
-            {"was_lowered", measured.was_lowered}};
+    Json line = {{"run", key},
+                 {"error", number_or_null(measured.error)},
+                 {"problem", measured.problem},
+                 {"was_lowered", measured.was_lowered},
+                 {"is_noise", measured.is_noise},
+                 {"changed", measured.changed},
+                 {"most", Json::array()}};
+    for (const ChangedRow& row : measured.most) line["most"].push_back(to_json(row));
+    return line;
+}
+
+Measured measured_in(const Json& line) {
+    const Json& number = line.at("error");
+    Measured measured{number.is_null() ? no_number : number.get<double>(), line.at("problem"), line.at("was_lowered"),
+                      line.at("is_noise"), line.at("changed")};
+    for (const Json& row : line.at("most")) measured.most.push_back(changed_row_in(row));
+    return measured;
 }
 
 /// Identity of a file's content, as far as the system tells it.
@@ -56,7 +68,7 @@ std::string measured_text(const Measured& measured) {
 }  // namespace
 
 Measurements::Measurements(MeasuringSettings settings, Runs& runs, const Json& identity)
-    : settings_(std::move(settings)), runs_(runs) {
+    : settings_(std::move(settings)), runs_(runs), reference_(settings_.metric, settings_.tolerance) {
     const FileText file = read_own_file(settings_.state_path, most_state_bytes);
     if (file.problem.empty()) read_state(file.text, json_line(identity));
     known_before_ = known_.size();
@@ -78,14 +90,16 @@ bool Measurements::read_line(const Json& line) {
                     policy::quoted_path(path), policy::quoted_path(settings_.state_path));
             return true;
         }
+        if (line.contains("counts_all")) {
+            forget_runs();
+            return true;
+        }
         if (line.contains("reference")) {
             earlier_reference_ = line.at("reference");
             return true;
         }
-        const Json& number = line.at("error");
+        known_[line.at("run")] = measured_in(line);
         earlier_.insert(line.at("run"));
-        known_[line.at("run")] = {number.is_null() ? no_number : number.get<double>(), line.at("problem"),
-                                  line.at("was_lowered")};
         return true;
     } catch (const Json::exception&) {
         return false;
@@ -117,7 +131,8 @@ void Measurements::append(const Json& line) const {
 /// Keeps the checksum of the reference, or compares it with that of an earlier part of the search.
 void Measurements::check_reference() {
     policy::Sha256 hash;
-    hash.add({reinterpret_cast<const char*>(reference_.data()), reference_.size() * sizeof(double)});
+    const std::vector<double>& values = reference_.values();
+    hash.add({reinterpret_cast<const char*>(values.data()), values.size() * sizeof(double)});
     const std::string checksum = hash.finish();
     if (earlier_reference_.empty()) return append({{"reference", checksum}});
     if (checksum == earlier_reference_ || known_before_ == 0) return;
@@ -145,7 +160,7 @@ void Measurements::remove_state() const {
 }
 
 /// Makes runs, all at once.
-std::vector<Measured> Measurements::run(const std::vector<RunRequest>& requests) {
+std::vector<Measured> Measurements::run(const std::vector<RunRequest>& requests, bool is_exact) {
     const std::string before = stamp_of(settings_.compared_file);
     std::vector<FinishedRun> runs;
     {
@@ -162,41 +177,49 @@ std::vector<Measured> Measurements::run(const std::vector<RunRequest>& requests)
                 {fmt::format("a run cannot start: {}", std::strerror(run.ended.exec_error)), exit_code::inconclusive},
                 true};
         ++run_count_;
-        results.push_back(judge(run, was_written));
+        results.push_back(judge(run, was_written, is_exact));
         last_run_ = std::move(run);
     }
     return results;
 }
 
-/// Compares the numbers of a run with the reference, or makes them the reference.
-Measured Measurements::judge(const FinishedRun& run, bool was_written) {
+/// Compares the numbers of a run with those of the exact ones, and takes those of a further exact run.
+Measured Measurements::judge(const FinishedRun& run, bool was_written, bool is_exact) {
     Measured measured{.error = no_number};
     measured.was_lowered =
         std::ranges::any_of(run.products.groups, [](const RecordedProducts::Met& met) { return met.was_lowered; });
     const bool is_printed = settings_.compared_file.empty();
     const std::string source = is_printed ? "stdout" : policy::quoted_path(settings_.compared_file);
-    Numbers numbers;
-    if (is_printed)
-        numbers.values = numbers_in(run.stdout_text);
-    else if (was_written)
-        numbers = read_numbers(settings_.compared_file);
     if (run.ended.signal != 0 || run.ended.exit_status != 0)
         measured.problem = ended_text(run.ended);
     else if (!was_written)
         measured.problem = source + " was not written";
-    else if (!numbers.problem.empty())
-        measured.problem = source + ' ' + numbers.problem;
-    else if (numbers.values.empty())
-        measured.problem = source + " has no numbers";
     if (!measured.problem.empty()) return measured;
-    if (reference_.empty()) reference_ = numbers.values;
-    measured.error = output_error(reference_, numbers.values, settings_.metric);
-    if (numbers.values.size() != reference_.size())
-        measured.problem =
-            fmt::format("{} instead of {}", counted(numbers.values.size(), "number"), reference_.size());
-    else if (!std::isfinite(measured.error))
-        measured.problem = "a number became NaN or infinite, or was, or was 0";
+    const Numbers numbers = is_printed ? numbers_of(run.stdout_text) : read_numbers(settings_.compared_file);
+    if (!numbers.problem.empty()) {
+        measured.problem = source + ' ' + numbers.problem;
+        return measured;
+    }
+    if (is_exact) measured.problem = reference_.add(numbers);
+    if (!measured.problem.empty()) return measured;
+    Distance distance = reference_.distance(numbers);
+    measured.error = distance.error;
+    measured.is_noise = distance.is_noise;
+    measured.changed = distance.changed;
+    measured.most = std::move(distance.most);
+    if (!is_exact) measured.problem = std::move(distance.problem);
     return measured;
+}
+
+void Measurements::count_all_numbers() {
+    append({{"counts_all", true}});
+    forget_runs();
+}
+
+void Measurements::forget_runs() {
+    reference_.count_all();
+    known_.clear();
+    earlier_.clear();
 }
 
 void Measurements::tell(const std::string& text, const Measured& measured) const {
@@ -210,7 +233,7 @@ RecordedProducts Measurements::run_exact(const RunRequest& request) {
         if (path != settings_.compared_file)
             if (const std::string version = version_of_file(path); !version.empty()) file_versions_[path] = version;
     for (std::uint64_t i = 0; i < settings_.exact_runs; ++i) {
-        const Measured measured = run({request}).front();
+        const Measured measured = run({request}, true).front();
         if (!measured.problem.empty() && i == 0) {
             print(last_lines_of(last_run_.output), STDERR_FILENO);
             throw MeasuringFailed{
@@ -221,7 +244,6 @@ RecordedProducts Measurements::run_exact(const RunRequest& request) {
             throw MeasuringFailed{
                 {fmt::format("an equal exact run cannot be compared with the first: {}", measured.problem),
                  exit_code::inconclusive}};
-        noise_ = std::max(noise_, measured.error);
         tell("everything exact", measured);
         if (i == 0) check_reference();
         if (i == 0) products = last_run_.products;
@@ -257,11 +279,18 @@ std::vector<Measured> Measurements::measure(const std::vector<Experiment>& exper
 }
 
 std::string noise_sentence(const Measurements& runs) {
-    std::string noise =
-        fmt::format("The exact runs differed by up to {:.2g}: smaller errors show nothing.", runs.noise());
-    if (runs.noise() == 0) noise = fmt::format("{} exact runs gave equal numbers.", runs.exact_runs());
-    if (runs.exact_runs() == 1) noise = "One run was exact, so it is not known how far equal runs differ.";
-    return noise;
+    if (runs.exact_runs() == 1) return "One run was exact, so it is not known how far equal runs differ.";
+    std::string text = fmt::format("{} exact runs gave equal numbers.", runs.exact_runs());
+    if (runs.noise() > 0)
+        text = fmt::format("The exact runs differed by up to {:.2g}: smaller errors show nothing.", runs.noise());
+    const std::vector<ChangedRow> left_out = runs.reference().left_out();
+    if (left_out.empty()) return text;
+    if (runs.noise() == 0) text = fmt::format("In the others, {} exact runs were equal.", runs.exact_runs());
+    std::vector<std::string> names;
+    names.reserve(left_out.size());
+    for (const ChangedRow& row : left_out) names.push_back(printable(row.name));
+    return fmt::format("Not counted, because equal runs differ by more than {:.2g} in {}: {}. {}",
+                       runs.reference().most_noise(), left_out.size() == 1 ? "it" : "them", listed(names, 5), text);
 }
 
 }  // namespace fp32shim::cli

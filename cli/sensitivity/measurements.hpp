@@ -9,17 +9,20 @@
 
 #include "cli/output/json_fwd.hpp"
 #include "cli/product_groups/groups.hpp"
+#include "cli/sensitivity/distance.hpp"
 #include "cli/trials/command.hpp"
-#include "cli/trials/numbers.hpp"
 #include "cli/trials/runs.hpp"
 
 namespace fp32shim::cli {
 
 /// The result of one run.
 struct Measured {
-    double error = 0;          ///< output_error(); infinite if the run did not end with status 0 or had other numbers
+    double error = 0;          ///< of its Distance; infinite if the run did not end with status 0
     std::string problem{};     ///< why `error` is infinite: `ended with status 1`; empty otherwise
     bool was_lowered = false;  ///< some product ran below FP32
+    bool is_noise = false;     ///< exact runs differ by as much
+    std::uint64_t changed = 0;       ///< rows of numbers that changed
+    std::vector<ChangedRow> most{};  ///< some of them, the largest change first
 };
 
 /// A run to make, and how the user is told of it.
@@ -36,7 +39,8 @@ struct MeasuringFailed {
 
 struct MeasuringSettings {
     std::string compared_file;  ///< file of numbers that the command writes; empty: it prints them to stdout
-    OutputMetric metric = OutputMetric::norm;
+    OutputMetric metric = OutputMetric::number;
+    double tolerance = -1;  ///< largest error that is accepted; -1: none was given
     std::uint64_t exact_runs = 2, jobs = 1;
     std::string state_path;
     std::vector<std::string> input_files;  ///< files that the command may read
@@ -57,9 +61,12 @@ class Measurements {
     std::vector<Measured> measure(const std::vector<Experiment>& experiments);
 
     /// Largest output error of an exact run against the first.
-    double noise() const { return noise_; }
+    double noise() const { return reference_.noise(); }
+    const ExactNumbers& reference() const { return reference_; }
+    /// Forgets all runs but the exact ones, and lets all numbers count from now on.
+    void count_all_numbers();
     std::uint64_t exact_runs() const { return settings_.exact_runs; }
-    std::size_t number_count() const { return reference_.size(); }
+    std::size_t number_count() const { return reference_.count(); }
     std::uint64_t run_count() const { return run_count_; }
     /// Number of runs whose results an earlier part of the search has left.
     std::uint64_t known_count() const { return known_before_; }
@@ -71,10 +78,11 @@ class Measurements {
     void remove_state() const;
 
   private:
-    std::vector<Measured> run(const std::vector<RunRequest>& requests);
-    Measured judge(const FinishedRun& run, bool was_written);
+    std::vector<Measured> run(const std::vector<RunRequest>& requests, bool is_exact = false);
+    Measured judge(const FinishedRun& run, bool was_written, bool is_exact);
     void read_state(const std::string& text, const std::string& first_line);
     bool read_line(const Json& line);
+    void forget_runs();
     void check_reference();
     void keep_input_files(const RecordedProducts& products);
     void append(const Json& line) const;
@@ -83,8 +91,7 @@ class Measurements {
     MeasuringSettings settings_;
     Runs& runs_;
     std::string problem_;
-    std::vector<double> reference_;
-    double noise_ = 0;
+    ExactNumbers reference_;
     std::uint64_t run_count_ = 0, known_before_ = 0, used_count_ = 0, expected_ = 0;
     std::set<std::string> earlier_;  ///< keys in `known_` that an earlier part of the search has left unused so far
     std::string earlier_reference_;  ///< checksum of that part's reference; empty: there is none

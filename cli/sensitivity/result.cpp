@@ -27,12 +27,12 @@ std::string work_text(double work, double all) {
     return share_text(static_cast<std::uint64_t>(work / all * whole), static_cast<std::uint64_t>(whole));
 }
 
-/// Returns the error, or why there is none: `4.5e-04`, `0`, `<noise`, `ended with status 1`.
-std::string error_text(const Measured& measured, double noise) {
+/// Returns the error, or why there is none: `4.5e-04`, `0`, `noise`, `ended with status 1`.
+std::string error_text(const Measured& measured) {
     if (!measured.problem.empty()) return measured.problem;
     if (!measured.was_lowered) return "not lowered";
     if (measured.error == 0) return "0";
-    return measured.error <= noise ? "noise" : fmt::format("{:.1e}", measured.error);
+    return measured.is_noise ? "noise" : fmt::format("{:.1e}", measured.error);
 }
 
 /// Places errors on a logarithmic axis, in a column of the table.
@@ -83,7 +83,6 @@ class Axis {
 
 Table table_of(const SensitivityResult& result) {
     const Sensitivity& measured = result.measured;
-    const double noise = result.measurements.noise();
     const Axis axis(result);
     Table table({{.title = "place", .shrinks_to = 24},
                  {.title = "calls", .is_number = true},
@@ -95,16 +94,67 @@ Table table_of(const SensitivityResult& result) {
     const double work = all_work(result);
     for (std::size_t at = 0; at < measured.precisions.size(); ++at)
         table.add({at == 0 ? "everything" : "", "", at == 0 ? work_text(work, work) : "", measured.precisions[at],
-                   error_text(measured.all_lowered[at], noise), "", ""});
+                   error_text(measured.all_lowered[at]), "", ""});
     for (std::size_t i = 0; i < measured.places.size(); ++i)
         for (std::size_t at = 0; at < measured.precisions.size(); ++at) {
             const Place& place = measured.places[i];
             const PlaceErrors& errors = measured.errors[i][at];
             table.add({at == 0 ? place.text : "", at == 0 ? count_text(place.calls) : "",
                        at == 0 ? work_text(place.work, work) : "", measured.precisions[at],
-                       error_text(errors.alone, noise), error_text(errors.kept_exact, noise), axis.row(errors)});
+                       error_text(errors.alone), error_text(errors.kept_exact), axis.row(errors)});
         }
     return table;
+}
+
+/// Returns a table of the numbers that a run changed, the largest change first, and how far the table is to be trusted.
+std::string changes_text(const SensitivityResult& result) {
+    const Measured& measured = result.measured.all_lowered.back();
+    if (measured.most.empty()) return {};
+    constexpr std::size_t most = 5;
+    Table table({{.title = result.measured_policy.empty() ? "changed with everything lowered" : "changed",
+                  .shrinks_to = 24},
+                 {.title = "exact", .is_number = true},
+                 {.title = result.measured_policy.empty() ? "at " + result.measured.precisions.back() : "under the policy",
+                  .is_number = true},
+                 {.title = "change", .is_number = true},
+                 {.title = "equal runs", .is_number = true}});
+    std::size_t shown = 0, not_counted = 0;
+    for (const ChangedRow& row : measured.most) {
+        if (std::size_t& of_kind = row.counts ? shown : not_counted; of_kind++ >= most) continue;
+        const bool is_array = !row.worst.empty();
+        const auto value = [is_array](double number) { return is_array ? "" : fmt::format("{:.6g}", number); };
+        table.add({row.name + (row.counts ? "" : ", not counted"), value(row.exact), value(row.found),
+                   fmt::format("{:.1e}", row.change), row.noise == 0 ? "0" : fmt::format("{:.1e}", row.noise)});
+    }
+    std::string text = table.text();
+    shown = std::min(shown, most) + std::min(not_counted, most);
+    if (measured.changed > shown) text += fmt::format("and {} more\n", count_text(measured.changed - shown));
+    return text + '\n';
+}
+
+/// Returns a sentence about a number that a norm hides; empty if there is none.
+std::string hidden_text(const SensitivityResult& result) {
+    constexpr double far = 100;
+    const Measured& measured = result.measured.all_lowered.back();
+    const ChangedRow* worst = nullptr;
+    for (const ChangedRow& row : measured.most)
+        if (row.counts && (worst == nullptr || row.worst_change > worst->worst_change)) worst = &row;
+    if (worst == nullptr || !std::isfinite(measured.error) || !(worst->worst_change > far * measured.error)) return {};
+    return fmt::format("Relative to itself, {} changed by {:.1e}: small numbers hardly count beside large ones in a {}.\n",
+                       printable(worst->worst.empty() ? worst->name : worst->worst), worst->worst_change,
+                       result.metric == "max" ? "maximum" : "norm");
+}
+
+/// Returns a sentence about numbers that do not count and yet changed by much more than exact runs differ; empty if
+/// there are none.
+std::string moved_text(const Measured& measured) {
+    constexpr double clearly = 3;
+    std::vector<std::string> names;
+    for (const ChangedRow& row : measured.most)
+        if (!row.counts && row.change > clearly * row.noise)
+            names.push_back(fmt::format("{} by {:.1e} (exact runs: {:.1e})", printable(row.name), row.change, row.noise));
+    if (names.empty()) return {};
+    return fmt::format("Not counted in that, though changed more than between exact runs: {}.\n", listed(names, 5));
 }
 
 std::vector<std::size_t> exact_places(const CheapestPolicy& policy) {
@@ -141,7 +191,8 @@ std::string policy_sentence(const SensitivityResult& result) {
     std::string text =
         fmt::format("Within {:.2g}: {} of the work lowered{}, output error {:.2g} in a run.\n", result.tolerance,
                     lowered_work(result), exact.empty() ? "" : ", with " + names_of(exact, result) + " exact",
-                    policy.measured.error);
+                    policy.measured.error) +
+        moved_text(policy.measured);
     if (policy.refused > 0)
         text +=
             fmt::format("With {} a step cheaper, the output was beyond it. Cheaper policies may exist.\n",
@@ -168,13 +219,18 @@ std::string given_policy_text(const SensitivityResult& result) {
     if (result.tolerance >= 0)
         text +=
             fmt::format(" ({} {:.2g})", measured.error <= result.tolerance ? "within" : "beyond", result.tolerance);
-    return text + '.' + '\n' + noise_sentence(runs) + " Other inputs may differ.\n";
+    return text + ".\n" + moved_text(measured) + noise_sentence(runs) + " Other inputs may differ.\n";
 }
 
 Json to_json(const Measured& measured) {
-    return {{"error", number_or_null(measured.error)},
-            {"problem", text_or_null(measured.problem)},
-            {"was_lowered", measured.was_lowered}};
+    Json json = {{"error", number_or_null(measured.error)},
+                 {"problem", text_or_null(measured.problem)},
+                 {"was_lowered", measured.was_lowered},
+                 {"is_noise", measured.is_noise},
+                 {"changed", measured.changed},
+                 {"most_changed", Json::array()}};
+    for (const ChangedRow& row : measured.most) json["most_changed"].push_back(to_json(row));
+    return json;
 }
 
 std::string precision_at(const SensitivityResult& result, std::size_t level) {
@@ -211,10 +267,12 @@ Json json_of_policy(const SensitivityResult& result) {
 }  // namespace
 
 std::string text_of(const SensitivityResult& result) {
-    std::string text = fmt::format("Output error: {} of {} against the first exact run\n\n", result.metric,
+    std::string text = fmt::format("Output error by {}, of {}, against the first exact run\n\n", result.metric,
                                    counted(result.measurements.number_count(), "number") + " in " + result.source);
-    if (!result.measured_policy.empty()) return text + given_policy_text(result);
-    text += table_of(result).text() + '\n' + policy_sentence(result) + evidence_of(result);
+    if (!result.measured_policy.empty())
+        return text + changes_text(result) + given_policy_text(result) + hidden_text(result);
+    text += table_of(result).text() + '\n' + changes_text(result) + policy_sentence(result) + hidden_text(result) +
+            evidence_of(result);
     if (!result.policy_path.empty())
         text += fmt::format("Policy: {}\n", printable(result.policy_path));
     else if (!result.policy)
@@ -232,6 +290,9 @@ Json to_json(const SensitivityResult& result) {
                  {"noise", number_or_null(result.measurements.noise())},
                  {"runs", result.measurements.run_count()},
                  {"earlier_runs", result.measurements.used_count()}};
+    json["not_counted"] = Json::array();
+    for (const ChangedRow& row : result.measurements.reference().left_out())
+        json["not_counted"].push_back({{"number", row.name}, {"noise", number_or_null(row.noise)}});
     json["everything"] = Json::array();
     for (std::size_t at = 0; at < result.measured.all_lowered.size(); ++at) {
         Json all = to_json(result.measured.all_lowered[at]);

@@ -32,7 +32,7 @@ constexpr const char* our_name = "sensitivity";
 
 struct SensitivityOptions {
     std::vector<std::string> precisions{};
-    std::string policy, cpu, state = "sensitivity-state.jsonl", policy_out, runner, compare, metric = "norm",
+    std::string policy, cpu, state = "sensitivity-state.jsonl", policy_out, runner, compare, metric = "number",
                              by = "where";
     bool is_json = false;
     std::int64_t jobs = 1, repeat = 2, most = 20, perturb = 0;
@@ -96,17 +96,19 @@ std::string problem_in_options(const SensitivityOptions& options) {
 
 /// Returns all facts on which the results of runs depend.
 Json identity_of(const SensitivityOptions& options) {
-    return {{"sensitivity", 1},         {"fp32shim", FP32SHIM_VERSION}, {"command", options.words},
+    return {{"sensitivity", 2},         {"fp32shim", FP32SHIM_VERSION}, {"command", options.words},
             {"cpu", options.cpu},       {"runner", options.runner},     {"compare", options.compare},
-            {"metric", options.metric}, {"policy", options.policy}};
+            {"metric", options.metric}, {"policy", options.policy},     {"tolerance", options.tolerance}};
 }
 
 MeasuringSettings measuring_settings(const SensitivityOptions& options, const std::string& program) {
     MeasuringSettings settings;
     settings.compared_file = options.compare;
-    settings.metric = options.metric == "norm"  ? OutputMetric::norm
-                      : options.metric == "max" ? OutputMetric::max
-                                                : OutputMetric::each;
+    settings.metric = options.metric == "norm"    ? OutputMetric::norm
+                      : options.metric == "max"   ? OutputMetric::max
+                      : options.metric == "each"  ? OutputMetric::each
+                                                  : OutputMetric::number;
+    settings.tolerance = options.tolerance;
     settings.exact_runs = static_cast<std::uint64_t>(options.repeat);
     settings.jobs = static_cast<std::uint64_t>(options.jobs);
     settings.state_path = options.state;
@@ -132,7 +134,7 @@ class Examination {
         else if (options_.policy.empty())
             run_places();
         else
-            measured_.all_lowered = measurements_.measure({{given_policy(), "under the policy"}});
+            measured_.all_lowered = measure_everything({{given_policy(), "under the policy"}});
     }
 
     /// Finds a policy if one is wanted, and prints everything. Returns the exit code.
@@ -155,13 +157,29 @@ class Examination {
     void run_exact() {
         const RecordedProducts products =
             measurements_.run_exact({only({}, measured_.precisions.front()), "highest"});
+        check_noise();
+        for (const RecordedProducts::Met& met : products.groups) groups_.number_of(met.group);
+        if (groups_.all().empty()) throw MeasuringFailed{no_product_seen(products, TriedTypes::float32)};
+    }
+
+    void check_noise() const {
         if (options_.tolerance >= 0 && measurements_.noise() > options_.tolerance)
             throw MeasuringFailed{{fmt::format("equal exact runs differ by {:.2g}, so nothing can be said about a "
                                                "tolerance of {:.2g}",
                                                measurements_.noise(), options_.tolerance),
                                    exit_code::inconclusive}};
-        for (const RecordedProducts::Met& met : products.groups) groups_.number_of(met.group);
-        if (groups_.all().empty()) throw MeasuringFailed{no_product_seen(products, TriedTypes::float32)};
+    }
+
+    /// Makes runs in which as much as possible is lowered. If only such numbers change that do not count, because
+    /// exact runs do not repeat them, they count all the same.
+    std::vector<Measured> measure_everything(const std::vector<Experiment>& experiments) {
+        std::vector<Measured> results = measurements_.measure(experiments);
+        const bool has_changed = std::ranges::any_of(results, [](const Measured& run) { return run.error != 0; });
+        const bool was_lowered = std::ranges::any_of(results, &Measured::was_lowered);
+        if (has_changed || !was_lowered || measurements_.reference().left_out().empty()) return results;
+        measurements_.count_all_numbers();
+        check_noise();
+        return measurements_.measure(experiments);
     }
 
     RunRequest given_policy() const { return {read_regular_file(options_.policy).text, ""}; }
@@ -195,7 +213,7 @@ class Examination {
             else
                 experiments.push_back({{policy_lowering_only(groups_, place->groups, seeded), "highest"}, text});
         }
-        return measurements_.measure(experiments);
+        return place == nullptr ? measure_everything(experiments) : measurements_.measure(experiments);
     }
 
     int print_digits() {
@@ -219,9 +237,10 @@ class Examination {
         measured_.places = find_places(groups_, kind(), static_cast<std::size_t>(options_.most));
         const std::size_t count = measured_.precisions.size() * (1 + 2 * measured_.places.size());
         measurements_.expect_runs(static_cast<std::uint64_t>(options_.repeat) + count);
+        std::vector<Experiment> experiments;
         for (const std::string& precision : measured_.precisions)
-            measured_.all_lowered.push_back(
-                measurements_.measure({{all_but({}, precision), "everything at " + precision}}).front());
+            experiments.push_back({all_but({}, precision), "everything at " + precision});
+        measured_.all_lowered = measure_everything(experiments);
         if (std::ranges::none_of(measured_.all_lowered, &Measured::was_lowered))
             throw MeasuringFailed{nothing_lowered(measurements_.last_run().products, measured_.precisions.back())};
         measure_places();
@@ -326,10 +345,11 @@ Action define_sensitivity(CLI::App& app) {
     add_word(app, "--cpu", options->cpu, policy::cpu_mode_words,
              "Effect of lower precisions on the CPU (FP32_MATMUL_CPU)");
     add_name(app, "--compare", options->compare, "FILE",
-             "File of numbers (text or .npy) that the command writes; without it, the numbers that it prints");
-    add_choice(app, "--metric", options->metric, {"norm", "max", "each"},
-               "Measure of the output error: norm of the differences, largest difference, or largest relative "
-               "difference of any number");
+             "File of numbers (text, .npy or .npz) that the command writes; without it, the numbers that it prints");
+    add_choice(app, "--metric", options->metric, {"number", "norm", "max", "each"},
+               "Measure of the output error: largest relative change of a printed number or of an array's norm "
+               "(default), norm of all differences, largest difference, or largest relative change of any number, "
+               "those of arrays too");
     add_number(app, "--tolerance", options->tolerance,
                "Largest output error that is accepted; a cheap policy within it is found, tried and written. With "
                "--policy, the exit code tells whether it is within");

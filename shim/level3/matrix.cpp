@@ -3,7 +3,10 @@
 #include <algorithm>
 #include <bit>
 #include <cstring>
+#include <string_view>
 #include <utility>
+
+#include "system/hash.hpp"
 
 namespace fp32shim::blas {
 namespace {
@@ -172,6 +175,17 @@ void RoundingKernel::round_doubles(const float* from, float* to, std::size_t cou
                 doubles[i] = widened(std::bit_cast<std::uint32_t>(floats[i]));
         std::memcpy(to + first, doubles, size * sizeof(double));
     }
+}
+
+std::uint64_t hash_of(const Matrix& matrix, Part part) {
+    system::Hash hash;
+    for (std::int64_t outer = 0; outer < matrix.outer(); ++outer) {
+        const auto [begin, end] = stored_range(matrix, part, outer);
+        const float* const first = matrix.data + (begin + outer * matrix.ld) * matrix.width;
+        const auto floats = static_cast<std::size_t>((end - begin) * matrix.width);
+        hash.add(std::string_view(reinterpret_cast<const char*>(first), floats * sizeof(float)));
+    }
+    return hash.value();
 }
 
 void round_in_place(const Matrix& matrix, RoundingKernel kernel) {

@@ -53,15 +53,21 @@ IndexRange stored_range(const Matrix& matrix, Part part, std::int64_t outer);
 
 /// Rounds `count` floats. `from` and `to` are equal or do not overlap; neither needs any alignment.
 using RoundingLoop = void (*)(const float* from, float* to, std::size_t count);
-/// Does the same with a seed for random decisions.
-using SeededLoop = void (*)(const float* from, float* to, std::size_t count, std::uint64_t seed);
+/// The random numbers of one product: one for each float that is rounded, in the order in which that happens.
+struct RandomStream {
+    std::uint64_t start = 0;  ///< tells streams apart
+    std::uint64_t drawn = 0;
+};
+/// Does the same with random decisions.
+using RandomLoop = void (*)(const float* from, float* to, std::size_t count, RandomStream& random);
 
-/// A loop over floats, with its seed if it has one.
+/// A loop over floats, with its random numbers if it needs some.
 class RoundingKernel {
   public:
-    // Not explicit: a loop without a seed is a kernel.
+    // Not explicit: a loop without random numbers is a kernel.
     constexpr RoundingKernel(RoundingLoop loop = nullptr) : loop_(loop) {}
-    constexpr RoundingKernel(SeededLoop loop, std::uint64_t seed) : seeded_(loop), seed_(seed) {}
+    /// `random` has to outlive the kernel and its copies, which all draw from it.
+    constexpr RoundingKernel(RandomLoop loop, RandomStream& random) : random_loop_(loop), random_(&random) {}
 
     /// Returns a kernel that only copies numbers, of operands that are then rounded line by line, to fixed-point
     /// numbers of this many bits (blas/emulate/fixed_point.hpp).
@@ -96,15 +102,18 @@ class RoundingKernel {
         if (loop_ != nullptr)
             loop_(from, to, count);
         else
-            seeded_(from, to, count, seed_);
+            random_loop_(from, to, count, *random_);
     }
 
     RoundingLoop loop_ = nullptr;
-    SeededLoop seeded_ = nullptr;
-    std::uint64_t seed_ = 0;
+    RandomLoop random_loop_ = nullptr;
+    RandomStream* random_ = nullptr;
     bool of_doubles_ = false;
     int fixed_point_bits_ = 0;
 };
+
+/// Returns a hash of the elements of a matrix in one of its parts, and of their order.
+std::uint64_t hash_of(const Matrix& matrix, Part part);
 
 /// Rounds each element of a matrix in place.
 void round_in_place(const Matrix& matrix, RoundingKernel kernel);

@@ -84,7 +84,9 @@ EmulationResult emulate_in(HeldScratch& scratch, const Level3& product, Preview 
     if (preview.fixed_point_bits > 0)
         return emulate_with_kernel(scratch, product, RoundingKernel::fixed_point(preview.fixed_point_bits), same,
                                    gemm);
-    const RoundingKernel kernel = preview.is_stochastic ? stochastic_kernel(preview.rounding, preview.seed)
+    RandomStream random;
+    if (preview.is_stochastic) random = random_stream(preview.seed, product);
+    const RoundingKernel kernel = preview.is_stochastic ? stochastic_kernel(preview.rounding, random)
                                                         : RoundingKernel(best_rounding_kernel(preview.rounding));
     return emulate_with_kernel(scratch, product, product.is_double ? kernel.of_doubles() : kernel, same, gemm);
 }

@@ -194,16 +194,13 @@ void round_narrow(const float* from, float* to, std::size_t count) {
     for (std::size_t i = 0; i < count; ++i) to[i] = rounded_number<rounding>(from[i], half);
 }
 
-/// Rounds each number up or down at random; the nearer neighbour is the likelier, so that the mean is the number. The
-/// random bits are a hash of the seed and the magnitude: equal numbers are rounded equally, wherever they stand and
-/// whichever thread rounds them, as by any other rounding.
+/// Rounds each number up or down at random; the nearer neighbour is the likelier, so that the mean is the number.
 template <OperandRounding rounding>
-void round_at_random(const float* from, float* to, std::size_t count, std::uint64_t seed) {
-    const std::uint64_t start = system::random_number(seed + system::golden_ratio);
+void round_at_random(const float* from, float* to, std::size_t count, RandomStream& stream) {
     for (std::size_t i = 0; i < count; ++i) {
-        const std::uint64_t size = std::bit_cast<std::uint32_t>(from[i]) & magnitude;
-        const std::uint64_t random = system::random_number(start + size * system::golden_ratio);
+        const std::uint64_t random = system::random_number(stream.start + ++stream.drawn * system::golden_ratio);
         if constexpr (rounding == OperandRounding::fp32_perturbed) {
+            const std::uint64_t size = std::bit_cast<std::uint32_t>(from[i]) & magnitude;
             const bool stays = size == 0 || size >= infinity;
             // One unit down, none, or one up, but never to infinity.
             const std::uint64_t moved = stays ? size : std::min<std::uint64_t>(size + random % 3 - 1, infinity - 1);
@@ -252,12 +249,20 @@ RoundingLoop best_rounding_kernel(OperandRounding rounding) {
     return nullptr;  // not reached: `plain` is always there
 }
 
-RoundingKernel stochastic_kernel(OperandRounding rounding, std::uint64_t seed) {
-    constexpr SeededLoop loops[] = {
+RandomStream random_stream(std::uint64_t seed, const Level3& product) {
+    system::Hash hash;
+    hash.add(seed).add(hash_of(operand_a(product), part_of_a(product)));
+    const Matrix b = operand_b(product);
+    if (b.data != nullptr) hash.add(hash_of(b, Part::whole));
+    return {hash.value()};
+}
+
+RoundingKernel stochastic_kernel(OperandRounding rounding, RandomStream& random) {
+    constexpr RandomLoop loops[] = {
 #define ROUNDING(name, ...) round_at_random<OperandRounding::name>,
 #include "policy/formats.def"
     };
-    return {loops[static_cast<std::size_t>(rounding)], seed};
+    return {loops[static_cast<std::size_t>(rounding)], random};
 }
 
 Significand significand_of(OperandRounding rounding) {

@@ -11,8 +11,12 @@ namespace fp32shim::blas {
 RoundingLoop rounding_kernel(OperandRounding rounding, InstructionSet set);
 RoundingLoop best_rounding_kernel(OperandRounding rounding);
 
-/// Returns a kernel that rounds up or down at random, so that the mean over all seeds is the number itself.
-RoundingKernel stochastic_kernel(OperandRounding rounding, std::uint64_t seed);
+/// Returns the random numbers of a product by a seed. They depend on nothing but the seed and the operands, so a run
+/// can be repeated whatever its threads do, and equal products have equal results, as they have in every library.
+RandomStream random_stream(std::uint64_t seed, const Level3& product);
+/// Returns a kernel that rounds up or down at random, each float by a decision of its own, so that the mean over all
+/// seeds is the number itself.
+RoundingKernel stochastic_kernel(OperandRounding rounding, RandomStream& random);
 
 /// The numbers of a format: an integer of `fraction_bits` + 1 bits, times a power of two.
 struct Significand {

@@ -14,6 +14,7 @@
 #include "emulate_cases.hpp"
 #include "naive_level3.hpp"
 #include "shim/blas/emulate/rounding.hpp"
+#include "system/hash.hpp"
 
 namespace fp32shim::tests {
 namespace {
@@ -136,12 +137,19 @@ TEST_P(EveryOperationOnATensorCore, IsTheProductAndTouchesNothingElse) {
 INSTANTIATE_TEST_SUITE_P(Real, EveryOperationOnATensorCore, real_operations, name_of);
 INSTANTIATE_TEST_SUITE_P(Complex, EveryOperationOnATensorCore, complex_operations, name_of);
 
+/// Rounds numbers at random, by the random numbers that start at a seed.
+void round_at_random(OperandRounding rounding, std::uint64_t seed, const float* from, float* to,
+                     std::size_t count = 1) {
+    blas::RandomStream random{system::Hash().add(seed).value()};
+    blas::stochastic_kernel(rounding, random)(from, to, count);
+}
+
 /// Returns the mean of a number that is rounded at random, over many seeds.
 double mean_over_seeds(float number, OperandRounding rounding, int seeds) {
     double sum = 0;
     for (int seed = 0; seed < seeds; ++seed) {
         float to = 0;
-        blas::stochastic_kernel(rounding, static_cast<std::uint64_t>(seed))(&number, &to, 1);
+        round_at_random(rounding, static_cast<std::uint64_t>(seed), &number, &to);
         sum += to;
     }
     return sum / seeds;
@@ -159,7 +167,7 @@ TEST(StochasticRounding, IsUnbiasedAndOnlyGoesToTheTwoNeighbours) {
                 << number;
             for (std::uint64_t seed = 0; seed < 100; ++seed) {
                 float to = 0;
-                blas::stochastic_kernel(rounding, seed)(&number, &to, 1);
+                round_at_random(rounding, seed, &number, &to);
                 EXPECT_LT(std::abs(to - number), unit);
                 EXPECT_EQ(nearest_number(to, rounding), to);
             }
@@ -171,13 +179,13 @@ TEST(StochasticRounding, LeavesNumbersOfTheFormatNaNAndInfinityAlone) {
     for (const float number : {0.0F, -0.0F, 1.0F, -1.5F, 0x1p-120F, infinity, -infinity})
         for (std::uint64_t seed = 0; seed < 50; ++seed) {
             float to = 7;
-            blas::stochastic_kernel(OperandRounding::tf32_away, seed)(&number, &to, 1);
+            round_at_random(OperandRounding::tf32_away, seed, &number, &to);
             EXPECT_EQ(std::signbit(to), std::signbit(number));
             EXPECT_EQ(to, number);
         }
     const float nan = std::numeric_limits<float>::quiet_NaN();
     float to = 0;
-    blas::stochastic_kernel(OperandRounding::bf16_even, 1)(&nan, &to, 1);
+    round_at_random(OperandRounding::bf16_even, 1, &nan, &to);
     EXPECT_TRUE(std::isnan(to));
 }
 
@@ -186,23 +194,42 @@ TEST(StochasticRounding, MovesNumbersOfFp32ByAtMostOneUnitAndNeverToInfinity) {
     for (const float number : {1.5F, -3.7e-12F, largest, -largest, 1e-45F})
         for (std::uint64_t seed = 0; seed < 50; ++seed) {
             float to = 7;
-            blas::stochastic_kernel(OperandRounding::fp32_perturbed, seed)(&number, &to, 1);
+            round_at_random(OperandRounding::fp32_perturbed, seed, &number, &to);
             EXPECT_TRUE(to == number || to == std::nextafter(number, 2 * number) ||
                         to == std::nextafter(number, 0.0F));
             EXPECT_TRUE(std::isfinite(to));
         }
 }
 
-TEST(StochasticRounding, DependsOnTheSeedAndTheNumberOnly) {
-    std::vector<float> numbers(1000), once(1000), again(1000), other(1000);
-    std::mt19937 random(3);
-    std::ranges::generate(numbers, [&] { return std::uniform_real_distribution<float>(-1, 1)(random); });
-    blas::stochastic_kernel(OperandRounding::bf16_even, 5)(numbers.data(), once.data(), 1000);
-    for (std::size_t i = 0; i < 1000; ++i)
-        blas::stochastic_kernel(OperandRounding::bf16_even, 5)(&numbers[i], &again[i], 1);
-    blas::stochastic_kernel(OperandRounding::bf16_even, 6)(numbers.data(), other.data(), 1000);
-    EXPECT_EQ(once, again);
-    EXPECT_NE(once, other);
+TEST(StochasticRounding, RoundsEqualNumbersIndependently) {
+    constexpr int count = 3000;
+    const std::vector<float> ones(count, 1.0F);
+    std::vector<float> moved(count), again(count), other(count);
+    round_at_random(OperandRounding::fp32_perturbed, 5, ones.data(), moved.data(), count);
+    round_at_random(OperandRounding::fp32_perturbed, 5, ones.data(), again.data(), count);
+    round_at_random(OperandRounding::fp32_perturbed, 6, ones.data(), other.data(), count);
+    EXPECT_EQ(moved, again);
+    EXPECT_NE(moved, other);
+    for (const float neighbour : {std::nextafter(1.0F, 0.0F), 1.0F, std::nextafter(1.0F, 2.0F)})
+        EXPECT_NEAR(static_cast<double>(std::ranges::count(moved, neighbour)), count / 3.0, 150) << neighbour;
+}
+
+TEST(StochasticRounding, DrawsByTheSeedAndTheElementsOfTheOperandsAlone) {
+    std::vector<float> a(6, 1.0F), b(6, 1.0F), c(4);
+    blas::Level3 product{.operation = blas::Operation::gemm, .trans_a = 'N', .trans_b = 'N', .m = 2, .n = 2, .k = 3};
+    product.a = a.data();
+    product.b = b.data();
+    product.c = c.data();
+    product.lda = product.ldc = 2;
+    product.ldb = 3;
+    const std::uint64_t first = blas::random_stream(1, product).start;
+    const std::vector<float> elsewhere = a;
+    product.a = elsewhere.data();
+    c[0] = 7;
+    EXPECT_EQ(blas::random_stream(1, product).start, first);
+    EXPECT_NE(blas::random_stream(2, product).start, first);
+    b[5] = 2;
+    EXPECT_NE(blas::random_stream(1, product).start, first);
 }
 
 }  // namespace

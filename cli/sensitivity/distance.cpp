@@ -1,0 +1,253 @@
+#include "cli/sensitivity/distance.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "cli/output/json.hpp"
+#include "cli/output/terminal.hpp"
+
+namespace fp32shim::cli {
+namespace {
+
+constexpr double unlimited = std::numeric_limits<double>::infinity();
+/// Rows that exact runs repeat less closely do not count, if there are others.
+constexpr double usual_limit = 0.01;
+
+bool is_same(double a, double b) { return a == b || (std::isnan(a) && std::isnan(b)); }
+
+/// Returns the difference relative to `exact`.
+double relative_change(double exact, double found) {
+    if (is_same(exact, found)) return 0;
+    if (!std::isfinite(exact) || !std::isfinite(found) || exact == 0) return unlimited;
+    return std::abs(found - exact) / std::abs(exact);
+}
+
+/// Sums up the differences of numbers, and the numbers that differ.
+class ChangeSum {
+  public:
+    explicit ChangeSum(bool takes_largest) : takes_largest_(takes_largest) {}
+
+    void add(double exact, double found) {
+        if (is_same(exact, found)) return;
+        has_other_kind_ = has_other_kind_ || !std::isfinite(exact) || !std::isfinite(found);
+        join(difference_, std::abs(found - exact));
+        join(size_, std::abs(exact));
+    }
+
+    double relative() const {
+        if (has_other_kind_) return unlimited;
+        if (difference_ == 0) return 0;
+        return size_ == 0 ? unlimited : difference_ / size_;
+    }
+
+  private:
+    void join(double& sum, double next) const {
+        // hypot() neither overflows nor underflows on the way.
+        sum = takes_largest_ ? std::max(sum, next) : std::hypot(sum, next);
+    }
+
+    bool takes_largest_;
+    bool has_other_kind_ = false;  ///< a number became NaN or infinite, or was
+    double difference_ = 0, size_ = 0;
+};
+
+/// Returns the words of a text that differ from those of another first.
+std::string first_difference(std::string_view exact, std::string_view found) {
+    const auto word_at = [](std::string_view text, std::size_t at) {
+        const std::string word(text.substr(at, text.find(' ', at) - at));
+        return word.empty() ? std::string("nothing") : printable('"' + word + '"');
+    };
+    std::size_t begin = 0;
+    for (std::size_t i = 0; i < exact.size() && i < found.size() && exact[i] == found[i]; ++i)
+        if (exact[i] == ' ') begin = i + 1;
+    return fmt::format("{} instead of {}", word_at(found, std::min(begin, found.size())),
+                       word_at(exact, std::min(begin, exact.size())));
+}
+
+const std::string& words_of(const Numbers& numbers, std::size_t row) {
+    return row < numbers.rows.size() ? numbers.rows[row].words : numbers.words_after;
+}
+
+std::string problem_of(const ChangedRow& row) {
+    const std::string name = printable(row.worst.empty() ? row.name : row.worst);
+    return fmt::format("{} became {:.3g} and was {:.3g}", name, row.found, row.exact);
+}
+
+}  // namespace
+
+ExactNumbers::ExactNumbers(OutputMetric metric, double tolerance)
+    : metric_(metric), most_noise_(std::max(usual_limit, tolerance)) {}
+
+std::string ExactNumbers::add(const Numbers& numbers) {
+    if (is_empty()) {
+        first_ = numbers;
+        noise_.assign(first_.rows.size(), 0);
+        has_other_words_.assign(first_.rows.size() + 1, false);
+        return {};
+    }
+    if (numbers.rows.size() != first_.rows.size() || numbers.values.size() != first_.values.size())
+        return difference_in_words(numbers);
+    for (std::size_t row = 0; row <= first_.rows.size(); ++row)
+        if (words_of(numbers, row) != words_of(first_, row)) has_other_words_[row] = true;
+    for (std::size_t row = 0; row < first_.rows.size(); ++row)
+        noise_[row] = std::max(noise_[row], change_of(first_.rows[row], numbers.values));
+    others_.push_back(numbers.values);
+    const bool leaves_out_all = std::ranges::none_of(noise_, [this](double noise) { return noise <= most_noise_; });
+    if (leaves_out_all) leaves_out_ = false;
+    return {};
+}
+
+/// Returns the change of a row: by its norm, or with OutputMetric::each by its number that changed most.
+double ExactNumbers::change_of(const NumberRow& row, const std::vector<double>& found) const {
+    ChangeSum sum(false);
+    double largest = 0;
+    for (std::size_t i = row.first; i < row.first + row.count; ++i) {
+        sum.add(first_.values[i], found[i]);
+        if (metric_ == OutputMetric::each) largest = std::max(largest, relative_change(first_.values[i], found[i]));
+    }
+    return metric_ == OutputMetric::each ? largest : sum.relative();
+}
+
+ChangedRow ExactNumbers::changed_row(std::size_t row, const std::vector<double>& found) const {
+    const NumberRow& numbers = first_.rows[row];
+    ChangedRow changed{.name = numbers.name(), .change = change_of(numbers, found), .noise = noise_[row]};
+    changed.counts = counts(row);
+    std::size_t worst = numbers.first;
+    for (std::size_t i = numbers.first; i < numbers.first + numbers.count; ++i) {
+        const double change = relative_change(first_.values[i], found[i]);
+        if (!(change > changed.worst_change)) continue;
+        changed.worst_change = change;
+        worst = i;
+    }
+    changed.exact = first_.values[worst];
+    changed.found = found[worst];
+    if (numbers.line == 0) changed.worst = numbers.name_of(worst);
+    return changed;
+}
+
+/// Returns a sentence about the first words that differ from those of the exact runs, or about the count of numbers;
+/// empty if there are none. Words that differ between exact runs do not count.
+std::string ExactNumbers::difference_in_words(const Numbers& found) const {
+    const std::size_t rows = std::min(found.rows.size(), first_.rows.size());
+    const bool has_other_count =
+        found.rows.size() != first_.rows.size() || found.values.size() != first_.values.size();
+    std::string text;
+    if (has_other_count)
+        text = fmt::format("{} instead of {}", counted(found.values.size(), "number"), first_.values.size());
+    for (std::size_t row = 0; row <= rows; ++row) {
+        const std::string &exact = words_of(first_, row), &now = words_of(found, row);
+        if (exact == now || has_other_words_[row]) continue;
+        const bool is_text = first_.rows.front().line > 0;
+        const std::uint64_t line = row < first_.rows.size() ? first_.rows[row].line : 0;
+        return fmt::format("{}{}{}{}", text, text.empty() ? "" : ", ",
+                           !is_text ? "" : line > 0 ? fmt::format("line {}: ", line) : "at the end: ",
+                           first_difference(exact, now));
+    }
+    return text;
+}
+
+/// Adds the rows that changed, and by the metrics `number` and `each` the error.
+void ExactNumbers::add_rows(const std::vector<double>& found, Distance& distance) const {
+    constexpr std::size_t most_rows = 10;
+    double within_noise = 0;
+    bool is_told_apart = false;
+    std::vector<std::pair<double, std::size_t>> changes;
+    for (std::size_t row = 0; row < first_.rows.size(); ++row) {
+        const double change = change_of(first_.rows[row], found);
+        if (change == 0) continue;
+        changes.emplace_back(change, row);
+        if (!counts(row)) continue;
+        if (change <= noise_[row]) {
+            within_noise = std::max(within_noise, change);
+            continue;
+        }
+        is_told_apart = true;
+        distance.error = std::max(distance.error, change);
+    }
+    distance.is_noise = !is_told_apart && within_noise > 0;
+    if (distance.is_noise) distance.error = within_noise;
+    distance.changed = changes.size();
+    std::ranges::stable_sort(changes, [](const auto& a, const auto& b) { return a.first > b.first; });
+    for (const bool is_counted : {true, false}) {
+        std::size_t left = most_rows;
+        for (const auto& [change, row] : changes)
+            if (counts(row) == is_counted && left > 0) {
+                --left;
+                distance.most.push_back(changed_row(row, found));
+            }
+    }
+}
+
+double ExactNumbers::error_by_norm(const std::vector<double>& found) const {
+    ChangeSum sum(metric_ == OutputMetric::max);
+    for (std::size_t row = 0; row < first_.rows.size(); ++row)
+        if (const NumberRow& numbers = first_.rows[row]; counts(row))
+            for (std::size_t i = numbers.first; i < numbers.first + numbers.count; ++i)
+                sum.add(first_.values[i], found[i]);
+    return sum.relative();
+}
+
+Distance ExactNumbers::distance(const Numbers& found) const {
+    Distance distance;
+    const std::string words = difference_in_words(found);
+    if (found.rows.size() == first_.rows.size() && found.values.size() == first_.values.size()) {
+        add_rows(found.values, distance);
+        if (metric_ == OutputMetric::norm || metric_ == OutputMetric::max) {
+            distance.error = error_by_norm(found.values);
+            distance.is_noise = distance.error > 0 && distance.error <= noise();
+        }
+    }
+    if (!words.empty()) {
+        distance.error = unlimited;
+        distance.is_noise = false;
+        distance.problem = words;
+    } else if (!std::isfinite(distance.error)) {
+        distance.problem = problem_of(distance.most.front());
+    }
+    return distance;
+}
+
+double ExactNumbers::noise() const {
+    double noise = 0;
+    if (metric_ == OutputMetric::norm || metric_ == OutputMetric::max) {
+        for (const std::vector<double>& run : others_) noise = std::max(noise, error_by_norm(run));
+        return noise;
+    }
+    for (std::size_t row = 0; row < noise_.size(); ++row)
+        if (counts(row)) noise = std::max(noise, noise_[row]);
+    return noise;
+}
+
+std::vector<ChangedRow> ExactNumbers::left_out() const {
+    std::vector<ChangedRow> rows;
+    for (std::size_t row = 0; row < noise_.size(); ++row)
+        if (!counts(row)) rows.push_back({.name = first_.rows[row].name(), .noise = noise_[row], .counts = false});
+    return rows;
+}
+
+Json to_json(const ChangedRow& row) {
+    return {{"number", row.name},
+            {"exact", number_or_null(row.exact)},
+            {"found", number_or_null(row.found)},
+            {"change", number_or_null(row.change)},
+            {"worst", text_or_null(row.worst)},
+            {"worst_change", number_or_null(row.worst_change)},
+            {"noise", number_or_null(row.noise)},
+            {"counts", row.counts}};
+}
+
+ChangedRow changed_row_in(const Json& json) {
+    const auto number = [&](const char* key) { return json.at(key).is_null() ? unlimited : json.at(key).get<double>(); };
+    ChangedRow row{.name = json.at("number"), .exact = number("exact"), .found = number("found")};
+    if (!json.at("worst").is_null()) row.worst = json.at("worst");
+    row.worst_change = number("worst_change");
+    row.change = number("change");
+    row.noise = number("noise");
+    row.counts = json.at("counts");
+    return row;
+}
+
+}  // namespace fp32shim::cli

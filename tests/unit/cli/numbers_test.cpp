@@ -1,0 +1,60 @@
+// Tests which numbers of a text count, and their names.
+#include "cli/trials/numbers.hpp"
+
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+namespace fp32shim::tests {
+namespace {
+
+using Values = std::vector<double>;
+
+Values values_in(const std::string& text) { return cli::numbers_in_text(text).values; }
+
+std::vector<std::string> names_in(const std::string& text) {
+    std::vector<std::string> names;
+    for (const cli::NumberRow& row : cli::numbers_in_text(text).rows) names.push_back(row.name());
+    return names;
+}
+
+TEST(Numbers, OfATextAreThoseThatStandByThemselves) {
+    EXPECT_EQ(values_in("a 1, -2.5e-3; .5 and +4 (1+2j) 97%."), (Values{1, -2.5e-3, .5, 4, 1, 2, 97}));
+    EXPECT_EQ(values_in("x86_64 float32 0x1f 3.2ms 1.2.3 conv_1"), Values{});
+    EXPECT_EQ(values_in("top-5 1-2"), (Values{5, 1, -2}));
+    EXPECT_EQ(values_in("The sum is 3. ±0.5 µ=2"), (Values{3, 0.5, 2}));
+    EXPECT_EQ(values_in("1.5D-03 2D+1 3D5"), (Values{1.5e-3, 20}));
+    EXPECT_EQ(values_in("1.0E+00-2.0E+00"), (Values{1, -2}));
+}
+
+TEST(Numbers, OfDatesAndTimesOfDayDoNotCount) {
+    EXPECT_EQ(values_in("2026-11-28T09:14:03.25Z loss 1"), Values{1});
+    EXPECT_EQ(values_in("[2026-11-28 09:14:03,125] loss 1"), Values{1});
+    EXPECT_EQ(values_in("2026/11/28,0.5,1:02:03."), Values{0.5});
+    EXPECT_EQ(values_in("12:34 1:2:3 3:25"), (Values{12, 34, 1, 2, 3, 3, 25}));
+}
+
+TEST(Numbers, ThatATerminalDoesNotShowDoNotCount) {
+    EXPECT_EQ(values_in("10%\r20%\r100%\nloss 2\r\n"), (Values{100, 2}));
+    EXPECT_EQ(values_in("\x1b[1;31m5\x1b[0m"), Values{5});
+}
+
+TEST(Numbers, HaveTheTextBeforeThemAsTheirName) {
+    EXPECT_EQ(names_in("seed 7, samples 100\nresidual: 3e-6"),
+              (std::vector<std::string>{"seed (line 1)", "samples (line 1)", "residual (line 2)"}));
+    EXPECT_EQ(names_in("{\"n\": 1, \"list\": [2, 3]}\n4 5"),
+              (std::vector<std::string>{"n (line 1)", "list (line 1)", "list, number 2 (line 1)", "number 1 (line 2)",
+                                        "number 2 (line 2)"}));
+}
+
+TEST(Numbers, AreNotReadFromAFileThatIsNoText) {
+    using namespace std::string_literals;
+    for (const std::string& bytes : {"SQLite format 3\0 1 2"s, "1 2 \x90"s, "\x1f\x8b 1"s, "PK\x03\x04 1"s, "\x93NUMPY 1 2"s})
+        EXPECT_NE(cli::numbers_of(bytes).problem, "") << bytes;
+    EXPECT_EQ(cli::numbers_of("größer 2").values, Values{2});
+    EXPECT_EQ(cli::numbers_of("gr\xf6\xdf" "er 2").values, Values{2});
+}
+
+}  // namespace
+}  // namespace fp32shim::tests
