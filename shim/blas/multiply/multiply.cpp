@@ -191,9 +191,9 @@ class Rectangle {
             loops_.sum(left + skipped * loops_.rows, right + skipped * loops_.columns, depth, tile);
         else
             sum_one_by_one(tile, rows, columns, left, right);
-        // Zeros of a triangle, added or left out, may have turned -0 into 0.
+        // Zeros of a triangle, added or left out, may have turned -0 into 0, or 0 into -0 if sums are rounded down.
         if (job_.summed != Summed::all)
-            for (int i = 0; i < loops_.rows * loops_.columns; ++i) tile[i] += 0.0F;
+            for (int i = 0; i < loops_.rows * loops_.columns; ++i) tile[i] = tile[i] == 0 ? 0.0F : tile[i];
         write_columns(tile, rows, columns);
     }
 
