@@ -23,7 +23,7 @@ inline std::vector<blas::InstructionSet> instruction_sets_here() {
 #endif
 }
 
-inline constexpr blas::ThreadCount three_threads{[](const void*) { return 3; }, nullptr};
+inline constexpr blas::ThreadsOfLibrary three_threads{[](const void*) { return blas::Threads{3}; }, nullptr};
 
 inline bool same_bits(const std::vector<float>& x, const std::vector<float>& y) {
     return x.size() == y.size() && (x.empty() || std::memcmp(x.data(), y.data(), x.size() * sizeof(float)) == 0);
