@@ -8,6 +8,9 @@
 #include <cstdarg>
 
 #include "record/format/clock.hpp"
+#include "shim/blas/emulate/emulate.hpp"
+#include "shim/blas/emulate/scratch.hpp"
+#include "shim/blas/multiply/multiply.hpp"
 #include "shim/loader/next_definition.hpp"
 #include "shim/settings/settings.hpp"
 #include "system/signal_hold.hpp"
@@ -26,16 +29,43 @@ void leave_counter_for_clock() {
     settings_changed();  // stops events of the express lane
 }
 
+/// Takes this thread's scratch memory, since taking it later may kill the process.
+void prepare_scratch(std::size_t bytes) {
+    const Settings* const in_force = known_settings();
+    if (in_force == nullptr || in_force->policy.cpu_mode == policy::CpuMode::off) return;
+    blas::HeldScratch scratch{bytes};
+    scratch.memory_of(bytes);
+    scratch.release();
+}
+
+/// Prepares for a filter of system calls: new threads may be forbidden. The program may set it by a call that does
+/// not come here, but not without this one before (`no_new_privs`), unless it is privileged.
+void prepare_for_filter() {
+    constexpr std::size_t enough_for_one_thread = std::size_t{16} << 20;
+    blas::start_no_more_threads();
+    prepare_scratch(enough_for_one_thread);
+}
+
 /// Prepares everything that later products need, since the first product may still follow.
 void prepare_for_strict_seccomp() {
     const Settings& before = settings();
+    blas::start_no_more_threads();
     if (before.forward_everything) return system::SignalHold::hold_no_more();
     // Products on a GPU need system calls, so only products on a CPU can follow.
-    if (before.logs() || before.policy.cpu_mode != policy::CpuMode::off)
+    if (computes_products(before.policy)) {
+        prepare_scratch(blas::scratch_limit_of_a_product);
+        if (before.policy.cpu_mode == policy::CpuMode::accelerate) blas::bf16_units();
+        if (before.logs())
+            system::stderr_line(
+                "the program is entering strict seccomp, which allows almost no system calls; from now on its "
+                "products "
+                "are not recorded");
+    } else if (before.logs() || before.policy.cpu_mode != policy::CpuMode::off) {
         system::stderr_line(
             "the program is entering strict seccomp, which allows almost no system calls; from now on its products "
             "run as if fp32shim were not loaded, and are not recorded");
-    forward_from_now_on();
+    }
+    record_no_more();
     system::SignalHold::hold_no_more();
 }
 
@@ -50,7 +80,10 @@ extern "C" __attribute__((visibility("default"))) int prctl(int option, ...) noe
                c = va_arg(arguments, unsigned long), d = va_arg(arguments, unsigned long);
     va_end(arguments);
     if (option == PR_SET_TSC && a == PR_TSC_SIGSEGV) leave_counter_for_clock();
-    if (option == PR_SET_SECCOMP && a == SECCOMP_MODE_STRICT) prepare_for_strict_seccomp();
+    if (option == PR_SET_SECCOMP && a == SECCOMP_MODE_STRICT)
+        prepare_for_strict_seccomp();
+    else if (option == PR_SET_SECCOMP || option == PR_SET_NO_NEW_PRIVS)
+        prepare_for_filter();
     Prctl* const real = real_prctl.get();
     if (real != nullptr) return real(option, a, b, c, d);
     errno = ENOSYS;

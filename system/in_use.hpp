@@ -44,6 +44,16 @@ class InUse {
         user_ = 0;
     }
 
+    /// Returns true if code at the stack address `self` must have come back from a use at the address `user`, so that
+    /// the use was left by a jump.
+    [[gnu::noinline, gnu::cold]] static bool was_left_by_jump(std::uintptr_t user, std::uintptr_t self) {
+        stack_t alternate{};
+        if (raw::syscall6(SYS_sigaltstack, 0, &alternate) == 0 && (alternate.ss_flags & SS_ONSTACK) != 0 &&
+            user - reinterpret_cast<std::uintptr_t>(alternate.ss_sp) >= alternate.ss_size)
+            return false;
+        return self >= user;
+    }
+
   private:
     [[gnu::always_inline]] static std::uintptr_t stack_pointer() {
         std::uintptr_t value;
@@ -53,13 +63,6 @@ class InUse {
         __asm__("mov %0, sp" : "=r"(value));
 #endif
         return value;
-    }
-    [[gnu::noinline, gnu::cold]] static bool was_left_by_jump(std::uintptr_t user, std::uintptr_t self) {
-        stack_t alternate{};
-        if (raw::syscall6(SYS_sigaltstack, 0, &alternate) == 0 && (alternate.ss_flags & SS_ONSTACK) != 0 &&
-            user - reinterpret_cast<std::uintptr_t>(alternate.ss_sp) >= alternate.ss_size)
-            return false;
-        return self >= user;
     }
 
     // The stack pointer of the using code; 0: none. Only this thread reads it, so fences suffice for signal handlers.

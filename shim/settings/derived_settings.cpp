@@ -26,6 +26,12 @@ double audit_sample_of(const policy::Policy& policy) {
     return policy.audit_sample == 0 && asks ? policy::default_sample_of_judges : policy.audit_sample;
 }
 
+bool computes_products(const policy::Policy& policy) {
+    using policy::CpuMode;
+    return policy.cpu_mode == CpuMode::reproducible || policy.cpu_mode == CpuMode::accelerate ||
+           (policy.cpu_mode == CpuMode::emulate && policy.accumulation != policy::Accumulation::library);
+}
+
 DerivedSettings derive_settings(const policy::Policy& policy, const Circumstances& circumstances) {
     DerivedSettings derived;
     derived.forward_everything = policy.disabled || circumstances.has_elevated_rights;

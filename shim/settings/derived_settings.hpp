@@ -22,6 +22,9 @@ bool wants_every_call(const policy::Policy& policy);
 /// 0.
 double audit_sample_of(const policy::Policy& policy);
 
+/// Returns true if the shim computes products for CPUs itself under this policy, instead of their library.
+bool computes_products(const policy::Policy& policy);
+
 /// Facts about the process that are not in its policy.
 struct Circumstances {
     bool has_elevated_rights = false;

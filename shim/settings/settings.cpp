@@ -6,6 +6,7 @@
 #include <cerrno>
 
 #include "shim/memory/arena.hpp"
+#include "shim/memory/own_memory.hpp"
 #include "shim/settings/read_settings.hpp"
 #include "system/fork_safe_lock.hpp"
 #include "system/raw_syscall.hpp"
@@ -71,6 +72,28 @@ const Settings* untouched_settings() {
         untouched.store(known = settings, std::memory_order_release);
     }
     return known;
+}
+
+/// Returns the same settings without a log, and without anything that examines results. Returns nullptr if there is
+/// no memory.
+const Settings* without_records(const Settings& before) {
+    struct Copying {
+        const Settings& before;
+        Settings* copy = nullptr;
+    } copying{before};
+    run_while_memory_lasts(
+        [](void* argument) {
+            auto& self = *static_cast<Copying*>(argument);
+            auto* const copy = new Settings(self.before);
+            copy->log = nullptr;
+            copy->recording = nullptr;
+            copy->log_to_stderr = copy->log_every_call = false;
+            copy->audits = copy->fingerprints = copy->finds_nonfinite = copy->reads_python_lines = false;
+            copy->native_frames = 0;
+            self.copy = copy;
+        },
+        &copying);
+    return copying.copy;
 }
 
 std::uint32_t process_of(std::uint64_t reading) { return static_cast<std::uint32_t>(reading >> 32); }
@@ -183,9 +206,11 @@ bool reload_settings() {
     return without_interruption(read_settings_again);
 }
 
-void forward_from_now_on() {
+void record_no_more() {
     const Settings* before = known_settings();
-    publish_settings(untouched_settings());
+    const Settings* after =
+        before != nullptr && computes_products(before->policy) ? without_records(*before) : nullptr;
+    publish_settings(after != nullptr ? after : untouched_settings());
     if (before != nullptr && before->recording != nullptr) before->recording->mark_left(nullptr);
     settings_changed();
 }

@@ -78,8 +78,10 @@ std::uint8_t process_override_count();
 /// Reads the policy files again, with the environment as it was at the first reading. If they have errors, changes
 /// nothing, prints one line on stderr and returns false.
 bool reload_settings();
-/// Forwards all products unchanged and records none, until a reload reads other settings.
-void forward_from_now_on();
+/// Records nothing from now on, and examines no result, until a reload reads other settings. Products run under the
+/// policy if the shim computes them itself, since their library may never have been called. Others are forwarded
+/// unchanged.
+void record_no_more();
 record::PolicyFacts policy_facts(const policy::Policy& policy);
 
 /// Sets the precision of the process (C API, `fp32shim set`). Without a value, environment and policy file decide

@@ -92,8 +92,7 @@ EmulationResult emulate_in(HeldScratch& scratch, const Level3& product, Preview 
 }
 
 template <class Run>
-EmulationResult with_scratch(std::size_t scratch_limit, const Run& run) {
-    HeldScratch scratch{scratch_limit};
+EmulationResult with_scratch(HeldScratch& scratch, const Run& run) {
     const EmulationResult result = run(scratch);
     scratch.release();
     return result;
@@ -103,20 +102,22 @@ EmulationResult with_scratch(std::size_t scratch_limit, const Run& run) {
 
 EmulationResult emulate(const Level3& product, Preview preview, Routine same, Routine gemm,
                         std::size_t scratch_limit) {
-    TensorCore core;
+    HeldScratch held{scratch_limit};
+    TensorCoreRoutine routine;
     if (preview.accumulation != policy::Accumulation::library && !product.is_double) {
-        core = tensor_core(preview.accumulation, preview.rounding);
-        same = gemm = {multiply_on_tensor_core, &core};
+        held.bytes_before = memory_for_tensor_core;
+        routine = {tensor_core(preview.accumulation, preview.rounding), &held};
+        same = gemm = {multiply_on_tensor_core, &routine};
     }
-    return with_scratch(scratch_limit,
+    return with_scratch(held,
                         [&](HeldScratch& scratch) { return emulate_in(scratch, product, preview, same, gemm); });
 }
 
 EmulationResult emulate(const Level3& product, RoundingKernel kernel, Routine same, Routine gemm,
                         std::size_t scratch_limit) {
-    return with_scratch(scratch_limit, [&](HeldScratch& scratch) {
-        return emulate_with_kernel(scratch, product, kernel, same, gemm);
-    });
+    HeldScratch held{scratch_limit};
+    return with_scratch(
+        held, [&](HeldScratch& scratch) { return emulate_with_kernel(scratch, product, kernel, same, gemm); });
 }
 
 }  // namespace fp32shim::blas

@@ -8,23 +8,35 @@
 #include <cstdint>
 #include <new>
 
+#include "system/in_use.hpp"
+#include "system/signal_hold.hpp"
+
 namespace fp32shim::blas {
+
+/// A block of memory. Invariant: only the call in `user` uses the other members.
+struct ScratchBlock {
+    std::atomic<const void*> user{nullptr};  ///< an address in the stack frame of the call; nullptr: free
+    void* memory = nullptr;
+    std::size_t capacity = 0;
+    Helpers* helpers = nullptr;  ///< in `memory`
+};
+
 namespace {
 
 constexpr std::size_t huge_page = std::size_t{2} << 20;
 constexpr std::size_t small_unit = std::size_t{64} << 10;
 
-/// A thread's scratch memory, kept between calls. The struct is on a page of its own and never moves, so a signal
-/// handler may check `taken` at any time. Invariant: only the code that set `taken` to true uses the other members.
-struct ThreadBlock {
-    std::atomic<bool> taken{false};
-    void* memory = nullptr;
-    std::size_t capacity = 0;
+/// The blocks of a thread, on a page of their own that never moves. A signal handler may look at them at any time.
+struct ThreadBlocks {
+    // A handler that multiplies in the middle of a product takes another block. So do products of stacks that the
+    // program changes in a signal handler.
+    static constexpr int count = 8;
+    ScratchBlock blocks[count];
 };
 
 // The TLS model is initial-exec, since a general dynamic access may allocate. Only a pointer is stored, since
 // libraries opened by dlopen have little static TLS.
-constinit thread_local ThreadBlock* thread_block __attribute__((tls_model("initial-exec"))) = nullptr;
+constinit thread_local ThreadBlocks* thread_blocks __attribute__((tls_model("initial-exec"))) = nullptr;
 
 void* map(std::size_t bytes) {
     void* memory = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -46,16 +58,25 @@ void* map_huge(std::size_t bytes) {
     return mapped + before;
 }
 
+/// Ends the helpers of a call that was left by a jump. Returns false if some are still at work.
+bool end_helpers(ScratchBlock& block) {
+    if (block.helpers == nullptr) return true;
+    if (!block.helpers->end(*block.helpers)) return false;
+    block.helpers = nullptr;
+    return true;
+}
+
 void release_at_thread_exit(void* value) {
-    auto* const block = static_cast<ThreadBlock*>(value);
-    thread_block = nullptr;  // another destructor of this thread may still multiply, and gets a new block
-    if (block->memory != nullptr) munmap(block->memory, block->capacity);
-    munmap(block, sizeof(ThreadBlock));
+    auto* const own = static_cast<ThreadBlocks*>(value);
+    thread_blocks = nullptr;  // another destructor of this thread may still multiply, and gets new blocks
+    for (ScratchBlock& block : own->blocks)
+        if (block.memory != nullptr && end_helpers(block)) munmap(block.memory, block.capacity);
+    munmap(own, sizeof(ThreadBlocks));
 }
 
 constinit std::atomic<std::int64_t> release_key{-1};
 
-/// Returns the pthread key whose destructor frees a thread's block, or -1 if the process has no key left.
+/// Returns the pthread key whose destructor frees a thread's blocks, or -1 if the process has no key left.
 std::int64_t key_of_release() {
     std::int64_t key = release_key.load(std::memory_order_acquire);
     if (key >= 0) return key;
@@ -66,32 +87,52 @@ std::int64_t key_of_release() {
     return key;
 }
 
-/// Returns this thread's block. Makes it on first use. Returns nullptr if there is no memory, or no pthread key by
-/// which to free it when the thread ends.
-ThreadBlock* own_block() {
-    if (thread_block != nullptr) return thread_block;
+/// Returns this thread's blocks. Makes them on first use. Returns nullptr if there is no memory, or no pthread key by
+/// which to free them when the thread ends.
+ThreadBlocks* own_blocks() {
+    if (thread_blocks != nullptr) return thread_blocks;
+    const system::SignalHold hold;  // a handler may multiply too, or leave by siglongjmp
+    if (thread_blocks != nullptr) return thread_blocks;
     const std::int64_t key = key_of_release();
     if (key < 0) return nullptr;
-    void* const page = map(sizeof(ThreadBlock));
+    void* const page = map(sizeof(ThreadBlocks));
     if (page == nullptr) return nullptr;
-    auto* const block = new (page) ThreadBlock;
-    if (pthread_setspecific(static_cast<pthread_key_t>(key), block) != 0) {
-        munmap(page, sizeof(ThreadBlock));
+    auto* const blocks = new (page) ThreadBlocks;
+    if (pthread_setspecific(static_cast<pthread_key_t>(key), blocks) != 0) {
+        munmap(page, sizeof(ThreadBlocks));
         return nullptr;
     }
-    ThreadBlock* first = nullptr;
-    if (!__atomic_compare_exchange_n(&thread_block, &first, block, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED)) {
-        // A signal handler multiplied in the meantime and made a block, which is used.
-        pthread_setspecific(static_cast<pthread_key_t>(key), first);
-        munmap(page, sizeof(ThreadBlock));
-        return first;
-    }
+    thread_blocks = blocks;
+    return blocks;
+}
+
+/// Takes a block for a call. Returns nullptr if all are in use.
+ScratchBlock* take_block(ThreadBlocks& own, const void* user) {
+    const auto take_first = [&own, user](const auto& may_take) -> ScratchBlock* {
+        for (ScratchBlock& block : own.blocks) {
+            if (!may_take(block.user.load(std::memory_order_relaxed))) continue;
+            block.user.store(user, std::memory_order_relaxed);
+            std::atomic_signal_fence(std::memory_order_seq_cst);
+            if (end_helpers(block)) return &block;
+        }
+        return nullptr;
+    };
+    // Two calls cannot be at the same address, so the earlier one was left. The stack says less of other calls: in a
+    // signal handler, a program may have changed to another stack, and come back.
+    ScratchBlock* block = take_first([user](const void* other) { return other == user; });
+    if (block == nullptr) block = take_first([](const void* other) { return other == nullptr; });
+    if (block == nullptr)
+        block = take_first([user](const void* other) {
+            return other != user && system::InUse::was_left_by_jump(reinterpret_cast<std::uintptr_t>(other),
+                                                                    reinterpret_cast<std::uintptr_t>(user));
+        });
     return block;
 }
 
 /// Replaces the block's memory by at least `bytes`. Returns false if the kernel has none. Doubles the size, up to
 /// `limit`, so that slowly growing products do not map memory each time; untouched pages cost nothing.
-bool grow(ThreadBlock& block, std::size_t bytes, std::size_t limit) {
+bool grow(ScratchBlock& block, std::size_t bytes, std::size_t limit) {
+    const system::SignalHold hold;  // a handler may leave by siglongjmp
     if (block.memory != nullptr) munmap(block.memory, block.capacity);
     const std::size_t ahead = std::max(bytes, std::min(2 * block.capacity, limit));
     if (ahead < huge_page) {
@@ -111,25 +152,29 @@ bool grow(ThreadBlock& block, std::size_t bytes, std::size_t limit) {
 
 }  // namespace
 
-Scratch acquire_scratch(std::size_t bytes, std::size_t limit) {
-    ThreadBlock* const block = own_block();
-    if (block == nullptr) return {};
-    if (block->taken.exchange(true, std::memory_order_acquire)) {
+Scratch acquire_scratch(const void* user, std::size_t bytes, std::size_t limit) {
+    ThreadBlocks* const own = own_blocks();
+    if (own == nullptr) return {};
+    ScratchBlock* const block = take_block(*own, user);
+    if (block == nullptr) {
         void* const memory = map(bytes);
-        return memory == nullptr ? Scratch{} : Scratch{static_cast<float*>(memory), bytes, false};
+        return memory == nullptr ? Scratch{} : Scratch{static_cast<float*>(memory), bytes};
     }
     if (block->capacity < bytes && !grow(*block, bytes, limit)) {
-        block->taken.store(false, std::memory_order_release);
+        block->user.store(nullptr, std::memory_order_relaxed);
         return {};
     }
-    return {static_cast<float*>(block->memory), block->capacity, true};
+    return {static_cast<float*>(block->memory), block->capacity, block};
 }
 
 void release_scratch(const Scratch& scratch) {
-    if (scratch.kept)
-        thread_block->taken.store(false, std::memory_order_release);
+    std::atomic_signal_fence(std::memory_order_seq_cst);
+    if (scratch.block != nullptr)
+        scratch.block->user.store(nullptr, std::memory_order_relaxed);
     else
         munmap(scratch.data, scratch.bytes);
 }
+
+void set_helpers(const Scratch& scratch, Helpers* helpers) { scratch.block->helpers = helpers; }
 
 }  // namespace fp32shim::blas

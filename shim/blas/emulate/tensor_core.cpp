@@ -1,6 +1,7 @@
 #include "shim/blas/emulate/tensor_core.hpp"
 
 #include <algorithm>
+#include <new>
 
 #include "shim/blas/emulate/rounding.hpp"
 #include "shim/level3/operand_view.hpp"
@@ -46,7 +47,8 @@ void for_each_tile(std::int64_t length, std::int64_t width, bool backwards, cons
 /// A product of two factors: result := alpha left right + beta result.
 class TensorCoreProduct {
   public:
-    TensorCoreProduct(const Level3& product, const TensorCore& core) : product_(product), core_(core) {
+    TensorCoreProduct(const Level3& product, const TensorCore& core, void* memory)
+        : product_(product), core_(core), memory_(memory) {
         const bool is_in_place = product.operation == Operation::trmm && product.c == nullptr;
         result_ = is_in_place ? operand_b(product) : operand_c(product);
     }
@@ -117,8 +119,7 @@ class TensorCoreProduct {
     }
 
     void add_products(Tile rows, Tile columns, Tile summed, Sums& sums) const {
-        RightFactors right_re;
-        RightFactors right_im;
+        auto& [right_re, right_im, left_re, left_im] = *new (memory_) BlockOfFactors;
         for (int p = 0; p < summed.count(); ++p) {
             for (int j = 0; j < sums_at_once; ++j) {
                 const Element element = j < columns.count() ? factors_.right.at(summed.begin + p, columns.begin + j)
@@ -128,8 +129,7 @@ class TensorCoreProduct {
             }
         }
         for (int i = 0; i < rows.count(); ++i) {
-            LeftFactors left_re;
-            LeftFactors left_im;
+            left_re.are_finite = left_im.are_finite = true;
             for (int p = 0; p < summed.count(); ++p) {
                 const Element element = factors_.left.at(rows.begin + i, summed.begin + p);
                 set_or_leave_out(left_re, p, element.re, element.exists);
@@ -166,6 +166,7 @@ class TensorCoreProduct {
 
     const Level3& product_;
     const TensorCore& core_;
+    void* memory_;  ///< for a BlockOfFactors
     Matrix result_;
     ProductOfFactors factors_;
 };
@@ -186,8 +187,9 @@ TensorCore tensor_core(Accumulation gpu, OperandRounding rounding) {
             lowest_exponent};
 }
 
-void multiply_on_tensor_core(void* core, const Level3& product) {
-    TensorCoreProduct(product, *static_cast<const TensorCore*>(core)).run();
+void multiply_on_tensor_core(void* routine, const Level3& product) {
+    const auto& [core, scratch] = *static_cast<const TensorCoreRoutine*>(routine);
+    TensorCoreProduct(product, core, scratch->memory_before()).run();
 }
 
 }  // namespace fp32shim::blas

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "shim/blas/emulate/emulate.hpp"
+#include "shim/blas/emulate/scratch.hpp"
 #include "shim/blas/emulate/tensor_core_sum.hpp"
 
 namespace fp32shim::blas {
@@ -10,11 +11,19 @@ namespace fp32shim::blas {
 /// Returns the model of a GPU's tensor cores for operands that are rounded so. Precondition: not `library`.
 TensorCore tensor_core(policy::Accumulation gpu, OperandRounding rounding);
 
-/// Computes a level-3 product on a tensor core. Has the type of Routine::call; `core` points to a TensorCore. The sum
+/// A tensor core, and the scratch memory of a product, which has memory_for_tensor_core bytes before the operands.
+struct TensorCoreRoutine {
+    TensorCore core;
+    const HeldScratch* scratch = nullptr;
+};
+inline constexpr std::size_t memory_for_tensor_core = (sizeof(BlockOfFactors) + 63) / 64 * 64;
+
+/// Computes a level-3 product on a tensor core. Has the type of Routine::call; `routine` points to a
+/// TensorCoreRoutine, whose scratch memory has been taken. The sum
 /// of an element's products begins at 0; then alpha, beta and C join it in FP32. A product of complex numbers adds a
 /// block of products of real parts, a block of products of imaginary parts, and so on. syr2k and her2k are two
 /// products, one after the other. Allocates nothing. Precondition: the elements of A and B are numbers of the format,
 /// and the operation is not trsm.
-void multiply_on_tensor_core(void* core, const Level3& product);
+void multiply_on_tensor_core(void* routine, const Level3& product);
 
 }  // namespace fp32shim::blas

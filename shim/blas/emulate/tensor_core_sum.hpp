@@ -53,6 +53,14 @@ struct RightFactors {
     void leave_out(int product, int sum);
 };
 
+/// Factors of one block of products. Too large for the stack of a small thread.
+struct BlockOfFactors {
+    RightFactors right_re;
+    RightFactors right_im;
+    LeftFactors left_re;
+    LeftFactors left_im;
+};
+
 /// Adds a block of `count` products to each of a row's sums. `is_negative` changes the sign of all products.
 void add_block(const LeftFactors& left, const RightFactors& right, int count, bool is_negative,
                const TensorCore& core, float (&sums)[sums_at_once]);

@@ -17,6 +17,7 @@
 #include "shim/blas/site_decision.hpp"
 #include "shim/blas/treat.hpp"
 #include "shim/decision/record_call.hpp"
+#include "shim/loader/next_definition.hpp"
 #include "shim/thread/thread_context.hpp"
 #include "system/line_writer.hpp"
 #include "system/stderr_line.hpp"
@@ -43,6 +44,9 @@ bool run_rounded(void* context, const Level3& single) {
     return true;
 }
 
+// Not in a header of the C library, but the JVM relies on it, too.
+constinit Next<std::size_t(const pthread_attr_t*)> least_stack_of_a_thread{"__pthread_get_minstack"};
+
 struct OwnRun {
     const Site* site;
     bool in_bf16;
@@ -52,8 +56,11 @@ struct OwnRun {
 bool run_here(void* context, const Level3& single) {
     auto& run = *static_cast<OwnRun*>(context);
     const int saved_errno = errno;
-    const ThreadCount threads{[](const void* site) { return threads_of(*static_cast<const Site*>(site)->provider); },
-                              run.site};
+    const ThreadsOfLibrary threads{
+        [](const void* site) {
+            return Threads{threads_of(*static_cast<const Site*>(site)->provider), least_stack_of_a_thread.get()};
+        },
+        run.site};
     const bool done = run.in_bf16 && multiplies(single) ? multiply_in_bf16(single, bf16_units(), threads)
                                                         : multiply_in_fixed_order(single, threads);
     errno = saved_errno;

@@ -63,9 +63,11 @@ void add_to_rows(const Job& job, const TileLoops& loops, IndexRange rows, std::i
 /// Computes a rectangle of the result of one job, by its tiles.
 class Rectangle {
   public:
-    Rectangle(const Job& job, const TileLoops& loops, float* memory)
+    /// Ends early once `is_left` is true.
+    Rectangle(const Job& job, const TileLoops& loops, const std::atomic<bool>& is_left, float* memory)
         : job_(job),
           loops_(loops),
+          is_left_(is_left),
           left_panels_(memory),
           right_panels_(memory + left_floats(job, loops)),
           unconverted_(right_panels_ + right_floats(job, loops)) {}
@@ -82,7 +84,7 @@ class Rectangle {
         if (loops_.begin != nullptr) loops_.begin();
         for (std::int64_t j = columns.begin; j < columns.end; j += columns_at_once) {
             columns_ = {j, std::min(j + columns_at_once, columns.end)};
-            for (std::int64_t k = 0; k < job_.depth; k += step) {
+            for (std::int64_t k = 0; k < job_.depth && !is_left_.load(std::memory_order_relaxed); k += step) {
                 block_ = {k, std::min(k + step, job_.depth)};
                 run_block(rows);
             }
@@ -191,9 +193,9 @@ class Rectangle {
             loops_.sum(left + skipped * loops_.rows, right + skipped * loops_.columns, depth, tile);
         else
             sum_one_by_one(tile, rows, columns, left, right);
-        // Zeros of a triangle, added or left out, may have turned -0 into 0.
+        // Zeros of a triangle, added or left out, may have turned -0 into 0, or 0 into -0 if sums are rounded down.
         if (job_.summed != Summed::all)
-            for (int i = 0; i < loops_.rows * loops_.columns; ++i) tile[i] += 0.0F;
+            for (int i = 0; i < loops_.rows * loops_.columns; ++i) tile[i] = tile[i] == 0 ? 0.0F : tile[i];
         write_columns(tile, rows, columns);
     }
 
@@ -245,6 +247,7 @@ class Rectangle {
 
     const Job& job_;
     const TileLoops& loops_;
+    const std::atomic<bool>& is_left_;
     float* left_panels_;
     float* right_panels_;
     float* unconverted_;  ///< one panel, of loops that convert
@@ -276,10 +279,11 @@ enum class InPlace : std::uint8_t { none, left, right };
 
 /// Computes columns (if the overwritten factor is the right one) or rows of a trmm in place, some at a time, from a
 /// copy.
-void run_in_place(const Job& job, const TileLoops& loops, InPlace factor, IndexRange part, float* memory,
-                  float* copy) {
+void run_in_place(const Job& job, const TileLoops& loops, InPlace factor, IndexRange part,
+                  const std::atomic<bool>& is_left, float* memory, float* copy) {
     const std::int64_t step = copied_at_a_time(job);
-    for (std::int64_t first = part.begin; first < part.end; first += step) {
+    for (std::int64_t first = part.begin; first < part.end && !is_left.load(std::memory_order_relaxed);
+         first += step) {
         const std::int64_t count = std::min(step, part.end - first);
         const std::int64_t width = job.width;
         Job piece = job;
@@ -298,13 +302,13 @@ void run_in_place(const Job& job, const TileLoops& loops, InPlace factor, IndexR
                             static_cast<std::size_t>(count * width) * sizeof(float));
             piece.left = {{Matrix{copy, count, job.depth, count, false, job.width}, 'N'}, false};
         }
-        Rectangle(piece, loops, memory).run({0, piece.rows}, {0, piece.columns * width});
+        Rectangle(piece, loops, is_left, memory).run({0, piece.rows}, {0, piece.columns * width});
     }
 }
 
 /// A job whose result is divided among threads: into groups of rows or of columns, which threads take in turn. At
 /// the begin of the scratch memory, which stays if a signal handler leaves the product by siglongjmp.
-struct Division {
+struct Division : Crew {
     Job job;
     const TileLoops* loops;
     InPlace in_place;
@@ -317,20 +321,22 @@ struct Division {
     std::int64_t length() const { return by_rows ? job.rows : job.columns; }
 };
 
-void run_groups(void* context, int worker) {
-    auto& all = *static_cast<Division*>(context);
+void run_groups(Crew& crew, int worker) {
+    auto& all = static_cast<Division&>(crew);
     const Job& job = all.job;
     float* const memory = all.memory + static_cast<std::size_t>(worker) * all.floats_of_one;
     for (;;) {
         const std::int64_t begin = all.next.fetch_add(all.step, std::memory_order_relaxed);
-        if (begin >= all.length()) return;
+        if (begin >= all.length() || crew.is_left.load(std::memory_order_relaxed)) return;
         const IndexRange part{begin, std::min(begin + all.step, all.length())};
         if (all.in_place != InPlace::none) {
-            run_in_place(job, *all.loops, all.in_place, part, memory, memory + Rectangle::floats(job, *all.loops));
+            run_in_place(job, *all.loops, all.in_place, part, crew.is_left, memory,
+                         memory + Rectangle::floats(job, *all.loops));
         } else {
             const IndexRange rows = all.by_rows ? part : IndexRange{0, job.rows};
             const IndexRange columns = all.by_rows ? IndexRange{0, job.columns} : part;
-            Rectangle(job, *all.loops, memory).run(rows, {columns.begin * job.width, columns.end * job.width});
+            Rectangle(job, *all.loops, crew.is_left, memory)
+                .run(rows, {columns.begin * job.width, columns.end * job.width});
         }
     }
 }
@@ -378,7 +384,7 @@ bool multiply_small(const Level3& product, const LoopsInPlace& loops) {
     return true;
 }
 
-bool run(const Job& job, InPlace in_place, const TileLoops& loops, int threads, HeldScratch& scratch) {
+bool run(const Job& job, InPlace in_place, const TileLoops& loops, Threads threads, HeldScratch& scratch) {
     if (job.rows == 0 || job.columns == 0) return true;
     if (is_zero(job.alpha) || job.depth == 0) {
         if (job.beta.re != 1 || job.beta.im != 0) scale(job, loops);
@@ -390,18 +396,19 @@ bool run(const Job& job, InPlace in_place, const TileLoops& loops, int threads, 
     constexpr std::size_t bytes_of_division = round_up(sizeof(Division), 64) + 64;
     // Fewer threads where the memory for all would be beyond the limit: the result must not depend on their number.
     const auto fitting = static_cast<int>((scratch.limit - bytes_of_division) / bytes_of_one);
-    const int count = std::clamp(threads, 1, std::max(fitting, 1));
+    const int count = std::clamp(threads.count, 1, std::max(fitting, 1));
     const bool by_rows = in_place == InPlace::none ? job.rows > job.columns : in_place == InPlace::left;
     const std::int64_t length = by_rows ? job.rows : job.columns;
     constexpr std::int64_t groups_of_a_thread = 4;
     const std::int64_t unit = by_rows ? loops.rows : loops.columns;
     const std::int64_t step = count == 1 ? length : round_up(length / (count * groups_of_a_thread) + 1, unit);
     float* const memory = scratch.memory_of(bytes_of_division + bytes_of_one * static_cast<std::size_t>(count));
-    if (memory == nullptr) return count > 1 && run(job, in_place, loops, 1, scratch);
+    if (memory == nullptr) return count > 1 && run(job, in_place, loops, {}, scratch);
     float* const panels = memory + bytes_of_division / sizeof(float);
     auto* const workers = reinterpret_cast<Worker*>(panels + floats_of_one * static_cast<std::size_t>(count));
-    auto* const division = new (memory) Division{job, &loops, in_place, by_rows, step, panels, floats_of_one};
-    run_on_threads(count, workers, run_groups, division);
+    auto* const division =
+        new (memory) Division{{workers, run_groups}, job, &loops, in_place, by_rows, step, panels, floats_of_one};
+    run_on_threads(*division, {count, threads.least_stack}, scratch.scratch);
     return true;
 }
 
@@ -413,7 +420,7 @@ InPlace in_place_of(const Level3& product, const Job& job) {
 
 /// `loops_for(job)` returns the loops for a job.
 template <class LoopsFor>
-bool multiply_in_blocks(const Level3& product, int threads, const LoopsFor& loops_for) {
+bool multiply_in_blocks(const Level3& product, Threads threads, const LoopsFor& loops_for) {
     HeldScratch scratch{scratch_limit_of_a_product};
     bool done = true;
     for_each_job(product, [&](const Job& job) {
@@ -430,15 +437,18 @@ double operations_of(const Level3& product) {
            result.width;
 }
 
-/// Returns the number of threads for a product. Below a millisecond, which takes `operations_of_a_thread`, a thread
+/// Returns the threads for a product. Below a millisecond, which takes `operations_of_a_thread`, a thread
 /// costs more than it saves.
-int threads_for(const Level3& product, double operations_of_a_thread, ThreadCount allowed) {
+Threads threads_for(const Level3& product, double operations_of_a_thread, ThreadsOfLibrary allowed) {
     constexpr double most = 256;
     const int useful = static_cast<int>(std::clamp(operations_of(product) / operations_of_a_thread, 1.0, most));
-    return useful == 1 ? 1 : std::clamp(allowed.ask(allowed.context), 1, useful);
+    if (useful == 1 || !may_start_threads()) return {};
+    Threads threads = allowed.ask(allowed.context);
+    threads.count = std::clamp(threads.count, 1, useful);
+    return threads;
 }
 
-bool multiply(const Level3& product, const LoopsOfInstructionSet& loops, ThreadCount allowed) {
+bool multiply(const Level3& product, const LoopsOfInstructionSet& loops, ThreadsOfLibrary allowed) {
     if (multiply_small(product, loops.in_place)) return true;
     constexpr double operations_of_a_thread = 5e7;
     return multiply_in_blocks(
@@ -448,7 +458,7 @@ bool multiply(const Level3& product, const LoopsOfInstructionSet& loops, ThreadC
 
 }  // namespace
 
-bool multiply_in_fixed_order(const Level3& product, ThreadCount threads) {
+bool multiply_in_fixed_order(const Level3& product, ThreadsOfLibrary threads) {
     return multiply(product, best_loops(), threads);
 }
 
@@ -457,7 +467,7 @@ bool multiply_in_fixed_order(const Level3& product, InstructionSet instruction_s
 }
 
 bool multiply_in_bf16([[maybe_unused]] const Level3& product, [[maybe_unused]] Bf16Units units,
-                      [[maybe_unused]] ThreadCount threads) {
+                      [[maybe_unused]] ThreadsOfLibrary threads) {
 #if defined(__x86_64__)
     constexpr double operations_of_a_thread = 4e8;
     const TileLoops& loops = units == Bf16Units::amx ? amx_bf16_loops : avx512_bf16_loops;

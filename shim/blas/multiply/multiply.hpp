@@ -5,24 +5,25 @@
 #include <cstdint>
 
 #include "shim/blas/emulate/instruction_set.hpp"
+#include "shim/blas/multiply/threads.hpp"
 #include "shim/blas/multiply/tile.hpp"
 #include "shim/level3/level3.hpp"
 
 namespace fp32shim::blas {
 
-/// The number of threads that may work on a product, the calling one included. Only asked about large products.
-struct ThreadCount {
-    int (*ask)(const void* context);
+/// Asks for the threads that may work on a product. Only asked about large products.
+struct ThreadsOfLibrary {
+    Threads (*ask)(const void* context);
     const void* context;
 };
-inline constexpr ThreadCount one_thread{[](const void*) { return 1; }, nullptr};
+inline constexpr ThreadsOfLibrary one_thread{[](const void*) { return Threads{}; }, nullptr};
 
 /// Computes `product` in a fixed order of operations: the same bits on every processor, with every instruction set
 /// and any number of threads, but for the sign and payload of a NaN. Other threads exist only during the call.
 /// Returns false, and changes nothing, if there is no memory. Precondition: arguments_are_valid(product) && operation
 /// != trsm. Thread-safe. Scratch memory belongs to the thread, and is kept for its next call. A signal handler may
 /// multiply meanwhile. errno may change.
-bool multiply_in_fixed_order(const Level3& product, ThreadCount threads);
+bool multiply_in_fixed_order(const Level3& product, ThreadsOfLibrary threads);
 
 /// Does the same on the calling thread, by the loops of one instruction set, which the processor must have.
 bool multiply_in_fixed_order(const Level3& product, InstructionSet instruction_set);
@@ -40,6 +41,6 @@ bool bf16_is_faster(const Level3& product, Bf16Units units);
 /// Computes `product` on operands rounded to BF16 (to nearest even), with sums in float32. Returns false, and changes
 /// nothing, if there is no memory. Preconditions: those of multiply_in_fixed_order; operation != trmm; `units` are
 /// not none, and there. Thread-safe. errno may change.
-bool multiply_in_bf16(const Level3& product, Bf16Units units, ThreadCount threads);
+bool multiply_in_bf16(const Level3& product, Bf16Units units, ThreadsOfLibrary threads);
 
 }  // namespace fp32shim::blas

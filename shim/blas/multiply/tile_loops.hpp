@@ -135,12 +135,15 @@ template <int vectors, int columns>
         for (int v = 0; v < vectors; ++v) {
             float* const at = result.data + j * result.ld + v * lanes;
             const int present = result.rows - v * lanes;
+            const auto old = [&](const auto& load_it) {
+                if (result.beta == 0) return broadcast(0);
+                return result.beta == 1 ? load_it() : multiply(beta, load_it());
+            };
             if (present >= lanes) {
-                const Vector old = result.beta == 0 ? broadcast(0) : multiply(beta, load(at));
-                store(at, fused_multiply_add(alpha, sums.of[j][v], old));
+                store(at, fused_multiply_add(alpha, sums.of[j][v], old([&] { return load(at); })));
             } else if (present > 0) {
-                const Vector old = result.beta == 0 ? broadcast(0) : multiply(beta, load_part(at, present));
-                store_part(at, fused_multiply_add(alpha, sums.of[j][v], old), present);
+                const Vector before = old([&] { return load_part(at, present); });
+                store_part(at, fused_multiply_add(alpha, sums.of[j][v], before), present);
             }
         }
     }

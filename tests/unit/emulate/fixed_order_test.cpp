@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "emulate_cases.hpp"
+#include "fixed_order_cases.hpp"
 #include "naive_level3.hpp"
 #include "shim/blas/multiply/tile.hpp"
 
@@ -21,40 +22,6 @@ namespace {
 
 using blas::InstructionSet;
 using blas::multiply_in_fixed_order;
-
-std::vector<InstructionSet> instruction_sets_here() {
-#if defined(__x86_64__)
-    std::vector<InstructionSet> here{InstructionSet::plain};
-    if (blas::has_avx2() && blas::has_fma()) here.push_back(InstructionSet::avx2);
-    if (blas::has_avx512()) here.push_back(InstructionSet::avx512);
-    return here;
-#else
-    return {InstructionSet::neon};
-#endif
-}
-
-constexpr blas::ThreadCount three_threads{[](const void*) { return 3; }, nullptr};
-
-bool same_bits(const std::vector<float>& x, const std::vector<float>& y) {
-    return x.size() == y.size() && (x.empty() || std::memcmp(x.data(), y.data(), x.size() * sizeof(float)) == 0);
-}
-
-/// The operands that a product writes to, after it.
-struct After {
-    std::vector<float> b, c;
-    bool operator==(const After& other) const { return same_bits(b, other.b) && same_bits(c, other.c); }
-};
-
-template <class By>
-After after(const Case& test_case, By by) {
-    Placed placed = place(test_case);
-    EXPECT_TRUE(multiply_in_fixed_order(placed.product, by));
-    EXPECT_TRUE(placed.a.has_the_bits_of(test_case.a)) << "A was changed";
-    const auto copy = [](GuardedFloats& floats, std::size_t size) {
-        return std::vector<float>(floats.data(), floats.data() + size);
-    };
-    return {copy(placed.b, test_case.b.size()), copy(placed.c, test_case.c.size())};
-}
 
 // Terms are up to 4096 in size, and may cancel.
 constexpr float near = 3e-3F;

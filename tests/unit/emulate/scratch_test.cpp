@@ -8,6 +8,7 @@
 #include <csetjmp>
 #include <csignal>
 #include <cstdint>
+#include <set>
 #include <thread>
 #include <vector>
 
@@ -18,7 +19,6 @@
 namespace fp32shim::tests {
 namespace {
 
-using blas::acquire_scratch;
 using blas::EmulationResult;
 using blas::Level3;
 using blas::OperandRounding;
@@ -27,6 +27,12 @@ using blas::Scratch;
 
 constexpr std::size_t megabyte = std::size_t{1} << 20;
 constexpr std::size_t limit = 256 * megabyte;
+
+/// Takes memory by an address in the caller's frame.
+[[gnu::always_inline]] inline Scratch acquire_scratch(std::size_t bytes, std::size_t most) {
+    const char here = 0;
+    return blas::acquire_scratch(&here, bytes, most);
+}
 
 bool is_mapped(const void* address) {
     const auto page = static_cast<std::uintptr_t>(sysconf(_SC_PAGESIZE));
@@ -56,15 +62,49 @@ TEST(Scratch, IsKeptForTheThreadsNextCall) {
     EXPECT_EQ(first.data, second.data);
 }
 
-TEST(Scratch, IsOtherMemoryWhileTheThreadsBlockIsTaken) {
-    const Scratch outer = acquire_scratch(megabyte, limit);
-    const Scratch inner = acquire_scratch(megabyte, limit);
-    ASSERT_NE(inner.data, nullptr);
-    EXPECT_NE(inner.data, outer.data);
-    release_scratch(inner);
-    EXPECT_FALSE(is_mapped(inner.data));
-    EXPECT_TRUE(is_mapped(outer.data));
-    release_scratch(outer);
+TEST(Scratch, IsOtherMemoryForACallThatInterruptsAnother) {
+    constexpr std::size_t depth = 20;
+    const char stack[depth] = {};  // it grows downwards
+    std::vector<Scratch> calls;
+    for (std::size_t i = 0; i < depth; ++i) {
+        calls.push_back(blas::acquire_scratch(stack + depth - 1 - i, megabyte, limit));
+        ASSERT_NE(calls.back().data, nullptr);
+        for (std::size_t j = 0; j < i; ++j) EXPECT_NE(calls[i].data, calls[j].data);
+    }
+    while (!calls.empty()) {
+        const bool is_kept = calls.back().block != nullptr;
+        release_scratch(calls.back());
+        EXPECT_EQ(is_mapped(calls.back().data), is_kept);
+        calls.pop_back();
+    }
+}
+
+TEST(Scratch, IsThatOfCallsThatWereLeftByAJump) {
+    std::thread([] {
+        const char stack[1000] = {};
+        std::set<const float*> found;
+        for (const char& user : stack) found.insert(blas::acquire_scratch(&user, megabyte, limit).data);
+        EXPECT_LE(found.size(), 8U);
+        found.clear();
+        for (int i = 0; i < 1000; ++i) found.insert(blas::acquire_scratch(&stack[999], megabyte, limit).data);
+        EXPECT_EQ(found.size(), 1U);
+    }).join();
+}
+
+/// Threads that go on for some time.
+struct SlowHelpers : blas::Helpers {
+    int refusals;
+};
+
+TEST(Scratch, IsOtherMemoryWhileThreadsOfACallThatWasLeftAreAtWork) {
+    std::thread([] {
+        const char user = 0;
+        SlowHelpers helpers{{[](blas::Helpers& self) { return static_cast<SlowHelpers&>(self).refusals-- == 0; }}, 2};
+        const Scratch left = blas::acquire_scratch(&user, megabyte, limit);
+        set_helpers(left, &helpers);
+        for (int i = 0; i < 2; ++i) EXPECT_NE(blas::acquire_scratch(&user, megabyte, limit).data, left.data);
+        EXPECT_EQ(blas::acquire_scratch(&user, megabyte, limit).data, left.data);
+    }).join();
 }
 
 TEST(Scratch, IsReleasedWhenItsThreadEnds) {

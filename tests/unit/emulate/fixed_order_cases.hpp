@@ -1,0 +1,49 @@
+// Products in a fixed order of the cases of emulate_cases.hpp.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <vector>
+
+#include "emulate_cases.hpp"
+#include "shim/blas/multiply/multiply.hpp"
+
+namespace fp32shim::tests {
+
+/// Returns the instruction sets of this processor that have loops of their own, the plain one first.
+inline std::vector<blas::InstructionSet> instruction_sets_here() {
+#if defined(__x86_64__)
+    std::vector<blas::InstructionSet> here{blas::InstructionSet::plain};
+    if (blas::has_avx2() && blas::has_fma()) here.push_back(blas::InstructionSet::avx2);
+    if (blas::has_avx512()) here.push_back(blas::InstructionSet::avx512);
+    return here;
+#else
+    return {blas::InstructionSet::neon};
+#endif
+}
+
+inline constexpr blas::ThreadsOfLibrary three_threads{[](const void*) { return blas::Threads{3}; }, nullptr};
+
+inline bool same_bits(const std::vector<float>& x, const std::vector<float>& y) {
+    return x.size() == y.size() && (x.empty() || std::memcmp(x.data(), y.data(), x.size() * sizeof(float)) == 0);
+}
+
+/// The operands that a product writes to, after it.
+struct After {
+    std::vector<float> b, c;
+    bool operator==(const After& other) const { return same_bits(b, other.b) && same_bits(c, other.c); }
+};
+
+template <class By>
+After after(const Case& test_case, By by) {
+    Placed placed = place(test_case);
+    EXPECT_TRUE(blas::multiply_in_fixed_order(placed.product, by));
+    EXPECT_TRUE(placed.a.has_the_bits_of(test_case.a)) << "A was changed";
+    const auto copy = [](GuardedFloats& floats, std::size_t size) {
+        return std::vector<float>(floats.data(), floats.data() + size);
+    };
+    return {copy(placed.b, test_case.b.size()), copy(placed.c, test_case.c.size())};
+}
+
+}  // namespace fp32shim::tests
