@@ -42,11 +42,13 @@ __all__ = [
 
 ABI_VERSION = 1
 _OK = 0
+_NOT_ACTIVE = 2
+_SCOPE_DEPTH = 4
 _NAME_SIZE = 16  # same as FP32SHIM_NAME_SIZE in fp32shim.h
 # From the header of a recording: magic, process id, flags. docs/recording-format.md has their places.
 _HEADER = struct.Struct("=8s12xi236xI")
 _FLAG_LEFT = 128
-_said = False
+_said: set[str] = set()
 
 
 class FP32ShimWarning(UserWarning):
@@ -98,40 +100,78 @@ def version() -> str | None:
 
 
 def _call(function: str, *arguments: object) -> bool:
-    """Calls the library. str becomes bytes, a status that is not OK an exception. Returns False where it is not loaded."""
-    global _said
+    """Calls the library. Returns False, and warns once, where it is not loaded or not active. Any other status that is not
+    OK becomes an exception. Texts may be of any type."""
     if _library is None:
-        if not _said:
-            _said = True
-            warnings.warn("libfp32shim.so is not loaded (fp32shim run, or LD_PRELOAD), or has a different ABI from the one "
-                          "that this module knows: scopes and settings have no effect", FP32ShimWarning, stacklevel=4)
+        _say_once("libfp32shim.so is not loaded (fp32shim run, or LD_PRELOAD), or has a different ABI from the one that this "
+                  "module knows: scopes and settings have no effect")
         return False
-    status = getattr(_library, function)(*(a.encode() if isinstance(a, str) else a for a in arguments))
+    status = getattr(_library, function)(*arguments)
+    if status == _NOT_ACTIVE:
+        _say_once("libfp32shim.so is loaded but not active (FP32_MATMUL_DISABLE=1, or a process with elevated rights): scopes "
+                  "and settings have no effect")
+        return False
     if status != _OK:
         raise FP32ShimError(function, status, _library.fp32shim_status_string(status).decode())
     return True
 
 
+def _say_once(text: str) -> None:
+    if text not in _said:
+        _said.add(text)
+        warnings.warn(text, FP32ShimWarning, stacklevel=5)
+
+
+def _bytes(value: object) -> bytes | None:
+    """Returns a text for the library, whatever the program gave: a text of C has no NUL, and no lone surrogates."""
+    if value is None:
+        return None
+    if not isinstance(value, bytes):
+        try:
+            text = str(value)
+        except Exception:  # an object that cannot tell its name
+            text = type(value).__name__
+        try:
+            value = text.encode("utf-8", "surrogateescape")
+        except UnicodeEncodeError:
+            value = text.encode("utf-8", "backslashreplace")
+    return value.replace(b"\0", b"\\x00")
+
+
 @contextlib.contextmanager
-def scope(label: str, precision: str | None = None, floor: str | None = None) -> typing.Iterator[None]:
+def scope(label: object, precision: str | None = None, floor: str | None = None) -> typing.Iterator[None]:
     """Gives products that this thread calls inside the name `label`.
 
     Where given, they run at `precision`, never below `floor`. Nested labels are joined by '/'. A rule of the policy wins
-    over `precision`; `floor` adds to the floors around it. Raises FP32ShimError for an unknown name, or too deep a nesting.
+    over `precision`; `floor` adds to the floors around it. A label of another type is turned into text. Labels that are
+    too long, or nested too deep, are left out with an FP32ShimWarning. Raises FP32ShimError for an unknown name of a
+    precision or floor, and for one in too deep a nesting, which the library cannot honour.
     """
     # KeyboardInterrupt may be raised right after the push, so the number of open scopes decides.
     depth = _library.fp32shim_scope_depth() if _library is not None else 0
     try:
-        _call("fp32shim_push_scope", label, precision, floor)
+        _open_scope(_bytes(label), _bytes(precision), _bytes(floor))
         yield
     finally:
         while _library is not None and _library.fp32shim_scope_depth() > depth:
             _call("fp32shim_pop_scope")
 
 
+def _open_scope(label: bytes | None, precision: bytes | None, floor: bytes | None) -> None:
+    """Opens a scope; if there is no room for its label, one without it."""
+    try:
+        _call("fp32shim_push_scope", label, precision, floor)
+    except FP32ShimError as problem:
+        if problem.status != _SCOPE_DEPTH:
+            raise
+        _say_once("a label of a scope is left out: all labels of a thread have 1024 bytes together, in at most 64 scopes")
+        if precision is not None or floor is not None:
+            _call("fp32shim_push_scope", None, precision, floor)
+
+
 def set_precision(precision: str | None) -> None:
     """Sets the precision of the process; None gives it back to the environment and the policy."""
-    _call("fp32shim_set_precision", precision)
+    _call("fp32shim_set_precision", _bytes(precision))
 
 
 def get_precision() -> tuple[str, str] | None:
@@ -162,7 +202,7 @@ def get_float32_matmul_precision() -> str | None:
 
 def set_floor(floor: str) -> None:
     """Forbids the process anything below `floor`, for good."""
-    _call("fp32shim_set_floor", floor)
+    _call("fp32shim_set_floor", _bytes(floor))
 
 
 def get_floor() -> str | None:
@@ -317,25 +357,31 @@ class Products(Recording):
     """What this process has recorded between begin and end of a block: see products(). Before the end: so far.
 
     `path` is the recording that the process wrote at the end of the block; None: it had none, so there are no rows.
-    Both ends are kept as copies of the recording in a temporary folder, until this object is gone. `host_ns_min` and
-    `host_ns_max` of a row are of all its calls since the process began, if it had calls before the block.
+    Both ends are kept as copies of the recording in a temporary folder, until this object is gone; where that is impossible,
+    there are no rows, and an FP32ShimWarning says why. `host_ns_min` and `host_ns_max` of a row are of all its calls since
+    the process began, if it had calls before the block.
     """
 
     def __init__(self) -> None:
-        import tempfile
-        import weakref
-
         self.path = None
         self.file_names = {}
-        self._folder = tempfile.mkdtemp(prefix="fp32shim-products-")
-        weakref.finalize(self, _remove_folder, self._folder, os.getpid())
-        self._began_in = recording()
+        self._folder: str | None = None
         self._copies: list[str] | None = None  # of what was written to during the block, in order; None: it has not ended
-        self._before = self._copy(self._began_in, "before") if self._began_in else None
+        self._lacking = _NO_RECORDING  # says why there are no rows
+        self._before: str | None = None
+        self._began_in = recording()
+        if self._began_in is None:
+            return
+        self._before = self._copy(self._began_in, "before")
+        if self._before is None:
+            self._copies = []  # without the beginning, earlier products would count too
 
     def _end(self) -> None:
         self.path = recording()
-        self._copies = [copy for copy in (self._copy(path, f"after{number}") for number, path in enumerate(self._paths())) if copy]
+        if self._copies is not None:
+            return
+        copies = [self._copy(path, f"after{number}") for number, path in enumerate(self._paths())]
+        self._copies = [copy for copy in copies if copy is not None] if None not in copies else []
 
     def _paths(self) -> list[str]:
         """Returns the recordings that the block has written to: after a reload of the policy there may be another one."""
@@ -344,32 +390,38 @@ class Products(Recording):
     def _copy(self, path: str, name: str) -> str | None:
         """Copies a recording. Where that fails, warns and returns None, since the program has to go on."""
         import shutil
+        import tempfile
+        import weakref
 
         try:
+            if self._folder is None:
+                self._folder = tempfile.mkdtemp(prefix="fp32shim-products-")
+                weakref.finalize(self, _remove_folder, self._folder, os.getpid())
             return shutil.copyfile(path, os.path.join(self._folder, name + ".fp32rec"))
         except OSError as problem:
-            warnings.warn(f"the recording of this block cannot be copied: {problem}", FP32ShimWarning, stacklevel=5)
+            self._lacking = f"the recording of this block cannot be copied: {problem}"
+            warnings.warn(self._lacking, FP32ShimWarning, stacklevel=5)
             return None
 
     def _report(self, form: str) -> str:
         recordings = self._recordings()
         if not recordings:
-            raise OSError(_NO_RECORDING)
+            raise OSError(self._lacking)
         return self._run(form, recordings, *([f"--since={self._before}"] if self._before else []))
 
     def _recordings(self) -> list[str]:
         return self._paths() if self._copies is None else self._copies
 
     def rows(self) -> list[dict[str, typing.Any]]:
-        """Returns the distinct decisions, as Recording.rows() does; none where the process has no recording."""
+        """Returns the distinct decisions, as Recording.rows() does; none where there is no copy of a recording."""
         return super().rows() if self._recordings() else []
 
     def table(self, top: int = 10) -> str:
         """Returns a text, as Recording.table() does; one sentence where the process has no recording."""
-        return super().table(top) if self._recordings() else _NO_RECORDING
+        return super().table(top) if self._recordings() else self._lacking
 
     def _repr_html_(self) -> str:
-        return super()._repr_html_() if self._recordings() else f"<div>{_NO_RECORDING}</div>"
+        return super()._repr_html_() if self._recordings() else _as_html([_Table(self._lacking, (), 0, [])])
 
 
 @contextlib.contextmanager
@@ -379,7 +431,7 @@ def products() -> typing.Iterator[Products]:
     A product counts if it returned after the block began and before it ended, whichever thread called it. Products of
     other threads that are running at an end may be on either side, and so may those that have just returned. Products
     of child processes are in recordings of their own and do not count. Needs a recording (FP32_MATMUL_LOG=NAME.fp32rec);
-    beginning and ending a block each copy it.
+    beginning and ending a block each copy it. Where that fails, the block runs all the same.
     """
     if _library is None:
         _call("products")

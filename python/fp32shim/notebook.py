@@ -237,7 +237,7 @@ def show(seen: fp32shim.Products, with_graph: bool) -> None:
     from IPython.display import display  # type: ignore[import-not-found,unused-ignore]
 
     page = seen._repr_html_()
-    if with_graph and seen.path is not None:
+    if with_graph and seen._recordings():
         page += frame(seen.html())
     show_all: typing.Callable[..., object] = display
     show_all({"text/plain": seen.table(), "text/html": page}, raw=True)

@@ -27,7 +27,7 @@ def run(config, failed):
     with tempfile.TemporaryDirectory(prefix="fp32shim-pytest-") as folder:
         plan, output = pathlib.Path(folder, "plan.json"), pathlib.Path(folder, "output")
         plan.write_text(json.dumps(sorted(failed)))
-        variables = {name: value for name, value in os.environ.items()
+        variables = {name: value for name, value in start.environment.items()
                      if name not in ("FP32_MATMUL_LOG", "FP32_MATMUL_AUDIT", start.STARTED)}
         variables.update({start.CONTROL: f"{os.getpid()}:{plan}", "FP32_MATMUL_CPU": "off", "FP32_MATMUL_PRECISION": "native"})
         with output.open("w") as stream:
@@ -56,7 +56,7 @@ class Control:
     """Hooks of the native run."""
 
     def __init__(self):
-        self.plan = pathlib.Path(os.environ[start.CONTROL].partition(":")[2])
+        self.plan = pathlib.Path(start.environment[start.CONTROL].partition(":")[2])
         self.failed = set(json.loads(self.plan.read_text()))
         self.outcomes = {}
 

@@ -8,7 +8,7 @@ import json
 import subprocess
 
 import fp32shim
-from pytest_fp32shim import marks
+from pytest_fp32shim import marks, start
 
 LEVELS = {"fp64": 6, "fp32": 5, "sgemm": 5, "bf16x9": 4, "tf32x3": 3, "bf16x3": 3, "bf16x2": 3, "tf32": 3, "xf32": 3, "bf16": 2,
           "fp16": 1, "e4m3": 0, "e5m2": 0, "fp32_perturbed": 0}  # the floor that each format meets (policy/formats.def): the stricter, the greater.
@@ -20,9 +20,10 @@ SHOWN = 5  # products of a test
 def command(*words):
     """Returns the JSON that a command prints.
 
-    The command keeps this process's environment: without the library it would count as a child that was not covered.
+    The command gets this process's environment: without the library it would count as a child that was not covered.
     """
-    done = subprocess.run([fp32shim.command_path(), *map(str, words)], capture_output=True, text=True, check=False)
+    line = [start.command or fp32shim.command_path(), *map(str, words)]
+    done = subprocess.run(line, capture_output=True, text=True, check=False, env=start.environment, cwd=start.folder_at_start)
     if not done.stdout:
         raise OSError(done.stderr.strip() or f"fp32shim {words[0]} ended with {done.returncode}")
     return json.loads(done.stdout)

@@ -7,6 +7,7 @@ folder and exit status stay. It happens before output is captured and before any
 from __future__ import annotations
 
 import atexit
+import contextlib
 import os
 import pathlib
 import random
@@ -14,6 +15,7 @@ import shlex
 import shutil
 import sys
 import tempfile
+import warnings
 
 import pytest
 
@@ -21,6 +23,10 @@ import fp32shim
 
 is_ready = False  # set when this process is as the options need it
 others = frozenset()  # recordings of earlier runs in the same folder
+# The environment and the folder as they are before a test runs: tests change both, or clear them.
+environment = dict(os.environ)
+folder_at_start = pathlib.Path.cwd()
+command = None  # the fp32shim command; set when the process is ready
 STARTED = "FP32SHIM_PYTEST"  # process id and folder of the recordings, in the environment of what this module started
 CONTROL = "FP32SHIM_PYTEST_CONTROL"  # set in the native run that follows a preview; control.py
 DEFAULTS = {"tf32": "high", "high": "high", "bf16": "medium", "medium": "medium"}
@@ -33,16 +39,16 @@ precision = "{}"
 
 def is_worker():
     """Returns True in a worker of xdist, whose controller has started it under the library."""
-    return "PYTEST_XDIST_WORKER" in os.environ
+    return "PYTEST_XDIST_WORKER" in environment
 
 
 def is_control():
     """Returns True in the native run that follows a preview, and in its workers."""
-    return os.environ.get(CONTROL, "").partition(":")[0] == str(os.getppid()) or (is_worker() and CONTROL in os.environ)
+    return environment.get(CONTROL, "").partition(":")[0] == str(os.getppid()) or (is_worker() and CONTROL in environment)
 
 
 def recordings_folder():
-    return pathlib.Path(os.environ["FP32_MATMUL_LOG"]).parent
+    return folder_at_start / pathlib.Path(environment["FP32_MATMUL_LOG"]).parent
 
 
 def recordings():
@@ -52,7 +58,7 @@ def recordings():
 
 def started_as():
     """Returns the process that this module has started, as text, and the temporary folder that was made for it."""
-    pid, _, folder = os.environ.get(STARTED, "").partition(":")
+    pid, _, folder = environment.get(STARTED, "").partition(":")
     return pid, folder
 
 
@@ -65,7 +71,7 @@ def remove_folder():
 
 def start_under_the_library(config, options):
     """Returns where this process is as the options need it, and otherwise starts pytest again. Raises UsageError."""
-    global is_ready, others
+    global is_ready, others, command
     if is_control():
         return
     check(options)
@@ -76,6 +82,8 @@ def start_under_the_library(config, options):
     if fp32shim.active() and (pid == str(os.getpid()) or is_worker() or is_started_by_hand(options)):
         check_is_not_disabled()
         is_ready = True
+        with contextlib.suppress(FileNotFoundError):  # said when it is needed
+            command = fp32shim.command_path()
         return
     if pid == str(os.getpid()) or is_worker():
         raise pytest.UsageError("fp32shim: libfp32shim.so is not loaded, although it was preloaded: LD_PRELOAD does not "
@@ -100,10 +108,11 @@ def check(options):
 
 
 def check_is_not_disabled():
-    try:
-        fp32shim.get_floor()
-    except fp32shim.FP32ShimError as problem:
-        raise pytest.UsageError(f"{problem}; unset FP32_MATMUL_DISABLE, or leave fp32shim's options out") from None
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", fp32shim.FP32ShimWarning)
+        if fp32shim.get_floor() is not None:
+            return
+    raise pytest.UsageError("fp32shim is not active in this process; unset FP32_MATMUL_DISABLE, or leave fp32shim's options out")
 
 
 def is_rule(options):

@@ -157,6 +157,23 @@ def test_order_of_a_set(): assert list({"a", "b", "c", "d"}) == sorted({"a", "b"
     assert not any("fails only" in line for line in lines)
 
 
+@pytest.mark.parametrize("option", ["--fp32shim-preview=tf32", "--fp32shim-expect=fp32"])
+@pytest.mark.parametrize("change", ["os.environ.clear()", "os.environ.update(PATH='', LD_PRELOAD='', FP32_MATMUL_LOG='no.fp32rec')",
+                                    "os.chdir('/')"])
+def test_a_test_that_changes_the_environment_or_the_folder_does_not_break_the_judgement(suite, option, change):
+    found = suite(option, text=f"""
+import numpy, os
+def test_isolated(): {change}
+def test_wrong(): assert numpy.float32(3) == (numpy.ones((8, 8), numpy.float32) @ numpy.ones((8, 8), numpy.float32))[0, 0]
+""")
+    assert found.outcomes == {"test_suite.py::test_isolated": "PASSED", "test_suite.py::test_wrong": "FAILED"}
+    assert found.returncode == 1 and "Error" not in found.stderr
+    if "preview" in option:
+        assert "Of 1 failure, 0 passed natively, 1 failed there too." in found.section("preview of tf32")
+    else:
+        assert "test_suite.py::test_wrong: 1 seen, none below" in found.section("expect fp32")
+
+
 def test_what_cannot_be_attributed_is_said(suite):
     found = suite("--fp32shim-preview", "tf32", text="""
 import numpy, threading

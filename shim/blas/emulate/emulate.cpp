@@ -1,5 +1,7 @@
 #include "shim/blas/emulate/emulate.hpp"
 
+#include <optional>
+
 #include "shim/blas/emulate/blocks.hpp"
 #include "shim/blas/emulate/fixed_point.hpp"
 #include "shim/blas/emulate/operand.hpp"
@@ -103,10 +105,12 @@ EmulationResult with_scratch(HeldScratch& scratch, const Run& run) {
 EmulationResult emulate(const Level3& product, Preview preview, Routine same, Routine gemm,
                         std::size_t scratch_limit) {
     HeldScratch held{scratch_limit};
+    std::optional<TensorCore> core;
+    if (!product.is_double) core = tensor_core(preview.accumulation, preview.rounding);
     TensorCoreRoutine routine;
-    if (preview.accumulation != policy::Accumulation::library && !product.is_double) {
+    if (core) {
         held.bytes_before = memory_for_tensor_core;
-        routine = {tensor_core(preview.accumulation, preview.rounding), &held};
+        routine = {*core, &held};
         same = gemm = {multiply_on_tensor_core, &routine};
     }
     return with_scratch(held,

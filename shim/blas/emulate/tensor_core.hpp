@@ -2,14 +2,17 @@
 // of a preview. Slow, since each sum is formed in integers.
 #pragma once
 
+#include <optional>
+
 #include "shim/blas/emulate/emulate.hpp"
 #include "shim/blas/emulate/scratch.hpp"
 #include "shim/blas/emulate/tensor_core_sum.hpp"
 
 namespace fp32shim::blas {
 
-/// Returns the model of a GPU's tensor cores for operands that are rounded so. Precondition: not `library`.
-TensorCore tensor_core(policy::Accumulation gpu, OperandRounding rounding);
+/// Returns the model of a GPU's tensor cores for operands that are rounded so. Returns nullopt if these do not have
+/// such operands, and for `library`.
+std::optional<TensorCore> tensor_core(policy::Accumulation gpu, OperandRounding rounding);
 
 /// A tensor core, and the scratch memory of a product, which has memory_for_tensor_core bytes before the operands.
 struct TensorCoreRoutine {
