@@ -30,8 +30,8 @@ bool is_of_the_kernel(std::string_view path) {
 /// program that is not position-independent, the address of the stub serves as the address of the function.
 bool is_stub_at(const elf::Object& object, ElfW(Addr) address) {
     bool is_stub = false;
-    for_each_product_relocation(object, [&](FunctionIndex, std::uint32_t symbol, const ElfW(Rela)&) {
-        const ElfW(Sym)& reference = object.symbols[symbol];
+    for_each_import(*loaded_object(object.map), [&](const Import& import) {
+        const ElfW(Sym)& reference = object.symbols[import.symbol];
         is_stub = is_stub || (reference.st_shndx == SHN_UNDEF && object.base + reference.st_value == address);
     });
     return is_stub;
@@ -45,8 +45,8 @@ bool may_go_on_to_us(const elf::Object& object) {
         const std::string_view name = system::view(object.strings + object.symbols[symbol].st_name);
         is_wrapper = is_wrapper || system::equal(name, "dlsym") || system::equal(name, "dlvsym");
     });
-    for_each_product_relocation(object, [&](FunctionIndex, std::uint32_t symbol, const ElfW(Rela)&) {
-        is_wrapper = is_wrapper || object.symbols[symbol].st_shndx == SHN_UNDEF;
+    for_each_import(*loaded_object(object.map), [&](const Import& import) {
+        is_wrapper = is_wrapper || object.symbols[import.symbol].st_shndx == SHN_UNDEF;
     });
     return is_wrapper;
 }
@@ -58,9 +58,10 @@ bool is_earlier_preload(const link_map* wanted) {
     return false;
 }
 
-bool leads_past_shim(const elf::Object& object, const ElfW(Sym) & symbol, const ElfW(Rela) & relocation) {
-    const auto bound = *reinterpret_cast<const ElfW(Addr)*>(object.base + relocation.r_offset);
+bool leads_past_shim(const elf::Object& object, const Import& import) {
+    const auto bound = *reinterpret_cast<const ElfW(Addr)*>(object.base + import.slot);
     if (bound == 0 || elf::is_own_code(bound)) return false;
+    const ElfW(Sym)& symbol = object.symbols[import.symbol];
     // A lazily bound reference that was not used yet points into the object's own stubs.
     const bool is_own_definition = symbol.st_shndx != SHN_UNDEF && bound == object.base + symbol.st_value;
     if (elf::contains(object.map, bound) && !is_own_definition) return false;
@@ -72,26 +73,23 @@ bool leads_past_shim(const elf::Object& object, const ElfW(Sym) & symbol, const 
 
 /// Returns true if a reference of the object to a product is bound to a function other than the shim's. Reasons: the
 /// object was opened with RTLD_DEEPBIND, it looks into itself first, or a BLAS comes before the shim.
-bool is_bound_past(const elf::Object& object) {
+bool is_bound_past(const link_map* map) {
+    const elf::Object object = elf::read_object(map);
     bool is_past = false;
-    for_each_product_relocation(object,
-                                [&](FunctionIndex function, std::uint32_t symbol, const ElfW(Rela) & relocation) {
-                                    if (is_past || functions[function].convention == Convention::bare) return;
-                                    is_past = leads_past_shim(object, object.symbols[symbol], relocation);
-                                });
+    for_each_import(*loaded_object(map), [&](const Import& import) {
+        if (is_past || functions[import.function].convention == Convention::bare) return;
+        is_past = leads_past_shim(object, import);
+    });
     return is_past;
 }
 
-enum class Bindings : bool { leave, check };
-
-/// Adds an object's file to `list`, which is a record::Mark or a walk of record::RecordingObjects. With
-/// Bindings::check, also notes if the object calls past the shim. Precondition: an elf::Reading is held.
+/// Adds an object's file to `list`, which is a record::Mark or a walk of record::RecordingObjects. Also notes if the
+/// object calls past the shim. Precondition: an elf::Reading is held.
 template <class List>
-void add_file(List& list, const link_map* map, Bindings bindings) {
+void add_file(List& list, const link_map* map) {
     const std::string_view path = system::view(map->l_name);
     if (map == elf::own_object() || is_of_the_kernel(path) || !elf::is_mapped(map)) return;
-    const bool is_past = bindings == Bindings::check && is_bound_past(elf::read_object(map));
-    list.add({path, elf::build_id(map), is_past});
+    list.add({path, elf::build_id(map), is_bound_past(map)});
 }
 
 bool is_loaded(const record::LoadedFile& file) {
@@ -105,8 +103,8 @@ bool is_loaded(const record::LoadedFile& file) {
 /// Adds the files of all loaded objects and of closed ones to `list`. Other findings go into `notes`. Precondition:
 /// an elf::Reading is held.
 template <class List, class Notes>
-void add_all_files(List& list, Notes& notes, Bindings bindings) {
-    for (const link_map* map = elf::first_object(); map != nullptr; map = map->l_next) add_file(list, map, bindings);
+void add_all_files(List& list, Notes& notes) {
+    for (const link_map* map = elf::first_object(); map != nullptr; map = map->l_next) add_file(list, map);
     for (const auto* closed = closed_files.newest(); closed != nullptr; closed = closed->next)
         if (closed->file.is_bound_past || !is_loaded(closed->file)) list.add(closed->file);
     if (has_lookup_past.load(std::memory_order_relaxed)) notes.mark_lookup_past();
@@ -114,19 +112,18 @@ void add_all_files(List& list, Notes& notes, Bindings bindings) {
     if (!elf::is_list_complete() || closed_files.lacks_files()) notes.mark_incomplete();
 }
 
-void add_all_files(record::RecordingObjects& objects, Bindings bindings) {
+void add_all_files(record::RecordingObjects& objects) {
     record::RecordingObjects::Walk walk(objects);
-    add_all_files(walk, objects, bindings);
+    add_all_files(walk, objects);
 }
 
 /// Adds to `list` the files that this dlclose may unload. Precondition: an elf::Reading is held.
 template <class List>
 void add_files_closed_by(const link_map* closed, List& list) {
     const elf::Scope scope = elf::own_scope(closed);
-    for (std::size_t i = 0; i < scope.count(); ++i) add_file(list, scope.at(i), Bindings::check);
+    for (std::size_t i = 0; i < scope.count(); ++i) add_file(list, scope.at(i));
     if (scope.count() > 0) return;
-    for (const link_map* map = elf::first_object(); map != nullptr; map = map->l_next)
-        add_file(list, map, Bindings::check);
+    for (const link_map* map = elf::first_object(); map != nullptr; map = map->l_next) add_file(list, map);
 }
 
 }  // namespace
@@ -136,7 +133,7 @@ void record_loaded_files(record::Recording& recording) {
     if (objects == nullptr) return;
     const elf::Reading reading;
     const std::uint64_t stamp = objects_stamp();
-    if (objects->stamp() != stamp) add_all_files(*objects, Bindings::leave);
+    if (objects->stamp() != stamp) add_all_files(*objects);
     objects->mark_complete(stamp);
 }
 
@@ -156,13 +153,13 @@ void keep_closed_files() { keeps_closed_files.store(true, std::memory_order_rele
 void record_files_at_exit(record::RecordingObjects& objects) {
     const elf::Reading reading;
     const std::uint64_t stamp = objects_stamp();
-    add_all_files(objects, Bindings::check);
+    add_all_files(objects);
     objects.mark_complete(stamp);
 }
 
 void record_files_at_exit(record::Mark& mark) {
     const elf::Reading reading;
-    add_all_files(mark, mark, Bindings::check);
+    add_all_files(mark, mark);
 }
 
 bool has_loaded_nothing_since(const record::Recording& recording) {

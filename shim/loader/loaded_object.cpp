@@ -9,16 +9,6 @@
 
 namespace fp32shim {
 
-struct Import {
-    std::int16_t function;
-    std::int32_t symbol;
-};
-
-struct ImportTable {
-    const Import* imports;
-    std::int32_t count;
-};
-
 namespace {
 
 bool is_same(const LoadedObject& known, const link_map* map) {
@@ -56,35 +46,26 @@ LoadedObject* take_over_record(LoadedObject* head, const link_map* map, std::str
     return nullptr;
 }
 
-/// Calls `visit(function, symbol)` for every relocation of the object against a product. Consecutive relocations
-/// against the same symbol count once.
-template <class Visit>
-void for_each_import(const elf::Object& object, Visit visit) {
-    std::uint32_t previous = 0;
-    for_each_product_relocation(object, [&](FunctionIndex function, std::uint32_t symbol, const ElfW(Rela)&) {
-        if (symbol != previous) visit(function, static_cast<std::int32_t>(symbol));
-        previous = symbol;
-    });
-}
-
 /// Reads the imports of an object. Returns `old`, the table from an earlier load of the file, if the imports are the
-/// same.
+/// same. Returns nullptr if there is no memory.
 const ImportTable* read_imports(const link_map* map, const ImportTable* old) {
     const elf::Object object = elf::read_object(map);
-    std::int32_t count = 0;
+    std::size_t count = 0;
     bool is_same_as_old = old != nullptr;
-    for_each_import(object, [&](FunctionIndex function, std::int32_t symbol) {
-        is_same_as_old = is_same_as_old && count < old->count && old->imports[count].function == function &&
-                         old->imports[count].symbol == symbol;
+    read_each_import(object, [&](const Import& import) {
+        is_same_as_old = is_same_as_old && count < old->count && old->imports[count] == import;
         ++count;
     });
     if (is_same_as_old && count == old->count) return old;
-    auto* imports = static_cast<Import*>(arena_allocate(sizeof(Import) * static_cast<std::size_t>(count + 1)));
-    std::int32_t filled = 0;
-    for_each_import(object, [&](FunctionIndex function, std::int32_t symbol) {
-        imports[filled++] = {static_cast<std::int16_t>(function), symbol};
-    });
-    return arena_new<ImportTable>(imports, count);
+    const std::size_t size = sizeof(ImportTable) + sizeof(Import) * count;
+    auto* const table = static_cast<ImportTable*>(arena_try_allocate(size));
+    if (table == nullptr) return nullptr;
+    auto* const imports = reinterpret_cast<Import*>(table + 1);
+    std::size_t filled = 0;
+    read_each_import(object, [&](const Import& import) { imports[filled++] = import; });
+    table->imports = imports;
+    table->count = count;
+    return table;
 }
 
 constexpr std::uint64_t mix(std::uint64_t hash, std::uint64_t value) { return (hash ^ value) * system::golden_ratio; }
@@ -152,16 +133,22 @@ LoadedObject* object_containing(std::uintptr_t address) {
     return known;
 }
 
-std::int32_t import_of(LoadedObject& object, FunctionIndex function) {
+const ImportTable* imports_of(LoadedObject& object) {
     const ImportTable* table = object.imports.load(std::memory_order_acquire);
-    if (table == nullptr || object.imports_are_old.load(std::memory_order_acquire)) {
-        table = read_imports(object.map, table);
-        object.imports.store(table, std::memory_order_release);
-        object.imports_are_old.store(false, std::memory_order_release);
-    }
-    for (std::int32_t i = 0; i < table->count; ++i)
-        if (table->imports[i].function == function) return table->imports[i].symbol;
-    return -1;
+    if (table != nullptr && !object.imports_are_old.load(std::memory_order_acquire)) return table;
+    table = read_imports(object.map, table);
+    if (table == nullptr) return nullptr;
+    object.imports.store(table, std::memory_order_release);
+    object.imports_are_old.store(false, std::memory_order_release);
+    return table;
+}
+
+std::int32_t import_of(LoadedObject& object, FunctionIndex function) {
+    std::int32_t symbol = -1;
+    for_each_import(object, [&](const Import& import) {
+        if (symbol < 0 && import.function == function) symbol = static_cast<std::int32_t>(import.symbol);
+    });
+    return symbol;
 }
 
 bool notice_unloaded_objects() {

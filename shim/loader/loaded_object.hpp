@@ -19,7 +19,19 @@ namespace fp32shim {
 
 enum class IntegerWidth : std::int8_t { not_probed = 0, bits32 = 32, bits64 = 64, unknown = -1 };
 
-struct ImportTable;
+/// A relocation of an object against an intercepted function.
+struct Import {
+    std::int16_t function;  ///< a FunctionIndex
+    std::uint32_t symbol;   ///< index into the object's symbol table
+    ElfW(Addr) slot;        ///< place where the loader stores the function's address, relative to the object's base
+
+    bool operator==(const Import&) const = default;
+};
+
+struct ImportTable {
+    const Import* imports;
+    std::size_t count;
+};
 
 /// The record of a loaded object. Never freed. `map` may only be dereferenced while `loaded` is true.
 struct LoadedObject {
@@ -45,22 +57,32 @@ LoadedObject* loaded_object(const link_map* map);
 /// Returns the record of the object that contains this address, or nullptr for code outside every object.
 LoadedObject* object_containing(std::uintptr_t address);
 
-/// Returns the index of the object's import of `function` in its symbol table, or -1. An object imports a name if it
-/// has a relocation against the name, even if it also defines it (PyPI's torch calls its own `sgemm_` through its
-/// procedure linkage table). The first call for an object reads all its relocations.
-std::int32_t import_of(LoadedObject& object, FunctionIndex function);
-
-/// Calls `visit(function, symbol, relocation)` for every relocation of the object against an intercepted function.
-/// `symbol` is an index into the object's symbol table.
+/// Calls `visit(import)` for every import of the object, read from its relocations.
 template <class Visit>
-void for_each_product_relocation(const elf::Object& object, Visit visit) {
+void read_each_import(const elf::Object& object, Visit visit) {
     elf::for_each_reference(object, [&](std::uint32_t symbol, const ElfW(Rela) & relocation) {
         const char* name = object.strings + object.symbols[symbol].st_name;
-        if (name[0] == '_') return;  // a mangled C++ name, as most names of a large library are
         const FunctionIndex function = find_function(name);
-        if (function >= 0) visit(function, symbol, relocation);
+        if (function >= 0) visit(Import{static_cast<std::int16_t>(function), symbol, relocation.r_offset});
     });
 }
+
+/// Returns the imports of an object, or nullptr if there is no memory. The first call for an object reads all its
+/// relocations. That takes milliseconds for a large library, so it is done once.
+const ImportTable* imports_of(LoadedObject& object);
+
+/// Calls `visit(import)` for every import of the object.
+template <class Visit>
+void for_each_import(LoadedObject& object, Visit visit) {
+    const ImportTable* const table = imports_of(object);
+    if (table == nullptr) return read_each_import(elf::read_object(object.map), visit);
+    for (std::size_t i = 0; i < table->count; ++i) visit(table->imports[i]);
+}
+
+/// Returns the index of the object's import of `function` in its symbol table, or -1. An object imports a name if it
+/// has a relocation against the name, even if it also defines it (PyPI's torch calls its own `sgemm_` through its
+/// procedure linkage table).
+std::int32_t import_of(LoadedObject& object, FunctionIndex function);
 
 /// Marks the records of objects that are no longer in the loader's list. Returns true if it marked any. Costs two
 /// memory reads if nothing was unloaded since the previous call. Also notices unloads that bypassed the shim's

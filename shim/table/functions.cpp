@@ -50,9 +50,19 @@ constexpr std::array<std::int16_t, bucket_count> make_buckets() {
 
 constexpr std::array<std::int16_t, bucket_count> buckets = make_buckets();
 
+constexpr std::array<bool, 256> letters_that_begin_a_name() {
+    std::array<bool, 256> letters{};
+    for (const Function& function : functions) letters[static_cast<unsigned char>(function.name[0])] = true;
+    return letters;
+}
+
+constexpr std::array<bool, 256> first_letters = letters_that_begin_a_name();
+
 }  // namespace
 
 FunctionIndex find_function(const char* symbol) {
+    // Most names of a large library are mangled C++ names, which begin with an underscore.
+    if (!first_letters[static_cast<unsigned char>(symbol[0])]) return -1;
     const std::string_view name = system::view(symbol);
     for (std::uint32_t bucket = system::gnu_hash(name) % bucket_count; buckets[bucket] >= 0;
          bucket = (bucket + 1) % bucket_count) {
