@@ -1,29 +1,60 @@
 #include "cli/binaries/recorded_file.hpp"
 
+#include <elf.h>
 #include <sys/stat.h>
 
 #include <algorithm>
+#include <cstddef>
 #include <filesystem>
+#include <fstream>
+#include <ios>
 
+#include "record/format/file_state.hpp"
 #include "record/format/format.hpp"
+#include "system/elf.hpp"
 
 namespace fp32shim::cli {
+
+namespace format = record::format;
+
 namespace {
 
-std::int64_t modified_ns(const std::string& path) {
-    struct stat facts = {};
-    if (stat(path.c_str(), &facts) != 0) return INT64_MAX;
-    return std::int64_t{facts.st_mtim.tv_sec} * 1'000'000'000 + facts.st_mtim.tv_nsec;
+/// Returns the hash of the file's program headers; unknown if it has none that can be read.
+format::FactHash<2> layout_of(const std::string& path) {
+    std::ifstream file(path, std::ios::binary);
+    Elf64_Ehdr header{};
+    if (!file.read(reinterpret_cast<char*>(&header), sizeof header) || !system::is_elf(header) ||
+        !system::has_own_layout(header) || header.e_phentsize != sizeof(Elf64_Phdr))
+        return {};
+    std::vector<std::byte> headers(header.e_phnum * sizeof(Elf64_Phdr));
+    file.seekg(static_cast<std::streamoff>(header.e_phoff));
+    if (!file.read(reinterpret_cast<char*>(headers.data()), static_cast<std::streamsize>(headers.size()))) return {};
+    return format::layout_hash(headers);
+}
+
+/// Returns the last change of a file. Programs that install files set the time of modification to an older one, but
+/// none can set the time of the change.
+std::int64_t changed_ns(const struct stat& status) {
+    const auto ns = [](const timespec& time) { return std::int64_t{time.tv_sec} * 1'000'000'000 + time.tv_nsec; };
+    return std::max(ns(status.st_ctim), ns(status.st_mtim));
 }
 
 }  // namespace
 
 std::string why_another_file(const record::RecordedObject& object, std::vector<std::uint8_t> build_id) {
     build_id.resize(std::min(build_id.size(), record::format::build_id_limit));
-    if (build_id != object.build_id) return "is a different file now";
-    // Without a build id, a file that is older than the recording counts as unchanged.
-    if (build_id.empty() && modified_ns(object.path) >= object.first_seen_ns) return "has changed since";
-    return {};
+    struct stat status {};
+    if (stat(object.path.c_str(), &status) != 0) return "does not exist here any more";
+    format::FileState now;
+    now.take(status);
+    now.layout = layout_of(object.path);
+    const format::FileState& then = object.file;
+    if (build_id != object.build_id || then.size.differs_from(now.size) || then.layout.differs_from(now.layout))
+        return "is a different file now";
+    if (!build_id.empty()) return {};
+    // Nothing in the file tells two builds apart, so only the same inode with the same times shows the same file.
+    if (then.change.is_known() ? then.change == now.change : changed_ns(status) < object.first_seen_ns) return {};
+    return "has changed or was copied since, and has no build id that would show it to be the same";
 }
 
 std::string plain_path(const std::string& path) {

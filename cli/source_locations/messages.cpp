@@ -70,6 +70,7 @@ std::string encode(const LocationQuestion& question) {
     put_text(text, question.facts.path);
     put_text(text, {reinterpret_cast<const char*>(question.facts.build_id.data()), question.facts.build_id.size()});
     put(text, question.facts.first_seen_ns);
+    put(text, question.facts.file);
     for (const std::uint64_t address : question.addresses) put(text, address);
     return text;
 }
@@ -83,6 +84,7 @@ std::optional<LocationQuestion> decode_question(std::string_view text) {
     const std::string id = reader.text();
     question.facts.build_id.assign(id.begin(), id.end());
     question.facts.first_seen_ns = reader.number<std::int64_t>();
+    question.facts.file = reader.number<record::format::FileState>();
     while (!reader.is_over()) question.addresses.push_back(reader.number<std::uint64_t>());
     return reader.is_whole() ? std::optional(std::move(question)) : std::nullopt;
 }

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <map>
+#include <optional>
 #include <tuple>
 #include <utility>
 
@@ -29,20 +30,13 @@ struct JudgedFile {
     std::string why_unread;  ///< reason why only the file's name was judged; empty if the file was read
 };
 
-JudgedFile judge(const record::RecordedObject& object) {
-    if (!object.path.starts_with('/')) return {find_bypasses_by_name(object.path), "has no complete path"};
-    auto file = scan_file(object.path);
-    if (!file) return {find_bypasses_by_name(object.path), "does not exist here, or cannot be read"};
-    if (std::string why = why_another_file(object, file->build_id); !why.empty())
-        return {find_bypasses_by_name(object.path), std::move(why)};
-    return {std::move(file->bypasses), {}};
-}
-
 /// Caches the bypasses of each file, so that a file is read only once even if many processes loaded it.
 class JudgedFiles {
   public:
     const JudgedFile& judged_file(const record::RecordedObject& object) {
-        const auto key = std::pair(object.path, object.build_id);
+        // Without a file's state, the time when it was first seen decides if it has changed.
+        const std::int64_t seen_ns = object.file.change.is_known() ? 0 : object.first_seen_ns;
+        const auto key = std::tuple(object.path, object.build_id, object.file, seen_ns);
         const auto known = files_.find(key);
         return known != files_.end() ? known->second : files_.emplace(key, judge(object)).first->second;
     }
@@ -58,8 +52,21 @@ class JudgedFiles {
     }
 
   private:
+    JudgedFile judge(const record::RecordedObject& object) {
+        if (!object.path.starts_with('/')) return {find_bypasses_by_name(object.path), "has no complete path"};
+        const auto [entry, is_new] = scanned_.try_emplace(object.path);
+        if (is_new) entry->second = scan_file(object.path);
+        const std::optional<ScannedFile>& file = entry->second;
+        if (!file) return {find_bypasses_by_name(object.path), "does not exist here, or cannot be read"};
+        if (std::string why = why_another_file(object, file->build_id); !why.empty())
+            return {find_bypasses_by_name(object.path), std::move(why)};
+        return {file->bypasses, {}};
+    }
+
     std::map<std::string, bool> in_go_;
-    std::map<std::pair<std::string, std::vector<std::uint8_t>>, JudgedFile> files_;
+    std::map<std::string, std::optional<ScannedFile>> scanned_;
+    std::map<std::tuple<std::string, std::vector<std::uint8_t>, record::format::FileState, std::int64_t>, JudgedFile>
+        files_;
 };
 
 /// Maximum number of files that a reason names.

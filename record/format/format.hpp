@@ -42,6 +42,7 @@
 #include "record/environment.hpp"
 #include "record/events.hpp"
 #include "record/fingerprint.hpp"
+#include "record/format/file_state.hpp"
 #include "record/why_unseen.hpp"
 
 namespace fp32shim::record::format {
@@ -237,10 +238,10 @@ struct ObjectRecord {
     std::uint32_t flags;                    ///< bits object_is_…, which may also be set after publication
     std::uint8_t build_id_size;             ///< bytes of the build id; 0: the file has none
     std::uint8_t build_id[build_id_limit];  ///< first bytes of the build id
-    std::uint8_t reserved[7];
+    FileState file;           ///< facts about the file when it was noted; older writers left zeros
     std::uint32_t published;  ///< 1: the entry is whole; stored last
 };
-static_assert(sizeof(ObjectRecord) == 48);
+static_assert(sizeof(ObjectRecord) == 48 && offsetof(ObjectRecord, file) == 37);
 
 // ---- audits -------------------------------------------------------------------------------------------------------
 
@@ -497,10 +498,11 @@ struct MarkSegment {
     std::uint32_t flags;      ///< flags of the mark: bits mark_…
     std::int64_t noted_ns;    ///< end of the first process that left this mark: nanoseconds since 1970, UTC
     std::uint16_t pins;       ///< variables of `run --pin`: see ProcessFacts::pins
-    std::uint8_t reserved[6];
+    std::uint8_t reserved[2];
+    std::uint32_t layouts;          ///< number of the first files whose FileState::layout follows the files
     std::uint32_t count;            ///< number of files; the first is the program itself
-    std::uint32_t size;             ///< number of used bytes of `files`
-    char files[segment_size - 32];  ///< for each file: a MarkedFile, then its path, then its build id
+    std::uint32_t size;             ///< number of bytes of the files in `files`
+    char files[segment_size - 32];  ///< for each file: a MarkedFile, then its path, then its build id; then layouts
 };
 static_assert(sizeof(MarkSegment) == segment_size && offsetof(MarkSegment, files) == 32);
 

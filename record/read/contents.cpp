@@ -358,7 +358,8 @@ const RecordedObjects& RecordingReader::objects() const {
             objects_.all.push_back({decisions_->text(record.path, offset),
                                     {record.build_id, record.build_id + size},
                                     realtime_of(record.first_seen),
-                                    (record.flags & format::object_is_bound_past) != 0});
+                                    (record.flags & format::object_is_bound_past) != 0,
+                                    record.file});
         }
     }
     return objects_;
@@ -451,6 +452,12 @@ bool read_files(const format::MarkSegment& segment, RecordedMark& mark) {
         object.is_bound_past = (file.flags & format::object_is_bound_past) != 0;
         mark.objects.all.push_back(std::move(object));
     }
+    const std::size_t room = (sizeof segment.files - segment.size) / sizeof(format::FileState::layout);
+    const std::size_t layouts = std::min<std::size_t>({segment.layouts, segment.count, room});
+    for (std::size_t i = 0; i < layouts; ++i)
+        std::memcpy(&mark.objects.all[i].file.layout,
+                    segment.files + segment.size + i * sizeof(format::FileState::layout),
+                    sizeof(format::FileState::layout));
     return !mark.objects.all.empty();
 }
 

@@ -157,6 +157,7 @@ struct RecordedObject {
     std::vector<std::uint8_t> build_id;  ///< first 20 bytes of the build id; empty: the file has none
     std::int64_t first_seen_ns = 0;      ///< time when the shim first noticed the object: nanoseconds since 1970, UTC
     bool is_bound_past = false;          ///< a product that the object calls is known to bypass the shim
+    format::FileState file{};            ///< facts about the file when it was noted
 };
 
 /// Programs and libraries that a process had loaded. The list may be incomplete.

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <atomic>
 #include <cstring>
+#include <iterator>
 
 #include "record/write/file.hpp"
 #include "record/write/memory.hpp"
@@ -21,8 +22,13 @@ using format::MarkSegment;
 
 namespace {
 
+using Layout = decltype(format::FileState::layout);
+
+/// Returns the number of used bytes of MarkSegment::files.
+std::size_t used_size(const MarkSegment& mark) { return mark.size + mark.layouts * sizeof(Layout); }
+
 std::uint64_t hash_of(const MarkSegment& mark) {
-    return system::Hash().add(mark.pins).add(mark.flags).add(std::string_view(mark.files, mark.size)).value();
+    return system::Hash().add(mark.pins).add(mark.flags).add(std::string_view(mark.files, used_size(mark))).value();
 }
 
 bool write_all(int descriptor, const void* bytes, std::size_t size, std::uint64_t offset) {
@@ -34,7 +40,7 @@ bool write_all(int descriptor, const void* bytes, std::size_t size, std::uint64_
 /// Writes the mark into segment `number` of the file. Writes its first word last. Returns 0 or an errno.
 int write_segment(int descriptor, const MarkSegment& mark, std::size_t number) {
     const std::uint64_t offset = number * format::segment_size;
-    const std::size_t size = offsetof(MarkSegment, files) + mark.size;
+    const std::size_t size = offsetof(MarkSegment, files) + used_size(mark);
     if (const int error = allocate_space(descriptor, offset, size); error != 0) return error;
     const std::uint32_t published = 1;
     const bool is_written =
@@ -62,6 +68,7 @@ int add_to_run(Header& header, int descriptor, const MarkSegment& mark) {
 /// Memory of a mark, too large for the stack of a signal handler.
 struct Mark::Pages {
     MarkSegment segment;
+    Layout layouts[4096];  ///< those of the first files
     char program[path_capacity];
 };
 
@@ -94,7 +101,17 @@ void Mark::add(const LoadedFile& file) {
     append(&entry, sizeof entry);
     append(path.data(), path.size());
     append(file.build_id.data(), id_size);
+    if (segment.count < std::size(pages_->layouts)) pages_->layouts[segment.count] = file.layout;
     ++segment.count;
+}
+
+/// Stores the layouts behind the files, if they have room there.
+void Mark::add_layouts() const {
+    MarkSegment& segment = pages_->segment;
+    const std::size_t count = std::min<std::size_t>(segment.count, std::size(pages_->layouts));
+    if (count * sizeof(Layout) > sizeof segment.files - segment.size) return;
+    std::memcpy(segment.files + segment.size, pages_->layouts, count * sizeof(Layout));
+    segment.layouts = static_cast<std::uint32_t>(count);
 }
 
 int Mark::write(const ChildrenFile& file, std::uint16_t pins) const {
@@ -102,6 +119,7 @@ int Mark::write(const ChildrenFile& file, std::uint16_t pins) const {
     MarkSegment& segment = pages_->segment;
     segment.noted_ns = raw::realtime_ns();
     segment.pins = pins;
+    add_layouts();
     const system::SignalHold hold;
     const int descriptor = open_children_file(file);
     if (descriptor < 0) return -descriptor;

@@ -29,6 +29,7 @@ class Mark {
 
   private:
     void set_flag(std::uint32_t flag);
+    void add_layouts() const;
 
     struct Pages;
     Pages* pages_;  ///< memory of the mark; nullptr: the kernel gave none

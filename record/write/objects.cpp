@@ -4,11 +4,29 @@
 #include <span>
 
 #include "record/format/clock.hpp"
+#include "system/raw_syscall.hpp"
 
 namespace fp32shim::record {
 
 using format::ObjectRecord;
 using format::ObjectSegment;
+
+namespace {
+
+/// Returns the facts about a file that is loaded. `path` ends in a NUL. Of a relative path, which may lead elsewhere
+/// by now, nothing but the layout is known.
+format::FileState state_of(const LoadedFile& file, std::string_view path) {
+    namespace raw = system::raw;
+    format::FileState state;
+    state.layout = file.layout;
+    struct stat status {};
+    if (path.starts_with('/') && raw::syscall6(SYS_newfstatat, AT_FDCWD, raw::address(path.data()),
+                                               raw::address(&status), 0) == 0)
+        state.take(status);
+    return state;
+}
+
+}  // namespace
 
 void RecordingObjects::start() {
     stamp_.store(0, std::memory_order_relaxed);
@@ -17,10 +35,10 @@ void RecordingObjects::start() {
 
 void RecordingObjects::Walk::add(const LoadedFile& file) {
     if (!held_) return;
-    const format::StringId path =
-        objects_.rows_.string_id(file.path.empty() ? std::string_view(objects_.program_) : file.path);
-    if (ObjectRecord* known = objects_.find(file, path, next_); known == nullptr) {
-        objects_.add(file, path);
+    const std::string_view path = file.path.empty() ? std::string_view(objects_.program_) : file.path;
+    const format::StringId id = objects_.rows_.string_id(path);
+    if (ObjectRecord* known = objects_.find(file, id, next_); known == nullptr) {
+        objects_.add(file, id, path);
     } else if (file.is_bound_past) {
         std::atomic_ref(known->flags).fetch_or(format::object_is_bound_past, std::memory_order_relaxed);
     }
@@ -59,15 +77,16 @@ ObjectSegment* RecordingObjects::segment_for_one_more() {
 }
 
 /// Adds a file that is not in the list. Precondition: lock_ is held.
-void RecordingObjects::add(const LoadedFile& file, format::StringId path) {
-    ObjectSegment* segment = path != 0 ? segment_for_one_more() : nullptr;
+void RecordingObjects::add(const LoadedFile& file, format::StringId id, std::string_view path) {
+    ObjectSegment* segment = id != 0 ? segment_for_one_more() : nullptr;
     if (segment == nullptr) return mark_incomplete();
     ObjectRecord& record = segment->entries[count_ % ObjectSegment::capacity];
     record.first_seen = ticks();
-    record.path = path;
+    record.path = id;
     record.flags = file.is_bound_past ? format::object_is_bound_past : 0;
     record.build_id_size = static_cast<std::uint8_t>(std::min(file.build_id.size(), format::build_id_limit));
     std::copy_n(file.build_id.begin(), record.build_id_size, record.build_id);
+    record.file = state_of(file, path);
     std::atomic_ref(record.published).store(1, std::memory_order_release);
     ++count_;
 }

@@ -20,6 +20,7 @@ struct LoadedFile {
     std::string_view path;                   ///< path by which the loader names it; empty: the program itself
     std::span<const std::uint8_t> build_id;  ///< build id; empty: the file has none
     bool is_bound_past = false;              ///< a product that the file calls is known to bypass the shim
+    format::FactHash<2> layout{};            ///< hash of the program headers in memory
 };
 
 /// List of loaded files in a recording; see Recording::objects(). Has each file once. Thread-safe, except for
@@ -60,7 +61,7 @@ class RecordingObjects {
   private:
     format::ObjectRecord* find(const LoadedFile& file, format::StringId path, std::uint32_t& next) const;
     format::ObjectSegment* segment_for_one_more();
-    void add(const LoadedFile& file, format::StringId path);
+    void add(const LoadedFile& file, format::StringId id, std::string_view path);
 
     RecordingFile& file_;
     RecordingRows& rows_;

@@ -28,7 +28,7 @@ void ClosedFiles::add(const record::LoadedFile& file) {
     File* const added = own_id.data() != nullptr ? arena_try_new<File>() : nullptr;
     if (added == nullptr) return lacks_files_.store(true, std::memory_order_relaxed);
     const std::span build_id(reinterpret_cast<const std::uint8_t*>(own_id.data()), own_id.size());
-    added->file = {path, build_id, file.is_bound_past};
+    added->file = {path, build_id, file.is_bound_past, file.layout};
     added->next = newest();
     while (!newest_.compare_exchange_weak(added->next, added, std::memory_order_release)) {
     }

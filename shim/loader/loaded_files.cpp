@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <atomic>
 #include <cstdint>
+#include <span>
 #include <string_view>
 
 #include "shim/loader/closed_files.hpp"
@@ -89,7 +90,8 @@ template <class List>
 void add_file(List& list, const link_map* map) {
     const std::string_view path = system::view(map->l_name);
     if (map == elf::own_object() || is_of_the_kernel(path) || !elf::is_mapped(map)) return;
-    list.add({path, elf::build_id(map), is_bound_past(map)});
+    list.add({path, elf::build_id(map), is_bound_past(map),
+              record::format::layout_hash(std::as_bytes(elf::program_headers(map)))});
 }
 
 bool is_loaded(const record::LoadedFile& file) {

@@ -1,0 +1,71 @@
+// Facts by which a reader tells that a file is still the one that a process had loaded.
+#pragma once
+
+#include <sys/stat.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string_view>
+
+#include "system/hash.hpp"
+
+namespace fp32shim::record::format {
+
+/// Short hash of one fact about a file; only zeros: the fact is not known.
+template <std::size_t Size>
+struct FactHash {
+    std::uint8_t bytes[Size] = {};
+
+    FactHash() = default;
+    /// Shortens a hash of the fact.
+    explicit FactHash(const system::Hash& hash) {
+        std::uint64_t left = system::folded(hash.value());
+        for (std::uint8_t& byte : bytes) {
+            byte = static_cast<std::uint8_t>(left);
+            left >>= 8;
+        }
+        if (!is_known()) bytes[0] = 1;
+    }
+    bool is_known() const {
+        for (const std::uint8_t byte : bytes)
+            if (byte != 0) return true;
+        return false;
+    }
+    /// Returns true if both facts are known and are not the same.
+    bool differs_from(const FactHash& other) const { return is_known() && other.is_known() && !(*this == other); }
+    bool operator==(const FactHash&) const = default;
+    auto operator<=>(const FactHash&) const = default;
+};
+
+/// Hashes of facts about a file. Only equality matters, so they are short.
+struct FileState {
+    FactHash<3> change;  ///< inode and times of the last change and modification: another one after each change
+    FactHash<2> size;
+    FactHash<2> layout;  ///< program headers, which a process reads in its own memory; see layout_hash()
+
+    auto operator<=>(const FileState&) const = default;
+
+    /// Takes the facts that stat() returns.
+    void take(const struct stat& status) {
+        const auto add = [](system::Hash& hash, const timespec& time) {
+            hash.add(static_cast<std::uint64_t>(time.tv_sec)).add(static_cast<std::uint64_t>(time.tv_nsec));
+        };
+        system::Hash hash;
+        hash.add(status.st_ino);
+        add(hash, status.st_mtim);
+        add(hash, status.st_ctim);
+        change = FactHash<3>(hash);
+        size = FactHash<2>(system::Hash().add(static_cast<std::uint64_t>(status.st_size)));
+    }
+};
+static_assert(sizeof(FileState) == 7);
+
+/// Returns the hash of program headers, whose places and sizes differ between most builds of a library.
+inline FactHash<2> layout_hash(std::span<const std::byte> headers) {
+    if (headers.empty()) return {};
+    return FactHash<2>(
+        system::Hash().add(std::string_view(reinterpret_cast<const char*>(headers.data()), headers.size())));
+}
+
+}  // namespace fp32shim::record::format
