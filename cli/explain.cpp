@@ -14,6 +14,7 @@
 #include "policy/explain.hpp"
 #include "policy/load.hpp"
 #include "policy/quantity.hpp"
+#include "policy/tensor_cores.hpp"
 #include "record/process_facts.hpp"
 #include "shim/table/functions.hpp"
 #include "system/inline_text.hpp"
@@ -281,6 +282,16 @@ std::string_view rounding_words(policy::Tf32Rounding rounding) {
     return "bits are cut off";
 }
 
+/// Returns a line about `accumulation`; empty if the policy has none, or it does not concern the dtype.
+std::string addition_text(policy::Accumulation gpu, policy::Dtype dtype, policy::Applied format) {
+    if (gpu == policy::Accumulation::library || policy::is_double(dtype)) return {};
+    if (policy::step_of(gpu, policy::factors_of_preview(format)) == nullptr)
+        return fmt::format("  addition    by the program's library: tensor cores of {} do not have this format\n",
+                           policy::to_string(gpu));
+    return fmt::format("  addition    {0}: in blocks with truncation, as tensor cores of {0} add; slow\n",
+                       policy::to_string(gpu));
+}
+
 std::string text_of(const Explanation& e) {
     std::string text = fmt::format("{}\n", call_text(e.call));
     for (std::size_t i = 0; i < e.tried.size(); ++i) {
@@ -310,9 +321,7 @@ std::string text_of(const Explanation& e) {
     else if (is_preview && outcome.applied == policy::Applied::tf32)
         text += fmt::format("  rounding    {}: {}\n", policy::to_string(e.policy.tf32_rounding),
                             rounding_words(e.policy.tf32_rounding));
-    if (is_preview && e.policy.accumulation != policy::Accumulation::library)
-        text += fmt::format("  addition    {0}: in blocks with truncation, as tensor cores of {0} add; slow\n",
-                            policy::to_string(e.policy.accumulation));
+    if (is_preview) text += addition_text(e.policy.accumulation, e.call.dtype, outcome.applied);
     text += fmt::format("  applied     {}: {}\n", coloured(policy::to_string(outcome.applied), Colour::bold),
                         e.planned.words);
     text +=

@@ -40,7 +40,10 @@ enum class CpuMode : std::uint8_t { off, emulate, accelerate, reproducible };
 enum class Tf32Rounding : std::uint8_t { away, even, truncate };
 
 /// Addition of products in emulation: by the program's own BLAS library in FP32, or as a GPU's tensor cores add.
-enum class Accumulation : std::uint8_t { library, a100, hopper, b200 };
+enum class Accumulation : std::uint8_t {
+#define ACCUMULATION(number, name) name = (number),
+#include "policy/tensor_cores.def"
+};
 
 /// Source of a requested precision, strongest first.
 enum class Source : std::uint8_t { guard_pin, rule, thread, process, environment, file, native };

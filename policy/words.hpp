@@ -107,10 +107,11 @@ inline constexpr Word<Tf32Rounding> tf32_rounding_words[] = {
     {"away", Tf32Rounding::away}, {"even", Tf32Rounding::even},       {"truncate", Tf32Rounding::truncate},
     {"a100", Tf32Rounding::away}, {"hopper", Tf32Rounding::truncate}, {"mi300", Tf32Rounding::truncate}};
 
-inline constexpr Word<Accumulation> accumulation_words[] = {{"library", Accumulation::library},
-                                                            {"a100", Accumulation::a100},
-                                                            {"hopper", Accumulation::hopper},
-                                                            {"b200", Accumulation::b200}};
+inline constexpr Word<Accumulation> accumulation_words[] = {
+#define ACCUMULATION(number, name) {#name, Accumulation::name},
+#define ACCUMULATION_ALIAS(word, name) {word, Accumulation::name},
+#include "policy/tensor_cores.def"
+};
 
 inline constexpr Word<Device> device_words[] = {{"cpu", Device::cpu}, {"cuda", Device::cuda}};
 

@@ -95,8 +95,7 @@ void plan_bf16_units(const Site& site, const Frame& frame, const Product& produc
 
 Preview preview_of(Applied format, const policy::Policy& policy) {
     Preview preview = rounding_of(format, policy.tf32_rounding);
-    // Tensor cores have no format of FP32's width.
-    if (format != Applied::fp32_perturbed) preview.accumulation = policy.accumulation;
+    preview.accumulation = policy.accumulation;
     preview.is_stochastic = policy.stochastic_seed.has_value() || format == Applied::fp32_perturbed;
     preview.seed = policy.stochastic_seed.value_or(0);
     preview.in_float32 = format == Applied::sgemm;

@@ -1,5 +1,7 @@
 #include "shim/blas/emulate/emulate.hpp"
 
+#include <optional>
+
 #include "shim/blas/emulate/blocks.hpp"
 #include "shim/blas/emulate/fixed_point.hpp"
 #include "shim/blas/emulate/operand.hpp"
@@ -101,11 +103,9 @@ EmulationResult with_scratch(std::size_t scratch_limit, const Run& run) {
 
 EmulationResult emulate(const Level3& product, Preview preview, Routine same, Routine gemm,
                         std::size_t scratch_limit) {
-    TensorCore core;
-    if (preview.accumulation != policy::Accumulation::library && !product.is_double) {
-        core = tensor_core(preview.accumulation, preview.rounding);
-        same = gemm = {multiply_on_tensor_core, &core};
-    }
+    std::optional<TensorCore> core;
+    if (!product.is_double) core = tensor_core(preview.accumulation, preview.rounding);
+    if (core) same = gemm = {multiply_on_tensor_core, &*core};
     return with_scratch(scratch_limit,
                         [&](HeldScratch& scratch) { return emulate_in(scratch, product, preview, same, gemm); });
 }

@@ -27,7 +27,7 @@ struct Preview {
     constexpr Preview(OperandRounding by, int number) : rounding(by), products(number) {}
 
     OperandRounding rounding;
-    /// Addition of the products: by the routine of the program's library, or as a GPU adds them.
+    /// Addition of the products: by the routine of the program's library, or as a GPU adds them if it has the format.
     policy::Accumulation accumulation = policy::Accumulation::library;
     /// Operands are rounded at random, by `seed`. Has no effect with several products.
     bool is_stochastic = false;

@@ -30,7 +30,7 @@ struct Definition {
     Ties ties;
 };
 constexpr Definition definitions[] = {
-#define ROUNDING(name, cut_bits, ties) {cut_bits, Ties::ties},
+#define ROUNDING(name, cut_bits, ties, factors) {cut_bits, Ties::ties},
 #include "policy/formats.def"
 };
 
@@ -262,7 +262,7 @@ RoundingKernel stochastic_kernel(OperandRounding rounding, std::uint64_t seed) {
 
 Significand significand_of(OperandRounding rounding) {
     constexpr Significand significands[] = {
-#define ROUNDING(name, cut_bits, ties) {mantissa_bits - (cut_bits), range<OperandRounding::name>.lowest_exponent},
+#define ROUNDING(name, cut_bits, ...) {mantissa_bits - (cut_bits), range<OperandRounding::name>.lowest_exponent},
 #include "policy/formats.def"
     };
     return significands[static_cast<std::size_t>(rounding)];

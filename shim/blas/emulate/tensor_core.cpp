@@ -8,22 +8,6 @@
 namespace fp32shim::blas {
 namespace {
 
-using policy::Accumulation;
-
-/// Numbers of a GPU's tensor cores: products in one step for TF32, for 16-bit and for 8-bit formats, fraction bits of
-/// terms, and fraction bits of terms and of results for 8-bit formats. An A100 has no 8-bit formats; their numbers
-/// are numbers of FP16 too, and are multiplied as such.
-struct Gpu {
-    Accumulation name;
-    int tf32_block, block_of_16_bits, block_of_8_bits;
-    int fraction_bits, fraction_bits_of_8, result_bits_of_8;
-};
-constexpr Gpu gpus[] = {
-    {Accumulation::a100, 4, 8, 8, 24, 24, 23},
-    {Accumulation::hopper, 8, 16, 32, 25, 13, 13},
-    {Accumulation::b200, 8, 16, 32, 25, 25, 23},
-};
-
 Element product_of(Element x, Element y) { return {x.re * y.re - x.im * y.im, x.re * y.im + x.im * y.re}; }
 
 /// Rows or columns of a result that are computed together.
@@ -107,8 +91,8 @@ class TensorCoreProduct {
     void run_tile(Tile rows, Tile columns) {
         Sums sums;
         const Tile all = summed(rows, columns);
-        for (std::int64_t first = all.begin; first < all.end; first += core_.block)
-            add_products(rows, columns, {first, std::min(first + core_.block, all.end)}, sums);
+        for (std::int64_t first = all.begin; first < all.end; first += core_.step.products)
+            add_products(rows, columns, {first, std::min(first + core_.step.products, all.end)}, sums);
         for (std::int64_t i = rows.begin; i < rows.end; ++i)
             for (std::int64_t j = columns.begin; j < columns.end; ++j)
                 if (writes(i, j))
@@ -172,18 +156,15 @@ class TensorCoreProduct {
 
 }  // namespace
 
-TensorCore tensor_core(Accumulation gpu, OperandRounding rounding) {
-    const Gpu& numbers = *std::ranges::find(gpus, gpu, &Gpu::name);
+std::optional<TensorCore> tensor_core(policy::Accumulation gpu, OperandRounding rounding) {
+    constexpr policy::Factors factors[] = {
+#define ROUNDING(name, ...) policy::FactorsOfRounding::name,
+#include "policy/formats.def"
+    };
+    const policy::Step* const step = policy::step_of(gpu, factors[static_cast<std::size_t>(rounding)]);
+    if (step == nullptr) return std::nullopt;
     const auto [fraction_bits, lowest_exponent] = significand_of(rounding);
-    constexpr int fraction_bits_of_e4m3 = 3;
-    constexpr int fraction_bits_of_tf32 = 10;
-    constexpr int lowest_exponent_of_float32 = -126;
-    if (fraction_bits <= fraction_bits_of_e4m3)
-        return {numbers.block_of_8_bits, numbers.fraction_bits_of_8, numbers.result_bits_of_8, fraction_bits,
-                lowest_exponent};
-    const bool is_tf32 = fraction_bits == fraction_bits_of_tf32 && lowest_exponent == lowest_exponent_of_float32;
-    return {is_tf32 ? numbers.tf32_block : numbers.block_of_16_bits, numbers.fraction_bits, 23, fraction_bits,
-            lowest_exponent};
+    return TensorCore{*step, fraction_bits, lowest_exponent};
 }
 
 void multiply_on_tensor_core(void* core, const Level3& product) {

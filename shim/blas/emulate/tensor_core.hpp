@@ -2,13 +2,16 @@
 // of a preview. Slow, since each sum is formed in integers.
 #pragma once
 
+#include <optional>
+
 #include "shim/blas/emulate/emulate.hpp"
 #include "shim/blas/emulate/tensor_core_sum.hpp"
 
 namespace fp32shim::blas {
 
-/// Returns the model of a GPU's tensor cores for operands that are rounded so. Precondition: not `library`.
-TensorCore tensor_core(policy::Accumulation gpu, OperandRounding rounding);
+/// Returns the model of a GPU's tensor cores for operands that are rounded so. Returns nullopt if these do not have
+/// such operands, and for `library`.
+std::optional<TensorCore> tensor_core(policy::Accumulation gpu, OperandRounding rounding);
 
 /// Computes a level-3 product on a tensor core. Has the type of Routine::call; `core` points to a TensorCore. The sum
 /// of an element's products begins at 0; then alpha, beta and C join it in FP32. A product of complex numbers adds a

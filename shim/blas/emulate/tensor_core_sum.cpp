@@ -14,9 +14,6 @@ namespace {
 constexpr std::int32_t exponent_of_zero = -1000;
 constexpr std::int32_t exponent_of_nothing = -2000;
 
-/// Lowest exponent to which terms are shifted (Khattak and Mikaitis: `min_exp_limit`).
-constexpr std::int32_t lowest_shift_exponent = -133;
-
 constexpr int float_fraction_bits = 23;
 constexpr std::int32_t float_lowest_exponent = -126;
 constexpr std::int32_t exponent_bias = 127;
@@ -88,7 +85,7 @@ void set_infinite_sums(const LeftFactors& left, const RightFactors& right, int c
 __attribute__((always_inline)) inline void add_block_inline(const LeftFactors& left, const RightFactors& right,
                                                             int count, bool is_negative, const TensorCore& core,
                                                             float (&sums)[sums_at_once]) {
-    const int sum_bits = core.sum_fraction_bits;
+    const int sum_bits = core.step.bits;
     std::int32_t largest[sums_at_once];
     std::int64_t totals[sums_at_once];
     bool are_finite = left.are_finite && right.are_finite;
@@ -98,7 +95,7 @@ __attribute__((always_inline)) inline void add_block_inline(const LeftFactors& l
         are_finite &= start.is_finite;
         start_exponents[j] = start.exponent;
         totals[j] = start.significand;
-        largest[j] = std::max(start.exponent, lowest_shift_exponent);
+        largest[j] = std::max(start.exponent, core.step.lowest_exponent);
     }
     for (int p = 0; p < count; ++p)
         for (int j = 0; j < sums_at_once; ++j)
@@ -126,7 +123,7 @@ __attribute__((always_inline)) inline void add_block_inline(const LeftFactors& l
     float starts[sums_at_once];
     std::copy_n(sums, sums_at_once, starts);
     for (int j = 0; j < sums_at_once; ++j)
-        sums[j] = cut_to_float(totals[j], largest[j], sum_bits, core.result_fraction_bits);
+        sums[j] = cut_to_float(totals[j], largest[j], sum_bits, core.step.result_bits);
     if (!are_finite) set_infinite_sums(left, right, count, is_negative, starts, sums);
 }
 
@@ -160,7 +157,13 @@ void RightFactors::leave_out(int product, int sum) {
 
 void add_block(const LeftFactors& left, const RightFactors& right, int count, bool is_negative,
                const TensorCore& core, float (&sums)[sums_at_once]) {
-    add_block_inline(left, right, count, is_negative, core, sums);
+    if (core.step.start == policy::Start::joins) {
+        add_block_inline(left, right, count, is_negative, core, sums);
+        return;
+    }
+    float products[sums_at_once] = {};
+    add_block_inline(left, right, count, is_negative, core, products);
+    for (int j = 0; j < sums_at_once; ++j) sums[j] += products[j];
 }
 
 }  // namespace fp32shim::blas

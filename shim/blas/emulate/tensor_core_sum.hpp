@@ -1,7 +1,8 @@
 // The sum of products of a tensor core, after experiments on GPUs: Fasi, Higham, Mikaitis and Pranesh, "Numerical
-// behavior of NVIDIA tensor cores", PeerJ Computer Science 7:e330, 2021 (A100); Xie and others, "MMA-Sim", 2025,
-// arXiv:2511.10909; Khattak and Mikaitis, "Accurate models of NVIDIA tensor cores", 2025, arXiv:2512.07004 (A100,
-// H100, B200). The last two agree with each other in every number of the table in tensor_core.cpp.
+// behavior of NVIDIA tensor cores", PeerJ Computer Science 7:e330, 2021 (V100, A100); Xie and others, "MMA-Sim",
+// 2025, arXiv:2511.10909; Khattak and Mikaitis, "Accurate models of NVIDIA tensor cores", 2025, arXiv:2512.07004. The
+// last two agree with each other in the numbers of policy/tensor_cores.def, except for `lowest_exponent`, which is
+// the latter's, and for FP8 on a B200, where the two are about different instructions.
 //
 // A tensor core adds a block of products and the sum so far in one step, D = C + A1 B1 + ... + An Bn. It shifts the
 // n + 1 terms to the largest exponent among them, as if a sum of fixed point:
@@ -10,22 +11,25 @@
 //     other term      0.000001xxxxxxxxxxxxxxxxx|xx xxxx   xx up to two further bits; bits behind them are cut off
 //
 // The terms are added exactly, and the sum is cut to the result's fraction bits. All cuts are towards zero. A
-// product's exponent is the sum of its factors' exponents, so its significand may be up to 4.
+// product's exponent is the sum of its factors' exponents, so its significand may be up to 4. If the start `follows`,
+// the step adds its products alone, and FP32 arithmetic adds the result to the sum so far.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
+
+#include "policy/tensor_cores.hpp"
 
 namespace fp32shim::blas {
 
 struct TensorCore {
-    int block = 1;              ///< number of products that are added in one step, up to longest_block
-    int sum_fraction_bits = 0;  ///< bits of a term behind the point that are kept
-    int result_fraction_bits = 0;
+    policy::Step step{};           ///< adds up to longest_block products
     int factor_fraction_bits = 0;  ///< of an element of A or B
     int lowest_exponent = 0;       ///< of normal elements of A and B
 };
 
 inline constexpr int longest_block = 32;
+static_assert(std::ranges::all_of(policy::steps, [](const auto& step) { return step.products <= longest_block; }));
 /// The sums of a row of the result that are formed together.
 inline constexpr int sums_at_once = 16;
 

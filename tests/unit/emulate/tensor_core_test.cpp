@@ -22,7 +22,7 @@ using blas::OperandRounding;
 using blas::TensorCore;
 using policy::Accumulation;
 
-constexpr Accumulation gpus[] = {Accumulation::a100, Accumulation::hopper, Accumulation::b200};
+constexpr Accumulation gpus[] = {Accumulation::a100, Accumulation::ada, Accumulation::hopper, Accumulation::b200};
 
 float nearest_number(float number, OperandRounding rounding) {
     blas::round_operand(&number, &number, 1, rounding);
@@ -32,17 +32,23 @@ float nearest_number(float number, OperandRounding rounding) {
 double cut(double number, double unit) { return std::trunc(number / unit) * unit; }
 
 /// One step by the rules of the sources, in floating point: shifts all terms to the largest exponent, cuts them, adds
-/// them, and cuts the sum.
+/// them, and cuts the sum. A start that follows is added to the cut sum.
 float step_of(const std::vector<float>& a, const std::vector<float>& b, float start, const TensorCore& core) {
-    int largest = start == 0 ? -133 : std::max(-133, std::ilogb(start));
+    if (core.step.start == policy::Start::follows) {
+        TensorCore joining = core;
+        joining.step.start = policy::Start::joins;
+        return start + step_of(a, b, 0, joining);
+    }
+    int largest = core.step.lowest_exponent;
+    if (start != 0) largest = std::max(largest, std::ilogb(start));
     for (std::size_t i = 0; i < a.size(); ++i)
         if (a[i] != 0 && b[i] != 0) largest = std::max(largest, std::ilogb(a[i]) + std::ilogb(b[i]));
-    const double unit = std::ldexp(1.0, largest - core.sum_fraction_bits);
+    const double unit = std::ldexp(1.0, largest - core.step.bits);
     double sum = cut(start, unit);
     for (std::size_t i = 0; i < a.size(); ++i)
         sum += cut(static_cast<double>(a[i]) * static_cast<double>(b[i]), unit);
     if (sum == 0) return 0;
-    return static_cast<float>(cut(sum, std::ldexp(1.0, std::ilogb(sum) - core.result_fraction_bits)));
+    return static_cast<float>(cut(sum, std::ldexp(1.0, std::ilogb(sum) - core.step.result_bits)));
 }
 
 float model_step(const std::vector<float>& a, const std::vector<float>& b, float start, const TensorCore& core) {
@@ -64,14 +70,14 @@ TEST(TensorCore, AStepIsThatOfTheSourcesForNumbersOfAllSizes) {
     for (const OperandRounding rounding : {OperandRounding::tf32_away, OperandRounding::bf16_even,
                                            OperandRounding::fp16_even, OperandRounding::e4m3_even})
         for (const Accumulation gpu : gpus) {
-            const TensorCore core = blas::tensor_core(gpu, rounding);
+            const TensorCore core = blas::tensor_core(gpu, rounding).value();
             for (int i = 0; i < 20'000; ++i) {
                 const auto number = [&] {
                     const int size =
                         rounding == OperandRounding::e4m3_even ? exponent(random) / 4 : exponent(random) / 2;
                     return nearest_number(std::ldexp(fraction(random), size), rounding);
                 };
-                std::vector<float> a(static_cast<std::size_t>(core.block)), b(a.size());
+                std::vector<float> a(static_cast<std::size_t>(core.step.products)), b(a.size());
                 std::ranges::generate(a, number);
                 std::ranges::generate(b, number);
                 const float start = i % 3 == 0 ? 0 : std::ldexp(fraction(random), exponent(random));
@@ -107,7 +113,7 @@ TEST(TensorCore, ALongSumOfOneSignIsTooSmall) {
 
 TEST(TensorCore, InfinityAndNaNAreThoseOfIeee) {
     constexpr float infinity = std::numeric_limits<float>::infinity();
-    const TensorCore core = blas::tensor_core(Accumulation::hopper, OperandRounding::tf32_away);
+    const TensorCore core = blas::tensor_core(Accumulation::hopper, OperandRounding::tf32_away).value();
     EXPECT_EQ(model_step({infinity, 1}, {2, 1}, 1, core), infinity);
     EXPECT_EQ(model_step({-infinity, 1}, {2, 1}, 1, core), -infinity);
     EXPECT_TRUE(std::isnan(model_step({infinity, 1}, {0, 1}, 1, core)));

@@ -1,0 +1,56 @@
+// The steps in which tensor cores add products: policy/tensor_cores.def as data.
+#pragma once
+
+#include <cstdint>
+
+#include "policy/precision.hpp"
+
+namespace fp32shim::policy {
+
+/// Formats of the factors of a tensor core.
+enum class Factors : std::uint8_t { none, tf32, bf16, fp16, fp8 };
+
+/// The sum so far in a step: one more term of it, or added to the step's result in FP32.
+enum class Start : std::uint8_t { joins, follows };
+
+/// One step of a GPU's tensor cores; policy/tensor_cores.def explains the members.
+struct Step {
+    Accumulation gpu;
+    Factors factors;
+    int products, bits, result_bits, lowest_exponent;
+    Start start;
+};
+
+inline constexpr Step steps[] = {
+#define STEP(name, factors, products, bits, result_bits, lowest_exponent, start) \
+    {Accumulation::name, Factors::factors, products, bits, result_bits, lowest_exponent, Start::start},
+#include "policy/tensor_cores.def"
+};
+
+/// Returns the step of a GPU for such factors. Returns nullptr if its tensor cores do not have them, and for
+/// `library`.
+constexpr const Step* step_of(Accumulation gpu, Factors factors) {
+    for (const Step& step : steps)
+        if (step.gpu == gpu && step.factors == factors) return &step;
+    return factors == Factors::fp8 ? step_of(gpu, Factors::fp16) : nullptr;  // numbers of fp8 are numbers of fp16
+}
+
+/// Returns the factors of a rounding in policy/formats.def.
+struct FactorsOfRounding {
+#define ROUNDING(name, cut_bits, ties, factors) static constexpr Factors name = Factors::factors;
+#include "policy/formats.def"
+};
+
+/// Returns the factors that a preview of the format multiplies; of a format of several parts, those of a part.
+constexpr Factors factors_of_preview(Applied format) {
+    switch (format) {
+#define PREVIEW(format, rounding, products) \
+    case Applied::format:                   \
+        return FactorsOfRounding::rounding;
+#include "policy/formats.def"
+        default:
+            return Factors::none;
+    }
+}
+
+}  // namespace fp32shim::policy
