@@ -8,6 +8,7 @@
 
 #include "cli/output/json.hpp"
 #include "cli/output/moment.hpp"
+#include "cli/output/shell_words.hpp"
 #include "cli/output/terminal.hpp"
 #include "cli/product_groups/line_texts.hpp"
 
@@ -96,12 +97,6 @@ std::vector<const Culprit*> culprits_of(const Subset& groups, const std::vector<
     for (const Culprit& culprit : culprits)
         if (without(culprit.groups, groups).size() < culprit.groups.size()) found.push_back(&culprit);
     return found;
-}
-
-std::string command_text(const std::vector<std::string>& words) {
-    std::string text;
-    for (const std::string& word : words) text += (text.empty() ? "" : " ") + word;
-    return printable(text);
 }
 
 /// Returns the number of groups that first occurred after the first run.
@@ -258,7 +253,7 @@ std::string policy_of(const SearchResult& result) {
         return comment;
     };
     std::string text = fmt::format("# Found by fp32shim bisect {} for: {}\n# These products exact were enough: {}.\n",
-                                   FP32SHIM_VERSION, command_text(result.command), enough_text(result));
+                                   FP32SHIM_VERSION, shell_words(result.command), enough_text(result));
     if (!result.findings.doubt.empty()) text += fmt::format("# Not certain: {}.\n", printable(result.findings.doubt));
     return text + '\n' +
            policy_lowering_all_but(groups, exact_groups(result.findings.culprits), result.settings.policy, comment_on,
@@ -297,7 +292,7 @@ std::string text_of(const SearchResult& result) {
             certainty_text(result) + tried_text(result);
     if (result.policy_path.empty()) return text;
     return text + fmt::format("Policy: {}, for fp32shim run --policy {} -- {}\n", printable(result.policy_path),
-                              printable(result.policy_path), command_text(result.command));
+                              shell_path(result.policy_path), shell_words(result.command));
 }
 
 Json to_json(const SearchResult& result) {

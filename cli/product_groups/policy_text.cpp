@@ -33,11 +33,20 @@ struct Rule {
                       ///< range
 };
 
+/// Returns a basic string of TOML. Characters that are not plain are written as \uNNNN: on a terminal, print() would
+/// write them as \xNN, which TOML does not know.
 std::string quoted_toml(std::string_view text) {
     std::string quoted = "\"";
-    for (const char c : text) {
-        if (c == '"' || c == '\\') quoted += '\\';
-        quoted += c;
+    while (!text.empty()) {
+        const system::Character character = system::first_character(text);
+        const auto code = static_cast<std::uint32_t>(character.code);
+        if (!character.is_utf8)
+            quoted += system::utf8_replacement;
+        else if (!character.is_plain)
+            quoted += code <= 0xffff ? fmt::format("\\u{:04x}", code) : fmt::format("\\U{:08x}", code);
+        else
+            quoted.append(text[0] == '"' || text[0] == '\\' ? "\\" : "").append(text.substr(0, character.length));
+        text.remove_prefix(character.length);
     }
     return quoted + '"';
 }

@@ -15,6 +15,7 @@
 
 #include "cli/binaries/bypasses.hpp"
 #include "cli/output/moment.hpp"
+#include "cli/output/shell_words.hpp"
 #include "cli/output/terminal.hpp"
 #include "cli/recordings/merged_calls.hpp"
 #include "cli/recordings/recordings.hpp"
@@ -25,15 +26,6 @@
 
 namespace fp32shim::cli {
 namespace {
-
-/// Quotes a word that a shell would otherwise interpret.
-std::string shell_word(const std::string& text) {
-    constexpr std::string_view plain = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789%+,-./:=@_";
-    if (text.find_first_not_of(plain) == std::string::npos) return text;
-    std::string word = "'";
-    for (const char c : text) word += c == '\'' ? std::string("'\\''") : std::string(1, c);
-    return word + "'";
-}
 
 /// Lists the bypasses that libraries contain: `oneDNN in libtorch_cpu.so, NNPACK in libnnpack.so`. Leaves out entries
 /// about gaps in the recording, such as `later`, which the command `verify` reports.
@@ -61,13 +53,6 @@ std::string time_text(const Share& total, std::int64_t program_ns) {
         "The program ran for {}. Its recorded products took {} on the host, added up over threads: {}.\n",
         duration_text(static_cast<double>(whole)),
         duration_text(static_cast<double>(total.host_ns), total.is_estimate), share);
-}
-
-/// Returns words as a shell reads them.
-std::string shell_words(const std::vector<std::string>& words) {
-    std::string text;
-    for (const std::string& word : words) text += ' ' + shell_word(word);
-    return text;
 }
 
 }  // namespace
@@ -142,18 +127,18 @@ std::string RunSummary::next_commands(const std::vector<std::string>& recordings
     if (!has_calls_ || words.size() > longest) return {};
     std::vector<std::pair<std::string, std::string_view>> commands;
     if (!is_temporary()) {
-        const std::string names = recordings.size() == 1 ? shell_word(recordings.front()) : "RECORDINGS";
+        const std::string names = recordings.size() == 1 ? shell_path(recordings.front()) : "RECORDINGS";
         commands = {{"report -o report.html " + names, "all of it, as a page"},
                     {"verify --at-least fp32 " + names, "did anything run below FP32, or go unseen?"}};
     } else {
         const bool has_options = !options.empty();
         if (std::ranges::count(options, "--where") == 0) options.insert(options.end(), {"--where", "auto"});
-        commands.emplace_back(fmt::format("run --log run.fp32rec{} --{}", shell_words(options), words),
+        commands.emplace_back(fmt::format("run --log run.fp32rec {} -- {}", shell_words(options), words),
                               "keeps a recording, with the places of products");
         if (ran_below_fp32_)
-            commands.emplace_back("run --floor fp32 --" + words, "a floor of FP32 for all that is seen");
+            commands.emplace_back("run --floor fp32 -- " + words, "a floor of FP32 for all that is seen");
         else if (!has_options && has_float32_)
-            commands.emplace_back("run --precision high --cpu emulate --" + words,
+            commands.emplace_back("run --precision high --cpu emulate -- " + words,
                                   "TF32 on a GPU; on a CPU, its rounding of operands");
     }
     std::string text = "Next:\n";
@@ -167,7 +152,7 @@ std::string RunSummary::how_to_see_more(const std::vector<std::string>& recordin
     constexpr std::size_t most = 3;
     std::string command = "fp32shim report --top 0";
     if (recordings.size() > most) return command + " shows all of the recordings that it is given";
-    for (const std::string& path : recordings) command += ' ' + shell_word(path);
+    for (const std::string& path : recordings) command += ' ' + shell_path(path);
     return printable(command) + " shows all";
 }
 

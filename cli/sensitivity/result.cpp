@@ -8,6 +8,7 @@
 #include <numeric>
 
 #include "cli/output/json.hpp"
+#include "cli/output/shell_words.hpp"
 #include "cli/output/terminal.hpp"
 
 namespace fp32shim::cli {
@@ -307,15 +308,13 @@ Json to_json(const SensitivityResult& result) {
 }
 
 std::string policy_text_of(const SensitivityResult& result, const PolicySettings& settings) {
-    std::string command;
-    for (const std::string& word : result.command) command += (command.empty() ? "" : " ") + word;
     const auto comment_on = [&](const Subset& set) {
         const Group& group = result.groups[set.front()];
         const std::string text = result.texts.of(group);
         return std::vector<std::string>{group.location_text() + (text.empty() ? "" : ": " + text)};
     };
     std::string head =
-        fmt::format("# Found by fp32shim sensitivity {} for: {}\n", FP32SHIM_VERSION, printable(command));
+        fmt::format("# Found by fp32shim sensitivity {} for: {}\n", FP32SHIM_VERSION, shell_words(result.command));
     const std::string sentence = policy_sentence(result);
     for (std::size_t begin = 0; begin < sentence.size();) {
         const std::size_t end = sentence.find('\n', begin);

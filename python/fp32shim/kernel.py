@@ -10,6 +10,7 @@ import argparse
 import atexit
 import os
 import pathlib
+import shlex
 import shutil
 import sys
 import tempfile
@@ -45,8 +46,8 @@ def install(words: list[str]) -> int:
         from ipykernel.kernelspec import write_kernel_spec  # type: ignore[import-not-found,unused-ignore]
         from jupyter_client.kernelspec import KernelSpecManager  # type: ignore[import-not-found,unused-ignore]
     except ImportError as problem:
-        print(f"fp32shim kernel: {sys.executable} has no ipykernel ({problem}); run {sys.executable} -m pip install ipykernel, or "
-              "name another Python: fp32shim kernel install --python PROGRAM", file=sys.stderr)
+        print(f"fp32shim kernel: {sys.executable} has no ipykernel ({problem}); run {shlex.quote(sys.executable)} -m pip install "
+              "ipykernel, or name another Python: fp32shim kernel install --python PROGRAM", file=sys.stderr)
         return 2
     prefix = options.prefix or (sys.prefix if sys.prefix != sys.base_prefix and not options.user else None)
     overrides = {"argv": [sys.executable, str(pathlib.Path(__file__).resolve()), "start", "-f", "{connection_file}"],

@@ -13,6 +13,7 @@
 #include "record/format/format.hpp"
 #include "record/why_unseen.hpp"
 #include "system/raw_syscall.hpp"
+#include "system/thread_sanitizer.hpp"
 
 namespace fp32shim::record {
 
@@ -50,7 +51,9 @@ int with_header(int descriptor, const Use& use) {
     const long mapped =
         syscall6(SYS_mmap, 0, sizeof(format::Header), PROT_READ | PROT_WRITE, MAP_SHARED, descriptor, 0);
     if (mapped < 0) return static_cast<int>(-mapped);
+    system::note_mapped();
     use(*reinterpret_cast<format::Header*>(mapped));
+    system::note_unmapping();
     syscall6(SYS_munmap, mapped, sizeof(format::Header));
     return 0;
 }

@@ -18,6 +18,7 @@
 #include "system/line_writer.hpp"
 #include "system/raw_syscall.hpp"
 #include "system/signal_hold.hpp"
+#include "system/thread_sanitizer.hpp"
 
 namespace fp32shim::record {
 
@@ -60,7 +61,15 @@ bool append_number(std::string_view path, std::uint64_t number, std::span<char> 
 }
 
 long map(void* at, std::size_t size, int flags, int descriptor, std::uint64_t offset) {
-    return raw::syscall6(SYS_mmap, at, size, PROT_READ | PROT_WRITE, flags, descriptor, offset);
+    const long mapped = raw::syscall6(SYS_mmap, at, size, PROT_READ | PROT_WRITE, flags, descriptor, offset);
+    system::note_mapped();
+    return mapped;
+}
+
+template <class Address>
+void unmap_segment(Address segment) {
+    system::note_unmapping();
+    raw::syscall6(SYS_munmap, segment, format::segment_size);
 }
 
 /// Makes a system call that writes. Signals that the write causes do not reach the program. Returns the call's
@@ -173,7 +182,7 @@ void RecordingFile::install(format::Header* filled) {
         const long mapped = map(before, segment_size, MAP_SHARED | MAP_FIXED, descriptor_.number(), 0);
         if (mapped < 0) return abandon();
         release_pages(filled);
-        raw::syscall6(SYS_munmap, filled, segment_size);
+        unmap_segment(filled);
         guard_pages(*this, before, AtFork::kept);
     }
     install_lost_page_handler();
@@ -203,7 +212,7 @@ void* RecordingFile::map_segment(std::uint32_t number) {
         map(nullptr, segment_size, MAP_SHARED, descriptor_.number(), std::uint64_t{number} * segment_size);
     if (mapped < 0) return nullptr;
     if (raw::syscall6(SYS_madvise, mapped, segment_size, MADV_DONTFORK) < 0) {
-        raw::syscall6(SYS_munmap, mapped, segment_size);
+        unmap_segment(mapped);
         return nullptr;
     }
     guard_pages(*this, reinterpret_cast<void*>(mapped), AtFork::unmapped);

@@ -5,6 +5,7 @@
 #include <cstdint>
 
 #include "system/raw_syscall.hpp"
+#include "system/thread_sanitizer.hpp"
 
 namespace fp32shim::record {
 
@@ -13,17 +14,13 @@ namespace {
 constexpr std::size_t chunk_size = 1 << 16;
 constexpr std::size_t alignment = 16;
 
-// Counts unmapped pages. The kernel may give pages that one thread has unmapped to another. It orders the two
-// accesses; this counter makes that order visible to C++ and to the thread sanitizer.
-constinit std::atomic<std::uint32_t> unmapped{0};
-
 }  // namespace
 
 void* map_private_pages(std::size_t size, InChild in_child) {
     const long pages =
         system::raw::syscall6(SYS_mmap, 0, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (pages < 0) return nullptr;
-    static_cast<void>(unmapped.load(std::memory_order_acquire));
+    system::note_mapped();
     const int advice = in_child == InChild::zeros ? MADV_WIPEONFORK : MADV_DONTFORK;
     if (system::raw::syscall6(SYS_madvise, pages, size, advice) < 0) {
         unmap_pages(reinterpret_cast<void*>(pages), size);
@@ -33,7 +30,7 @@ void* map_private_pages(std::size_t size, InChild in_child) {
 }
 
 void unmap_pages(void* pages, std::size_t size) {
-    unmapped.fetch_add(1, std::memory_order_release);
+    system::note_unmapping();
     system::raw::syscall6(SYS_munmap, pages, size);
 }
 

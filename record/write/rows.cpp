@@ -10,6 +10,7 @@
 #include "record/format/row_fields.hpp"
 #include "system/hash.hpp"
 #include "system/limited_text.hpp"
+#include "system/thread_sanitizer.hpp"
 
 namespace fp32shim::record {
 
@@ -69,6 +70,7 @@ template <class Node, class Key>
 Node* find(const std::atomic<Node*>& root, std::uint64_t hash, const Key& key) {
     Node* node = root.load(std::memory_order_acquire);
     for (std::uint64_t bits = hash; node != nullptr; bits <<= 2) {
+        system::note_acquire(node);
         if (node->hash == hash && node->is(key)) return node;
         node = node->children[bits >> 62].load(std::memory_order_acquire);
     }
@@ -79,9 +81,11 @@ Node* find(const std::atomic<Node*>& root, std::uint64_t hash, const Key& key) {
 template <class Node, class Key>
 Node* insert(std::atomic<Node*>& root, Node* fresh, const Key& key) {
     std::atomic<Node*>* link = &root;
+    system::note_release(fresh);
     for (std::uint64_t bits = fresh->hash;; bits <<= 2) {
         Node* node = nullptr;
         if (link->compare_exchange_strong(node, fresh, std::memory_order_acq_rel)) return fresh;
+        system::note_acquire(node);
         if (node->hash == fresh->hash && node->is(key)) return node;
         link = &node->children[bits >> 62];
     }

@@ -8,7 +8,9 @@
 #include "shim/thread/thread_context.hpp"
 #include "shim/where/location.hpp"
 #include "system/hash.hpp"
+#include "system/kept_state.hpp"
 #include "system/raw_syscall.hpp"
+#include "system/thread_sanitizer.hpp"
 
 namespace fp32shim::audit {
 namespace {
@@ -30,8 +32,10 @@ Group* all_groups() {
     const long pages = system::raw::syscall6(SYS_mmap, 0, size, PROT_READ | PROT_WRITE,
                                              MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (pages < 0 && pages > -4096) return nullptr;
+    system::note_mapped();
     auto* const made = reinterpret_cast<Group*>(pages);  // zeroed groups have no audits
     if (groups.compare_exchange_strong(known, made, std::memory_order_acq_rel)) return made;
+    system::note_unmapping();
     system::raw::syscall6(SYS_munmap, pages, size);
     return known;
 }
@@ -148,6 +152,7 @@ std::uint64_t group_key(const Site& site, const Settings& in_force, const policy
 
 Verdict judge(const policy::Decision& decision, std::uint64_t group_key, const policy::Policy& policy,
               bool is_double) {
+    const system::KeptState kept;  // compares rates and probabilities
     Verdict verdict{decision, find_group(group_key)};
     const policy::Rule* const rule = rule_of(decision, policy);
     if (rule != nullptr && rule->tolerance)

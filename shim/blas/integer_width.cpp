@@ -5,6 +5,7 @@
 
 #include "shim/loader/elf/readers.hpp"
 #include "shim/loader/provider.hpp"
+#include "system/kept_state.hpp"
 
 namespace fp32shim::blas {
 namespace {
@@ -68,6 +69,7 @@ constexpr Probe probes[] = {
 };
 
 IntegerWidth probe(const LoadedObject& provider) {
+    const system::KeptState kept;  // MKL initialises itself
     for (const Probe& candidate : probes) {
         if (void* routine = find_in(provider, candidate.name))
             return candidate.sees_32_bits(routine, candidate.by_value) ? IntegerWidth::bits32 : IntegerWidth::bits64;
@@ -97,7 +99,7 @@ int threads_of(const LoadedObject& library) {
                      [&](const LoadedObject& needed) { return (count = thread_count_in(needed)) != nullptr; });
     }
     if (count == nullptr) return 1;
-    const auto threads = reinterpret_cast<std::int64_t (*)()>(count)();
+    const std::int64_t threads = ForeignFunction<std::int64_t()>(count)();
     return static_cast<int>(std::clamp<std::int64_t>(static_cast<std::int32_t>(threads), 1, 256));
 }
 

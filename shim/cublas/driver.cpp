@@ -17,8 +17,8 @@ const LoadedObject* driver_object() {
 }  // namespace
 
 Device current_device() {
-    std::int32_t (*get_device)(std::int32_t * device) = nullptr;
-    std::int32_t (*get_attribute)(std::int32_t * value, std::int32_t attribute, std::int32_t device) = nullptr;
+    ForeignFunction<std::int32_t(std::int32_t * device)> get_device;
+    ForeignFunction<std::int32_t(std::int32_t * value, std::int32_t attribute, std::int32_t device)> get_attribute;
     {
         const elf::Reading reading;
         if (const LoadedObject* const object = driver_object()) {

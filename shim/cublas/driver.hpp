@@ -5,6 +5,7 @@
 #include <cstdint>
 
 #include "shim/cublas/api.hpp"
+#include "shim/loader/foreign_function.hpp"
 
 namespace fp32shim::cublas {
 
@@ -20,13 +21,13 @@ Device current_device();
 
 /// The functions of the driver that audits call. nullptr: the driver lacks the function.
 struct Driver {
-    std::int32_t (*stream_is_capturing)(Stream, std::int32_t* status) = nullptr;
-    std::int32_t (*exchange_capture_mode)(std::int32_t* mode) = nullptr;
-    std::int32_t (*query_stream)(Stream) = nullptr;
-    std::int32_t (*memory_info)(std::size_t* free, std::size_t* total) = nullptr;
-    std::int32_t (*allocate)(std::uint64_t* address, std::size_t size, Stream) = nullptr;
-    std::int32_t (*release)(std::uint64_t address, Stream) = nullptr;
-    std::int32_t (*copy)(const Copy2D*, Stream) = nullptr;
+    ForeignFunction<std::int32_t(Stream, std::int32_t* status)> stream_is_capturing;
+    ForeignFunction<std::int32_t(std::int32_t* mode)> exchange_capture_mode;
+    ForeignFunction<std::int32_t(Stream)> query_stream;
+    ForeignFunction<std::int32_t(std::size_t* free, std::size_t* total)> memory_info;
+    ForeignFunction<std::int32_t(std::uint64_t* address, std::size_t size, Stream)> allocate;
+    ForeignFunction<std::int32_t(std::uint64_t address, Stream)> release;
+    ForeignFunction<std::int32_t(const Copy2D*, Stream)> copy;
 
     bool is_complete() const {
         return stream_is_capturing != nullptr && exchange_capture_mode != nullptr && query_stream != nullptr &&

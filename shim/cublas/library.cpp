@@ -13,7 +13,7 @@ namespace {
 /// Returns the version, read by cublasGetProperty: MAJOR_VERSION, MINOR_VERSION and PATCH_LEVEL are properties 0
 /// to 2.
 std::int32_t version_by_properties(const LoadedObject& object) {
-    std::int32_t (*get_property)(std::int32_t, std::int32_t*) = nullptr;
+    ForeignFunction<std::int32_t(std::int32_t, std::int32_t*)> get_property;
     find_in(object, "cublasGetProperty", get_property);
     std::int32_t major = 0;
     std::int32_t minor = 0;
@@ -25,7 +25,7 @@ std::int32_t version_by_properties(const LoadedObject& object) {
 }
 
 std::int32_t version_of_lt(const LoadedObject& object) {
-    std::size_t (*get_version)() = nullptr;
+    ForeignFunction<std::size_t()> get_version;
     find_in(object, "cublasLtGetVersion", get_version);
     return get_version == nullptr ? 0 : static_cast<std::int32_t>(get_version());
 }
@@ -65,7 +65,7 @@ Library* read_library(const LoadedObject& object) {
     find_in(object, "cublasGetMathMode", library->get_math_mode);
     find_in(object, "cublasGetStream_v2", library->get_stream);
     find_in(object, "cublasGetPointerMode_v2", library->get_pointer_mode);
-    find_in(object, "cublasGemmEx", library->gemm_ex);
+    library->gemm_ex = find_in(object, "cublasGemmEx");
     find_in(object, "cublasLtMatmulDescInit_internal", library->desc_init);
     find_in(object, "cublasLtMatmulDescSetAttribute", library->desc_set);
     find_in(object, "cublasLtMatmulDescGetAttribute", library->desc_get);

@@ -9,6 +9,7 @@
 #include "shim/cublas/api.hpp"
 #include "shim/cublas/driver.hpp"
 #include "shim/cublas/lt_algorithms.hpp"
+#include "shim/loader/foreign_function.hpp"
 #include "shim/loader/loaded_object.hpp"
 
 namespace fp32shim::cublas {
@@ -28,36 +29,42 @@ using DescSizes = std::array<DescSize, 8>;
 struct Library {
     std::uint32_t loads = 0;  ///< LoadedObject::loads when the functions were looked up
 
-    std::int32_t (*set_math_mode)(Handle, std::int32_t) = nullptr;
-    std::int32_t (*get_math_mode)(Handle, std::int32_t*) = nullptr;
-    std::int32_t (*get_stream)(Handle, Stream*) = nullptr;
-    std::int32_t (*get_pointer_mode)(Handle, std::int32_t*) = nullptr;
+    ForeignFunction<std::int32_t(Handle, std::int32_t)> set_math_mode;
+    ForeignFunction<std::int32_t(Handle, std::int32_t*)> get_math_mode;
+    ForeignFunction<std::int32_t(Handle, Stream*)> get_stream;
+    ForeignFunction<std::int32_t(Handle, std::int32_t*)> get_pointer_mode;
     void* gemm_ex = nullptr;   ///< cublasGemmEx, with 32-bit integers
     std::int32_t version = 0;  ///< 120903 is 12.9.3; 0: unknown
 
     // cublasLt
     mutable std::atomic<const DescSizes*> desc_sizes{nullptr};
-    std::int32_t (*desc_init)(void* desc, std::size_t size, std::int32_t compute_type,
-                              std::int32_t scale_type) = nullptr;
-    std::int32_t (*desc_set)(void* desc, std::int32_t attribute, const void* value, std::size_t size) = nullptr;
-    std::int32_t (*desc_get)(const void* desc, std::int32_t attribute, void* value, std::size_t size,
-                             std::size_t* written) = nullptr;
-    std::int32_t (*layout_init)(void* layout, std::size_t size, std::int32_t type, std::uint64_t rows,
-                                std::uint64_t columns, std::int64_t ld) = nullptr;
-    std::int32_t (*layout_get)(const void* layout, std::int32_t attribute, void* value, std::size_t size,
-                               std::size_t* written) = nullptr;
-    std::int32_t (*preference_init)(void* preference, std::size_t size) = nullptr;
-    std::int32_t (*preference_set)(void* preference, std::int32_t attribute, const void* value,
-                                   std::size_t size) = nullptr;
-    std::int32_t (*preference_get)(const void* preference, std::int32_t attribute, void* value, std::size_t size,
-                                   std::size_t* written) = nullptr;
-    std::int32_t (*algo_check)(Handle, const void* desc, const void* a, const void* b, const void* c, const void* d,
-                               const void* algo, void* result) = nullptr;
-    std::int32_t (*algo_capability)(const void* algo, std::int32_t attribute, void* value, std::size_t size,
-                                    std::size_t* written) = nullptr;
-    std::int32_t (*heuristic)(Handle, const void* desc, const void* a, const void* b, const void* c, const void* d,
-                              const void* preference, std::int32_t wanted, void* results,
-                              std::int32_t* found) = nullptr;
+    ForeignFunction<std::int32_t(void* desc, std::size_t size, std::int32_t compute_type, std::int32_t scale_type)>
+        desc_init;
+    ForeignFunction<std::int32_t(void* desc, std::int32_t attribute, const void* value, std::size_t size)> desc_set;
+    ForeignFunction<std::int32_t(const void* desc, std::int32_t attribute, void* value, std::size_t size,
+                                 std::size_t* written)>
+        desc_get;
+    ForeignFunction<std::int32_t(void* layout, std::size_t size, std::int32_t type, std::uint64_t rows,
+                                 std::uint64_t columns, std::int64_t ld)>
+        layout_init;
+    ForeignFunction<std::int32_t(const void* layout, std::int32_t attribute, void* value, std::size_t size,
+                                 std::size_t* written)>
+        layout_get;
+    ForeignFunction<std::int32_t(void* preference, std::size_t size)> preference_init;
+    ForeignFunction<std::int32_t(void* preference, std::int32_t attribute, const void* value, std::size_t size)>
+        preference_set;
+    ForeignFunction<std::int32_t(const void* preference, std::int32_t attribute, void* value, std::size_t size,
+                                 std::size_t* written)>
+        preference_get;
+    ForeignFunction<std::int32_t(Handle, const void* desc, const void* a, const void* b, const void* c, const void* d,
+                                 const void* algo, void* result)>
+        algo_check;
+    ForeignFunction<std::int32_t(const void* algo, std::int32_t attribute, void* value, std::size_t size,
+                                 std::size_t* written)>
+        algo_capability;
+    ForeignFunction<std::int32_t(Handle, const void* desc, const void* a, const void* b, const void* c, const void* d,
+                                 const void* preference, std::int32_t wanted, void* results, std::int32_t* found)>
+        heuristic;
 
     bool has_bf16x9() const { return version >= 120900; }
     bool has_fp64_emulation() const { return version >= 130100; }

@@ -8,6 +8,7 @@
 #include "shim/loader/elf/readers.hpp"
 #include "shim/loader/loaded_object.hpp"
 #include "system/inline_text.hpp"
+#include "system/kept_state.hpp"
 
 namespace fp32shim::cublas {
 namespace {
@@ -37,6 +38,9 @@ bool may_be_guarded(const Site& site) {
     return should_disable_tf32.load(std::memory_order_relaxed) != nullptr && is_of_torch(site);
 }
 
-bool is_inside_torch_guard() { return should_disable_tf32.load(std::memory_order_acquire)(); }
+bool is_inside_torch_guard() {
+    const system::KeptState kept;
+    return should_disable_tf32.load(std::memory_order_acquire)();
+}
 
 }  // namespace fp32shim::cublas

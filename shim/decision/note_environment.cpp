@@ -119,11 +119,11 @@ std::string_view instructions() {
 
 /// Notes Python and torch, if they are loaded.
 [[gnu::noinline]] void note_frameworks(RecordingEnvironment& list) {
-    const char* (*python_version)() = nullptr;
+    ForeignFunction<const char*()> python_version;
     char torch[400] = "";
     {
         const elf::Reading reading;
-        python_version = reinterpret_cast<const char* (*)()>(find_default(nullptr, "Py_GetVersion", {}).address);
+        python_version = ForeignFunction<const char*()>(find_default(nullptr, "Py_GetVersion", {}).address);
         for (const link_map* map = elf::first_object(); map != nullptr; map = map->l_next) {
             const std::string_view path = system::view(map->l_name);
             if (elf::name_of(map).starts_with("libtorch_cpu.so") && path.size() < sizeof torch)
@@ -147,17 +147,17 @@ struct MklVersion {
 
 /// The functions by which a library tells what it is; nullptr: it has no such function.
 struct Identity {
-    const char* (*openblas_config)() = nullptr;
-    const char* (*openblas_kernel)() = nullptr;
-    const char* (*blis_version)() = nullptr;
-    std::int32_t (*blis_kernel)() = nullptr;
-    const char* (*blis_kernel_name)(std::int32_t) = nullptr;
-    void (*mkl_version)(char*, std::int32_t) = nullptr;
-    void (*mkl_kernel)(MklVersion*) = nullptr;
-    std::int32_t (*cublas_property)(std::int32_t which, std::int32_t* value) = nullptr;
-    std::size_t (*cublas_lt_version)() = nullptr;
-    std::int64_t (*blis_threads)() = nullptr;
-    std::int32_t (*threads)() = nullptr;
+    ForeignFunction<const char*()> openblas_config;
+    ForeignFunction<const char*()> openblas_kernel;
+    ForeignFunction<const char*()> blis_version;
+    ForeignFunction<std::int32_t()> blis_kernel;
+    ForeignFunction<const char*(std::int32_t)> blis_kernel_name;
+    ForeignFunction<void(char*, std::int32_t)> mkl_version;
+    ForeignFunction<void(MklVersion*)> mkl_kernel;
+    ForeignFunction<std::int32_t(std::int32_t which, std::int32_t* value)> cublas_property;
+    ForeignFunction<std::size_t()> cublas_lt_version;
+    ForeignFunction<std::int64_t()> blis_threads;
+    ForeignFunction<std::int32_t()> threads;
 
     bool is_known() const {
         return openblas_config != nullptr || blis_version != nullptr || mkl_version != nullptr ||
@@ -166,8 +166,8 @@ struct Identity {
 };
 
 /// Looks for a function of OpenBLAS under the names that builds give it, such as `scipy_openblas_get_config64_`.
-template <class Function>
-void find_openblas(const LoadedObject& object, std::string_view name, Function*& function) {
+template <class Signature>
+void find_openblas(const LoadedObject& object, std::string_view name, ForeignFunction<Signature>& function) {
     for (const std::string_view prefix : {"", "scipy_"}) {
         for (const std::string_view suffix : {"", "64_", "_64"}) {
             char buffer[64];
@@ -356,7 +356,7 @@ void note_library(RecordingEnvironment& list, const LoadedObject& library) {
 }
 
 [[gnu::noinline]] void note_device(RecordingEnvironment& list, std::int32_t index) {
-    std::int32_t (*get_name)(char* name, std::int32_t size, std::int32_t device) = nullptr;
+    ForeignFunction<std::int32_t(char* name, std::int32_t size, std::int32_t device)> get_name;
     {
         const elf::Reading reading;
         for (const link_map* map = elf::first_object(); map != nullptr; map = map->l_next)

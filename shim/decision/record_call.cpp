@@ -11,6 +11,7 @@
 #include "shim/thread/thread_context.hpp"
 #include "shim/where/python/interpreter.hpp"
 #include "system/hash.hpp"
+#include "system/kept_state.hpp"
 #include "system/raw_syscall.hpp"
 #include "system/signal_hold.hpp"
 #include "system/stderr_line.hpp"
@@ -34,6 +35,7 @@ std::uint64_t time_now(const Settings& in_force) {
 record::DecisionEvent decision_event(const Site& site, const Settings& in_force, const policy::MatmulCall& call,
                                      const policy::Decision& decision, const Done& done,
                                      where::CallLocation& location) {
+    const system::KeptState kept;  // of a new row only: others are counted
     record::DecisionEvent event;
     event.call = call;
     event.provider = site.provider->name;
@@ -85,6 +87,7 @@ std::uint64_t key_of(const Site& site, const Settings& in_force, const policy::M
 /// Returns the thread's writer to its old recording, and gets one in this recording.
 [[gnu::noinline, gnu::cold]] void change_writer(ThreadContext& context, record::Recording& recording) {
     const system::SignalHold hold;
+    const system::KeptState kept;
     if (context.writer != nullptr && context.recording != &recording) {
         context.writer_change_count = 0;
         context.recording->detach(std::exchange(context.writer, nullptr));

@@ -11,6 +11,7 @@
 #include <string_view>
 
 #include "shim/loader/elf/objects.hpp"
+#include "shim/loader/foreign_function.hpp"
 #include "shim/loader/loaded_object.hpp"
 #include "shim/table/functions.hpp"
 #include "system/inline_text.hpp"
@@ -47,9 +48,9 @@ NextDefinition find_next(const LoadedObject* caller, std::string_view name, std:
 
 /// Returns the function of that name in this library alone, or nullptr. Precondition: the library is loaded.
 void* find_in(const LoadedObject& library, std::string_view name);
-template <class Function>
-void find_in(const LoadedObject& library, std::string_view name, Function*& function) {
-    function = reinterpret_cast<Function*>(find_in(library, name));
+template <class Signature>
+void find_in(const LoadedObject& library, std::string_view name, ForeignFunction<Signature>& function) {
+    function = ForeignFunction<Signature>(find_in(library, name));
 }
 
 /// Calls `visit(LoadedObject&)` for the libraries that this one needs itself, until `visit` returns true.

@@ -8,6 +8,7 @@
 
 #include "system/raw_syscall.hpp"
 #include "system/stderr_line.hpp"
+#include "system/thread_sanitizer.hpp"
 
 namespace fp32shim {
 namespace {
@@ -44,6 +45,7 @@ void* allocate_from_chunk(Chunk* chunk, std::size_t size, std::size_t capacity) 
 void* map_pages(std::size_t size) {
     const long pages = system::raw::syscall6(SYS_mmap, 0, static_cast<long>(size), PROT_READ | PROT_WRITE,
                                              MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    system::note_mapped();
     return pages < 0 ? nullptr : reinterpret_cast<void*>(pages);
 }
 
@@ -57,8 +59,9 @@ void* allocate_bytes(std::size_t size) {
         if (void* memory = allocate_from_chunk(chunk, size, size_of(chunk))) return memory;
         auto* fresh = static_cast<Chunk*>(map_pages(chunk_size));
         if (fresh == nullptr) return nullptr;
-        if (!current.compare_exchange_strong(chunk, fresh, std::memory_order_acq_rel))
-            system::raw::syscall6(SYS_munmap, system::raw::address(fresh), chunk_size);
+        if (current.compare_exchange_strong(chunk, fresh, std::memory_order_acq_rel)) continue;
+        system::note_unmapping();
+        system::raw::syscall6(SYS_munmap, system::raw::address(fresh), chunk_size);
     }
 }
 

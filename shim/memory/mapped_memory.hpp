@@ -8,6 +8,7 @@
 #include <span>
 
 #include "system/raw_syscall.hpp"
+#include "system/thread_sanitizer.hpp"
 
 namespace fp32shim {
 
@@ -17,9 +18,13 @@ class MappedMemory {
     explicit MappedMemory(std::size_t size)
         : begin_(system::raw::syscall6(SYS_mmap, 0, static_cast<long>(size), PROT_READ | PROT_WRITE,
                                        MAP_PRIVATE | MAP_ANONYMOUS, -1, 0)),
-          size_(begin_ > 0 ? size : 0) {}
+          size_(begin_ > 0 ? size : 0) {
+        system::note_mapped();
+    }
     ~MappedMemory() {
-        if (size_ > 0) system::raw::syscall6(SYS_munmap, begin_, static_cast<long>(size_));
+        if (size_ == 0) return;
+        system::note_unmapping();
+        system::raw::syscall6(SYS_munmap, begin_, static_cast<long>(size_));
     }
     MappedMemory(const MappedMemory&) = delete;
     MappedMemory& operator=(const MappedMemory&) = delete;

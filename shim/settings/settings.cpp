@@ -9,19 +9,11 @@
 #include "shim/memory/own_memory.hpp"
 #include "shim/settings/read_settings.hpp"
 #include "system/fork_safe_lock.hpp"
+#include "system/kept_state.hpp"
 #include "system/raw_syscall.hpp"
 #include "system/signal_hold.hpp"
 #include "system/this_process.hpp"
-
-// The thread sanitizer sees that the shim uses the C library (malloc, memcmp), but does not see the shim's atomics.
-// These functions tell it of the one place where such memory passes from one thread to another. They are absent in
-// programs without that sanitizer.
-// NOLINTBEGIN(bugprone-reserved-identifier,readability-identifier-naming)
-extern "C" {
-__attribute__((weak)) void __tsan_acquire(void* address);
-__attribute__((weak)) void __tsan_release(void* address);
-}
-// NOLINTEND(bugprone-reserved-identifier,readability-identifier-naming)
+#include "system/thread_sanitizer.hpp"
 
 namespace fp32shim {
 
@@ -43,7 +35,7 @@ constinit std::atomic<policy::Floor> process_floor_value{policy::Floor::none};
 constinit std::atomic<void (*)()> renew_what_is_kept{nullptr};
 
 void publish_settings(const Settings* settings) {
-    if (__tsan_release != nullptr) __tsan_release(&settings_in_force);
+    system::note_release(&settings_in_force);
     settings_in_force.store(settings, std::memory_order_release);
 }
 
@@ -126,14 +118,13 @@ const Settings* read_first_settings() {
         if (known_reader == self) return untouched_settings();
         if (wait_for_reader()) return settings_in_force.load(std::memory_order_acquire);
     }
-    const int saved_errno = errno;
+    const system::KeptState kept;
     const Settings* settings = read_settings(nullptr);
     if (settings == nullptr) settings = untouched_settings();
     publish_settings(settings);
     reader.store(0, std::memory_order_release);
     system::raw::syscall6(SYS_futex, system::raw::address(&reader), FUTEX_WAKE_PRIVATE, INT32_MAX);
     settings_changed();  // calls of signal handlers may have been forwarded unchanged in the meantime
-    errno = saved_errno;
     return settings;
 }
 
@@ -163,7 +154,7 @@ bool end_search() {
 
 const Settings& settings() {
     const Settings* current = settings_in_force.load(std::memory_order_acquire);
-    if (__tsan_acquire != nullptr) __tsan_acquire(&settings_in_force);
+    system::note_acquire(&settings_in_force);
     return current != nullptr ? *current : *without_interruption(read_first_settings);
 }
 
@@ -180,10 +171,9 @@ namespace {
 bool read_settings_again() {
     static constinit system::ForkSafeLock one_at_a_time;
     if (!one_at_a_time.acquire()) return false;
-    const int saved_errno = errno;
+    const system::KeptState kept;
     const Settings* previous = known_settings();
     const Settings* fresh = read_settings(previous);
-    errno = saved_errno;
     if (fresh != nullptr) {
         record::Recording* before = previous->recording;
         record::Recording* now = fresh->recording;

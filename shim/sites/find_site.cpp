@@ -1,7 +1,5 @@
 #include "shim/sites/find_site.hpp"
 
-#include <cerrno>
-
 #include "shim/blas/govern/express.hpp"
 #include "shim/blas/govern/govern.hpp"
 #include "shim/cublas/govern/govern.hpp"
@@ -15,6 +13,7 @@
 #include "shim/sites/site_table.hpp"
 #include "shim/thread/running.hpp"
 #include "system/cpu_features.hpp"
+#include "system/kept_state.hpp"
 #include "system/signal_hold.hpp"
 
 namespace fp32shim {
@@ -59,7 +58,7 @@ void refresh(Site& site) {
 }  // namespace
 
 Site* find_site(EntryIndex entry, std::uintptr_t return_address) {
-    const int saved_errno = errno;
+    const system::KeptState kept;
     // If a library that the shim called jumps to another entry point, that call returns into the shim. The return
     // address is then the same for all such libraries.
     const bool from_ourselves = elf::is_own_code(return_address);
@@ -85,7 +84,6 @@ Site* find_site(EntryIndex entry, std::uintptr_t return_address) {
         }
     }
     if (!from_ourselves && !is_shared(*site)) cache(*site);
-    errno = saved_errno;
     return site;
 }
 

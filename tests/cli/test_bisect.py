@@ -1,8 +1,10 @@
 """fp32shim bisect: finds the products that must stay exact, by runs of whole programs."""
 
 import json
+import os
 import pathlib
 import re
+import shutil
 import signal
 import subprocess
 import time
@@ -90,6 +92,23 @@ def two(folder, end="sys.exit(bool(bad))", **keywords):
 
 def four(folder, end="sys.exit(bool(bad))", **keywords):
     return Program(folder, {"p0": "fine(16)", "p1": "graded(24)", "p2": "fine(32)", "p3": "graded(40)"}, end, **keywords)
+
+
+def test_the_command_that_runs_a_program_under_the_policy_runs_in_bash_whatever_its_words_are(tmp_path):
+    exact = shim.run("cblas_product", log=False).stdout.strip()
+    odd, policy = b"-a b'\"\n\xff$HOME\\", b"-p 'q'\n\xff.toml"
+    script = f'[ "$("$0")" = "{exact}" ] && [ "$(printf %s "$1" | od -An -tx1 | tr -d " ")" = {odd.hex()} ]'
+    client = shutil.copy(shim.client("cblas_product"), tmp_path / "cl\u202e\u009b\"ient")
+    environ = environment(**variables(), PATH=f"{COMMAND.parent}:{os.environ['PATH']}")
+    words = [os.fsencode(COMMAND), b"bisect", b"--cpu", b"emulate", b"--policy-out=" + policy, b"--", b"sh", b"-c", script.encode(),
+             os.fsencode(client), odd]
+    found = subprocess.run(words, cwd=tmp_path, env=environ, capture_output=True, check=False)
+    command = re.search(r"^Policy: .*, for (fp32shim run .*)$", found.stdout.decode(), re.MULTILINE)
+    assert command is not None, (found.stdout, found.stderr)
+    done = subprocess.run(["bash", "-c", command[1]], cwd=tmp_path, env=environ, capture_output=True, check=False)
+    assert done.returncode == 0, (command[1], done.stderr)
+    written = (tmp_path / os.fsdecode(policy)).read_text()
+    assert "cl\\u202e\\u009b\\\"ient" in written and "\u202e" not in written and "\u009b" not in written
 
 
 def test_of_eight_products_the_two_that_break_the_result_are_found_by_their_lines(tmp_path):

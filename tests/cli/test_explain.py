@@ -160,6 +160,28 @@ def test_explain_says_how_operands_are_rounded_to_tf32(tmp_path, word, rounding,
     assert "rounding  " not in fp32shim("explain", *about, "--precision", "medium").stdout
 
 
+@pytest.mark.parametrize("word, gpu", [("l40s", "ada"), ("H200", "hopper"), ("a2", "a100"), ("b200_tcgen05", "b200_tcgen05")])
+def test_explain_says_how_products_are_added(tmp_path, word, gpu):
+    policy = tmp_path / "policy.toml"
+    policy.write_text(f'schema = 1\ndefault = "high"\n[cpu]\nmode = "emulate"\naccumulation = "{word}"\n')
+    about = ["--policy", policy, "--function", "cblas_sgemm"]
+    assert f"\n  addition    {gpu}: in blocks with truncation, as tensor cores of {gpu} add; slow\n" in fp32shim("explain", *about).stdout
+    assert explained(*about)["accumulation"] == gpu
+    assert "addition " not in fp32shim("explain", *about, "--precision", "highest").stdout
+    assert "addition " not in fp32shim("explain", "--policy", policy, "--function", "cblas_dgemm").stdout
+
+
+def test_explain_says_when_tensor_cores_do_not_have_the_format(tmp_path):
+    policy = tmp_path / "policy.toml"
+    says = "\n  addition    by the program's library: tensor cores of v100 do not have this format\n"
+    for precision, is_said in (("fp16", False), ("e4m3", False), ("high", True), ("medium", True), ("bf16x3", True),
+                               ("fp32_perturbed", True)):
+        policy.write_text('schema = 1\n[cpu]\nmode = "emulate"\naccumulation = "v100"\n[[rule]]\n'
+                          f'precision = "{precision}"\n')
+        text = fp32shim("explain", "--policy", policy, "--function", "cblas_sgemm").stdout
+        assert (says in text, "addition    v100: in blocks" in text) == (is_said, not is_said), precision
+
+
 @pytest.mark.parametrize("precision, on_cpu, on_gpu", [
     ("bf16x2", "bf16x2", ("fp32", "no_such_format")), ("bf16x3", "bf16x3", ("fp32", "no_such_format")),
     ("tf32x3", "tf32x3", ("fp32", "no_such_format")), ("xf32", "xf32", ("tf32", "no_such_format")),

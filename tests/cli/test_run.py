@@ -507,6 +507,44 @@ def test_the_summary_says_how_to_see_rows_that_it_leaves_out(writes_recordings, 
     assert shown.count(" sgemm_ ") == 7
 
 
+ODD_WORDS = [b"a b", b"it's", b'"a" b', b"new\nline\r", b"\xff\xfe", b"$HOME `id` $(id)", b"-dash", b"back\\slash'\x01", "\u202e".encode(),
+             b"tab\t;&|<>", b"*?[a]{b}~!#", b"\\x41", b"\xc3\xbc"]
+
+
+def run_bytes(words, folder):
+    variables = environment(LD_LIBRARY_PATH=shim.blas_directory("openblas"), PATH=f"{COMMAND.parent}:{os.environ['PATH']}")
+    return subprocess.run(words, env=variables, cwd=folder, capture_output=True, check=False, stdin=subprocess.DEVNULL)
+
+
+def next_commands(stderr):
+    """The commands under `Next:` in what `run` has printed, which is readable text whatever the words were."""
+    lines = stderr.decode().partition("Next:\n")[2].splitlines()
+    assert lines and all(line.startswith("  fp32shim ") for line in lines), stderr
+    return lines
+
+
+@pytest.mark.parametrize("word", ODD_WORDS, ids=repr)
+def test_the_next_commands_run_in_bash_whatever_the_words_of_the_program_are(writes_recordings, tmp_path, word):
+    program = [b"sh", b"-c", b'"$0" >/dev/null; printf %s "$1" >seen', os.fsencode(shim.client("cblas_product")), word]
+    commands = next_commands(run_bytes([os.fsencode(COMMAND), b"run", b"--", *program], tmp_path).stderr)
+    assert len(commands) == 2
+    for command in commands:
+        (tmp_path / "seen").unlink()
+        done = run_bytes(["bash", "-c", command], tmp_path)
+        assert (done.returncode, (tmp_path / "seen").read_bytes()) == (0, word), (command, done.stderr)
+
+
+@pytest.mark.parametrize("name", ODD_WORDS, ids=repr)
+def test_the_next_commands_run_in_bash_whatever_the_name_of_the_recording_is(writes_recordings, tmp_path, name):
+    log = name.replace(b"/", b"") + b".fp32rec"
+    ran = run_bytes([os.fsencode(COMMAND), b"run", b"--log=" + log, b"--", os.fsencode(shim.client("cblas_product"))], tmp_path)
+    assert log in os.listdir(os.fsencode(tmp_path))
+    for command in next_commands(ran.stderr):
+        done = run_bytes(["bash", "-c", command], tmp_path)
+        assert done.returncode in (0, 3), (command, done.stderr)
+    assert (tmp_path / "report.html").exists()
+
+
 def test_only_rank_0_has_a_summary(writes_recordings, temporary):
     assert "cblas_sgemm" in product(RANK="0", TMPDIR=temporary).stderr
     assert product(RANK="1", TMPDIR=temporary).stderr == ""

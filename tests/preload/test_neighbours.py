@@ -81,3 +81,20 @@ def test_sanitized_programs_run_as_without_the_shim(compiler, sanitizer):
         assert shimmed.stderr == plain.stderr
         if "log" not in settings:
             assert len(shimmed.decisions) == 4 * 5 * 64
+
+
+@pytest.mark.parametrize("compiler", ["gcc", "clang"])
+@pytest.mark.parametrize("sanitizer", ["address", "thread", "undefined"])
+@pytest.mark.parametrize("settings", [
+    {**EMULATED, "FP32_MATMUL_AUDIT": "1,fingerprint,nonfinite"}, {"cpu": "reproducible"}, {"precision": "medium", "cpu": "accelerate"},
+    {"level": "calls"}], ids=["audit", "reproducible", "accelerate", "calls"])
+def test_no_mode_makes_a_sanitizer_report_what_it_cannot_see(compiler, sanitizer, settings, tmp_path):
+    env = {"ASAN_OPTIONS": "verify_asan_link_order=0", "TSAN_OPTIONS": "", "UBSAN_OPTIONS": ""}
+    variables = {name: value for name, value in settings.items() if name.startswith("FP32")}
+    if "level" in settings:
+        variables["FP32_MATMUL_LOG_LEVEL"] = settings["level"]
+    words = {name: value for name, value in settings.items() if name in ("precision", "cpu")}
+    shimmed = run(f"hammer_{compiler}_{sanitizer}", 4, 5, blas="reference", env={**env, **variables}, log=tmp_path / "run.fp32rec",
+                  **{"precision": "native", **words})
+    assert "Sanitizer" not in shimmed.stderr and "runtime error" not in shimmed.stderr
+    assert shimmed.stdout.startswith(f"{4 * 5 * 64} products")

@@ -108,6 +108,20 @@ def test_errno_is_kept(log):
     assert [line.split()[1] for line in shimmed.stdout.splitlines()] == ["42", "43", "44"]
 
 
+@pytest.mark.parametrize("log", [True, "stderr", False, "run.fp32rec"])
+@pytest.mark.parametrize("settings", [
+    {"precision": "native"}, {"precision": "high", "cpu": "emulate"}, {"policy": POLICY, "precision": None}, {"cpu": "reproducible"},
+    {"precision": "medium", "cpu": "accelerate"},
+    {"precision": "high", "cpu": "emulate", "env": {"FP32_MATMUL_AUDIT": "1,nonfinite,fingerprint", "FP32_MATMUL_WHERE": "auto"}},
+    {"env": {"FP32_MATMUL_AUDIT": "nonfinite,fingerprint", "FP32_MATMUL_WHERE": "native:8"}}],
+    ids=["native", "emulate", "policy", "reproducible", "accelerate", "audit", "fingerprint"])
+def test_functions_that_the_shim_calls_by_itself_leave_errno_flags_and_rounding_as_they_were(log, settings, tmp_path):
+    shimmed = run("kept_state", log=tmp_path / log if log == "run.fp32rec" else log, **{"precision": "native", **settings})
+    lines = shimmed.stdout.splitlines()
+    assert len(lines) == 20
+    assert [line for line in lines if "errno 4242, flags 0, rounding 0, " not in line] == []
+
+
 @pytest.mark.parametrize("log", [True, "stderr", False])
 def test_a_signal_handler_may_multiply_while_the_program_multiplies(log):
     for _ in range(5):

@@ -8,7 +8,7 @@
 #include "shim/blas/multiply/job.hpp"
 #include "shim/blas/multiply/multiply.hpp"
 #include "shim/blas/multiply/pack.hpp"
-
+#include "system/kept_state.hpp"
 #include "system/raw_syscall.hpp"
 
 namespace fp32shim::blas {
@@ -103,6 +103,7 @@ Bf16Units bf16_units() {
     constinit static std::atomic<int> known{-1};
     int units = known.load(std::memory_order_relaxed);
     if (units < 0) {
+        const system::KeptState kept;
         units = static_cast<int>(find_units());
         known.store(units, std::memory_order_relaxed);
     }
@@ -111,6 +112,7 @@ Bf16Units bf16_units() {
 
 bool bf16_is_faster(const Level3& product, Bf16Units units) {
     if (product.operation == Operation::trmm || units == Bf16Units::none) return false;
+    const system::KeptState kept;
     // The quick answer for small products.
     constexpr double fewest_terms = 5e5;
     const double largest = static_cast<double>(std::max({product.m, product.n, product.k, std::int64_t{1}}));

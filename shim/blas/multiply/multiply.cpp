@@ -13,6 +13,7 @@
 #include "shim/blas/multiply/pack.hpp"
 #include "shim/blas/multiply/threads.hpp"
 #include "shim/blas/multiply/tile.hpp"
+#include "system/kept_state.hpp"
 
 namespace fp32shim::blas {
 namespace {
@@ -440,6 +441,7 @@ double operations_of(const Level3& product) {
 /// Returns the threads for a product. Below a millisecond, which takes `operations_of_a_thread`, a thread
 /// costs more than it saves.
 Threads threads_for(const Level3& product, double operations_of_a_thread, ThreadsOfLibrary allowed) {
+    const system::KeptState kept;  // divides, and asks the library
     constexpr double most = 256;
     const int useful = static_cast<int>(std::clamp(operations_of(product) / operations_of_a_thread, 1.0, most));
     if (useful == 1 || !may_start_threads()) return {};

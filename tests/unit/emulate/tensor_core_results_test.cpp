@@ -1,7 +1,9 @@
 // Compares the model of tensor cores with results of real GPUs (tensor_cores/README.md), bit for bit.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <bit>
+#include <cstdint>
 #include <cstdlib>
 #include <fstream>
 #include <sstream>

@@ -71,6 +71,9 @@ INSTANTIATE_TEST_SUITE_P(
              "\"emulate\"?"},
         Case{"UnknownRounding", "cpu.tf32_rounding = \"zero\"",
              "p.toml:2:21: tf32_rounding: found \"zero\"; allowed: away, even, truncate, a100, hopper, mi300"},
+        Case{"UnknownAccumulation", "cpu.accumulation = \"rtx4090\"",
+             "p.toml:2:20: accumulation: found \"rtx4090\"; allowed: library, v100, a100, a2, ada, l40s, hopper, "
+             "h100, h200, b200, b200_tcgen05"},
         Case{
             "ComputeCapabilityAsNumber", "[cuda]\nmin_compute_capability = 8.0",
             "p.toml:3:26: min_compute_capability: found 8.0; allowed: a string such as \"8.0\", the oldest GPUs with "

@@ -36,7 +36,7 @@ def product(call):
     """Returns the result, and what it should be."""
     name, _, mode = call.partition("@")
     name, _, compute_type = name.partition(":")
-    gpu.call("cublasSetMathMode", int(mode or 0))
+    gpu.ask("cublasSetMathMode", gpu.handle, int(mode or 0))
     dtype = np.complex128 if name == "Zgemm" else np.float64
     left, right = (first + 1j * third, second + 1j * fourth) if name == "Zgemm" else (first, first.T if name == "Dsyrk" else second)
     one, zero, zeros = gpu.scalar(1, dtype), gpu.scalar(0, dtype), np.zeros((SIZE, SIZE), dtype, order="F")

@@ -1,5 +1,6 @@
 // Stand-in of libcublas.so.13: handles and their settings.
 
+#include <cerrno>
 #include <cstdlib>
 
 #include "cublas/launch.hpp"
@@ -139,11 +140,13 @@ cublasStatus_t CUBLASWINAPI cublasSetAtomicsMode(cublasHandle_t handle, cublasAt
 }
 
 cublasStatus_t CUBLASWINAPI cublasGetMathMode(cublasHandle_t handle, cublasMath_t* mode) {
+    errno = ENOENT;  // a real library may change it; the shim calls this for itself
     return get(handle, &cublasContext::math_mode, mode);
 }
 
 cublasStatus_t CUBLASWINAPI cublasSetMathMode(cublasHandle_t handle, cublasMath_t mode) {
     if (alive(handle) && mode != CUBLAS_DEFAULT_MATH && mode != CUBLAS_PEDANTIC_MATH) handle->mode_was_lower = true;
+    errno = ENOENT;
     return set(handle, &cublasContext::math_mode, mode, valid_math_mode(mode));
 }
 

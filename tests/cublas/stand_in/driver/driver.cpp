@@ -10,6 +10,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cerrno>
 #include <chrono>
 #include <cstdio>
 
@@ -326,6 +327,7 @@ CUresult CUDAAPI cuCtxPopCurrent_v2(CUcontext* context) {
 }
 
 CUresult CUDAAPI cuCtxGetDevice(CUdevice* device) {
+    errno = ENOENT;  // a real driver may change it
     static const char* const delay_us = std::getenv("STAND_IN_DRIVER_DELAY_US");
     if (delay_us != nullptr) std::this_thread::sleep_for(std::chrono::microseconds(std::atoi(delay_us)));
     if (!driver().initialized) return CUDA_ERROR_NOT_INITIALIZED;

@@ -1,0 +1,20 @@
+// Words of commands that are printed for the user to run: quoted so that bash reads the same words again.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace fp32shim::cli {
+
+/// Returns a word as a shell reads it: as it is, in quotes, or, if printable() would change it, as bash's `$'…'` with
+/// bytes as \xNN.
+std::string shell_word(std::string_view text);
+
+/// Returns the path of a file as a word of a command's arguments. A path that begins like an option gets `./`.
+std::string shell_path(std::string_view path);
+
+/// Returns words with a blank between them.
+std::string shell_words(const std::vector<std::string>& words);
+
+}  // namespace fp32shim::cli

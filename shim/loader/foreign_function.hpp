@@ -1,0 +1,41 @@
+// A function of another library that the shim calls for a purpose of its own.
+#pragma once
+
+#include <cerrno>
+#include <cstddef>
+
+#include "system/kept_state.hpp"
+
+namespace fp32shim {
+
+template <class Signature>
+class ForeignFunction;
+
+/// The address of a function; nullptr: there is none. A call of it leaves errno and the floating-point state as the
+/// program had them: a library may initialise itself in its first call, reading files and dividing numbers.
+template <class Result, class... Arguments>
+class ForeignFunction<Result(Arguments...)> {
+  public:
+    constexpr ForeignFunction() = default;
+    constexpr ForeignFunction(std::nullptr_t) {}
+    explicit ForeignFunction(void* address) : function_(reinterpret_cast<Result (*)(Arguments...)>(address)) {}
+
+    Result operator()(Arguments... arguments) const {
+        const system::KeptState kept;
+        return function_(arguments...);
+    }
+    /// Calls a function that only copies some bytes, on the way of every product: keeps errno alone, since the
+    /// floating-point state costs more than the function.
+    Result keeping_errno(Arguments... arguments) const {
+        const int before = errno;
+        const Result result = function_(arguments...);
+        errno = before;
+        return result;
+    }
+    bool operator==(std::nullptr_t) const { return function_ == nullptr; }
+
+  private:
+    Result (*function_)(Arguments...) = nullptr;
+};
+
+}  // namespace fp32shim

@@ -1,0 +1,73 @@
+// Keeps what a program may read after one of its own calls, while the shim does something of its own in between.
+#pragma once
+
+#include <cerrno>
+#include <cstdint>
+
+#if defined(__x86_64__)
+#include <xmmintrin.h>
+#endif
+
+namespace fp32shim::system {
+
+/// Keeps errno, the flags of floating-point exceptions and the floating-point settings of this thread for the
+/// object's lifetime. Costs some nanoseconds if nothing changes. Async-signal-safe.
+class KeptState {
+  public:
+    KeptState() : errno_(errno), floats_(floats()) {}
+    ~KeptState() {
+        errno = errno_;
+        restore(floats_);
+    }
+    KeptState(const KeptState&) = delete;
+    KeptState& operator=(const KeptState&) = delete;
+
+  private:
+#if defined(__x86_64__)
+    struct Floats {
+        std::uint32_t mxcsr;  ///< settings and flags of SSE and AVX
+        std::uint16_t x87_control, x87_status;
+    };
+    static Floats floats() {
+        Floats found{_mm_getcsr(), 0, 0};
+        asm volatile("fnstcw %0" : "=m"(found.x87_control));
+        asm volatile("fnstsw %0" : "=m"(found.x87_status));
+        return found;
+    }
+    static void restore(const Floats& before) {
+        constexpr std::uint16_t exceptions = 0x80ff;  // of x87_status; the others tell the state of its stack
+        const Floats now = floats();
+        if (now.mxcsr != before.mxcsr) _mm_setcsr(before.mxcsr);
+        if (now.x87_control == before.x87_control && ((now.x87_status ^ before.x87_status) & exceptions) == 0) return;
+        struct {
+            std::uint16_t control, unused1, status, unused2;
+            std::uint32_t others[5];
+        } environment;
+        asm volatile("fnstenv %0" : "=m"(environment));
+        environment.control = before.x87_control;
+        environment.status =
+            static_cast<std::uint16_t>((environment.status & ~exceptions) | (before.x87_status & exceptions));
+        asm volatile("fldenv %0" : : "m"(environment));
+    }
+#elif defined(__aarch64__)
+    struct Floats {
+        std::uint64_t control, status;
+    };
+    static Floats floats() {
+        Floats found{};
+        asm volatile("mrs %0, fpcr" : "=r"(found.control));
+        asm volatile("mrs %0, fpsr" : "=r"(found.status));
+        return found;
+    }
+    static void restore(const Floats& before) {
+        const Floats now = floats();
+        if (now.control != before.control) asm volatile("msr fpcr, %0" : : "r"(before.control) : "memory");
+        if (now.status != before.status) asm volatile("msr fpsr, %0" : : "r"(before.status) : "memory");
+    }
+#endif
+
+    int errno_;
+    Floats floats_;
+};
+
+}  // namespace fp32shim::system
