@@ -48,7 +48,7 @@ fp32shim_site_tables:
 .endm
 
 .macro named_entry name
-    .balign 16
+    .org    fp32shim_entries + entry_index * FP32SHIM_ENTRY_SPACING
     .globl  \name
     .type   \name, %function
 \name:
@@ -62,10 +62,6 @@ fp32shim_site_tables:
 fp32shim_entries:
 #define ROW(symbol, family, form) named_entry symbol;
 #include "shim/table/functions.def"
-    .balign 16
-    .if     . - fp32shim_entries != entry_index * FP32SHIM_ENTRY_SPACING
-    .error  "FP32SHIM_ENTRY_SPACING is not the size of an entry point"
-    .endif
 
     .set resolver_index, 0
 .macro resolver

@@ -45,7 +45,7 @@ fp32shim_site_tables:
 .endm
 
 .macro named_entry name
-    .balign FP32SHIM_ENTRY_SPACING
+    .org    fp32shim_entries + entry_index * FP32SHIM_ENTRY_SPACING
     .globl  \name
     .type   \name, @function
 \name:

@@ -72,3 +72,18 @@ def test_nothing_unexpected_runs_at_start_or_exit():
     known = 1 + ("release_registered_frames" in output_of("nm"))
     sizes = dict(re.findall(r"\((INIT_ARRAYSZ|FINI_ARRAYSZ)\)\s+(\d+)", output_of("readelf", "-dW")))
     assert int(sizes.get("FINI_ARRAYSZ", 0)) <= 8 * (known + 1), sizes
+
+
+def test_the_loader_calls_the_shim_after_all_other_relocations():
+    """The code that it calls uses addresses that the other relocations store."""
+    kinds = re.findall(r"^[0-9a-f]{16}\s+[0-9a-f]{16}\s+(R_\S+)", output_of("readelf", "-rW"), flags=re.MULTILINE)
+    assert [number for number, kind in enumerate(kinds) if kind.endswith("_IRELATIVE")] == [len(kinds) - 1]
+
+
+def test_the_symbol_table_is_not_on_a_page_with_code():
+    """The shim changes its own copy of the table, and a page with code could not be made writable."""
+    headers = output_of("readelf", "-lW")
+    segments = re.findall(r"^\s+LOAD\s+\S+\s+(\S+)\s+\S+\s+\S+\s+(\S+)\s+(.{3})\s", headers, flags=re.MULTILINE)
+    (table,) = re.findall(r"\(SYMTAB\)\s+(\S+)", output_of("readelf", "-dW"))
+    holding = [flags for begin, size, flags in segments if 0 <= int(table, 16) - int(begin, 16) < int(size, 16)]
+    assert holding == ["R  "]
