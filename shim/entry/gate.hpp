@@ -42,8 +42,8 @@ void fp32shim_express_gate();
 void fp32shim_cublas_gate();
 
 extern std::atomic<fp32shim::SiteTable*> fp32shim_site_tables[];  ///< call sites, by EntryIndex; nullptr: none yet
-extern const char fp32shim_entries[];    ///< entry points of the table, by FunctionIndex
-extern const char fp32shim_resolvers[];  ///< resolvers of their names, see shim/sites/missing_names.hpp
+extern const char fp32shim_entries[];                             ///< entry points of the table, by FunctionIndex
+extern const char fp32shim_resolvers[];  ///< resolvers of their names, see shim/sites/missing_names.cpp
 extern const char fp32shim_dlsym_entries[];
 extern const char fp32shim_dlsym_entries_end[];
 }

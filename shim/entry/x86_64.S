@@ -61,7 +61,7 @@ fp32shim_entries:
 #define ROW(symbol, family, form) named_entry symbol;
 #include "shim/table/functions.def"
 
-// The resolvers of the names, in the same order. The loader calls them: see shim/sites/missing_names.hpp.
+// The resolvers of the names, in the same order. The loader calls them: see shim/sites/missing_names.cpp.
     .set resolver_index, 0
 .macro resolver
     .balign FP32SHIM_RESOLVER_SPACING

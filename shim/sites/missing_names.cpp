@@ -1,5 +1,13 @@
-#include "shim/sites/missing_names.hpp"
-
+// Names that the shim exports although no loaded library has the function.
+//
+// Without the shim, the loader stores NULL for a weak reference to such a name, and programs test for that:
+//
+//     if (dgemm_64_) dgemm_64_(…); else dgemm_(…);
+//
+// So the name must not lead to the shim. The file exports all names as functions. While the loader relocates this
+// library, it calls fp32shim_when_relocated(), which makes the names indirect (STT_GNU_IFUNC) in this process's
+// copy of the symbol table. From then on the loader asks fp32shim_resolve() whenever it binds a reference. References
+// that it bound before are cleared there.
 #include <elf.h>
 #include <link.h>
 #include <sys/auxv.h>
@@ -49,6 +57,10 @@ bool is_needed(FunctionIndex function) {
     return (word_of(function).load(std::memory_order_relaxed) & bit_of(function)) != 0;
 }
 
+void* entry_point_of(FunctionIndex function) {
+    return const_cast<char*>(fp32shim_entries) + function * FP32SHIM_ENTRY_SPACING;
+}
+
 /// Makes whole pages around [begin, end) writable for its lifetime. `protection` is what they have otherwise.
 class Writable {
   public:
@@ -75,8 +87,8 @@ class Writable {
     bool is_writable_ = false;
 };
 
-/// Returns the protection of the page with this slot after the loader has relocated the object; PROT_NONE: the address
-/// belongs to no segment of the object.
+/// Returns the protection of the page with this slot after the loader has relocated the object. Returns PROT_NONE if
+/// the address belongs to no segment of the object.
 long protection_at(const link_map* map, ElfW(Addr) slot) {
     const ElfW(Addr) page_mask = ~(getauxval(AT_PAGESZ) - 1);
     long protection = PROT_NONE;
@@ -87,7 +99,8 @@ long protection_at(const link_map* map, ElfW(Addr) slot) {
                           ((segment.p_flags & PF_W) != 0 ? PROT_WRITE : 0) |
                           ((segment.p_flags & PF_X) != 0 ? PROT_EXEC : 0);
         // The loader protects the pages that lie in this range; the last page only if it lies there as a whole.
-        if (segment.p_type == PT_GNU_RELRO && slot >= (begin & page_mask) && slot < (end & page_mask)) return PROT_READ;
+        if (segment.p_type == PT_GNU_RELRO && slot >= (begin & page_mask) && slot < (end & page_mask))
+            return PROT_READ;
     }
     return protection;
 }
@@ -122,7 +135,8 @@ void clear_weak_references(const link_map* map) {
         if (function < 0) return;
         const ElfW(Addr) slot = object.base + relocation.r_offset;
         // An object that the loader has not relocated yet has something else there.
-        if (*reinterpret_cast<const ElfW(Addr)*>(slot) != reinterpret_cast<ElfW(Addr)>(entry_point_of(function))) return;
+        if (*reinterpret_cast<const ElfW(Addr)*>(slot) != reinterpret_cast<ElfW(Addr)>(entry_point_of(function)))
+            return;
         if (!is_provided(functions[function].name, elf::version_of(object, symbol).name)) store_null(map, slot);
     });
 }
@@ -162,11 +176,6 @@ void nothing() {}
 using Nothing = void();
 
 }  // namespace
-
-void* entry_point_of(FunctionIndex function) {
-    return const_cast<char*>(fp32shim_entries) + function * FP32SHIM_ENTRY_SPACING;
-}
-
 }  // namespace fp32shim
 
 extern "C" {

@@ -140,7 +140,8 @@ void for_each_undefined_symbol(const Object& object, Visit visit) {
     const std::uint32_t count = object.count_of_undefined();
     for (std::uint32_t symbol = 1; symbol < count; ++symbol) visit_undefined(symbol);
     // The tables of an object that defines nothing do not have the number.
-    if (count == 0) for_each_reference(object, [&](std::uint32_t symbol, const ElfW(Rela)&) { visit_undefined(symbol); });
+    if (count == 0)
+        for_each_reference(object, [&](std::uint32_t symbol, const ElfW(Rela)&) { visit_undefined(symbol); });
 }
 
 /// Returns the address of a definition. Calls the resolver of an indirect function (STT_GNU_IFUNC).

@@ -1,5 +1,5 @@
-// Refers weakly to functions that its BLAS lacks, and to one that it has. Prints which references are not NULL: in code
-// that calls by the procedure linkage table, in a constant table, and in a table that can be written.
+// Refers weakly to functions that its BLAS lacks, and to one that it has. Prints which references are not NULL: in
+// code, in a constant table, and in a table that can be written.
 //
 // NAME: what it calls itself. PROGRAM: built as a program, which also runs a library that it is linked with.
 
@@ -7,7 +7,7 @@
 
 typedef void function(void);
 
-#define FOR_EACH(visit) \
+#define FOR_EACH(visit)                                                                                   \
     visit(sgemm_) visit(dgemm_64_) visit(cblas_dgemm_batch) visit(cblas_sgemm_pack) visit(sgemm_compute_) \
         visit(dgemmt_64_) visit(scipy_cgemm_) visit(cublasSgemm_v2) visit(cublasLtMatmul)
 
@@ -21,9 +21,9 @@ static volatile int is_called = 0;
 
 static void print(const char* where) {
     int i = 0;
-#define PRINT(name) \
+#define PRINT(name)                                                                                           \
     printf("%s, %s: %s %s %s %s\n", NAME, where, #name, name ? "code" : "-", constants[i] ? "constant" : "-", \
-           variables[i] ? "variable" : "-"); \
+           variables[i] ? "variable" : "-");                                                                  \
     ++i;
     FOR_EACH(PRINT)
     // Calls that never happen, by which the linker makes entries in the procedure linkage table.
