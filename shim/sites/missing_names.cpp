@@ -182,7 +182,7 @@ extern "C" {
 
 /// Called by the loader when it has applied all other relocations of this library. Libraries that it relocated before
 /// may have bound weak references to the names; their constructors have not run yet. Calls no other library.
-__attribute__((used)) static fp32shim::Nothing* fp32shim_when_relocated() {
+__attribute__((visibility("hidden"))) fp32shim::Nothing* fp32shim_when_relocated() {
     using namespace fp32shim;
     const link_map* const own = elf::own_object();
     for (const link_map* map = elf::first_object(); map != nullptr; map = map->l_next)
@@ -191,7 +191,7 @@ __attribute__((used)) static fp32shim::Nothing* fp32shim_when_relocated() {
     return nothing;
 }
 
-static void fp32shim_relocated() __attribute__((ifunc("fp32shim_when_relocated")));
+__attribute__((visibility("hidden"), ifunc("fp32shim_when_relocated"))) void fp32shim_relocated();
 }
 
 namespace fp32shim {
