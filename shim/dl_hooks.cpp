@@ -100,6 +100,12 @@ void* find_past_shim(void* handle, const char* name, std::string_view version, s
     return find_in_handle(handle, system::view(name), version).address;
 }
 
+/// Returns true if the loader searches the shim for a lookup in this handle of dlopen.
+bool includes_shim(const void* handle) {
+    const elf::Reading reading;
+    return is_in_scope_of(handle, elf::own_object());
+}
+
 /// Returns true if Python imports an extension module by this lookup, in a process whose settings ask for lines of
 /// Python.
 bool is_import_by_python(const char* name) {
@@ -122,7 +128,8 @@ void* answer_lookup(void* handle, const char* name, const char* version, std::ui
     void* found = nullptr;
     if (handle != RTLD_NEXT && handle != RTLD_DEFAULT) {
         found = real_lookup(handle, name, version);
-        if (found == nullptr) return nullptr;
+        // If the loader found the shim's name, and no library has the function, it has not set dlerror.
+        if (found == nullptr && !includes_shim(handle)) return nullptr;
     }
     // RTLD_NEXT and RTLD_DEFAULT depend on the caller of the real function, which would be the shim here.
     if (found == nullptr || elf::is_own_code(reinterpret_cast<ElfW(Addr)>(found))) {

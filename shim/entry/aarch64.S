@@ -48,7 +48,7 @@ fp32shim_site_tables:
 .endm
 
 .macro named_entry name
-    .balign 16
+    .org    fp32shim_entries + entry_index * FP32SHIM_ENTRY_SPACING
     .globl  \name
     .type   \name, %function
 \name:
@@ -56,7 +56,28 @@ fp32shim_site_tables:
     .size   \name, . - \name
 .endm
 
+    .balign 16
+    .hidden fp32shim_entries
+    .globl  fp32shim_entries
+fp32shim_entries:
 #define ROW(symbol, family, form) named_entry symbol;
+#include "shim/table/functions.def"
+
+    .set resolver_index, 0
+.macro resolver
+    .balign FP32SHIM_RESOLVER_SPACING
+    .cfi_startproc
+    hint    #34
+    mov     w0, #resolver_index
+    b       fp32shim_resolve
+    .cfi_endproc
+    .set resolver_index, resolver_index + 1
+.endm
+    .balign FP32SHIM_RESOLVER_SPACING
+    .hidden fp32shim_resolvers
+    .globl  fp32shim_resolvers
+fp32shim_resolvers:
+#define ROW(symbol, family, form) resolver;
 #include "shim/table/functions.def"
 
     .balign FP32SHIM_DLSYM_ENTRY_SPACING

@@ -7,9 +7,14 @@
 // most 2^14 ways.
 #define FP32SHIM_TABLE_SHIFT 50
 
-// The distance in bytes from one entry point for dlsym to the next.
+// The distances in bytes from one entry point to the next, for those of the table and those for dlsym.
 #if defined(__x86_64__)
+#define FP32SHIM_ENTRY_SPACING 64
 #define FP32SHIM_DLSYM_ENTRY_SPACING 64
 #else
+#define FP32SHIM_ENTRY_SPACING 80
 #define FP32SHIM_DLSYM_ENTRY_SPACING 128
 #endif
+
+// The distance in bytes from one resolver of a name to the next.
+#define FP32SHIM_RESOLVER_SPACING 16

@@ -34,11 +34,16 @@ int fp32shim_vector_bytes();
 /// Returns nullptr if the call needs a decision. Does not touch vector registers.
 void* fp32shim_express(fp32shim::Site* site, const fp32shim::Frame* frame);
 
+/// Returns the address for a reference to the function's name that the loader binds: the entry point, or nullptr.
+void* fp32shim_resolve(fp32shim::FunctionIndex function);
+
 void fp32shim_govern_gate();
 void fp32shim_express_gate();
 void fp32shim_cublas_gate();
 
 extern std::atomic<fp32shim::SiteTable*> fp32shim_site_tables[];  ///< call sites, by EntryIndex; nullptr: none yet
+extern const char fp32shim_entries[];                             ///< entry points of the table, by FunctionIndex
+extern const char fp32shim_resolvers[];  ///< resolvers of their names, see shim/sites/missing_names.cpp
 extern const char fp32shim_dlsym_entries[];
 extern const char fp32shim_dlsym_entries_end[];
 }

@@ -45,7 +45,7 @@ fp32shim_site_tables:
 .endm
 
 .macro named_entry name
-    .balign 16
+    .org    fp32shim_entries + entry_index * FP32SHIM_ENTRY_SPACING
     .globl  \name
     .type   \name, @function
 \name:
@@ -53,7 +53,30 @@ fp32shim_site_tables:
     .size   \name, . - \name
 .endm
 
+// Equally spaced, so that an address is first + index * spacing.
+    .balign FP32SHIM_ENTRY_SPACING
+    .hidden fp32shim_entries
+    .globl  fp32shim_entries
+fp32shim_entries:
 #define ROW(symbol, family, form) named_entry symbol;
+#include "shim/table/functions.def"
+
+// The resolvers of the names, in the same order. The loader calls them: see shim/sites/missing_names.cpp.
+    .set resolver_index, 0
+.macro resolver
+    .balign FP32SHIM_RESOLVER_SPACING
+    .cfi_startproc
+    endbr64
+    movl    $resolver_index, %edi
+    jmp     fp32shim_resolve
+    .cfi_endproc
+    .set resolver_index, resolver_index + 1
+.endm
+    .balign FP32SHIM_RESOLVER_SPACING
+    .hidden fp32shim_resolvers
+    .globl  fp32shim_resolvers
+fp32shim_resolvers:
+#define ROW(symbol, family, form) resolver;
 #include "shim/table/functions.def"
 
 // Entry points for addresses from dlsym: equally spaced, so that an address is first + number * spacing.

@@ -2,7 +2,9 @@
 //
 // The loader's list is walked when the recording begins, for each new row and each full ring (never for a call whose
 // row is known), and when the program ends by `exit` or `_exit`. If nothing was added since the last walk, this costs
-// two loads. Before a dlclose, the files that it may unload are noted, since their bindings cannot be read later.
+// two loads. Before a dlclose, the files that it may unload are noted, since their bindings cannot be read later. The
+// relocations of an object are read once. The look at the end has to be short: CPython's daemon threads are still
+// running then, and may crash the process if they come back from a product.
 #pragma once
 
 #include "record/write/mark.hpp"

@@ -124,6 +124,17 @@ Binding find_binding(LoadedObject* caller, FunctionIndex function) {
     return search_in_load_order(functions[function].name, {});
 }
 
+bool is_provided(std::string_view name, std::string_view version) {
+    // From the end, since the loader asks most often for functions of the libraries that it has just loaded.
+    const link_map* map = elf::first_object();
+    while (map != nullptr && map->l_next != nullptr) map = map->l_next;
+    for (; map != nullptr; map = map->l_prev) {
+        const elf::Object object = elf::read_object(map);
+        if (elf::find_definition(object, name, version) != nullptr && !is_shim(object)) return true;
+    }
+    return false;
+}
+
 Binding find_default(const LoadedObject* caller, std::string_view name, std::string_view version) {
     return search_scopes_of(caller == nullptr ? nullptr : caller->map, name, version);
 }
@@ -132,6 +143,12 @@ Binding find_in_handle(const void* handle, std::string_view name, std::string_vi
     for (const link_map* map = elf::first_object(); map != nullptr; map = map->l_next)
         if (map == handle) return search(elf::own_scope(map), name, version);
     return {};
+}
+
+bool is_in_scope_of(const void* handle, const link_map* object) {
+    for (const link_map* map = elf::first_object(); map != nullptr; map = map->l_next)
+        if (map == handle) return includes(elf::own_scope(map), object);
+    return false;
 }
 
 NextDefinition find_next(const LoadedObject* caller, std::string_view name, std::string_view version) {

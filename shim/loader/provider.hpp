@@ -32,12 +32,18 @@ struct Binding {
 /// entry point of the shim. Thread-safe, takes no lock, calls nothing of the loader.
 Binding find_binding(LoadedObject* caller, FunctionIndex function);
 
+/// Returns true if a loaded object other than the shim defines this name. Calls no other library.
+bool is_provided(std::string_view name, std::string_view version);
+
 /// Returns the result of dlsym with RTLD_DEFAULT, called from `caller`, as if the shim were not loaded.
 Binding find_default(const LoadedObject* caller, std::string_view name, std::string_view version);
 
 /// Returns the result of dlsym on this handle of dlopen, as if the shim were not loaded. In glibc, a handle is the
 /// object's link_map.
 Binding find_in_handle(const void* handle, std::string_view name, std::string_view version);
+
+/// Returns true if a lookup in this handle of dlopen searches the object.
+bool is_in_scope_of(const void* handle, const link_map* object);
 
 /// The result of dlsym with RTLD_NEXT, as if the shim were not loaded.
 struct NextDefinition {

@@ -36,11 +36,10 @@ bool any_library_multiplies() {
     system::LineWriter line(buffer);
     line.text("no loaded library provides ").text(function.name).text(", called from ");
     line.escaped(caller.empty() ? "unknown code" : caller, 300);
-    line.text(any_library_multiplies()
-                  ? "; if that is a weak reference, which is never NULL under fp32shim, run this "
-                    "program without it"
-                  : "; if the program was linked with -lfp32shim, link its BLAS behind it with "
-                    "-Wl,--no-as-needed (-lfp32shim -Wl,--no-as-needed -lopenblas)");
+    if (!any_library_multiplies())
+        line.text(
+            "; if the program was linked with -lfp32shim, link its BLAS behind it with -Wl,--no-as-needed "
+            "(-lfp32shim -Wl,--no-as-needed -lopenblas)");
     system::stderr_line(line.view());
     _exit(127);
 }
@@ -53,7 +52,7 @@ struct Routine {
 
 /// Finds a stand-in for a function that no library provides; empty if there is none. The stand-in does the same work
 /// or, for a batch, a single product of it, and has the same NameForm (`cblas_sgemm` for `cblas_sgemm_batch`). A
-/// program can call the missing function by a weak reference, which is not NULL because the shim exports the name.
+/// program can call the missing function if it was linked lazily: see missing_names.cpp.
 Routine find_stand_in(LoadedObject* caller, const Function& function) {
     for (const StandIn& known : stand_ins) {
         if (known.missing != function.family) continue;

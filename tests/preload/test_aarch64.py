@@ -226,6 +226,12 @@ def test_errno_and_signal_handlers_are_left_alone(what, way):
     run_both("leaves", what, **WAYS[way])
 
 
+@pytest.mark.parametrize("kind", ["lazy", "now"])
+def test_weak_references_to_missing_functions_are_null(kind):
+    output = run_both(f"weak_program_{kind}", log=False).stdout
+    assert output.count(": sgemm_ code constant variable") == 4 and output.count(": dgemm_64_ - - -") == 4
+
+
 @pytest.mark.parametrize("way", WAYS)
 def test_two_libraries_keep_two_pointers(way):
     libraries = [CLIENTS / "libnaive_a.so", CLIENTS / "libnaive_b.so"]

@@ -72,3 +72,22 @@ def test_nothing_unexpected_runs_at_start_or_exit():
     known = 1 + ("release_registered_frames" in output_of("nm"))
     sizes = dict(re.findall(r"\((INIT_ARRAYSZ|FINI_ARRAYSZ)\)\s+(\d+)", output_of("readelf", "-dW")))
     assert int(sizes.get("FINI_ARRAYSZ", 0)) <= 8 * (known + 1), sizes
+
+
+def test_the_loader_calls_the_shim_after_all_other_relocations():
+    """The code that it calls uses addresses that the other relocations store. The loader takes tables of relocations that
+    follow each other as one, and takes such calls last in it."""
+    tables = output_of("readelf", "-rW").split("Relocation section ")[1:]
+    assert sum(table.count("IRELATIV") for table in tables) == 1
+    places = [re.search(r"at offset (0x[0-9a-f]+) contains (\d+) entr", table).groups() for table in tables]
+    places = [(int(offset, 16), int(entries)) for offset, entries in places]
+    assert [offset + 24 * entries for offset, entries in places[:-1]] == [offset for offset, _ in places[1:]]
+
+
+def test_the_symbol_table_is_not_on_a_page_with_code():
+    """The shim changes its own copy of the table, and a page with code could not be made writable."""
+    headers = output_of("readelf", "-lW")
+    segments = re.findall(r"^\s+LOAD\s+\S+\s+(\S+)\s+\S+\s+\S+\s+(\S+)\s+(.{3})\s", headers, flags=re.MULTILINE)
+    (table,) = re.findall(r"\(SYMTAB\)\s+(\S+)", output_of("readelf", "-dW"))
+    holding = [flags for begin, size, flags in segments if 0 <= int(table, 16) - int(begin, 16) < int(size, 16)]
+    assert holding == ["R  "]

@@ -183,3 +183,9 @@ def test_a_process_that_is_killed_has_logged_every_product_that_returned():
     result = run(SYSTEM_PYTHON, "-c", code, blas="reference", check=False)
     assert result.returncode == -9
     assert len(result.decisions) == 3
+
+
+@pytest.mark.parametrize("way", [[], ["_exit"]])
+def test_the_relocations_of_a_library_are_read_once_and_not_at_dlclose_or_at_the_end(way, tmp_path):
+    result = run("reads_once", client("libmany_relocations.so"), *way, log=tmp_path / "log.fp32rec", blas=None)
+    assert result.stdout == "1006 of 1\nrelocations hidden\n"

@@ -154,6 +154,16 @@ const ElfW(Sym) * find_by_sysv_hash(const Object& object, std::string_view name,
 
 std::string_view Object::name() const { return name_of(map); }
 
+std::uint32_t Object::count_of_undefined() const {
+    if (gnu_hash == nullptr) return sysv_hash != nullptr ? sysv_hash[1] : 0;
+    // This table has defined symbols only, and they come last. Without any, its number of the first is not true.
+    const std::uint32_t bucket_count = gnu_hash[0], bloom_size = gnu_hash[2];
+    const std::uint32_t* buckets = gnu_hash + 4 + std::size_t{2} * bloom_size;
+    for (std::uint32_t i = 0; i < bucket_count; ++i)
+        if (buckets[i] != 0) return gnu_hash[1];
+    return 0;
+}
+
 std::string_view name_of(const link_map* map) {
     if (map == nullptr) return {};
     std::string_view path = system::view(map->l_name);
@@ -370,8 +380,8 @@ bool is_list_complete() {
 }
 
 bool is_mapped(const link_map* map) {
-    const bool is_loader_at_work = _r_debug.r_state != r_debug::RT_CONSISTENT;
-    return (!is_loader_at_work && is_list_complete()) || is_there(map);
+    const bool is_unloading = _r_debug.r_state == r_debug::RT_DELETE;
+    return (!is_unloading && is_list_complete()) || is_there(map);
 }
 
 bool contains(const link_map* map, ElfW(Addr) address) { return is_mapped(map) && contains_with(map, address, 0); }

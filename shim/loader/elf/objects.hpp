@@ -35,6 +35,8 @@ struct Object {
     const ElfW(Rela) * plt_relocations = nullptr;
     std::size_t plt_relocation_count = 0;
     std::string_view name() const;
+    /// Returns a number of symbols, from 0 on, that has all undefined ones; 0: the hash tables do not tell it.
+    std::uint32_t count_of_undefined() const;
 };
 
 /// Reads the addresses of an object's tables from its dynamic section. An object that is no longer mapped has no
@@ -125,6 +127,21 @@ void for_each_reference(const Object& object, Visit visit) {
     if (object.plt_relocations != nullptr) scan({object.plt_relocations, object.plt_relocation_count});
     if (object.relocations != nullptr && object.relative_count < object.relocation_count)
         scan({object.relocations + object.relative_count, object.relocation_count - object.relative_count});
+}
+
+/// Calls `visit(symbol)` with the number of each symbol that the object refers to and does not define. May visit a
+/// symbol several times. Much faster than for_each_reference().
+template <class Visit>
+void for_each_undefined_symbol(const Object& object, Visit visit) {
+    if (object.symbols == nullptr || object.strings == nullptr) return;
+    const auto visit_undefined = [&](std::uint32_t symbol) {
+        if (object.symbols[symbol].st_shndx == SHN_UNDEF) visit(symbol);
+    };
+    const std::uint32_t count = object.count_of_undefined();
+    for (std::uint32_t symbol = 1; symbol < count; ++symbol) visit_undefined(symbol);
+    // The tables of an object that defines nothing do not have the number.
+    if (count == 0)
+        for_each_reference(object, [&](std::uint32_t symbol, const ElfW(Rela)&) { visit_undefined(symbol); });
 }
 
 /// Returns the address of a definition. Calls the resolver of an indirect function (STT_GNU_IFUNC).

@@ -1,0 +1,213 @@
+// Names that the shim exports although no loaded library has the function.
+//
+// Without the shim, the loader stores NULL for a weak reference to such a name, and programs test for that:
+//
+//     if (dgemm_64_) dgemm_64_(…); else dgemm_(…);
+//
+// So the name must not lead to the shim. The file exports all names as functions. While the loader relocates this
+// library, it calls fp32shim_when_relocated(), which makes the names indirect (STT_GNU_IFUNC) in this process's
+// copy of the symbol table. From then on the loader asks fp32shim_resolve() whenever it binds a reference. References
+// that it bound before are cleared there.
+#include <elf.h>
+#include <link.h>
+#include <sys/auxv.h>
+#include <sys/mman.h>
+
+#include <atomic>
+#include <cstdint>
+#include <span>
+
+#include "shim/entry/entry_layout.h"
+#include "shim/entry/gate.hpp"
+#include "shim/loader/elf/objects.hpp"
+#include "shim/loader/elf/readers.hpp"
+#include "shim/loader/loaded_object.hpp"
+#include "shim/loader/provider.hpp"
+#include "system/elf.hpp"
+#include "system/inline_text.hpp"
+#include "system/raw_syscall.hpp"
+
+namespace fp32shim {
+namespace {
+
+// The functions to which some loaded object has had a reference that is not weak, one bit each. No bit is ever
+// cleared.
+constexpr std::size_t word_bits = 64;
+constinit std::atomic<std::uint64_t> needed_functions[(function_count + word_bits - 1) / word_bits]{};
+constinit std::atomic<std::uint64_t> needed_at{0};  ///< objects_stamp() of the last search for such references
+
+std::uint64_t bit_of(FunctionIndex function) { return std::uint64_t{1} << function % word_bits; }
+
+std::atomic<std::uint64_t>& word_of(FunctionIndex function) { return needed_functions[function / word_bits]; }
+
+/// Returns true if a loaded object has a reference to the function that is not weak. Precondition: an elf::Reading is
+/// held.
+bool is_needed(FunctionIndex function) {
+    if (const std::uint64_t stamp = objects_stamp(); needed_at.load(std::memory_order_acquire) != stamp) {
+        for (const link_map* map = elf::first_object(); map != nullptr; map = map->l_next) {
+            const elf::Object object = elf::read_object(map);
+            elf::for_each_undefined_symbol(object, [&](std::uint32_t symbol) {
+                if (ELF64_ST_BIND(object.symbols[symbol].st_info) == STB_WEAK) return;
+                const FunctionIndex found = find_function(object.strings + object.symbols[symbol].st_name);
+                if (found >= 0) word_of(found).fetch_or(bit_of(found), std::memory_order_relaxed);
+            });
+        }
+        needed_at.store(stamp, std::memory_order_release);
+    }
+    return (word_of(function).load(std::memory_order_relaxed) & bit_of(function)) != 0;
+}
+
+void* entry_point_of(FunctionIndex function) {
+    return const_cast<char*>(fp32shim_entries) + function * FP32SHIM_ENTRY_SPACING;
+}
+
+/// Makes whole pages around [begin, end) writable for its lifetime. `protection` is what they have otherwise.
+class Writable {
+  public:
+    Writable(ElfW(Addr) begin, ElfW(Addr) end, long protection)
+        : begin_(begin & ~(getauxval(AT_PAGESZ) - 1)), size_(end - begin_), protection_(protection) {
+        is_writable_ = protect(protection | PROT_WRITE) == 0;
+    }
+    ~Writable() {
+        if (is_writable_) protect(protection_);
+    }
+    Writable(const Writable&) = delete;
+    Writable& operator=(const Writable&) = delete;
+
+    explicit operator bool() const { return is_writable_; }
+
+  private:
+    long protect(long protection) const {
+        return system::raw::syscall6(SYS_mprotect, static_cast<long>(begin_), static_cast<long>(size_), protection);
+    }
+
+    ElfW(Addr) begin_;
+    ElfW(Addr) size_;
+    long protection_;
+    bool is_writable_ = false;
+};
+
+/// Returns the protection of the page with this slot after the loader has relocated the object. Returns PROT_NONE if
+/// the address belongs to no segment of the object.
+long protection_at(const link_map* map, ElfW(Addr) slot) {
+    const ElfW(Addr) page_mask = ~(getauxval(AT_PAGESZ) - 1);
+    long protection = PROT_NONE;
+    for (const ElfW(Phdr) & segment : elf::program_headers(map)) {
+        const ElfW(Addr) begin = map->l_addr + segment.p_vaddr, end = begin + segment.p_memsz;
+        if (segment.p_type == PT_LOAD && slot >= begin && slot < end)
+            protection |= ((segment.p_flags & PF_R) != 0 ? PROT_READ : 0) |
+                          ((segment.p_flags & PF_W) != 0 ? PROT_WRITE : 0) |
+                          ((segment.p_flags & PF_X) != 0 ? PROT_EXEC : 0);
+        // The loader protects the pages that lie in this range; the last page only if it lies there as a whole.
+        if (segment.p_type == PT_GNU_RELRO && slot >= (begin & page_mask) && slot < (end & page_mask))
+            return PROT_READ;
+    }
+    return protection;
+}
+
+void store_null(const link_map* map, ElfW(Addr) address) {
+    const long protection = protection_at(map, address);
+    if (protection == PROT_NONE) return;
+    auto* const slot = reinterpret_cast<ElfW(Addr)*>(address);
+    if ((protection & PROT_WRITE) != 0) {
+        *slot = 0;
+    } else if (const Writable writable(address, address + sizeof *slot, protection); writable) {
+        *slot = 0;
+    }
+}
+
+/// Stores NULL for each weak reference of an object that the loader bound to an entry point of a missing function.
+void clear_weak_references(const link_map* map) {
+    const elf::Object object = elf::read_object(map);
+    const auto is_weak = [&](std::uint32_t symbol) {
+        const ElfW(Sym)& reference = object.symbols[symbol];
+        return ELF64_ST_BIND(reference.st_info) == STB_WEAK && reference.st_shndx == SHN_UNDEF;
+    };
+    const auto function_of = [&](std::uint32_t symbol) {
+        return is_weak(symbol) ? find_function(object.strings + object.symbols[symbol].st_name) : -1;
+    };
+    bool has_any = false;
+    elf::for_each_undefined_symbol(object,
+                                   [&](std::uint32_t symbol) { has_any = has_any || function_of(symbol) >= 0; });
+    if (!has_any) return;
+    elf::for_each_reference(object, [&](std::uint32_t symbol, const ElfW(Rela) & relocation) {
+        const FunctionIndex function = function_of(symbol);
+        if (function < 0) return;
+        const ElfW(Addr) slot = object.base + relocation.r_offset;
+        // An object that the loader has not relocated yet has something else there.
+        if (*reinterpret_cast<const ElfW(Addr)*>(slot) != reinterpret_cast<ElfW(Addr)>(entry_point_of(function)))
+            return;
+        if (!is_provided(functions[function].name, elf::version_of(object, symbol).name)) store_null(map, slot);
+    });
+}
+
+/// Returns the range of this library's symbols in its symbol table.
+std::span<ElfW(Sym)> own_symbols(const elf::Object& own) {
+    if (own.symbols == nullptr || own.gnu_hash == nullptr) return {};
+    const std::uint64_t count = system::symbols_in_gnu_hash(
+        [&](std::uint64_t first, std::uint64_t size) { return std::span(own.gnu_hash + first, size); });
+    return {const_cast<ElfW(Sym)*>(own.symbols), count};
+}
+
+/// Makes the exported names indirect in this process's copy of the symbol table. If that is impossible, they stay
+/// functions, and weak references that the loader binds from now on are never NULL.
+void make_names_indirect() {
+    const link_map* const map = elf::own_object();
+    if (map == nullptr) return;
+    const std::span<ElfW(Sym)> symbols = own_symbols(elf::read_object(map));
+    if (symbols.empty()) return;
+    const auto begin = reinterpret_cast<ElfW(Addr)>(symbols.data()), end = begin + symbols.size_bytes();
+    // Pages with code stay as they are: another thread may be running it.
+    if (protection_at(map, begin) != PROT_READ) return;
+    const Writable writable(begin, end, PROT_READ);
+    if (!writable) return;
+    const ElfW(Addr) entries = reinterpret_cast<ElfW(Addr)>(fp32shim_entries) - map->l_addr;
+    const ElfW(Addr) resolvers = reinterpret_cast<ElfW(Addr)>(fp32shim_resolvers) - map->l_addr;
+    for (ElfW(Sym) & symbol : symbols) {
+        const ElfW(Addr) function = (symbol.st_value - entries) / FP32SHIM_ENTRY_SPACING;
+        if (symbol.st_value < entries || function >= function_count) continue;
+        symbol.st_info = ELF64_ST_INFO(ELF64_ST_BIND(symbol.st_info), STT_GNU_IFUNC);
+        symbol.st_value = resolvers + function * FP32SHIM_RESOLVER_SPACING;
+    }
+}
+
+void nothing() {}
+
+using Nothing = void();
+
+}  // namespace
+}  // namespace fp32shim
+
+extern "C" {
+
+/// Called by the loader when it has applied all other relocations of this library. Libraries that it relocated before
+/// may have bound weak references to the names; their constructors have not run yet. Calls no other library.
+__attribute__((visibility("hidden"))) fp32shim::Nothing* fp32shim_when_relocated() {
+    using namespace fp32shim;
+    const link_map* const own = elf::own_object();
+    for (const link_map* map = elf::first_object(); map != nullptr; map = map->l_next)
+        if (map != own) clear_weak_references(map);
+    make_names_indirect();
+    return nothing;
+}
+
+__attribute__((visibility("hidden"), ifunc("fp32shim_when_relocated"))) void fp32shim_relocated();
+}
+
+namespace fp32shim {
+namespace {
+
+/// Refers to the indirect function, so that the linker makes the relocation by which the loader calls it.
+__attribute__((constructor)) void refer_to_relocation() { fp32shim_relocated(); }
+
+}  // namespace
+}  // namespace fp32shim
+
+void* fp32shim_resolve(fp32shim::FunctionIndex function) {
+    using namespace fp32shim;
+    const elf::Reading reading;
+    // A reference that is not weak could not be bound without the shim, or not until it is called. Its call ends the
+    // process with a line that says why, as the loader would have done.
+    const bool is_found = is_provided(functions[function].name, {}) || is_needed(function);
+    return is_found ? entry_point_of(function) : nullptr;
+}

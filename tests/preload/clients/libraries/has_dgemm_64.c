@@ -1,0 +1,3 @@
+// Provides a function that weak_names.c refers to.
+
+void dgemm_64_(void) {}
