@@ -20,7 +20,6 @@
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
-#include <sys/time.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -171,6 +170,15 @@ static void check_thread(void) {
     if (state != PTHREAD_CANCEL_ENABLE) exit(6);
 }
 
+// Other threads, such as those of a library, get no signal of this timer.
+static timer_t timer_of_this_thread(void) {
+    struct sigevent event = {.sigev_notify = SIGEV_THREAD_ID, .sigev_signo = SIGALRM};
+    event._sigev_un._tid = gettid();
+    timer_t timer;
+    if (timer_create(CLOCK_MONOTONIC, &event, &timer) != 0) exit(9);
+    return timer;
+}
+
 static sigjmp_buf back;
 static volatile sig_atomic_t may_jump;
 static void jump(int number) {
@@ -196,11 +204,7 @@ static long lines_of(const char* file, const char* start) {
 static void leave_by_jumps(int jumps, int microseconds) {
     const struct sigaction action = {.sa_handler = jump};
     sigaction(SIGALRM, &action, NULL);
-    // A timer of this thread: the library's own threads must not leave this thread's products.
-    struct sigevent event = {.sigev_notify = SIGEV_THREAD_ID, .sigev_signo = SIGALRM};
-    event._sigev_un._tid = gettid();
-    timer_t timer;
-    if (timer_create(CLOCK_MONOTONIC, &event, &timer) != 0) exit(9);
+    const timer_t timer = timer_of_this_thread();
     volatile long mappings = 0, kilobytes = 0;
     unsigned seed = 1;
     for (volatile int left = 0; left < jumps;) {
@@ -290,10 +294,11 @@ static void fork_inside(void) {
     size = large_here;
     const struct sigaction action = {.sa_handler = fork_in_handler, .sa_flags = SA_RESTART};
     sigaction(SIGALRM, &action, NULL);
-    const struct itimerval timer = {{0, 1000}, {0, 1000}}, none = {{0, 0}, {0, 0}};
-    setitimer(ITIMER_REAL, &timer, NULL);
+    const struct itimerspec often = {{0, 1000000}, {0, 1000000}}, never = {{0, 0}, {0, 0}};
+    const timer_t timer = timer_of_this_thread();
+    timer_settime(timer, 0, &often, NULL);
     while (forked < 3) multiply(&other_results, size);
-    setitimer(ITIMER_REAL, &none, NULL);
+    timer_settime(timer, 0, &never, NULL);
 }
 
 // ---- memory and processes are used up
