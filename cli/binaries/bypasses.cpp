@@ -93,11 +93,11 @@ std::string instructions_text(std::uint64_t count, std::string_view format) {
 }
 
 /// Adds a bypass if the file has instructions that multiply BF16 or FP16, and nothing else explains them: no other
-/// bypass for CPUs in the file, and no BLAS whose calls are seen.
+/// bypass for CPUs in the file, and no functions for such operands, whose calls are seen (OpenBLAS's sbgemm).
 void add_half_code(const std::string& path, const ElfFile& elf, std::vector<Bypass>& bypasses) {
     const std::string_view base_name = system::base_name(path);
     const bool is_explained =
-        has_kind(elf.exports, FunctionKind::blas) ||
+        std::ranges::any_of(elf.exports, [](const ElfSymbol& symbol) { return is_narrow(symbol.name); }) ||
         std::ranges::any_of(no_half_code, [&](std::string_view known) { return base_name.starts_with(known); }) ||
         std::ranges::any_of(bypasses, [](const Bypass& each) { return each.device == "cpu" && !each.is_float32; });
     if (is_explained) return;

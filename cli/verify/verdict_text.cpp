@@ -19,9 +19,9 @@ constexpr std::string_view scope_note =
     "programs that they started: known libraries, and files with instructions that multiply BF16 or FP16. The verdict "
     "does not cover other loops with which a program or library multiplies by itself, code that programs generate or "
     "load themselves at run time (for a GPU, for example), LAPACK routines that multiply inside their own library, "
-    "linker namespaces of dlmopen, processes that were killed before their first product, and programs started by "
-    "system calls that bypass the C library, or elsewhere (by ssh, srun or a container service). A recording is not "
-    "sealed: anyone who can write to it can change it.";
+    "linker namespaces of dlmopen, processes that were killed before their first product or ended past the C library, "
+    "and programs started by system calls that bypass the C library, or elsewhere (by ssh, srun or a container "
+    "service). A recording is not sealed: anyone who can write to it can change it.";
 
 constexpr std::string_view scope_note_of_order =
     " A fixed order is one of float32 matrix products only: matrix products of float64 that were seen count as "
