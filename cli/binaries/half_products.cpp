@@ -49,9 +49,10 @@ bool is_fp16_product(const Evex& at) {
     return is_fma || is_complex;
 }
 
-/// Returns true for VADD, VSUB, VDIV and VMOV of FP16.
+/// Returns true for VADD, VSUB, VDIV and VMOV of FP16, and for conversions between FP16 and float32.
 bool is_other_fp16(const Evex& at) {
-    if (at.map != 5) return false;
+    const bool converts = at.mandatory <= 1 && (at.map == 5 ? at.opcode == 0x1d : at.map == 6 && at.opcode == 0x13);
+    if (converts || at.map != 5) return converts;
     if (at.opcode == 0x6e || at.opcode == 0x7e)
         return at.mandatory == 1 && at.length == 0 && !at.has_b && at.has_free_register;
     const bool is_move = at.opcode == 0x10 || at.opcode == 0x11;

@@ -41,6 +41,9 @@ const Bytes product_rounded = {0x62, 0xf5, 0x74, 0x18, 0x59, 0xc2};  // vmulph z
 const Bytes fma_scalar = {0x62, 0xf6, 0x75, 0x08, 0xb9, 0x00};       // vfmadd231sh xmm0, xmm1, [rax]
 const Bytes move_word = {0x62, 0xf5, 0x7d, 0x08, 0x6e, 0x00};        // vmovw xmm0, [rax]
 
+const Bytes to_half = {0x62, 0xf5, 0x6c, 0x08, 0x1d, 0x14};    // vcvtss2sh xmm2, xmm2, [rdi + rax]
+const Bytes to_single = {0x62, 0xf6, 0x7c, 0x08, 0x13, 0xc0};  // vcvtsh2ss xmm0, xmm0, xmm0
+
 TEST(HalfProducts, CountsProductsOfBf16AndOfTilesEachByItself) {
     EXPECT_EQ(counts_in(joined({dot_registers, Bytes(100, 0x90), dot_masked, Bytes(100, 0x90), dot_of_one})),
               (HalfProducts{3, 0}));
@@ -54,7 +57,9 @@ TEST(HalfProducts, CountsArithmeticOfFp16OnlyBesideMoreOfIt) {
     EXPECT_EQ(counts_in(joined({fma, Bytes(40, 0x90), fma_scalar, product_rounded})), (HalfProducts{0, 3}));
     EXPECT_EQ(counts_in(joined({move_word, fma_scalar})), (HalfProducts{0, 1}));
     EXPECT_EQ(counts_in(joined({fma_scalar, move_word})), (HalfProducts{0, 1}));
-    EXPECT_EQ(counts_in(joined({move_word, move_word})), HalfProducts());
+    EXPECT_EQ(counts_in(joined({to_half, fma_scalar})), (HalfProducts{0, 1}));
+    EXPECT_EQ(counts_in(joined({fma_scalar, to_single})), (HalfProducts{0, 1}));
+    EXPECT_EQ(counts_in(joined({move_word, to_half, to_single, move_word})), HalfProducts());
 }
 
 /// Each has one bit that contradicts the format.
