@@ -93,25 +93,25 @@ std::string instructions_text(std::uint64_t count, std::string_view format) {
 }
 
 /// Adds a bypass if the file has instructions that multiply BF16 or FP16, and nothing else explains them: no other
-/// bypass for CPUs in the file, and no BLAS whose calls are seen.
+/// bypass for CPUs in the file, and no functions for such operands, whose calls are seen (OpenBLAS's sbgemm).
 void add_half_code(const std::string& path, const ElfFile& elf, std::vector<Bypass>& bypasses) {
     const std::string_view base_name = system::base_name(path);
     const bool is_explained =
-        has_kind(elf.exports, FunctionKind::blas) ||
+        std::ranges::any_of(elf.exports, [](const ElfSymbol& symbol) { return is_narrow(symbol.name); }) ||
         std::ranges::any_of(no_half_code, [&](std::string_view known) { return base_name.starts_with(known); }) ||
         std::ranges::any_of(bypasses, [](const Bypass& each) { return each.device == "cpu" && !each.is_float32; });
     if (is_explained) return;
     const HalfProducts found = count_half_products(path);
     if (found == HalfProducts()) return;
     const std::string bf16 = instructions_text(found.bf16, "BF16"), fp16 = instructions_text(found.fp16, "FP16");
-    bypasses.push_back(
-        {.name = std::string(half_code_name),
-         .title = "code for BF16 or FP16",
-         .object = path,
-         .device = "cpu",
-         .message = fmt::format("holds instructions that multiply in a lower format ({}{}{}); nothing tells if they ran",
-                                bf16, bf16.empty() || fp16.empty() ? "" : ", ", fp16),
-         .remedy = {}});
+    bypasses.push_back({.name = std::string(half_code_name),
+                        .title = "code for BF16 or FP16",
+                        .object = path,
+                        .device = "cpu",
+                        .message = fmt::format(
+                            "holds instructions that multiply in a lower format ({}{}{}); nothing tells if they ran",
+                            bf16, bf16.empty() || fp16.empty() ? "" : ", ", fp16),
+                        .remedy = {}});
 }
 
 }  // namespace

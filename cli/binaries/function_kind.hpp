@@ -19,6 +19,9 @@ FunctionKind function_kind(std::string_view name);
 inline bool is_intercepted(std::string_view name) { return function_kind(name) != FunctionKind::none; }
 bool has_kind(const std::vector<ElfSymbol>& symbols, FunctionKind kind);
 
+/// Returns true for a product of BLAS or cuBLAS whose operands are narrower than float32: `cblas_sbgemm`, `hgemm`.
+bool is_narrow(std::string_view name);
+
 /// Returns true for sgemm in any name form: `sgemm_`, `cblas_sgemm64_`, `cublasSgemm_v2`.
 bool is_sgemm(std::string_view name);
 

@@ -24,7 +24,12 @@ struct Evex {
         const std::uint8_t p0 = code[1], p1 = code[2], p2 = code[3];
         const bool has_fixed_bits = (p0 & 0x08) == 0 && (p1 & 0x04) != 0;
         const bool zeroes = (p2 & 0x80) != 0, is_masked = (p2 & 0x07) != 0;
-        read = {p0 & 7, p1 & 3, code[4], p2 >> 5 & 3, code[5] >> 6 == 3, (p2 & 0x10) != 0,
+        read = {p0 & 7,
+                p1 & 3,
+                code[4],
+                p2 >> 5 & 3,
+                code[5] >> 6 == 3,
+                (p2 & 0x10) != 0,
                 (p1 & 0x78) == 0x78 && (p2 & 0x08) != 0};
         const bool rounds = read.is_register && read.has_b;  // the length is then a rounding mode
         return has_fixed_bits && (is_masked || !zeroes) && (rounds || read.length != 3) &&
@@ -44,9 +49,10 @@ bool is_fp16_product(const Evex& at) {
     return is_fma || is_complex;
 }
 
-/// Returns true for VADD, VSUB, VDIV and VMOV of FP16.
+/// Returns true for VADD, VSUB, VDIV and VMOV of FP16, and for conversions between FP16 and float32.
 bool is_other_fp16(const Evex& at) {
-    if (at.map != 5) return false;
+    const bool converts = at.mandatory <= 1 && (at.map == 5 ? at.opcode == 0x1d : at.map == 6 && at.opcode == 0x13);
+    if (converts || at.map != 5) return converts;
     if (at.opcode == 0x6e || at.opcode == 0x7e)
         return at.mandatory == 1 && at.length == 0 && !at.has_b && at.has_free_register;
     const bool is_move = at.opcode == 0x10 || at.opcode == 0x11;
@@ -79,8 +85,10 @@ constexpr ArmCode arm_fp16[] = {
     {0xbfe0fc00, 0x0e20ec00},                            // FMLAL
 };
 constexpr ArmCode arm_other_fp16[] = {
-    {0xffc00000, 0x7d400000}, {0xffe00c00, 0x7c600800},  // LDR of a scalar, at an offset, with an index
-    {0xffe0fc00, 0x1ee02800}, {0xbfe0fc00, 0x0e401400},  // FADD of scalars, of vectors
+    {0xffc00000, 0x7d400000},
+    {0xffe00c00, 0x7c600800},  // LDR of a scalar, at an offset, with an index
+    {0xffe0fc00, 0x1ee02800},
+    {0xbfe0fc00, 0x0e401400},  // FADD of scalars, of vectors
 };
 
 template <std::size_t count>

@@ -57,9 +57,10 @@ std::span<const KnownBypass> known_bypasses() {
         {.name = "faiss",
          .markers = {"N5faiss20IndexScalarQuantizerE"},
          .files = {"libfaiss", "_swigfaiss"},
-         .message = "computes distances with its own kernels, and its quantisers round vectors to FP16, BF16 and less"},
+         .message =
+             "computes distances with its own kernels, and its quantisers round vectors to FP16, BF16 and less"},
         {.name = "simsimd",
-         .files = {"simsimd.", "numkong."},
+         .files = {"simsimd.", "_numkong."},
          .message = "multiplies with its own kernels, also at FP16 and BF16"},
         {.name = "ml_dtypes",
          .files = {"_ml_dtypes_ext."},

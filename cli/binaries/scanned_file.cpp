@@ -39,7 +39,8 @@ bool is_name_of_result(std::string_view name) {
     constexpr std::size_t whole = digits + result_ending.size();
     if (name.size() < whole || !has_digits_at(0) || name.substr(digits, result_ending.size()) != result_ending)
         return false;
-    return name.size() == whole || (name.size() == whole + 1 + digits && name[whole] == '.' && has_digits_at(whole + 1));
+    return name.size() == whole ||
+           (name.size() == whole + 1 + digits && name[whole] == '.' && has_digits_at(whole + 1));
 }
 
 /// Returns a text that is another one after each change of a file; empty if the file is smaller or cannot be

@@ -198,9 +198,7 @@ bool SearchState::add_file(const std::string& path, const std::string& sha256) {
     return !is_new || append(json_line({{"file", path}, {"sha256", sha256}}));
 }
 
-bool SearchState::append(const std::string& lines) const {
-    return append_to_own_file(path_, lines).empty();
-}
+bool SearchState::append(const std::string& lines) const { return append_to_own_file(path_, lines).empty(); }
 
 void SearchState::remove_file() const {
     std::error_code error;

@@ -96,8 +96,8 @@ FileText read_own_file(const std::string& path, std::size_t most) {
 
 std::string append_to_own_file(const std::string& path, std::string_view text) {
     // Without O_NONBLOCK, a FIFO that somebody puts in the file's place would block.
-    const Descriptor file(
-        open(path.c_str(), O_WRONLY | O_APPEND | O_CREAT | O_NOFOLLOW | careful, S_IRUSR | S_IWUSR | S_IRGRP | S_IROTH));
+    const Descriptor file(open(path.c_str(), O_WRONLY | O_APPEND | O_CREAT | O_NOFOLLOW | careful,
+                               S_IRUSR | S_IWUSR | S_IRGRP | S_IROTH));
     std::string problem = why_unusable(file.number(), "written", true);
     if (!problem.empty()) return problem;
     const int error = write_all(file.number(), text);

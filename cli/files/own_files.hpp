@@ -40,8 +40,8 @@ std::string append_to_own_file(const std::string& path, std::string_view text);
 /// changes of its path do not matter.
 class OwnFolder {
   public:
-    /// Opens the folder `below` in `base`, an absolute path. Links are followed in `base` only. Every folder on the way
-    /// must belong to root or the effective user and must be writable for its owner only, or be sticky; those of
+    /// Opens the folder `below` in `base`, an absolute path. Links are followed in `base` only. Every folder on the
+    /// way must belong to root or the effective user and must be writable for its owner only, or be sticky; those of
     /// `below` must belong to the effective user. With `makes`, missing folders are made, for this user only. The
     /// result is not open if any of that fails.
     OwnFolder(const std::string& base, const std::vector<std::string>& below, bool makes);

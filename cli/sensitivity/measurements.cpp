@@ -75,7 +75,8 @@ Measurements::Measurements(MeasuringSettings settings, Runs& runs, const Json& i
     const std::string problem =
         file.is_absent ? append_to_own_file(settings_.state_path, json_line(identity)) : file.problem;
     if (!problem.empty())
-        problem_ = fmt::format("{}: {}; --state names another file", policy::quoted_path(settings_.state_path), problem);
+        problem_ =
+            fmt::format("{}: {}; --state names another file", policy::quoted_path(settings_.state_path), problem);
 }
 
 /// Takes in a line of the state. Returns false if it is no result and no file.
@@ -124,9 +125,7 @@ void Measurements::read_state(const std::string& text, const std::string& first_
     if (is_ours && whole < text.size()) std::filesystem::resize_file(settings_.state_path, whole, error);
 }
 
-void Measurements::append(const Json& line) const {
-    append_to_own_file(settings_.state_path, json_line(line));
-}
+void Measurements::append(const Json& line) const { append_to_own_file(settings_.state_path, json_line(line)); }
 
 /// Keeps the checksum of the reference, or compares it with that of an earlier part of the search.
 void Measurements::check_reference() {

@@ -84,14 +84,15 @@ std::string verdict_sentence(const Json& result) {
     if (word == "violated")
         return fmt::format("<b>Violated.</b> Some of {} in {} {}.", calls, recordings, escaped(claim.broken_many));
     if (word == "shown")
-        return fmt::format("<b>Shown.</b> {} of {} {} in {} {}.{}", known, calls,
-                           about_text(result["float64_calls"].get<std::uint64_t>(),
-                                      result["calls"].get<std::uint64_t>()),
-                           recordings, escaped(claim.held),
-                           result["assumed_unused"].empty() ? "" : " This rests on the assumptions below.");
+        return fmt::format(
+            "<b>Shown.</b> {} of {} {} in {} {}.{}", known, calls,
+            about_text(result["float64_calls"].get<std::uint64_t>(), result["calls"].get<std::uint64_t>()),
+            recordings, escaped(claim.held),
+            result["assumed_unused"].empty() ? "" : " This rests on the assumptions below.");
     return fmt::format(
-        "<b>Inconclusive.</b> It is shown of {} of {} of BLAS or cuBLAS in {} that they {}. What is not proven is listed below.", known,
-        calls, recordings, escaped(claim.held));
+        "<b>Inconclusive.</b> It is shown of {} of {} of BLAS or cuBLAS in {} that they {}. What is not proven is "
+        "listed below.",
+        known, calls, recordings, escaped(claim.held));
 }
 
 /// Returns a size; `?` for one that the function does not have.

@@ -83,6 +83,12 @@ bool is_ldconfig(const record::RecordedChild& child) {
            (child.path == "/sbin/ldconfig" || child.path == "/usr/sbin/ldconfig");
 }
 
+/// Returns true for the C library's loader. `/lib64/ld-linux-x86-64.so.2 PROGRAM` runs the program.
+bool is_loader(const std::string& path) {
+    const std::string_view name = system::base_name(path);
+    return name.starts_with("ld") && name.find(".so") != std::string_view::npos;
+}
+
 /// Returns true if a program with this reason was started where this command finds the same files by the same paths.
 bool is_in_this_root(record::WhyUnseen why) {
     using record::WhyUnseen;
@@ -160,6 +166,7 @@ const ChildPrograms::Contents& ChildPrograms::contents(const std::string& path) 
 ExaminedChild ChildPrograms::examine(const record::RecordedChild& child, const MergedProcess& process) {
     const std::string path = path_of(child);
     if (path.empty() || !child.interpreter.empty() || !is_in_this_root(child.why)) return {};
+    if (is_loader(path)) return {false, "it is the loader, which runs the program that it is given"};
     const bool is_static = child.why == record::WhyUnseen::statically_linked;
     if (is_static && !is_ldconfig(child)) return {};
     if (!is_of_this_machine(process.facts))

@@ -13,14 +13,19 @@ namespace fp32shim::cli {
 namespace {
 
 constexpr std::string_view scope_note =
-    "The verdict is about matrix products of float32 and float64 data by functions of BLAS and cuBLAS. It is not about "
+    "The verdict is about matrix products of float32 and float64 data by functions of BLAS and cuBLAS. It is not "
+    "about "
     "products of other types, even if a program converted its data to them (numpy multiplies float16 in its own "
-    "loops). Products that the shim does not see are judged by the files that the processes had loaded and the "
-    "programs that they started: known libraries, and files with instructions that multiply BF16 or FP16. The verdict "
-    "does not cover other loops with which a program or library multiplies by itself, code that programs generate or "
-    "load themselves at run time (for a GPU, for example), LAPACK routines that multiply inside their own library, "
-    "linker namespaces of dlmopen, processes that were killed before their first product, and programs started by "
-    "system calls that bypass the C library, or elsewhere (by ssh, srun or a container service). A recording is not "
+    "loops). A CPU library is taken to multiply in the format that its function's name stands for. Products that the "
+    "shim does not see are judged by the files that the processes had loaded and the programs that they started: "
+    "known "
+    "libraries, and files with instructions that multiply BF16 or FP16. The verdict does not cover other loops with "
+    "which a program or library multiplies by itself, code that programs generate, load or look up themselves at run "
+    "time (for a GPU, for example), LAPACK routines that multiply inside their own library, linker namespaces of "
+    "dlmopen, processes that were killed before their first product or ended past the C library, and programs "
+    "started "
+    "by system calls that bypass the C library, or elsewhere (by ssh, srun or a container service). A recording is "
+    "not "
     "sealed: anyone who can write to it can change it.";
 
 constexpr std::string_view scope_note_of_order =
@@ -96,7 +101,8 @@ std::string sentence_of(const Verified& verified, const MergedCalls& calls, cons
                            violators_text(calls, judged, verified.violations.size()));
     }
     if (verified.verdict().exit_code == exit_code::ok)
-        return fmt::format("{}: {} {} in {} {}.\n", title, total == 1 ? "the one call" : "all " + counted(total, "call"),
+        return fmt::format("{}: {} {} in {} {}.\n", title,
+                           total == 1 ? "the one call" : "all " + counted(total, "call"),
                            about_text(calls.float64_calls(), total), recordings, claim.held);
     const bool is_rest = verified.shown_calls < total;
     return fmt::format("{}: {} of {} of BLAS or cuBLAS in {} {}; {}.\n", title, count_text(verified.shown_calls),

@@ -240,8 +240,7 @@ def recording() -> str | None:
 def _is_written_by_us(path: str, inode: int) -> bool:
     """Returns True if the file is the mapped one, and this process did not leave it at a reload or a fork."""
     try:
-        # Somebody may have put a FIFO in the file's place, which an open without O_NONBLOCK would wait for.
-        with open(os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC), "rb") as file:
+        with open(path, "rb") as file:
             if os.fstat(file.fileno()).st_ino != inode:
                 return False
             header = file.read(_HEADER.size)

@@ -606,13 +606,15 @@ def test_instructions_that_multiply_bf16_or_fp16_are_a_doubt(log, tmp_path, code
 def test_instructions_for_bf16_in_data_in_a_blas_or_in_a_known_library_are_no_further_doubt(log, tmp_path):
     asm = f'__asm__(".pushsection .text\\n{CODE_FOR_BF16}\\n.popsection");'
     data = plugin(tmp_path / "libdata.so", PRODUCT + f'__asm__(".pushsection .rodata\\n{CODE_FOR_BF16}\\n.popsection");')
-    blas = plugin(tmp_path / "libblas_of_others.so", f"void sgemm_(void) {{}} void run(void) {{}} {asm}")
+    blas = plugin(tmp_path / "libblas_of_others.so", f"void cblas_sbgemm(void) {{}} void run(void) {{}} {asm}")
     numpy = plugin(tmp_path / "_multiarray_umath.so", f"void run(void) {{}} {asm}")
     mkl = plugin(tmp_path / "libmkl_avx512.so.3", f"void run(void) {{}} {asm}")
     words = [f"local={data}", f"run={data}", f"local={blas}", f"local={numpy}", f"local={mkl}"]
     assert bypasses(verify(load(log, *words))) == []
     known = plugin(tmp_path / "libdnnl.so.3", f"void run(void) {{}} {asm}")
     assert bypasses(verify(load(tmp_path / "known.fp32rec", *words, f"local={known}"))) == ["oneDNN"]
+    wrapper = plugin(tmp_path / "libwrapper.so", f"void sgemm_(void) {{}} void run(void) {{}} {asm}")
+    assert bypasses(verify(load(tmp_path / "wrapper.fp32rec", *words, f"local={wrapper}"))) == ["half-code"]
 
 
 def test_a_verdict_says_of_which_products_it_is(log, tmp_path, numpy_product):
@@ -767,6 +769,15 @@ def test_a_child_is_judged_by_its_file_and_not_by_its_name(log, tmp_path, numpy_
         result, basis = verify(log), "has changed since"
     assert (result.returncode, bypasses(result), result.json["examined_children"]) == (3, ["child:uname"], [])
     assert basis in result.json["bypasses"][0]["reason"]
+
+
+def test_a_child_that_the_loader_started_is_a_doubt(log, numpy_product):
+    """Its file imports nothing that starts programs, but it runs any program."""
+    loader = subprocess.run(["ldd", shutil.which("true")], check=True, capture_output=True, text=True).stdout.split()[-2]
+    start = f"import subprocess; subprocess.run([{loader!r}, '/bin/true'], env={{}}, check=True)"
+    result = verify(record(log, *numpy_product, start))
+    assert (result.returncode, bypasses(result)) == (3, [f"child:{os.path.basename(loader)}"])
+    assert "it is the loader, which runs the program that it is given" in result.json["bypasses"][0]["reason"]
 
 
 ONEDNN_HEAD = "onednn_verbose,info,oneDNN v2.6.3 (commit N/A)\nonednn_verbose,info,cpu,isa:Intel AVX-512 with bfloat16 support\n"

@@ -234,6 +234,12 @@ def test_medium(): torch.set_float32_matmul_precision("medium")
     assert "Not shown, because it was not seen:" in lines and any(line.startswith("  oneDNN: ") for line in lines)
 
 
+def test_a_baseline_that_is_no_regular_file_is_refused_and_not_waited_for(suite, tmp_path):
+    os.mkfifo(tmp_path / "products.json")
+    refused = suite("--fp32shim-baseline", tmp_path / "products.json")
+    assert refused.returncode == 4 and "it is no regular file" in refused.stderr
+
+
 def test_the_baseline_fails_what_became_worse_and_shows_it(suite, tmp_path):
     file = tmp_path / "tests/products.json"
     missing = suite("--fp32shim-baseline", file)
