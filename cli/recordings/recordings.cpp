@@ -357,10 +357,9 @@ void mention_other_files_of_runs(RecordingPaths& found) {
     std::erase_if(others, names_children_only);
     constexpr std::size_t most = 5;
     if (!others.empty())
-        found.notes.push_back(
-            fmt::format("not read, although {} to the same run: {}. Name {}.",
-                        others.size() == 1 ? "it belongs" : "they belong", listed(others, most),
-                        others.size() == 1 ? "it too, or its folder" : "them too, or their folder"));
+        found.notes.push_back(fmt::format(
+            "not read, although {} to the same run: {}. Name {}.", others.size() == 1 ? "it belongs" : "they belong",
+            listed(others, most), others.size() == 1 ? "it too, or its folder" : "them too, or their folder"));
     std::size_t count = 0;
     for (const MissingFiles& files : missing) count += files.recordings();
     if (count > 0)

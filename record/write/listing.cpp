@@ -114,8 +114,7 @@ class ListSearch {
         if (own.run != 0) is_elsewhere_ = is_elsewhere_ || !is_here;
         if (own.run != 0 || !is_here) return is_here;
         // Another owner could truncate the file. Of a run, only its processes know the number.
-        if (raw::fstat(descriptor, status) < 0 ||
-            status.st_uid != static_cast<uid_t>(raw::syscall6(SYS_geteuid)))
+        if (raw::fstat(descriptor, status) < 0 || status.st_uid != static_cast<uid_t>(raw::syscall6(SYS_geteuid)))
             return false;
         if (program_ != 0 && is_equal(program_, offsetof(Header, program))) return true;
         return is_equal(own.pid_namespace, offsetof(Header, pid_namespace)) &&
@@ -133,8 +132,7 @@ class ListSearch {
         raw::close(descriptor);
         if (!is_list) return Entered::no_list;
         const int writable = raw::open(path, O_RDWR | flags);
-        error_ = writable < 0 ? -writable
-                              : with_header(writable, [&](Header& header) { enter(header, recording_); });
+        error_ = writable < 0 ? -writable : with_header(writable, [&](Header& header) { enter(header, recording_); });
         if (writable >= 0) raw::close(writable);
         return error_ == 0 ? Entered::yes : Entered::failed;
     }
@@ -195,7 +193,9 @@ int enter_list(const NewRecording& recording, Header* parent, const Family& fami
     if (entered != Entered::no_list) return search.error();
     // If names depend on the process, no other recording of the run finds this one by its name.
     const bool has_own_name = recording.name.find('%') != std::string_view::npos;
-    return (has_own_name || search.is_elsewhere()) && family.children.path != nullptr ? enter_children_file(recording, family.children) : 0;
+    return (has_own_name || search.is_elsewhere()) && family.children.path != nullptr
+               ? enter_children_file(recording, family.children)
+               : 0;
 }
 
 }  // namespace fp32shim::record

@@ -92,8 +92,8 @@ void add_file(List& list, const link_map* map, Bindings bindings) {
     const std::string_view path = system::view(map->l_name);
     if (map == elf::own_object() || is_of_the_kernel(path) || !elf::is_mapped(map)) return;
     const bool is_past = bindings == Bindings::check && is_bound_past(elf::read_object(map));
-    list.add({path, elf::build_id(map), is_past,
-              record::format::layout_hash(std::as_bytes(elf::program_headers(map)))});
+    list.add(
+        {path, elf::build_id(map), is_past, record::format::layout_hash(std::as_bytes(elf::program_headers(map)))});
 }
 
 bool is_loaded(const record::LoadedFile& file) {
