@@ -19,6 +19,7 @@ void record_loaded_files_at_exit() {
     record::Recording* recording = own_recording();
     if (recording == nullptr) return write_mark();
     record_files_at_exit(*recording->objects());
+    record_children_file(*recording);
     recording->record_exit();
 }
 

@@ -56,6 +56,7 @@ constexpr DiffFormat formats[] = {
 /// Finds the recordings for an argument. Returns false after printing an error.
 bool find_side(const std::string& argument, const std::string& output, RecordingPaths& found) {
     found = find_recordings({argument});
+    if (found.errors.empty()) mention_other_files_of_runs(found);
     if (print_errors("diff", found)) return false;
     const std::string problem = output_problem(output, found.paths);
     if (!problem.empty()) say("diff", problem);

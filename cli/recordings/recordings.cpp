@@ -19,6 +19,7 @@
 #include "cli/output/progress.hpp"
 #include "cli/output/terminal.hpp"
 #include "cli/recordings/read_ahead.hpp"
+#include "cli/recordings/run_members.hpp"
 #include "record/read/reader.hpp"
 
 namespace fp32shim::cli {
@@ -246,76 +247,93 @@ std::vector<ReadingProblem> problems_of_copies(const RecordingPaths& found) {
     return doubts;
 }
 
+std::vector<ReadingProblem> problems_of_missing_files(const RecordingPaths& found) {
+    std::vector<ReadingProblem> problems;
+    for (const MissingFiles& files : find_missing_files(found.paths)) {
+        if (const std::size_t count = files.recordings(); count > 0)
+            problems.push_back(
+                {files.path, fmt::format("{} of the same run {} missing, so what {} multiplied is not known: {}",
+                                         counted(count, "recording"), count == 1 ? "is" : "are",
+                                         count == 1 ? "its process" : "their processes", missing_names({files}))});
+        if (files.lacks_children_file)
+            problems.push_back({files.path,
+                                "the file for the children of its run, whose name ends in .children.fp32rec, is "
+                                "missing, so it is not known what ran without a recording"});
+    }
+    return problems;
+}
+
 std::string text_of(const record::Problem& problem) {
     return fmt::format("offset {}: {}", problem.offset, problem.what);
 }
 
 namespace {
 
-constexpr std::string_view extension = ".fp32rec";
-
-/// Returns the number of the `fp32shim run` that made a recording (ProcessFacts::run). Returns 0 if no run made it,
-/// or if the file is no recording.
-std::uint64_t run_number_of(const std::string& path) {
-    const std::string begin = identity_in(path);
-    std::uint64_t run = 0;
-    if (!begin.empty()) std::memcpy(&run, begin.data() + offsetof(record::format::Header, run), sizeof run);
-    return run;
-}
-
-/// Returns the name of a recording's file of uncovered children: `run.children.fp32rec` for `run.fp32rec` and for
-/// `run.3.fp32rec`.
-std::string children_file_of(const std::string& path) {
-    std::string name = path;
-    if (!name.ends_with(extension)) return {};
-    name.resize(name.size() - extension.size());
-    const std::size_t dot = name.rfind('.');
-    const bool has_number = dot != std::string::npos && dot + 1 < name.size() &&
-                            name.find_first_not_of("0123456789", dot + 1) == std::string::npos;
-    return (has_number ? name.substr(0, dot) : name) + ".children" + std::string(extension);
-}
-
 std::string folder_of(const std::string& path) {
     const std::string folder = fs::path(path).parent_path().string();
     return folder.empty() ? "." : folder;
 }
 
-}  // namespace
+/// Files that belong to recordings: those of the same run, and those that entered the list of another one.
+class FilesOfRuns {
+  public:
+    explicit FilesOfRuns(const RecordingPaths& found) {
+        for (const std::string& path : found.paths) is_new(path);
+        for (const RecordingCopy& copy : found.copies) is_new(copy.path);
+        for (const std::string& path : found.paths) {
+            const auto member = read_run_member(path);
+            if (!member) continue;
+            take(*member);
+            if (member->run != 0 || member->listed_count > 0) folders_.insert(folder_of(path));
+            if (const std::string children = children_file_of(path); member->run == 0 && is_new(children))
+                others_.push_back(children);
+        }
+        for (const std::string& folder : folders_) search(folder);
+        std::sort(others_.begin(), others_.end());
+    }
+    /// Returns files in the same folders that belong to the recordings but are not among them, sorted by name. For a
+    /// recording that no run made and that has no list, returns only its file of uncovered children.
+    std::vector<std::string> others() const { return others_; }
 
-namespace {
-
-/// Returns files in the same folders that belong to the runs of `found` but are not among them, sorted by name: other
-/// recordings, and files that list uncovered children. For a recording that no run made, returns only its file of
-/// uncovered children.
-std::vector<std::string> other_files_of_runs(const RecordingPaths& found) {
-    std::set<std::pair<dev_t, ino_t>> known;
-    const auto is_new = [&](const std::string& path) {
+  private:
+    bool is_new(const std::string& path) {
         struct stat status {};
         return stat(path.c_str(), &status) == 0 && S_ISREG(status.st_mode) &&
-               known.emplace(status.st_dev, status.st_ino).second;
-    };
-    for (const std::string& path : found.paths) is_new(path);
-    for (const RecordingCopy& copy : found.copies) is_new(copy.path);
-    std::vector<std::string> added;
-    std::map<std::string, std::set<std::uint64_t>> runs;  // numbers of runs, by folder
-    for (const std::string& path : found.paths) {
-        if (const std::uint64_t run = run_number_of(path); run != 0)
-            runs[folder_of(path)].insert(run);
-        else if (const std::string children = children_file_of(path); is_new(children))
-            added.push_back(children);
+               known_.emplace(status.st_dev, status.st_ino).second;
     }
-    for (const auto& [folder, numbers] : runs) {
+
+    void take(const RunMember& member) {
+        if (member.run != 0) runs_.insert(member.run);
+        lists_.insert(member.number);
+    }
+
+    void search(const std::string& folder) {
+        std::vector<std::pair<std::string, RunMember>> candidates;
         std::error_code error;
         for (auto entry = fs::directory_iterator(folder, error); !error && entry != fs::directory_iterator();
              entry.increment(error)) {
-            if (entry->path().extension() != extension) continue;
-            const std::string path = folder == "." ? entry->path().filename().string() : entry->path().string();
-            if (is_new(path) && numbers.contains(run_number_of(path))) added.push_back(path);
+            if (entry->path().extension() != ".fp32rec") continue;
+            std::string path = folder == "." ? entry->path().filename().string() : entry->path().string();
+            auto member = read_run_member(path);
+            if (member && is_new(path)) candidates.emplace_back(std::move(path), std::move(*member));
+        }
+        // A child's recording may be the list of further ones.
+        const auto is_wanted = [&](const auto& candidate) {
+            const RunMember& member = candidate.second;
+            if (!runs_.contains(member.run) && !lists_.contains(member.listed_in)) return false;
+            take(member);
+            others_.push_back(candidate.first);
+            return true;
+        };
+        while (std::erase_if(candidates, is_wanted) > 0) {
         }
     }
-    std::sort(added.begin(), added.end());
-    return added;
-}
+
+    std::set<std::pair<dev_t, ino_t>> known_;
+    std::set<std::uint64_t> runs_, lists_;
+    std::set<std::string> folders_;
+    std::vector<std::string> others_;
+};
 
 bool names_children_only(const std::string& path) {
     const auto opened = record::RecordingReader::open(path);
@@ -325,21 +343,29 @@ bool names_children_only(const std::string& path) {
 }  // namespace
 
 void add_rest_of_runs(RecordingPaths& found) {
-    for (const std::string& path : other_files_of_runs(found)) {
+    for (const std::string& path : FilesOfRuns(found).others()) {
         found.paths.push_back(path);
         found.notes.push_back(path + ": belongs to the same run, so it is judged too");
     }
 }
 
 void mention_other_files_of_runs(RecordingPaths& found) {
-    std::vector<std::string> others = other_files_of_runs(found);
+    std::vector<std::string> others = FilesOfRuns(found).others();
+    std::vector<std::string> all = found.paths;
+    all.insert(all.end(), others.begin(), others.end());
+    const std::vector<MissingFiles> missing = find_missing_files(all);
     std::erase_if(others, names_children_only);
     constexpr std::size_t most = 5;
     if (!others.empty())
-        found.notes.push_back(
-            fmt::format("not in this report, although {} to the same run: {}. Name {}.",
-                        others.size() == 1 ? "it belongs" : "they belong", listed(others, most),
-                        others.size() == 1 ? "it too, or its folder" : "them too, or their folder"));
+        found.notes.push_back(fmt::format(
+            "not read, although {} to the same run: {}. Name {}.", others.size() == 1 ? "it belongs" : "they belong",
+            listed(others, most), others.size() == 1 ? "it too, or its folder" : "them too, or their folder"));
+    std::size_t count = 0;
+    for (const MissingFiles& files : missing) count += files.recordings();
+    if (count > 0)
+        found.notes.push_back(fmt::format("{} of the same run {} not read and not beside the others: {}",
+                                          counted(count, "recording"), count == 1 ? "is" : "are",
+                                          missing_names(missing)));
 }
 
 namespace {

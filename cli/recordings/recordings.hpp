@@ -61,6 +61,10 @@ struct ReadingProblem {
 /// a header.
 std::vector<ReadingProblem> problems_of_copies(const RecordingPaths& found);
 
+/// Returns a line for each recording whose run has further recordings, or a file for children, that are not among the
+/// paths. Their processes may have multiplied at any format.
+std::vector<ReadingProblem> problems_of_missing_files(const RecordingPaths& found);
+
 /// Opens each recording in turn and passes it to `visit`. Small ones are opened ahead on a second thread. Shows
 /// progress on a terminal after a second. Returns the parts that could not be read; `visit` gets the rest.
 std::vector<ReadingProblem> visit_recordings(

@@ -418,7 +418,8 @@ int suggest(SuggestOptions& options) {
             say("suggest", problem);
             return exit_code::usage;
         }
-    const RecordingPaths paths = find_recordings(options.recordings);
+    RecordingPaths paths = find_recordings(options.recordings);
+    if (paths.errors.empty()) mention_other_files_of_runs(paths);
     if (print_errors("suggest", paths)) return exit_code::usage;
     if (const std::string problem = output_problem(options.output, paths.paths); !problem.empty()) {
         say("suggest", problem);

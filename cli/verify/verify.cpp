@@ -74,6 +74,7 @@ int verify(const VerifyOptions& options) {
             [&](const record::RecordedRow* row) { return calls.index_of(row); }));
     });
     std::ranges::move(problems_of_copies(found), std::back_inserter(problems));
+    std::ranges::move(problems_of_missing_files(found), std::back_inserter(problems));
     const Verified verified = verify_calls(calls, problems, options, std::move(expected), std::move(log));
     if (!write(verified, calls, options, judged)) return exit_code::usage;
     const int status = verified.verdict().exit_code;

@@ -27,13 +27,14 @@
 // Each entry is published by a single store with release order, after all of its other bytes are written. The fields
 // stored last are: `magic`, `kind`, `RowRecord::published`, a text's size, `CounterRecord::row_plus_one` and `calls`,
 // `EventRecord::time`, `ObjectRecord::published`, `AuditRecord::time`, `FingerprintRecord::time`,
-// `OperandsRecord::time`, `RuleRecord::published`, `ChildRecord::state`, `EnvironmentRecord::fact`. Before that store
-// the field reads as zero, or as its earlier value. The file of a running or killed process therefore holds whole
+// `OperandsRecord::time`, `RuleRecord::published`, `ChildRecord::state`, `ListedRecording::published`,
+// `EnvironmentRecord::fact`. Before that store the field reads as zero, or as its earlier value. The file of a running or killed process therefore holds whole
 // entries only.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
+#include <string_view>
 #include <type_traits>
 
 #include "policy/matmul_call.hpp"
@@ -44,6 +45,7 @@
 #include "record/fingerprint.hpp"
 #include "record/format/file_state.hpp"
 #include "record/why_unseen.hpp"
+#include "system/hash.hpp"
 
 namespace fp32shim::record::format {
 
@@ -362,6 +364,7 @@ inline constexpr std::uint32_t flag_objects_missed = 64;  ///< some loaded objec
 inline constexpr std::uint32_t flag_left =
     128;  ///< the process continued in another file (reload, strict seccomp); see went_on_at
 inline constexpr std::uint32_t flag_children_only = 256;  ///< the file only lists programs that ran without the shim
+inline constexpr std::uint32_t flag_children_file = 512;  ///< the process knew that there is such a file for its run
 
 /// Offset and size of one text in the header.
 struct TextRange {
@@ -472,6 +475,19 @@ struct ChildRecord {
     char text[child_text_limit];
 };
 static_assert(sizeof(ChildRecord) == 256);
+
+inline constexpr std::size_t listed_name_limit = 44;
+inline constexpr std::size_t listed_limit = 31;
+
+/// A recording of a child that the shim covered. The child enters itself once it has a recording.
+struct ListedRecording {
+    std::uint32_t published;      ///< 1: the entry is whole; stored last
+    std::int32_t pid;             ///< process id of the child, in its own namespace
+    std::uint64_t process_start;  ///< start of the child, as Header::process_start
+    std::uint32_t name_size;
+    char name[listed_name_limit];  ///< name of the recording's file; `…` at its start stands for a truncated beginning
+};
+static_assert(sizeof(ListedRecording) == 64);
 
 // ---- environment --------------------------------------------------------------------------------------------------
 
@@ -591,7 +607,14 @@ struct Header {
     std::uint8_t reserved7[1024 - 960];
     // Offset 1024. Written by the process as facts become known; older writers left zeros:
     EnvironmentRecord environment[environment_limit];
-    std::uint8_t reserved8[4088 - 2048];
+    // Offset 2048. Recordings of covered children, which these enter themselves; older writers left zeros:
+    std::uint32_t listed_count;  ///< number of recordings that entered; entries of the first listed_limit are kept
+    std::uint32_t reserved8;
+    std::uint64_t listed_in;  ///< list_number() of the file that this recording entered; 0: none
+    std::uint64_t program;    ///< number of the program that the process runs, equal in forked children; 0: unknown
+    std::uint64_t reserved9;
+    ListedRecording listed[listed_limit];
+    std::uint8_t reserved10[4088 - 4064];
     // Offset 4088. Written by the process:
     std::uint64_t searched_calls;  ///< number of calls whose results were searched for NaN and infinity
     // Offset 4096. Changes of settings:
@@ -608,9 +631,18 @@ static_assert(offsetof(Header, process_start) == 64 && offsetof(Header, texts) =
 static_assert(offsetof(Header, next_segment) == 256 && offsetof(Header, command) == 320);
 static_assert(offsetof(Header, answered) == 384 && offsetof(Header, objects_looked_at) == 896);
 static_assert(offsetof(Header, environment) == 1024);
+static_assert(offsetof(Header, listed_count) == 2048 && offsetof(Header, listed) == 2080);
 static_assert(offsetof(Header, searched_calls) == 4088 && offsetof(Header, changes) == 4096 &&
               offsetof(Header, children) == 20480 && offsetof(Header, marks) == 30720 &&
               offsetof(Header, text) == 32768);
+
+/// Number of bytes at the beginning of a header that are equal in copies of one recording, and in no two recordings.
+inline constexpr std::size_t identity_size = offsetof(Header, texts);
+/// Returns the number by which a recording's header names the list that it entered: a hash of these bytes. Never 0.
+inline std::uint64_t list_number(std::string_view identity) { return system::Hash().add(identity).value(); }
+inline std::uint64_t list_number(const Header& header) {
+    return list_number(std::string_view(reinterpret_cast<const char*>(&header), identity_size));
+}
 
 // ---- values of enumerations that files contain: new values go to the end ----------------------------------------
 

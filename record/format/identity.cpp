@@ -42,24 +42,29 @@ Integer number_at(std::string_view text) {
     return value;
 }
 
-/// Returns the start time of process /proc/FOLDER, in clock ticks after boot (field 22 of `stat`); 0: the process has
-/// ended.
-std::uint64_t read_start(std::string_view folder) {
+/// Returns what /proc/FOLDER/stat has about a process; zeros: the process has ended.
+ProcessStart read_stat(std::string_view folder) {
     char buffer[512];
     std::string_view stat = read_begin(ProcPath(folder, "stat").c_str(), buffer);
     // Field 2, the name, may hold anything, even parentheses. The last parenthesis ends it; ` S 1 …` follows.
     const std::size_t name_end = stat.rfind(')');
-    if (name_end == std::string_view::npos) return 0;
+    if (name_end == std::string_view::npos) return {};
     stat.remove_prefix(name_end + 1);
-    if (stat.starts_with(" Z") || stat.starts_with(" X")) return 0;
-    constexpr int start_field = 22;
+    if (stat.starts_with(" Z") || stat.starts_with(" X")) return {};
+    ProcessStart process;
+    constexpr int parent_field = 4, start_field = 22;
     for (int field = 2; field < start_field; ++field) {
         const std::size_t space = stat.find(' ');
-        if (space == std::string_view::npos) return 0;
+        if (space == std::string_view::npos) return {};
         stat.remove_prefix(space + 1);
+        if (field + 1 == parent_field) process.parent = number_at<std::int32_t>(stat);
     }
-    return number_at<std::uint64_t>(stat);
+    process.start = number_at<std::uint64_t>(stat);
+    return process;
 }
+
+/// Returns the start of process /proc/FOLDER, in clock ticks after boot; 0: the process has ended.
+std::uint64_t read_start(std::string_view folder) { return read_stat(folder).start; }
 
 /// Returns a process's id in its own namespace: the last number of `NSpid:` in /proc/PID/status. That line comes
 /// after the list of the user's groups, which may have thousands of entries.
@@ -108,6 +113,13 @@ bool ProcessIdentity::has_boot_of(const ProcessIdentity& other) const {
 
 ProcessIdentity identify_self() {
     return {system::raw::getpid(), read_start("self"), read_pid_namespace("self"), read_boot_id()};
+}
+
+ProcessStart start_of(std::int32_t pid) {
+    char buffer[16];
+    ProcessStart process = read_stat(system::LineWriter(buffer).number(pid).view());
+    process.pid = pid;
+    return process;
 }
 
 ProcessIdentity identify(std::int32_t pid_here) {

@@ -21,6 +21,15 @@ struct ProcessIdentity {
 /// Returns the identity of this process. Raw system calls; allocates nothing, leaves errno alone.
 ProcessIdentity identify_self();
 
+/// A process by its id and start, which together are never reused.
+struct ProcessStart {
+    std::int32_t pid = 0;
+    std::int32_t parent = 0;  ///< id of its parent; 0: unknown
+    std::uint64_t start = 0;  ///< as ProcessIdentity::start
+};
+/// Returns what /proc has about process `pid`. Raw system calls; allocates nothing, leaves errno alone.
+ProcessStart start_of(std::int32_t pid);
+
 /// Returns the identity that /proc has for process `pid_here`. `start` is 0 if there is no such process, or if it has
 /// ended and its parent has not yet waited for it. Fields that this user may not read stay 0. Allocates.
 ProcessIdentity identify(std::int32_t pid_here);

@@ -26,17 +26,6 @@ using format::Header;
 
 namespace {
 
-/// Appends a path. If the path is longer than `limit`, appends `…` and the end of the path, which says more than the
-/// beginning.
-void append_end_of(system::LineWriter& out, std::string_view text, std::size_t limit) {
-    constexpr std::string_view cut = "…";
-    if (text.size() > limit) {
-        out.text(cut);
-        text.remove_prefix(text.size() - (limit - cut.size()));
-    }
-    out.text(text);
-}
-
 /// Fills in the fields by which records are compared: path, interpreter or current folder, and reason.
 void describe(ChildRecord& record, const UnseenChild& child) {
     constexpr std::size_t path_limit = 144;
@@ -153,6 +142,15 @@ bool is_the_file(int descriptor, std::uint64_t run) {
 }
 
 }  // namespace
+
+void append_end_of(system::LineWriter& out, std::string_view text, std::size_t limit) {
+    constexpr std::string_view cut = "…";
+    if (text.size() > limit) {
+        out.text(cut);
+        text.remove_prefix(text.size() - (limit - cut.size()));
+    }
+    out.text(text);
+}
 
 void record_child(Header& header, const UnseenChild& child, ChildEvent event) {
     ChildRecord wanted{};

@@ -12,6 +12,7 @@
 
 #include "record/format/format.hpp"
 #include "record/why_unseen.hpp"
+#include "system/line_writer.hpp"
 #include "system/raw_syscall.hpp"
 #include "system/thread_sanitizer.hpp"
 
@@ -28,6 +29,10 @@ enum class ChildEvent : std::uint8_t {
     starts,
     failed,  ///< the kernel refused the start; follows `starts` for the same child
 };
+
+/// Appends a path. If the path is longer than `limit`, appends `…` and the end of the path, which says more than the
+/// beginning.
+void append_end_of(system::LineWriter& out, std::string_view text, std::size_t limit);
 
 /// Records a child's start in a mapped header, which may be another process's. The event `failed` undoes one
 /// `starts`: it subtracts 1 from the number of starts. If the header has no space for the child, only counts it

@@ -46,20 +46,6 @@ constexpr std::uint32_t limit_for_calls(std::uint32_t segments) {
     return segments - std::clamp(segments / 8, std::min(segments / 2, least_reserve), largest_reserve);
 }
 
-/// Writes the path with a number before its extension: `run.2.fp32rec` for `run.fp32rec` and 2. Without that
-/// extension the number goes to the end. The number 0 leaves `path` unchanged. Returns false if the result does not
-/// fit into `out`.
-bool append_number(std::string_view path, std::uint64_t number, std::span<char> out) {
-    constexpr std::string_view extension = ".fp32rec";
-    system::LineWriter writer(out);
-    const bool has_extension = path.ends_with(extension);
-    if (has_extension) path.remove_suffix(extension.size());
-    writer.text(path);
-    if (number > 0) writer.text(".").number(static_cast<std::int64_t>(number));
-    if (has_extension) writer.text(extension);
-    return !writer.terminated().empty();
-}
-
 long map(void* at, std::size_t size, int flags, int descriptor, std::uint64_t offset) {
     const long mapped = raw::syscall6(SYS_mmap, at, size, PROT_READ | PROT_WRITE, flags, descriptor, offset);
     system::note_mapped();
@@ -109,6 +95,17 @@ void overwrite_in_place(int descriptor) {
 }
 
 }  // namespace
+
+bool append_number(std::string_view path, std::uint64_t number, std::span<char> out) {
+    constexpr std::string_view extension = ".fp32rec";
+    system::LineWriter writer(out);
+    const bool has_extension = path.ends_with(extension);
+    if (has_extension) path.remove_suffix(extension.size());
+    writer.text(path);
+    if (number > 0) writer.text(".").number(static_cast<std::int64_t>(number));
+    if (has_extension) writer.text(extension);
+    return !writer.terminated().empty();
+}
 
 int allocate_space(int descriptor, std::uint64_t offset, std::uint64_t size) {
     const long result =

@@ -145,6 +145,11 @@ class RecordingFile {
 /// or an errno.
 int allocate_space(int descriptor, std::uint64_t offset, std::uint64_t size);
 
+/// Writes the path with a number before its extension: `run.2.fp32rec` for `run.fp32rec` and 2. Without that
+/// extension the number goes to the end. The number 0 leaves `path` unchanged. Returns false if the result, followed
+/// by a NUL, does not fit into `out`.
+bool append_number(std::string_view path, std::uint64_t number, std::span<char> out);
+
 /// Returns the number to put before the extension of a recording's name at the `attempt`th try; 0: no number. The
 /// tries are: the name itself, 1 to 15, the process id, then random numbers. So thousands of processes with one name
 /// do not try each other's numbers one by one.

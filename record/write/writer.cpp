@@ -85,6 +85,18 @@ void put_texts(format::Header& header, const HeaderTexts& texts) {
     }
 }
 
+/// Says once per process that a recording could not enter the list of its run. A function of its own, since its line
+/// takes much of a small stack.
+[[gnu::noinline]] void warn_not_listed(std::string_view path, int error) {
+    static constinit system::OncePerProcess said;
+    if (!said.first()) return;
+    char buffer[1024];
+    system::LineWriter out(buffer);
+    out.text("recording ").escaped(path, 600).text(": ").text(system::describe_io_error(error).meaning);
+    out.text("; the other recordings of its run cannot name it, so name it for fp32shim verify");
+    system::stderr_line(out.view());
+}
+
 }  // namespace
 
 // ---- open, fork --------------------------------------------------------------------------------------------------
@@ -160,10 +172,18 @@ int Recording::start_file(std::int32_t self, std::int32_t forked_from, std::stri
     objects_.start();
     rules_.start();
     std::atomic_ref(fresh->magic).store(format::magic, std::memory_order_release);
+    enter_list_of_family(*fresh, path);
     file_.install(fresh);
     if (!file_.is_open()) return ENOMEM;
     rules_.update_rules(settings.start->rules);
     return 0;
+}
+
+/// Enters a new file into the list of its family. Until the file is installed, the header in use is the parent's.
+void Recording::enter_list_of_family(format::Header& fresh, std::string_view expanded) {
+    if (settings_.family == nullptr) return;
+    const int error = enter_list({fresh, file_.path(), expanded, name_, facts_}, file_.header(), settings_.family());
+    if (error != 0) warn_not_listed(file_.path(), error);
 }
 
 void Recording::fill_header(format::Header& header, std::int32_t self, std::int32_t forked_from,

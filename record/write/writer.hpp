@@ -43,6 +43,7 @@
 #include "record/write/children.hpp"
 #include "record/write/environment_list.hpp"
 #include "record/write/file.hpp"
+#include "record/write/listing.hpp"
 #include "record/write/objects.hpp"
 #include "record/write/rows.hpp"
 #include "record/write/rules.hpp"
@@ -73,6 +74,8 @@ struct RecordingSettings {
     /// Returns the settings in force now. Called when a forked child begins its own file, since settings may have
     /// changed after open(). Must not allocate. nullptr: settings never change.
     InForce (*settings_in_force)() = nullptr;
+    /// Returns the facts by which a new recording finds the list to enter. Must not allocate. nullptr: enters none.
+    Family (*family)() = nullptr;
 };
 inline constexpr std::uint64_t smallest_recording = 16 * format::segment_size;
 
@@ -171,6 +174,9 @@ class Recording {
     /// Records a program that is about to be started without the shim. In a forked child without a file of its own,
     /// uses the parent's file. Returns false if there is no file. Async-signal-safe, also after vfork.
     bool record_child(const UnseenChild& child, ChildEvent event) const;
+    /// Records that there is a file for children which `fp32shim verify` has to read, too. Precondition:
+    /// is_of_this_process().
+    void mark_children_file() { file_.set_flag(format::flag_children_file); }
     /// Records that the process has left this recording for `next` (nullptr: for none), so that no command is sent to
     /// the process through this recording. Has no effect in a forked child without a file of its own. Thread-safe.
     void mark_left(const Recording* next);
@@ -209,6 +215,7 @@ class Recording {
 
     int start_file(std::int32_t self, std::int32_t forked_from, std::string_view path, const InForce& settings,
                    const ClockPoint& begun);
+    void enter_list_of_family(format::Header& fresh, std::string_view expanded);
     void fill_header(format::Header& header, std::int32_t self, std::int32_t forked_from, const StartEvent& start,
                      const ClockPoint& begun);
     void measure_rate();

@@ -23,7 +23,9 @@
 #include "shim/loader/loaded_files.hpp"
 #include "shim/memory/arena.hpp"
 #include "shim/memory/mapped_memory.hpp"
+#include "shim/settings/read_settings.hpp"
 #include "shim/settings/settings.hpp"
+#include "system/hash.hpp"
 #include "system/inline_text.hpp"
 #include "system/io_error.hpp"
 #include "system/line_writer.hpp"
@@ -50,6 +52,7 @@ struct Start {
     std::string_view children_folder;  ///< folder of the file that notes a run's unseen children
     std::int32_t process = 0;          ///< id of the process that executed this program; 0: unknown
     std::int32_t first_process = 0;    ///< id of the process that `fp32shim run` started, not of a forked child
+    std::uint64_t program = 0;         ///< random number of this program, equal in its forked children
 };
 constinit Start start;
 constinit std::atomic<bool> is_to_be_recorded{false};
@@ -94,6 +97,17 @@ std::string_view value_of(char* const* environment, std::string_view name) {
     return value;
 }
 
+record::ChildrenFile runs_file() {
+    const std::string_view path = start.run.children_path;
+    const bool is_open = has_another_root.load(std::memory_order_relaxed) && children_file.is_ours();
+    return {path.data(), is_open ? children_file.number() : -1, start.run.number};
+}
+
+record::Family family() {
+    const bool is_first = start.first_process == system::raw::getpid();
+    return {start.program, is_first || start.run.number == 0 ? record::ChildrenFile{} : runs_file()};
+}
+
 __attribute__((constructor)) void begin_to_watch() {
     const std::string_view log = value_of(environ, log_variable);
     const std::string_view run = value_of(environ, record::run_variable);
@@ -113,6 +127,11 @@ __attribute__((constructor)) void begin_to_watch() {
     if (process != 0 && process == (is_child_of_run ? system::raw::syscall6(SYS_getppid) : self))
         start.first_process = self;
     if (system::this_process() == 1) start.process = self;
+    start.program = system::Hash()
+                        .add(static_cast<std::uint64_t>(self))
+                        .add(static_cast<std::uint64_t>(system::raw::realtime_ns()))
+                        .value();
+    set_family_source(family);
     keep_closed_files();
     is_to_be_recorded.store(true, std::memory_order_release);
 }
@@ -171,14 +190,10 @@ WhyUnseen judge_environment(char* const* environment) {
     return WhyUnseen::seen;
 }
 
-record::ChildrenFile runs_file() {
-    const std::string_view path = start.run.children_path;
-    const bool is_open = has_another_root.load(std::memory_order_relaxed) && children_file.is_ours();
-    return {path.data(), is_open ? children_file.number() : -1, start.run.number};
-}
-
-/// Notes a child that the shim will not see, in a file beside this process's own recording. Returns 0 or an errno.
-int record_beside_log(const record::UnseenChild& child, record::ChildEvent event) {
+/// Calls `use` with the file for children beside this process's own recording, for a process that belongs to no run.
+/// Returns the result, or an errno.
+template <class Use>
+int with_file_beside_log(Use use) {
     constexpr std::size_t scratch_size = 2 * record::path_capacity;  // too much for the stack of a signal handler
     auto* const scratch = static_cast<char*>(record::map_private_pages(scratch_size, record::InChild::nothing));
     if (scratch == nullptr) return ENOMEM;
@@ -188,9 +203,17 @@ int record_beside_log(const record::UnseenChild& child, record::ChildEvent event
     const record::ExpandedPath log = record::expand_path(start.log, facts, {scratch, record::path_capacity});
     const std::string_view path = record::children_path(log.path.empty() ? start.log : log.path,
                                                         {scratch + record::path_capacity, record::path_capacity});
-    const int error = path.empty() ? ENAMETOOLONG : record::record_child({path.data(), -1, 0}, child, event);
+    const int error = path.empty() ? ENAMETOOLONG : use(record::ChildrenFile{path.data(), -1, 0});
     record::unmap_pages(scratch, scratch_size);
     return error;
+}
+
+/// Returns true if there is a file for the children of this process's run, or beside its own recording.
+bool has_children_file() {
+    if (start.run.number != 0) return is_in_reach(start.run.children_path, F_OK);
+    return start.log.ends_with(".fp32rec") && with_file_beside_log([](const record::ChildrenFile& file) {
+                                                  return is_in_reach(file.path, F_OK) ? 0 : ENOENT;
+                                              }) == 0;
 }
 
 [[gnu::noinline]] void warn_child_not_recorded(const record::UnseenChild& child, int error) {
@@ -259,7 +282,9 @@ void record_unseen_child(const record::UnseenChild& child, record::ChildEvent ev
     if (recording != nullptr && recording->record_child(child, event)) return;
     if (start.run.number == 0 && start.log.empty()) return;
     const int error =
-        start.run.number != 0 ? record::record_child(runs_file(), child, event) : record_beside_log(child, event);
+        start.run.number != 0
+            ? record::record_child(runs_file(), child, event)
+            : with_file_beside_log([&](const auto& file) { return record::record_child(file, child, event); });
     if (error != 0 && event == record::ChildEvent::starts) warn_child_not_recorded(child, error);
 }
 
@@ -305,6 +330,10 @@ void write_mark() {
     if (is_tool(mark.program())) return;
     record_files_at_exit(mark);
     if (const int error = mark.write(runs_file(), pins_set_in(environ)); error != 0) warn_mark_not_written(error);
+}
+
+void record_children_file(record::Recording& recording) {
+    if (has_children_file()) recording.mark_children_file();
 }
 
 bool may_have_crashed() {

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "record/inspect_program.hpp"
+#include "record/write/writer.hpp"
 
 namespace fp32shim {
 
@@ -40,6 +41,9 @@ bool has_to_leave_a_recording();
 /// Leaves a mark in the run's file: the files loaded by this process, which has no recording. Does nothing in a
 /// process that belongs to no run, or in a well-known tool without products, such as a shell. Async-signal-safe.
 void write_mark();
+/// Notes in the recording that there is a file for the children of its run, which `fp32shim verify` has to read too.
+/// Called as the process ends. Async-signal-safe.
+void record_children_file(record::Recording& recording);
 /// Leaves a mark before this process becomes another program, so that its loaded files are known. A forked child
 /// leaves none: its parent has loaded the same files, apart from the few that the child loaded since.
 void write_mark_before_exec();

@@ -27,6 +27,8 @@ extern "C" void*
 namespace fp32shim {
 namespace {
 
+constinit std::atomic<record::Family (*)()> family_source{nullptr};
+
 bool has_elevated_rights() { return getauxval(AT_SECURE) != 0; }
 
 /// Returns the first error and the number of further ones, in one line for the user.
@@ -77,7 +79,8 @@ record::Recording* opened_recording(const Settings& settings) {
                                            .mode = policy.log_mode,
                                            .group = policy.log_group,
                                            .record_loaded_objects = record_loaded_files,
-                                           .settings_in_force = settings_to_record};
+                                           .settings_in_force = settings_to_record,
+                                           .family = family_source.load(std::memory_order_acquire)};
     const record::Recording::Opened opened =
         record::Recording::open(policy.log_path, settings.facts, settings.start, limits);
     if (opened.recording == nullptr) system::stderr_line(opened.error);
@@ -312,5 +315,7 @@ Settings* read_settings(const Settings* previous) {
     run_on_own_stack(read_settings_or_forward, &reading);
     return reading.settings;
 }
+
+void set_family_source(record::Family (*source)()) { family_source.store(source, std::memory_order_release); }
 
 }  // namespace fp32shim

@@ -16,4 +16,8 @@ Settings* read_settings(const Settings* previous);
 /// read the settings.
 std::string_view start_variable(std::string_view name);
 
+/// Sets the function that returns the facts by which a new recording is listed (RecordingSettings::family). Called by
+/// code that watches children, as the library is loaded.
+void set_family_source(record::Family (*source)());
+
 }  // namespace fp32shim

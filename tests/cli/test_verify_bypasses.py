@@ -507,6 +507,103 @@ def test_a_library_that_was_changed_since_is_judged_by_its_name_and_that_is_said
     assert "libdnnl.so.9: the loaded file does not exist here" in reasons
 
 
+BYPASS = 'const char mark[] = "dnnl_verbose,"; '
+HARMLESS = 'const char mark[] = "other_string,"; '
+
+
+def without_build_id(path, source):
+    return build(path, source + PRODUCT, "-shared", "-fPIC", "-Wl,--build-id=none", "-Wl,--no-as-needed", "-x", "none",
+                 shim.blas_library("reference"))
+
+
+def with_times_of(path, other):
+    facts = other.stat()
+    os.utime(path, ns=(facts.st_atime_ns, facts.st_mtime_ns))
+
+
+def replace_file(library, other):
+    with_times_of(other, library)
+    other.rename(library)
+
+
+def replace_content(library, other):
+    before = library.parent / "before"
+    shutil.copy2(library, before)
+    library.write_bytes(other.read_bytes())
+    with_times_of(library, before)
+
+
+def replace_folder(library, other):
+    with_times_of(other, library)
+    new = library.parent.parent / "new"
+    new.mkdir()
+    other.rename(new / library.name)
+    library.parent.rename(library.parent.parent / "old")
+    new.rename(library.parent)
+
+
+def replace_link(library, other):
+    with_times_of(other, library.resolve())
+    library.unlink()
+    library.symlink_to(other)
+
+
+@pytest.mark.parametrize("replace", [replace_file, replace_content, replace_folder, replace_link])
+def test_a_library_that_was_replaced_with_its_old_times_is_not_judged_in_its_new_form(log, tmp_path, replace):
+    folder = tmp_path / "libraries"
+    folder.mkdir()
+    other = without_build_id(tmp_path / "other.so", HARMLESS)
+    library = without_build_id(folder / "libseen.so", BYPASS)
+    assert other.stat().st_size == library.stat().st_size
+    if replace is replace_link:
+        library.rename(tmp_path / "target.so")
+        library.symlink_to(tmp_path / "target.so")
+    load(log, f"local={library}", f"run={library}")
+    assert bypasses(verify(log)) == ["oneDNN"]
+    replace(library, other)
+    result = verify(log)
+    assert bypasses(result) == ["unread"]
+    assert "libseen.so: the loaded file has changed or was copied since" in result.json["bypasses"][0]["reason"]
+
+
+def test_a_library_without_a_build_id_that_has_not_changed_is_read(log, tmp_path):
+    library = without_build_id(tmp_path / "libseen.so", HARMLESS)
+    load(log, f"local={library}", f"run={library}")
+    assert verify(log).returncode == 0
+
+
+def test_a_library_that_lost_names_and_kept_its_build_id_is_another_one(log, tmp_path):
+    library = plugin(tmp_path / "libseen.so", "static int sgemm_kernel_test(void) { return 1; } int f(void) { return sgemm_kernel_test(); }" + PRODUCT)
+    load(log, f"local={library}", f"run={library}")
+    assert verify(log).returncode == 0
+    subprocess.run([shim.tool("strip", "binutils"), library], check=True)
+    result = verify(log)
+    assert bypasses(result) == ["unread"] and "is a different file now" in result.json["bypasses"][0]["reason"]
+
+
+def test_a_copy_of_a_library_with_a_build_id_is_the_same(log, tmp_path):
+    library = plugin(tmp_path / "libseen.so")
+    load(log, f"local={library}", f"run={library}")
+    shutil.copy(library, tmp_path / "copy.so")
+    (tmp_path / "copy.so").rename(library)
+    assert verify(log).returncode == 0
+
+
+def test_the_library_of_a_process_without_a_call_is_told_from_another_by_its_layout(log, tmp_path):
+    library = without_build_id(tmp_path / "libseen.so", BYPASS)
+    other = without_build_id(tmp_path / "other.so", 'const char mark[] = "a text of another length, with the same times"; ')
+    with_times_of(other, library)
+    current = tmp_path / "current.so"
+    current.symlink_to(library)
+    record(log, "bash", "-c", f"'{shim.client('loader')}' local={current}; '{shim.client('loader')}' local={library} run={library}")
+    assert bypasses(verify(log)) == ["oneDNN"]
+    current.unlink()
+    current.symlink_to(other)
+    result = verify(log)
+    reasons = [bypass["reason"] for bypass in result.json["bypasses"] if bypass["bypass"] == "unread"]
+    assert len(reasons) == 1 and "current.so: the loaded file is a different file now" in reasons[0]
+
+
 def test_bypasses_of_many_recordings_are_said_once(tmp_path):
     bypass = plugin(tmp_path / "libbypass.so", 'const char* mark(void) { return "dnnl_verbose,"; }' + PRODUCT)
     for name in "abc":

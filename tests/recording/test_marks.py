@@ -221,7 +221,7 @@ def test_the_name_belongs_to_the_first_process_that_multiplies(log, program, byp
     run(log, "bash", "-c", script)
     assert files(log.parent) == ["run.1.fp32rec", "run.children.fp32rec", "run.fp32rec"]
     report = fp32shim("report", log)
-    assert report.stderr == ("fp32shim report: not in this report, although it belongs to the same run: " +
+    assert report.stderr == ("fp32shim report: not read, although it belongs to the same run: " +
                              str(log.parent / "run.1.fp32rec") + ". Name it too, or its folder.\n")
     both = fp32shim("report", "--format", "json", log, log.parent / "run.1.fp32rec")
     assert sum(row["calls"] for row in both.json["rows"]) == 2 and both.stderr == ""

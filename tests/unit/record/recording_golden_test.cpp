@@ -130,7 +130,10 @@ void normalize(std::string& bytes) {
         if (segment.kind != static_cast<std::uint32_t>(format::SegmentKind::objects)) continue;
         auto& objects = *reinterpret_cast<format::ObjectSegment*>(bytes.data() + offset);
         for (format::ObjectRecord& object : objects.entries)
-            if (object.published != 0) object.first_seen = 9'600'000, object.file = {};  // the program may exist here
+            if (object.published != 0) {
+                object.first_seen = 9'600'000;
+                object.file = {};  // the program may exist on this machine
+            }
     }
 }
 

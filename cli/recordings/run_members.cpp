@@ -1,0 +1,129 @@
+#include "cli/recordings/run_members.hpp"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstring>
+#include <map>
+#include <memory>
+#include <set>
+#include <string_view>
+#include <utility>
+
+#include "cli/output/terminal.hpp"
+#include "record/format/format.hpp"
+#include "system/inline_text.hpp"
+
+namespace fp32shim::cli {
+namespace {
+
+using record::format::Header;
+
+constexpr std::string_view extension = ".fp32rec";
+
+/// Returns the first part of a file's header, with zeros behind the end of the file; nullptr if it is no recording.
+std::unique_ptr<Header> read_header(const std::string& path) {
+    // O_NONBLOCK, so that opening a pipe without a writer does not wait.
+    const int descriptor = open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+    if (descriptor < 0) return nullptr;
+    auto header = std::make_unique<Header>();
+    const ssize_t size = pread(descriptor, header.get(), offsetof(Header, changes), 0);
+    close(descriptor);
+    const bool is_recording =
+        size >= static_cast<ssize_t>(record::format::identity_size) && header->magic == record::format::magic;
+    return is_recording ? std::move(header) : nullptr;
+}
+
+/// Returns the recordings of a list that are not among `present`.
+MissingFiles missing_of(const std::string& path, const RunMember& list, std::vector<const RunMember*> present) {
+    MissingFiles missing{path, {}, 0, false};
+    if (present.size() >= list.listed_count) return missing;
+    std::size_t count = list.listed_count - present.size();
+    for (const RunMember::Listed& listed : list.listed) {
+        const auto found = std::ranges::find_if(present, [&](const RunMember* member) {
+            return member->pid == listed.pid && member->process_start == listed.process_start;
+        });
+        if (found != present.end()) {
+            present.erase(found);
+        } else if (count > 0) {
+            missing.names.push_back(listed.name);
+            --count;
+        }
+    }
+    missing.unnamed = count;
+    return missing;
+}
+
+}  // namespace
+
+std::optional<RunMember> read_run_member(const std::string& path) {
+    const auto header = read_header(path);
+    if (header == nullptr) return std::nullopt;
+    RunMember member{.run = header->run,
+                     .number = record::format::list_number(*header),
+                     .listed_in = header->listed_in,
+                     .listed_count = header->listed_count,
+                     .has_children_file = (header->flags & record::format::flag_children_file) != 0,
+                     .is_children_file = (header->flags & record::format::flag_children_only) != 0,
+                     .pid = header->pid,
+                     .process_start = header->process_start,
+                     .listed = {}};
+    for (const record::format::ListedRecording& entry : header->listed) {
+        if (entry.published != 1 || entry.name_size > sizeof entry.name) continue;
+        member.listed.push_back({entry.pid, entry.process_start, {entry.name, entry.name_size}});
+    }
+    return member;
+}
+
+std::string children_file_of(const std::string& path) {
+    std::string name = path;
+    if (!name.ends_with(extension)) return {};
+    name.resize(name.size() - extension.size());
+    const std::size_t dot = name.rfind('.');
+    const bool has_number = dot != std::string::npos && dot + 1 < name.size() &&
+                            name.find_first_not_of("0123456789", dot + 1) == std::string::npos;
+    return (has_number ? name.substr(0, dot) : name) + ".children" + std::string(extension);
+}
+
+std::vector<MissingFiles> find_missing_files(const std::vector<std::string>& paths) {
+    std::vector<std::pair<std::string, RunMember>> all;
+    for (const std::string& path : paths)
+        if (auto member = read_run_member(path)) all.emplace_back(path, std::move(*member));
+    std::map<std::uint64_t, std::vector<const RunMember*>> by_list;
+    std::set<std::uint64_t> runs_with_file;
+    std::set<std::string_view> children_files;  // names of those that belong to no run
+    for (const auto& [path, member] : all) {
+        if (member.listed_in != 0) by_list[member.listed_in].push_back(&member);
+        if (!member.is_children_file) continue;
+        runs_with_file.insert(member.run);
+        children_files.insert(system::base_name(path));
+    }
+    std::vector<MissingFiles> result;
+    for (const auto& [path, member] : all) {
+        MissingFiles missing = missing_of(path, member, by_list[member.number]);
+        missing.lacks_children_file =
+            member.has_children_file &&
+            (member.run != 0 ? !runs_with_file.contains(member.run)
+                             : !children_files.contains(system::base_name(children_file_of(path))));
+        if (missing.recordings() > 0 || missing.lacks_children_file) result.push_back(std::move(missing));
+    }
+    return result;
+}
+
+std::string missing_names(const std::vector<MissingFiles>& missing) {
+    constexpr std::size_t most = 5;
+    std::vector<std::string> names;
+    std::size_t count = 0;
+    for (const MissingFiles& files : missing) {
+        names.insert(names.end(), files.names.begin(), files.names.end());
+        count += files.recordings();
+    }
+    if (names.size() > most) names.resize(most);
+    const std::size_t more = count - names.size();
+    if (names.empty()) return "their names are not known";
+    return fmt::format("{}{}", fmt::join(names, ", "), more == 0 ? "" : fmt::format(" and {} more", more));
+}
+
+}  // namespace fp32shim::cli

@@ -1,0 +1,53 @@
+// Recordings that belong together: those of one `fp32shim run`, and those of a process and its children.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace fp32shim::cli {
+
+/// Facts in a recording's header about the other recordings that belong to it.
+struct RunMember {
+    std::uint64_t run = 0;            ///< number of the `fp32shim run` that made it; 0: none
+    std::uint64_t number = 0;         ///< number by which others name this recording as their list
+    std::uint64_t listed_in = 0;      ///< number of the recording whose list has this one; 0: none
+    std::uint32_t listed_count = 0;   ///< number of recordings that entered the list of this one
+    bool has_children_file = false;   ///< there is a file for the children of its run
+    bool is_children_file = false;    ///< this is such a file
+    std::int32_t pid = 0;             ///< process that made it
+    std::uint64_t process_start = 0;  ///< start of that process
+
+    struct Listed {
+        std::int32_t pid = 0;
+        std::uint64_t process_start = 0;
+        std::string name;  ///< name of the file, perhaps without its beginning
+    };
+    std::vector<Listed> listed;  ///< the first recordings of the list
+};
+
+/// Reads a header; nullopt if the file is no recording.
+std::optional<RunMember> read_run_member(const std::string& path);
+
+/// Returns the name of a recording's file for children, if it belongs to no run: `run.children.fp32rec` for
+/// `run.fp32rec` and for `run.3.fp32rec`; empty: none.
+std::string children_file_of(const std::string& path);
+
+/// Files that belong to a recording but were not read.
+struct MissingFiles {
+    std::string path;                ///< path of the recording
+    std::vector<std::string> names;  ///< names of other recordings
+    std::size_t unnamed = 0;         ///< number of further ones whose names are not known
+    bool lacks_children_file = false;
+
+    std::size_t recordings() const { return names.size() + unnamed; }
+};
+
+/// Finds the files that belong to these recordings and are not among them.
+std::vector<MissingFiles> find_missing_files(const std::vector<std::string>& paths);
+
+/// Returns the names of missing recordings as a list: `run.1.fp32rec, run.2.fp32rec and 3 more`.
+std::string missing_names(const std::vector<MissingFiles>& missing);
+
+}  // namespace fp32shim::cli

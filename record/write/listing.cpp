@@ -1,0 +1,201 @@
+#include "record/write/listing.hpp"
+
+#include <errno.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cstring>
+#include <span>
+#include <type_traits>
+
+#include "record/format/identity.hpp"
+#include "record/log_path.hpp"
+#include "record/write/file.hpp"
+#include "record/write/memory.hpp"
+#include "system/hash.hpp"
+#include "system/inline_text.hpp"
+#include "system/line_writer.hpp"
+#include "system/raw_syscall.hpp"
+#include "system/signal_hold.hpp"
+
+namespace fp32shim::record {
+
+namespace raw = system::raw;
+
+using format::Header;
+using format::ListedRecording;
+
+namespace {
+
+/// Adds an entry for the recording to a list, and notes in the recording which list that is.
+void enter(Header& list, const NewRecording& recording) {
+    recording.header.listed_in = format::list_number(list);
+    const std::uint32_t index = std::atomic_ref(list.listed_count).fetch_add(1, std::memory_order_acq_rel);
+    if (index >= format::listed_limit) return;
+    ListedRecording& entry = list.listed[index];
+    entry.pid = recording.header.pid;
+    entry.process_start = recording.header.process_start;
+    system::LineWriter name(entry.name);
+    append_end_of(name, system::base_name(recording.path), sizeof entry.name);
+    entry.name_size = static_cast<std::uint32_t>(name.size());
+    std::atomic_ref(entry.published).store(1, std::memory_order_release);
+}
+
+/// The processes from which this one descends, the nearest first.
+class Ancestors {
+  public:
+    static constexpr std::size_t limit = 8;
+
+    Ancestors() {
+        auto pid = static_cast<std::int32_t>(raw::syscall6(SYS_getppid));
+        while (pid > 1 && count_ < limit) {
+            const ProcessStart process = start_of(pid);
+            all_[count_++] = process;
+            pid = process.parent;
+        }
+    }
+    std::span<const ProcessStart> all() const { return {all_, count_}; }
+
+  private:
+    ProcessStart all_[limit];
+    std::size_t count_ = 0;
+};
+
+enum class Entered : std::uint8_t { yes, no_list, failed };
+
+/// Searches files for the list that a recording is to enter.
+class ListSearch {
+  public:
+    ListSearch(const NewRecording& recording, std::uint64_t program, std::span<char> buffer)
+        : recording_(recording), program_(program), buffer_(buffer) {}
+
+    /// Tries a name with its first numbers, up to the one that this recording got.
+    Entered try_numbers(std::string_view expanded, int attempts) {
+        for (int attempt = 0; attempt < attempts; ++attempt) {
+            if (!append_number(expanded, number_of_attempt(attempt, 0), buffer_)) break;
+            if (system::view(buffer_.data()) == recording_.path) break;
+            if (const Entered entered = try_file(buffer_.data()); entered != Entered::no_list) return entered;
+        }
+        return Entered::no_list;
+    }
+
+    /// Tries the names that ancestors would get, if names depend on the process.
+    Entered try_names_of_ancestors(std::span<char> room) {
+        if (!has_placeholder(recording_.name, 'p')) return Entered::no_list;
+        const std::int32_t self = recording_.facts.pid;
+        Entered entered = Entered::no_list;
+        for (const ProcessStart& ancestor : ancestors_.all()) {
+            recording_.facts.pid = ancestor.pid;
+            const std::string_view expanded = expand_path(recording_.name, recording_.facts, room).path;
+            recording_.facts.pid = self;
+            constexpr int attempts = 3;  // programs that the same process executed before have taken the first ones
+            if (!expanded.empty()) entered = try_numbers(expanded, attempts);
+            if (entered != Entered::no_list) break;
+        }
+        return entered;
+    }
+    int error() const { return error_; }
+    /// Returns true if a recording of this run was made on another machine. Two machines must not map one file.
+    bool is_elsewhere() const { return is_elsewhere_; }
+
+  private:
+    /// Returns true if the open file is a recording of the same run; without a run, of the same program or of an
+    /// ancestor.
+    bool is_of_family(int descriptor) {
+        const Header& own = recording_.header;
+        struct stat status {};
+        const auto is_equal = [&](const auto& value, std::size_t offset) {
+            std::remove_cvref_t<decltype(value)> found{};
+            return raw::syscall6(SYS_pread64, descriptor, &found, sizeof found, offset) == sizeof found &&
+                   std::memcmp(&found, &value, sizeof found) == 0;
+        };
+        if (!is_equal(own.run, offsetof(Header, run))) return false;
+        const bool is_here = is_equal(own.boot_id, offsetof(Header, boot_id));
+        if (own.run != 0) is_elsewhere_ = is_elsewhere_ || !is_here;
+        if (own.run != 0 || !is_here) return is_here;
+        // Another owner could truncate the file. Of a run, only its processes know the number.
+        if (raw::fstat(descriptor, status) < 0 || status.st_uid != static_cast<uid_t>(raw::syscall6(SYS_geteuid)))
+            return false;
+        if (program_ != 0 && is_equal(program_, offsetof(Header, program))) return true;
+        return is_equal(own.pid_namespace, offsetof(Header, pid_namespace)) &&
+               std::ranges::any_of(ancestors_.all(), [&](const ProcessStart& ancestor) {
+                   return ancestor.start != 0 && is_equal(ancestor.pid, offsetof(Header, pid)) &&
+                          is_equal(ancestor.start, offsetof(Header, process_start));
+               });
+    }
+
+    Entered try_file(const char* path) {
+        constexpr int flags = O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY;
+        const int descriptor = raw::open(path, O_RDONLY | flags);
+        if (descriptor < 0) return Entered::no_list;
+        const bool is_list = wait_until_whole(descriptor) && is_of_family(descriptor);
+        raw::close(descriptor);
+        if (!is_list) return Entered::no_list;
+        const int writable = raw::open(path, O_RDWR | flags);
+        error_ = writable < 0 ? -writable : with_header(writable, [&](Header& header) { enter(header, recording_); });
+        if (writable >= 0) raw::close(writable);
+        return error_ == 0 ? Entered::yes : Entered::failed;
+    }
+
+    /// Waits a few milliseconds for a file that another process is making. Returns false if it is no recording.
+    static bool wait_until_whole(int descriptor) {
+        constexpr int most_tries = 10;
+        for (int tries = 0; tries < most_tries; ++tries) {
+            struct stat status {};
+            if (raw::fstat(descriptor, status) < 0 || !S_ISREG(status.st_mode)) return false;
+            std::uint64_t magic = 0;
+            const long size = raw::syscall6(SYS_pread64, descriptor, &magic, sizeof magic, 0);
+            if (magic == format::magic) return status.st_size >= static_cast<off_t>(sizeof(Header));
+            if (size < 0 || magic != 0) return false;
+            const timespec millisecond{0, 1'000'000};
+            raw::syscall6(SYS_nanosleep, &millisecond, 0);
+        }
+        return false;
+    }
+
+    const NewRecording& recording_;
+    const std::uint64_t program_;
+    const Ancestors ancestors_;
+    const std::span<char> buffer_;
+    int error_ = 0;
+    bool is_elsewhere_ = false;
+};
+
+/// Enters the recording into the list of the run's file for children. Returns 0 or an errno.
+int enter_children_file(const NewRecording& recording, const ChildrenFile& file) {
+    const int descriptor = open_children_file(file);
+    if (descriptor < 0) return -descriptor;
+    const int error = with_header(descriptor, [&](Header& header) { enter(header, recording); });
+    raw::close(descriptor);
+    if (error == 0) recording.header.flags |= format::flag_children_file;
+    return error;
+}
+
+}  // namespace
+
+int enter_list(const NewRecording& recording, Header* parent, const Family& family) {
+    const system::SignalHold hold;
+    recording.header.program = family.program;
+    if (parent != nullptr && parent->magic == format::magic) {
+        enter(*parent, recording);
+        return 0;
+    }
+    // Too large for the stack, which may be small in a signal handler.
+    constexpr std::size_t size = 2 * path_capacity;
+    auto* const pages = static_cast<char*>(map_private_pages(size, InChild::nothing));
+    if (pages == nullptr) return ENOMEM;
+    const std::span<char> first(pages, path_capacity), second(pages + path_capacity, path_capacity);
+    ListSearch search(recording, family.program, first);
+    constexpr int counted_attempts = 16;
+    Entered entered = search.try_numbers(recording.expanded, counted_attempts);
+    if (entered == Entered::no_list) entered = search.try_names_of_ancestors(second);
+    unmap_pages(pages, size);
+    if (entered != Entered::no_list) return search.error();
+    // If names depend on the process, no other recording of the run finds this one by its name.
+    const bool has_own_name = recording.name.find('%') != std::string_view::npos;
+    return (has_own_name || search.is_elsewhere()) && family.children.path != nullptr
+               ? enter_children_file(recording, family.children)
+               : 0;
+}
+
+}  // namespace fp32shim::record

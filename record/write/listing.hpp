@@ -1,0 +1,36 @@
+// The list of a process's covered children in its recording, so that `fp32shim verify` can ask for each of theirs. A
+// new recording enters itself, since most children never record.
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+
+#include "record/format/format.hpp"
+#include "record/process_facts.hpp"
+#include "record/write/children.hpp"
+
+namespace fp32shim::record {
+
+/// Facts about a process by which its recording finds the list to enter.
+struct Family {
+    std::uint64_t program = 0;  ///< number of the program that the process runs, equal in forked children; 0: unknown
+    /// File for the children of the run, if the process is not the first one of a run; path nullptr: none
+    ChildrenFile children{};
+};
+
+/// A new recording that is to enter a list.
+struct NewRecording {
+    format::Header& header;     ///< its header, which nobody else changes yet
+    std::string_view path;      ///< its path, with a number if the name was taken; followed by a NUL
+    std::string_view expanded;  ///< its path without such a number
+    std::string_view name;      ///< its name with placeholders
+    ProcessFacts& facts;        ///< facts about its process; the id is changed for a while
+};
+
+/// Enters a new recording into a list: that of `parent` (nullptr: not forked from a process with a recording), of the
+/// first recording of the same run or program, of the nearest ancestor with a recording, or of the run's file for
+/// children. Without any of these, the recording is the first of its family. Returns 0; or an errno if there is a
+/// list, but the recording could not enter it. Allocates nothing.
+int enter_list(const NewRecording& recording, format::Header* parent, const Family& family);
+
+}  // namespace fp32shim::record
