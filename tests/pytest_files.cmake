@@ -19,6 +19,19 @@ function(set_test_cost name)
   endforeach()
 endfunction()
 
+# Tests whose outcome depends on the instructions that the shim or a library chooses. They have the label `processor`, as
+# emulate.* and fingerprint.* have: .ci/run runs them once more as an older processor sees them. A test belongs here if it
+# compares digits or errors of products, names kernels, or asks processor.py.
+set(processor_tests
+  preload.accelerate preload.audit preload.emulation preload.environment preload.fingerprints preload.float64
+  preload.nonfinite preload.published_tables preload.random_products preload.reproducible cli.doctor cli.readme
+  cli.suggest cli.tutorial cli.verify_bypasses wheels.mkl wheels.products wheels.qtlq wheels.reproducible)
+function(set_processor_label name)
+  if(name IN_LIST processor_tests)
+    set_property(TEST ${name} APPEND PROPERTY LABELS processor)
+  endif()
+endfunction()
+
 # add_pytest_files(FOLDER [LABELS...] [ENVIRONMENT...]): each test_NAME.py beside the caller's CMakeLists.txt becomes
 # FOLDER.NAME. The tests get the paths of the build; variables of the shell for pytest and Python are removed. The slowest
 # functions of each file are named in Testing/Temporary/LastTest.log.
@@ -37,5 +50,6 @@ function(add_pytest_files folder)
       "XDG_CACHE_HOME=${CMAKE_BINARY_DIR}/tests/cache"
       ${arg_ENVIRONMENT})
     set_test_cost(${name})
+    set_processor_label(${name})
   endforeach()
 endfunction()

@@ -333,13 +333,13 @@ def test_an_interrupted_search_goes_on_and_finds_the_same(tmp_path, by):
 
 
 def test_the_largest_number_of_runs_ends_a_search_that_can_go_on(tmp_path):
-    program = two(tmp_path)
+    program = Compiled(tmp_path)
     first = program.bisect("--max-runs", 4)
     assert (first.returncode, first.stdout) == (3, "")
     assert first.lines[-1] == ('fp32shim bisect: no result after 4 runs, the limit of --max-runs; repeat the command with a '
                                'higher limit to continue from "bisect-state.jsonl"')
     assert program.bisect("--max-runs", 4).returncode == 3
-    assert program.names_of(program.bisect("--max-runs", 40)) == ["p1"]
+    assert program.names_of(program.bisect("--max-runs", 40)) == ["graded"]
 
 
 def test_a_resumed_search_notices_that_a_source_has_changed(tmp_path):
@@ -366,17 +366,17 @@ def test_a_file_among_the_arguments_that_each_run_writes_is_no_source(tmp_path):
 
 
 def test_a_state_that_was_cut_off_within_a_line_is_read_up_to_it(tmp_path):
-    program = two(tmp_path)
+    program = Compiled(tmp_path)
     program.bisect("--max-runs", 4, "--state", "state")
     state = tmp_path / "state"
     state.write_bytes(state.read_bytes()[:-20])
     result = program.bisect("--state", "state")
     assert "with the answers of 3 runs" in result.stderr
-    assert program.names_of(result) == ["p1"]
+    assert program.names_of(result) == ["graded"]
 
 
 def test_a_state_of_another_search_is_refused_and_kept(tmp_path):
-    program = two(tmp_path)
+    program = Compiled(tmp_path)
     program.bisect("--max-runs", 2)
     before = (tmp_path / "bisect-state.jsonl").read_bytes()
     for options, command in ((["--precision", "medium"], None), (["--repeat", 2], None), ([], [*program.command, "x"])):
@@ -388,7 +388,7 @@ def test_a_state_of_another_search_is_refused_and_kept(tmp_path):
 
 @pytest.mark.parametrize("text", ["", "nothing\n", "{}\n", '{"search":1'])
 def test_a_file_that_is_no_state_is_refused_and_kept(tmp_path, text):
-    program = two(tmp_path)
+    program = Compiled(tmp_path)
     (tmp_path / "notes.txt").write_text(text)
     result = program.bisect("--state", "notes.txt")
     assert (result.returncode, result.stdout, len(result.lines)) == (2, "", 1), result.stderr
@@ -397,7 +397,7 @@ def test_a_file_that_is_no_state_is_refused_and_kept(tmp_path, text):
 
 def test_a_damaged_state_is_refused(tmp_path):
     """Lines of other kinds, and sets that are not in order."""
-    program = two(tmp_path)
+    program = Compiled(tmp_path)
     program.bisect("--max-runs", 4)
     state = tmp_path / "bisect-state.jsonl"
     whole = state.read_text()
@@ -435,9 +435,10 @@ int main(void) {
 class Compiled(Program):
     """C_PROGRAM, which ends as `end` says of `bad`, and of the number of its runs. Starts in a tenth of Python's time."""
 
-    def __init__(self, folder, end):
+    def __init__(self, folder, end="return bad;"):
         self.folder, source = folder, folder / "solver.c"
         count = """#include <stdio.h>
+#include <stdlib.h>
 static int one_more(const char* name) {
     FILE* file = fopen(name, "a");
     fputc('x', file);
@@ -545,10 +546,10 @@ def test_a_command_that_is_killed_with_everything_exact_has_a_code_of_its_own(tm
 
 
 def test_a_command_that_lowering_kills_is_not_acceptable(tmp_path):
-    program = two(tmp_path, end="if bad: os.kill(os.getpid(), 11)")
+    program = Compiled(tmp_path, "if (bad) abort();")
     result = program.bisect()
-    assert program.names_of(result) == ["p1"]
-    assert result.json["tried"][1]["how"] == "was killed by signal 11"
+    assert program.names_of(result) == ["graded"]
+    assert result.json["tried"][1]["how"] == "was killed by signal 6"
 
 
 def test_a_command_without_products_has_a_code_of_its_own(tmp_path):
@@ -564,7 +565,7 @@ def test_a_command_that_is_not_there_or_cannot_start_ends_as_in_a_shell(tmp_path
 
 
 def test_without_emulation_nothing_is_lowered_on_a_cpu_and_the_remedy_is_named(tmp_path):
-    program = two(tmp_path)
+    program = Compiled(tmp_path)
     result = fp32shim("bisect", "--", *program.command, cwd=tmp_path, env=variables())
     assert failure(result, 3) == ("fp32shim bisect: everything was asked to run at high, but nothing did (cpu_mode_off); on a CPU, --cpu "
                                   "emulate shows what it would do")
@@ -601,7 +602,7 @@ def test_settings_under_which_no_run_can_tell_are_refused(tmp_path, name, value,
 
 def test_a_policy_that_is_there_is_kept_and_the_new_one_gets_a_number(tmp_path):
     (tmp_path / "bisect-policy.toml").write_text("mine")
-    program = two(tmp_path)
+    program = Compiled(tmp_path)
     assert program.bisect().json["policy"] == "bisect-policy.1.toml"
     assert (tmp_path / "bisect-policy.toml").read_text() == "mine"
     assert program.run_under("bisect-policy.1.toml") == 0
@@ -609,10 +610,10 @@ def test_a_policy_that_is_there_is_kept_and_the_new_one_gets_a_number(tmp_path):
 
 def test_settings_of_the_environment_do_not_disturb_the_search(tmp_path):
     (tmp_path / "other.toml").write_text('schema = 1\ndefault = "highest"\n')
-    program = two(tmp_path)
+    program = Compiled(tmp_path)
     result = program.bisect(env={"FP32_MATMUL_PRECISION": "medium", "FP32_MATMUL_POLICY": tmp_path / "other.toml",
                                  "FP32_MATMUL_LOG": tmp_path / "log.jsonl", "FP32_MATMUL_WHERE": "none"})
-    assert program.names_of(result) == ["p1"]
+    assert program.names_of(result) == ["graded"]
     assert "FP32_MATMUL_POLICY has no effect" in result.lines[0]
     assert not (tmp_path / "log.jsonl").exists()
 
@@ -671,17 +672,17 @@ def test_another_number_of_numbers_is_not_acceptable(tmp_path):
 
 
 def test_a_runner_stands_before_each_command_line(tmp_path):
-    program = two(tmp_path, end="sys.exit(bool(bad) or os.environ['SCHEDULED'] != 'yes')")
-    assert program.names_of(program.bisect("--runner", "env SCHEDULED=yes")) == ["p1"]
+    program = Compiled(tmp_path, 'return bad || getenv("SCHEDULED") == NULL;')
+    assert program.names_of(program.bisect("--runner", "env SCHEDULED=yes")) == ["graded"]
     missing = program.bisect("--runner", "no-such-scheduler-here")
     assert "a run cannot start" in failure(missing, 3)
 
 
 def test_commands_of_several_processes_are_searched_together(tmp_path):
-    program = two(tmp_path)
-    (tmp_path / "test.sh").write_text(f"#!/bin/sh\n{' '.join(program.command)} && {' '.join(program.command)}\n")
+    program = Compiled(tmp_path)
+    (tmp_path / "test.sh").write_text(f"#!/bin/sh\n{program.command[0]} && {program.command[0]}\n")
     result = program.bisect(command=["sh", "test.sh"])
-    assert program.names_of(result) == ["p1"]
+    assert program.names_of(result) == ["graded"]
     assert {group["calls"] for group in result.json["groups"]} == {2}
 
 
@@ -735,8 +736,8 @@ def test_in_a_fortran_program_lines_are_found(tmp_path):
 def test_no_temporary_file_is_left(tmp_path):
     folder = tmp_path / "temporary %p"
     folder.mkdir()
-    program = two(tmp_path)
-    assert program.names_of(program.bisect(env={"TMPDIR": folder})) == ["p1"]
+    program = Compiled(tmp_path)
+    assert program.names_of(program.bisect(env={"TMPDIR": folder})) == ["graded"]
     assert list(folder.iterdir()) == []
     missing = program.bisect(env={"TMPDIR": "/no/such/folder"})
     assert "TMPDIR names the folder" in failure(missing, 2)
