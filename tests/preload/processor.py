@@ -3,7 +3,8 @@
 A test that needs an instruction asks `has("avx512f")`. `environment()` are the variables by which libraries and the
 shim's own code leave newer instructions alone; shim.py gives them to every program. The variable that asks for all
 that is FP32_MATMUL_INSTRUCTIONS, which C++ tests obey by system::may_use(). /proc/cpuinfo, __builtin_cpu_supports and
-torch.backends always tell the machine's processor, so no test may ask them.
+torch.backends always tell the machine's processor, so no test may ask them; only a client that runs an instruction itself
+may.
 """
 
 import dataclasses
