@@ -3,9 +3,9 @@
 # Costs in seconds, on one core, of tests that take longer than ten. Without times from an earlier run, ctest starts the
 # longest tests first; otherwise the last would run alone.
 set(test_costs
-  wheels.module_paths=150 wheels.products=120 cli.bisect=120 wheels.bisect=120 cublas.gpu_check=110 preload.aarch64=90
+  wheels.module_paths=150 wheels.products=120 wheels.bisect=120 cublas.gpu_check=110 preload.aarch64=90
   cublas.audit=90 wheels.pytest_plugin=80 cli.sensitivity=85 cli.report_html=80 cublas.products=75 cublas.gpu_bundle=70
-  wheels.suites=65 wheels.reproducible=50 cli.readme=50 preload.programs=45 preload.pytest_plugin=45 cli.flame_graph=42
+  wheels.suites=65 cli.bisect=60 wheels.reproducible=50 cli.readme=50 preload.programs=45 preload.pytest_plugin=45 cli.flame_graph=42
   recording.kills=35 cublas.recordings=34 cli.verify_bypasses=33 preload.reproducible=32 cli.rule_use=32
   cli.source_locations=30 cli.explain=29 cli.replay=27 preload.audit=27 wheels.qtlq=23 wheels.mkl=22 cublas.lt=22
   preload.nonfinite=19 cli.recordings=18 cublas.real_libraries=18 cli.scale=17 cli.diff_results=17 cli.doctor=16
@@ -17,6 +17,19 @@ function(set_test_cost name)
       set_tests_properties(${name} PROPERTIES COST ${CMAKE_MATCH_1})
     endif()
   endforeach()
+endfunction()
+
+# Tests whose outcome depends on the instructions that the shim or a library chooses. They have the label `processor`, as
+# emulate.* and fingerprint.* have: .ci/run runs them once more as an older processor sees them. A test belongs here if it
+# compares digits or errors of products, names kernels, or asks processor.py.
+set(processor_tests
+  preload.accelerate preload.audit preload.emulation preload.environment preload.fingerprints preload.float64
+  preload.nonfinite preload.published_tables preload.random_products preload.reproducible cli.doctor cli.readme
+  cli.suggest cli.tutorial cli.verify_bypasses wheels.mkl wheels.products wheels.qtlq wheels.reproducible)
+function(set_processor_label name)
+  if(name IN_LIST processor_tests)
+    set_property(TEST ${name} APPEND PROPERTY LABELS processor)
+  endif()
 endfunction()
 
 # add_pytest_files(FOLDER [LABELS...] [ENVIRONMENT...]): each test_NAME.py beside the caller's CMakeLists.txt becomes
@@ -37,5 +50,6 @@ function(add_pytest_files folder)
       "XDG_CACHE_HOME=${CMAKE_BINARY_DIR}/tests/cache"
       ${arg_ENVIRONMENT})
     set_test_cost(${name})
+    set_processor_label(${name})
   endforeach()
 endfunction()

@@ -29,6 +29,8 @@ std::string machine_text(const DoctorResult& result) {
     for (const auto& [name, is_there] : processor.features) {
         (features += features.empty() ? "" : ", ") += (is_there ? "" : "no ") + name;
     }
+    if (const auto* level = system::chosen_level.load(); level != nullptr)
+        features += fmt::format("; FP32_MATMUL_INSTRUCTIONS leaves at most {}", level->word);
     std::string text = coloured("Machine", Colour::bold) + "\n";
     text += line("processor", fmt::format("{}{}{}, {} core{}", processor.model, processor.model.empty() ? "" : ", ",
                                           processor.architecture, processor.cores, processor.cores == 1 ? "" : "s"));
@@ -67,8 +69,6 @@ std::string settings_text(const ExaminedSettings& settings) {
                                           policy::to_string(policy.default_source)));
     text += line("floor", policy::to_string(policy.floor));
     text += line("CPU mode", policy::to_string(policy.cpu_mode));
-    if (const auto* level = system::chosen_level.load(); level != nullptr)
-        text += line("instructions", fmt::format("at most {} (FP32_MATMUL_INSTRUCTIONS)", level->word));
     text +=
         line("policy", policy.file.empty() ? std::string("none")
                                            : fmt::format("{}{}{}, {} rule{}", policy.file,

@@ -80,11 +80,6 @@ def variables(**others):
     return {"LD_LIBRARY_PATH": shim.blas_directory("openblas"), **others}
 
 
-def eight(folder, end="sys.exit(bool(bad))", **keywords):
-    products = {f"p{i}": f"fine({16 + 8 * i})" for i in range(8)} | {"p2": "graded(32)", "p5": "graded(64)"}
-    return Program(folder, products, end, **keywords)
-
-
 def two(folder, end="sys.exit(bool(bad))", **keywords):
     """Needs half the runs of `four`, for tests of what does not depend on the number of culprits."""
     return Program(folder, {"p0": "fine(16)", "p1": "graded(24)"}, end, **keywords)
@@ -111,8 +106,40 @@ def test_the_command_that_runs_a_program_under_the_policy_runs_in_bash_whatever_
     assert "cl\\u202e\\u009b\\\"ient" in written and "\u202e" not in written and "\u009b" not in written
 
 
+STEPS = """
+#include <math.h>
+#include <stdlib.h>
+void cblas_sgemm(int, int, int, int, int, int, float, const float*, int, const float*, int, float, float*, int);
+static float ones[64 * 64], left[64 * 2], right[2 * 64], c[64 * 64];
+#define FINE(name, n) int name = (cblas_sgemm(101, 111, 111, n, n, n, 1, ones, n, ones, n, 0, c, n), fabsf(c[0] - (n)) > 1e-2f)
+#define GRADED(name, n) int name = (cblas_sgemm(101, 111, 111, n, n, 2, 1, left, 2, right, 64, 0, c, n), fabsf(c[0] - 1e-4f) > 1e-5f)
+int main(void) {
+    for (int i = 0; i < 64 * 64; ++i) ones[i] = 1;
+    for (int i = 0; i < 64; ++i) left[2 * i] = 1.0001f, left[2 * i + 1] = 1, right[i] = 1, right[64 + i] = -1;
+"""
+
+
+class Steps(Program):
+    """As Program, in C, which starts in a tenth of Python's time. `end` says of variables with the names of the products."""
+
+    def __init__(self, folder, products, end=None):
+        text, self.line = STEPS, {}
+        for name, operands in products.items():
+            kind, size = re.fullmatch(r"(\w+)\((\d+)\)", operands).groups()
+            self.line[name] = text.count("\n") + 1
+            text += f"    {kind.upper()}({name}, {size});  // # {name}\n"
+        self.folder, self.command = folder, [folder / "steps"]
+        (folder / "steps.c").write_text(text + f"    {end or 'return ' + ' || '.join(products)};\n}}\n")
+        subprocess.run([shim.tool("gcc"), "-g", "-O1", folder / "steps.c", "-o", self.command[0], "-lm",
+                        shim.blas_library("openblas")], check=True)
+
+
+EIGHT = {f"p{i}": f"fine({8 + 8 * i})" for i in range(8)} | {"p2": "graded(32)", "p5": "graded(64)"}
+FOUR = {"p0": "fine(16)", "p1": "graded(24)", "p2": "fine(32)", "p3": "graded(40)"}
+
+
 def test_of_eight_products_the_two_that_break_the_result_are_found_by_their_lines(tmp_path):
-    program = eight(tmp_path)
+    program = Steps(tmp_path, EIGHT)
     result = program.bisect()
     assert program.names_of(result) == ["p2", "p5"]
     assert result.json["outcome"] == "found" and len(result.json["groups"]) == 8
@@ -146,28 +173,27 @@ def test_the_table_has_lines_shares_of_the_work_and_the_policy(tmp_path):
 
 
 def test_several_runs_at_once_find_the_same(tmp_path):
-    one = four(tmp_path).bisect()
-    several = four(tmp_path).bisect("--jobs", 2)
+    one = Steps(tmp_path, FOUR).bisect()
+    several = Steps(tmp_path, FOUR).bisect("--jobs", 2)
     assert one.json["culprits"] == several.json["culprits"] and several.json["culprits"]
     assert several.json["runs"] <= 30
 
 
 def test_an_interaction_is_named_and_the_part_with_less_work_stays_exact(tmp_path):
-    program = eight(tmp_path, end="sys.exit(bad == {'p2', 'p5'})")
+    program = Steps(tmp_path, EIGHT, "return p2 && p5")
     result = program.bisect()
     assert program.names_of(result) == ["p2"]
     [culprit] = result.json["culprits"]
     [[partner]] = culprit["fails_with"]
     assert result.json["groups"][partner]["line"] == program.line["p5"]
     assert result.json["runs"] <= 30
-    assert "fails together with program.py" in (tmp_path / "bisect-policy.toml").read_text()
+    assert "fails together with steps.c" in (tmp_path / "bisect-policy.toml").read_text()
     assert program.run_under("bisect-policy.toml") == 0
 
 
 def test_a_product_that_another_one_makes_superfluous_is_lowered_again(tmp_path):
     """p1 fails with p2, and p2 with p5. Of p1 and p2, found first, p1 has less work; of the others p2, which alone is enough."""
-    program = Program(tmp_path, {f"p{i}": f"graded({16 + 8 * i})" for i in range(6)},
-                      "sys.exit('p2' in bad and bool(bad & {'p1', 'p5'}))")
+    program = Steps(tmp_path, {f"p{i}": f"graded({16 + 8 * i})" for i in range(6)}, "return p2 && (p1 || p5)")
     result = program.bisect()
     assert program.names_of(result) == ["p2"]
     numbers = {group["line"]: number for number, group in enumerate(result.json["groups"])}
@@ -195,8 +221,7 @@ sys.exit(bool(bad))""")
 
 def test_two_products_whose_errors_cancel_are_lowered_together(tmp_path):
     """p0 and p1 are found one by one, as either alone breaks the result. They are most of the work."""
-    program = Program(tmp_path, {"p0": "graded(64)", "p1": "graded(40)", "p2": "graded(16)", "p3": "fine(20)"},
-                      "sys.exit('p2' in bad or ('p0' in bad) != ('p1' in bad))")
+    program = Steps(tmp_path, {"p0": "graded(64)", "p1": "graded(40)", "p2": "graded(16)", "p3": "fine(20)"}, "return p2 || p0 != p1")
     result = program.bisect()
     assert program.names_of(result) == ["p2"]
     [together] = result.json["lowered_together"]
@@ -352,13 +377,13 @@ def test_an_interrupted_search_goes_on_and_finds_the_same(tmp_path, by):
 
 
 def test_the_largest_number_of_runs_ends_a_search_that_can_go_on(tmp_path):
-    program = two(tmp_path)
+    program = Compiled(tmp_path)
     first = program.bisect("--max-runs", 4)
     assert (first.returncode, first.stdout) == (3, "")
     assert first.lines[-1] == ('fp32shim bisect: no result after 4 runs, the limit of --max-runs; repeat the command with a '
                                'higher limit to continue from "bisect-state.jsonl"')
     assert program.bisect("--max-runs", 4).returncode == 3
-    assert program.names_of(program.bisect("--max-runs", 40)) == ["p1"]
+    assert program.names_of(program.bisect("--max-runs", 40)) == ["graded"]
 
 
 def test_a_resumed_search_notices_that_a_source_has_changed(tmp_path):
@@ -385,17 +410,17 @@ def test_a_file_among_the_arguments_that_each_run_writes_is_no_source(tmp_path):
 
 
 def test_a_state_that_was_cut_off_within_a_line_is_read_up_to_it(tmp_path):
-    program = two(tmp_path)
+    program = Compiled(tmp_path)
     program.bisect("--max-runs", 4, "--state", "state")
     state = tmp_path / "state"
     state.write_bytes(state.read_bytes()[:-20])
     result = program.bisect("--state", "state")
     assert "with the answers of 3 runs" in result.stderr
-    assert program.names_of(result) == ["p1"]
+    assert program.names_of(result) == ["graded"]
 
 
 def test_a_state_of_another_search_is_refused_and_kept(tmp_path):
-    program = two(tmp_path)
+    program = Compiled(tmp_path)
     program.bisect("--max-runs", 2)
     before = (tmp_path / "bisect-state.jsonl").read_bytes()
     for options, command in ((["--precision", "medium"], None), (["--repeat", 2], None), ([], [*program.command, "x"])):
@@ -407,7 +432,7 @@ def test_a_state_of_another_search_is_refused_and_kept(tmp_path):
 
 @pytest.mark.parametrize("text", ["", "nothing\n", "{}\n", '{"search":1'])
 def test_a_file_that_is_no_state_is_refused_and_kept(tmp_path, text):
-    program = two(tmp_path)
+    program = Compiled(tmp_path)
     (tmp_path / "notes.txt").write_text(text)
     result = program.bisect("--state", "notes.txt")
     assert (result.returncode, result.stdout, len(result.lines)) == (2, "", 1), result.stderr
@@ -416,7 +441,7 @@ def test_a_file_that_is_no_state_is_refused_and_kept(tmp_path, text):
 
 def test_a_damaged_state_is_refused(tmp_path):
     """Lines of other kinds, and sets that are not in order."""
-    program = two(tmp_path)
+    program = Compiled(tmp_path)
     program.bisect("--max-runs", 4)
     state = tmp_path / "bisect-state.jsonl"
     whole = state.read_text()
@@ -454,9 +479,10 @@ int main(void) {
 class Compiled(Program):
     """C_PROGRAM, which ends as `end` says of `bad`, and of the number of its runs. Starts in a tenth of Python's time."""
 
-    def __init__(self, folder, end):
+    def __init__(self, folder, end="return bad;"):
         self.folder, source = folder, folder / "solver.c"
         count = """#include <stdio.h>
+#include <stdlib.h>
 static int one_more(const char* name) {
     FILE* file = fopen(name, "a");
     fputc('x', file);
@@ -504,7 +530,7 @@ def test_random_failures_accuse_no_innocent_product(tmp_path):
 
 def test_products_that_leave_the_command_without_an_answer_stay_exact_too(tmp_path):
     """Where p2 is lowered and p5 is not, the command cannot judge its result."""
-    program = eight(tmp_path, end="sys.exit(125 if 'p2' in bad and 'p5' not in bad else 'p5' in bad)")
+    program = Steps(tmp_path, EIGHT, "return p2 && !p5 ? 125 : p5")
     result = program.bisect()
     assert program.names_of(result) == ["p2", "p5"]
     assert [culprit["tells_nothing"] for culprit in result.json["culprits"]] == [False, True]
@@ -514,7 +540,7 @@ def test_products_that_leave_the_command_without_an_answer_stay_exact_too(tmp_pa
 
 def test_a_set_that_tells_nothing_is_neither_failing_nor_acceptable(tmp_path):
     """p1 and p3 fail together; p3 without p1 tells nothing. So p1 is found, then p3, which makes p1 superfluous."""
-    program = four(tmp_path, end="sys.exit(125 if bad == {'p3'} else bad == {'p1', 'p3'})")
+    program = Steps(tmp_path, FOUR, "return p3 && !p1 ? 125 : p1 && p3")
     result = program.bisect()
     assert program.names_of(result) == ["p3"]
     assert any(one["verdict"] == "unresolved" for one in result.json["tried"])
@@ -564,10 +590,10 @@ def test_a_command_that_is_killed_with_everything_exact_has_a_code_of_its_own(tm
 
 
 def test_a_command_that_lowering_kills_is_not_acceptable(tmp_path):
-    program = two(tmp_path, end="if bad: os.kill(os.getpid(), 11)")
+    program = Compiled(tmp_path, "if (bad) abort();")
     result = program.bisect()
-    assert program.names_of(result) == ["p1"]
-    assert result.json["tried"][1]["how"] == "was killed by signal 11"
+    assert program.names_of(result) == ["graded"]
+    assert result.json["tried"][1]["how"] == "was killed by signal 6"
 
 
 def test_a_command_without_products_has_a_code_of_its_own(tmp_path):
@@ -583,7 +609,7 @@ def test_a_command_that_is_not_there_or_cannot_start_ends_as_in_a_shell(tmp_path
 
 
 def test_without_emulation_nothing_is_lowered_on_a_cpu_and_the_remedy_is_named(tmp_path):
-    program = two(tmp_path)
+    program = Compiled(tmp_path)
     result = fp32shim("bisect", "--", *program.command, cwd=tmp_path, env=variables())
     assert failure(result, 3) == ("fp32shim bisect: everything was asked to run at high, but nothing did (cpu_mode_off); on a CPU, --cpu "
                                   "emulate shows what it would do")
@@ -620,7 +646,7 @@ def test_settings_under_which_no_run_can_tell_are_refused(tmp_path, name, value,
 
 def test_a_policy_that_is_there_is_kept_and_the_new_one_gets_a_number(tmp_path):
     (tmp_path / "bisect-policy.toml").write_text("mine")
-    program = two(tmp_path)
+    program = Compiled(tmp_path)
     assert program.bisect().json["policy"] == "bisect-policy.1.toml"
     assert (tmp_path / "bisect-policy.toml").read_text() == "mine"
     assert program.run_under("bisect-policy.1.toml") == 0
@@ -628,10 +654,10 @@ def test_a_policy_that_is_there_is_kept_and_the_new_one_gets_a_number(tmp_path):
 
 def test_settings_of_the_environment_do_not_disturb_the_search(tmp_path):
     (tmp_path / "other.toml").write_text('schema = 1\ndefault = "highest"\n')
-    program = two(tmp_path)
+    program = Compiled(tmp_path)
     result = program.bisect(env={"FP32_MATMUL_PRECISION": "medium", "FP32_MATMUL_POLICY": tmp_path / "other.toml",
                                  "FP32_MATMUL_LOG": tmp_path / "log.jsonl", "FP32_MATMUL_WHERE": "none"})
-    assert program.names_of(result) == ["p1"]
+    assert program.names_of(result) == ["graded"]
     assert "FP32_MATMUL_POLICY has no effect" in result.lines[0]
     assert not (tmp_path / "log.jsonl").exists()
 
@@ -686,21 +712,21 @@ def test_another_number_of_numbers_is_not_acceptable(tmp_path):
     program = two(tmp_path, end="pathlib.Path('out').write_text('1 nan -inf' + ' 2' * len(bad))")
     result = program.bisect("--compare", "out", "--rtol", "1")
     assert program.names_of(result) == ["p1"]
-    assert result.json["tried"][1]["how"] == '"out": 5 numbers instead of 3'
+    assert result.json["tried"][1]["how"] == '"out": 4 numbers instead of 3'
 
 
 def test_a_runner_stands_before_each_command_line(tmp_path):
-    program = two(tmp_path, end="sys.exit(bool(bad) or os.environ['SCHEDULED'] != 'yes')")
-    assert program.names_of(program.bisect("--runner", "env SCHEDULED=yes")) == ["p1"]
+    program = Compiled(tmp_path, 'return bad || getenv("SCHEDULED") == NULL;')
+    assert program.names_of(program.bisect("--runner", "env SCHEDULED=yes")) == ["graded"]
     missing = program.bisect("--runner", "no-such-scheduler-here")
     assert "a run cannot start" in failure(missing, 3)
 
 
 def test_commands_of_several_processes_are_searched_together(tmp_path):
-    program = two(tmp_path)
-    (tmp_path / "test.sh").write_text(f"#!/bin/sh\n{' '.join(program.command)} && {' '.join(program.command)}\n")
+    program = Compiled(tmp_path)
+    (tmp_path / "test.sh").write_text(f"#!/bin/sh\n{program.command[0]} && {program.command[0]}\n")
     result = program.bisect(command=["sh", "test.sh"])
-    assert program.names_of(result) == ["p1"]
+    assert program.names_of(result) == ["graded"]
     assert {group["calls"] for group in result.json["groups"]} == {2}
 
 
@@ -754,8 +780,8 @@ def test_in_a_fortran_program_lines_are_found(tmp_path):
 def test_no_temporary_file_is_left(tmp_path):
     folder = tmp_path / "temporary %p"
     folder.mkdir()
-    program = two(tmp_path)
-    assert program.names_of(program.bisect(env={"TMPDIR": folder})) == ["p1"]
+    program = Compiled(tmp_path)
+    assert program.names_of(program.bisect(env={"TMPDIR": folder})) == ["graded"]
     assert list(folder.iterdir()) == []
     missing = program.bisect(env={"TMPDIR": "/no/such/folder"})
     assert "TMPDIR names the folder" in failure(missing, 2)

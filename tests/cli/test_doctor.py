@@ -93,7 +93,18 @@ def test_instructions_only_take_features_away(word, left):
     _, result, _ = doctor(FP32_MATMUL_INSTRUCTIONS=word)
     assert result["processor"]["features"] == {name: name in left and processor.has(flag) for name, flag in FEATURES.items()}
     assert result["settings"]["instructions"] == word.lower()
-    assert f"instructions  at most {word.lower()} (FP32_MATMUL_INSTRUCTIONS)" in fp32shim("doctor", env={"FP32_MATMUL_INSTRUCTIONS": word}).stdout
+    assert f"; FP32_MATMUL_INSTRUCTIONS leaves at most {word.lower()}\n" in fp32shim("doctor", env={"FP32_MATMUL_INSTRUCTIONS": word}).stdout
+
+
+def test_a_process_with_elevated_rights_ignores_the_instructions_of_its_environment(tmp_path):
+    need(os.geteuid() == 0, "only root can give files away")
+    need(not os.statvfs(tmp_path).f_flag & os.ST_NOSUID, "no program gets other rights in this folder")
+    copy = shutil.copy(COMMAND, tmp_path / "fp32shim")
+    os.chown(copy, 65534, 65534)
+    os.chmod(copy, 0o4755)
+    done = subprocess.run([copy, "doctor", "--format", "json"], env=environment(env={"FP32_MATMUL_INSTRUCTIONS": "sse2"}),
+                          text=True, check=False, capture_output=True)
+    assert json.loads(done.stdout)["settings"]["instructions"] is None
 
 
 def test_unknown_instructions_are_an_error_and_take_nothing_away():

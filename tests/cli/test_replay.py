@@ -159,7 +159,7 @@ def test_a_replay_without_standard_descriptors_measures_all_the_same(recorded, t
     words = [shim.BUILD / "bin/fp32shim", "replay", "--max-time", "1", "--library", shim.blas_library("openblas"),
              *(["--format", "json"]), recorded(SMALL)]
     script = "exec \"$@\" " + " ".join(f"{number}>&-" for number in closed) + f" >{out}"
-    done = subprocess.run(["sh", "-c", script, "sh", *map(str, words)], check=False, timeout=300)
+    done = subprocess.run(["sh", "-c", script, "sh", *map(str, words)], check=False, timeout=600)
     assert done.returncode == 0
     assert json.loads(out.read_text())["products"][0]["measured"][0]["problem"] is None
 

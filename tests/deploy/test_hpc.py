@@ -38,7 +38,7 @@ def run(built, tmp_path, order, *, program="program", prefix=(), shimmed=True, *
     said = tmp_path / "said"
     said.unlink(missing_ok=True)
     preload = [shim.LIBRARY if name == "shim" else built / f"{name}.so" for name in order if shimmed or name != "shim"]
-    done = subprocess.run([*prefix, built / program], cwd=tmp_path, capture_output=True, text=True, check=False, timeout=300,
+    done = subprocess.run([*prefix, built / program], cwd=tmp_path, capture_output=True, text=True, check=False, timeout=600,
                           env=shim.environment(blas="openblas", preload=preload, env={
                               "NEIGHBOURS": str(said), **{name: str(value) for name, value in variables.items()}}))
     assert done.returncode == 0, f"{order}\n{done.stderr}"

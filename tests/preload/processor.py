@@ -3,23 +3,29 @@
 A test that needs an instruction asks `has("avx512f")`. `environment()` are the variables by which libraries and the
 shim's own code leave newer instructions alone; shim.py gives them to every program. The variable that asks for all
 that is FP32_MATMUL_INSTRUCTIONS, which C++ tests obey by system::may_use(). /proc/cpuinfo, __builtin_cpu_supports and
-torch.backends always tell the machine's processor, so no test may ask them.
+torch.backends always tell the machine's processor, so no test may ask them; only a client that runs an instruction itself
+may.
 """
 
+import dataclasses
 import functools
 import os
 import platform
 import subprocess
 import sys
 
-# Each level with the variables of libraries; and the instructions that the level has, by the names of numpy.
-LEVELS = {
-    "avx2": ({"OPENBLAS_CORETYPE": "Haswell", "ONEDNN_MAX_CPU_ISA": "AVX2", "MKL_ENABLE_INSTRUCTIONS": "AVX2",
-              "ATEN_CPU_CAPABILITY": "avx2"},
-             "SSE SSE2 SSE3 SSSE3 SSE41 POPCNT SSE42 AVX F16C FMA3 AVX2 X86_V2 X86_V3"),
-}
-# Prefixes of the kernel's names of newer instructions.
-NEWER = {"avx2": ("avx512", "amx_", "avx_vnni", "avx10")}
+
+@dataclasses.dataclass(frozen=True)
+class Level:
+    variables: dict  # of libraries
+    numpy: str       # instructions that it has, by numpy's names
+    newer: tuple     # prefixes of those that it lacks, by the kernel's names
+
+
+LEVELS = {"avx2": Level({"OPENBLAS_CORETYPE": "Haswell", "ONEDNN_MAX_CPU_ISA": "AVX2", "MKL_ENABLE_INSTRUCTIONS": "AVX2",
+                         "ATEN_CPU_CAPABILITY": "avx2"},
+                        "SSE SSE2 SSE3 SSSE3 SSE41 POPCNT SSE42 AVX F16C FMA3 AVX2 X86_V2 X86_V3",
+                        ("avx512", "amx_", "avx_vnni", "avx10"))}
 
 # Versions of numpy have other names, and warn of those that they do not know.
 ASK_NUMPY = """
@@ -46,16 +52,16 @@ def level():
 @functools.cache
 def numpy_names():
     """Names of the instructions for which this Python's numpy has code, and which the machine has."""
-    return subprocess.run([sys.executable, "-c", ASK_NUMPY], stdout=subprocess.PIPE, text=True, check=True).stdout.split()
+    found = subprocess.run([sys.executable, "-c", ASK_NUMPY], stdout=subprocess.PIPE, text=True, check=True)
+    return found.stdout.split()
 
 
 def environment():
     """Variables for programs; none for the machine's own processor."""
     if not level():
         return {}
-    variables, left = LEVELS[level()]
-    result = {"FP32_MATMUL_INSTRUCTIONS": level(), **variables}
-    newer = [name for name in numpy_names() if name not in left.split()]
+    result = {"FP32_MATMUL_INSTRUCTIONS": level(), **LEVELS[level()].variables}
+    newer = [name for name in numpy_names() if name not in LEVELS[level()].numpy.split()]
     if newer:
         result["NPY_DISABLE_CPU_FEATURES"] = ",".join(newer)
     return result
@@ -66,11 +72,12 @@ def flags():
     """The kernel's names of the instructions that tests may expect."""
     with open("/proc/cpuinfo", encoding="utf-8") as text:
         found = next((line.split(":")[1].split() for line in text if line.startswith(("flags", "Features"))), [])
-    return frozenset(flag for flag in found if not flag.startswith(NEWER.get(level(), "\n")))
+    newer = LEVELS[level()].newer if level() else ()
+    return frozenset(flag for flag in found if not flag.startswith(newer))
 
 
 def has(flag):
-    """Tells if programs run with an instruction of x86-64, by the kernel's name: avx2, avx512f, avx512_bf16, amx_bf16."""
+    """Tells if programs run with an instruction of x86-64, by the kernel's name: avx2, avx512vl, avx512_bf16, amx_bf16."""
     return flag in flags()
 
 
@@ -78,5 +85,5 @@ def openblas_kernels():
     """Values of OPENBLAS_CORETYPE whose kernels run here. OpenBLAS obeys the others too, and dies of SIGILL."""
     if platform.machine() != "x86_64":
         return ["ARMV8"]
-    needs = {"Prescott": "sse3", "Haswell": "avx2", "Zen": "avx2", "SkylakeX": "avx512vl"}
-    return [kernel for kernel, flag in needs.items() if has(flag) or flag == "sse3"]
+    needs = {"Prescott": "sse2", "Haswell": "avx2", "Zen": "avx2", "SkylakeX": "avx512vl"}
+    return [kernel for kernel, flag in needs.items() if has(flag)]

@@ -59,6 +59,12 @@ def test_a_large_product_runs_on_bf16_units_if_there_are_any_and_a_small_one_as_
         assert small["reason"] == "no_bf16_units" and errors == plain_errors
 
 
+def test_no_unit_is_used_if_a_setting_leaves_only_older_instructions():
+    result, errors = program(env={"FP32_MATMUL_INSTRUCTIONS": "avx2"}, **MODE)
+    reasons = {each["reason"] for each in result.decisions if each["dtype"] == "float32"}
+    assert reasons == {"no_bf16_units"} and errors == program()[1]
+
+
 @pytest.mark.parametrize("precision, reason", [("high", "accelerate_has_bf16_only"), ("highest", "as_requested"),
                                                ("native", "as_requested")])
 def test_other_precisions_are_not_lowered(precision, reason):

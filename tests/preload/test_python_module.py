@@ -23,7 +23,7 @@ def python(tmp_path):
             "FP32SHIM_LIBRARY": str(shim.LIBRARY), **variables})
         start = [str(COMMAND), "run", "-q", *(options or ["--log", "run.fp32rec", "--where", "python"]), "--"] if loaded else []
         done = subprocess.run([*start, shim.SYSTEM_PYTHON, "example.py"], env=environment, cwd=tmp_path, text=True,
-                              capture_output=True, check=False, timeout=120)
+                              capture_output=True, check=False, timeout=600)
         assert done.returncode == 0, done.stderr
         return done.stdout
     return run

@@ -92,6 +92,12 @@ def test_every_standard_routine_computes_the_same_bits_under_every_library():
             assert (decision["applied"], decision["how"]) == ("fp32", expected), decision["function"]
 
 
+def test_every_standard_routine_computes_the_same_bits_with_fewer_instructions():
+    results = [run("level3", blas="reference", log=False, env={"FP32_MATMUL_INSTRUCTIONS": word}, **MODE).stdout
+               for word in ("", "avx2", "sse2")]
+    assert len(set(results)) == 1
+
+
 # OpenBLAS reads NaN in A where alpha is zero, which the reference does not, nor does the mode.
 @pytest.mark.parametrize("program, blas", [("level3", "openblas"), ("level3", "reference"), ("level3_extensions", "blis"),
                                            ("batches", None), ("weak_batches", "reference"), ("edge_cases", "reference")])

@@ -91,7 +91,7 @@ static void* load_and_unload(void* library) {
 /// Runs the child. Calls no function of the loader, which might wait for ever for a thread that the child does not
 /// have.
 static void child(int maps) {
-    alarm(60);
+    alarm(600);
     const size_t page_size = (size_t)sysconf(_SC_PAGESIZE);
     for (int i = 1; i <= maps; ++i)
         mmap(unmapped_end - (size_t)i * page_size, page_size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1,
