@@ -196,7 +196,7 @@ def on_program(tmp_path):
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_the_functions_that_need_fp32_are_named(name, on_program):
     tolerance, truth = PROGRAMS[name]
-    result = on_program(name, "sensitivity", "--cpu", "emulate", "--tolerance", tolerance, "--format", "json")
+    result = on_program(name, "sensitivity", "--cpu", "emulate", "--metric", "norm", "--tolerance", tolerance, "--format", "json")
     assert result.returncode == 0, result.stderr
     assert {name for name, place in places_of(result).items() if place["chosen"] == "highest"} == truth
     assert result.json["policy"]["run"]["error"] <= tolerance
@@ -245,7 +245,7 @@ def digits_of(result):
 
 @pytest.mark.parametrize("steps", [1, 4, 7])
 def test_the_digits_of_a_program_in_which_errors_double_fall_by_log10_of_2_with_each_step(sensitivity, steps):
-    found = digits_of(sensitivity(DOUBLING.format(steps=steps), "--perturb", "10", "--format", "json", ending=""))
+    found = digits_of(sensitivity(DOUBLING.format(steps=steps), "--perturb", "10", "--metric", "norm", "--format", "json", ending=""))
     assert found["digits"] == pytest.approx(6.9 - 0.301 * steps, abs=0.3)
     assert found["lowest"] < found["digits"] < found["highest"] < found["lowest"] + 0.6
 
@@ -255,7 +255,7 @@ def test_the_digits_of_a_well_conditioned_program_are_those_of_the_format(sensit
     # Of an element between two numbers of the format, rounding at random leaves an error of half a unit at most, on average of
     # squares; a unit is 2**-23, 2**-10 or 2**-7 of a number between 1 and 2. Two operands have such errors.
     for precision, expected in (("fp32_perturbed", 6.9), ("tf32", 3.2), ("bf16", 2.3)):
-        result = sensitivity(product, "--perturb", "10", "--precision", precision, "--format", "json")
+        result = sensitivity(product, "--perturb", "10", "--metric", "norm", "--precision", precision, "--format", "json")
         assert digits_of(result)["digits"] == pytest.approx(expected, abs=0.4), precision
 
 
