@@ -39,7 +39,7 @@ constexpr Command table[] = {
      .summary = "Rank products by the errors of their audits",
      .examples =
          R"(  FP32_MATMUL_AUDIT=0.01 fp32shim run --log run.fp32rec -- python3 model.py
-  fp32shim suggest run.fp32rec            by the largest error of a row or column
+  fp32shim suggest run.fp32rec            by the errors of rows and columns
   fp32shim suggest --metric norm recordings/)",
      .define = define_suggest},
     {.name = "bisect",

@@ -143,7 +143,9 @@ std::string ExactNumbers::difference_in_words(const Numbers& found) const {
         const bool is_text = first_.rows.front().line > 0;
         const std::uint64_t line = row < first_.rows.size() ? first_.rows[row].line : 0;
         return fmt::format("{}{}{}{}", text, text.empty() ? "" : ", ",
-                           !is_text ? "" : line > 0 ? fmt::format("line {}: ", line) : "at the end: ",
+                           !is_text   ? ""
+                           : line > 0 ? fmt::format("line {}: ", line)
+                                      : "at the end: ",
                            first_difference(exact, now));
     }
     return text;
@@ -240,7 +242,9 @@ Json to_json(const ChangedRow& row) {
 }
 
 ChangedRow changed_row_in(const Json& json) {
-    const auto number = [&](const char* key) { return json.at(key).is_null() ? unlimited : json.at(key).get<double>(); };
+    const auto number = [&](const char* key) {
+        return json.at(key).is_null() ? unlimited : json.at(key).get<double>();
+    };
     ChangedRow row{.name = json.at("number"), .exact = number("exact"), .found = number("found")};
     if (!json.at("worst").is_null()) row.worst = json.at("worst");
     row.worst_change = number("worst_change");

@@ -31,10 +31,10 @@ struct ChangedRow {
 };
 
 struct Distance {
-    double error = 0;              ///< infinite if the numbers cannot be compared, for the reason in `problem`
+    double error = 0;  ///< infinite if the numbers cannot be compared, for the reason in `problem`
     std::string problem{};
-    bool is_noise = false;         ///< no number that counts changed by more than it does between exact runs
-    std::uint64_t changed = 0;     ///< rows that changed, those included that do not count
+    bool is_noise = false;           ///< no number that counts changed by more than it does between exact runs
+    std::uint64_t changed = 0;       ///< rows that changed, those included that do not count
     std::vector<ChangedRow> most{};  ///< some that count, the largest change first; then some that do not
 };
 
@@ -74,7 +74,7 @@ class ExactNumbers {
     Numbers first_;
     std::vector<std::vector<double>> others_;  ///< values of the other exact runs
     std::vector<double> noise_;                ///< by row
-    std::vector<bool> has_other_words_;        ///< by row, and after the last one: the words differ between exact runs
+    std::vector<bool> has_other_words_;  ///< by row, and after the last one: the words differ between exact runs
 };
 
 Json to_json(const ChangedRow& row);

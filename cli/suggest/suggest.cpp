@@ -1,5 +1,5 @@
-// fp32shim suggest: ranks the products of recordings by the errors of their audits, and names the commands that can tell
-// which of them have to stay exact.
+// fp32shim suggest: ranks the products of recordings by the errors of their audits, and names the commands that can
+// tell which of them have to stay exact.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -155,8 +155,8 @@ Table table_of(const std::vector<RankedProduct>& products, const AuditedGroups& 
     const auto text = [](double error) { return fmt::format("{:.1e}", error); };
     for (const RankedProduct& product : products) {
         const RowAudits* const audits = product.audits;
-        const auto mean = audits == nullptr ? std::nullopt
-                                            : audits->estimated_mean(metric_of(options), product.counted.calls);
+        const auto mean =
+            audits == nullptr ? std::nullopt : audits->estimated_mean(metric_of(options), product.counted.calls);
         const bool has_own = audits != nullptr && audits->checked > 0 && metric_of(options) == policy::Metric::row;
         table.add({product.group->location_text(), product.group->key.function, product.group->key.size_text(),
                    count_text(product.counted.calls), share_text(product.counted.host_ns, found.total_ns),
@@ -167,7 +167,8 @@ Table table_of(const std::vector<RankedProduct>& products, const AuditedGroups& 
 }
 
 constexpr std::string_view caveat =
-    "Audits judge products, not what the program makes of them: one with a small error may have to stay exact, and one\n"
+    "Audits judge products, not what the program makes of them: one with a small error may have to stay exact, and "
+    "one\n"
     "with a large error may not.";
 
 /// Returns a command that records audits of a type.
