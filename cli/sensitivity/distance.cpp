@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <limits>
 
 #include "cli/output/json.hpp"
@@ -100,6 +101,12 @@ std::string ExactNumbers::add(const Numbers& numbers) {
     return {};
 }
 
+double ExactNumbers::chance(std::size_t row) const {
+    // Student's t at 97.5%, by the number of differences between exact runs.
+    constexpr double quantiles[] = {12.7, 4.3, 3.2, 2.8, 2.6, 2.5, 2.4, 2.3};
+    return quantiles[std::min(std::max<std::size_t>(others_.size(), 1), std::size(quantiles)) - 1] * noise_[row];
+}
+
 /// Returns the change of a row: by its norm, or with OutputMetric::each by its number that changed most.
 double ExactNumbers::change_of(const NumberRow& row, const std::vector<double>& found) const {
     ChangeSum sum(false);
@@ -162,7 +169,7 @@ void ExactNumbers::add_rows(const std::vector<double>& found, Distance& distance
         if (change == 0) continue;
         changes.emplace_back(change, row);
         if (!counts(row)) continue;
-        if (change <= noise_[row]) {
+        if (change <= chance(row) && change <= most_noise_) {
             within_noise = std::max(within_noise, change);
             continue;
         }
@@ -197,7 +204,7 @@ Distance ExactNumbers::distance(const Numbers& found) const {
     const std::string words = difference_in_words(found);
     if (found.rows.size() == first_.rows.size() && found.values.size() == first_.values.size()) {
         add_rows(found.values, distance);
-        if (metric_ == OutputMetric::norm || metric_ == OutputMetric::max) {
+        if (!is_by_row()) {
             distance.error = error_by_norm(found.values);
             distance.is_noise = distance.error > 0 && distance.error <= noise();
         }
@@ -214,7 +221,7 @@ Distance ExactNumbers::distance(const Numbers& found) const {
 
 double ExactNumbers::noise() const {
     double noise = 0;
-    if (metric_ == OutputMetric::norm || metric_ == OutputMetric::max) {
+    if (!is_by_row()) {
         for (const std::vector<double>& run : others_) noise = std::max(noise, error_by_norm(run));
         return noise;
     }
