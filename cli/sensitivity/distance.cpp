@@ -13,7 +13,7 @@
 namespace fp32shim::cli {
 namespace {
 
-constexpr double unlimited = std::numeric_limits<double>::infinity();
+constexpr double infinite_change = std::numeric_limits<double>::infinity();
 /// Rows that exact runs repeat less closely do not count, if there are others.
 constexpr double usual_limit = 0.01;
 
@@ -22,7 +22,7 @@ bool is_same(double a, double b) { return a == b || (std::isnan(a) && std::isnan
 /// Returns the difference relative to `exact`.
 double relative_change(double exact, double found) {
     if (is_same(exact, found)) return 0;
-    if (!std::isfinite(exact) || !std::isfinite(found) || exact == 0) return unlimited;
+    if (!std::isfinite(exact) || !std::isfinite(found) || exact == 0) return infinite_change;
     return std::abs(found - exact) / std::abs(exact);
 }
 
@@ -39,9 +39,9 @@ class ChangeSum {
     }
 
     double relative() const {
-        if (has_other_kind_) return unlimited;
+        if (has_other_kind_) return infinite_change;
         if (difference_ == 0) return 0;
-        return size_ == 0 ? unlimited : difference_ / size_;
+        return size_ == 0 ? infinite_change : difference_ / size_;
     }
 
   private:
@@ -210,7 +210,7 @@ Distance ExactNumbers::distance(const Numbers& found) const {
         }
     }
     if (!words.empty()) {
-        distance.error = unlimited;
+        distance.error = infinite_change;
         distance.is_noise = false;
         distance.problem = words;
     } else if (!std::isfinite(distance.error)) {
@@ -250,7 +250,7 @@ Json to_json(const ChangedRow& row) {
 
 ChangedRow changed_row_in(const Json& json) {
     const auto number = [&](const char* key) {
-        return json.at(key).is_null() ? unlimited : json.at(key).get<double>();
+        return json.at(key).is_null() ? infinite_change : json.at(key).get<double>();
     };
     ChangedRow row{.name = json.at("number"), .exact = number("exact"), .found = number("found")};
     if (!json.at("worst").is_null()) row.worst = json.at("worst");
