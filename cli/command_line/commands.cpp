@@ -36,11 +36,11 @@ constexpr Command table[] = {
   fp32shim verify --at-least fp32 --assume-unused oneDNN run.fp32rec)",
      .define = define_verify},
     {.name = "suggest",
-     .summary = "Make a policy from audits: exact where the TF32 error is too large",
+     .summary = "Rank products by the errors of their audits",
      .examples =
          R"(  FP32_MATMUL_AUDIT=0.01 fp32shim run --log run.fp32rec -- python3 model.py
-  fp32shim suggest run.fp32rec            largest error of a row or column: 0.01
-  fp32shim suggest --metric norm --tolerance 1e-3 -o policy.toml recordings/)",
+  fp32shim suggest run.fp32rec            by the errors of rows and columns
+  fp32shim suggest --metric norm recordings/)",
      .define = define_suggest},
     {.name = "bisect",
      .summary = "Find products to keep exact, by running a program",

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <limits>
 
 #include "cli/output/json.hpp"
@@ -12,7 +13,7 @@
 namespace fp32shim::cli {
 namespace {
 
-constexpr double unlimited = std::numeric_limits<double>::infinity();
+constexpr double infinite_change = std::numeric_limits<double>::infinity();
 /// Rows that exact runs repeat less closely do not count, if there are others.
 constexpr double usual_limit = 0.01;
 
@@ -21,7 +22,7 @@ bool is_same(double a, double b) { return a == b || (std::isnan(a) && std::isnan
 /// Returns the difference relative to `exact`.
 double relative_change(double exact, double found) {
     if (is_same(exact, found)) return 0;
-    if (!std::isfinite(exact) || !std::isfinite(found) || exact == 0) return unlimited;
+    if (!std::isfinite(exact) || !std::isfinite(found) || exact == 0) return infinite_change;
     return std::abs(found - exact) / std::abs(exact);
 }
 
@@ -38,9 +39,9 @@ class ChangeSum {
     }
 
     double relative() const {
-        if (has_other_kind_) return unlimited;
+        if (has_other_kind_) return infinite_change;
         if (difference_ == 0) return 0;
-        return size_ == 0 ? unlimited : difference_ / size_;
+        return size_ == 0 ? infinite_change : difference_ / size_;
     }
 
   private:
@@ -100,6 +101,12 @@ std::string ExactNumbers::add(const Numbers& numbers) {
     return {};
 }
 
+double ExactNumbers::chance(std::size_t row) const {
+    // Student's t at 97.5%, by the number of differences between exact runs.
+    constexpr double quantiles[] = {12.7, 4.3, 3.2, 2.8, 2.6, 2.5, 2.4, 2.3};
+    return quantiles[std::min(std::max<std::size_t>(others_.size(), 1), std::size(quantiles)) - 1] * noise_[row];
+}
+
 /// Returns the change of a row: by its norm, or with OutputMetric::each by its number that changed most.
 double ExactNumbers::change_of(const NumberRow& row, const std::vector<double>& found) const {
     ChangeSum sum(false);
@@ -143,7 +150,9 @@ std::string ExactNumbers::difference_in_words(const Numbers& found) const {
         const bool is_text = first_.rows.front().line > 0;
         const std::uint64_t line = row < first_.rows.size() ? first_.rows[row].line : 0;
         return fmt::format("{}{}{}{}", text, text.empty() ? "" : ", ",
-                           !is_text ? "" : line > 0 ? fmt::format("line {}: ", line) : "at the end: ",
+                           !is_text   ? ""
+                           : line > 0 ? fmt::format("line {}: ", line)
+                                      : "at the end: ",
                            first_difference(exact, now));
     }
     return text;
@@ -160,7 +169,7 @@ void ExactNumbers::add_rows(const std::vector<double>& found, Distance& distance
         if (change == 0) continue;
         changes.emplace_back(change, row);
         if (!counts(row)) continue;
-        if (change <= noise_[row]) {
+        if (change <= chance(row) && change <= most_noise_) {
             within_noise = std::max(within_noise, change);
             continue;
         }
@@ -195,13 +204,13 @@ Distance ExactNumbers::distance(const Numbers& found) const {
     const std::string words = difference_in_words(found);
     if (found.rows.size() == first_.rows.size() && found.values.size() == first_.values.size()) {
         add_rows(found.values, distance);
-        if (metric_ == OutputMetric::norm || metric_ == OutputMetric::max) {
+        if (!is_by_row()) {
             distance.error = error_by_norm(found.values);
             distance.is_noise = distance.error > 0 && distance.error <= noise();
         }
     }
     if (!words.empty()) {
-        distance.error = unlimited;
+        distance.error = infinite_change;
         distance.is_noise = false;
         distance.problem = words;
     } else if (!std::isfinite(distance.error)) {
@@ -212,7 +221,7 @@ Distance ExactNumbers::distance(const Numbers& found) const {
 
 double ExactNumbers::noise() const {
     double noise = 0;
-    if (metric_ == OutputMetric::norm || metric_ == OutputMetric::max) {
+    if (!is_by_row()) {
         for (const std::vector<double>& run : others_) noise = std::max(noise, error_by_norm(run));
         return noise;
     }
@@ -240,7 +249,9 @@ Json to_json(const ChangedRow& row) {
 }
 
 ChangedRow changed_row_in(const Json& json) {
-    const auto number = [&](const char* key) { return json.at(key).is_null() ? unlimited : json.at(key).get<double>(); };
+    const auto number = [&](const char* key) {
+        return json.at(key).is_null() ? infinite_change : json.at(key).get<double>();
+    };
     ChangedRow row{.name = json.at("number"), .exact = number("exact"), .found = number("found")};
     if (!json.at("worst").is_null()) row.worst = json.at("worst");
     row.worst_change = number("worst_change");

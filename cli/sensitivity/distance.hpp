@@ -31,10 +31,10 @@ struct ChangedRow {
 };
 
 struct Distance {
-    double error = 0;              ///< infinite if the numbers cannot be compared, for the reason in `problem`
+    double error = 0;  ///< infinite if the numbers cannot be compared, for the reason in `problem`
     std::string problem{};
-    bool is_noise = false;         ///< no number that counts changed by more than it does between exact runs
-    std::uint64_t changed = 0;     ///< rows that changed, those included that do not count
+    bool is_noise = false;           ///< no number that counts changed by more than chance explains
+    std::uint64_t changed = 0;       ///< rows that changed, those included that do not count
     std::vector<ChangedRow> most{};  ///< some that count, the largest change first; then some that do not
 };
 
@@ -57,11 +57,15 @@ class ExactNumbers {
     /// Returns the rows that do not count, because exact runs differ by more than most_noise() in them.
     std::vector<ChangedRow> left_out() const;
     double most_noise() const { return most_noise_; }
+    /// Returns true if the metric takes each row by itself.
+    bool is_by_row() const { return metric_ == OutputMetric::number || metric_ == OutputMetric::each; }
     /// Lets all rows count that were left out.
     void count_all() { leaves_out_ = false; }
 
   private:
     bool counts(std::size_t row) const { return !leaves_out_ || noise_[row] <= most_noise_; }
+    /// Returns the largest change of a row that chance explains, if exact runs differ normally in it.
+    double chance(std::size_t row) const;
     double change_of(const NumberRow& row, const std::vector<double>& found) const;
     ChangedRow changed_row(std::size_t row, const std::vector<double>& found) const;
     std::string difference_in_words(const Numbers& found) const;
@@ -74,7 +78,7 @@ class ExactNumbers {
     Numbers first_;
     std::vector<std::vector<double>> others_;  ///< values of the other exact runs
     std::vector<double> noise_;                ///< by row
-    std::vector<bool> has_other_words_;        ///< by row, and after the last one: the words differ between exact runs
+    std::vector<bool> has_other_words_;  ///< by row, and after the last one: the words differ between exact runs
 };
 
 Json to_json(const ChangedRow& row);

@@ -17,10 +17,10 @@ namespace fp32shim::cli {
 
 /// The result of one run.
 struct Measured {
-    double error = 0;          ///< of its Distance; infinite if the run did not end with status 0
-    std::string problem{};     ///< why `error` is infinite: `ended with status 1`; empty otherwise
-    bool was_lowered = false;  ///< some product ran below FP32
-    bool is_noise = false;     ///< exact runs differ by as much
+    double error = 0;                ///< of its Distance; infinite if the run did not end with status 0
+    std::string problem{};           ///< why `error` is infinite: `ended with status 1`; empty otherwise
+    bool was_lowered = false;        ///< some product ran below FP32
+    bool is_noise = false;           ///< not told apart from chance
     std::uint64_t changed = 0;       ///< rows of numbers that changed
     std::vector<ChangedRow> most{};  ///< some of them, the largest change first
 };

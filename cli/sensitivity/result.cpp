@@ -101,24 +101,25 @@ Table table_of(const SensitivityResult& result) {
             const Place& place = measured.places[i];
             const PlaceErrors& errors = measured.errors[i][at];
             table.add({at == 0 ? place.text : "", at == 0 ? count_text(place.calls) : "",
-                       at == 0 ? work_text(place.work, work) : "", measured.precisions[at],
-                       error_text(errors.alone), error_text(errors.kept_exact), axis.row(errors)});
+                       at == 0 ? work_text(place.work, work) : "", measured.precisions[at], error_text(errors.alone),
+                       error_text(errors.kept_exact), axis.row(errors)});
         }
     return table;
 }
 
-/// Returns a table of the numbers that a run changed, the largest change first, and how far the table is to be trusted.
+/// Returns a table of the numbers that a run changed, the largest change first, and how far the table is to be
+/// trusted.
 std::string changes_text(const SensitivityResult& result) {
     const Measured& measured = result.measured.all_lowered.back();
     if (measured.most.empty()) return {};
     constexpr std::size_t most = 5;
-    Table table({{.title = result.measured_policy.empty() ? "changed with everything lowered" : "changed",
-                  .shrinks_to = 24},
-                 {.title = "exact", .is_number = true},
-                 {.title = result.measured_policy.empty() ? "at " + result.measured.precisions.back() : "under the policy",
-                  .is_number = true},
-                 {.title = "change", .is_number = true},
-                 {.title = "equal runs", .is_number = true}});
+    Table table(
+        {{.title = result.measured_policy.empty() ? "changed with everything lowered" : "changed", .shrinks_to = 24},
+         {.title = "exact", .is_number = true},
+         {.title = result.measured_policy.empty() ? "at " + result.measured.precisions.back() : "under the policy",
+          .is_number = true},
+         {.title = "change", .is_number = true},
+         {.title = "equal runs", .is_number = true}});
     std::size_t shown = 0, not_counted = 0;
     for (const ChangedRow& row : measured.most) {
         if (std::size_t& of_kind = row.counts ? shown : not_counted; of_kind++ >= most) continue;
@@ -140,10 +141,12 @@ std::string hidden_text(const SensitivityResult& result) {
     const ChangedRow* worst = nullptr;
     for (const ChangedRow& row : measured.most)
         if (row.counts && (worst == nullptr || row.worst_change > worst->worst_change)) worst = &row;
-    if (worst == nullptr || !std::isfinite(measured.error) || !(worst->worst_change > far * measured.error)) return {};
-    return fmt::format("Relative to itself, {} changed by {:.1e}: small numbers hardly count beside large ones in a {}.\n",
-                       printable(worst->worst.empty() ? worst->name : worst->worst), worst->worst_change,
-                       result.metric == "max" ? "maximum" : "norm");
+    if (worst == nullptr || !std::isfinite(measured.error) || !(worst->worst_change > far * measured.error))
+        return {};
+    return fmt::format(
+        "Relative to itself, {} changed by {:.1e}: small numbers hardly count beside large ones in a {}.\n",
+        printable(worst->worst.empty() ? worst->name : worst->worst), worst->worst_change,
+        result.metric == "max" ? "maximum" : "norm");
 }
 
 /// Returns a sentence about numbers that do not count and yet changed by much more than exact runs differ; empty if
@@ -153,7 +156,8 @@ std::string moved_text(const Measured& measured) {
     std::vector<std::string> names;
     for (const ChangedRow& row : measured.most)
         if (!row.counts && row.change > clearly * row.noise)
-            names.push_back(fmt::format("{} by {:.1e} (exact runs: {:.1e})", printable(row.name), row.change, row.noise));
+            names.push_back(
+                fmt::format("{} by {:.1e} (exact runs: {:.1e})", printable(row.name), row.change, row.noise));
     if (names.empty()) return {};
     return fmt::format("Not counted in that, though changed more than between exact runs: {}.\n", listed(names, 5));
 }

@@ -104,10 +104,10 @@ Json identity_of(const SensitivityOptions& options) {
 MeasuringSettings measuring_settings(const SensitivityOptions& options, const std::string& program) {
     MeasuringSettings settings;
     settings.compared_file = options.compare;
-    settings.metric = options.metric == "norm"    ? OutputMetric::norm
-                      : options.metric == "max"   ? OutputMetric::max
-                      : options.metric == "each"  ? OutputMetric::each
-                                                  : OutputMetric::number;
+    settings.metric = options.metric == "norm"   ? OutputMetric::norm
+                      : options.metric == "max"  ? OutputMetric::max
+                      : options.metric == "each" ? OutputMetric::each
+                                                 : OutputMetric::number;
     settings.tolerance = options.tolerance;
     settings.exact_runs = static_cast<std::uint64_t>(options.repeat);
     settings.jobs = static_cast<std::uint64_t>(options.jobs);

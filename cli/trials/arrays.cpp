@@ -136,9 +136,12 @@ struct Member {
 /// Returns the member with its entry at this position of the directory; nothing if it is damaged.
 std::optional<Member> member_at(std::string_view zip, std::size_t at) {
     constexpr std::size_t fixed_size = 46, local_size = 30;
-    if (zip.size() < fixed_size || at > zip.size() - fixed_size || !zip.substr(at).starts_with("PK\x01\x02")) return {};
+    if (zip.size() < fixed_size || at > zip.size() - fixed_size || !zip.substr(at).starts_with("PK\x01\x02"))
+        return {};
     const std::string_view entry = zip.substr(at);
-    const auto word = [](std::string_view bytes, std::size_t begin) { return number_at<std::uint16_t>(bytes, begin); };
+    const auto word = [](std::string_view bytes, std::size_t begin) {
+        return number_at<std::uint16_t>(bytes, begin);
+    };
     const std::size_t name_size = word(entry, 28);
     const std::size_t packed_size = number_at<std::uint32_t>(entry, 20);
     const std::size_t local = number_at<std::uint32_t>(entry, 42);

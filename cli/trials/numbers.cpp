@@ -59,8 +59,8 @@ std::string as_shown(std::string_view text) {
         if (text[i] == '\x1b' && i + 1 < text.size() && text[i + 1] == '[') {
             for (i += 2; i < text.size() && (text[i] < '@' || text[i] > '~');) ++i;
         } else if (text[i] == '\r') {
-            const bool ends_line = text.substr(i + 1).find_first_not_of("\r\n \t") == std::string_view::npos ||
-                                   text[i + 1] == '\n';
+            const bool ends_line =
+                text.substr(i + 1).find_first_not_of("\r\n \t") == std::string_view::npos || text[i + 1] == '\n';
             if (!ends_line) shown.resize(line);
         } else {
             shown.push_back(text[i]);
@@ -135,8 +135,8 @@ class TextReader {
         numbers_.values.push_back(value);
     }
 
-    /// Returns the text since the last number or the begin of the line, without the signs around it. If there is none,
-    /// it is that of the number before in the line, with a count.
+    /// Returns the text since the last number or the begin of the line, without the signs around it. If there is
+    /// none, it is that of the number before in the line, with a count.
     std::string label() {
         constexpr std::string_view signs = " \t\"'`:=,;|()[]{}<>+-*#";
         std::string_view text = text_.substr(begin_of_label_, at_ - begin_of_label_);
@@ -150,7 +150,8 @@ class TextReader {
             return last_label_;
         }
         ++count_;
-        return last_label_.empty() ? fmt::format("number {}", count_) : fmt::format("{}, number {}", last_label_, count_);
+        return last_label_.empty() ? fmt::format("number {}", count_)
+                                   : fmt::format("{}, number {}", last_label_, count_);
     }
 
     /// Goes over a word, or over one other character.
@@ -180,13 +181,15 @@ class TextReader {
     Numbers numbers_;
 };
 
-/// Returns the position of the first byte that no text has, neither in UTF-8 nor in Latin-1; the size if there is none.
+/// Returns the position of the first byte that no text has, neither in UTF-8 nor in Latin-1; the size if there is
+/// none.
 std::size_t byte_of_no_text(std::string_view bytes) {
     constexpr std::string_view allowed = "\t\n\v\f\r\b\a\x1b";
     std::size_t at = 0;
     while (at < bytes.size()) {
         const auto byte = static_cast<unsigned char>(bytes[at]);
-        const system::Character character = byte < 0x80 ? system::Character{} : system::first_character(bytes.substr(at));
+        const system::Character character =
+            byte < 0x80 ? system::Character{} : system::first_character(bytes.substr(at));
         const bool is_control = (byte < ' ' && allowed.find(bytes[at]) == std::string_view::npos) || byte == 0x7f;
         if (is_control || (byte >= 0x80 && byte < 0xa0 && !character.is_utf8)) return at;
         at += character.is_utf8 ? character.length : 1;
@@ -196,9 +199,7 @@ std::size_t byte_of_no_text(std::string_view bytes) {
 
 }  // namespace
 
-std::string NumberRow::name() const {
-    return line == 0 ? label : fmt::format("{} (line {})", label, line);
-}
+std::string NumberRow::name() const { return line == 0 ? label : fmt::format("{} (line {})", label, line); }
 
 std::string NumberRow::name_of(std::size_t value) const {
     if (line > 0) return name();
@@ -227,8 +228,8 @@ Numbers numbers_of(std::string_view bytes) {
     } else {
         const std::size_t at = byte_of_no_text(bytes);
         if (at < bytes.size())
-            return {.problem = fmt::format("is neither a text nor a .npy nor a .npz file: its byte {} is 0x{:02x}", at,
-                                           static_cast<unsigned>(static_cast<unsigned char>(bytes[at])))};
+            return {.problem = fmt::format("is neither a text nor a .npy nor a .npz file: its byte {} is 0x{:02x}",
+                                           at, static_cast<unsigned>(static_cast<unsigned char>(bytes[at])))};
         numbers = numbers_in_text(bytes);
     }
     if (numbers.problem.empty() && numbers.values.empty()) numbers.problem = "has no numbers";

@@ -10,12 +10,12 @@ namespace fp32shim::cli {
 
 /// A number of a text, or an array of a file of arrays.
 struct NumberRow {
-    std::size_t first = 0, count = 1;     ///< its part of Numbers::values
-    std::string label{};                  ///< text before the number in its line; name of the array
-    std::string words{};                  ///< words between the number before and this one; type and shape of the array
-    std::uint64_t line = 0;               ///< of a text, from 1; 0: an array
+    std::size_t first = 0, count = 1;  ///< its part of Numbers::values
+    std::string label{};               ///< text before the number in its line; name of the array
+    std::string words{};               ///< words between the number before and this one; type and shape of the array
+    std::uint64_t line = 0;            ///< of a text, from 1; 0: an array
     std::vector<std::uint64_t> indices{};  ///< size of the array in each dimension
-    bool is_fortran = false;              ///< the first index of the array changes fastest
+    bool is_fortran = false;               ///< the first index of the array changes fastest
 
     /// Returns a name for one of its numbers: `residual (line 3)`, `weights[3, 5]`.
     std::string name_of(std::size_t value) const;

@@ -679,7 +679,8 @@ sys.exit('late' in bad)""")
 
 @pytest.mark.parametrize("write, file", [
     ("pathlib.Path('out.txt').write_text(f'sum: {c.sum():.9g}, row ' + str(c[0].tolist()))", "out.txt"),
-    ("np.save('out.npy', np.float32(c))", "out.npy"), ("np.save('out.npy', c.astype(float))", "out.npy"),
+    ("np.save('out.npy', np.float32(c))", "out.npy"), ("np.savez('out.npz', c=c)", "out.npz"),
+    ("np.save('out.npy', c.astype(float))", "out.npy"),
 ])
 def test_numbers_that_the_command_writes_can_be_compared_with_the_exact_ones(tmp_path, write, file):
     program = two(tmp_path, end=f"c += 0 * len(bad)\n{write}")
@@ -699,8 +700,8 @@ def test_numbers_are_compared_after_an_interruption_too(tmp_path):
 @pytest.mark.parametrize("end, message", [
     ("pass", '"out" was not written'),
     ("pathlib.Path('out').write_text('none 1x')", '"out" has no numbers'),
-    ("np.save('out', np.ones((2, 2), order='F'))\nos.rename('out.npy', 'out')", "is in Fortran order"),
-    ("np.save('out', np.ones(2, int))\nos.rename('out.npy', 'out')", "has elements that are neither float32 nor float64"),
+    ("np.save('out', np.array(['a']))\nos.rename('out.npy', 'out')", "has elements of the type '<U1'"),
+    ("pathlib.Path('out').write_bytes(b'SQLite format 3\\0 1 2')", "is neither a text nor a .npy nor a .npz file"),
 ])
 def test_numbers_that_the_exact_run_does_not_write_are_said(tmp_path, end, message):
     (tmp_path / "out").write_text("1 2 3")

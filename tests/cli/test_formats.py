@@ -188,6 +188,16 @@ def printed(command, tmp_path):
                    "sys.exit(any((a @ a)[0, 0] == 2 for i in range(3)))")
         return fp32shim("bisect", "--cpu", "emulate", "--calls", "--format", "json", "--", shim.SYSTEM_PYTHON, "-c", program,
                         cwd=tmp_path, env={"LD_LIBRARY_PATH": shim.blas_directory("openblas")})
+    if command == "sensitivity":
+        shim.need(shim.has_module("numpy"), "the system's Python has no numpy")
+        program = "import numpy, os; a = numpy.ones((2, 2), 'f') * 1.0001; print((a @ a)[0, 0], int.from_bytes(os.urandom(8), 'big'))"
+        return fp32shim("sensitivity", "--cpu", "emulate", "--tolerance", "0.1", "--format", "json", "--", shim.SYSTEM_PYTHON, "-c",
+                        program, cwd=tmp_path, env={"LD_LIBRARY_PATH": shim.blas_directory("openblas")})
+    if command == "suggest":
+        shim.need(shim.has_module("numpy"), "the system's Python has no numpy")
+        fp32shim("run", "-q", "--log", tmp_path / "a.fp32rec", "--", shim.SYSTEM_PYTHON, "-c",
+                 "import numpy; numpy.ones((2, 2), 'f') @ numpy.ones((2, 2), 'f')", env={"FP32_MATMUL_AUDIT": "1"})
+        return fp32shim("suggest", "--format", "json", tmp_path / "a.fp32rec")
     if command == "replay":
         make_recording(tmp_path / "a.fp32rec", "summary", "sgemm_:8:native:fp32:as_requested:9", "ssyrk_:8:native:fp32:as_requested:9")
         library = shim.blas_library("openblas")
@@ -213,20 +223,22 @@ def printed(command, tmp_path):
 @pytest.mark.parametrize("command, title", [("check", "## `check`"), ("doctor", "## `doctor`"), ("explain", "## `explain`"),
                                             ("ps", "## `ps` and `top`"), ("top", "## `ps` and `top`"),
                                             ("verify", "## `verify`"), ("replay", "## `replay`"), ("bisect", "## `bisect`"),
-                                            ("diff", "## `diff`")])
+                                            ("diff", "## `diff`"), ("sensitivity", "## `sensitivity`"),
+                                            ("suggest", "## `suggest`")])
 def test_every_key_of_a_commands_json_is_documented_and_no_other(command, title, tmp_path):
     result = printed(command, tmp_path)
     assert result.returncode in (0, 1, 3), result.stderr
     described = {key.removesuffix("[]") for key in documented("cli/formats.md", title)}
     described_elsewhere = {"processes[].rows", "processes[].groups", "violations", "processor.features", "program.processes[].calls[].library",
-                           "first_beyond_bound", "largest", "growth[].largest", "groups[].first", "groups[].first_other_bits", "groups[].largest"}
+                           "first_beyond_bound", "largest", "growth[].largest", "groups[].first", "groups[].first_other_bits", "groups[].largest",
+                           "places[].runs[].alone", "places[].runs[].all_but_it", "policy.run"}
     keys = keys_of(result.json, whole=described_elsewhere)
     # An array or object needs no line of its own if its members have lines.
     parents = {key for key in keys if any(other.startswith((key + ".", key + "[]")) for other in described)}
     assert sorted(keys - parents - described) == []
     empty = ("gpus.devices[].", "program.processes[].bypasses[].", "program.processes[].notes[].", "not_seen[].",
              "blas_libraries[].", "bypasses[].", "assumed_unused[].", "always_float32[].", "examined_children[].", "settings.preloads[].",
-             "processes[].files[].", "rules[].", "random_failures.", "violations[].made_by")
+             "processes[].files[].", "rules[].", "random_failures.", "violations[].made_by", "digits")
     assert sorted(key for key in described - keys if not key.startswith(empty)) == []
 
 

@@ -1,4 +1,4 @@
-"""Rules of a policy after an edit of the program: bisect's and suggest's find their line again, and one that decided no
+"""Rules of a policy after an edit of the program: those of bisect and sensitivity find their line again, and one that decided no
 call says so."""
 
 import os
@@ -156,29 +156,30 @@ l = (q * np.geomspace(1e-1, 1e4, 64) @ q.T).astype(np.float32, order="F")
 a = q.T.astype(np.float32, order="F")
 c = rng.standard_normal((64, 64)).astype(np.float32, order="F")
 """
-AUDIT = 'schema = 1\n[audit]\nsample = 1\nagainst = "tf32"\n[cpu]\nmode = "emulate"\n'
+# Prints the sum of each row of the result, so that the graded one is told apart.
+END = "print(*np.abs(np.asarray(r)).sum(1))\n"
 
 # Each program multiplies the graded `a` and `l`, which need FP32, in a line that ends in `bad`, and `c` and `c`
-# elsewhere.
+# elsewhere. END prints `r`.
 PROGRAMS = {
-    "a_function": "def f():\n    return a @ l  # bad\ndef g():\n    return c @ c\nf(); g()\n",
-    "two_lines_of_a_function": "def f():\n    x = c @ c\n    return a @ l  # bad\nf()\n",
-    "a_method": "class M:\n    def f(self):\n        x = c @ c\n        return a.dot(l)  # bad\nM().f()\n",
-    "the_module_itself": "x = c @ c\ny = a @ l  # bad\n",
-    "a_lambda": "f = lambda: a @ l  # bad\ng = lambda: c @ c\nf(); g()\n",
-    "a_comprehension": "def f():\n    x = [c @ c for _ in range(2)]\n    return [a @ l for _ in range(2)]  # bad\nf()\n",
-    "a_generator": "def f():\n    yield c @ c\n    yield a @ l  # bad\nlist(f())\n",
-    "a_line_in_several_pieces": "def f():\n    x = c @ c\n    return np.add(\n        a @ l,  # bad\n        1)\nf()\n",
-    "odd_letters": "def f():\n    x = c @ c\n    return (a @ l, \"[*]?\\\\ \\\" é\")  # bad\nf()\n",
-    "a_long_line": "def f():\n    x = c @ c\n    return a @ l, \"" + 300 * "long " + "\"  # bad\nf()\n",
-    "scipy": "from scipy.linalg.blas import sgemm\ndef f():\n    x = sgemm(1, c, c)\n    return sgemm(1, a, l)  # bad\nf()\n",
-    "scipy_solve": "import scipy.linalg\ndef f():\n    x = scipy.linalg.blas.ssyrk(1, c)\n    return np.dot(a, l)  # bad\nf()\n",
+    "a_function": "def f():\n    return a @ l  # bad\ndef g():\n    return c @ c\nr = f(); g()\n",
+    "two_lines_of_a_function": "def f():\n    x = c @ c\n    return a @ l  # bad\nr = f()\n",
+    "a_method": "class M:\n    def f(self):\n        x = c @ c\n        return a.dot(l)  # bad\nr = M().f()\n",
+    "the_module_itself": "x = c @ c\nr = a @ l  # bad\n",
+    "a_lambda": "f = lambda: a @ l  # bad\ng = lambda: c @ c\nr = f(); g()\n",
+    "a_comprehension": "def f():\n    x = [c @ c for _ in range(2)]\n    return [a @ l for _ in range(2)]  # bad\nr = f()[0]\n",
+    "a_generator": "def f():\n    yield c @ c\n    yield a @ l  # bad\nr = list(f())[1]\n",
+    "a_line_in_several_pieces": "def f():\n    x = c @ c\n    return np.add(\n        a @ l,  # bad\n        1)\nr = f()\n",
+    "odd_letters": "def f():\n    x = c @ c\n    return (a @ l, \"[*]?\\\\ \\\" é\")  # bad\nr = f()[0]\n",
+    "a_long_line": "def f():\n    x = c @ c\n    return a @ l, \"" + 300 * "long " + "\"  # bad\nr = f()[0]\n",
+    "scipy": "from scipy.linalg.blas import sgemm\ndef f():\n    x = sgemm(1, c, c)\n    return sgemm(1, a, l)  # bad\nr = f()\n",
+    "scipy_solve": "import scipy.linalg\ndef f():\n    x = scipy.linalg.blas.ssyrk(1, c)\n    return np.dot(a, l)  # bad\nr = f()\n",
 }
 EDITS = {
     "a comment above": lambda text: text.replace(bad_line(text), blanks(text) + "# moved\n" + bad_line(text)),
     "lines at the head": lambda text: "# new\n# head\n\n" + text,
     "another indentation": lambda text: text.replace(bad_line(text), blanks(text) + "if True:\n    " + bad_line(text))
-    if "return a @ l" in text or "y = a" in text else text,
+    if "return a @ l" in text or "r = a" in text else text,
 }
 
 
@@ -199,14 +200,12 @@ def rows(tmp_path, program, *, python=SYSTEM_PYTHON, policy="found.toml"):
     return fp32shim("report", "--format", "json", log).json["rows"], result.stderr
 
 
-def suggested(tmp_path, program, python=SYSTEM_PYTHON):
-    (tmp_path / "audit.toml").write_text(AUDIT)
-    audit = fp32shim("run", "-q", "--where", "python", "--policy", tmp_path / "audit.toml", "--log", tmp_path / "a.fp32rec",
-                     "--", python, program)
-    assert audit.returncode == 0, audit.stderr
-    found = fp32shim("suggest", tmp_path / "a.fp32rec").stdout
-    (tmp_path / "found.toml").write_text(found)
-    return found
+def found_policy(tmp_path, program, python=SYSTEM_PYTHON):
+    (tmp_path / "found.toml").unlink(missing_ok=True)
+    search = fp32shim("sensitivity", "--cpu", "emulate", "--tolerance", "1e-2", "--policy-out", tmp_path / "found.toml",
+                      "--state", tmp_path / "state.jsonl", "--", python, program)
+    assert search.returncode == 0, search.stdout + search.stderr
+    return (tmp_path / "found.toml").read_text()
 
 
 def exact_lines(found):
@@ -223,8 +222,8 @@ def written(tmp_path, text):
 def test_a_line_that_has_moved_is_found_again_or_its_loss_is_said(name, tmp_path):
     if "scipy" in name:
         shim.need(shim.has_module("scipy"), "the system's Python has no scipy")
-    text = DATA + PROGRAMS[name]
-    policy = suggested(tmp_path, written(tmp_path, text))
+    text = DATA + PROGRAMS[name] + END
+    policy = found_policy(tmp_path, written(tmp_path, text))
     assert policy.count("[[rule]]") == 1 and ('text = "' in policy or ":* " in policy)
     for edit in EDITS.values():
         edited = edit(text)
@@ -238,20 +237,20 @@ def test_a_line_that_has_moved_is_found_again_or_its_loss_is_said(name, tmp_path
 
 
 def test_a_text_that_has_changed_is_said_when_the_call_is_made(tmp_path):
-    text = DATA + PROGRAMS["two_lines_of_a_function"]
-    policy = suggested(tmp_path, written(tmp_path, text))
+    text = DATA + PROGRAMS["two_lines_of_a_function"] + END
+    policy = found_policy(tmp_path, written(tmp_path, text))
     rule = f"{tmp_path}/found.toml:{policy.splitlines().index('[[rule]]') + 1}"
     program = written(tmp_path, text.replace("return a @ l", "return (a @ l)"))
     _, said = rows(tmp_path, program)
     assert [line for line in said.splitlines() if "any more" in line] == [
-        f'fp32shim: rule "suggest 1" ({rule}): no line of {program} has its text any more, so the '
+        f'fp32shim: rule "sensitivity 1" ({rule}): no line of {program} has its text any more, so the '
         "rule does not apply there"]
-    assert f'rule "suggest 1" ({rule}) decided no call' in said
+    assert f'rule "sensitivity 1" ({rule}) decided no call' in said
 
 
 def test_where_a_text_cannot_be_read_the_number_of_the_line_decides(tmp_path):
-    text = DATA + PROGRAMS["two_lines_of_a_function"]
-    suggested(tmp_path, written(tmp_path, text))
+    text = DATA + PROGRAMS["two_lines_of_a_function"] + END
+    found_policy(tmp_path, written(tmp_path, text))
     code = "import os; text = open('program.py').read(); os.remove('program.py'); exec(compile(text, 'program.py', 'exec'))"
     log = tmp_path / "gone.fp32rec"
     result = fp32shim("run", "--cpu", "emulate", "--policy", "found.toml", "--log", log, "--", SYSTEM_PYTHON, "-c", code,
@@ -261,16 +260,17 @@ def test_where_a_text_cannot_be_read_the_number_of_the_line_decides(tmp_path):
 
 
 def test_equal_lines_of_a_function_are_told_apart_by_sizes_or_number(tmp_path):
-    text = DATA + "def f():\n    x, y = c, c\n    x @ y\n    x, y = a, l\n    x @ y  \nf()\n"
-    policy = suggested(tmp_path, written(tmp_path, text))
-    line = text.splitlines().index("    x @ y  ") + 1
+    text = DATA + "def f():\n    x, y = c, c\n    z = x @ y\n    x, y = a, l\n    z = x @ y  \n    return z\nr = f()\n" + END
+    policy = found_policy(tmp_path, written(tmp_path, text))
+    line = text.splitlines().index("    z = x @ y  ") + 1
     assert f'when = {{ where = "program.py:{line} f" }}' in policy
-    moved = text.replace("    x @ y\n", "    # moved\n    x @ y\n", 1)
+    moved = text.replace("    z = x @ y\n", "    # moved\n    z = x @ y\n", 1)
     _, said = rows(tmp_path, written(tmp_path, moved))
     assert "decided no call" in said
 
 
 CPP = """
+#include <cstdio>
 extern "C" void sgemm_(const char*, const char*, const int*, const int*, const int*, const float*, const float*,
                        const int*, const float*, const int*, const float*, float*, const int*);
 static volatile int done;
@@ -292,6 +292,7 @@ extern "C" __attribute__((noinline)) void plain(int n) {
 int main(int argc, char**) {
     for (int i = 0; i < 4096; ++i) graded_data[i] = 1 + 1e-5f * i, ones[i] = 1;
     graded(64 * argc);
+    std::printf("%.9g\\n", result[0]);
     plain(64 * argc);
 }
 """
@@ -315,6 +316,7 @@ program p
   a = 1.00001
   ones = 1
   call graded(64, a, c)
+  print *, c(1, 1)
   call plain(64, ones, c)
 end program
 """
@@ -325,35 +327,39 @@ def test_a_compiled_function_stays_exact_after_an_edit(language, tmp_path):
     compiler, source, edit = {"c++": ("g++", CPP, "done = 3; done = 4;"),
                               "fortran": ("gfortran", FORTRAN, "c(2, 2) = 1; c(3, 2) = 2")}[language]
     compiler, library, log = shim.tool(compiler), shim.blas_library("openblas"), tmp_path / "run.fp32rec"
-    policy, audit = tmp_path / "found.toml", tmp_path / "audit.toml"
-    audit.write_text(AUDIT)
+    policy = tmp_path / "found.toml"
+    blas = {"LD_LIBRARY_PATH": shim.blas_directory("openblas")}
 
-    def rows_of(policy, above="", inside=""):
+    def compile_with(above="", inside=""):
         file = tmp_path / ("p.cpp" if language == "c++" else "p.f90")
         file.write_text(source.replace("ABOVE", above).replace("INSIDE", inside))
         subprocess.run([compiler, "-O1", "-fno-inline-functions-called-once", file, "-o", tmp_path / "p", library], check=True)
+
+    def rows_of(policy):
         log.unlink(missing_ok=True)
-        result = fp32shim("run", "--cpu", "emulate", "--policy", policy, "--log", log, "--", tmp_path / "p",
-                          env={"LD_LIBRARY_PATH": shim.blas_directory("openblas")})
+        result = fp32shim("run", "--cpu", "emulate", "--policy", policy, "--log", log, "--", tmp_path / "p", env=blas)
         assert result.returncode == 0, result.stderr
         return {row["rule"]: row["applied"] for row in fp32shim("report", "--format", "json", log).json["rows"]}, result.stderr
 
-    rows_of(audit)
-    policy.write_text(fp32shim("suggest", "--tolerance", "1e-6", log).stdout)
+    compile_with()
+    search = fp32shim("sensitivity", "--cpu", "emulate", "--tolerance", "1e-6", "--policy-out", policy, "--", tmp_path / "p",
+                      env=blas, cwd=tmp_path)
+    assert search.returncode == 0, search.stdout + search.stderr
     assert 'when = { call_site = "p!graded" }' in policy.read_text()
     for edits in ({}, {"above": "// moved" if language == "c++" else "! moved"}, {"inside": edit}):
-        found, said = rows_of(policy, **edits)
-        assert found == {"suggest 1": "fp32", None: "tf32"} and "decided no call" not in said
+        compile_with(**edits)
+        found, said = rows_of(policy)
+        assert found == {"sensitivity 1": "fp32", None: "tf32"} and "decided no call" not in said
     policy.write_text(policy.read_text().replace("p!graded", "p!graded+0x1"))
-    assert 'rule "suggest 1" (' in rows_of(policy)[1]
+    assert 'rule "sensitivity 1" (' in rows_of(policy)[1]
 
 
 def test_torch_keeps_its_line(tmp_path):
     python = pathlib.Path(os.environ.get("FP32SHIM_WHEELS", shim.BUILD / "wheels"), "bin/python3")
     shim.need(python.exists() and subprocess.run([python, "-c", "import torch"], capture_output=True, check=False).returncode == 0,
               "the wheels have no torch")
-    text = DATA + "import torch\na, l, c = map(torch.tensor, (a, l, c))\n" + PROGRAMS["two_lines_of_a_function"]
-    suggested(tmp_path, written(tmp_path, text), python)
+    text = DATA + "import torch\na, l, c = map(torch.tensor, (a, l, c))\n" + PROGRAMS["two_lines_of_a_function"] + END
+    found_policy(tmp_path, written(tmp_path, text), python)
     for edit in EDITS.values():
         found, said = rows(tmp_path, written(tmp_path, edit(text)), python=python)
         assert len(exact_lines(found)) == 1 and "decided no call" not in said

@@ -471,18 +471,18 @@ def test_component_is_right_where_the_sizes_of_terms_overflow_or_operands_are_su
         assert all(0 < audit["component"]["worst"] < 2**-10 for audit in audits)
 
 
-def suggested(recording, *words):
-    return subprocess.run([COMMAND, "suggest", *words, recording], capture_output=True, text=True, check=True).stdout
+def ranked(recording):
+    said = subprocess.run([COMMAND, "suggest", "--format", "json", recording], capture_output=True, text=True, check=True).stdout
+    return json.loads(said)["products"]
 
 
-def test_a_result_that_is_noise_in_fp32_is_marked_and_never_pinned_for_it(audited, tmp_path):
+def test_a_result_that_is_noise_in_fp32_is_marked_and_not_ranked_by_its_error(audited, tmp_path):
     _, audits = audited("noise_and_drift.py", "noise", policy=policy("sample = 1"))
     noisy = max(audits, key=lambda audit: audit["calls"])
     assert (noisy["audits"], noisy["noise"]) == (6, 6) and noisy["cancellation"] > 2**18
     assert noisy["norm"]["worst"] > 10 and noisy["fp32_error"] > 0.5 and noisy["beyond"] == 0
-    text = suggested(tmp_path / "audited.fp32rec")
-    assert "[[rule]]" not in text and "Only noise in FP32 already" in text and "are lowered; --conservative keeps them" in text
-    assert "[[rule]]" in suggested(tmp_path / "audited.fp32rec", "--conservative")
+    last = ranked(tmp_path / "audited.fp32rec")[-1]
+    assert (last["audits"], last["noise"], last["error"]) == (0, 6, None)
     _, audits = audited("noise_and_drift.py", "noise", policy=GUARD)
     assert {audit["reason"] for audit in audits if audit["calls"] == 6} == {"as_requested"}
 
@@ -506,8 +506,8 @@ def test_the_first_calls_of_a_group_do_not_stand_for_the_others(audited, tmp_pat
     # 4 of the 4 early ones, and at most 3 / (number of drawn ones) of the 396 others.
     drawn = group["audits"] - 4
     assert group["beyond_at_most"] == pytest.approx((4 + 396 * (1 - 0.05 ** (1 / drawn))) / 400, rel=1e-6)
-    text = suggested(tmp_path / "audited.fp32rec")
-    assert f"in {group['audits']} audits of 400 calls, 4 beyond (of all calls at most " in text
+    product = next(product for product in ranked(tmp_path / "audited.fp32rec") if product["calls"] == 400)
+    assert (product["audits"], product["estimated_mean"]) == (group["audits"], group["row"]["estimated_mean"])
 
 
 def test_without_a_drawn_call_no_mean_and_no_bound_is_claimed(audited):

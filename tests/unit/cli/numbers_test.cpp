@@ -50,10 +50,14 @@ TEST(Numbers, HaveTheTextBeforeThemAsTheirName) {
 
 TEST(Numbers, AreNotReadFromAFileThatIsNoText) {
     using namespace std::string_literals;
-    for (const std::string& bytes : {"SQLite format 3\0 1 2"s, "1 2 \x90"s, "\x1f\x8b 1"s, "PK\x03\x04 1"s, "\x93NUMPY 1 2"s})
+    for (const std::string& bytes :
+         {"SQLite format 3\0 1 2"s, "1 2 \x90"s, "\x1f\x8b 1"s, "PK\x03\x04 1"s, "\x93NUMPY 1 2"s})
         EXPECT_NE(cli::numbers_of(bytes).problem, "") << bytes;
     EXPECT_EQ(cli::numbers_of("größer 2").values, Values{2});
-    EXPECT_EQ(cli::numbers_of("gr\xf6\xdf" "er 2").values, Values{2});
+    EXPECT_EQ(cli::numbers_of("gr\xf6\xdf"
+                              "er 2")
+                  .values,
+              Values{2});
 }
 
 }  // namespace
