@@ -125,7 +125,7 @@ bisect() {
     FP32SHIM_BISECT_PROGRAMS=1000 build/bin/cli_tests --gtest_filter='*BisectSearch*'
 }
 
-planted() { long_test cli/planted_programs.py; }
+planted() { long_test cli/programs/planted.py; }
 
 fuzz() {
     cmake --preset clang -B build/fuzz -DFP32SHIM_FUZZ=ON -DFP32SHIM_BENCH=OFF -DFP32SHIM_CUDA_INCLUDE=OFF &&

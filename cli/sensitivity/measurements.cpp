@@ -281,9 +281,9 @@ std::string noise_sentence(const Measurements& runs) {
     if (runs.exact_runs() == 1) return "One run was exact, so it is not known how far equal runs differ.";
     std::string text = fmt::format("{} exact runs gave equal numbers.", runs.exact_runs());
     if (runs.noise() > 0)
-        text = fmt::format("The exact runs differed by up to {:.2g}: {} show nothing.", runs.noise(),
-                           runs.reference().is_by_row() ? "changes that this explains, number by number,"
-                                                        : "smaller errors");
+        text = fmt::format(
+            "The exact runs differed by up to {:.2g}: {} show nothing.", runs.noise(),
+            runs.reference().is_by_row() ? "changes that this explains, number by number," : "smaller errors");
     const std::vector<ChangedRow> left_out = runs.reference().left_out();
     if (left_out.empty()) return text;
     if (runs.noise() == 0) text = fmt::format("In the others, {} exact runs were equal.", runs.exact_runs());
