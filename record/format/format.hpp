@@ -28,8 +28,8 @@
 // stored last are: `magic`, `kind`, `RowRecord::published`, a text's size, `CounterRecord::row_plus_one` and `calls`,
 // `EventRecord::time`, `ObjectRecord::published`, `AuditRecord::time`, `FingerprintRecord::time`,
 // `OperandsRecord::time`, `RuleRecord::published`, `ChildRecord::state`, `ListedRecording::published`,
-// `EnvironmentRecord::fact`. Before that store the field reads as zero, or as its earlier value. The file of a running or killed process therefore holds whole
-// entries only.
+// `EnvironmentRecord::fact`. Before that store the field reads as zero, or as its earlier value. The file of a
+// running or killed process therefore holds whole entries only.
 #pragma once
 
 #include <cstddef>
@@ -240,8 +240,8 @@ struct ObjectRecord {
     std::uint32_t flags;                    ///< bits object_is_…, which may also be set after publication
     std::uint8_t build_id_size;             ///< bytes of the build id; 0: the file has none
     std::uint8_t build_id[build_id_limit];  ///< first bytes of the build id
-    FileState file;           ///< facts about the file when it was noted; older writers left zeros
-    std::uint32_t published;  ///< 1: the entry is whole; stored last
+    FileState file;                         ///< facts about the file when it was noted; older writers left zeros
+    std::uint32_t published;                ///< 1: the entry is whole; stored last
 };
 static_assert(sizeof(ObjectRecord) == 48 && offsetof(ObjectRecord, file) == 37);
 
@@ -485,7 +485,7 @@ struct ListedRecording {
     std::int32_t pid;             ///< process id of the child, in its own namespace
     std::uint64_t process_start;  ///< start of the child, as Header::process_start
     std::uint32_t name_size;
-    char name[listed_name_limit];  ///< name of the recording's file; `…` at its start stands for a truncated beginning
+    char name[listed_name_limit];  ///< name of the recording's file; `…` at its start stands for a cut beginning
 };
 static_assert(sizeof(ListedRecording) == 64);
 
