@@ -14,13 +14,12 @@
 #include "system/elf.hpp"
 
 namespace fp32shim::cli {
-
-namespace format = record::format;
-
 namespace {
 
+using record::format::FactHash, record::format::FileState, record::format::layout_hash;
+
 /// Returns the hash of the file's program headers; unknown if it has none that can be read.
-format::FactHash<2> layout_of(const std::string& path) {
+FactHash<2> layout_of(const std::string& path) {
     std::ifstream file(path, std::ios::binary);
     Elf64_Ehdr header{};
     if (!file.read(reinterpret_cast<char*>(&header), sizeof header) || !system::is_elf(header) ||
@@ -29,7 +28,7 @@ format::FactHash<2> layout_of(const std::string& path) {
     std::vector<std::byte> headers(header.e_phnum * sizeof(Elf64_Phdr));
     file.seekg(static_cast<std::streamoff>(header.e_phoff));
     if (!file.read(reinterpret_cast<char*>(headers.data()), static_cast<std::streamsize>(headers.size()))) return {};
-    return format::layout_hash(headers);
+    return layout_hash(headers);
 }
 
 /// Returns the last change of a file. Programs that install files set the time of modification to an older one, but
@@ -45,10 +44,10 @@ std::string why_another_file(const record::RecordedObject& object, std::vector<s
     build_id.resize(std::min(build_id.size(), record::format::build_id_limit));
     struct stat status {};
     if (stat(object.path.c_str(), &status) != 0) return "does not exist here any more";
-    format::FileState now;
+    FileState now;
     now.take(status);
     now.layout = layout_of(object.path);
-    const format::FileState& then = object.file;
+    const FileState& then = object.file;
     if (build_id != object.build_id || then.size.differs_from(now.size) || then.layout.differs_from(now.layout))
         return "is a different file now";
     if (!build_id.empty()) return {};

@@ -485,8 +485,7 @@ struct ListedRecording {
     std::int32_t pid;             ///< process id of the child, in its own namespace
     std::uint64_t process_start;  ///< start of the child, as Header::process_start
     std::uint32_t name_size;
-    char
-        name[listed_name_limit];  ///< name of the recording's file; `…` at its start stands for a truncated beginning
+    char name[listed_name_limit];  ///< name of the recording's file; `…` at its start stands for a cut beginning
 };
 static_assert(sizeof(ListedRecording) == 64);
 
