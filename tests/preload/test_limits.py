@@ -98,7 +98,7 @@ def test_every_mode_goes_on_behind_a_filter_of_calls_that_map_memory(mode, limit
 @pytest.mark.parametrize("limit", ["kill_for_threads", "refuse_threads", "no_threads"])
 @pytest.mark.parametrize("mode", MODES)
 def test_every_mode_goes_on_where_no_thread_may_be_started(mode, limit):
-    check(mode, limit, blas="openblas", threads=2)
+    check(mode, limit, blas="openblas", threads=2, size=430 if mode in OWN else 90)
 
 
 @pytest.mark.parametrize("limit", ["strict", "strict_unseen"])
