@@ -148,11 +148,6 @@ def test_a_process_may_fork_beside_and_inside_products_in_any_mode(mode, limit):
     check_large(mode, limit)
 
 
-@pytest.mark.parametrize("mode", sorted(OWN))
-def test_threads_of_a_product_have_room_for_the_thread_local_storage_of_the_program(mode):
-    check(mode, "large", blas="openblas", threads=2, program="limited_products_tls", size=430)
-
-
 @pytest.mark.parametrize("mode", ["A100", "accelerate", *sorted(OWN)])
 def test_a_mode_whose_library_was_never_called_does_not_call_it_in_strict_seccomp(mode):
     """The library would take memory at its first call."""
