@@ -218,9 +218,11 @@ def test_a_large_product_is_the_same_in_threads_and_forked_children_and_leaves_n
     assert result.stdout == "[] 0\n"
 
 
-def test_threads_of_a_large_product_leave_faults_to_the_handlers_of_the_program():
-    """Debian's libblas.so.3 does not tell the number of threads; the libopenblas.so.0 that it needs does."""
-    result = run("faults", blas="openblas", env={"OPENBLAS_NUM_THREADS": "2"}, log=False, **MODE)
+@pytest.mark.parametrize("program", ["faults", "faults_tls"])
+def test_threads_of_a_large_product_leave_faults_to_the_handlers_of_the_program(program):
+    """Debian's libblas.so.3 does not tell the number of threads; the libopenblas.so.0 that it needs does. The second program
+    has 255,000 bytes of thread-local variables, which are on the stack of each thread."""
+    result = run(program, blas="openblas", env={"OPENBLAS_NUM_THREADS": "2"}, log=False, **MODE)
     value, _, by_others = result.stdout.split()
     assert value == "500"
     if len(os.sched_getaffinity(0)) > 1:  # OpenBLAS starts no more threads than there are processors

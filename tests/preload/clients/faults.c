@@ -11,6 +11,9 @@
 #include "client.h"
 
 enum { n = 500, page = 65536 };
+#ifdef TLS_BYTES
+static __thread volatile char of_thread[TLS_BYTES] = {1};  // on the stack of each thread
+#endif
 static char* result;
 static size_t size;
 static volatile sig_atomic_t faults, faults_of_others;
@@ -25,6 +28,9 @@ static void on_fault(int number, siginfo_t* info, void* context) {
 }
 
 int main(void) {
+#ifdef TLS_BYTES
+    of_thread[1] = 2;
+#endif
     size = (n * n * sizeof(float) + page - 1) / page * page;
     char* const mapped = mmap(NULL, size + page, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (mapped == MAP_FAILED) return 2;

@@ -144,8 +144,14 @@ static void set_filter(const int* numbers, int count, unsigned answer) {
 
 static const int of_threads[] = {SYS_clone, SYS_clone3};
 static const int of_memory[] = {SYS_mmap, SYS_mprotect, SYS_munmap, SYS_madvise, SYS_mremap, SYS_clone, SYS_clone3};
-static void kill_for_threads(void) { set_filter(of_threads, 2, SECCOMP_RET_KILL_PROCESS); }
-static void refuse_threads(void) { set_filter(of_threads, 2, SECCOMP_RET_ERRNO | EPERM); }
+static void kill_for_threads(void) {
+    size = large_here;
+    set_filter(of_threads, 2, SECCOMP_RET_KILL_PROCESS);
+}
+static void refuse_threads(void) {
+    size = large_here;
+    set_filter(of_threads, 2, SECCOMP_RET_ERRNO | EPERM);
+}
 static void kill_for_memory(void) { set_filter(of_memory, 7, SECCOMP_RET_KILL_PROCESS); }
 static void refuse_memory(void) { set_filter(of_memory, 7, SECCOMP_RET_ERRNO | EPERM); }
 static int is_strict;
@@ -312,6 +318,7 @@ static void no_data(void) { limit(RLIMIT_DATA, 1 << 16); }
 static void no_threads(void) {
     if (getuid() == 0 && (setgid(65534) != 0 || setuid(65534) != 0)) exit(9);
     limit(RLIMIT_NPROC, 1);
+    size = large_here;
 }
 static void large_product(void) { size = large_here; }
 static void nothing(void) {}
