@@ -195,3 +195,14 @@ def test_a_state_is_for_this_user_alone_to_write(tmp_path, command):
     finally:
         os.umask(old)
     assert (tmp_path / "seen").read_text().startswith("-rw-r--r-- ")
+
+
+@pytest.mark.parametrize("command, words", [("sensitivity", []), ("bisect", ["--rtol", "1"])])
+def test_numbers_in_a_fifo_are_not_waited_for(tmp_path, command, words):
+    """The searches block SIGTERM, so only SIGKILL would end one that waits."""
+    shim.need(shim.has_module("numpy"), "no numpy")
+    os.mkfifo(tmp_path / "numbers")
+    program = "import numpy, os; a = numpy.ones((9, 9), 'f'); a @ a; os.utime('numbers')"
+    result = fp32shim(command, "--cpu", "emulate", "--compare", "numbers", *words, "--", shim.SYSTEM_PYTHON, "-c", program,
+                      cwd=tmp_path, timeout=120)
+    assert result.returncode == 1 and '"numbers" is not a regular file' in result.stderr
