@@ -164,11 +164,11 @@ Numbers numbers_of_member(const Member& member) {
     constexpr unsigned stored = 0, deflated = 8, encrypted = 1;
     if ((member.flags & encrypted) != 0 || (member.method != stored && member.method != deflated))
         return {.problem = "is packed by a method that is not read; allowed are np.savez and np.savez_compressed"};
-    std::optional<std::string> unpacked;
-    if (member.method == deflated) unpacked = inflate(member.packed, member.size);
-    if (member.method == deflated && !unpacked) return {.problem = "is damaged"};
-    const std::string_view bytes = unpacked ? std::string_view(*unpacked) : member.packed;
-    if (crc32_of(bytes) != member.checksum) return {.problem = "is damaged"};
+    std::string unpacked;
+    if (member.method == deflated)
+        if (std::string problem = inflate(member.packed, member.size, member.checksum, unpacked); !problem.empty())
+            return {.problem = std::move(problem)};
+    const std::string_view bytes = member.method == deflated ? std::string_view(unpacked) : member.packed;
     if (!is_npy(bytes)) return {.problem = "is no .npy file; allowed are archives of .npy files"};
     return numbers_of_npy(bytes);
 }

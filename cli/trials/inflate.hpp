@@ -1,18 +1,16 @@
-// Unpacks data that were packed by the method "deflate" (RFC 1951), as members of zip archives are.
+// Unpacks data that were packed by the method "deflate", as members of zip archives are, with zlib. The library is
+// loaded when it is needed, as libdw is.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
-#include <optional>
 #include <string>
 #include <string_view>
 
 namespace fp32shim::cli {
 
-/// Returns the unpacked data; nothing if they are damaged or do not have this size.
-std::optional<std::string> inflate(std::string_view packed, std::size_t size);
-
-/// Returns the checksum that zip archives keep (CRC-32).
-std::uint32_t crc32_of(std::string_view bytes);
+/// Unpacks data of `size` bytes. Returns the problem, as the end of a sentence; empty on success. `checksum` is the
+/// CRC-32 of the unpacked data.
+std::string inflate(std::string_view packed, std::size_t size, std::uint32_t checksum, std::string& unpacked);
 
 }  // namespace fp32shim::cli

@@ -41,7 +41,7 @@ asks for, and records which precision that was, and where.
 The package has the library, the command fp32shim, and modules by which
 programs in C, Fortran and Python name the parts of their work.")
 set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS ON)
-set(CPACK_DEBIAN_PACKAGE_RECOMMENDS libdw1)  # shows functions, files and lines of native code
+set(CPACK_DEBIAN_PACKAGE_RECOMMENDS "libdw1, zlib1g")  # functions, files and lines of native code; packed files of numpy
 set(CPACK_DEBIAN_PACKAGE_SUGGESTS "python3 (>= 3.9)")
 set(CPACK_DEBIAN_PACKAGE_CONTROL_EXTRA ${CMAKE_BINARY_DIR}/package/prerm)
 set(CPACK_DEBIAN_PACKAGE_CONTROL_STRICT_PERMISSION ON)
