@@ -60,7 +60,8 @@ bool unpack(const Zlib& z, std::string_view packed, std::string& unpacked) {
 std::string inflate(std::string_view packed, std::size_t size, std::uint32_t checksum, std::string& unpacked) {
     const Zlib* const z = zlib();
     if (z == nullptr) return "is packed, and zlib is not installed (Debian, Ubuntu: zlib1g); np.savez does not pack";
-    constexpr std::size_t best_ratio = 1032;  // of deflate: a damaged size must not make us ask for any amount of memory
+    constexpr std::size_t best_ratio =
+        1032;  // of deflate: a damaged size must not make us ask for any amount of memory
     if (size / best_ratio > packed.size()) return "is damaged";
     unpacked.resize(size);
     if (!unpack(*z, packed, unpacked)) return "is damaged";
