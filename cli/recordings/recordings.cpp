@@ -255,6 +255,11 @@ std::vector<ReadingProblem> problems_of_missing_files(const RecordingPaths& foun
                 {files.path, fmt::format("{} of the same run {} missing, so what {} multiplied is not known: {}",
                                          counted(count, "recording"), count == 1 ? "is" : "are",
                                          count == 1 ? "its process" : "their processes", missing_names({files}))});
+        if (files.never_made > 0)
+            problems.push_back(
+                {files.path, fmt::format("{} of it multiplied but could not make a recording, which a line on "
+                                         "stderr told",
+                                         counted(files.never_made, "fork"))});
         if (files.lacks_children_file)
             problems.push_back({files.path,
                                 "the file for the children of its run, whose name ends in .children.fp32rec, is "

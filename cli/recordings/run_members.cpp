@@ -38,7 +38,7 @@ std::unique_ptr<Header> read_header(const std::string& path) {
 
 /// Returns the recordings of a list that are not among `present`.
 MissingFiles missing_of(const std::string& path, const RunMember& list, std::vector<const RunMember*> present) {
-    MissingFiles missing{path, {}, 0, false};
+    MissingFiles missing{.path = path, .names = {}, .never_made = list.unrecorded_forks};
     if (present.size() >= list.listed_count) return missing;
     std::size_t count = list.listed_count - present.size();
     for (const RunMember::Listed& listed : list.listed) {
@@ -65,6 +65,7 @@ std::optional<RunMember> read_run_member(const std::string& path) {
                      .number = record::format::list_number(*header),
                      .listed_in = header->listed_in,
                      .listed_count = header->listed_count,
+                     .unrecorded_forks = header->unrecorded_forks,
                      .has_children_file = (header->flags & record::format::flag_children_file) != 0,
                      .is_children_file = (header->flags & record::format::flag_children_only) != 0,
                      .pid = header->pid,
@@ -107,7 +108,8 @@ std::vector<MissingFiles> find_missing_files(const std::vector<std::string>& pat
             member.has_children_file &&
             (member.run != 0 ? !runs_with_file.contains(member.run)
                              : !children_files.contains(system::base_name(children_file_of(path))));
-        if (missing.recordings() > 0 || missing.lacks_children_file) result.push_back(std::move(missing));
+        if (missing.recordings() > 0 || missing.never_made > 0 || missing.lacks_children_file)
+            result.push_back(std::move(missing));
     }
     return result;
 }

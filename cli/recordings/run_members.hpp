@@ -10,14 +10,15 @@ namespace fp32shim::cli {
 
 /// Facts in a recording's header about the other recordings that belong to it.
 struct RunMember {
-    std::uint64_t run = 0;            ///< number of the `fp32shim run` that made it; 0: none
-    std::uint64_t number = 0;         ///< number by which others name this recording as their list
-    std::uint64_t listed_in = 0;      ///< number of the recording whose list has this one; 0: none
-    std::uint32_t listed_count = 0;   ///< number of recordings that entered the list of this one
-    bool has_children_file = false;   ///< there is a file for the children of its run
-    bool is_children_file = false;    ///< this is such a file
-    std::int32_t pid = 0;             ///< process that made it
-    std::uint64_t process_start = 0;  ///< start of that process
+    std::uint64_t run = 0;               ///< number of the `fp32shim run` that made it; 0: none
+    std::uint64_t number = 0;            ///< number by which others name this recording as their list
+    std::uint64_t listed_in = 0;         ///< number of the recording whose list has this one; 0: none
+    std::uint32_t listed_count = 0;      ///< number of recordings that entered the list of this one
+    std::uint32_t unrecorded_forks = 0;  ///< number of its forked children that multiplied without a recording
+    bool has_children_file = false;      ///< there is a file for the children of its run
+    bool is_children_file = false;       ///< this is such a file
+    std::int32_t pid = 0;                ///< process that made it
+    std::uint64_t process_start = 0;     ///< start of that process
 
     struct Listed {
         std::int32_t pid = 0;
@@ -39,6 +40,7 @@ struct MissingFiles {
     std::string path;                ///< path of the recording
     std::vector<std::string> names;  ///< names of other recordings
     std::size_t unnamed = 0;         ///< number of further ones whose names are not known
+    std::uint32_t never_made = 0;    ///< number of recordings that forked children could not make
     bool lacks_children_file = false;
 
     std::size_t recordings() const { return names.size() + unnamed; }

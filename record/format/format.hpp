@@ -609,9 +609,9 @@ struct Header {
     EnvironmentRecord environment[environment_limit];
     // Offset 2048. Recordings of covered children, which these enter themselves; older writers left zeros:
     std::uint32_t listed_count;  ///< number of recordings that entered; entries of the first listed_limit are kept
-    std::uint32_t reserved8;
-    std::uint64_t listed_in;  ///< list_number() of the file that this recording entered; 0: none
-    std::uint64_t program;    ///< number of the program that the process runs, equal in forked children; 0: unknown
+    std::uint32_t unrecorded_forks;  ///< number of forked children that multiplied and could not make a recording
+    std::uint64_t listed_in;         ///< list_number() of the file that this recording entered; 0: none
+    std::uint64_t program;  ///< number of the program that the process runs, equal in forked children; 0: unknown
     std::uint64_t reserved9;
     ListedRecording listed[listed_limit];
     std::uint8_t reserved10[4088 - 4064];

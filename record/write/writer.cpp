@@ -273,6 +273,8 @@ void Recording::enter_child() {
     const int error = expanded.problem == PathProblem::none ? start_file(self, parent, expanded.path, settings, begun)
                                                             : ENAMETOOLONG;
     if (error != 0) {
+        // Until the child has a file of its own, the header is its parent's.
+        std::atomic_ref(file_.header()->unrecorded_forks).fetch_add(1, std::memory_order_relaxed);
         changes_.forget();
         file_.abandon();
         const system::IoError description = describe_error(error, group_);

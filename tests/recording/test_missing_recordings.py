@@ -11,13 +11,15 @@ from command import COMMAND, build, environment, fp32shim
 from test_verify_bypasses import bypasses, plugin, verify
 
 # Follows its words: `product`; `fork WORDS ]`, `exec WORDS ]` and `orphan WORDS ]` follow the words up to the bracket in
-# a child that the program waits for (an orphan's parent ends first); `shell COMMAND`; `load FILE`.
+# a child that the program waits for (an orphan's parent ends first); `shell COMMAND`; `load FILE`; `few-files`: no
+# further one can be opened.
 FAMILY = r"""
     #define _GNU_SOURCE
     #include <dlfcn.h>
     #include <stdlib.h>
     #include <string.h>
     #include <sys/prctl.h>
+    #include <sys/resource.h>
     #include <sys/wait.h>
     #include <unistd.h>
     void cblas_sgemm(int, int, int, int, int, int, float, const float*, int, const float*, int, float, float*, int);
@@ -36,6 +38,9 @@ FAMILY = r"""
                 cblas_sgemm(101, 111, 111, 4, 4, 4, 1, a, 4, b, 4, 0, c, 4);
             } else if (!strcmp(*words, "shell")) {
                 if (system(*++words) != 0) exit(97);
+            } else if (!strcmp(*words, "few-files")) {
+                const struct rlimit limit = {3, 3};
+                if (setrlimit(RLIMIT_NOFILE, &limit) != 0) exit(91);
             } else if (!strcmp(*words, "load")) {
                 if (!dlopen(*++words, RTLD_NOW)) exit(96);
             } else {
@@ -235,6 +240,13 @@ def test_what_ran_without_a_recording_does_not_vanish_with_the_file_that_names_i
     assert bypasses(verify(log)) == ["oneDNN"]
     result = verify(only(log, tmp_path, "run.fp32rec"))
     assert result.returncode == 3 and "file for the children of its run" in missing(result)
+
+
+def test_forked_children_that_cannot_make_a_recording_are_counted_in_that_of_their_parent(family, log):
+    done = run(log, family, *words("product fork few-files product product fork product ] ] fork few-files product ] fork few-files ]"))
+    assert files(log) == ["run.fp32rec"] and "this forked process records nothing" in done.stderr
+    result = verify(log)
+    assert result.returncode == 3 and "2 forks of it multiplied but could not make a recording" in result.stdout
 
 
 def test_a_list_that_cannot_be_written_is_said_on_stderr(family, log):
