@@ -14,21 +14,21 @@ namespace {
 
 constexpr std::string_view scope_note =
     "The verdict is about matrix products of float32 and float64 data by functions of BLAS and cuBLAS. It is not "
-    "about products of other types, even if a program converted its data to them (numpy multiplies float16 in its own "
-    "loops). A CPU library is taken to multiply in the format that its function's name stands for. Products that the "
-    "shim does not see are judged by the files that the processes had loaded and the programs that they started: "
-    "known libraries, and files with instructions that multiply BF16 or FP16. The verdict does not cover other loops "
-    "with which a program or library multiplies by itself, code that programs generate, load or look up themselves at "
-    "run time (for a GPU, for example), LAPACK routines that multiply inside their own library, linker namespaces of "
-    "dlmopen, processes that were killed before their first product or ended past the C library, programs that could "
-    "not make a recording (a line on stderr says so), and programs started by system calls that bypass the C library, "
-    "or elsewhere (by ssh, srun or a container service). A recording is not sealed: anyone who can write to it can "
-    "change it.";
+    "about products of other types, even if a program converted its data to them (numpy multiplies float16 in its "
+    "own loops). A CPU library is taken to multiply in the format that its function's name stands for. Products "
+    "that the shim does not see are judged by the files that the processes had loaded and the programs that they "
+    "started: known libraries, and files with instructions that multiply BF16 or FP16. The verdict does not cover "
+    "other loops with which a program or library multiplies by itself, code that programs generate, load or look "
+    "up themselves at run time (for a GPU, for example), LAPACK routines that multiply inside their own library, "
+    "linker namespaces of dlmopen, processes that were killed before their first product or ended past the C "
+    "library, programs that could not make a recording (a line on stderr says so), and programs started by system "
+    "calls that bypass the C library, or elsewhere (by ssh, srun or a container service). A recording is not "
+    "sealed: anyone who can write to it can change it.";
 
 constexpr std::string_view scope_note_of_order =
     " A fixed order is one of float32 matrix products only: matrix products of float64 that were seen count as "
-    "products in another order; other products of float64, products with vectors (gemv, dot), sums and element-wise "
-    "functions may differ between machines.";
+    "products in another order; other products of float64, products with vectors (gemv, dot), sums and "
+    "element-wise functions may differ between machines.";
 
 /// Returns a line for each environment variable in `pins`, with the products that it keeps at float32 and those that
 /// it does not.
