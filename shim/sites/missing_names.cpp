@@ -65,11 +65,14 @@ void* entry_point_of(FunctionIndex function) {
 class Writable {
   public:
     Writable(ElfW(Addr) begin, ElfW(Addr) end, long protection)
-        : begin_(begin & ~(getauxval(AT_PAGESZ) - 1)), size_(end - begin_), protection_(protection) {
-        is_writable_ = protect(protection | PROT_WRITE) == 0;
+        : begin_(begin & ~(getauxval(AT_PAGESZ) - 1)),
+          size_(end - begin_),
+          protection_(protection),
+          was_writable_((protection & PROT_WRITE) != 0) {
+        is_writable_ = was_writable_ || protect(protection | PROT_WRITE) == 0;
     }
     ~Writable() {
-        if (is_writable_) protect(protection_);
+        if (is_writable_ && !was_writable_) protect(protection_);
     }
     Writable(const Writable&) = delete;
     Writable& operator=(const Writable&) = delete;
@@ -84,7 +87,7 @@ class Writable {
     ElfW(Addr) begin_;
     ElfW(Addr) size_;
     long protection_;
-    bool is_writable_ = false;
+    bool was_writable_, is_writable_;
 };
 
 /// Returns the protection of the page with this slot after the loader has relocated the object. Returns PROT_NONE if
@@ -109,11 +112,7 @@ void store_null(const link_map* map, ElfW(Addr) address) {
     const long protection = protection_at(map, address);
     if (protection == PROT_NONE) return;
     auto* const slot = reinterpret_cast<ElfW(Addr)*>(address);
-    if ((protection & PROT_WRITE) != 0) {
-        *slot = 0;
-    } else if (const Writable writable(address, address + sizeof *slot, protection); writable) {
-        *slot = 0;
-    }
+    if (const Writable writable(address, address + sizeof *slot, protection); writable) *slot = 0;
 }
 
 /// Stores NULL for each weak reference of an object that the loader bound to an entry point of a missing function.
