@@ -680,7 +680,7 @@ def test_the_recordings_of_other_ranks_are_not_named(writes_recordings, tmp_path
     log, program = tmp_path / "run.%r.fp32rec", shim.client("cblas_product")
     result = run("--log", log, "--", "sh", "-c", f"{program}; export RANK=1; {program}",
                  env={"LD_LIBRARY_PATH": shim.blas_directory("openblas"), "RANK": "0"})
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["run.0.fp32rec", "run.1.fp32rec"]
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["run.0.children.fp32rec", "run.0.fp32rec", "run.1.fp32rec"]
     assert f"fp32shim run: recorded in {tmp_path}/run.0.fp32rec" in result.lines
     result = run("--log", tmp_path / "of.%r.fp32rec", "--", "sh", "-c", f"RANK=1 {program}; RANK=2 {program}",
                  env={"LD_LIBRARY_PATH": shim.blas_directory("openblas")})
