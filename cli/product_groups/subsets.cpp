@@ -47,6 +47,12 @@ double Groups::work_of(const Subset& set) const {
                            [this](double sum, std::size_t member) { return sum + all_[member].work; });
 }
 
+std::size_t Groups::line_count() const {
+    Subset all(all_.size());
+    std::iota(all.begin(), all.end(), std::size_t{0});
+    return split(all, line_key).size();
+}
+
 void Groups::sort_by_work(std::vector<Subset>& parts) const {
     std::ranges::stable_sort(parts, [this](const Subset& a, const Subset& b) { return work_of(a) > work_of(b); });
 }
