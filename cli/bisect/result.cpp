@@ -70,7 +70,7 @@ std::string of_runs(std::uint64_t count, std::uint64_t runs) {
 /// Returns `fails alone (2 of 2 runs)`, or `fails together with train.py:9 f (2 of 2 runs), alone not (0 of 1 run)`.
 /// A set of which the search made no run is said to be not tried.
 std::string reason_text(const Culprit& culprit, const SearchResult& result) {
-    if (culprit.is_untried) return "not tried: no later run had all its calls";
+    if (culprit.is_untried) return "not tried with all its calls";
     const auto with_count = [&culprit](std::string_view effect, const Outcome& outcome) {
         const std::uint64_t count = culprit.tells_nothing ? outcome.undecided : outcome.failures;
         return outcome.runs == 0 ? "not tried" : fmt::format("{} ({})", effect, of_runs(count, outcome.runs));

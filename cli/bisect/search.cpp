@@ -326,13 +326,10 @@ void Search::keep_the_untried(Findings& found) {
         locations.push_back(groups_[line.front()].location_text());
     }
     const Subset exact = exact_groups(found.culprits);
-    found.doubt = is_enough(exact) && answers_.confirm(Lowered::all_but, exact)
-                      ? fmt::format(
-                            "{} ran as often as in the first run in no later one, so nothing is known about {}; "
-                            "the command may keep results between runs (a cache, a checkpoint): remove them "
-                            "before each run",
-                            listed(locations, 3), untried.size() == 1 ? "it" : "them")
-                      : "equal runs gave different answers about the policy";
+    found.doubt =
+        is_enough(exact) && answers_.confirm(Lowered::all_but, exact)
+            ? "of the runs that this rests on, " + only_in_first_run_text(listed(locations, 3), locations.size() == 1)
+            : "equal runs gave different answers about the policy";
 }
 
 Findings Search::find() {

@@ -22,6 +22,14 @@ std::string GroupKey::size_text() const {
 
 std::string Group::location_text() const { return key.scope.empty() ? where : where + " in " + key.scope; }
 
+std::string only_in_first_run_text(const std::string& places, bool is_one) {
+    return fmt::format(
+        "only the first made all calls of {}, so nothing is known about {}; the command may keep results between "
+        "runs "
+        "(a cache, a checkpoint): remove them before each run",
+        places, is_one ? "it" : "them");
+}
+
 Subset union_of(const Subset& a, const Subset& b) {
     Subset result;
     std::ranges::set_union(a, b, std::back_inserter(result));

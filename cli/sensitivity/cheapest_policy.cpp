@@ -39,7 +39,8 @@ class PolicySearch {
     void start() {
         for (std::size_t place = 0; place < measured_.places.size(); ++place) {
             std::size_t level = measured_.precisions.size();
-            while (level > 0 && !(alone(place, level).error <= tolerance_)) --level;
+            while (level > 0 && !(is_lowered_at(measured_, place, level) && alone(place, level).error <= tolerance_))
+                --level;
             result_.levels.push_back(level);
         }
     }
@@ -88,7 +89,9 @@ class PolicySearch {
         bool has_changed = false;
         result_.refused = 0;
         for (std::size_t place = 0; place < measured_.places.size(); ++place)
-            if (result_.levels[place] < measured_.precisions.size() && try_cheaper(place)) has_changed = true;
+            if (result_.levels[place] < measured_.precisions.size() &&
+                is_lowered_at(measured_, place, result_.levels[place] + 1) && try_cheaper(place))
+                has_changed = true;
         return has_changed;
     }
 

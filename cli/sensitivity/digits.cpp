@@ -25,7 +25,7 @@ double digits_at(double deviation) { return deviation == 0 ? unlimited : std::ma
 
 std::string number_text(double digits) { return std::isfinite(digits) ? fmt::format("{:.1f}", digits) : "all"; }
 
-std::string evidence_of(const Digits& digits, double noise) {
+std::string evidence_of(const Digits& digits, double chance) {
     constexpr std::uint64_t fewest = 5;  // below, chi_squared() is too rough
     const std::uint64_t finite = digits.runs - digits.failed;
     if (digits.failed == 0 && !digits.was_lowered) return "not perturbed";
@@ -33,7 +33,7 @@ std::string evidence_of(const Digits& digits, double noise) {
     if (finite < fewest) text = "too few runs";
     if (digits.are_equal) text = "none: all runs were equal";
     if (!std::isfinite(digits.estimate)) text = "no run differed";
-    if (is_within_noise(digits, noise)) text = "noise";
+    if (is_within_chance(digits, chance)) text = "not told apart from chance";
     if (digits.failed == 0) return text;
     return fmt::format("{}{} of {} had no finite error", finite == 0 ? "" : text + "; ", digits.failed,
                        counted(digits.runs, "run"));
@@ -67,9 +67,8 @@ Digits digits_of(const std::vector<Measured>& runs) {
     return digits;
 }
 
-bool is_within_noise(const Digits& digits, double noise) {
-    constexpr double most_alike = 3;
-    return noise > 0 && digits.estimate >= -std::log10(most_alike * noise);
+bool is_within_chance(const Digits& digits, double chance) {
+    return chance > 0 && digits.estimate >= -std::log10(chance);
 }
 
 std::string digits_text(const std::vector<PlaceDigits>& all, const Measurements& measurements,
@@ -82,7 +81,7 @@ std::string digits_text(const std::vector<PlaceDigits>& all, const Measurements&
     for (const PlaceDigits& one : all) {
         table.add({one.place == nullptr ? "everything" : "only " + one.place->text, one.precision,
                    one.digits.was_lowered && !std::isnan(one.digits.estimate) ? number_text(one.digits.estimate) : "",
-                   evidence_of(one.digits, measurements.noise())});
+                   evidence_of(one.digits, measurements.chance())});
         has_lost_all = has_lost_all || (one.place == nullptr && one.digits.was_lowered && one.digits.highest < 1 &&
                                         one.digits.failed < one.digits.runs);
     }

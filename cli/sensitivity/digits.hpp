@@ -24,8 +24,8 @@ struct Digits {
 
 Digits digits_of(const std::vector<Measured>& runs);
 
-/// Returns true if the runs differ from the exact one hardly more than equal runs differ from each other.
-bool is_within_noise(const Digits& digits, double noise);
+/// Returns true if the runs differ from the exact one no more than by errors that chance explains.
+bool is_within_chance(const Digits& digits, double chance);
 
 /// Digits of a place at one precision.
 struct PlaceDigits {

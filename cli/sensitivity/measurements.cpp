@@ -31,6 +31,7 @@ std::string key_of(const RunRequest& request) {
     policy::Sha256 hash;
     hash.add(request.precision);
     hash.add("\n");
+    if (!request.cpu.empty()) hash.add(request.cpu + "\n");
     hash.add(request.policy);
     return hash.finish();
 }
@@ -156,7 +157,7 @@ std::vector<Measured> Measurements::run(const std::vector<RunRequest>& requests)
     std::vector<FinishedRun> runs;
     {
         Progress progress("fp32shim sensitivity, runs");
-        progress.show(run_count_, expected_);
+        progress.show(run_count_, expected_runs());
         runs = runs_.run(requests);
     }
     const bool was_written = settings_.compared_file.empty() || stamp_of(settings_.compared_file) != before;
@@ -206,18 +207,38 @@ Measured Measurements::judge(const FinishedRun& run, bool was_written) {
 }
 
 void Measurements::tell(const std::string& text, const Measured& measured) const {
-    const std::string total = expected_ == 0 ? "" : fmt::format(" of about {}", std::max(expected_, run_count_));
+    const std::string total = expected_runs() == 0 ? "" : fmt::format(" of about {}", expected_runs());
     say("sensitivity", fmt::format("run {}{}: {}: {}", run_count_, total, text, measured_text(measured)));
 }
 
-RecordedProducts Measurements::run_exact(const RunRequest& request) {
-    RecordedProducts products;
-    for (const std::string& path : settings_.input_files)
-        if (path != settings_.compared_file)
-            if (const std::string version = version_of_file(path); !version.empty()) file_versions_[path] = version;
-    for (std::uint64_t i = 0; i < settings_.exact_runs; ++i) {
+double Measurements::noise() const { return exact_errors_.empty() ? 0 : *std::ranges::max_element(exact_errors_); }
+
+/// Keeps what an exact run has shown. The first one has the products, and the numbers of reference.
+void Measurements::keep_exact(const Measured& measured) {
+    if (++exact_count_ == 1) {
+        exact_products_ = last_run_.products;
+        if (previews()) say_preview("sensitivity");
+        check_reference();
+        if (known_before_ == 0) keep_input_files(exact_products_);
+    } else {
+        std::map<GroupKey, std::uint64_t> calls;
+        for (const RecordedProducts::Met& met : last_run_.products.groups) calls[met.group.key] = met.group.calls;
+        for (const RecordedProducts::Met& first : exact_products_.groups)
+            if (calls[first.group.key] >= first.group.calls) ran_again_.insert(first.group.key);
+        exact_errors_.push_back(measured.error);
+    }
+    tell("everything exact", measured);
+}
+
+const RecordedProducts& Measurements::run_exact(const RunRequest& request, std::uint64_t count) {
+    if (exact_count_ == 0)
+        for (const std::string& path : settings_.input_files)
+            if (path != settings_.compared_file)
+                if (const std::string version = version_of_file(path); !version.empty())
+                    file_versions_[path] = version;
+    while (exact_count_ < count) {
         const Measured measured = run({request}).front();
-        if (!measured.problem.empty() && i == 0) {
+        if (!measured.problem.empty() && exact_count_ == 0) {
             print(last_lines_of(last_run_.output), STDERR_FILENO);
             throw MeasuringFailed{
                 {fmt::format("with everything exact, there is nothing to compare: {}", measured.problem),
@@ -227,13 +248,9 @@ RecordedProducts Measurements::run_exact(const RunRequest& request) {
             throw MeasuringFailed{
                 {fmt::format("an equal exact run cannot be compared with the first: {}", measured.problem),
                  exit_code::inconclusive}};
-        noise_ = std::max(noise_, measured.error);
-        tell("everything exact", measured);
-        if (i == 0) check_reference();
-        if (i == 0) products = last_run_.products;
-        if (i == 0 && known_before_ == 0) keep_input_files(products);
+        keep_exact(measured);
     }
-    return products;
+    return exact_products_;
 }
 
 std::vector<Measured> Measurements::measure(const std::vector<Experiment>& experiments) {
@@ -263,11 +280,15 @@ std::vector<Measured> Measurements::measure(const std::vector<Experiment>& exper
 }
 
 std::string noise_sentence(const Measurements& runs) {
-    std::string noise =
-        fmt::format("The exact runs differed by up to {:.2g}: smaller errors show nothing.", runs.noise());
-    if (runs.noise() == 0) noise = fmt::format("{} exact runs gave equal numbers.", runs.exact_runs());
-    if (runs.exact_runs() == 1) noise = "One run was exact, so it is not known how far equal runs differ.";
-    return noise;
+    if (runs.exact_runs() == 1) return "One run was exact, so it is not known how far equal runs differ.";
+    if (runs.noise() == 0) return fmt::format("{} exact runs gave equal numbers.", runs.exact_runs());
+    if (!std::isfinite(runs.chance()))
+        return fmt::format("{} exact runs differed by {:.2g}: too few to tell an error from chance.",
+                           runs.exact_runs(), runs.noise());
+    return fmt::format(
+        "{} exact runs differed by up to {:.2g}. Errors up to {:.2g} are not told apart from chance\n(95% "
+        "for all rows together, if errors are normal): they show nothing.",
+        runs.exact_runs(), runs.noise(), runs.chance());
 }
 
 }  // namespace fp32shim::cli

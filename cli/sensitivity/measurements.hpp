@@ -1,6 +1,7 @@
 // Runs of the command under policies, and how far their output lies from that of the exact run.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <map>
 #include <set>
@@ -9,6 +10,7 @@
 
 #include "cli/output/json_fwd.hpp"
 #include "cli/product_groups/groups.hpp"
+#include "cli/sensitivity/chance.hpp"
 #include "cli/trials/command.hpp"
 #include "cli/trials/numbers.hpp"
 #include "cli/trials/runs.hpp"
@@ -37,7 +39,8 @@ struct MeasuringFailed {
 struct MeasuringSettings {
     std::string compared_file;  ///< file of numbers that the command writes; empty: it prints them to stdout
     OutputMetric metric = OutputMetric::norm;
-    std::uint64_t exact_runs = 2, jobs = 1;
+    std::uint64_t jobs = 1;
+    bool may_preview = false;  ///< the mode of the CPU was not chosen
     std::string state_path;
     std::vector<std::string> input_files;  ///< files that the command may read
 };
@@ -51,22 +54,30 @@ class Measurements {
 
     /// Returns why the state file cannot be used; empty if it can.
     const std::string& problem() const { return problem_; }
-    /// Makes the exact runs, whose first is the reference. Returns its products.
-    RecordedProducts run_exact(const RunRequest& request);
+    /// Makes exact runs until there are so many. The first is the reference. Returns its products.
+    const RecordedProducts& run_exact(const RunRequest& request, std::uint64_t count);
+    /// Returns true if a further exact run made as many calls of a group as the first one, or if there was no other.
+    bool ran_again(const Group& group) const { return exact_count_ < 2 || ran_again_.contains(group.key); }
+    /// Returns true if the program is to be previewed on the CPU: its products ran there, and no mode was chosen.
+    bool previews() const {
+        return settings_.may_preview && exact_products_.calls > 0 && exact_products_.calls_on_gpu == 0;
+    }
     /// Makes the runs that are not known yet, and returns the results of all.
     std::vector<Measured> measure(const std::vector<Experiment>& experiments);
 
     /// Largest output error of an exact run against the first.
-    double noise() const { return noise_; }
-    std::uint64_t exact_runs() const { return settings_.exact_runs; }
+    double noise() const;
+    /// Largest output error that is not told apart from chance, in any of the rows to be measured.
+    double chance() const { return largest_error_by_chance(exact_errors_, rows_); }
+    std::uint64_t exact_runs() const { return exact_count_; }
     std::size_t number_count() const { return reference_.size(); }
     std::uint64_t run_count() const { return run_count_; }
     /// Number of runs whose results an earlier part of the search has left.
     std::uint64_t known_count() const { return known_before_; }
     /// Number of those that this search has used.
     std::uint64_t used_count() const { return used_count_; }
-    /// Tells how many runs are expected, for messages.
-    void expect_runs(std::uint64_t total) { expected_ = total; }
+    /// Tells how many errors are to be measured, each by a run.
+    void expect_rows(std::uint64_t rows) { rows_ = rows; }
     const FinishedRun& last_run() const { return last_run_; }
     void remove_state() const;
 
@@ -78,14 +89,18 @@ class Measurements {
     void check_reference();
     void keep_input_files(const RecordedProducts& products);
     void append(const Json& line) const;
+    std::uint64_t expected_runs() const { return rows_ == 0 ? 0 : std::max(exact_count_ + rows_, run_count_); }
+    void keep_exact(const Measured& measured);
     void tell(const std::string& text, const Measured& measured) const;
 
     MeasuringSettings settings_;
     Runs& runs_;
     std::string problem_;
     std::vector<double> reference_;
-    double noise_ = 0;
-    std::uint64_t run_count_ = 0, known_before_ = 0, used_count_ = 0, expected_ = 0;
+    std::vector<double> exact_errors_;  ///< of the exact runs after the first
+    RecordedProducts exact_products_;   ///< of the first exact run
+    std::set<GroupKey> ran_again_;      ///< groups of which a further exact run made as many calls
+    std::uint64_t run_count_ = 0, known_before_ = 0, used_count_ = 0, rows_ = 0, exact_count_ = 0;
     std::set<std::string> earlier_;  ///< keys in `known_` that an earlier part of the search has left unused so far
     std::string earlier_reference_;  ///< checksum of that part's reference; empty: there is none
     std::map<std::string, Measured> known_;             ///< by the request's checksum

@@ -28,17 +28,17 @@ std::string work_text(double work, double all) {
 }
 
 /// Returns the error, or why there is none: `4.5e-04`, `0`, `<noise`, `ended with status 1`.
-std::string error_text(const Measured& measured, double noise) {
+std::string error_text(const Measured& measured, double chance) {
     if (!measured.problem.empty()) return measured.problem;
     if (!measured.was_lowered) return "not lowered";
     if (measured.error == 0) return "0";
-    return measured.error <= noise ? "noise" : fmt::format("{:.1e}", measured.error);
+    return measured.error <= chance ? "chance" : fmt::format("{:.1e}", measured.error);
 }
 
 /// Places errors on a logarithmic axis, in a column of the table.
 class Axis {
   public:
-    explicit Axis(const SensitivityResult& result) {
+    explicit Axis(const SensitivityResult& result) : chance_(result.measurements.chance()) {
         for (const auto& of_place : result.measured.errors)
             for (const PlaceErrors& errors : of_place)
                 for (const Measured* measured : {&errors.alone, &errors.kept_exact}) add(measured->error);
@@ -52,10 +52,12 @@ class Axis {
     }
 
     std::string row(const PlaceErrors& errors) const {
+        const double larger = std::max(errors.alone.was_lowered ? errors.alone.error : 0, errors.kept_exact.error);
+        if (larger > 0 && larger <= chance_) return "not told apart from chance";
         if (last_ < first_) return {};
         std::string row(width(), '.');
-        mark(errors.kept_exact.error, exact_mark[0], row);
-        mark(errors.alone.error, alone_mark[0], row);
+        mark(errors.kept_exact, exact_mark[0], row);
+        mark(errors.alone, alone_mark[0], row);
         return row;
     }
 
@@ -63,7 +65,7 @@ class Axis {
     static constexpr int columns_of_decade = 3;
 
     void add(double error) {
-        if (!std::isfinite(error) || error <= 0) return;
+        if (!std::isfinite(error) || error <= chance_) return;
         const int decade = static_cast<int>(std::floor(std::log10(error)));
         first_ = std::min(first_, decade);
         last_ = std::max(last_, decade);
@@ -71,19 +73,21 @@ class Axis {
 
     std::size_t width() const { return static_cast<std::size_t>((last_ - first_ + 1) * columns_of_decade); }
 
-    void mark(double error, char sign, std::string& row) const {
-        if (!(error > 0)) return;
+    void mark(const Measured& measured, char sign, std::string& row) const {
+        const double error = measured.error;
+        if (!(error > chance_) || measured.problem == not_tried) return;
         const double at = std::isfinite(error) ? columns_of_decade * (std::log10(error) - first_) : width();
         char& column = row[std::min(static_cast<std::size_t>(std::max(at, 0.0)), width() - 1)];
         column = column == '.' ? sign : '*';
     }
 
+    double chance_;  ///< errors up to here are not told apart from chance
     int first_ = std::numeric_limits<int>::max(), last_ = std::numeric_limits<int>::min();
 };
 
 Table table_of(const SensitivityResult& result) {
     const Sensitivity& measured = result.measured;
-    const double noise = result.measurements.noise();
+    const double chance = result.measurements.chance();
     const Axis axis(result);
     Table table({{.title = "place", .shrinks_to = 24},
                  {.title = "calls", .is_number = true},
@@ -95,14 +99,14 @@ Table table_of(const SensitivityResult& result) {
     const double work = all_work(result);
     for (std::size_t at = 0; at < measured.precisions.size(); ++at)
         table.add({at == 0 ? "everything" : "", "", at == 0 ? work_text(work, work) : "", measured.precisions[at],
-                   error_text(measured.all_lowered[at], noise), "", ""});
+                   error_text(measured.all_lowered[at], chance), "", ""});
     for (std::size_t i = 0; i < measured.places.size(); ++i)
         for (std::size_t at = 0; at < measured.precisions.size(); ++at) {
             const Place& place = measured.places[i];
             const PlaceErrors& errors = measured.errors[i][at];
             table.add({at == 0 ? place.text : "", at == 0 ? count_text(place.calls) : "",
                        at == 0 ? work_text(place.work, work) : "", measured.precisions[at],
-                       error_text(errors.alone, noise), error_text(errors.kept_exact, noise), axis.row(errors)});
+                       error_text(errors.alone, chance), error_text(errors.kept_exact, chance), axis.row(errors)});
         }
     return table;
 }
@@ -154,8 +158,8 @@ std::string evidence_of(const SensitivityResult& result) {
     const std::string known = runs.used_count() == 0 ? "" : fmt::format(", after {} earlier", runs.used_count());
     return fmt::format(
         "{}{}. {}\nErrors of places that are lowered together need not be the sum of theirs, and other inputs may "
-        "differ.\n",
-        counted(runs.run_count(), "run"), known, noise_sentence(runs));
+        "differ.\n{}",
+        counted(runs.run_count(), "run"), known, noise_sentence(runs), untried_sentence(result.untried));
 }
 
 std::string given_policy_text(const SensitivityResult& result) {
@@ -168,7 +172,8 @@ std::string given_policy_text(const SensitivityResult& result) {
     if (result.tolerance >= 0)
         text +=
             fmt::format(" ({} {:.2g})", measured.error <= result.tolerance ? "within" : "beyond", result.tolerance);
-    return text + '.' + '\n' + noise_sentence(runs) + " Other inputs may differ.\n";
+    return text + '.' + '\n' + noise_sentence(runs) + " Other inputs may differ.\n" +
+           untried_sentence(result.untried);
 }
 
 Json to_json(const Measured& measured) {
@@ -184,8 +189,10 @@ std::string precision_at(const SensitivityResult& result, std::size_t level) {
 Json json_of_place(const SensitivityResult& result, std::size_t place) {
     const Place& one = result.measured.places[place];
     const double work = all_work(result);
-    Json json = {
-        {"place", one.text}, {"calls", one.calls}, {"work_share", work == 0 ? Json() : Json(one.work / work)}};
+    Json json = {{"place", one.text},
+                 {"calls", one.calls},
+                 {"work_share", work == 0 ? Json() : Json(one.work / work)},
+                 {"untried", one.is_untried}};
     const bool has_policy = result.policy && result.policy->is_found;
     const std::size_t level = has_policy ? result.policy->levels[place] : 0;
     const bool can_be_lowered = level == 0 || is_lowered_at(result.measured, place, level);
@@ -210,6 +217,11 @@ Json json_of_policy(const SensitivityResult& result) {
 
 }  // namespace
 
+std::string untried_sentence(const std::vector<std::string>& untried) {
+    if (untried.empty()) return {};
+    return fmt::format("Of the exact runs, {}.\n", only_in_first_run_text(listed(untried, 3), untried.size() == 1));
+}
+
 std::string text_of(const SensitivityResult& result) {
     std::string text = fmt::format("Output error: {} of {} against the first exact run\n\n", result.metric,
                                    counted(result.measurements.number_count(), "number") + " in " + result.source);
@@ -230,6 +242,8 @@ Json to_json(const SensitivityResult& result) {
                  {"measured_policy", text_or_null(result.measured_policy)},
                  {"numbers", result.measurements.number_count()},
                  {"noise", number_or_null(result.measurements.noise())},
+                 {"chance", number_or_null(result.measurements.chance())},
+                 {"untried", result.untried},
                  {"runs", result.measurements.run_count()},
                  {"earlier_runs", result.measurements.used_count()}};
     json["everything"] = Json::array();
