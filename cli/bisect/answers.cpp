@@ -31,6 +31,7 @@ void add_run(const TrialRun& run, std::uint64_t number, Outcome& outcome) {
     outcome.new_groups += run.new_groups;
     if (outcome.runs == 1) outcome.was_on_cpu = run.is_on_cpu;
     if (run.verdict != Verdict::acceptable) return;
+    if (number > 1) outcome.less_often = union_of(outcome.less_often, without(outcome.ran, run.as_often));
     outcome.ran = union_of(outcome.ran, run.ran);
     outcome.as_often = union_of(outcome.as_often, run.as_often);
 }
@@ -89,7 +90,10 @@ void Answers::run_once(std::vector<TestedSet*> sets) {
         sets.resize(std::min<std::uint64_t>(sets.size(), settings_.max_runs - run_count_));
     }
     const std::vector<TrialRun> runs = trials_.run({sets.begin(), sets.end()}, takes_new_groups_);
-    for (std::size_t i = 0; i < sets.size(); ++i) add_run(runs[i], ++run_count_, sets[i]->outcome);
+    for (std::size_t i = 0; i < sets.size(); ++i) {
+        add_run(runs[i], ++run_count_, sets[i]->outcome);
+        count_exact(sets[i]->lowered == Lowered::only && sets[i]->set.empty(), runs[i].verdict);
+    }
     std::ranges::sort(sets);
     const auto rest = std::ranges::unique(sets);
     sets.erase(rest.begin(), rest.end());
@@ -97,6 +101,15 @@ void Answers::run_once(std::vector<TestedSet*> sets) {
         tested->outcome.verdict = decision(*tested).value_or(Verdict::unresolved);
         keep(*tested);
     }
+}
+
+/// Counts the runs with everything exact by the run before them.
+void Answers::count_exact(bool is_exact, Verdict verdict) {
+    if (is_exact && verdict != Verdict::unresolved) {
+        RunCounts& counts = was_lowered_ ? after_lowered_ : after_exact_;
+        ++(verdict == Verdict::acceptable ? counts.passed : counts.failed);
+    }
+    was_lowered_ = !is_exact;
 }
 
 Outcome Answers::with_everything_exact() {
@@ -121,16 +134,14 @@ Outcome Answers::with_everything_exact() {
     return outcome;
 }
 
-Outcome Answers::with_everything_exact_again(std::uint64_t runs) {
-    TestedSet exact = so_far(Lowered::only, {}, {});
-    const std::uint64_t runs_before = exact.outcome.runs;
-    const std::uint64_t bad_before = runs_before - exact.outcome.passed();
-    const auto bad_now = [&exact] { return exact.outcome.runs - exact.outcome.passed(); };
-    while (exact.outcome.runs - runs_before < runs && bad_now() == bad_before) run_once({&exact});
-    exact.outcome.verdict = Verdict::acceptable;  // as it was
-    keep(exact);
-    if (runs > 0) trials_.note(exact);
-    return exact.outcome;
+bool Answers::again(Lowered lowered, const Subset& set) {
+    const Outcome before = of(lowered, set);
+    TestedSet tested = so_far(lowered, set, {});
+    run_once({&tested});
+    tested.outcome.verdict = before.verdict;
+    keep(tested);
+    trials_.note(tested);
+    return tested.outcome.passed() > before.passed();
 }
 
 Outcome Answers::with_everything_lowered() {

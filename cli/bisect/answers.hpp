@@ -42,15 +42,19 @@ class Answers {
     Outcome with_everything_exact();
     /// Returns the outcome with everything lowered. A run that was acceptable and lowered nothing is the last.
     Outcome with_everything_lowered();
-    /// Returns the outcome with everything exact after so many runs, or after the first of them that was not
-    /// acceptable.
-    Outcome with_everything_exact_again(std::uint64_t runs);
     /// Returns the outcome of a set.
     const Outcome& of(Lowered lowered, const Subset& set, const CallRange& calls = {});
     /// Returns the outcome of a set if no further run is needed, else nullptr.
     const Outcome* known(Lowered lowered, const Subset& set, const CallRange& calls = {}) const;
     /// Finds the outcomes of several sets, with as many runs at once.
     void find(Lowered lowered, const std::vector<Subset>& sets, const CallRange& calls = {});
+    /// Runs a set, whose verdict is known and stays, once more. Returns true if the run was acceptable.
+    bool again(Lowered lowered, const Subset& set);
+    /// Returns true if runs with everything exact have failed after lowered runs only, and after these always: so
+    /// what a run leaves behind may decide about the next one.
+    bool depend_on_the_last_run() const {
+        return after_lowered_.failed > 0 && after_lowered_.passed == 0 && after_exact_.failed == 0;
+    }
     /// Runs a set anew. Returns true if the new runs, judged by themselves, give the verdict that is known.
     bool confirm(Lowered lowered, const Subset& set, const CallRange& calls = {});
 
@@ -77,16 +81,19 @@ class Answers {
     std::optional<Verdict> decision_by_rates(const Outcome& outcome, const FailureRates& rates, double error) const;
     TestedSet so_far(Lowered lowered, const Subset& set, const CallRange& calls) const;
     void run_once(std::vector<TestedSet*> sets);
+    void count_exact(bool is_exact, Verdict verdict);
     void keep(TestedSet& tested);
 
     const SearchSettings& settings_;
     Trials& trials_;
     SearchState& state_;
     std::uint64_t run_count_;
-    FailureRates sought_{};                 ///< to be told apart about sets that a policy lowers
-    FailureRates suspected_{};              ///< to be told apart about parts of a set that fails
-    double error_ = error_of_an_answer(1);  ///< probability of a wrong answer about one set
-    int strictness_ = 0;                    ///< number of times that be_stricter() has divided `error_` by ten
+    FailureRates sought_{};                  ///< to be told apart about sets that a policy lowers
+    FailureRates suspected_{};               ///< to be told apart about parts of a set that fails
+    double error_ = error_of_an_answer(1);   ///< probability of a wrong answer about one set
+    int strictness_ = 0;                     ///< number of times that be_stricter() has divided `error_` by ten
+    RunCounts after_exact_, after_lowered_;  ///< of runs with everything exact, by the run before them
+    bool was_lowered_ = false;               ///< the last run lowered something
     bool is_random_ = false;
     bool takes_new_groups_ = true;
 };

@@ -273,6 +273,7 @@ Findings Search::find_once() {
         }
         // Sequential tests have judged each set by many runs. Of the others, what a conclusion rests on runs again.
         if (!found.culprits.empty() || !answers_.expects_random_failures()) found.doubt = doubt_about(found);
+        if (found.doubt.empty()) keep_the_untried(found);
         if (settings_.narrows_calls && found.doubt.empty())
             for (Culprit& culprit : found.culprits) narrow_down_calls(culprit);
     } catch (const Doubt& doubt) {
@@ -285,7 +286,7 @@ Findings Search::find_once() {
 Findings Search::find_certain() {
     for (;;) {
         Findings found = find_once();
-        if (found.doubt.empty()) return found;
+        if (found.doubt.empty() || std::ranges::any_of(found.culprits, &Culprit::is_untried)) return found;
         if (!answers_.expects_random_failures())
             answers_.expect_random_failures();
         else if (!answers_.be_stricter())
@@ -298,23 +299,33 @@ const Outcome& Search::exact_outcome() const { return *answers_.state().find(Low
 /// Returns the number of runs with everything exact that are still to be made, to see whether the command, which
 /// fails lowered, still passes. Compared numbers may differ by chance, which takes more runs to see.
 std::uint64_t Search::exact_runs_wanted() const {
-    const std::uint64_t wanted =
-        settings_.compared_file.empty() ? 2 : std::max<std::uint64_t>(exact_runs_of_numbers, groups_.line_count());
-    return wanted - std::min(wanted, exact_outcome().runs);
+    if (answers_.expects_random_failures() || settings_.compared_file.empty()) return 1;
+    return std::max<std::uint64_t>(exact_runs_of_numbers, groups_.line_count()) - 1;
 }
 
-/// Returns groups that ran with everything exact, but neither under the policy nor with everything exact again as
-/// often as in the first run. Runs the command with everything exact, if that may tell.
-Subset Search::not_run_again(const Subset& exact) {
-    const Outcome policy = test(Lowered::all_but, exact);
-    Outcome first = exact_outcome();
-    const auto missing = [&] { return without(without(without(first.ran, policy.as_often), first.as_often), exact); };
-    while (!missing().empty() && first.runs <= most_runs_for_coverage)
-        first = answers_.with_everything_exact_again(1);
+/// Returns groups about which the acceptable runs under the policy say nothing: they had fewer of the calls of the
+/// first run, and so had some run with everything exact. Runs the command again where that may tell.
+Subset Search::not_run_again(const Subset& policy) {
+    const auto missing = [&] {
+        const Outcome& exact = exact_outcome();
+        const Outcome& lowered = answers_.of(Lowered::all_but, policy);
+        // What every exact run does and the policy prevents is an effect of the policy.
+        const Subset always = without(exact.as_often, exact.less_often);
+        return without(without(without(exact.ran, policy), lowered.as_often), always);
+    };
+    const auto seems_missing = [&] {
+        return without(without(exact_outcome().ran, policy), answers_.of(Lowered::all_but, policy).as_often);
+    };
+    while (!without(seems_missing(), exact_outcome().less_often).empty() &&
+           exact_outcome().runs <= most_runs_for_coverage)
+        answers_.again(Lowered::only, {});
+    for (std::uint64_t i = 0; i < most_runs_for_coverage && !missing().empty(); ++i)
+        if (!answers_.again(Lowered::all_but, policy) && !answers_.expects_random_failures())
+            throw Doubt{"equal runs gave different answers about the policy"};
     return missing();
 }
 
-/// Keeps groups exact about which the runs say nothing, because only the first run had them, or had all their calls.
+/// Keeps groups exact about which the runs say nothing.
 void Search::keep_the_untried(Findings& found) {
     const Subset untried = not_run_again(exact_groups(found.culprits));
     if (untried.empty()) return;
@@ -326,31 +337,23 @@ void Search::keep_the_untried(Findings& found) {
         locations.push_back(groups_[line.front()].location_text());
     }
     const Subset exact = exact_groups(found.culprits);
-    found.doubt =
-        is_enough(exact) && answers_.confirm(Lowered::all_but, exact)
-            ? "of the runs that this rests on, " + only_in_first_run_text(listed(locations, 3), locations.size() == 1)
-            : "equal runs gave different answers about the policy";
+    if (!is_enough(exact) || !answers_.confirm(Lowered::all_but, exact))
+        throw Doubt{"equal runs gave different answers about the policy"};
+    found.doubt = untried_text(listed(locations, 3), locations.size() == 1,
+                               "the runs under the policy, and one with everything exact,");
 }
 
 Findings Search::find() {
-    if (!answers_.expects_random_failures() && !is_enough({})) {
-        const Outcome exact = answers_.with_everything_exact_again(exact_runs_wanted());
-        has_failed_exact_ = exact.is_flaky;
-        if (exact.is_flaky) answers_.expect_random_failures();
-    }
+    std::uint64_t exact_runs = exact_runs_wanted();
+    if (answers_.of(Lowered::all_but, {}).verdict != Verdict::acceptable)
+        while (exact_runs-- > 0 && answers_.again(Lowered::only, {})) continue;
+    if (exact_outcome().is_flaky && !answers_.expects_random_failures()) answers_.expect_random_failures();
     Findings found = find_certain();
-    if (!found.doubt.empty()) return found;
-    try {
-        keep_the_untried(found);
-    } catch (const Doubt& doubt) {
-        found.doubt = doubt.why;
-    }
-    const Outcome& exact = exact_outcome();
-    if (found.doubt.empty() && has_failed_exact_ && exact.runs - exact.passed() == 1)
-        found.doubt = fmt::format(
-            "of {} runs with everything exact, only the one right after the run with everything "
-            "lowered was not acceptable: a run may read what an earlier one has left",
-            exact.runs);
+    if (found.doubt.empty() && answers_.depend_on_the_last_run())
+        found.doubt =
+            "with everything exact, the command failed right after a lowered run, and else never: a run may read "
+            "what "
+            "the last one has left (a cache, a checkpoint); remove it before each run";
     return found;
 }
 

@@ -54,7 +54,7 @@ class Search {
     std::uint64_t exact_runs_wanted() const;
     Findings find_once();
     Findings find_certain();
-    Subset not_run_again(const Subset& exact);
+    Subset not_run_again(const Subset& policy);
     void keep_the_untried(Findings& found);
     std::vector<Culprit> find_lines();
     Culprit culprit_in(const Subset& suspects);
@@ -74,7 +74,6 @@ class Search {
     const Groups& groups_;
     Subset ever_lowered_;            ///< groups that ran at the lower precision
     bool seeks_unresolved_ = false;  ///< the search is for groups with which the command tells nothing
-    bool has_failed_exact_ = false;  ///< the run with everything exact after the one with everything lowered failed
 };
 
 /// Returns `call 37`, or `calls 12 to 37`.

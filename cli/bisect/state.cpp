@@ -67,7 +67,8 @@ Json to_json(const TestedSet& tested) {
             {"last_call", tested.calls.last},        {"runs", outcome.runs},
             {"failures", outcome.failures},          {"undecided", outcome.undecided},
             {"is_confirmed", outcome.is_confirmed},  {"ran", outcome.ran},
-            {"as_often", outcome.as_often},          {"was_on_cpu", outcome.was_on_cpu}};
+            {"as_often", outcome.as_often},          {"less_often", outcome.less_often},
+            {"was_on_cpu", outcome.was_on_cpu}};
 }
 
 TestedSet tested_set_of(const Json& json) {
@@ -89,6 +90,7 @@ TestedSet tested_set_of(const Json& json) {
     outcome.is_confirmed = json.at("is_confirmed");
     outcome.ran = json.at("ran").get<Subset>();
     outcome.as_often = json.at("as_often").get<Subset>();
+    outcome.less_often = json.at("less_often").get<Subset>();
     outcome.was_on_cpu = json.at("was_on_cpu");
     return tested;
 }
@@ -168,7 +170,7 @@ bool SearchState::read_line(const Json& line) {
         }
         const TestedSet tested = tested_set_of(line);
         const Outcome& outcome = tested.outcome;
-        for (const Subset& set : {tested.set, outcome.lowered, outcome.ran, outcome.as_often})
+        for (const Subset& set : {tested.set, outcome.lowered, outcome.ran, outcome.as_often, outcome.less_often})
             if ((!set.empty() && set.back() >= groups_.all().size()) ||
                 std::ranges::adjacent_find(set, std::greater_equal()) != set.end())
                 return false;

@@ -32,6 +32,7 @@ struct Outcome {
     Subset lowered;               ///< Lowered::all_but: groups that ran at the lower precision
     Subset ran;       ///< with everything exact, and of Lowered::all_but: groups that ran in acceptable runs
     Subset as_often;  ///< those of `ran` that ran as often as in the first run, or oftener, in a run after the first
+    Subset less_often;  ///< with everything exact: those that ran less often, or not at all, in a run after the first
     bool was_on_cpu = false;       ///< all products of the first of these runs ran on a CPU
     std::uint64_t new_groups = 0;  ///< number of groups that no earlier run had met
 

@@ -72,8 +72,8 @@ struct CallRange {
 /// Set of groups, as rising indices in Groups::all().
 using Subset = std::vector<std::size_t>;
 
-/// Returns the end of a sentence about places of which only the first of some runs made all calls.
-std::string only_in_first_run_text(const std::string& places, bool is_one);
+/// Returns a sentence, without its full stop, about places of which some runs made fewer calls than the first one.
+std::string untried_text(const std::string& places, bool is_one, std::string_view runs);
 
 Subset union_of(const Subset& a, const Subset& b);
 /// Returns the members of `a` that are not in `b`.

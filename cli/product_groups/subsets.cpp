@@ -22,12 +22,12 @@ std::string GroupKey::size_text() const {
 
 std::string Group::location_text() const { return key.scope.empty() ? where : where + " in " + key.scope; }
 
-std::string only_in_first_run_text(const std::string& places, bool is_one) {
+std::string untried_text(const std::string& places, bool is_one, std::string_view runs) {
     return fmt::format(
-        "only the first made all calls of {}, so nothing is known about {}; the command may keep results between "
-        "runs "
-        "(a cache, a checkpoint): remove them before each run",
-        places, is_one ? "it" : "them");
+        "nothing is known about {}: {} made fewer of {} calls than the first one. The command may keep results "
+        "between "
+        "runs (a cache, a checkpoint); remove them before each run",
+        places, runs, is_one ? "its" : "their");
 }
 
 Subset union_of(const Subset& a, const Subset& b) {

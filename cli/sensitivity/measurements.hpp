@@ -56,6 +56,9 @@ class Measurements {
     const std::string& problem() const { return problem_; }
     /// Makes exact runs until there are so many. The first is the reference. Returns its products.
     const RecordedProducts& run_exact(const RunRequest& request, std::uint64_t count);
+    /// Makes one more exact run, after one with something lowered. Throws MeasuringFailed if it differs from the
+    /// others by more than chance.
+    void check_independence(const RunRequest& request);
     /// Returns true if a further exact run made as many calls of a group as the first one, or if there was no other.
     bool ran_again(const Group& group) const { return exact_count_ < 2 || ran_again_.contains(group.key); }
     /// Returns true if the program is to be previewed on the CPU: its products ran there, and no mode was chosen.

@@ -134,13 +134,21 @@ std::string lowered_work(const SensitivityResult& result) {
     return work_text(lowered, all_work(result));
 }
 
+/// Returns true if each place ran below FP32 when only it was asked to, at some precision.
+bool has_tried_all(const SensitivityResult& result) {
+    return std::ranges::all_of(result.measured.errors, [](const std::vector<PlaceErrors>& of_place) {
+        return std::ranges::any_of(of_place, [](const PlaceErrors& errors) { return errors.alone.was_lowered; });
+    });
+}
+
 std::string policy_sentence(const SensitivityResult& result) {
     if (!result.policy) return {};
     const CheapestPolicy& policy = *result.policy;
     if (!policy.is_found)
         return fmt::format("No policy within {:.2g} was found: {}.\n", result.tolerance,
-                           policy.tried == 0 ? "each place alone was beyond it"
-                                             : counted(policy.tried, "run") + " under policies went beyond it");
+                           policy.tried > 0        ? counted(policy.tried, "run") + " under policies went beyond it"
+                           : has_tried_all(result) ? "each place alone was beyond it"
+                                                   : "no place that ran below FP32 alone was within it");
     const std::vector<std::size_t> exact = exact_places(policy);
     std::string text =
         fmt::format("Within {:.2g}: {} of the work lowered{}, output error {:.2g} in a run.\n", result.tolerance,
@@ -219,7 +227,8 @@ Json json_of_policy(const SensitivityResult& result) {
 
 std::string untried_sentence(const std::vector<std::string>& untried) {
     if (untried.empty()) return {};
-    return fmt::format("Of the exact runs, {}.\n", only_in_first_run_text(listed(untried, 3), untried.size() == 1));
+    return fmt::format("Not tried: {}.\n",
+                       untried_text(listed(untried, 3), untried.size() == 1, "the other exact runs"));
 }
 
 std::string text_of(const SensitivityResult& result) {

@@ -136,7 +136,7 @@ class Examination {
         else if (options_.policy.empty())
             run_places();
         else
-            measured_.all_lowered = measurements_.measure({{given_policy(), "under the policy"}});
+            run_given_policy();
     }
 
     /// Finds a policy if one is wanted, and prints everything. Returns the exit code.
@@ -160,7 +160,7 @@ class Examination {
   private:
     void run_exact() {
         constexpr std::uint64_t fewest = 5;
-        const RunRequest exact{only({}, measured_.precisions.front()), "highest"};
+        const RunRequest exact = exact_request();
         const bool is_given = options_.repeat > 0;
         const RecordedProducts& products =
             measurements_.run_exact(exact, is_given ? static_cast<std::uint64_t>(options_.repeat) : fewest);
@@ -173,6 +173,8 @@ class Examination {
         note_untried();
         if (options_.tolerance >= 0 && measurements_.chance() > options_.tolerance) throw beyond_tolerance();
     }
+
+    RunRequest exact_request() const { return {only({}, measured_.precisions.front()), "highest"}; }
 
     MeasuringFailed beyond_tolerance() const {
         const double chance = measurements_.chance();
@@ -202,6 +204,11 @@ class Examination {
         }
     }
 
+    void run_given_policy() {
+        measured_.all_lowered = measurements_.measure({{given_policy(), "under the policy"}});
+        measurements_.check_independence(exact_request());
+    }
+
     RunRequest given_policy() const {
         std::ifstream file(options_.policy, std::ios::binary);
         RunRequest request{std::string(std::istreambuf_iterator<char>(file), {}), ""};
@@ -216,9 +223,11 @@ class Examination {
             if (!measurements_.measure({everything.front()}).front().was_lowered)
                 throw MeasuringFailed{nothing_lowered(measurements_.last_run().products, precision)};
             digits_.push_back({nullptr, precision, digits_of(measurements_.measure(everything))});
+            measurements_.check_independence(exact_request());
             for (const Place& place : measured_.places)
-                digits_.push_back(
-                    {&place, precision, digits_of(measurements_.measure(perturbed(&place, precision)))});
+                if (!place.is_untried)
+                    digits_.push_back(
+                        {&place, precision, digits_of(measurements_.measure(perturbed(&place, precision)))});
         }
     }
 
@@ -265,6 +274,7 @@ class Examination {
                 measurements_.measure({{all_but({}, precision), "everything at " + precision}}).front());
         if (std::ranges::none_of(measured_.all_lowered, &Measured::was_lowered))
             throw MeasuringFailed{nothing_lowered(measurements_.last_run().products, measured_.precisions.back())};
+        measurements_.check_independence(exact_request());
         measure_places();
     }
 

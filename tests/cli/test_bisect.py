@@ -118,7 +118,7 @@ def test_the_table_has_lines_shares_of_the_work_and_the_policy(tmp_path):
     totals = set(re.findall(r"run \d+ of about (\d+): ", result.stderr))
     assert len(totals) == 1 and "so far, about " in result.stderr
     assert "Lowering any one of them as well was not acceptable in 2 of 2 runs." in result.stdout
-    assert "Assumed: equal runs end alike, as they did for 3 sets." in result.stdout
+    assert "Assumed: equal runs end alike, as they did for 4 sets." in result.stdout
 
 
 def test_several_runs_at_once_find_the_same(tmp_path):
@@ -503,7 +503,7 @@ def test_a_command_that_passes_lowered_already_is_said_so(tmp_path):
     assert (result.returncode, result.json["outcome"], result.json["culprits"]) == (0, "acceptable", [])
     assert result.json["policy"] is None and not list(tmp_path.glob("*.toml"))
     table = fp32shim("bisect", "--cpu", "emulate", "--", *program.command, cwd=tmp_path, env=variables())
-    assert table.stdout.startswith("Nothing had to stay exact: with 1 group at high, 1 of 1 run was acceptable.\n")
+    assert table.stdout.startswith("Nothing had to stay exact: with 1 group at high, 2 of 2 runs were acceptable.\n")
 
 
 def test_the_lower_precision_can_be_chosen(tmp_path):
@@ -560,7 +560,7 @@ def test_a_command_that_is_not_there_or_cannot_start_ends_as_in_a_shell(tmp_path
 
 def test_without_emulation_nothing_is_lowered_on_a_cpu_and_the_remedy_is_named(tmp_path):
     program = four(tmp_path)
-    result = fp32shim("bisect", "--", *program.command, cwd=tmp_path, env=variables())
+    result = fp32shim("bisect", "--cpu", "off", "--", *program.command, cwd=tmp_path, env=variables())
     assert failure(result, 3) == ("fp32shim bisect: everything was asked to run at high, but nothing did (cpu_mode_off); on a CPU, --cpu "
                                   "emulate shows what it would do")
     floor = program.bisect(env={"FP32_MATMUL_FLOOR": "fp32"})
