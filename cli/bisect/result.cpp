@@ -186,7 +186,7 @@ std::string only_exact_text(const SearchResult& result) {
     const Subset missing =
         without(without(outcome_of(result, Lowered::only, {}).ran, policy_outcome(result).ran), exact);
     if (missing.empty()) return {};
-    return fmt::format("Not multiplied once everything else was lowered: {}.\n",
+    return fmt::format("Not multiplied with all others lowered: {}.\n",
                        listed(locations_of(result.groups.split(missing, line_key), result.groups), 5));
 }
 
