@@ -258,14 +258,13 @@ void Measurements::check_independence(const RunRequest& request) {
     const double limit = chance();
     run_exact(request, exact_count_ + 1);
     if (exact_errors_.back() <= limit) return;
+    const double before = *std::ranges::max_element(exact_errors_.begin(), exact_errors_.end() - 1);
     throw MeasuringFailed{
         {fmt::format(
-             "an exact run right after a lowered one differs from the first by {:.2g}, and the exact runs before "
-             "by {} at most: a run may read what the last one has left (a cache, a checkpoint); remove it before "
-             "each run. Otherwise it is chance, and --repeat {} would show more of it",
-             exact_errors_.back(),
-             fmt::format("{:.2g}", *std::ranges::max_element(exact_errors_.begin(), exact_errors_.end() - 1)),
-             4 * exact_count_),
+             "an exact run right after a lowered one differs from the first by {:.2g}, and those before it by {:.2g} "
+             "at most: a run may read what the last one has left (a cache, a checkpoint); remove it before each "
+             "run. If it is chance, --repeat {} shows more of it",
+             exact_errors_.back(), before, 4 * exact_count_),
          exit_code::inconclusive}};
 }
 
