@@ -299,8 +299,10 @@ const Outcome& Search::exact_outcome() const { return *answers_.state().find(Low
 /// Returns the number of runs with everything exact that are still to be made, to see whether the command, which
 /// fails lowered, still passes. Compared numbers may differ by chance, which takes more runs to see.
 std::uint64_t Search::exact_runs_wanted() const {
-    if (answers_.expects_random_failures() || settings_.compared_file.empty()) return 1;
-    return std::max<std::uint64_t>(exact_runs_of_numbers, groups_.line_count()) - 1;
+    std::uint64_t wanted = settings_.repeat + 1;
+    if (!settings_.compared_file.empty())
+        wanted = std::max({wanted, exact_runs_of_numbers, std::uint64_t{groups_.line_count()}});
+    return wanted - std::min(wanted, exact_outcome().runs);
 }
 
 /// Returns groups about which the acceptable runs under the policy say nothing: they had fewer of the calls of the
@@ -339,8 +341,9 @@ void Search::keep_the_untried(Findings& found) {
     const Subset exact = exact_groups(found.culprits);
     if (!is_enough(exact) || !answers_.confirm(Lowered::all_but, exact))
         throw Doubt{"equal runs gave different answers about the policy"};
-    found.doubt = untried_text(listed(locations, 3), locations.size() == 1,
-                               "the runs under the policy, and one with everything exact,");
+    found.doubt = untried_text(listed(locations, 3),
+                               "the acceptable runs under the policy made fewer of these calls than a run with "
+                               "everything exact, and so did another such run");
 }
 
 Findings Search::find() {

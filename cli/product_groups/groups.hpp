@@ -72,8 +72,9 @@ struct CallRange {
 /// Set of groups, as rising indices in Groups::all().
 using Subset = std::vector<std::size_t>;
 
-/// Returns a sentence, without its full stop, about places of which some runs made fewer calls than the first one.
-std::string untried_text(const std::string& places, bool is_one, std::string_view runs);
+/// Returns a sentence, without its full stop, about places of which runs made fewer calls than another, and so say
+/// nothing. `why` tells which runs.
+std::string untried_text(const std::string& places, std::string_view why);
 
 Subset union_of(const Subset& a, const Subset& b);
 /// Returns the members of `a` that are not in `b`.

@@ -22,12 +22,12 @@ std::string GroupKey::size_text() const {
 
 std::string Group::location_text() const { return key.scope.empty() ? where : where + " in " + key.scope; }
 
-std::string untried_text(const std::string& places, bool is_one, std::string_view runs) {
+std::string untried_text(const std::string& places, std::string_view why) {
     return fmt::format(
-        "nothing is known about {}: {} made fewer of {} calls than the first one. The command may keep results "
-        "between "
-        "runs (a cache, a checkpoint); remove them before each run",
-        places, runs, is_one ? "its" : "their");
+        "nothing is known about {}: {}. The command may keep results between runs (a cache, a checkpoint); remove "
+        "them "
+        "before each run",
+        places, why);
 }
 
 Subset union_of(const Subset& a, const Subset& b) {

@@ -228,7 +228,7 @@ Json json_of_policy(const SensitivityResult& result) {
 std::string untried_sentence(const std::vector<std::string>& untried) {
     if (untried.empty()) return {};
     return fmt::format("Not tried: {}.\n",
-                       untried_text(listed(untried, 3), untried.size() == 1, "the other exact runs"));
+                       untried_text(listed(untried, 3), "the exact runs after the first made fewer of these calls"));
 }
 
 std::string text_of(const SensitivityResult& result) {
