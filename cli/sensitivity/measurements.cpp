@@ -297,9 +297,6 @@ std::vector<Measured> Measurements::measure(const std::vector<Experiment>& exper
 std::string noise_sentence(const Measurements& runs) {
     if (runs.exact_runs() == 1) return "One run was exact, so it is not known how far equal runs differ.";
     if (runs.noise() == 0) return fmt::format("{} exact runs gave equal numbers.", runs.exact_runs());
-    if (!std::isfinite(runs.chance()))
-        return fmt::format("{} exact runs differed by {:.2g}: too few to tell an error from chance.",
-                           runs.exact_runs(), runs.noise());
     return fmt::format(
         "{} exact runs differed by up to {:.2g}. Errors up to {:.2g} are not told apart from chance\n(95% "
         "for all rows together, if errors are normal): they show nothing.",
