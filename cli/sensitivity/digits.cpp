@@ -55,7 +55,7 @@ Digits digits_of(const std::vector<Measured>& runs) {
         digits.was_lowered = digits.was_lowered || run.was_lowered;
         digits.are_equal = digits.are_equal && run.error == runs.front().error;
         digits.by_chance += run.is_chance && std::isfinite(run.error) ? 1 : 0;
-        is_told_apart = is_told_apart || (std::isfinite(run.error) && run.error != 0 && !run.is_chance);
+        is_told_apart = is_told_apart || (std::isfinite(run.error) && run.is_told_apart());
         if (std::isfinite(run.error))
             squares += run.error * run.error;
         else

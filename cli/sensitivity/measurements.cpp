@@ -67,6 +67,21 @@ std::string measured_text(const Measured& measured) {
     return measured.problem.empty() ? fmt::format("output error {:.2g}", measured.error) : measured.problem;
 }
 
+/// Returns a sentence about exact runs that differ.
+std::string chance_sentence(const Measurements& runs) {
+    const std::string text = fmt::format("{} exact runs differed by up to {:.2g}. ", runs.exact_runs(), runs.noise());
+    const std::string by_number = runs.reference().is_by_row() ? ", number by number," : "";
+    if (!std::isfinite(runs.chance()))
+        return text +
+               fmt::format("Errors that this explains{} show nothing{}.", by_number,
+                           std::isfinite(runs.noise()) ? "; two runs are too few to tell how large these are" : "");
+    return text +
+           fmt::format(
+               "Errors up to {:.2g}{} are not told apart from chance\n(95% for all rows together, if errors are "
+               "normal): they show nothing.",
+               runs.chance(), runs.reference().is_by_row() ? " (less in numbers that differed less)" : "");
+}
+
 }  // namespace
 
 Measurements::Measurements(MeasuringSettings settings, Runs& runs, const Json& identity)
@@ -276,7 +291,7 @@ void Measurements::check_independence(const RunRequest& request) {
     if (exact_count_ < 2) return;  // one exact run was asked for
     const Measured measured = run({request}).front();
     keep_exact(measured);
-    if (measured.error == 0 || measured.is_chance) {
+    if (!measured.is_told_apart()) {
         noise_after_lowered_ = std::max(noise_after_lowered_, measured.error);
         return;
     }
@@ -316,24 +331,17 @@ std::vector<Measured> Measurements::measure(const std::vector<Experiment>& exper
     return all;
 }
 
-namespace {
-
-/// Returns a sentence about exact runs that differ.
-std::string chance_sentence(const Measurements& runs) {
-    const std::string text = fmt::format("{} exact runs differed by up to {:.2g}. ", runs.exact_runs(), runs.noise());
-    const std::string by_number = runs.reference().is_by_row() ? ", number by number," : "";
-    if (!std::isfinite(runs.chance()))
-        return text +
-               fmt::format("Errors that this explains{} show nothing{}.", by_number,
-                           runs.exact_runs() > 2 ? "" : ", and two runs are too few to tell how large these are");
-    return text +
-           fmt::format(
-               "Errors up to {:.2g}{} are not told apart from chance\n(95% for all rows together, if errors are "
-               "normal): they show nothing.",
-               runs.chance(), runs.reference().is_by_row() ? " (less in numbers that differed less)" : "");
+void Measurements::confirm(const Experiment& experiment, const Measured& measured) {
+    if (exact_count_ < 2) return;  // one exact run was asked for
+    const Measured again = run({experiment.request}).front();
+    tell(experiment.text + ", again", again);
+    if (again.is_told_apart()) return;
+    throw MeasuringFailed{
+        {fmt::format("two equal runs, {}, differ: {} at first, and {} then. Chance does more than {} "
+                     "exact runs have shown; --repeat {} shows more of it",
+                     experiment.text, measured_text(measured), measured_text(again), exact_count_, 4 * exact_count_),
+         exit_code::inconclusive}};
 }
-
-}  // namespace
 
 std::string noise_sentence(const Measurements& runs) {
     if (runs.exact_runs() == 1) return "One run was exact, so it is not known how far equal runs differ.";

@@ -24,6 +24,8 @@ struct Measured {
     bool is_chance = false;          ///< not told apart from chance
     std::uint64_t changed = 0;       ///< rows of numbers that changed
     std::vector<ChangedRow> most{};  ///< some of them, the largest change first
+
+    bool is_told_apart() const { return error != 0 && !is_chance; }
 };
 
 /// A run to make, and how the user is told of it.
@@ -70,6 +72,10 @@ class Measurements {
     }
     /// Makes the runs that are not known yet, and returns the results of all.
     std::vector<Measured> measure(const std::vector<Experiment>& experiments);
+
+    /// Makes a run with this error again. Throws MeasuringFailed if the new one is not told apart from the exact run:
+    /// then chance does more than exact runs have shown.
+    void confirm(const Experiment& experiment, const Measured& measured);
 
     /// Largest output error of an exact run against the first.
     double noise() const { return std::max(reference_.noise(), noise_after_lowered_); }

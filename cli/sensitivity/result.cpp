@@ -66,14 +66,13 @@ class Axis {
 
     /// Returns true if chance explains the errors of a row.
     static bool is_all_chance(const PlaceErrors& errors) {
-        const auto is_told_apart = [](const Measured& run) { return run.error != 0 && !run.is_chance; };
-        if (errors.alone.was_lowered && is_told_apart(errors.alone)) return false;
-        return !is_told_apart(errors.kept_exact) && (errors.alone.is_chance || errors.kept_exact.is_chance);
+        if (errors.alone.was_lowered && errors.alone.is_told_apart()) return false;
+        return !errors.kept_exact.is_told_apart() && (errors.alone.is_chance || errors.kept_exact.is_chance);
     }
 
     void add(const Measured& measured) {
         const double error = measured.error;
-        if (!std::isfinite(error) || error == 0 || measured.is_chance) return;
+        if (!std::isfinite(error) || !measured.is_told_apart()) return;
         const int decade = static_cast<int>(std::floor(std::log10(error)));
         first_ = std::min(first_, decade);
         last_ = std::max(last_, decade);
@@ -83,7 +82,7 @@ class Axis {
 
     void mark(const Measured& measured, char sign, std::string& row) const {
         const double error = measured.error;
-        if (error == 0 || measured.is_chance || measured.problem == not_tried) return;
+        if (!measured.is_told_apart() || measured.problem == not_tried) return;
         const double at = std::isfinite(error) ? columns_of_decade * (std::log10(error) - first_) : width();
         char& column = row[std::min(static_cast<std::size_t>(std::max(at, 0.0)), width() - 1)];
         column = column == '.' ? sign : '*';

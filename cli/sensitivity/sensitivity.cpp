@@ -198,7 +198,7 @@ class Examination {
         std::string why = ", and two of them are too few to tell an error from chance";
         if (std::isfinite(measurements_.chance()))
             why = fmt::format(", and an error up to {:.2g} is not told apart from chance", measurements_.chance());
-        else if (measurements_.exact_runs() > 2)
+        else if (!std::isfinite(measurements_.noise()))
             why.clear();
         return {{fmt::format("equal exact runs differ by up to {:.2g}{}, so nothing can be said about a tolerance of "
                              "{:.2g}",
@@ -223,8 +223,11 @@ class Examination {
     }
 
     void run_given_policy() {
-        measured_.all_lowered = measure_everything({{given_policy(), "under the policy"}});
+        const Experiment experiment{given_policy(), "under the policy"};
+        measured_.all_lowered = measure_everything({experiment});
         measurements_.check_independence(exact_request());
+        const Measured& measured = measured_.all_lowered.front();
+        if (measured.is_told_apart()) measurements_.confirm(experiment, measured);
     }
 
     RunRequest given_policy() const {
@@ -317,9 +320,7 @@ class Examination {
         std::vector<Experiment> experiments;
         for (const Place& place : measured_.places)
             for (const std::string& precision : measured_.precisions) {
-                if (!place.is_untried)
-                    experiments.push_back({{only(place.groups, precision), "highest"},
-                                           fmt::format("only {} at {}", place.text, precision)});
+                if (!place.is_untried) experiments.push_back(alone(place, precision));
                 experiments.push_back(
                     {all_but(place.groups, precision), fmt::format("all but {} at {}", place.text, precision)});
             }
@@ -334,6 +335,26 @@ class Examination {
                 measured_.errors.back().push_back(errors);
             }
         }
+        confirm_largest();
+    }
+
+    Experiment alone(const Place& place, const std::string& precision) const {
+        return {{only(place.groups, precision), "highest"}, fmt::format("only {} at {}", place.text, precision)};
+    }
+
+    /// Makes that run again in which a place alone moved the output most, so that no place is blamed for what few
+    /// runs do by chance, none of which was exact.
+    void confirm_largest() {
+        std::optional<Experiment> experiment;
+        Measured largest;
+        for (std::size_t place = 0; place < measured_.places.size(); ++place)
+            for (std::size_t at = 0; at < measured_.precisions.size(); ++at) {
+                const Measured& run = measured_.errors[place][at].alone;
+                if (!run.is_told_apart() || run.problem == not_tried || run.error <= largest.error) continue;
+                largest = run;
+                experiment = alone(measured_.places[place], measured_.precisions[at]);
+            }
+        if (experiment) measurements_.confirm(*experiment, largest);
     }
 
     /// Finds a policy and writes it. Returns an end if it cannot be written.

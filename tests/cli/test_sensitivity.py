@@ -64,7 +64,7 @@ def test_the_place_that_needs_fp32_is_told_by_both_of_its_runs(sensitivity, tmp_
     assert errors["multiply"][0] > 1e-3 > 1e-4 > errors["multiply"][1]
     assert errors["precondition"][0] < 1e-4 < 1e-3 < errors["precondition"][1]
     assert result.json["everything"][0]["error"] > 1e-3 and result.json["noise"] == 0 and result.json["policy"] is None
-    assert result.json["runs"] == 5 + 1 + 1 + 2 * 2
+    assert result.json["runs"] == 5 + 1 + 1 + 2 * 2 + 1
     assert not list(tmp_path.glob("sensitivity*"))
 
 
@@ -537,6 +537,15 @@ def test_more_exact_runs_are_made_where_they_differ_and_there_are_many_places(se
     many = REFINEMENT + "".join(f"\n\ndef place{i}():\n    return matrix @ x\n\n\nplace{i}()\n" for i in range(6))
     result = sensitivity(many, "--format", "json", ending=CHANCE)
     assert result.json["runs"] == 8 + 1 + 1 + 2 * 8 and result.json["noise"] <= result.json["chance"]
+
+
+@pytest.mark.parametrize(("run", "words"), [(7, ()), (5, ("--policy", "high.toml"))])
+def test_no_place_is_blamed_for_what_a_few_runs_do_by_chance_and_no_exact_one(sensitivity, tmp_path, run, words):
+    (tmp_path / "high.toml").write_text('schema = 1\ndefault = "high"\n')
+    ending = f"needs(), bears(); print(100 if count == {run} else 1)\n"
+    result = sensitivity(SEVERAL, *words, ending=ending)
+    assert result.returncode == 3 and "two equal runs, " in result.stderr, result.stdout
+    assert "output error 99 at first, and output error 0 then" in result.stderr
 
 
 def test_a_shown_policy_lowers_no_place_that_was_not_tried(sensitivity, tmp_path):
