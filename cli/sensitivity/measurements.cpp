@@ -353,7 +353,7 @@ std::string noise_sentence(const Measurements& runs) {
     std::vector<std::string> names;
     names.reserve(left_out.size());
     for (const ChangedRow& row : left_out) names.push_back(printable(row.name));
-    return fmt::format("Not counted, because equal runs differ by more than {:.2g} in {}: {}. {}",
+    return fmt::format("Not counted, because equal runs differ by more than {:.2g} in {}: {}.\n{}",
                        runs.reference().most_noise(), left_out.size() == 1 ? "it" : "them", listed(names, 5), text);
 }
 
