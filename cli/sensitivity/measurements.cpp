@@ -287,7 +287,7 @@ const RecordedProducts& Measurements::run_exact(const RunRequest& request, std::
     return exact_products_;
 }
 
-void Measurements::check_independence(const RunRequest& request) {
+void Measurements::check_independence(const RunRequest& request, std::string_view when) {
     if (exact_count_ < 2) return;  // one exact run was asked for
     const Measured measured = run({request}).front();
     keep_exact(measured);
@@ -295,14 +295,13 @@ void Measurements::check_independence(const RunRequest& request) {
         noise_after_lowered_ = std::max(noise_after_lowered_, measured.error);
         return;
     }
-    throw MeasuringFailed{
-        {fmt::format(
-             "an exact run right after a lowered one differs from the first: {}; those before it had output errors "
-             "of "
-             "{:.2g} at most. A run may read what the last one has left (a cache, a checkpoint); remove it before "
-             "each run. If it is chance, --repeat {} shows more of it",
-             measured_text(measured), noise(), 4 * exact_count_),
-         exit_code::inconclusive}};
+    throw MeasuringFailed{{fmt::format("an exact run {} differs from the first: {}; those before it had output "
+                                       "errors of {:.2g} at most. A run may "
+                                       "read what the last one has left (a cache, a checkpoint), or a number may "
+                                       "grow with time; remove it. If it "
+                                       "is chance, --repeat {} shows more of it",
+                                       when, measured_text(measured), noise(), 4 * exact_count_),
+                           exit_code::inconclusive}};
 }
 
 std::vector<Measured> Measurements::measure(const std::vector<Experiment>& experiments) {

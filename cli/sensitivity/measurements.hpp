@@ -6,6 +6,7 @@
 #include <map>
 #include <set>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "cli/output/json_fwd.hpp"
@@ -62,8 +63,8 @@ class Measurements {
     /// Makes exact runs until there are so many. The first is the reference. Returns its products.
     const RecordedProducts& run_exact(const RunRequest& request, std::uint64_t count);
     /// Makes one more exact run, after one with something lowered. Throws MeasuringFailed if it differs from the
-    /// others by more than chance.
-    void check_independence(const RunRequest& request);
+    /// others by more than chance. `when` tells which run it is.
+    void check_independence(const RunRequest& request, std::string_view when = "right after a lowered one");
     /// Returns true if a further exact run made as many calls of a group as the first one, or if there was no other.
     bool ran_again(const Group& group) const { return exact_count_ < 2 || ran_again_.contains(group.key); }
     /// Returns true if the program is to be previewed on the CPU: its products ran there, and no mode was chosen.
@@ -114,7 +115,7 @@ class Measurements {
     Runs& runs_;
     std::string problem_;
     ExactNumbers reference_;
-    double noise_after_lowered_ = 0;   ///< largest output error of the exact runs after a lowered one
+    double noise_after_lowered_ = 0;   ///< largest output error of the exact runs that followed a lowered one
     RecordedProducts exact_products_;  ///< of the first exact run
     std::set<GroupKey> ran_again_;     ///< groups of which a further exact run made as many calls
     std::uint64_t run_count_ = 0, known_before_ = 0, used_count_ = 0, rows_ = 0, exact_count_ = 0;
