@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 
 #include "policy/messages.hpp"
 
@@ -10,8 +11,9 @@ namespace fp32shim::cli {
 namespace {
 
 constexpr std::uint64_t least_exact_runs = 20;  ///< for an estimate that was not asked for
-constexpr std::uint64_t most_runs_of_a_set = 100;
-constexpr double first_error = 1e-2, last_error = 1e-4;
+constexpr std::uint64_t most_runs_of_a_set = 150;
+constexpr std::uint64_t least_failing_runs = 10;  ///< of a set whose parts are suspected then, to estimate its rate
+constexpr int most_strictness = 2;
 constexpr double error_of_confirmation = 1e-3;
 
 RunCounts counts_of(const Outcome& outcome) { return {outcome.failures, outcome.passed()}; }
@@ -27,6 +29,11 @@ void add_run(const TrialRun& run, std::uint64_t number, Outcome& outcome) {
     outcome.is_flaky = std::max({outcome.failures, outcome.undecided, outcome.passed()}) < outcome.runs;
     outcome.lowered = union_of(outcome.lowered, run.lowered);
     outcome.new_groups += run.new_groups;
+    if (outcome.runs == 1) outcome.was_on_cpu = run.is_on_cpu;
+    if (run.verdict != Verdict::acceptable) return;
+    if (number > 1) outcome.less_often = union_of(outcome.less_often, without(outcome.ran, run.as_often));
+    outcome.ran = union_of(outcome.ran, run.ran);
+    outcome.as_often = union_of(outcome.as_often, run.as_often);
 }
 
 }  // namespace
@@ -36,7 +43,6 @@ Answers::Answers(const SearchSettings& settings, Trials& trials, SearchState& st
       trials_(trials),
       state_(state),
       run_count_(state.runs()),
-      error_(first_error),
       is_random_(settings.repeat > 1 || std::ranges::any_of(state.tested(), [](const TestedSet& tested) {
                      return tested.outcome.is_flaky;
                  })) {}
@@ -45,15 +51,25 @@ bool Answers::has_no_answer(const Outcome& outcome) {
     return outcome.verdict == Verdict::unresolved && !is_mostly_undecided(outcome);
 }
 
-/// Returns the verdict on a set; nullopt: more runs are needed.
-std::optional<Verdict> Answers::decision(const Outcome& outcome, double error) const {
+std::optional<Verdict> Answers::decision_by_rates(const Outcome& outcome, const FailureRates& rates,
+                                                  double error) const {
     if (outcome.runs == 0) return std::nullopt;
     if (is_mostly_undecided(outcome)) return Verdict::unresolved;
     if (!is_random_) return outcome.failures > 0 ? Verdict::not_acceptable : Verdict::acceptable;
-    if (const auto by_cause = fails_by_cause(counts_of(outcome), rates_, error))
+    if (const auto by_cause = fails_by_cause(counts_of(outcome), rates, error))
         return *by_cause ? Verdict::not_acceptable : Verdict::acceptable;
     if (outcome.runs >= most_runs_of_a_set) return Verdict::unresolved;
     return std::nullopt;
+}
+
+/// Returns the verdict on a set; nullopt: more runs are needed.
+std::optional<Verdict> Answers::decision(const TestedSet& tested) const {
+    const Outcome& outcome = tested.outcome;
+    if (tested.lowered == Lowered::only) return decision_by_rates(outcome, suspected_, error_);
+    if (tested.set.empty() && outcome.passed() > 0 && outcome.lowered.empty()) return Verdict::acceptable;
+    const std::optional<Verdict> verdict = decision_by_rates(outcome, sought_, error_);
+    const bool is_estimate = is_random_ && verdict == Verdict::not_acceptable;
+    return is_estimate && outcome.runs < least_failing_runs ? std::nullopt : verdict;
 }
 
 TestedSet Answers::so_far(Lowered lowered, const Subset& set, const CallRange& calls) const {
@@ -74,14 +90,26 @@ void Answers::run_once(std::vector<TestedSet*> sets) {
         sets.resize(std::min<std::uint64_t>(sets.size(), settings_.max_runs - run_count_));
     }
     const std::vector<TrialRun> runs = trials_.run({sets.begin(), sets.end()}, takes_new_groups_);
-    for (std::size_t i = 0; i < sets.size(); ++i) add_run(runs[i], ++run_count_, sets[i]->outcome);
+    for (std::size_t i = 0; i < sets.size(); ++i) {
+        add_run(runs[i], ++run_count_, sets[i]->outcome);
+        count_exact(sets[i]->lowered == Lowered::only && sets[i]->set.empty(), runs[i].verdict);
+    }
     std::ranges::sort(sets);
     const auto rest = std::ranges::unique(sets);
     sets.erase(rest.begin(), rest.end());
     for (TestedSet* const tested : sets) {
-        tested->outcome.verdict = decision(tested->outcome, error_).value_or(Verdict::unresolved);
+        tested->outcome.verdict = decision(*tested).value_or(Verdict::unresolved);
         keep(*tested);
     }
+}
+
+/// Counts the runs with everything exact by the run before them.
+void Answers::count_exact(bool is_exact, Verdict verdict) {
+    if (is_exact && verdict != Verdict::unresolved) {
+        RunCounts& counts = was_lowered_ ? after_lowered_ : after_exact_;
+        ++(verdict == Verdict::acceptable ? counts.passed : counts.failed);
+    }
+    was_lowered_ = !is_exact;
 }
 
 Outcome Answers::with_everything_exact() {
@@ -89,7 +117,7 @@ Outcome Answers::with_everything_exact() {
     Outcome& outcome = exact.outcome;
     const auto wanted = [this] {
         if (!is_random_) return std::uint64_t{1};
-        return settings_.repeat > 1 ? settings_.repeat : least_exact_runs;
+        return (settings_.repeat > 1 ? settings_.repeat : least_exact_runs) << strictness_;
     };
     const auto has_only_failed = [&outcome] { return outcome.failures == outcome.runs; };
     const std::uint64_t runs_before = outcome.runs;
@@ -106,18 +134,33 @@ Outcome Answers::with_everything_exact() {
     return outcome;
 }
 
+bool Answers::again(Lowered lowered, const Subset& set) {
+    const Outcome before = of(lowered, set);
+    TestedSet tested = so_far(lowered, set, {});
+    run_once({&tested});
+    tested.outcome.verdict = before.verdict;
+    keep(tested);
+    trials_.note(tested);
+    return tested.outcome.passed() > before.passed();
+}
+
 Outcome Answers::with_everything_lowered() {
-    if (!is_random_) return of(Lowered::all_but, {});
-    const RunCounts exact = counts_of(with_everything_exact());
-    rates_ = estimated_rates(exact, {2, 0});  // as if they failed in most runs, until it is known how often
-    const Outcome lowered = of(Lowered::all_but, {});
-    rates_ = estimated_rates(exact, counts_of(lowered));
-    return lowered;
+    if (is_random_) {
+        const RunCounts exact = counts_of(with_everything_exact());
+        const double error = error_of_an_answer(state_.groups().line_count());
+        sought_ = suspected_ = sought_rates(exact, error);
+        error_ = error * std::pow(0.1, strictness_);
+    }
+    return of(Lowered::all_but, {});
+}
+
+void Answers::suspect_parts_of(const Outcome& outcome) {
+    if (is_random_) suspected_ = suspected_rates(sought_, counts_of(outcome));
 }
 
 const Outcome* Answers::known(Lowered lowered, const Subset& set, const CallRange& calls) const {
     const Outcome* const outcome = state_.find(lowered, set, calls);
-    if (outcome == nullptr || decision(*outcome, error_) != outcome->verdict) return nullptr;
+    if (outcome == nullptr || decision(so_far(lowered, set, calls)) != outcome->verdict) return nullptr;
     return outcome;
 }
 
@@ -132,12 +175,12 @@ void Answers::find(Lowered lowered, const std::vector<Subset>& sets, const CallR
     for (const Subset& set : sets) tests.push_back(so_far(lowered, set, calls));
     for (std::vector<TestedSet*> open;; open.clear()) {
         for (TestedSet& one : tests)
-            if (!decision(one.outcome, error_)) open.push_back(&one);
+            if (!decision(one)) open.push_back(&one);
         if (open.empty()) break;
         run_once(open);
     }
     for (TestedSet& one : tests) {
-        one.outcome.verdict = *decision(one.outcome, error_);
+        one.outcome.verdict = *decision(one);
         if (state_.find(lowered, one.set, calls)->verdict != one.outcome.verdict) keep(one);
         trials_.note(one);
     }
@@ -155,7 +198,7 @@ bool Answers::confirm(Lowered lowered, const Subset& set, const CallRange& calls
         fresh.runs -= before.runs;
         fresh.failures -= before.failures;
         fresh.undecided -= before.undecided;
-        verdict = decision(fresh, error_of_confirmation);
+        verdict = decision_by_rates(fresh, sought_, std::min(error_, error_of_confirmation));
     }
     outcome.is_confirmed = *verdict == before.verdict && !has_no_answer(before);
     if (outcome.is_confirmed) outcome.verdict = before.verdict;
@@ -176,8 +219,9 @@ void Answers::expect_random_failures() {
 }
 
 bool Answers::be_stricter() {
-    if (error_ <= last_error) return false;
-    error_ /= 10;
+    if (strictness_ >= most_strictness) return false;
+    ++strictness_;
+    expect_random_failures();
     return true;
 }
 

@@ -19,6 +19,7 @@ struct SearchSettings {
     std::uint64_t max_runs = 0;  ///< 0: any number
     std::string compared_file;   ///< file of numbers that the command writes; empty: its exit status decides alone
     double relative = 0, absolute = 0;
+    bool may_preview = false;    ///< the mode of the CPU was not chosen
     bool narrows_calls = false;  ///< also finds the calls of a group that make the command fail
 };
 
@@ -39,7 +40,7 @@ class Answers {
 
     /// Returns the outcome with everything exact. Its runs yield the groups, and the rate of random failures.
     Outcome with_everything_exact();
-    /// Returns the outcome with everything lowered.
+    /// Returns the outcome with everything lowered. A run that was acceptable and lowered nothing is the last.
     Outcome with_everything_lowered();
     /// Returns the outcome of a set.
     const Outcome& of(Lowered lowered, const Subset& set, const CallRange& calls = {});
@@ -47,34 +48,52 @@ class Answers {
     const Outcome* known(Lowered lowered, const Subset& set, const CallRange& calls = {}) const;
     /// Finds the outcomes of several sets, with as many runs at once.
     void find(Lowered lowered, const std::vector<Subset>& sets, const CallRange& calls = {});
+    /// Runs a set, whose verdict is known and stays, once more. Returns true if the run was acceptable.
+    bool again(Lowered lowered, const Subset& set);
+    /// Returns true if runs with everything exact have failed after lowered runs only, and after these always: so
+    /// what a run leaves behind may decide about the next one.
+    bool depend_on_the_last_run() const {
+        return after_lowered_.failed > 0 && after_lowered_.passed == 0 && after_exact_.failed == 0;
+    }
     /// Runs a set anew. Returns true if the new runs, judged by themselves, give the verdict that is known.
     bool confirm(Lowered lowered, const Subset& set, const CallRange& calls = {});
 
     bool expects_random_failures() const { return is_random_; }
     /// From now on runs may fail at random. Outcomes so far count as evidence only.
     void expect_random_failures();
-    /// Asks for ten times as much evidence. Returns false if that has been done twice.
+    /// From now on an answer may err a tenth as often, and twice as many runs have everything exact. Returns false if
+    /// that has been done twice.
     bool be_stricter();
+    /// Tells that the sets with only some groups lowered, from now on, are parts of one with this outcome.
+    void suspect_parts_of(const Outcome& outcome);
+    /// Tells that any set may fail as seldom as the search can notice.
+    void suspect_anything() { suspected_ = sought_; }
     /// Returns true if a set has run often enough without an answer.
     static bool has_no_answer(const Outcome& outcome);
 
     void take_new_groups(bool takes) { takes_new_groups_ = takes; }
     const SearchState& state() const { return state_; }
-    /// Rates of failure that the tests tell apart, if runs may fail at random; nullopt: they are taken not to.
-    std::optional<FailureRates> rates() const { return is_random_ ? std::optional(rates_) : std::nullopt; }
+    /// Rates of failure that the search tells apart, if runs may fail at random; nullopt: they are taken not to.
+    std::optional<FailureRates> rates() const { return is_random_ ? std::optional(sought_) : std::nullopt; }
 
   private:
-    std::optional<Verdict> decision(const Outcome& outcome, double error) const;
+    std::optional<Verdict> decision(const TestedSet& tested) const;
+    std::optional<Verdict> decision_by_rates(const Outcome& outcome, const FailureRates& rates, double error) const;
     TestedSet so_far(Lowered lowered, const Subset& set, const CallRange& calls) const;
     void run_once(std::vector<TestedSet*> sets);
+    void count_exact(bool is_exact, Verdict verdict);
     void keep(TestedSet& tested);
 
     const SearchSettings& settings_;
     Trials& trials_;
     SearchState& state_;
     std::uint64_t run_count_;
-    FailureRates rates_{};
-    double error_;  ///< probability of a wrong answer about one set
+    FailureRates sought_{};                  ///< to be told apart about sets that a policy lowers
+    FailureRates suspected_{};               ///< to be told apart about parts of a set that fails
+    double error_ = error_of_an_answer(1);   ///< probability of a wrong answer about one set
+    int strictness_ = 0;                     ///< number of times that be_stricter() has divided `error_` by ten
+    RunCounts after_exact_, after_lowered_;  ///< of runs with everything exact, by the run before them
+    bool was_lowered_ = false;               ///< the last run lowered something
     bool is_random_ = false;
     bool takes_new_groups_ = true;
 };

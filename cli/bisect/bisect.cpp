@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstring>
 #include <memory>
 #include <optional>
@@ -63,7 +64,7 @@ std::string problem_in_options(const BisectOptions& options) {
 
 /// Returns all facts on which the outcomes of a search depend.
 Json identity_of(const BisectOptions& options) {
-    return {{"search", 1},
+    return {{"search", 2},
             {"fp32shim", FP32SHIM_VERSION},
             {"command", options.words},
             {"dtype", to_string(types_of(options))},
@@ -118,6 +119,7 @@ SearchSettings settings_of(const BisectOptions& options) {
     settings.relative = options.relative;
     settings.absolute = options.absolute;
     settings.narrows_calls = options.narrows_calls;
+    settings.may_preview = is_cpu_mode_open(options.cpu);
     return settings;
 }
 
@@ -127,21 +129,23 @@ int fail(const End& end) {
 }
 
 /// Says that the result is not certain, and how to go on.
-void print_doubt(const Findings& findings) {
-    print_message(fmt::format("not certain: {}; a larger --repeat estimates the rate of random failures better",
-                              findings.doubt));
+void print_doubt(const Findings& findings, const Answers& answers) {
+    const bool is_chance =
+        answers.expects_random_failures() && std::ranges::none_of(findings.culprits, &Culprit::is_untried);
+    print_message(fmt::format("not certain: {}{}", findings.doubt,
+                              is_chance ? "; a larger --repeat estimates the rate of random failures better" : ""));
 }
 
 /// Writes the policy, if a run has shown that it is enough, and prints the result.
-int conclude(const BisectOptions& options, const Groups& groups, const Answers& answers, Findings findings) {
+int conclude(const BisectOptions& options, const SearchSettings& settings, const Groups& groups,
+             const Answers& answers, Findings findings) {
     const SearchState& state = answers.state();
     const bool is_doubtful = !findings.doubt.empty();
     if (is_doubtful && findings.culprits.empty()) {
         state.remove_file();
-        print_doubt(findings);
+        print_doubt(findings, answers);
         return exit_code::inconclusive;
     }
-    const SearchSettings settings = settings_of(options);
     SearchResult result{groups, state, settings, options.words, std::move(findings), answers.rates(), {}};
     const Outcome* const shown = state.find(Lowered::all_but, exact_groups(result.findings.culprits));
     const bool is_enough = shown != nullptr && shown->verdict == Verdict::acceptable;
@@ -150,15 +154,17 @@ int conclude(const BisectOptions& options, const Groups& groups, const Answers& 
     print(options.is_json ? json_text(to_json(result)) : text_of(result));
     state.remove_file();
     if (!is_doubtful) return exit_code::ok;
-    print_doubt(result.findings);
+    print_doubt(result.findings, answers);
     return exit_code::inconclusive;
 }
 
 /// Searches, and prints the result. The state is removed if the search has come to an end.
 int search(const BisectOptions& options, Inputs& inputs, Runs& runs, Groups& groups, SearchState& state) {
-    const SearchSettings settings = settings_of(options);
+    SearchSettings settings = settings_of(options);
     CommandTrials trials(settings, runs, groups, state.runs());
     Answers answers(settings, trials, state);
+    if (const Outcome* known = state.find(Lowered::only, {}); settings.may_preview && known && known->was_on_cpu)
+        say_preview("bisect");
     const auto ends = [&state](const End& end) {
         state.remove_file();
         return fail(end);
@@ -171,13 +177,12 @@ int search(const BisectOptions& options, Inputs& inputs, Runs& runs, Groups& gro
     inputs.keep(groups, state);
     if (const auto end = problem_with_exact_run(exact, trials.last_run(), groups, settings.policy.types))
         return ends(*end);
+    if (settings.may_preview && exact.was_on_cpu) settings.policy.cpu = preview_mode;
     const Outcome all = answers.with_everything_lowered();
     inputs.keep(groups, state);
     if (all.lowered.empty()) return ends(nothing_lowered(trials.last_run().products, options.precision));
     trials.plan_runs(all);
-    Findings findings;
-    if (all.verdict != Verdict::acceptable) findings = Search(settings, answers, groups).find();
-    return conclude(options, groups, answers, std::move(findings));
+    return conclude(options, settings, groups, answers, Search(settings, answers, groups).find());
 }
 
 int bisect(BisectOptions options) {
@@ -230,8 +235,9 @@ Action define_bisect(CLI::App& app) {
         app, "--precision", options->precision, {"high", "medium", "tf32", "bf16", float64_precision, "sgemm"},
         "Precision at which products are tried; tf32 means high, bf16 means medium (default: high; with --dtype "
         "float64: fp32)");
-    add_word(app, "--cpu", options->cpu, policy::cpu_mode_words,
-             "Effect of lower precisions on the CPU (FP32_MATMUL_CPU)");
+    add_word(
+        app, "--cpu", options->cpu, policy::cpu_mode_words,
+        "Effect of lower precisions on the CPU (FP32_MATMUL_CPU; for programs that multiply on a CPU only: emulate)");
     add_count(app, "--jobs", options->jobs, 1, "Number of runs at once, for commands that do not disturb each other");
     add_count(app, "--max-runs", options->max_runs, 1,
               "Stop after this many runs; a higher number continues the search");

@@ -4,7 +4,6 @@
 #include <sys/stat.h>
 
 #include <algorithm>
-#include <bit>
 #include <cmath>
 #include <cstring>
 #include <set>
@@ -14,6 +13,7 @@
 #include "cli/bisect/search.hpp"
 #include "cli/output/progress.hpp"
 #include "cli/output/terminal.hpp"
+#include "cli/trials/command.hpp"
 #include "cli/trials/numbers.hpp"
 #include "policy/messages.hpp"
 
@@ -75,16 +75,21 @@ void CommandTrials::judge_numbers(bool were_written, TrialRun& trial) {
 void CommandTrials::add_met_groups(const FinishedRun& run, const TestedSet& tested, bool takes_new_groups,
                                    TrialRun& trial) {
     const bool is_whole = tested.lowered == Lowered::all_but || tested.set.empty();
+    const bool is_first = run_count_ == 1;
     std::set<GroupKey> known;
     for (const Group& group : groups_.all()) known.insert(group.key);
     for (const RecordedProducts::Met& met : run.products.groups) {
         const bool is_new = !known.contains(met.group.key);
-        if (is_new && run_count_ > 1) ++trial.new_groups;
+        if (is_new && !is_first) ++trial.new_groups;
         if (is_new && !(is_whole && takes_new_groups)) continue;
         const std::size_t number = groups_.number_of(met.group);
         if (met.was_lowered && tested.lowered == Lowered::all_but) trial.lowered.push_back(number);
+        if (!is_whole) continue;
+        trial.ran.push_back(number);
+        if (!is_first && met.group.calls >= groups_[number].calls) trial.as_often.push_back(number);
     }
-    std::ranges::sort(trial.lowered);
+    for (Subset* const set : {&trial.lowered, &trial.ran, &trial.as_often}) std::ranges::sort(*set);
+    trial.is_on_cpu = run.products.calls > 0 && run.products.calls_on_gpu == 0;
 }
 
 TrialRun CommandTrials::trial_of(FinishedRun run, const TestedSet& tested, bool were_written, bool takes_new_groups) {
@@ -99,6 +104,7 @@ TrialRun CommandTrials::trial_of(FinishedRun run, const TestedSet& tested, bool 
     trial.verdict = has_passed ? Verdict::acceptable : is_undecided ? Verdict::unresolved : Verdict::not_acceptable;
     if (has_passed && !settings_.compared_file.empty()) judge_numbers(were_written, trial);
     add_met_groups(run, tested, takes_new_groups, trial);
+    if (run_count_ == 1 && settings_.may_preview && trial.is_on_cpu) say_preview("bisect");
     last_run_ = std::move(run);
     return trial;
 }
@@ -137,7 +143,7 @@ void CommandTrials::plan_runs(const Outcome& everything_lowered) {
         lines.emplace(key.scope, key.location.text, key.location.is_call_site);
     }
     if (everything_lowered.verdict == Verdict::acceptable || lines.empty()) return;
-    const auto sets = 4 * static_cast<std::uint64_t>(std::bit_width(lines.size() - 1)) + 8;
+    const std::uint64_t sets = expected_sets(lines.size());
     planned_runs_ = everything_lowered.last_run + sets * std::max<std::uint64_t>(everything_lowered.runs, 1);
 }
 

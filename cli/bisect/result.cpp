@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <set>
 #include <utility>
 
@@ -70,6 +71,7 @@ std::string of_runs(std::uint64_t count, std::uint64_t runs) {
 /// Returns `fails alone (2 of 2 runs)`, or `fails together with train.py:9 f (2 of 2 runs), alone not (0 of 1 run)`.
 /// A set of which the search made no run is said to be not tried.
 std::string reason_text(const Culprit& culprit, const SearchResult& result) {
+    if (culprit.is_untried) return "not tried with all its calls";
     const auto with_count = [&culprit](std::string_view effect, const Outcome& outcome) {
         const std::uint64_t count = culprit.tells_nothing ? outcome.undecided : outcome.failures;
         return outcome.runs == 0 ? "not tried" : fmt::format("{} ({})", effect, of_runs(count, outcome.runs));
@@ -124,14 +126,22 @@ std::string need_text(const SearchResult& result) {
     const std::vector<Culprit>& culprits = result.findings.culprits;
     std::uint64_t runs = 0;
     std::uint64_t bad = 0;
+    std::size_t tried = 0;
     for (const Culprit& culprit : culprits) {
+        if (culprit.is_untried) continue;
         const Outcome outcome = outcome_without(result, culprit);
         if (outcome.runs == 0 || outcome.verdict == Verdict::acceptable) return {};
+        ++tried;
         runs += outcome.runs;
         bad += outcome.runs - outcome.passed();
     }
+    if (tried == 0) return {};
+    const std::string_view which = culprits.size() == 1 ? "it"
+                                   : tried == 1         ? "the one that was tried"
+                                                        : "any one of them";
     return fmt::format("Lowering {} as well was not acceptable in {}.\n",
-                       culprits.size() == 1 ? "it" : "any one of them", of_runs(bad, runs));
+                       tried > 1 && tried < culprits.size() ? "any one of those that were tried" : which,
+                       of_runs(bad, runs));
 }
 
 /// Returns a sentence for each set of culprits that may be lowered together.
@@ -157,10 +167,22 @@ std::string certainty_text(const SearchResult& result) {
     }
     const Outcome exact = outcome_of(result, Lowered::only, {});
     return fmt::format(
-        "Random failures: {} with everything exact, so at most {:.0f}% (95% confidence). Sequential tests judged the "
-        "sets;\nwhat fails in fewer than {:.0f}% of its runs may have been missed.\n",
+        "Random failures: {} with everything exact, so at most {:.0f}% (95% confidence). If runs are independent, at "
+        "most\n{:.0f}% of such searches miss a product that makes at least {:.0f}% of its runs fail, and at most "
+        "{:.0f}% "
+        "blame an innocent one.\nA product that fails more seldom may have been missed.\n",
         of_runs(exact.failures, exact.runs), 100 * largest_rate({exact.failures, exact.passed()}),
-        100 * result.rates->by_cause);
+        100 * error_of_a_search, std::ceil(100 * result.rates->by_cause), 100 * error_of_a_search);
+}
+
+/// Returns a sentence about groups that ran with everything exact, and never under the policy.
+std::string only_exact_text(const SearchResult& result) {
+    const Subset exact = exact_groups(result.findings.culprits);
+    const Subset missing =
+        without(without(outcome_of(result, Lowered::only, {}).ran, policy_outcome(result).ran), exact);
+    if (missing.empty()) return {};
+    return fmt::format("Not multiplied with all others lowered: {}.\n",
+                       listed(locations_of(result.groups.split(missing, line_key), result.groups), 5));
 }
 
 /// Returns a caveat on how float64 products were tried.
@@ -196,6 +218,7 @@ Json json_of_culprit(const Culprit& culprit, const SearchResult& result, const J
             {"work_share", work_share},
             {"fails_with", culprit.partners},
             {"tells_nothing", culprit.tells_nothing},
+            {"untried", culprit.is_untried},
             {"alone", run_counts(outcome_of(result, Lowered::only, culprit.groups))},
             {"together", run_counts(outcome_together(result, culprit))},
             {"lowered_too", run_counts(outcome_without(result, culprit))}};
@@ -269,7 +292,7 @@ std::string text_of(const SearchResult& result) {
         return fmt::format("Nothing had to stay exact: with {} at {}, {} {} acceptable.\n",
                            counted(groups.all().size(), "group"), result.settings.policy.precision,
                            of_runs(outcome.passed(), outcome.runs), outcome.runs == 1 ? "was" : "were") +
-               rounding_text(result) + certainty_text(result);
+               only_exact_text(result) + rounding_text(result) + certainty_text(result);
     }
     std::string text = fmt::format("{} of {} exact {} enough ({} of the work): {}.\n\n", exact.size(),
                                    counted(groups.all().size(), "group"), exact.size() == 1 ? "was" : "were",
@@ -288,8 +311,8 @@ std::string text_of(const SearchResult& result) {
         table.add({group.location_text(), product_text(culprit.groups, groups),
                    work_share_text(culprit.groups, groups), reason_text(culprit, result), lines.of(group)});
     }
-    text += table.text() + '\n' + need_text(result) + lowered_together_text(result) + rounding_text(result) +
-            certainty_text(result) + tried_text(result);
+    text += table.text() + '\n' + need_text(result) + lowered_together_text(result) + only_exact_text(result) +
+            rounding_text(result) + certainty_text(result) + tried_text(result);
     if (result.policy_path.empty()) return text;
     return text + fmt::format("Policy: {}, for fp32shim run --policy {} -- {}\n", printable(result.policy_path),
                               shell_path(result.policy_path), shell_words(result.command));

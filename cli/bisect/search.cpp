@@ -7,20 +7,21 @@
 #include <set>
 #include <utility>
 
+#include "cli/output/terminal.hpp"
+
 namespace fp32shim::cli {
 namespace {
 
-constexpr std::size_t most_sizes = 500;        ///< of a line that is narrowed down
-constexpr std::size_t most_culprit_sizes = 8;  ///< of such a line
-constexpr std::uint64_t most_pairs = 8;        ///< of culprits that are tried lowered together
+constexpr std::size_t most_sizes = 500;              ///< of a line that is narrowed down
+constexpr std::size_t most_culprit_sizes = 8;        ///< of such a line
+constexpr std::uint64_t most_pairs = 8;              ///< of culprits that are tried lowered together
+constexpr std::uint64_t exact_runs_of_numbers = 5;   ///< at least, from which the noise of compared numbers is seen
+constexpr std::uint64_t most_runs_for_coverage = 3;  ///< with everything exact, to see whether a group runs again
 
 /// Evidence that contradicts the search so far.
 struct Doubt {
     std::string why;
 };
-
-/// Key of the line, in its scope, that a group belongs to.
-std::pair<std::string, GroupLocation> line_key(const Group& group) { return {group.key.scope, group.key.location}; }
 
 Subset with_partners(const Culprit& culprit) { return union_of(culprit.groups, groups_of(culprit.partners)); }
 
@@ -121,6 +122,7 @@ std::vector<Culprit> Search::find_lines() {
             throw Doubt{
                 fmt::format("the command fails although nothing ran at {}: it fails by chance or for another reason",
                             settings_.policy.precision)};
+        answers_.suspect_parts_of(outcome);
         culprits.push_back(culprit_in(suspects));
     }
 }
@@ -136,7 +138,10 @@ std::vector<Culprit> Search::sizes_of(const Culprit& line, const Subset& other_e
     seeks_unresolved_ = line.tells_nothing;
     std::vector<Culprit> found;
     while (found.size() < most && !rest.empty()) {
-        if (!is_failure(test(Lowered::only, union_of(rest, partners)).verdict)) return {};
+        answers_.suspect_anything();
+        const Outcome outcome = test(Lowered::only, union_of(rest, partners));
+        if (!is_failure(outcome.verdict)) return {};
+        answers_.suspect_parts_of(outcome);
         Parts parts;
         for (const std::size_t size : rest) parts.push_back({size});
         std::ranges::stable_sort(parts, std::ranges::greater(),
@@ -249,6 +254,7 @@ bool Search::is_confirmed(Culprit& culprit, const Subset& exact) {
 /// Runs again what the findings rest on. Returns the reason why they are not certain; empty: there is none.
 std::string Search::doubt_about(Findings& found) {
     const Subset exact = exact_groups(found.culprits);
+    answers_.suspect_anything();
     for (Culprit& culprit : found.culprits)
         if (!is_confirmed(culprit, exact))
             return fmt::format("equal runs gave different answers about {}",
@@ -261,10 +267,13 @@ Findings Search::find_once() {
     Findings found;
     try {
         found.culprits = find_lines();
-        if (found.culprits.empty()) return found;
-        narrow_down_sizes(found.culprits);
-        lower_the_superfluous(found);
-        found.doubt = doubt_about(found);
+        if (!found.culprits.empty()) {
+            narrow_down_sizes(found.culprits);
+            lower_the_superfluous(found);
+        }
+        // Sequential tests have judged each set by many runs. Of the others, what a conclusion rests on runs again.
+        if (!found.culprits.empty() || !answers_.expects_random_failures()) found.doubt = doubt_about(found);
+        if (found.doubt.empty()) keep_the_untried(found);
         if (settings_.narrows_calls && found.doubt.empty())
             for (Culprit& culprit : found.culprits) narrow_down_calls(culprit);
     } catch (const Doubt& doubt) {
@@ -274,15 +283,81 @@ Findings Search::find_once() {
     return found;
 }
 
-Findings Search::find() {
+Findings Search::find_certain() {
     for (;;) {
         Findings found = find_once();
-        if (found.doubt.empty()) return found;
+        if (found.doubt.empty() || std::ranges::any_of(found.culprits, &Culprit::is_untried)) return found;
         if (!answers_.expects_random_failures())
             answers_.expect_random_failures();
         else if (!answers_.be_stricter())
             return found;
     }
+}
+
+const Outcome& Search::exact_outcome() const { return *answers_.state().find(Lowered::only, {}); }
+
+/// Returns the number of runs with everything exact that are still to be made, to see whether the command, which
+/// fails lowered, still passes. Compared numbers may differ by chance, which takes more runs to see.
+std::uint64_t Search::exact_runs_wanted() const {
+    std::uint64_t wanted = settings_.repeat + 1;
+    if (!settings_.compared_file.empty())
+        wanted = std::max({wanted, exact_runs_of_numbers, std::uint64_t{groups_.line_count()}});
+    return wanted - std::min(wanted, exact_outcome().runs);
+}
+
+/// Returns groups about which the acceptable runs under the policy say nothing: they had fewer of the calls of the
+/// first run, and so had some run with everything exact. Runs the command again where that may tell.
+Subset Search::not_run_again(const Subset& policy) {
+    const auto missing = [&] {
+        const Outcome& exact = exact_outcome();
+        const Outcome& lowered = answers_.of(Lowered::all_but, policy);
+        // What every exact run does and the policy prevents is an effect of the policy.
+        const Subset always = without(exact.as_often, exact.less_often);
+        return without(without(without(exact.ran, policy), lowered.as_often), always);
+    };
+    const auto seems_missing = [&] {
+        return without(without(exact_outcome().ran, policy), answers_.of(Lowered::all_but, policy).as_often);
+    };
+    while (!without(seems_missing(), exact_outcome().less_often).empty() &&
+           exact_outcome().runs <= most_runs_for_coverage)
+        answers_.again(Lowered::only, {});
+    for (std::uint64_t i = 0; i < most_runs_for_coverage && !missing().empty(); ++i)
+        if (!answers_.again(Lowered::all_but, policy) && !answers_.expects_random_failures())
+            throw Doubt{"equal runs gave different answers about the policy"};
+    return missing();
+}
+
+/// Keeps groups exact about which the runs say nothing.
+void Search::keep_the_untried(Findings& found) {
+    const Subset untried = not_run_again(exact_groups(found.culprits));
+    if (untried.empty()) return;
+    std::vector<std::string> locations;
+    for (const Subset& line : groups_.split(untried, line_key)) {
+        Culprit culprit{line, {}};
+        culprit.is_untried = true;
+        found.culprits.push_back(std::move(culprit));
+        locations.push_back(groups_[line.front()].location_text());
+    }
+    const Subset exact = exact_groups(found.culprits);
+    if (!is_enough(exact) || !answers_.confirm(Lowered::all_but, exact))
+        throw Doubt{"equal runs gave different answers about the policy"};
+    found.doubt = untried_text(listed(locations, 3),
+                               "the acceptable runs under the policy made fewer of these calls than a run with "
+                               "everything exact, and so did another such run");
+}
+
+Findings Search::find() {
+    std::uint64_t exact_runs = exact_runs_wanted();
+    if (answers_.of(Lowered::all_but, {}).verdict != Verdict::acceptable)
+        while (exact_runs-- > 0 && answers_.again(Lowered::only, {})) continue;
+    if (exact_outcome().is_flaky && !answers_.expects_random_failures()) answers_.expect_random_failures();
+    Findings found = find_certain();
+    if (found.doubt.empty() && answers_.depend_on_the_last_run())
+        found.doubt =
+            "with everything exact, the command failed right after a lowered run, and else never: a run may read "
+            "what "
+            "the last one has left (a cache, a checkpoint); remove it before each run";
+    return found;
 }
 
 }  // namespace fp32shim::cli

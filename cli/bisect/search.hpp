@@ -19,6 +19,7 @@ struct Culprit {
     bool tells_nothing = false;  ///< lowering the groups makes the outcome unresolved (exit status 125) instead of a
                                  ///< failure
     CallRange calls{};           ///< calls of the only group that suffice to make the command fail
+    bool is_untried = false;  ///< nothing is known about the groups: only the first run had them, or all their calls
 };
 
 /// Findings of a search.
@@ -35,8 +36,8 @@ class Search {
     Search(const SearchSettings& settings, Answers& answers, const Groups& groups)
         : settings_(settings), answers_(answers), groups_(groups) {}
 
-    /// Finds groups with which exact all others may be lowered. All lowered together are known to fail. Throws
-    /// Interrupted, OutOfRuns and SearchFailed.
+    /// Finds groups with which exact all others may be lowered. The outcomes with everything exact and with
+    /// everything lowered are known. Throws Interrupted, OutOfRuns and SearchFailed.
     Findings find();
 
   private:
@@ -49,7 +50,12 @@ class Search {
     }
     bool is_enough(const Subset& exact);
 
+    const Outcome& exact_outcome() const;
+    std::uint64_t exact_runs_wanted() const;
     Findings find_once();
+    Findings find_certain();
+    Subset not_run_again(const Subset& policy);
+    void keep_the_untried(Findings& found);
     std::vector<Culprit> find_lines();
     Culprit culprit_in(const Subset& suspects);
     Culprit least_of(Parts parts, const std::vector<Subset>& partners) const;

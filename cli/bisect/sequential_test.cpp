@@ -1,6 +1,7 @@
 #include "cli/bisect/sequential_test.hpp"
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 
 namespace fp32shim::cli {
@@ -32,11 +33,30 @@ std::optional<bool> fails_by_cause(const RunCounts& counts, const FailureRates& 
     return std::nullopt;
 }
 
-FailureRates estimated_rates(const RunCounts& exact, const RunCounts& lowered) {
-    const double at_random = succession(exact);
-    const double rise = std::max(succession(lowered) - at_random, 0.0);
-    constexpr double least_rise = 0.2;  // smaller ones would take hundreds of runs
-    return {at_random, std::min(at_random + std::max(0.75 * rise, least_rise), 0.99)};
+std::uint64_t expected_sets(std::size_t lines) {
+    return 4 * static_cast<std::uint64_t>(std::bit_width(std::max<std::size_t>(lines, 1) - 1)) + 8;
+}
+
+double error_of_an_answer(std::size_t lines) { return error_of_a_search / static_cast<double>(expected_sets(lines)); }
+
+FailureRates sought_rates(const RunCounts& exact, double error) {
+    constexpr double least_rise = 0.2, step = 0.005, highest = 0.99;
+    constexpr double most_expected_runs = 40;
+    FailureRates rates{succession(exact), std::min(succession(exact) + least_rise, highest)};
+    const auto evidence_of_a_run = [&rates] {
+        return rates.at_random * std::log(rates.by_cause / rates.at_random) +
+               (1 - rates.at_random) * std::log((1 - rates.by_cause) / (1 - rates.at_random));
+    };
+    while (rates.by_cause < highest - step &&
+           -evidence_of_a_run() * most_expected_runs < std::log((1 - error) / error))
+        rates.by_cause += step;
+    return rates;
+}
+
+FailureRates suspected_rates(const FailureRates& sought, const RunCounts& lowered) {
+    const double lowest = 1 - largest_rate({lowered.passed, lowered.failed});
+    const double by_cause = sought.at_random + 0.75 * (lowest - sought.at_random);
+    return {sought.at_random, std::clamp(by_cause, sought.by_cause, 0.99)};
 }
 
 double largest_rate(const RunCounts& counts) {

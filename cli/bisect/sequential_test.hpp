@@ -1,6 +1,7 @@
 // Statistics of runs that may fail at random: tests that end as soon as their runs suffice, and bounds of rates.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 
@@ -24,9 +25,26 @@ struct FailureRates {
 /// wrong with a probability of about `error` at most, where the true rate is one of `rates` or beyond it.
 std::optional<bool> fails_by_cause(const RunCounts& counts, const FailureRates& rates, double error);
 
-/// Returns the rates to test for, from runs with everything exact and runs with everything lowered. An estimate is
-/// never 0 or 1 (Laplace's rule of succession). A cause that makes three quarters of the difference is still one.
-FailureRates estimated_rates(const RunCounts& exact, const RunCounts& lowered);
+/// Largest probability that a whole search misses a cause that is at least as frequent as the rate that it seeks, and
+/// largest probability that it blames an innocent set.
+constexpr double error_of_a_search = 0.05;
+
+/// Returns the number of sets that a search is expected to ask about, for two culprits among these lines.
+std::uint64_t expected_sets(std::size_t lines);
+
+/// Returns the error that each answer may have, so that all answers of a search are right but for error_of_a_search
+/// (Bonferroni's inequality).
+double error_of_an_answer(std::size_t lines);
+
+/// Returns the rates that a search tells apart: that of runs with everything exact, which is never taken to be 0
+/// (Laplace's rule of succession), and one that is higher by a fifth of all runs or more: so much that an innocent
+/// set is expected to need at most 40 runs for an answer with this error.
+FailureRates sought_rates(const RunCounts& exact, double error);
+
+/// Returns the rates to test for among sets that together have failed as often as `lowered`: a set that makes three
+/// quarters of the failures is a cause. The rate is the lowest one with 95% confidence, so that luck makes no cause
+/// look too frequent.
+FailureRates suspected_rates(const FailureRates& sought, const RunCounts& lowered);
 
 /// Returns the largest rate of failure, with 95% confidence, of runs that failed this often (Clopper and Pearson,
 /// 1934).

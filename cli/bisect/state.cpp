@@ -65,7 +65,9 @@ Json to_json(const TestedSet& tested) {
             {"calls_of", tested.calls.group},        {"first_call", tested.calls.first},
             {"last_call", tested.calls.last},        {"runs", outcome.runs},
             {"failures", outcome.failures},          {"undecided", outcome.undecided},
-            {"is_confirmed", outcome.is_confirmed}};
+            {"is_confirmed", outcome.is_confirmed},  {"ran", outcome.ran},
+            {"as_often", outcome.as_often},          {"less_often", outcome.less_often},
+            {"was_on_cpu", outcome.was_on_cpu}};
 }
 
 TestedSet tested_set_of(const Json& json) {
@@ -80,12 +82,15 @@ TestedSet tested_set_of(const Json& json) {
     tested.outcome.lowered = json.at("ran_lowered").get<Subset>();
     tested.outcome.new_groups = json.at("new_groups");
     tested.calls = {json.at("calls_of"), json.at("first_call"), json.at("last_call")};
-    // Earlier versions stopped at the first run that was not acceptable, and kept no counts.
     Outcome& outcome = tested.outcome;
-    outcome.runs = json.value("runs", std::uint64_t{1});
-    outcome.failures = json.value("failures", std::uint64_t{outcome.verdict == Verdict::not_acceptable ? 1U : 0U});
-    outcome.undecided = json.value("undecided", std::uint64_t{outcome.verdict == Verdict::unresolved ? 1U : 0U});
-    outcome.is_confirmed = json.value("is_confirmed", false);
+    outcome.runs = json.at("runs");
+    outcome.failures = json.at("failures");
+    outcome.undecided = json.at("undecided");
+    outcome.is_confirmed = json.at("is_confirmed");
+    outcome.ran = json.at("ran").get<Subset>();
+    outcome.as_often = json.at("as_often").get<Subset>();
+    outcome.less_often = json.at("less_often").get<Subset>();
+    outcome.was_on_cpu = json.at("was_on_cpu");
     return tested;
 }
 
@@ -112,6 +117,7 @@ std::string_view to_string(Verdict verdict) {
 
 SearchState::SearchState(std::string path, const Json& search, Groups& groups)
     : path_(std::move(path)), first_line_(json_line(search)), groups_(groups) {
+    if (path_.empty()) return;
     const FileText file = read_own_file(path_, most_state_bytes);
     if (file.problem.empty()) read(file.text);
     const std::string problem = file.is_absent ? append_to_own_file(path_, first_line_) : file.problem;
@@ -158,12 +164,13 @@ bool SearchState::read_line(const Json& line) {
             return true;
         }
         const TestedSet tested = tested_set_of(line);
-        for (const Subset& set : {tested.set, tested.outcome.lowered})
+        const Outcome& outcome = tested.outcome;
+        for (const Subset& set : {tested.set, outcome.lowered, outcome.ran, outcome.as_often, outcome.less_often})
             if ((!set.empty() && set.back() >= groups_.all().size()) ||
                 std::ranges::adjacent_find(set, std::greater_equal()) != set.end())
                 return false;
         if (tested.calls.last != 0 && !contains(tested.set, tested.calls.group)) return false;
-        if (tested.outcome.failures + tested.outcome.undecided > tested.outcome.runs) return false;
+        if (outcome.failures + outcome.undecided > outcome.runs) return false;
         add_tested(tested);
         return true;
     } catch (const Json::exception&) {
@@ -186,6 +193,10 @@ void SearchState::add_tested(const TestedSet& tested) {
 }
 
 bool SearchState::add(const TestedSet& tested) {
+    if (path_.empty()) {
+        add_tested(tested);
+        return true;
+    }
     std::string lines;
     for (; written_groups_ < groups_.all().size(); ++written_groups_)
         lines += json_line(to_json(groups_[written_groups_]));

@@ -22,14 +22,18 @@ std::string_view to_string(Verdict verdict);
 
 struct Outcome {
     Verdict verdict = Verdict::unresolved;
-    std::string how;               ///< end of a sentence: `ended with status 1`
-    bool is_flaky = false;         ///< equal runs had different outcomes
-    std::uint64_t last_run = 0;    ///< number of the last run, from 1
-    std::uint64_t runs = 0;        ///< number of runs
-    std::uint64_t failures = 0;    ///< number of runs that were not acceptable
-    std::uint64_t undecided = 0;   ///< number of runs that told nothing
-    bool is_confirmed = false;     ///< further runs, judged by themselves, gave the same verdict
-    Subset lowered;                ///< Lowered::all_but: groups that ran at the lower precision
+    std::string how;              ///< end of a sentence: `ended with status 1`
+    bool is_flaky = false;        ///< equal runs had different outcomes
+    std::uint64_t last_run = 0;   ///< number of the last run, from 1
+    std::uint64_t runs = 0;       ///< number of runs
+    std::uint64_t failures = 0;   ///< number of runs that were not acceptable
+    std::uint64_t undecided = 0;  ///< number of runs that told nothing
+    bool is_confirmed = false;    ///< further runs, judged by themselves, gave the same verdict
+    Subset lowered;               ///< Lowered::all_but: groups that ran at the lower precision
+    Subset ran;       ///< with everything exact, and of Lowered::all_but: groups that ran in acceptable runs
+    Subset as_often;  ///< those of `ran` that ran as often as in the first run, or oftener, in a run after the first
+    Subset less_often;  ///< with everything exact: those that ran less often, or not at all, in a run after the first
+    bool was_on_cpu = false;       ///< all products of the first of these runs ran on a CPU
     std::uint64_t new_groups = 0;  ///< number of groups that no earlier run had met
 
     std::uint64_t passed() const { return runs - failures - undecided; }
@@ -47,7 +51,8 @@ struct TestedSet {
 /// later outcome of a set replaces an earlier one.
 class SearchState {
   public:
-    /// Reads the file if it exists. `search` has the command and all options on which its outcomes depend.
+    /// Reads the file if it exists. `search` has the command and all options on which its outcomes depend. An empty
+    /// path means no file.
     SearchState(std::string path, const Json& search, Groups& groups);
 
     /// Returns the reason why the file cannot be used; empty if it can.
@@ -65,6 +70,7 @@ class SearchState {
     /// Returns the number of runs that all outcomes took.
     std::uint64_t runs() const { return runs_; }
     const std::string& path() const { return path_; }
+    const Groups& groups() const { return groups_; }
     void remove_file() const;
 
   private:

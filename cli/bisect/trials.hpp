@@ -15,6 +15,9 @@ struct TrialRun {
     std::string how;               ///< `ended with status 1`
     Subset lowered;                ///< Lowered::all_but: groups that ran at the lower precision
     std::uint64_t new_groups = 0;  ///< number of groups that no earlier run had met
+    Subset ran{};                  ///< with everything exact, and of Lowered::all_but: groups that ran
+    Subset as_often{};             ///< those that ran as often as in the first run with them; empty for the first run
+    bool is_on_cpu = false;        ///< all products ran on a CPU
 };
 
 /// Runs the command. Tests of the search have another implementation, which only computes.

@@ -98,6 +98,8 @@ RecordedProducts RecordedProductsReader::read(const std::string& folder, TriedTy
                 continue;
             }
             products.calls += counters.calls;
+            if (row != nullptr && row->decision.call.device != policy::Device::cpu)
+                products.calls_on_gpu += counters.calls;
             const bool has_location = row != nullptr && !row->is_overflow &&
                                       (!row->decision.call.where.empty() || (row->stack != 0 && !row->stack_is_cut));
             if (!has_location) {

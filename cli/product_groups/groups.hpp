@@ -8,6 +8,7 @@
 #include <string>
 #include <string_view>
 #include <tuple>
+#include <utility>
 #include <vector>
 
 #include "cli/recordings/native_locations.hpp"
@@ -54,6 +55,11 @@ struct Group {
     std::string location_text() const;
 };
 
+/// Returns the key of the line, in its scope, that a group belongs to.
+inline std::pair<std::string, GroupLocation> line_key(const Group& group) {
+    return {group.key.scope, group.key.location};
+}
+
 /// Range of calls of one group, by their numbers in a process, from 1.
 struct CallRange {
     std::size_t group = 0;  ///< index in Groups::all()
@@ -65,6 +71,10 @@ struct CallRange {
 
 /// Set of groups, as rising indices in Groups::all().
 using Subset = std::vector<std::size_t>;
+
+/// Returns a sentence, without its full stop, about places of which runs made fewer calls than another, and so say
+/// nothing. `why` tells which runs.
+std::string untried_text(const std::string& places, std::string_view why);
 
 Subset union_of(const Subset& a, const Subset& b);
 /// Returns the members of `a` that are not in `b`.
@@ -79,6 +89,8 @@ class Groups {
     const std::vector<Group>& all() const { return all_; }
     const Group& operator[](std::size_t number) const { return all_[number]; }
     double work_of(const Subset& set) const;
+    /// Returns the number of lines, in their scopes, that the groups belong to.
+    std::size_t line_count() const;
     /// Divides `set` into subsets with equal `key_of(group)`, sorted by their work, largest first.
     template <class KeyOf>
     std::vector<Subset> split(const Subset& set, const KeyOf& key_of) const {
@@ -127,6 +139,7 @@ struct RecordedProducts {
     std::vector<Met> groups;                       ///< groups with their calls and work in this run
     std::map<std::string, std::uint64_t> reasons;  ///< number of calls that were not lowered, by reason
     std::uint64_t calls = 0;
+    std::uint64_t calls_on_gpu = 0;          ///< number of calls among `calls` that ran on a GPU
     std::uint64_t calls_of_other_types = 0;  ///< number of calls that are not among `calls`
     std::uint64_t calls_without_group = 0;   ///< number of calls of which the recording has only the number
     std::vector<std::string> uncovered;      ///< programs that were started without the shim

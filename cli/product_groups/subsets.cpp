@@ -22,6 +22,14 @@ std::string GroupKey::size_text() const {
 
 std::string Group::location_text() const { return key.scope.empty() ? where : where + " in " + key.scope; }
 
+std::string untried_text(const std::string& places, std::string_view why) {
+    return fmt::format(
+        "nothing is known about {}: {}. The command may keep results between runs (a cache, a checkpoint); remove "
+        "them "
+        "before each run",
+        places, why);
+}
+
 Subset union_of(const Subset& a, const Subset& b) {
     Subset result;
     std::ranges::set_union(a, b, std::back_inserter(result));
@@ -45,6 +53,12 @@ std::size_t Groups::number_of(const Group& group) {
 double Groups::work_of(const Subset& set) const {
     return std::accumulate(set.begin(), set.end(), 0.0,
                            [this](double sum, std::size_t member) { return sum + all_[member].work; });
+}
+
+std::size_t Groups::line_count() const {
+    Subset all(all_.size());
+    std::iota(all.begin(), all.end(), std::size_t{0});
+    return split(all, line_key).size();
 }
 
 void Groups::sort_by_work(std::vector<Subset>& parts) const {

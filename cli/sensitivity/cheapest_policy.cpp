@@ -44,17 +44,22 @@ class PolicySearch {
     void start() {
         for (std::size_t place = 0; place < measured_.places.size(); ++place) {
             std::size_t level = measured_.precisions.size();
-            while (level > 0 && !(alone(place, level).error <= tolerance_)) --level;
+            while (level > 0 && !(is_lowered_at(measured_, place, level) && alone(place, level).error <= tolerance_))
+                --level;
             result_.levels.push_back(level);
         }
     }
 
-    /// Returns the levels of all measured runs whose output was within the tolerance, the cheapest first.
+    /// Returns the levels of all measured runs whose output was within the tolerance, the cheapest first. A place
+    /// that did not run below FP32 alone stays exact.
     std::vector<Levels> shown_within() const {
         const std::size_t places = measured_.places.size();
         std::vector<Levels> shown;
         const auto add = [&](const Measured& run, Levels levels) {
-            if (run.was_lowered && run.error <= tolerance_) shown.push_back(std::move(levels));
+            if (!run.was_lowered || !(run.error <= tolerance_)) return;
+            for (std::size_t place = 0; place < places; ++place)
+                if (!is_lowered_at(measured_, place, levels[place])) levels[place] = 0;
+            shown.push_back(std::move(levels));
         };
         for (std::size_t at = 0; at < measured_.precisions.size(); ++at) {
             add(measured_.all_lowered[at], Levels(places, at + 1));
@@ -133,7 +138,9 @@ class PolicySearch {
         bool has_changed = false;
         result_.refused = 0;
         for (std::size_t place = 0; place < measured_.places.size(); ++place)
-            if (result_.levels[place] < measured_.precisions.size() && try_cheaper(place)) has_changed = true;
+            if (result_.levels[place] < measured_.precisions.size() &&
+                is_lowered_at(measured_, place, result_.levels[place] + 1) && try_cheaper(place))
+                has_changed = true;
         return has_changed;
     }
 

@@ -12,6 +12,9 @@
 
 namespace fp32shim::cli {
 
+/// Problem of the run with only a place lowered that is not tried.
+constexpr const char* not_tried = "not tried";
+
 /// Output errors of one place at one precision.
 struct PlaceErrors {
     Measured alone;       ///< only this place was lowered

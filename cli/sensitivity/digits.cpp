@@ -25,7 +25,7 @@ double digits_at(double deviation) { return deviation == 0 ? unlimited : std::ma
 
 std::string number_text(double digits) { return std::isfinite(digits) ? fmt::format("{:.1f}", digits) : "all"; }
 
-std::string evidence_of(const Digits& digits, double noise) {
+std::string evidence_of(const Digits& digits) {
     constexpr std::uint64_t fewest = 5;  // below, chi_squared() is too rough
     const std::uint64_t finite = digits.runs - digits.failed;
     if (digits.failed == 0 && !digits.was_lowered) return "not perturbed";
@@ -33,7 +33,10 @@ std::string evidence_of(const Digits& digits, double noise) {
     if (finite < fewest) text = "too few runs";
     if (digits.are_equal) text = "none: all runs were equal";
     if (!std::isfinite(digits.estimate)) text = "no run differed";
-    if (is_within_noise(digits, noise)) text = "noise";
+    if (digits.is_chance)
+        text = "not told apart from chance";
+    else if (digits.by_chance > 0)
+        text += fmt::format("; {} of {} not told apart from chance", digits.by_chance, counted(digits.runs, "run"));
     if (digits.failed == 0) return text;
     return fmt::format("{}{} of {} had no finite error", finite == 0 ? "" : text + "; ", digits.failed,
                        counted(digits.runs, "run"));
@@ -46,15 +49,19 @@ Digits digits_of(const std::vector<Measured>& runs) {
     Digits digits;
     digits.are_equal = runs.size() > 1;
     double squares = 0;
+    bool is_told_apart = false;
     for (const Measured& run : runs) {
         ++digits.runs;
         digits.was_lowered = digits.was_lowered || run.was_lowered;
         digits.are_equal = digits.are_equal && run.error == runs.front().error;
+        digits.by_chance += run.is_chance && std::isfinite(run.error) ? 1 : 0;
+        is_told_apart = is_told_apart || (std::isfinite(run.error) && run.is_told_apart());
         if (std::isfinite(run.error))
             squares += run.error * run.error;
         else
             ++digits.failed;
     }
+    digits.is_chance = digits.by_chance > 0 && !is_told_apart;
     if (digits.failed == digits.runs) {
         digits.estimate = digits.lowest = digits.highest = std::numeric_limits<double>::quiet_NaN();
         return digits;
@@ -67,11 +74,6 @@ Digits digits_of(const std::vector<Measured>& runs) {
     return digits;
 }
 
-bool is_within_noise(const Digits& digits, double noise) {
-    constexpr double most_alike = 3;
-    return noise > 0 && digits.estimate >= -std::log10(most_alike * noise);
-}
-
 std::string digits_text(const std::vector<PlaceDigits>& all, const Measurements& measurements,
                         const std::string& heading) {
     Table table({{.title = "perturbed", .shrinks_to = 24},
@@ -82,9 +84,9 @@ std::string digits_text(const std::vector<PlaceDigits>& all, const Measurements&
     for (const PlaceDigits& one : all) {
         table.add({one.place == nullptr ? "everything" : "only " + one.place->text, one.precision,
                    one.digits.was_lowered && !std::isnan(one.digits.estimate) ? number_text(one.digits.estimate) : "",
-                   evidence_of(one.digits, measurements.noise())});
+                   evidence_of(one.digits)});
         has_lost_all = has_lost_all || (one.place == nullptr && one.digits.was_lowered && one.digits.highest < 1 &&
-                                        one.digits.failed < one.digits.runs);
+                                        one.digits.failed < one.digits.runs && !one.digits.is_chance);
     }
     std::string text = heading + "\n\n" + table.text() + '\n';
     if (has_lost_all)
@@ -105,6 +107,7 @@ Json digits_json(const std::vector<PlaceDigits>& all) {
                         {"highest", number_or_null(one.digits.highest)},
                         {"runs", one.digits.runs},
                         {"failed", one.digits.failed},
+                        {"by_chance", one.digits.by_chance},
                         {"was_perturbed", one.digits.was_lowered}});
     return json;
 }

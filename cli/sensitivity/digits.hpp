@@ -18,14 +18,13 @@ namespace fp32shim::cli {
 struct Digits {
     double estimate = 0, lowest = 0, highest = 0;  ///< infinite if no run differed
     std::uint64_t runs = 0, failed = 0;            ///< `failed`: without a finite error, and left out of the estimate
+    std::uint64_t by_chance = 0;                   ///< runs with a finite error that is not told apart from chance
+    bool is_chance = false;                        ///< there are such runs, and no others that differed
     bool was_lowered = false;                      ///< some product of these runs was perturbed
     bool are_equal = false;  ///< all runs had the same error, so they tell nothing about random errors
 };
 
 Digits digits_of(const std::vector<Measured>& runs);
-
-/// Returns true if the runs differ from the exact one hardly more than equal runs differ from each other.
-bool is_within_noise(const Digits& digits, double noise);
 
 /// Digits of a place at one precision.
 struct PlaceDigits {

@@ -4,11 +4,11 @@
 
 #include <algorithm>
 #include <cmath>
-#include <iterator>
 #include <limits>
 
 #include "cli/output/json.hpp"
 #include "cli/output/terminal.hpp"
+#include "cli/sensitivity/chance.hpp"
 
 namespace fp32shim::cli {
 namespace {
@@ -86,6 +86,8 @@ std::string ExactNumbers::add(const Numbers& numbers) {
     if (is_empty()) {
         first_ = numbers;
         noise_.assign(first_.rows.size(), 0);
+        chance_ = noise_;
+        changes_.resize(first_.rows.size());
         has_other_words_.assign(first_.rows.size() + 1, false);
         return {};
     }
@@ -93,18 +95,28 @@ std::string ExactNumbers::add(const Numbers& numbers) {
         return difference_in_words(numbers);
     for (std::size_t row = 0; row <= first_.rows.size(); ++row)
         if (words_of(numbers, row) != words_of(first_, row)) has_other_words_[row] = true;
-    for (std::size_t row = 0; row < first_.rows.size(); ++row)
-        noise_[row] = std::max(noise_[row], change_of(first_.rows[row], numbers.values));
-    others_.push_back(numbers.values);
+    for (std::size_t row = 0; row < first_.rows.size(); ++row) {
+        changes_[row].push_back(change_of(first_.rows[row], numbers.values));
+        noise_[row] = std::max(noise_[row], changes_[row].back());
+    }
+    if (!is_by_row()) others_.push_back(numbers.values);
     const bool leaves_out_all = std::ranges::none_of(noise_, [this](double noise) { return noise <= most_noise_; });
     if (leaves_out_all) leaves_out_ = false;
     return {};
 }
 
-double ExactNumbers::chance(std::size_t row) const {
-    // Student's t at 97.5%, by the number of differences between exact runs.
-    constexpr double quantiles[] = {12.7, 4.3, 3.2, 2.8, 2.6, 2.5, 2.4, 2.3};
-    return quantiles[std::min(std::max<std::size_t>(others_.size(), 1), std::size(quantiles)) - 1] * noise_[row];
+void ExactNumbers::expect_runs(std::size_t count) {
+    expected_runs_ = count;
+    std::size_t judged = 0;  // what exact runs repeat is told apart from chance for certain
+    for (std::size_t row = 0; row < noise_.size(); ++row) judged += counts(row) && noise_[row] > 0 ? 1 : 0;
+    if (changes_.empty()) return;
+    const ChanceLimit limit(changes_.front().size(), judged * count);
+    for (std::size_t row = 0; row < noise_.size(); ++row) chance_[row] = limit.largest_error(changes_[row]);
+}
+
+void ExactNumbers::count_all() {
+    leaves_out_ = false;
+    expect_runs(expected_runs_);
 }
 
 /// Returns the change of a row: by its norm, or with OutputMetric::each by its number that changed most.
@@ -158,10 +170,15 @@ std::string ExactNumbers::difference_in_words(const Numbers& found) const {
     return text;
 }
 
+/// Returns true if chance explains a change of a row. It explains an infinite one if exact runs had one, too.
+bool ExactNumbers::is_explained(std::size_t row, double change) const {
+    return change <= chance_[row] && (std::isfinite(change) || !std::isfinite(noise_[row]));
+}
+
 /// Adds the rows that changed, and by the metrics `number` and `each` the error.
 void ExactNumbers::add_rows(const std::vector<double>& found, Distance& distance) const {
     constexpr std::size_t most_rows = 10;
-    double within_noise = 0;
+    double by_chance = 0;
     bool is_told_apart = false;
     std::vector<std::pair<double, std::size_t>> changes;
     for (std::size_t row = 0; row < first_.rows.size(); ++row) {
@@ -169,15 +186,15 @@ void ExactNumbers::add_rows(const std::vector<double>& found, Distance& distance
         if (change == 0) continue;
         changes.emplace_back(change, row);
         if (!counts(row)) continue;
-        if (change <= chance(row) && change <= most_noise_) {
-            within_noise = std::max(within_noise, change);
+        if (is_explained(row, change)) {
+            by_chance = std::max(by_chance, change);
             continue;
         }
         is_told_apart = true;
         distance.error = std::max(distance.error, change);
     }
-    distance.is_noise = !is_told_apart && within_noise > 0;
-    if (distance.is_noise) distance.error = within_noise;
+    distance.is_chance = !is_told_apart && by_chance > 0;
+    if (distance.is_chance) distance.error = by_chance;
     distance.changed = changes.size();
     std::ranges::stable_sort(changes, [](const auto& a, const auto& b) { return a.first > b.first; });
     for (const bool is_counted : {true, false}) {
@@ -206,14 +223,14 @@ Distance ExactNumbers::distance(const Numbers& found) const {
         add_rows(found.values, distance);
         if (!is_by_row()) {
             distance.error = error_by_norm(found.values);
-            distance.is_noise = distance.error > 0 && distance.error <= noise();
+            distance.is_chance = distance.error > 0 && distance.error <= chance();
         }
     }
     if (!words.empty()) {
         distance.error = infinite_change;
-        distance.is_noise = false;
+        distance.is_chance = false;
         distance.problem = words;
-    } else if (!std::isfinite(distance.error)) {
+    } else if (!std::isfinite(distance.error) && !distance.is_chance) {
         distance.problem = problem_of(distance.most.front());
     }
     return distance;
@@ -228,6 +245,18 @@ double ExactNumbers::noise() const {
     for (std::size_t row = 0; row < noise_.size(); ++row)
         if (counts(row)) noise = std::max(noise, noise_[row]);
     return noise;
+}
+
+double ExactNumbers::chance() const {
+    if (!is_by_row()) {
+        std::vector<double> errors;
+        for (const std::vector<double>& run : others_) errors.push_back(error_by_norm(run));
+        return ChanceLimit(errors.size(), expected_runs_).largest_error(errors);
+    }
+    double chance = 0;
+    for (std::size_t row = 0; row < chance_.size(); ++row)
+        if (counts(row)) chance = std::max(chance, chance_[row]);
+    return chance;
 }
 
 std::vector<ChangedRow> ExactNumbers::left_out() const {

@@ -26,14 +26,14 @@ struct ChangedRow {
     std::string worst{};          ///< name of that number of an array; empty: of a text
     double worst_change = 0;      ///< its change
     double change = 0;            ///< of the row: relative to the number, or to the norm of the array
-    double noise = 0;             ///< the same between exact runs
+    double noise = 0;             ///< the same between exact runs, at most
     bool counts = true;           ///< false: exact runs differ too much in it
 };
 
 struct Distance {
     double error = 0;  ///< infinite if the numbers cannot be compared, for the reason in `problem`
     std::string problem{};
-    bool is_noise = false;           ///< no number that counts changed by more than chance explains
+    bool is_chance = false;          ///< numbers that count changed, none by more than chance explains
     std::uint64_t changed = 0;       ///< rows that changed, those included that do not count
     std::vector<ChangedRow> most{};  ///< some that count, the largest change first; then some that do not
 };
@@ -46,10 +46,15 @@ class ExactNumbers {
 
     /// Takes the numbers of a further exact run. Returns why they cannot be compared with those of the first.
     std::string add(const Numbers& numbers);
+    /// Tells how many runs are to be compared with the exact ones, all of which have been added.
+    void expect_runs(std::size_t count);
     /// Compares a run with the first exact one. Numbers and words that did not change have no part in the error.
     Distance distance(const Numbers& found) const;
     /// Returns the largest error of an exact run, of the rows that count.
     double noise() const;
+    /// Returns the largest error that chance explains in any row that counts; infinite: exact runs differ, and are
+    /// too few to tell.
+    double chance() const;
 
     bool is_empty() const { return first_.values.empty(); }
     std::size_t count() const { return first_.values.size(); }
@@ -60,12 +65,11 @@ class ExactNumbers {
     /// Returns true if the metric takes each row by itself.
     bool is_by_row() const { return metric_ == OutputMetric::number || metric_ == OutputMetric::each; }
     /// Lets all rows count that were left out.
-    void count_all() { leaves_out_ = false; }
+    void count_all();
 
   private:
     bool counts(std::size_t row) const { return !leaves_out_ || noise_[row] <= most_noise_; }
-    /// Returns the largest change of a row that chance explains, if exact runs differ normally in it.
-    double chance(std::size_t row) const;
+    bool is_explained(std::size_t row, double change) const;
     double change_of(const NumberRow& row, const std::vector<double>& found) const;
     ChangedRow changed_row(std::size_t row, const std::vector<double>& found) const;
     std::string difference_in_words(const Numbers& found) const;
@@ -76,8 +80,11 @@ class ExactNumbers {
     double most_noise_;
     bool leaves_out_ = true;
     Numbers first_;
-    std::vector<std::vector<double>> others_;  ///< values of the other exact runs
-    std::vector<double> noise_;                ///< by row
+    std::size_t expected_runs_ = 0;
+    std::vector<std::vector<double>> others_;   ///< values of the other exact runs; none if the metric is by row
+    std::vector<std::vector<double>> changes_;  ///< of the other exact runs, by row
+    std::vector<double> noise_;                 ///< largest of these, by row
+    std::vector<double> chance_;                ///< largest change that chance explains, by row
     std::vector<bool> has_other_words_;  ///< by row, and after the last one: the words differ between exact runs
 };
 

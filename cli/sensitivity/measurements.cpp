@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cmath>
 #include <cstring>
 #include <filesystem>
 #include <limits>
@@ -29,6 +30,7 @@ std::string key_of(const RunRequest& request) {
     policy::Sha256 hash;
     hash.add(request.precision);
     hash.add("\n");
+    if (!request.cpu.empty()) hash.add(request.cpu + "\n");
     hash.add(request.policy);
     return hash.finish();
 }
@@ -38,7 +40,7 @@ Json state_line(const std::string& key, const Measured& measured) {
                  {"error", number_or_null(measured.error)},
                  {"problem", measured.problem},
                  {"was_lowered", measured.was_lowered},
-                 {"is_noise", measured.is_noise},
+                 {"is_chance", measured.is_chance},
                  {"changed", measured.changed},
                  {"most", Json::array()}};
     for (const ChangedRow& row : measured.most) line["most"].push_back(to_json(row));
@@ -48,7 +50,7 @@ Json state_line(const std::string& key, const Measured& measured) {
 Measured measured_in(const Json& line) {
     const Json& number = line.at("error");
     Measured measured{number.is_null() ? no_number : number.get<double>(), line.at("problem"), line.at("was_lowered"),
-                      line.at("is_noise"), line.at("changed")};
+                      line.at("is_chance"), line.at("changed")};
     for (const Json& row : line.at("most")) measured.most.push_back(changed_row_in(row));
     return measured;
 }
@@ -63,6 +65,21 @@ std::string stamp_of(const std::string& path) {
 
 std::string measured_text(const Measured& measured) {
     return measured.problem.empty() ? fmt::format("output error {:.2g}", measured.error) : measured.problem;
+}
+
+/// Returns a sentence about exact runs that differ.
+std::string chance_sentence(const Measurements& runs) {
+    const std::string text = fmt::format("{} exact runs differed by up to {:.2g}. ", runs.exact_runs(), runs.noise());
+    const std::string by_number = runs.reference().is_by_row() ? ", number by number," : "";
+    if (!std::isfinite(runs.chance()))
+        return text +
+               fmt::format("Errors that this explains{} show nothing{}.", by_number,
+                           std::isfinite(runs.noise()) ? "; two runs are too few to tell how large these are" : "");
+    return text +
+           fmt::format(
+               "Errors up to {:.2g}{} are not told apart from chance\n(95% for all rows together, if errors are "
+               "normal): they show nothing.",
+               runs.chance(), runs.reference().is_by_row() ? " (less in numbers that differed less)" : "");
 }
 
 }  // namespace
@@ -159,12 +176,12 @@ void Measurements::remove_state() const {
 }
 
 /// Makes runs, all at once.
-std::vector<Measured> Measurements::run(const std::vector<RunRequest>& requests, bool is_exact) {
+std::vector<Measured> Measurements::run(const std::vector<RunRequest>& requests, bool is_reference) {
     const std::string before = stamp_of(settings_.compared_file);
     std::vector<FinishedRun> runs;
     {
         Progress progress("fp32shim sensitivity, runs");
-        progress.show(run_count_, expected_);
+        progress.show(run_count_, expected_runs());
         runs = runs_.run(requests);
     }
     const bool was_written = settings_.compared_file.empty() || stamp_of(settings_.compared_file) != before;
@@ -176,14 +193,14 @@ std::vector<Measured> Measurements::run(const std::vector<RunRequest>& requests,
                 {fmt::format("a run cannot start: {}", std::strerror(run.ended.exec_error)), exit_code::inconclusive},
                 true};
         ++run_count_;
-        results.push_back(judge(run, was_written, is_exact));
+        results.push_back(judge(run, was_written, is_reference));
         last_run_ = std::move(run);
     }
     return results;
 }
 
 /// Compares the numbers of a run with those of the exact ones, and takes those of a further exact run.
-Measured Measurements::judge(const FinishedRun& run, bool was_written, bool is_exact) {
+Measured Measurements::judge(const FinishedRun& run, bool was_written, bool is_reference) {
     Measured measured{.error = no_number};
     measured.was_lowered =
         std::ranges::any_of(run.products.groups, [](const RecordedProducts::Met& met) { return met.was_lowered; });
@@ -199,14 +216,14 @@ Measured Measurements::judge(const FinishedRun& run, bool was_written, bool is_e
         measured.problem = source + ' ' + numbers.problem;
         return measured;
     }
-    if (is_exact) measured.problem = reference_.add(numbers);
+    if (is_reference) measured.problem = reference_.add(numbers);
     if (!measured.problem.empty()) return measured;
     Distance distance = reference_.distance(numbers);
     measured.error = distance.error;
-    measured.is_noise = distance.is_noise;
+    measured.is_chance = distance.is_chance;
     measured.changed = distance.changed;
     measured.most = std::move(distance.most);
-    if (!is_exact) measured.problem = std::move(distance.problem);
+    if (!is_reference) measured.problem = std::move(distance.problem);
     return measured;
 }
 
@@ -222,18 +239,40 @@ void Measurements::forget_runs() {
 }
 
 void Measurements::tell(const std::string& text, const Measured& measured) const {
-    const std::string total = expected_ == 0 ? "" : fmt::format(" of about {}", std::max(expected_, run_count_));
+    const std::string total = expected_runs() == 0 ? "" : fmt::format(" of about {}", expected_runs());
     say("sensitivity", fmt::format("run {}{}: {}: {}", run_count_, total, text, measured_text(measured)));
 }
 
-RecordedProducts Measurements::run_exact(const RunRequest& request) {
-    RecordedProducts products;
-    for (const std::string& path : settings_.input_files)
-        if (path != settings_.compared_file)
-            if (const std::string version = version_of_file(path); !version.empty()) file_versions_[path] = version;
-    for (std::uint64_t i = 0; i < settings_.exact_runs; ++i) {
+void Measurements::expect_rows(std::uint64_t rows) {
+    rows_ = rows;
+    reference_.expect_runs(rows);
+}
+
+/// Keeps what an exact run has shown. The first one has the products, and the numbers of reference.
+void Measurements::keep_exact(const Measured& measured) {
+    if (++exact_count_ == 1) {
+        exact_products_ = last_run_.products;
+        if (previews()) say_preview("sensitivity");
+        check_reference();
+        if (known_before_ == 0) keep_input_files(exact_products_);
+    } else {
+        std::map<GroupKey, std::uint64_t> calls;
+        for (const RecordedProducts::Met& met : last_run_.products.groups) calls[met.group.key] = met.group.calls;
+        for (const RecordedProducts::Met& first : exact_products_.groups)
+            if (calls[first.group.key] >= first.group.calls) ran_again_.insert(first.group.key);
+    }
+    tell("everything exact", measured);
+}
+
+const RecordedProducts& Measurements::run_exact(const RunRequest& request, std::uint64_t count) {
+    if (exact_count_ == 0)
+        for (const std::string& path : settings_.input_files)
+            if (path != settings_.compared_file)
+                if (const std::string version = version_of_file(path); !version.empty())
+                    file_versions_[path] = version;
+    while (exact_count_ < count) {
         const Measured measured = run({request}, true).front();
-        if (!measured.problem.empty() && i == 0) {
+        if (!measured.problem.empty() && exact_count_ == 0) {
             print(last_lines_of(last_run_.output), STDERR_FILENO);
             throw MeasuringFailed{
                 {fmt::format("with everything exact, there is nothing to compare: {}", measured.problem),
@@ -243,12 +282,26 @@ RecordedProducts Measurements::run_exact(const RunRequest& request) {
             throw MeasuringFailed{
                 {fmt::format("an equal exact run cannot be compared with the first: {}", measured.problem),
                  exit_code::inconclusive}};
-        tell("everything exact", measured);
-        if (i == 0) check_reference();
-        if (i == 0) products = last_run_.products;
-        if (i == 0 && known_before_ == 0) keep_input_files(products);
+        keep_exact(measured);
     }
-    return products;
+    return exact_products_;
+}
+
+void Measurements::check_independence(const RunRequest& request, std::string_view when) {
+    if (exact_count_ < 2) return;  // one exact run was asked for
+    const Measured measured = run({request}).front();
+    keep_exact(measured);
+    if (!measured.is_told_apart()) {
+        noise_after_lowered_ = std::max(noise_after_lowered_, measured.error);
+        return;
+    }
+    throw MeasuringFailed{{fmt::format("an exact run {} differs from the first: {}; those before it had output "
+                                       "errors of {:.2g} at most. A run may "
+                                       "read what the last one has left (a cache, a checkpoint), or a number may "
+                                       "grow with time; remove it. If it "
+                                       "is chance, --repeat {} shows more of it",
+                                       when, measured_text(measured), noise(), 4 * exact_count_),
+                           exit_code::inconclusive}};
 }
 
 std::vector<Measured> Measurements::measure(const std::vector<Experiment>& experiments) {
@@ -277,20 +330,29 @@ std::vector<Measured> Measurements::measure(const std::vector<Experiment>& exper
     return all;
 }
 
+void Measurements::confirm(const Experiment& experiment, const Measured& measured) {
+    if (exact_count_ < 2) return;  // one exact run was asked for
+    const Measured again = run({experiment.request}).front();
+    tell(experiment.text + ", again", again);
+    if (again.is_told_apart()) return;
+    throw MeasuringFailed{
+        {fmt::format("two equal runs, {}, differ: {} at first, and {} then. Chance does more than {} "
+                     "exact runs have shown; --repeat {} shows more of it",
+                     experiment.text, measured_text(measured), measured_text(again), exact_count_, 4 * exact_count_),
+         exit_code::inconclusive}};
+}
+
 std::string noise_sentence(const Measurements& runs) {
     if (runs.exact_runs() == 1) return "One run was exact, so it is not known how far equal runs differ.";
     std::string text = fmt::format("{} exact runs gave equal numbers.", runs.exact_runs());
-    if (runs.noise() > 0)
-        text = fmt::format(
-            "The exact runs differed by up to {:.2g}: {} show nothing.", runs.noise(),
-            runs.reference().is_by_row() ? "changes that this explains, number by number," : "smaller errors");
+    if (runs.noise() > 0) text = chance_sentence(runs);
     const std::vector<ChangedRow> left_out = runs.reference().left_out();
     if (left_out.empty()) return text;
     if (runs.noise() == 0) text = fmt::format("In the others, {} exact runs were equal.", runs.exact_runs());
     std::vector<std::string> names;
     names.reserve(left_out.size());
     for (const ChangedRow& row : left_out) names.push_back(printable(row.name));
-    return fmt::format("Not counted, because equal runs differ by more than {:.2g} in {}: {}. {}",
+    return fmt::format("Not counted, because equal runs differ by more than {:.2g} in {}: {}.\n{}",
                        runs.reference().most_noise(), left_out.size() == 1 ? "it" : "them", listed(names, 5), text);
 }
 

@@ -23,6 +23,7 @@ struct Place {
     Subset groups;
     std::uint64_t calls = 0;  ///< in the first run
     double work = 0;          ///< floating-point operations of these calls
+    bool is_untried = false;  ///< of the exact runs, only the first made all calls of some of its groups
 };
 
 /// Divides all groups into places, the one with the most work first. Of more than `most`, the last ones become one.

@@ -28,12 +28,12 @@ std::string work_text(double work, double all) {
     return share_text(static_cast<std::uint64_t>(work / all * whole), static_cast<std::uint64_t>(whole));
 }
 
-/// Returns the error, or why there is none: `4.5e-04`, `0`, `noise`, `ended with status 1`.
+/// Returns the error, or why there is none: `4.5e-04`, `0`, `chance`, `ended with status 1`.
 std::string error_text(const Measured& measured) {
     if (!measured.problem.empty()) return measured.problem;
     if (!measured.was_lowered) return "not lowered";
     if (measured.error == 0) return "0";
-    return measured.is_noise ? "noise" : fmt::format("{:.1e}", measured.error);
+    return measured.is_chance ? "chance" : fmt::format("{:.1e}", measured.error);
 }
 
 /// Places errors on a logarithmic axis, in a column of the table.
@@ -42,7 +42,7 @@ class Axis {
     explicit Axis(const SensitivityResult& result) {
         for (const auto& of_place : result.measured.errors)
             for (const PlaceErrors& errors : of_place)
-                for (const Measured* measured : {&errors.alone, &errors.kept_exact}) add(measured->error);
+                for (const Measured* measured : {&errors.alone, &errors.kept_exact}) add(*measured);
         if (first_ <= last_) first_ = std::min(first_, last_ - 3);  // so that the title has room
     }
 
@@ -53,18 +53,26 @@ class Axis {
     }
 
     std::string row(const PlaceErrors& errors) const {
+        if (is_all_chance(errors)) return "not told apart from chance";
         if (last_ < first_) return {};
         std::string row(width(), '.');
-        mark(errors.kept_exact.error, exact_mark[0], row);
-        mark(errors.alone.error, alone_mark[0], row);
+        mark(errors.kept_exact, exact_mark[0], row);
+        mark(errors.alone, alone_mark[0], row);
         return row;
     }
 
   private:
     static constexpr int columns_of_decade = 3;
 
-    void add(double error) {
-        if (!std::isfinite(error) || error <= 0) return;
+    /// Returns true if chance explains the errors of a row.
+    static bool is_all_chance(const PlaceErrors& errors) {
+        if (errors.alone.was_lowered && errors.alone.is_told_apart()) return false;
+        return !errors.kept_exact.is_told_apart() && (errors.alone.is_chance || errors.kept_exact.is_chance);
+    }
+
+    void add(const Measured& measured) {
+        const double error = measured.error;
+        if (!std::isfinite(error) || !measured.is_told_apart()) return;
         const int decade = static_cast<int>(std::floor(std::log10(error)));
         first_ = std::min(first_, decade);
         last_ = std::max(last_, decade);
@@ -72,8 +80,9 @@ class Axis {
 
     std::size_t width() const { return static_cast<std::size_t>((last_ - first_ + 1) * columns_of_decade); }
 
-    void mark(double error, char sign, std::string& row) const {
-        if (!(error > 0)) return;
+    void mark(const Measured& measured, char sign, std::string& row) const {
+        const double error = measured.error;
+        if (!measured.is_told_apart() || measured.problem == not_tried) return;
         const double at = std::isfinite(error) ? columns_of_decade * (std::log10(error) - first_) : width();
         char& column = row[std::min(static_cast<std::size_t>(std::max(at, 0.0)), width() - 1)];
         column = column == '.' ? sign : '*';
@@ -185,13 +194,21 @@ std::string lowered_work(const SensitivityResult& result) {
     return work_text(lowered, all_work(result));
 }
 
+/// Returns true if each place ran below FP32 when only it was asked to, at some precision.
+bool has_tried_all(const SensitivityResult& result) {
+    return std::ranges::all_of(result.measured.errors, [](const std::vector<PlaceErrors>& of_place) {
+        return std::ranges::any_of(of_place, [](const PlaceErrors& errors) { return errors.alone.was_lowered; });
+    });
+}
+
 std::string policy_sentence(const SensitivityResult& result) {
     if (!result.policy) return {};
     const CheapestPolicy& policy = *result.policy;
     if (!policy.is_found)
         return fmt::format("No policy within {:.2g} was found: {}.\n", result.tolerance,
-                           policy.tried == 0 ? "each place alone was beyond it"
-                                             : counted(policy.tried, "run") + " under policies went beyond it");
+                           policy.tried > 0        ? counted(policy.tried, "run") + " under policies went beyond it"
+                           : has_tried_all(result) ? "each place alone was beyond it"
+                                                   : "no place that ran below FP32 alone was within it");
     const std::vector<std::size_t> exact = exact_places(policy);
     std::string text =
         fmt::format("Within {:.2g}: {} of the work lowered{}, output error {:.2g} in a run.\n", result.tolerance,
@@ -210,8 +227,8 @@ std::string evidence_of(const SensitivityResult& result) {
     const std::string known = runs.used_count() == 0 ? "" : fmt::format(", after {} earlier", runs.used_count());
     return fmt::format(
         "{}{}. {}\nErrors of places that are lowered together need not be the sum of theirs, and other inputs may "
-        "differ.\n",
-        counted(runs.run_count(), "run"), known, noise_sentence(runs));
+        "differ.\n{}",
+        counted(runs.run_count(), "run"), known, noise_sentence(runs), untried_sentence(result.untried));
 }
 
 std::string given_policy_text(const SensitivityResult& result) {
@@ -224,14 +241,15 @@ std::string given_policy_text(const SensitivityResult& result) {
     if (result.tolerance >= 0)
         text +=
             fmt::format(" ({} {:.2g})", measured.error <= result.tolerance ? "within" : "beyond", result.tolerance);
-    return text + ".\n" + moved_text(measured) + noise_sentence(runs) + " Other inputs may differ.\n";
+    return text + ".\n" + moved_text(measured) + noise_sentence(runs) + " Other inputs may differ.\n" +
+           untried_sentence(result.untried);
 }
 
 Json to_json(const Measured& measured) {
     Json json = {{"error", number_or_null(measured.error)},
                  {"problem", text_or_null(measured.problem)},
                  {"was_lowered", measured.was_lowered},
-                 {"is_noise", measured.is_noise},
+                 {"is_chance", measured.is_chance},
                  {"changed", measured.changed},
                  {"most_changed", Json::array()}};
     for (const ChangedRow& row : measured.most) json["most_changed"].push_back(to_json(row));
@@ -245,8 +263,10 @@ std::string precision_at(const SensitivityResult& result, std::size_t level) {
 Json json_of_place(const SensitivityResult& result, std::size_t place) {
     const Place& one = result.measured.places[place];
     const double work = all_work(result);
-    Json json = {
-        {"place", one.text}, {"calls", one.calls}, {"work_share", work == 0 ? Json() : Json(one.work / work)}};
+    Json json = {{"place", one.text},
+                 {"calls", one.calls},
+                 {"work_share", work == 0 ? Json() : Json(one.work / work)},
+                 {"untried", one.is_untried}};
     const bool has_policy = result.policy && result.policy->is_found;
     const std::size_t level = has_policy ? result.policy->levels[place] : 0;
     const bool can_be_lowered = level == 0 || is_lowered_at(result.measured, place, level);
@@ -271,6 +291,12 @@ Json json_of_policy(const SensitivityResult& result) {
 
 }  // namespace
 
+std::string untried_sentence(const std::vector<std::string>& untried) {
+    if (untried.empty()) return {};
+    return fmt::format("Not tried: {}.\n",
+                       untried_text(listed(untried, 3), "the exact runs after the first made fewer of these calls"));
+}
+
 std::string text_of(const SensitivityResult& result) {
     std::string text = fmt::format("Output error by {}, of {}, against the first exact run\n\n", result.metric,
                                    counted(result.measurements.number_count(), "number") + " in " + result.source);
@@ -293,6 +319,8 @@ Json to_json(const SensitivityResult& result) {
                  {"measured_policy", text_or_null(result.measured_policy)},
                  {"numbers", result.measurements.number_count()},
                  {"noise", number_or_null(result.measurements.noise())},
+                 {"chance", number_or_null(result.measurements.chance())},
+                 {"untried", result.untried},
                  {"runs", result.measurements.run_count()},
                  {"earlier_runs", result.measurements.used_count()}};
     json["not_counted"] = Json::array();

@@ -22,7 +22,11 @@ struct SensitivityResult {
     std::string measured_policy{};  ///< file of the only policy that was measured; empty: places were
     std::optional<CheapestPolicy> policy{};
     std::string policy_path{};
+    std::vector<std::string> untried{};  ///< places of which, of the exact runs, only the first made all calls
 };
+
+/// Returns a sentence about such places, with a line feed; empty if there are none.
+std::string untried_sentence(const std::vector<std::string>& untried);
 
 /// Returns a table for people.
 std::string text_of(const SensitivityResult& result);

@@ -2,7 +2,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <cstring>
+#include <limits>
 #include <memory>
 #include <optional>
 #include <utility>
@@ -35,7 +37,8 @@ struct SensitivityOptions {
     std::string policy, cpu, state = "sensitivity-state.jsonl", policy_out, runner, compare, metric = "number",
                              by = "where";
     bool is_json = false;
-    std::int64_t jobs = 1, repeat = 2, most = 20, perturb = 0;
+    std::int64_t jobs = 1, most = 20, perturb = 0;
+    std::int64_t repeat = 0;         ///< 0: as many as the differences between them ask for
     double tolerance = -1;           ///< -1: none was given
     std::vector<std::string> words;  ///< the command to run
 };
@@ -96,9 +99,10 @@ std::string problem_in_options(const SensitivityOptions& options) {
 
 /// Returns all facts on which the results of runs depend.
 Json identity_of(const SensitivityOptions& options) {
-    return {{"sensitivity", 2},         {"fp32shim", FP32SHIM_VERSION}, {"command", options.words},
+    return {{"sensitivity", 3},         {"fp32shim", FP32SHIM_VERSION}, {"command", options.words},
             {"cpu", options.cpu},       {"runner", options.runner},     {"compare", options.compare},
-            {"metric", options.metric}, {"policy", options.policy},     {"tolerance", options.tolerance}};
+            {"metric", options.metric}, {"policy", options.policy},     {"tolerance", options.tolerance},
+            {"repeat", options.repeat}};
 }
 
 MeasuringSettings measuring_settings(const SensitivityOptions& options, const std::string& program) {
@@ -109,7 +113,7 @@ MeasuringSettings measuring_settings(const SensitivityOptions& options, const st
                       : options.metric == "each" ? OutputMetric::each
                                                  : OutputMetric::number;
     settings.tolerance = options.tolerance;
-    settings.exact_runs = static_cast<std::uint64_t>(options.repeat);
+    settings.may_preview = is_cpu_mode_open(options.cpu);
     settings.jobs = static_cast<std::uint64_t>(options.jobs);
     settings.state_path = options.state;
     settings.input_files = options.words;
@@ -134,7 +138,7 @@ class Examination {
         else if (options_.policy.empty())
             run_places();
         else
-            measured_.all_lowered = measure_everything({{given_policy(), "under the policy"}});
+            run_given_policy();
     }
 
     /// Finds a policy if one is wanted, and prints everything. Returns the exit code.
@@ -144,10 +148,12 @@ class Examination {
         SensitivityResult result{groups_, texts, measurements_, measured_, options_.words, options_.metric, source()};
         result.measured_policy = options_.policy;
         result.tolerance = options_.tolerance;
+        result.untried = untried_;
         if (options_.tolerance >= 0 && options_.policy.empty())
             if (const auto end = find_policy(texts, result)) return fail(*end);
         print(options_.is_json ? json_text(to_json(result)) : text_of(result));
         measurements_.remove_state();
+        if (!options_.policy.empty() && options_.tolerance >= 0 && !untried_.empty()) return exit_code::inconclusive;
         if (!options_.policy.empty() && options_.tolerance >= 0)
             return measured_.all_lowered.front().error <= options_.tolerance ? exit_code::ok : exit_code::finding;
         return result.policy && !result.policy->is_found ? exit_code::inconclusive : exit_code::ok;
@@ -155,19 +161,23 @@ class Examination {
 
   private:
     void run_exact() {
-        const RecordedProducts products =
-            measurements_.run_exact({only({}, measured_.precisions.front()), "highest"});
-        check_noise();
+        constexpr std::uint64_t fewest = 5;
+        const RunRequest exact = exact_request();
+        const bool is_given = options_.repeat > 0;
+        const RecordedProducts& products =
+            measurements_.run_exact(exact, is_given ? static_cast<std::uint64_t>(options_.repeat) : fewest);
         for (const RecordedProducts::Met& met : products.groups) groups_.number_of(met.group);
         if (groups_.all().empty()) throw MeasuringFailed{no_product_seen(products, TriedTypes::float32)};
+        measured_.places = find_places(groups_, kind(), static_cast<std::size_t>(options_.most));
+        if (!is_given && measurements_.noise() > 0 && options_.policy.empty())
+            measurements_.run_exact(exact, measured_.places.size());
+        measurements_.expect_rows(rows());
+        note_untried();
+        check_chance();
     }
 
-    void check_noise() const {
-        if (options_.tolerance >= 0 && measurements_.noise() > options_.tolerance)
-            throw MeasuringFailed{{fmt::format("equal exact runs differ by {:.2g}, so nothing can be said about a "
-                                               "tolerance of {:.2g}",
-                                               measurements_.noise(), options_.tolerance),
-                                   exit_code::inconclusive}};
+    void check_chance() const {
+        if (options_.tolerance >= 0 && measurements_.chance() > options_.tolerance) throw beyond_tolerance();
     }
 
     /// Makes runs in which as much as possible is lowered. If only such numbers change that do not count, because
@@ -178,28 +188,71 @@ class Examination {
         const bool was_lowered = std::ranges::any_of(results, &Measured::was_lowered);
         if (has_changed || !was_lowered || measurements_.reference().left_out().empty()) return results;
         measurements_.count_all_numbers();
-        check_noise();
+        check_chance();
         return measurements_.measure(experiments);
     }
 
-    RunRequest given_policy() const { return {read_regular_file(options_.policy).text, ""}; }
+    RunRequest exact_request() const { return {only({}, measured_.precisions.front()), "highest"}; }
 
-    void run_perturbed() {
-        measured_.places = find_places(groups_, kind(), static_cast<std::size_t>(options_.most));
-        const std::size_t sets = measured_.precisions.size() * (1 + measured_.places.size());
-        measurements_.expect_runs(static_cast<std::uint64_t>(options_.repeat) +
-                                  sets * static_cast<std::uint64_t>(options_.perturb));
-        for (const std::string& precision : measured_.precisions) {
-            digits_.push_back({nullptr, precision, digits_of(perturbed_runs(nullptr, precision))});
-            if (!digits_.back().digits.was_lowered)
-                throw MeasuringFailed{nothing_lowered(measurements_.last_run().products, precision)};
-            for (const Place& place : measured_.places)
-                digits_.push_back({&place, precision, digits_of(perturbed_runs(&place, precision))});
+    MeasuringFailed beyond_tolerance() const {
+        std::string why = ", and two of them are too few to tell an error from chance";
+        if (std::isfinite(measurements_.chance()))
+            why = fmt::format(", and an error up to {:.2g} is not told apart from chance", measurements_.chance());
+        else if (!std::isfinite(measurements_.noise()))
+            why.clear();
+        return {{fmt::format("equal exact runs differ by up to {:.2g}{}, so nothing can be said about a tolerance of "
+                             "{:.2g}",
+                             measurements_.noise(), why, options_.tolerance),
+                 exit_code::inconclusive}};
+    }
+
+    /// Returns the number of errors to be measured.
+    std::uint64_t rows() const {
+        const std::size_t places = measured_.places.size(), precisions = measured_.precisions.size();
+        if (!options_.policy.empty()) return 1;
+        if (options_.perturb > 0) return precisions * (1 + places) * static_cast<std::uint64_t>(options_.perturb);
+        return precisions * (1 + 2 * places);
+    }
+
+    void note_untried() {
+        for (Place& place : measured_.places) {
+            place.is_untried = std::ranges::any_of(
+                place.groups, [this](std::size_t group) { return !measurements_.ran_again(groups_[group]); });
+            if (place.is_untried) untried_.push_back(place.text);
         }
     }
 
-    /// Runs the command with a place perturbed, or everything, by as many seeds as are wanted.
-    std::vector<Measured> perturbed_runs(const Place* place, const std::string& precision) {
+    void run_given_policy() {
+        const Experiment experiment{given_policy(), "under the policy"};
+        measured_.all_lowered = measure_everything({experiment});
+        measurements_.check_independence(exact_request());
+        const Measured& measured = measured_.all_lowered.front();
+        if (measured.is_told_apart()) measurements_.confirm(experiment, measured);
+    }
+
+    RunRequest given_policy() const {
+        RunRequest request{read_regular_file(options_.policy).text, ""};
+        const bool has_mode = policy::read_policy_file(options_.policy).policy.cpu_mode != policy::CpuMode::off;
+        if (measurements_.previews() && !has_mode) request.cpu = preview_mode;
+        return request;
+    }
+
+    void run_perturbed() {
+        for (const std::string& precision : measured_.precisions) {
+            const std::vector<Experiment> everything = perturbed(nullptr, precision);
+            if (!measurements_.measure({everything.front()}).front().was_lowered)
+                throw MeasuringFailed{nothing_lowered(measurements_.last_run().products, precision)};
+            digits_.push_back({nullptr, precision, digits_of(measure_everything(everything))});
+            measurements_.check_independence(exact_request());
+            for (const Place& place : measured_.places)
+                if (!place.is_untried)
+                    digits_.push_back(
+                        {&place, precision, digits_of(measurements_.measure(perturbed(&place, precision)))});
+        }
+    }
+
+    /// Returns runs with a place perturbed, or everything, by as many seeds as are wanted.
+    std::vector<Experiment> perturbed(const Place* place, const std::string& precision) const {
         std::vector<Experiment> experiments;
         for (std::int64_t i = 1; i <= options_.perturb; ++i) {
             PolicySettings seeded = settings(precision);
@@ -213,7 +266,7 @@ class Examination {
             else
                 experiments.push_back({{policy_lowering_only(groups_, place->groups, seeded), "highest"}, text});
         }
-        return place == nullptr ? measure_everything(experiments) : measurements_.measure(experiments);
+        return experiments;
     }
 
     int print_digits() {
@@ -226,23 +279,23 @@ class Examination {
                              {"metric", options_.metric},
                              {"source", source()},
                              {"noise", number_or_null(measurements_.noise())},
+                             {"chance", number_or_null(measurements_.chance())},
+                             {"untried", untried_},
                              {"digits", digits_json(digits_)}}));
         else
-            print(digits_text(digits_, measurements_, heading));
+            print(digits_text(digits_, measurements_, heading) + untried_sentence(untried_));
         measurements_.remove_state();
         return exit_code::ok;
     }
 
     void run_places() {
-        measured_.places = find_places(groups_, kind(), static_cast<std::size_t>(options_.most));
-        const std::size_t count = measured_.precisions.size() * (1 + 2 * measured_.places.size());
-        measurements_.expect_runs(static_cast<std::uint64_t>(options_.repeat) + count);
         std::vector<Experiment> experiments;
         for (const std::string& precision : measured_.precisions)
             experiments.push_back({all_but({}, precision), "everything at " + precision});
         measured_.all_lowered = measure_everything(experiments);
         if (std::ranges::none_of(measured_.all_lowered, &Measured::was_lowered))
             throw MeasuringFailed{nothing_lowered(measurements_.last_run().products, measured_.precisions.back())};
+        measurements_.check_independence(exact_request());
         measure_places();
     }
 
@@ -250,7 +303,9 @@ class Examination {
         return options_.by == "scope" ? PlaceKind::scope : options_.by == "size" ? PlaceKind::size : PlaceKind::where;
     }
 
-    PolicySettings settings(const std::string& precision) const { return {precision, options_.cpu, our_name}; }
+    PolicySettings settings(const std::string& precision) const {
+        return {precision, measurements_.previews() ? std::string(preview_mode) : options_.cpu, our_name};
+    }
 
     std::string only(const Subset& lowered, const std::string& precision) const {
         return policy_lowering_only(groups_, lowered, settings(precision));
@@ -265,16 +320,59 @@ class Examination {
         std::vector<Experiment> experiments;
         for (const Place& place : measured_.places)
             for (const std::string& precision : measured_.precisions) {
-                experiments.push_back({{only(place.groups, precision), "highest"},
-                                       fmt::format("only {} at {}", place.text, precision)});
+                if (!place.is_untried) experiments.push_back(alone(place, precision));
                 experiments.push_back(
                     {all_but(place.groups, precision), fmt::format("all but {} at {}", place.text, precision)});
             }
         const std::vector<Measured> results = measurements_.measure(experiments);
-        for (std::size_t i = 0; i < results.size(); i += 2) {
-            if (i / 2 % measured_.precisions.size() == 0) measured_.errors.emplace_back();
-            measured_.errors.back().push_back({results[i], results[i + 1]});
+        auto next = results.begin();
+        for (const Place& place : measured_.places) {
+            measured_.errors.emplace_back();
+            for (std::size_t at = 0; at < measured_.precisions.size(); ++at) {
+                PlaceErrors errors{{std::numeric_limits<double>::infinity(), not_tried}, {}};
+                if (!place.is_untried) errors.alone = *next++;
+                errors.kept_exact = *next++;
+                measured_.errors.back().push_back(errors);
+            }
         }
+        confirm_largest();
+        check_drift();
+    }
+
+    Experiment alone(const Place& place, const std::string& precision) const {
+        return {{only(place.groups, precision), "highest"}, fmt::format("only {} at {}", place.text, precision)};
+    }
+
+    /// Makes that run again in which a place alone moved the output most, so that no place is blamed for what few
+    /// runs do by chance, none of which was exact. Three times if a run that lowers this place, too, did not move it.
+    void confirm_largest() {
+        const Place* worst = nullptr;
+        std::size_t precision = 0;
+        Measured largest;
+        for (std::size_t place = 0; place < measured_.places.size(); ++place)
+            for (std::size_t at = 0; at < measured_.precisions.size(); ++at) {
+                const Measured& run = measured_.errors[place][at].alone;
+                if (!run.is_told_apart() || run.problem == not_tried || run.error <= largest.error) continue;
+                largest = run;
+                worst = &measured_.places[place];
+                precision = at;
+            }
+        if (worst == nullptr) return;
+        const int times = measured_.all_lowered[precision].is_told_apart() ? 1 : 3;
+        for (int i = 0; i < times; ++i)
+            measurements_.confirm(alone(*worst, measured_.precisions[precision]), largest);
+    }
+
+    /// Makes a last exact run if exact runs differed, so that no place is blamed for numbers that grow with time.
+    void check_drift() {
+        const auto is_told_apart = [](const PlaceErrors& errors) {
+            return (errors.alone.is_told_apart() && errors.alone.problem != not_tried) ||
+                   errors.kept_exact.is_told_apart();
+        };
+        const bool is_any = std::ranges::any_of(
+            measured_.errors, [&](const auto& of_place) { return std::ranges::any_of(of_place, is_told_apart); });
+        if (is_any && measurements_.noise() > 0)
+            measurements_.check_independence(exact_request(), "after all others");
     }
 
     /// Finds a policy and writes it. Returns an end if it cannot be written.
@@ -297,6 +395,7 @@ class Examination {
     const SensitivityOptions& options_;
     Measurements& measurements_;
     Groups groups_;
+    std::vector<std::string> untried_;  ///< places of which, of the exact runs, only the first made all calls
     Sensitivity measured_;
     std::vector<PlaceDigits> digits_;  ///< with --perturb
 };
@@ -362,8 +461,10 @@ Action define_sensitivity(CLI::App& app) {
     add_choice(app, "--by", options->by, {"where", "scope", "size"},
                "What is a place: a line of the program, a scope, or a line at one size");
     add_count(app, "--most", options->most, 1, "Number of places; beyond it, those with the least work become one");
-    add_count(app, "--repeat", options->repeat, 1,
-              "Number of exact runs, whose differences are the noise below which errors show nothing");
+    add_count(
+        app, "--repeat", options->repeat, 1,
+        "Number of exact runs, whose differences tell errors from chance (default: 5; if they differ, as many as "
+        "places)");
     add_count(app, "--jobs", options->jobs, 1, "Number of runs at once, for commands that do not disturb each other");
     add_name(app, "--state", options->state, "FILE",
              "File of the results so far, from which an interrupted search continues; removed at the end (default: "

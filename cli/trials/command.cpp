@@ -46,6 +46,16 @@ std::string problem_with_settings(std::string_view name) {
     return {};
 }
 
+bool is_cpu_mode_open(const std::string& option) {
+    return option.empty() && ProcessEnvironment::of_this_process().get("FP32_MATMUL_CPU").empty();
+}
+
+void say_preview(std::string_view name) {
+    say(name,
+        fmt::format("each product that was seen ran on a CPU, so lower precisions are previewed there (--cpu {})",
+                    preview_mode));
+}
+
 std::string problem_with_new_file(std::string_view option, const std::string& path) {
     std::error_code error;
     if (!path.empty() && std::filesystem::exists(std::filesystem::symlink_status(path, error)))
@@ -102,6 +112,13 @@ End no_product_seen(const RecordedProducts& products, TriedTypes types) {
 }
 
 End nothing_lowered(const RecordedProducts& products, std::string_view precision) {
+    if (products.calls == 0)
+        return {
+            fmt::format("a run with everything at {} multiplied nothing, though a run with everything exact did: "
+                        "nothing is known about its products. If the command keeps results between runs (a cache, "
+                        "a checkpoint), remove them before each run",
+                        precision),
+            exit_code::inconclusive};
     std::string reason;
     std::uint64_t most = 0;
     for (const auto& [name, calls] : products.reasons) {

@@ -29,6 +29,15 @@ struct TrialProgram {
     std::optional<End> end;  ///< set if the program cannot start
 };
 
+/// Returns true if neither `option`, the value of --cpu, nor the environment says what lower precisions do on a CPU.
+bool is_cpu_mode_open(const std::string& option);
+
+/// Mode of the CPU in which a program is tried that multiplies on a CPU only, if no mode was chosen.
+constexpr std::string_view preview_mode = "emulate";
+
+/// Tells the user that preview_mode was chosen, and why. `name` is the name of our command.
+void say_preview(std::string_view name);
+
 /// Looks for the program that the first word names. Behind a runner, only a run can tell whether it starts.
 TrialProgram find_trial_program(std::string_view name, const std::vector<std::string>& words,
                                 const std::string& runner);

@@ -133,7 +133,8 @@ std::vector<std::string> Runs::words_for(const RunRequest& request, const std::s
                  {own_program(), "run", "--quiet", "--policy", folder + "/policy.toml", "--where", where_list,
                   "--level", "summary", "--log", with_percents_doubled(folder) + "/%h.%p.fp32rec"});
     if (!request.precision.empty()) words.insert(words.end(), {"--precision", request.precision});
-    if (!settings_.cpu.empty()) words.insert(words.end(), {"--cpu", settings_.cpu});
+    if (const std::string& cpu = request.cpu.empty() ? settings_.cpu : request.cpu; !cpu.empty())
+        words.insert(words.end(), {"--cpu", cpu});
     words.emplace_back("--");
     words.insert(words.end(), settings_.command.begin(), settings_.command.end());
     return words;

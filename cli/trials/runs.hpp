@@ -26,7 +26,8 @@ struct RunSettings {
 struct RunRequest {
     std::string policy;  ///< text of the policy file
     std::string
-        precision;  ///< value of `run --precision`, which overrides the environment; empty: the policy decides
+        precision;      ///< value of `run --precision`, which overrides the environment; empty: the policy decides
+    std::string cpu{};  ///< value of `run --cpu`; empty: that of RunSettings
 };
 
 struct FinishedRun {

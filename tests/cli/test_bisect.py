@@ -169,7 +169,7 @@ def test_the_table_has_lines_shares_of_the_work_and_the_policy(tmp_path):
     totals = set(re.findall(r"run \d+ of about (\d+): ", result.stderr))
     assert len(totals) == 1 and "so far, about " in result.stderr
     assert "Lowering any one of them as well was not acceptable in 2 of 2 runs." in result.stdout
-    assert "Assumed: equal runs end alike, as they did for 3 sets." in result.stdout
+    assert "Assumed: equal runs end alike, as they did for 4 sets." in result.stdout
 
 
 def test_several_runs_at_once_find_the_same(tmp_path):
@@ -522,7 +522,8 @@ def test_random_failures_accuse_no_innocent_product(tmp_path):
     program = Compiled(tmp_path, 'return one_more("runs") % 7 == 4 || bad;')
     result = program.bisect("--repeat", 8)
     assert program.names_of(result) == ["graded"]
-    assert result.json["random_failures"]["runs"] == 8 and result.json["random_failures"]["failures"] == 1
+    exact = result.json["random_failures"]
+    assert exact["runs"] >= 8 and 1 <= exact["failures"] <= exact["runs"] / 6
     [culprit] = result.json["culprits"]
     assert culprit["alone"]["failures"] == culprit["alone"]["runs"] >= 4
     assert any(one["verdict"] == "acceptable" and one["failures"] > 0 for one in result.json["tried"])
@@ -553,7 +554,7 @@ def test_a_command_that_passes_lowered_already_is_said_so(tmp_path):
     assert (result.returncode, result.json["outcome"], result.json["culprits"]) == (0, "acceptable", [])
     assert result.json["policy"] is None and not list(tmp_path.glob("*.toml"))
     table = fp32shim("bisect", "--cpu", "emulate", "--", *program.command, cwd=tmp_path, env=variables())
-    assert table.stdout.startswith("Nothing had to stay exact: with 1 group at high, 1 of 1 run was acceptable.\n")
+    assert table.stdout.startswith("Nothing had to stay exact: with 1 group at high, 2 of 2 runs were acceptable.\n")
 
 
 def test_the_lower_precision_can_be_chosen(tmp_path):
@@ -610,7 +611,7 @@ def test_a_command_that_is_not_there_or_cannot_start_ends_as_in_a_shell(tmp_path
 
 def test_without_emulation_nothing_is_lowered_on_a_cpu_and_the_remedy_is_named(tmp_path):
     program = Compiled(tmp_path)
-    result = fp32shim("bisect", "--", *program.command, cwd=tmp_path, env=variables())
+    result = fp32shim("bisect", "--cpu", "off", "--", *program.command, cwd=tmp_path, env=variables())
     assert failure(result, 3) == ("fp32shim bisect: everything was asked to run at high, but nothing did (cpu_mode_off); on a CPU, --cpu "
                                   "emulate shows what it would do")
     floor = program.bisect(env={"FP32_MATMUL_FLOOR": "fp32"})
@@ -817,3 +818,160 @@ def test_products_of_float32_run_as_the_program_asks_while_those_of_float64_are_
     result = program.bisect("--dtype", "float64")
     assert result.returncode == 0 and result.json["outcome"] == "acceptable", result.stderr
     assert {group["function"] for group in result.json["groups"]} <= {"cblas_dgemm", "cblas_dsyrk"}
+
+
+# A program in C of two lines with graded operands, and functions to keep a number between runs.
+KEEPING = """
+#include <math.h>
+#include <stdio.h>
+#include <unistd.h>
+void cblas_sgemm(int, int, int, int, int, int, float, const float*, int, const float*, int, float, float*, int);
+static float kept(const char* name, float absent) {
+    float value = absent;
+    FILE* file = fopen(name, "r");
+    if (file == NULL) return absent;
+    if (fscanf(file, "%f", &value) != 1) value = absent;
+    fclose(file);
+    return value;
+}
+static void keep(const char* name, float value) {
+    FILE* file = fopen(name, "w");
+    fprintf(file, "%.9g", value);
+    fclose(file);
+}
+static int is_bad(float value) { return fabsf(value - 1e-4f) > 1e-5f; }
+static const float a[2] = {1.0001f, 1}, b[2] = {1, -1};
+static float first(void) {
+    float c[1];
+    cblas_sgemm(101, 111, 111, 1, 1, 2, 1, a, 2, b, 1, 0, c, 1);
+    return *(volatile float*)c;
+}
+static float second(void) {
+    float c[1];
+    cblas_sgemm(101, 111, 111, 1, 1, 2, 1, a, 2, b, 1, 0, c, 1);
+    return *(volatile float*)c;
+}
+int main(void) {
+    keep("runs", kept("runs", 0) + 1);
+    BODY
+}
+"""
+
+
+class Keeping:
+    """KEEPING with a main function, and its searches."""
+
+    def __init__(self, folder, body):
+        self.folder = folder
+        (folder / "keeping.c").write_text(KEEPING.replace("BODY", body))
+        subprocess.run([shim.tool("gcc"), "-g", "-O1", "-fno-inline", folder / "keeping.c", "-o", folder / "keeping", "-lm",
+                        shim.blas_library("openblas")], check=True)
+
+    def runs(self):
+        return int((self.folder / "runs").read_text())
+
+    def search(self, *options, env=None):
+        return fp32shim("bisect", "--format", "json", *options, "--", "./keeping", cwd=self.folder, env=variables(**(env or {})),
+                        timeout=600)
+
+    def names(self, result, key):
+        return [result.json["groups"][group]["where"].split()[-1] for culprit in result.json["culprits"] if culprit[key]
+                for group in culprit["groups"]]
+
+
+CACHE = 'float value = kept("cache", 0); if (value == 0) keep("cache", value = second()); first(); return is_bad(value);'
+CHECKPOINT = """float sum = kept("checkpoint", 0);
+    for (int step = sum == 0 ? 0 : 9; step < 12; ++step) {
+        const float value = second();
+        if (step < 9) sum += value;
+        if (step == 8) keep("checkpoint", sum);
+    }
+    first();
+    return is_bad(sum / 9);"""
+
+
+@pytest.mark.parametrize("body", [CACHE, CHECKPOINT])
+def test_a_product_whose_calls_only_the_first_run_made_is_not_judged_and_stays_exact(tmp_path, body):
+    program = Keeping(tmp_path, body)
+    result = program.search()
+    assert (result.returncode, result.json["outcome"]) == (3, "not certain"), result.stderr
+    assert program.names(result, "untried") == ["second"]
+    assert re.search(r"nothing is known about keeping\.c:\d+ second: .* a checkpoint", result.json["doubt"])
+    assert "keeping!second" in (tmp_path / result.json["policy"]).read_text()
+    (tmp_path / ("cache" if body == CACHE else "checkpoint")).unlink()
+    fresh = fp32shim("run", "-q", "--policy", result.json["policy"], "--", "./keeping", cwd=tmp_path, env=variables())
+    assert fresh.returncode == 0
+
+
+def test_a_cache_that_is_made_anew_in_some_runs_is_noticed(tmp_path):
+    """Each third run, from the first on, multiplies; so does a run with everything exact, but none with all lowered."""
+    program = Keeping(tmp_path, """const int run = (int)kept("runs", 0) % 3;
+    if (run == 1) keep("cache", second());
+    first();
+    return is_bad(kept("cache", 0));""")
+    result = program.search()
+    assert result.returncode == 3 or program.names(result, "groups") == ["second"]
+
+
+def test_a_product_that_is_not_made_once_another_is_lowered_needs_no_judgement(tmp_path):
+    """The policy is the reason, as each run with everything exact shows; so what its runs show is all that it does."""
+    program = Keeping(tmp_path, "const int bad = is_bad(first()); for (int i = 0; i < (bad ? 2 : 9); ++i) second(); return 0;")
+    result = program.search()
+    assert (result.returncode, result.json["outcome"], result.json["culprits"]) == (0, "acceptable", [])
+    other = Keeping(tmp_path, "if (!is_bad(first())) second(); return 0;")
+    table = fp32shim("bisect", "--", "./keeping", cwd=tmp_path, env=variables())
+    assert table.returncode == 0 and re.search(r"Not multiplied with all others lowered: keeping\.c:\d+ second\.", table.stdout)
+    assert other.runs() > 4
+
+
+@pytest.mark.parametrize("options", [[], ["--repeat", "20"]])
+def test_a_run_that_reads_what_the_last_one_has_left_blames_nobody_for_certain(tmp_path, options):
+    """A start from the last run's result, as iterations have it: the run after the lowered one fails."""
+    program = Keeping(tmp_path, """const float value = kept("last", 1e-4f);
+    keep("last", second());
+    first();
+    return is_bad(value);""")
+    result = program.search(*options)
+    assert result.returncode == 3, result.stdout
+    assert "right after a lowered run" in result.stderr or "different answers" in result.stderr, result.stderr
+
+
+def test_numbers_that_differ_by_chance_blame_nobody(tmp_path):
+    program = Keeping(tmp_path, """first();
+    second();
+    const int run = (int)kept("runs", 0);
+    keep("out", 1 + 0.01f * (run * 7 % 5));
+    return 0;""")
+    result = program.search("--compare", "out", "--rtol", "1e-3")
+    assert (result.returncode, result.stdout) == (3, "") and "by chance too often" in result.stderr, result.stdout
+
+
+def test_a_program_that_multiplies_on_a_cpu_is_previewed_there_unless_a_mode_was_chosen(tmp_path):
+    program = Keeping(tmp_path, "first(); return is_bad(second());")
+    result = program.search()
+    assert result.returncode == 0 and program.names(result, "groups") == ["second"]
+    assert result.lines[0] == ("fp32shim bisect: each product that was seen ran on a CPU, so lower precisions are previewed there "
+                               "(--cpu emulate)")
+    assert result.json["cpu"] == "emulate" and 'mode = "emulate"' in (tmp_path / result.json["policy"]).read_text()
+    for options, env in ((["--cpu", "off", "--repeat", "3"], {}), (["--repeat", "3"], {"FP32_MATMUL_CPU": "off"})):
+        before = program.runs()
+        refused = program.search(*options, env=env)
+        assert "but nothing did (cpu_mode_off)" in failure(refused, 3)
+        assert program.runs() == before + 3 + 1  # one run in which nothing was lowered, whatever --repeat says
+
+
+def test_a_search_that_goes_on_previews_on_the_cpu_as_before(tmp_path):
+    program = Keeping(tmp_path, "first(); return is_bad(second());")
+    assert program.search("--max-runs", "2").returncode == 3
+    result = program.search()
+    assert result.returncode == 0 and program.names(result, "groups") == ["second"] and result.json["cpu"] == "emulate"
+    assert "previewed there" in result.stderr
+
+
+def test_the_error_rates_of_a_repeated_search_are_those_that_its_tests_had(tmp_path):
+    Keeping(tmp_path, "first(); return is_bad(second());")
+    table = fp32shim("bisect", "--repeat", "4", "--", "./keeping", cwd=tmp_path, env=variables(), timeout=600)
+    assert table.returncode == 0, table.stderr
+    sentence = r"at most\s+5% of such searches miss a product that makes at least (\d+)% of its runs fail, and at most 5% blame"
+    assert int(re.search(sentence, table.stdout)[1]) in range(36, 60)
+    assert "A product that fails more seldom may have been missed." in table.stdout
