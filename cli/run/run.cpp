@@ -85,8 +85,8 @@ void preload(ProcessEnvironment& environment, const std::string& library) {
     environment.set("LD_PRELOAD", others.empty() ? library : library + ':' + others);
 }
 
-/// Returns the value of FP32_MATMUL_LOG for --log. The name is made absolute, since the program may change its folder
-/// before its first product. An invalid name is returned unchanged; its error is reported later.
+/// Returns the value of FP32_MATMUL_LOG for a log's name. The name is made absolute, since the program may change its
+/// folder before its first product. An invalid name is returned unchanged; its error is reported later.
 std::string log_variable(const std::string& name) {
     if (name.empty() || name == "stderr" || policy::problem_with_log_path(name)) return name;
     std::array<char, record::path_capacity> absolute;
@@ -416,6 +416,9 @@ int run(const RunOptions& options) {
         print_run_message(lack);
     if (loaded.policy.audit_fingerprint && !loaded.policy.disabled && log_path_here(options, loaded.policy).empty())
         print_run_message("audit: fingerprints are kept only in recordings; add --log NAME.fp32rec");
+    // The messages above and below show the name as it was given.
+    if (const std::string log = environment.get("FP32_MATMUL_LOG"); !log.empty())
+        environment.set("FP32_MATMUL_LOG", log_variable(log));
     return start({options, loaded.policy, facts, program, unseen, environment});
 }
 
