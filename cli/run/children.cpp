@@ -30,8 +30,9 @@ std::uint64_t random_number() {
     return number == 0 ? 1 : number;
 }
 
-/// Returns an unused name, beside the log, for the file of uncovered children; empty if the name would be too long.
-std::string name_beside(const std::string& log_path, const record::ProcessFacts& facts) {
+/// Returns a name, beside the log, for the file of uncovered children; empty if the name would be too long. The name
+/// is unused, or that of the outer run.
+std::string name_beside(const std::string& log_path, const record::ProcessFacts& facts, std::string_view outer) {
     std::array<char, record::path_capacity> log;
     std::array<char, record::path_capacity> children;
     const record::ExpandedPath expanded = record::expand_path(log_path, facts, log);
@@ -41,7 +42,7 @@ std::string name_beside(const std::string& log_path, const record::ProcessFacts&
     const std::filesystem::path absolute = std::filesystem::absolute(name, error);
     if (name.empty() || error) return {};
     std::string path = absolute.string();
-    for (int i = 1; is_taken(path); ++i) path = numbered(absolute.string(), i);
+    for (int i = 1; path != outer && is_taken(path); ++i) path = numbered(absolute.string(), i);
     return path;
 }
 
@@ -60,8 +61,9 @@ RunChildren::RunChildren(const std::string& log_path, bool is_own, ProgramProces
         path_ = outer.children_path;
         return;
     }
-    path_ = name_beside(log_path, facts);
-    if (path_.empty()) return;
+    path_ = name_beside(log_path, facts, outer.children_path);
+    // A run within a run that records under the same name belongs to that one.
+    if (path_.empty() || (run_ != 0 && path_ == outer.children_path)) return;
     run_ = random_number();
     environment.set(record::run_variable, fmt::format("{:016x} {}", run_, path_));
 }
