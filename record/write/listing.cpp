@@ -73,7 +73,10 @@ class ListSearch {
     Entered try_numbers(std::string_view expanded, int attempts) {
         for (int attempt = 0; attempt < attempts; ++attempt) {
             if (!append_number(expanded, number_of_attempt(attempt, 0), buffer_)) break;
-            if (system::view(buffer_.data()) == recording_.path) break;
+            if (system::view(buffer_.data()) == recording_.path) {
+                is_counted_ = true;
+                break;
+            }
             if (const Entered entered = try_file(buffer_.data()); entered != Entered::no_list) return entered;
         }
         return Entered::no_list;
@@ -81,26 +84,38 @@ class ListSearch {
 
     /// Tries the names that ancestors would get, if names depend on the process.
     Entered try_names_of_ancestors(std::span<char> room) {
-        if (!has_placeholder(recording_.name, 'p')) return Entered::no_list;
-        const std::int32_t self = recording_.facts.pid;
+        const bool has_id = has_placeholder(recording_.name, 'p');
         Entered entered = Entered::no_list;
         for (const ProcessStart& ancestor : ancestors_.all()) {
-            recording_.facts.pid = ancestor.pid;
-            const std::string_view expanded = expand_path(recording_.name, recording_.facts, room).path;
-            recording_.facts.pid = self;
-            constexpr int attempts = 3;  // programs that the same process executed before have taken the first ones
-            if (!expanded.empty()) entered = try_numbers(expanded, attempts);
+            if (has_id) {
+                entered = try_name_of(ancestor.pid, room);
+            } else if (!is_counted_ && append_number(recording_.expanded, ancestor.pid, buffer_)) {
+                entered = try_file(buffer_.data());
+            }
             if (entered != Entered::no_list) break;
         }
         return entered;
     }
+    /// Returns true if the recording has the name itself or one of its first numbers, not the id of its process.
+    /// Precondition: try_numbers() found no list.
+    bool is_counted() const { return is_counted_; }
     int error() const { return error_; }
     /// Returns true if a recording of this run was made on another machine. Two machines must not map one file.
     bool is_elsewhere() const { return is_elsewhere_; }
 
   private:
-    /// Returns true if the open file is a recording of the same run; without a run, of the same program or of an
-    /// ancestor.
+    /// Tries the name with the id of another process in place of `%p`.
+    Entered try_name_of(std::int32_t pid, std::span<char> room) {
+        const std::int32_t self = recording_.facts.pid;
+        recording_.facts.pid = pid;
+        const std::string_view expanded = expand_path(recording_.name, recording_.facts, room).path;
+        recording_.facts.pid = self;
+        constexpr int attempts = 3;  // programs that the same process executed before have taken the first ones
+        return expanded.empty() ? Entered::no_list : try_numbers(expanded, attempts);
+    }
+
+    /// Returns true if the open file is a recording of the same run. Without a run, it must be of the same program,
+    /// or of an ancestor, which may have a run.
     bool is_of_family(int descriptor) {
         const Header& own = recording_.header;
         struct stat status {};
@@ -109,14 +124,16 @@ class ListSearch {
             return raw::syscall6(SYS_pread64, descriptor, &found, sizeof found, offset) == sizeof found &&
                    std::memcmp(&found, &value, sizeof found) == 0;
         };
-        if (!is_equal(own.run, offsetof(Header, run))) return false;
+        const bool is_same_run = is_equal(own.run, offsetof(Header, run));
+        // A process whose environment was cleared does not know its run.
+        if (!is_same_run && own.run != 0) return false;
         const bool is_here = is_equal(own.boot_id, offsetof(Header, boot_id));
         if (own.run != 0) is_elsewhere_ = is_elsewhere_ || !is_here;
         if (own.run != 0 || !is_here) return is_here;
         // Another owner could truncate the file. Of a run, only its processes know the number.
         if (raw::fstat(descriptor, status) < 0 || status.st_uid != static_cast<uid_t>(raw::syscall6(SYS_geteuid)))
             return false;
-        if (program_ != 0 && is_equal(program_, offsetof(Header, program))) return true;
+        if (is_same_run && program_ != 0 && is_equal(program_, offsetof(Header, program))) return true;
         return is_equal(own.pid_namespace, offsetof(Header, pid_namespace)) &&
                std::ranges::any_of(ancestors_.all(), [&](const ProcessStart& ancestor) {
                    return ancestor.start != 0 && is_equal(ancestor.pid, offsetof(Header, pid)) &&
@@ -159,6 +176,7 @@ class ListSearch {
     const std::span<char> buffer_;
     int error_ = 0;
     bool is_elsewhere_ = false;
+    bool is_counted_ = false;
 };
 
 /// Enters the recording into the list of the run's file for children. Returns 0 or an errno.
@@ -191,8 +209,9 @@ int enter_list(const NewRecording& recording, Header* parent, const Family& fami
     if (entered == Entered::no_list) entered = search.try_names_of_ancestors(second);
     unmap_pages(pages, size);
     if (entered != Entered::no_list) return search.error();
-    // If names depend on the process, no other recording of the run finds this one by its name.
-    const bool has_own_name = recording.name.find('%') != std::string_view::npos;
+    // If names depend on the process, no other recording of the run finds this one by its name. The same holds for a
+    // name that has the process id because the first numbers were taken.
+    const bool has_own_name = recording.name.find('%') != std::string_view::npos || !search.is_counted();
     return (has_own_name || search.is_elsewhere()) && family.children.path != nullptr
                ? enter_children_file(recording, family.children)
                : 0;
