@@ -108,6 +108,22 @@ std::vector<IndexedSegment> by_slot(std::vector<IndexedSegment> segments) {
     return segments;
 }
 
+/// Reports a recording that somebody appended to this one, since nothing in it is read.
+void check_end(const RecordingBytes& bytes, std::uint32_t next_segment, ProblemList& problems) {
+    constexpr std::uint64_t segment_size = format::segment_size;
+    std::uint64_t offset = std::max(std::uint64_t{next_segment}, std::uint64_t{1}) * segment_size;
+    while (offset < bytes.size()) {
+        offset = bytes.next_data(offset) / segment_size * segment_size;
+        std::uint64_t begin = 0;
+        if (!bytes.read_into(offset, begin)) return;
+        if (begin == format::magic) {
+            problems.add(offset, "another recording begins here, as if two files had been joined; it is not read");
+            return;
+        }
+        offset += segment_size;
+    }
+}
+
 }  // namespace
 
 /// Reads the segments in an order that is safe while the process records: an entry refers only to entries published
@@ -124,6 +140,7 @@ void RecordingReader::read_segments(const format::Header& header) {
     }
     SegmentIndex index = index_segments(*bytes_, *problems_);
     check_completeness(index.whole_count, header.segments_in_use);
+    check_end(*bytes_, header.next_segment, *problems_);
     arrange_events(index[SegmentKind::events]);
     object_segments_ = std::move(index[SegmentKind::objects]);
     rule_segments_ = std::move(index[SegmentKind::rules]);
