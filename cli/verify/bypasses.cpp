@@ -197,7 +197,12 @@ void add_files(const record::RecordedObjects& objects, std::uint16_t pins, const
             const bool is_pinned = (pins & bypass.pins) == bypass.pins;
             bypasses.add(bypass, is_pinned ? bypass.pins : 0, plain_path(object.path), recording, remark);
         }
-        if (!judged.why_unread.empty()) unread[judged.why_unread].emplace_back(system::base_name(object.path));
+        if (object.path.empty()) {
+            bypasses.add(unread_libraries, fmt::format("the name of a loaded file is not known{}", remark), "",
+                         recording);
+        } else if (!judged.why_unread.empty()) {
+            unread[judged.why_unread].emplace_back(system::base_name(object.path));
+        }
         if (object.is_bound_past)
             bypasses.add(bound_past,
                          fmt::format("{}: opened with RTLD_DEEPBIND, linked so that it searches itself first, or a "
@@ -225,7 +230,8 @@ void add_files(const record::RecordedObjects& objects, std::uint16_t pins, const
 void add_marks(const MergedProcess& process, JudgedFiles& files, PossibleBypasses& bypasses) {
     for (const record::RecordedMark& mark : process.marks) {
         const std::string remark =
-            fmt::format("; in a process of {} without a call that is seen", system::base_name(mark.program));
+            fmt::format("; in a process of {} without a call that is seen",
+                        mark.program.empty() ? "a program without a known name" : system::base_name(mark.program));
         add_files(mark.objects, mark.pins, process.path, remark, files, bypasses);
     }
     if (process.missed_marks > 0)
