@@ -248,7 +248,7 @@ std::vector<ReadingProblem> problems_of_copies(const RecordingPaths& found) {
 }
 
 std::vector<ReadingProblem> problems_of_missing_files(const RecordingPaths& found) {
-    std::vector<ReadingProblem> problems;
+    std::vector<ReadingProblem> problems = found.doubts;
     for (const MissingFiles& files : find_missing_files(found.paths)) {
         if (const std::size_t count = files.recordings(); count > 0)
             problems.push_back(
@@ -264,6 +264,10 @@ std::vector<ReadingProblem> problems_of_missing_files(const RecordingPaths& foun
             problems.push_back({files.path,
                                 "the file for the children of its run, whose name ends in .children.fp32rec, is "
                                 "missing, so it is not known what ran without a recording"});
+        if (files.lacks_list)
+            problems.push_back({files.path,
+                                "the recording that lists this one is missing, so what its process multiplied is not "
+                                "known"});
     }
     return problems;
 }
@@ -288,17 +292,26 @@ class FilesOfRuns {
         for (const std::string& path : found.paths) {
             const auto member = read_run_member(path);
             if (!member) continue;
-            take(*member);
-            if (member->run != 0 || member->listed_count > 0) folders_.insert(folder_of(path));
-            if (const std::string children = children_file_of(path); member->run == 0 && is_new(children))
-                others_.push_back(children);
+            take(path, *member);
+            start_ns_ = std::min(start_ns_, member->start_ns);
+            look_beside(path, *member);
+            std::error_code error;
+            if (!fs::is_symlink(path, error)) continue;
+            if (const fs::path real = fs::canonical(path, error); !error) look_beside(real.string(), *member);
         }
         for (const std::string& folder : folders_) search(folder);
         std::sort(others_.begin(), others_.end());
+        std::sort(unreadable_.begin(), unreadable_.end());
     }
     /// Returns files in the same folders that belong to the recordings but are not among them, sorted by name. For a
     /// recording that no run made and that has no list, returns only its file of uncovered children.
     std::vector<std::string> others() const { return others_; }
+    /// Returns files in the same folders that may not be read, so that it is not known if they belong to the
+    /// recordings.
+    std::vector<std::string> unreadable() const { return unreadable_; }
+    /// Returns a doubt for each other recording that has the same name, but for a number, and whose process ran at
+    /// the same time.
+    std::vector<ReadingProblem> doubts() const { return doubts_; }
 
   private:
     bool is_new(const std::string& path) {
@@ -307,9 +320,28 @@ class FilesOfRuns {
                known_.emplace(status.st_dev, status.st_ino).second;
     }
 
-    void take(const RunMember& member) {
+    void look_beside(const std::string& path, const RunMember& member) {
+        if (member.run != 0 || member.listed_count > 0 || member.listed_in != 0) folders_.insert(folder_of(path));
+        const std::string children = children_file_of(path);
+        names_of_children_.insert(fs::path(children).filename());
+        if (member.run == 0 && is_new(children)) others_.push_back(children);
+    }
+
+    void take(const std::string& path, const RunMember& member) {
+        if (!member.is_children_file) taken_.emplace_back(path, member);
         if (member.run != 0) runs_.insert(member.run);
         lists_.insert(member.number);
+        if (member.listed_in != 0) lists_.insert(member.listed_in);
+    }
+
+    /// Returns true if a file that may not be read has a name that one of the recordings could have got, or was
+    /// changed after the first of them began.
+    bool may_belong(const std::string& path) const {
+        struct stat status {};
+        constexpr std::int64_t second = 1'000'000'000, precision = 1 * second;  // of a file system's clock
+        return stat(path.c_str(), &status) == 0 &&
+               (names_of_children_.contains(fs::path(children_file_of(path)).filename()) ||
+                status.st_ctime * second + precision >= start_ns_);
     }
 
     void search(const std::string& folder) {
@@ -320,24 +352,49 @@ class FilesOfRuns {
             if (entry->path().extension() != ".fp32rec") continue;
             std::string path = folder == "." ? entry->path().filename().string() : entry->path().string();
             auto member = read_run_member(path);
-            if (member && is_new(path)) candidates.emplace_back(std::move(path), std::move(*member));
+            if (member && is_new(path)) {
+                candidates.emplace_back(std::move(path), std::move(*member));
+            } else if (!member && may_belong(path) && access(path.c_str(), R_OK) != 0 && is_new(path)) {
+                unreadable_.push_back(std::move(path));
+            }
         }
         // A child's recording may be the list of further ones.
         const auto is_wanted = [&](const auto& candidate) {
             const RunMember& member = candidate.second;
-            if (!runs_.contains(member.run) && !lists_.contains(member.listed_in)) return false;
-            take(member);
+            if (!runs_.contains(member.run) && !lists_.contains(member.listed_in) && !lists_.contains(member.number))
+                return false;
+            take(candidate.first, member);
             others_.push_back(candidate.first);
             return true;
         };
         while (std::erase_if(candidates, is_wanted) > 0) {
         }
+        for (const auto& [path, member] : candidates) doubt_if_beside(path, member);
+    }
+
+    /// Adds a doubt if a recording that is of no run known here was made beside one that is taken. It may be that of
+    /// a process that lost the number of its run with its environment.
+    void doubt_if_beside(const std::string& path, const RunMember& member) {
+        const auto beside = std::ranges::find_if(taken_, [&](const auto& taken) {
+            const RunMember& other = taken.second;
+            return member.boot_id == other.boot_id && member.boot_id != RunMember().boot_id &&
+                   children_file_of(path) == children_file_of(taken.first) &&
+                   std::max(member.start_ns, other.start_ns) < std::min(member.exited_ns, other.exited_ns);
+        });
+        if (member.is_children_file || beside == taken_.end()) return;
+        doubts_.push_back({path, fmt::format("its process ran at the same time as that of {} and recorded under the "
+                                             "same name, but in no run that is judged; name it too, or move {} to a "
+                                             "folder of its own if they do not belong together",
+                                             beside->first, beside->first)});
     }
 
     std::set<std::pair<dev_t, ino_t>> known_;
     std::set<std::uint64_t> runs_, lists_;
-    std::set<std::string> folders_;
-    std::vector<std::string> others_;
+    std::set<std::string> folders_, names_of_children_;
+    std::int64_t start_ns_ = INT64_MAX;  ///< start of the first recording
+    std::vector<std::pair<std::string, RunMember>> taken_;
+    std::vector<std::string> others_, unreadable_;
+    std::vector<ReadingProblem> doubts_;
 };
 
 bool names_children_only(const std::string& path) {
@@ -348,9 +405,16 @@ bool names_children_only(const std::string& path) {
 }  // namespace
 
 void add_rest_of_runs(RecordingPaths& found) {
-    for (const std::string& path : FilesOfRuns(found).others()) {
+    const FilesOfRuns files(found);
+    for (const std::string& path : files.others()) {
         found.paths.push_back(path);
         found.notes.push_back(path + ": belongs to the same run, so it is judged too");
+    }
+    found.doubts = files.doubts();
+    // Reading them fails, which is a doubt.
+    for (const std::string& path : files.unreadable()) {
+        found.paths.push_back(path);
+        found.notes.push_back(path + ": may belong to the same run, but cannot be read");
     }
 }
 
@@ -358,7 +422,7 @@ void mention_other_files_of_runs(RecordingPaths& found) {
     std::vector<std::string> others = FilesOfRuns(found).others();
     std::vector<std::string> all = found.paths;
     all.insert(all.end(), others.begin(), others.end());
-    const std::vector<MissingFiles> missing = find_missing_files(all);
+    std::vector<MissingFiles> missing = find_missing_files(all);
     std::erase_if(others, names_children_only);
     constexpr std::size_t most = 5;
     if (!others.empty())
@@ -366,7 +430,10 @@ void mention_other_files_of_runs(RecordingPaths& found) {
             "not read, although {} to the same run: {}. Name {}.", others.size() == 1 ? "it belongs" : "they belong",
             listed(others, most), others.size() == 1 ? "it too, or its folder" : "them too, or their folder"));
     std::size_t count = 0;
-    for (const MissingFiles& files : missing) count += files.recordings();
+    for (MissingFiles& files : missing) {
+        if (files.lacks_list) ++files.unnamed;
+        count += files.recordings();
+    }
     if (count > 0)
         found.notes.push_back(fmt::format("{} of the same run {} not read and not beside the others: {}",
                                           counted(count, "recording"), count == 1 ? "is" : "are",

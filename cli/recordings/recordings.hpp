@@ -19,6 +19,13 @@ struct RecordingCopy {
     std::string fullest;  ///< path of the copy that is read instead
 };
 
+/// A file, or part of one, that could not be read or judged.
+struct ReadingProblem {
+    std::string path;
+    std::string text;        ///< one line: the damage, its offset, and what is left out because of it
+    bool is_unread = false;  ///< no part of the recording could be read
+};
+
 struct RecordingPaths {
     std::vector<std::string> paths;     ///< each recording once, in the order of the arguments, sorted by name within
                                         ///< one
@@ -26,7 +33,8 @@ struct RecordingPaths {
     std::vector<RecordingCopy> copies;  ///< copies that are left out
     std::vector<std::string> notes;     ///< lines about `copies`: one for each if they are few, otherwise one with
                                         ///< their number
-    std::size_t empty_folders = 0;      ///< how many of the `errors` are about folders without recordings
+    std::vector<ReadingProblem> doubts;  ///< other recordings that may belong to these, from add_rest_of_runs()
+    std::size_t empty_folders = 0;       ///< how many of the `errors` are about folders without recordings
 };
 
 /// Finds the recordings of each argument. An argument is a file; a folder, which is searched for `*.fp32rec` with all
@@ -49,20 +57,13 @@ inline constexpr std::size_t most_lines_said = 100;
 /// Prints the errors, or the notes if there are no errors, each in one line. Returns true if there are errors.
 bool print_errors(std::string_view command, const RecordingPaths& found);
 
-/// A file, or part of one, that could not be read.
-struct ReadingProblem {
-    std::string path;
-    std::string text;        ///< one line: the damage, its offset, and what is left out because of it
-    bool is_unread = false;  ///< no part of the recording could be read
-};
-
 /// Returns a line for each copy that was left out but may hold calls which the file that is read instead lacks. Such
 /// a copy has another owner, or its bytes differ. An equal header alone is no proof of a copy, since anybody can copy
 /// a header.
 std::vector<ReadingProblem> problems_of_copies(const RecordingPaths& found);
 
-/// Returns a line for each recording whose run has further recordings, or a file for children, that are not among the
-/// paths. Their processes may have multiplied at any format.
+/// Returns the doubts of the paths, and a line for each recording whose run has further recordings, or a file for
+/// children, that are not among the paths. Their processes may have multiplied at any format.
 std::vector<ReadingProblem> problems_of_missing_files(const RecordingPaths& found);
 
 /// Opens each recording in turn and passes it to `visit`. Small ones are opened ahead on a second thread. Shows

@@ -36,6 +36,14 @@ std::unique_ptr<Header> read_header(const std::string& path) {
     return is_recording ? std::move(header) : nullptr;
 }
 
+std::int64_t exit_of(const Header& header) {
+    if (header.exited_at <= header.start_ticks || header.ticks_per_second == 0) return header.start_realtime_ns;
+    const double seconds =
+        static_cast<double>(header.exited_at - header.start_ticks) / static_cast<double>(header.ticks_per_second);
+    constexpr double longest = 1e9;  // a damaged header may say anything
+    return header.start_realtime_ns + static_cast<std::int64_t>(std::min(seconds, longest) * 1e9);
+}
+
 /// Returns the recordings of a list that are not among `present`.
 MissingFiles missing_of(const std::string& path, const RunMember& list, std::vector<const RunMember*> present) {
     MissingFiles missing{.path = path, .names = {}, .never_made = list.unrecorded_forks};
@@ -70,7 +78,10 @@ std::optional<RunMember> read_run_member(const std::string& path) {
                      .is_children_file = (header->flags & record::format::flag_children_only) != 0,
                      .pid = header->pid,
                      .process_start = header->process_start,
+                     .start_ns = header->start_realtime_ns,
+                     .exited_ns = exit_of(*header),
                      .listed = {}};
+    std::ranges::copy(header->boot_id, member.boot_id.begin());
     for (const record::format::ListedRecording& entry : header->listed) {
         if (entry.published != 1 || entry.name_size > sizeof entry.name) continue;
         member.listed.push_back({entry.pid, entry.process_start, {entry.name, entry.name_size}});
@@ -93,9 +104,10 @@ std::vector<MissingFiles> find_missing_files(const std::vector<std::string>& pat
     for (const std::string& path : paths)
         if (auto member = read_run_member(path)) all.emplace_back(path, std::move(*member));
     std::map<std::uint64_t, std::vector<const RunMember*>> by_list;
-    std::set<std::uint64_t> runs_with_file;
+    std::set<std::uint64_t> runs_with_file, lists;
     std::set<std::string_view> children_files;  // names of those that belong to no run
     for (const auto& [path, member] : all) {
+        lists.insert(member.number);
         if (member.listed_in != 0) by_list[member.listed_in].push_back(&member);
         if (!member.is_children_file) continue;
         runs_with_file.insert(member.run);
@@ -108,7 +120,10 @@ std::vector<MissingFiles> find_missing_files(const std::vector<std::string>& pat
             member.has_children_file &&
             (member.run != 0 ? !runs_with_file.contains(member.run)
                              : !children_files.contains(system::base_name(children_file_of(path))));
-        if (missing.recordings() > 0 || missing.never_made > 0 || missing.lacks_children_file)
+        // Several recordings may have entered the same list, which is one file.
+        missing.lacks_list =
+            member.listed_in != 0 && !missing.lacks_children_file && lists.insert(member.listed_in).second;
+        if (missing.recordings() > 0 || missing.never_made > 0 || missing.lacks_children_file || missing.lacks_list)
             result.push_back(std::move(missing));
     }
     return result;
@@ -124,7 +139,7 @@ std::string missing_names(const std::vector<MissingFiles>& missing) {
     }
     if (names.size() > most) names.resize(most);
     const std::size_t more = count - names.size();
-    if (names.empty()) return "their names are not known";
+    if (names.empty()) return count == 1 ? "its name is not known" : "their names are not known";
     return fmt::format("{}{}", fmt::join(names, ", "), more == 0 ? "" : fmt::format(" and {} more", more));
 }
 

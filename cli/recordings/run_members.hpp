@@ -1,6 +1,7 @@
 // Recordings that belong together: those of one `fp32shim run`, and those of a process and its children.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -19,6 +20,9 @@ struct RunMember {
     bool is_children_file = false;       ///< this is such a file
     std::int32_t pid = 0;                ///< process that made it
     std::uint64_t process_start = 0;     ///< start of that process
+    std::int64_t start_ns = 0;           ///< start of the recording: nanoseconds since 1970
+    std::int64_t exited_ns = 0;          ///< end of the process, if it called `exit`; otherwise equal to start_ns
+    std::array<std::uint8_t, 16> boot_id{};
 
     struct Listed {
         std::int32_t pid = 0;
@@ -42,6 +46,7 @@ struct MissingFiles {
     std::size_t unnamed = 0;         ///< number of further ones whose names are not known
     std::uint32_t never_made = 0;    ///< number of recordings that forked children could not make
     bool lacks_children_file = false;
+    bool lacks_list = false;  ///< the recording that lists this one; set for one of those that it lists
 
     std::size_t recordings() const { return names.size() + unnamed; }
 };

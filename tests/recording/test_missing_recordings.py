@@ -2,6 +2,7 @@
 
 import os
 import shutil
+import struct
 import subprocess
 
 import pytest
@@ -140,6 +141,21 @@ def test_without_the_recording_of_a_child_nothing_is_shown(family, log, tmp_path
     assert verify(both / "run.fp32rec").returncode == 0
 
 
+@pytest.mark.parametrize("by", ["run", "environment"])
+@pytest.mark.parametrize("kind", FAMILIES)
+def test_without_the_recording_that_lists_it_nothing_is_shown_of_a_child(family, log, tmp_path, kind, by):
+    run(log, family, *[word.replace("{program}", str(family)).replace("\x00", " ") for word in words(FAMILIES[kind])], by=by)
+    child = only(log, tmp_path, *set(files(log)) - {"run.fp32rec"}) / "run.1.fp32rec"
+    result = verify(child)
+    assert result.returncode == 3
+    assert missing(result) == "the recording that lists this one is missing, so what its process multiplied is not known"
+    report = fp32shim("report", child)
+    assert "1 recording of the same run is not read and not beside the others: its name is not known" in report.stderr
+    shutil.copy(log, child.parent)
+    assert verify(child).returncode == 0
+    assert f"it belongs to the same run: {child.with_name('run.fp32rec')}. Name it" in fp32shim("report", child).stderr
+
+
 def test_a_violation_in_a_child_does_not_become_a_proof_when_its_recording_is_left_behind(family, log, tmp_path):
     command = f"FP32_MATMUL_PRECISION=medium FP32_MATMUL_CPU=emulate '{family}' product"
     run(log, family, "product", "shell", command)
@@ -159,8 +175,8 @@ def test_names_with_the_process_id_belong_together_too(family, log, tmp_path, na
 
 def test_a_child_is_listed_by_its_ancestor_where_names_have_the_process_id_and_there_is_no_run(family, log, tmp_path):
     run(log.with_name("run-%p.fp32rec"), family, *words("product exec exec product ] ]"), by="environment")
-    assert len(files(log)) == 2
-    assert sorted(verify(only(log, tmp_path, name)).returncode for name in files(log)) == [0, 3]
+    assert len(files(log)) == 2 and verify(log.parent).returncode == 0
+    assert [verify(only(log, tmp_path, name)).returncode for name in files(log)] == [3, 3]
 
 
 def test_programs_that_a_shell_starts_in_a_run_belong_together(family, log, tmp_path):
@@ -200,6 +216,114 @@ def test_two_runs_with_one_name_do_not_ask_for_each_other(family, log, tmp_path)
     assert verify(only(log, tmp_path, "run.fp32rec", "run.1.fp32rec")).returncode == 0
     assert verify(only(log, tmp_path, "run.2.fp32rec", "run.3.fp32rec")).returncode == 0
     assert verify(only(log, tmp_path, "run.fp32rec", "run.3.fp32rec")).returncode == 3
+
+
+WITHOUT_ROOTS_RIGHTS = ["setpriv", "--bounding-set", "-dac_override,-dac_read_search"]
+
+
+def verify_as_a_user(*recordings):
+    """Verifies where files of mode 0 cannot be read."""
+    shim.need(os.geteuid() != 0 or shutil.which("setpriv"), "no setpriv")
+    prefix = WITHOUT_ROOTS_RIGHTS if os.geteuid() == 0 else []
+    return subprocess.run([*prefix, COMMAND, "verify", "--at-least", "fp32", *recordings], capture_output=True, text=True,
+                          check=False, env=environment())
+
+
+def test_a_recording_beside_that_cannot_be_read_is_a_doubt(family, log):
+    for _ in range(2):
+        run(log, family, "product")
+    log.with_name("run.1.fp32rec").chmod(0)
+    result = verify_as_a_user(log)
+    assert result.returncode == 3 and "run.1.fp32rec" in result.stdout
+    assert "may belong to the same run, but cannot be read" in result.stderr
+
+
+def test_an_unreadable_recording_with_another_name_that_is_older_is_none(family, log):
+    for name in ("old.fp32rec", "run.fp32rec"):
+        run(log.with_name(name), family, "product")
+    log.with_name("old.fp32rec").chmod(0)
+    assert verify_as_a_user(log).returncode == 3
+    with open(log, "r+b") as recording:  # began in a day, according to its header
+        recording.seek(32)
+        began, = struct.unpack("<q", recording.read(8))
+        recording.seek(32)
+        recording.write(struct.pack("<q", began + 86400 * 10**9))
+    assert verify_as_a_user(log).returncode == 0
+
+
+def test_a_recording_that_a_link_names_is_judged_with_the_files_beside_the_recording(family, log, tmp_path):
+    run(log, "bash", "-c", f"'{family}' product; FP32_MATMUL_LOG='{tmp_path}/other.fp32rec' '{family}' product; true")
+    assert files(log) == ["run.children.fp32rec", "run.fp32rec"] and verify(log).returncode == 3
+    (tmp_path / "links").mkdir()
+    link = tmp_path / "links" / "run.fp32rec"
+    link.symlink_to(log)
+    assert verify(link).returncode == 3
+
+
+def test_recordings_with_the_process_id_for_want_of_a_number_are_listed(family, log, tmp_path):
+    for number in range(16):
+        log.with_name(f"run.{number}.fp32rec" if number else "run.fp32rec").touch()
+    run(log, "bash", "-c", f"'{family}' product; '{family}' product; true")
+    made = [path.name for path in log.parent.iterdir() if path.stat().st_size and "children" not in path.name]
+    assert len(made) == 2
+    for name in made:
+        assert verify(only(log, tmp_path, name)).returncode == 3
+    assert verify(only(log, tmp_path, *made, "run.children.fp32rec")).returncode == 0
+
+
+def test_a_child_of_a_recording_with_the_process_id_for_want_of_a_number_is_listed(family, log, tmp_path):
+    for number in range(16):
+        log.with_name(f"run.{number}.fp32rec" if number else "run.fp32rec").touch()
+    run(log, family, *words("product exec product ]"), by="environment")
+    made = [path.name for path in log.parent.iterdir() if path.stat().st_size]
+    assert len(made) == 2
+    assert [verify(only(log, tmp_path, name)).returncode for name in made] == [3, 3]
+    assert verify(only(log, tmp_path, *made)).returncode == 0
+
+
+def test_two_recordings_that_were_joined_into_one_file_are_a_doubt(family, log):
+    run(log, family, "product")
+    run(log, family, "product", FP32_MATMUL_PRECISION="medium", FP32_MATMUL_CPU="emulate")
+    other = log.with_name("run.1.fp32rec")
+    assert verify(log).returncode == 0 and verify(other).returncode == 1
+    with open(log, "ab") as both:
+        both.write(other.read_bytes())
+    other.unlink()
+    result = verify(log)
+    assert result.returncode == 3 and "another recording begins here" in result.stdout
+
+
+def test_a_relative_name_in_the_environment_means_the_folder_where_the_run_began(family, log):
+    (log.parent / "sub").mkdir()
+    done = subprocess.run([COMMAND, "run", "--quiet", "--", "sh", "-c", f"'{family}' product; cd sub; '{family}' product"],
+                          check=False, cwd=log.parent,
+                          env=environment(FP32_MATMUL_LOG="run.fp32rec", LD_LIBRARY_PATH=shim.blas_directory("reference")))
+    assert done.returncode == 0
+    assert files(log) == ["run.1.fp32rec", "run.fp32rec", "sub"] and not list((log.parent / "sub").iterdir())
+
+
+def test_a_run_within_a_run_belongs_to_it_if_it_records_under_the_same_name(family, log, tmp_path):
+    inner = f"'{COMMAND}' run --quiet --log '{log}' --precision medium --cpu emulate -- '{family}' product"
+    run(log, "bash", "-c", f"'{family}' product; {inner}; true")
+    assert files(log) == ["run.1.fp32rec", "run.fp32rec"] and verify(log).returncode == 1
+    assert verify(only(log, tmp_path, "run.fp32rec")).returncode == 3
+
+
+def test_a_child_that_does_not_know_the_run_of_its_parent_is_listed(family, log, tmp_path):
+    child = f"env -u FP32SHIM_RUN FP32_MATMUL_PRECISION=medium FP32_MATMUL_CPU=emulate '{family}' product"
+    run(log, family, "product", "shell", child)
+    assert files(log) == ["run.1.fp32rec", "run.fp32rec"] and verify(log).returncode == 1
+    assert verify(only(log, tmp_path, "run.fp32rec")).returncode == 3
+
+
+def test_a_recording_of_another_run_with_the_same_name_at_the_same_time_is_a_doubt(family, log, tmp_path):
+    child = f"FP32SHIM_RUN='00000000000000ff {tmp_path}/other.children.fp32rec' '{family}' product"
+    run(log, family, "product", "shell", child)
+    assert files(log) == ["run.1.fp32rec", "run.fp32rec"]
+    for name in files(log):
+        result = verify(log.with_name(name))
+        assert result.returncode == 3 and "ran at the same time as that of" in result.stdout
+    assert verify(log.parent).returncode == 0
 
 
 def test_children_without_a_product_leave_no_doubt(family, log, tmp_path):
@@ -251,7 +375,7 @@ def test_forked_children_that_cannot_make_a_recording_are_counted_in_that_of_the
 
 def test_a_list_that_cannot_be_written_is_said_on_stderr(family, log):
     shim.need(os.geteuid() != 0 or shutil.which("setpriv"), "no setpriv")
-    prefix = ["setpriv", "--bounding-set", "-dac_override,-dac_read_search"] if os.geteuid() == 0 else []
+    prefix = WITHOUT_ROOTS_RIGHTS if os.geteuid() == 0 else []
     done = run(log, *prefix, family, "product", "shell", f"chmod 400 '{log}'", "exec", "product", "]")
     assert "run.1.fp32rec: " in done.stderr and "name it for fp32shim verify" in done.stderr
 
