@@ -231,7 +231,7 @@ void add_marks(const MergedProcess& process, JudgedFiles& files, PossibleBypasse
     for (const record::RecordedMark& mark : process.marks) {
         const std::string remark =
             fmt::format("; in a process of {} without a call that is seen",
-                        mark.program.empty() ? "a program without a known name" : system::base_name(mark.program));
+                        mark.program.empty() ? "an unknown program" : system::base_name(mark.program));
         add_files(mark.objects, mark.pins, process.path, remark, files, bypasses);
     }
     if (process.missed_marks > 0)

@@ -642,7 +642,8 @@ def test_that_nothing_was_recorded_is_not_said_where_it_cannot_be_told(writes_re
     (tmp_path / "sub").mkdir()
     program = ["sh", "-c", f"cd sub; exec {shim.client('cblas_product')}"]
     blas = {"LD_LIBRARY_PATH": shim.blas_directory("openblas")}
-    result = run("--", *program, env={**blas, "FP32_MATMUL_LOG": "rel.fp32rec"}, cwd=tmp_path)
+    (tmp_path / "log.toml").write_text('schema = 1\n[log]\npath = "rel.fp32rec"\n')
+    result = run("--policy", "log.toml", "--", *program, env=blas, cwd=tmp_path)
     assert (tmp_path / "sub/rel.fp32rec").exists()
     assert (result.returncode, len(result.lines)) == (0, 1)
     assert 'no recording was found at "rel.fp32rec": the program recorded elsewhere' in result.stderr
