@@ -251,6 +251,21 @@ def test_an_unreadable_recording_with_another_name_that_is_older_is_none(family,
     assert verify_as_a_user(log).returncode == 0
 
 
+def test_a_process_whose_files_have_no_names_is_told_in_a_whole_sentence(family, log, tmp_path):
+    shim.need(os.geteuid() == 0 and shutil.which("chroot"), "only root may chroot")
+    blas = shim.blas_directory("reference")
+    listed = "".join(subprocess.run(["ldd", file], capture_output=True, text=True, check=True,
+                                    env=environment(LD_LIBRARY_PATH=blas)).stdout for file in (family, shim.LIBRARY))
+    for file in {str(family), str(shim.LIBRARY), *(word for word in words(listed) if word.startswith("/"))}:
+        copy = tmp_path / "root" / file[1:]
+        copy.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(file, copy)  # the root has no /proc, which would give the program's name
+    run(log, "bash", "-c", f"'{family}' product; chroot '{tmp_path}/root' '{family}'; true")
+    reasons = [bypass["reason"] for bypass in verify(log).json["bypasses"]]
+    assert any("the name of a loaded file is not known; in a process of an unknown program" in reason for reason in reasons)
+    assert not any(": :" in reason for reason in reasons)
+
+
 def test_a_recording_that_a_link_names_is_judged_with_the_files_beside_the_recording(family, log, tmp_path):
     run(log, "bash", "-c", f"'{family}' product; FP32_MATMUL_LOG='{tmp_path}/other.fp32rec' '{family}' product; true")
     assert files(log) == ["run.children.fp32rec", "run.fp32rec"] and verify(log).returncode == 3
