@@ -888,11 +888,13 @@ ONEDNN_V1 = ONEDNN_F32.replace("verbose,exec", "verbose,v1,17.5,primitive,exec")
      (1, 2, 0), None),
     (ONEDNN_HEAD + ONEDNN_F32 + ONEDNN_F32.replace("src_f32", "src_bf16"), (1, 2, 1), "of 2 products in {}, 1 may have run below fp32"),
     (ONEDNN_HEAD + ONEDNN_V1.replace("attr-", "attr-fpmath:bf16 attr-"), (1, 1, 1), "1 may have run below fp32"),
-    (ONEDNN_HEAD, (1, 0, 0), None),
+    (ONEDNN_HEAD + ONEDNN_F32.replace("matmul", "reorder"), (1, 0, 0), None),
+    (ONEDNN_HEAD, (1, 0, 0), "{} shows no primitive that was executed"),
+    (ONEDNN_HEAD + ONEDNN_F32.replace("exec", "create:cache_miss"), (1, 0, 0), "{} shows no primitive that was executed"),
     (ONEDNN_HEAD + "onednn_verbose,exec,cpu,something_new\n", (1, 1, 1), "1 may have run below fp32"),
     (ONEDNN_F32, (0, 1, 0), "{} has no head"),
     (2 * (ONEDNN_HEAD + ONEDNN_F32), (2, 2, 0), "{} has lines of 2 processes")],
-    ids=["float32", "bf16 operands", "fpmath", "no product", "unknown", "no head", "two processes"])
+    ids=["float32", "bf16 operands", "fpmath", "no product", "only a head", "only created", "unknown", "no head", "two processes"])
 def test_a_log_of_onednn_counts_where_all_its_products_ran_at_float32(log, tmp_path, text, counts, why_not):
     bypass = plugin(tmp_path / "libbypass.so", 'const char* mark(void) { return "dnnl_verbose,"; }' + PRODUCT)
     load(log, f"local={bypass}", f"run={bypass}")
