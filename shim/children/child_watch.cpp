@@ -409,6 +409,9 @@ bool may_have_crashed() {
 
 void write_mark_before_exec() {
     if (own_recording() != nullptr) return;
+    // Without a recording, only a look at all files, which takes milliseconds, could tell what was loaded since the
+    // fork.
+    if (system::is_forked_child() && recording_in_force() == nullptr) return;
     if (!shares_parents_memory() && !may_have_crashed()) write_mark();
 }
 

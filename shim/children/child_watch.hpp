@@ -49,8 +49,9 @@ void write_mark();
 /// Notes in the recording that there is a file for the children of its run, which `fp32shim verify` has to read too.
 /// Called as the process ends. Async-signal-safe.
 void record_children_file(record::Recording& recording);
-/// Leaves a mark before this process becomes another program, so that its loaded files are known. So does a forked
-/// child, which may have loaded files since the fork; a child of vfork does not.
+/// Leaves a mark before this process becomes another program, so that its loaded files are known. A forked
+/// child leaves one only if its parent has a recording, which tells if the child has loaded files since. A child of
+/// vfork leaves none.
 void write_mark_before_exec();
 
 /// Returns true in the handler of a crash, as far as that can be known. After a crash nothing in memory can be
