@@ -21,6 +21,8 @@ enum class WhyUnseen : std::uint8_t {
     log_out_of_reach,
     other_log,
     switched_off,
+    other_policy,
+    other_library,
 };
 
 /// Returns words that continue a sentence after the program's name: `is statically linked`. Empty for `seen`, and for

@@ -7,6 +7,7 @@
 #include "shim/children/child_watch.hpp"
 #include "shim/loader/loaded_files.hpp"
 #include "shim/loader/next_definition.hpp"
+#include "shim/settings/read_settings.hpp"
 #include "shim/settings/settings.hpp"
 #include "system/raw_syscall.hpp"
 
@@ -17,7 +18,8 @@ namespace {
 /// still call products afterwards. Uses nothing that is destroyed before the process ends. Async-signal-safe.
 void record_loaded_files_at_exit() {
     record::Recording* recording = own_recording();
-    if (recording == nullptr) return write_mark();
+    if (recording == nullptr || has_changed_log()) write_mark();
+    if (recording == nullptr) return;
     record_files_at_exit(*recording->objects());
     record_children_file(*recording);
     recording->record_exit();

@@ -230,9 +230,16 @@ void add_files(const record::RecordedObjects& objects, std::uint16_t pins, const
 void add_marks(const MergedProcess& process, JudgedFiles& files, PossibleBypasses& bypasses) {
     for (const record::RecordedMark& mark : process.marks) {
         const std::string remark =
-            fmt::format("; in a process of {} without a call that is seen",
-                        mark.program.empty() ? "an unknown program" : system::base_name(mark.program));
+            fmt::format("; in a process of {} {}",
+                        mark.program.empty() ? "an unknown program" : system::base_name(mark.program),
+                        mark.has_changed_log ? "that changed its own log" : "without a call that is seen");
         add_files(mark.objects, mark.pins, process.path, remark, files, bypasses);
+        if (mark.has_changed_log)
+            bypasses.add(std::string(child_prefix) + std::string(system::base_name(mark.program)),
+                         fmt::format("not covered: {} changed its own FP32_MATMUL_LOG, FP32_MATMUL_POLICY or "
+                                     "FP32_MATMUL_DISABLE: what it multiplied is recorded elsewhere or not at all",
+                                     mark.program),
+                         "", process.path);
     }
     if (process.missed_marks > 0)
         bypasses.add(unread_libraries,

@@ -49,23 +49,26 @@ bool is_trusted_library(std::string_view name) {
     return std::ranges::any_of(trusted_libraries, [&](std::string_view known) { return name.starts_with(known); });
 }
 
-/// Returns the last change of a file, and of the links that lead to it; INT64_MAX if that cannot be told.
-std::int64_t change_ns(const std::string& path) {
-    constexpr int most_links = 10;
+/// Returns the last change of a file, and of all links on the way to it, those in place of a folder included;
+/// INT64_MAX if that cannot be told.
+std::int64_t change_ns(const std::string& path, int links_left = 20) {
     std::int64_t latest = 0;
-    std::filesystem::path at = path;
-    for (int i = 0; i < most_links; ++i) {
+    std::filesystem::path at;
+    for (const std::filesystem::path& part : std::filesystem::path(path)) {
+        at /= part;
         struct stat facts = {};
         if (lstat(at.c_str(), &facts) != 0) return INT64_MAX;
+        if (S_ISDIR(facts.st_mode)) continue;
         for (const timespec& time : {facts.st_ctim, facts.st_mtim})
             latest = std::max(latest, std::int64_t{time.tv_sec} * 1'000'000'000 + time.tv_nsec);
-        if (!S_ISLNK(facts.st_mode)) return latest;
+        if (!S_ISLNK(facts.st_mode)) continue;
         std::error_code error;
         const std::filesystem::path target = std::filesystem::read_symlink(at, error);
-        if (error) return INT64_MAX;
-        at = target.is_absolute() ? target : at.parent_path() / target;
+        if (error || links_left == 0) return INT64_MAX;
+        // operator/ drops the left side if the right one is absolute.
+        latest = std::max(latest, change_ns(at.parent_path() / target, links_left - 1));
     }
-    return INT64_MAX;
+    return latest;
 }
 
 std::string find_library(const std::string& name) {
@@ -93,7 +96,8 @@ bool is_loader(const std::string& path) {
 bool is_in_this_root(record::WhyUnseen why) {
     using record::WhyUnseen;
     return why == WhyUnseen::statically_linked || why == WhyUnseen::other_user || why == WhyUnseen::capabilities ||
-           why == WhyUnseen::no_preload || why == WhyUnseen::other_log || why == WhyUnseen::switched_off;
+           why == WhyUnseen::no_preload || why == WhyUnseen::other_log || why == WhyUnseen::switched_off ||
+           why == WhyUnseen::other_policy;
 }
 
 /// Returns true if the recording was made on this machine, in the same container or in none.
@@ -169,6 +173,10 @@ ExaminedChild ChildPrograms::examine(const record::RecordedChild& child, const M
     if (is_loader(path)) return {false, "it is the loader, which runs the program that it is given"};
     const bool is_static = child.why == record::WhyUnseen::statically_linked;
     if (is_static && !is_ldconfig(child)) return {};
+    if (child.has_own_libraries)
+        return {false,
+                "its file was not examined, because its environment told the loader of other libraries (LD_PRELOAD, "
+                "LD_AUDIT or LD_LIBRARY_PATH)"};
     if (!is_of_this_machine(process.facts))
         return {false,
                 "its file was not examined, because the recording does not show that it was made on this machine and "

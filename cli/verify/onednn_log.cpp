@@ -84,6 +84,7 @@ void count_line(std::string_view line, OneDnnLog& log) {
                last = begin + std::min<std::ptrdiff_t>(most_fields_before, std::ssize(fields));
     const auto exec = std::find(begin, last, "exec");
     if (exec == last) return;
+    ++log.executed;
     const bool has_kind = fields.end() - exec > 2;
     if (has_kind && is_one_of(no_products, exec[2])) return;
     ++log.products;
@@ -108,6 +109,8 @@ std::string OneDnnLog::why_not_shown(std::int64_t began_ns) const {
     if (processes == 0) return fmt::format("{} has no head of a log of oneDNN", file);
     if (processes > 1) return fmt::format("{} has lines of {} processes", file, processes);
     if (written_ns < began_ns) return fmt::format("{} is older than the recording", file);
+    if (executed == 0)
+        return fmt::format("{} shows no primitive that was executed: ONEDNN_VERBOSE may have left them out", file);
     if (below > 0)
         return fmt::format("of {} in {}, {} may have run below fp32", counted(products, "product"), file, below);
     return {};

@@ -13,8 +13,9 @@ struct OneDnnLog {
     std::string file;             ///< path of the log; empty: none was given
     std::int64_t written_ns = 0;  ///< last change of the file: nanoseconds since 1970, UTC
     std::uint64_t processes = 0;  ///< number of heads; oneDNN prints one in each process
-    std::uint64_t products = 0;   ///< executed primitives that multiply, or may
-    std::uint64_t below = 0;      ///< those of them that may have multiplied below float32
+    std::uint64_t executed = 0;   ///< executed primitives of any kind
+    std::uint64_t products = 0;   ///< those of them that multiply, or may
+    std::uint64_t below = 0;      ///< products that may have multiplied below float32
 
     /// Returns the reason why the log does not show that the products of the one process that began at `began_ns` ran
     /// at float32; empty if it does.

@@ -458,6 +458,8 @@ enum class ChildDetail : std::uint8_t { none, folder, interpreter };
 inline constexpr std::size_t child_text_limit = 224;
 inline constexpr std::size_t child_limit = 40;
 inline constexpr std::uint32_t child_is_whole = 2;
+/// Bit of ChildRecord::detail_kind: the loader was told of further libraries, or of folders for libraries.
+inline constexpr std::uint8_t child_has_own_libraries = 128;
 
 /// A program that ran without the shim. Either the recorded process started it, or, with flag_children_only, some
 /// process without a recording did. Starts that differ only in time and in the starting process share one record.
@@ -469,7 +471,8 @@ struct ChildRecord {
     std::int32_t pid;          ///< process that started the program or became it by exec; the first, if there were
                                ///< several
     std::uint8_t why;          ///< reason why the program lacked the shim: a record::WhyUnseen
-    std::uint8_t detail_kind;  ///< meaning of the detail that `text` holds: a ChildDetail
+    std::uint8_t detail_kind;  ///< meaning of the detail that `text` holds: a ChildDetail, and
+                               ///< child_has_own_libraries
     std::uint8_t path_size;    ///< bytes of the path in `text`; `…` at its start stands for a truncated beginning
     std::uint8_t detail_size;  ///< bytes of the detail, which follows the path in `text`
     char text[child_text_limit];
@@ -506,6 +509,8 @@ inline constexpr std::size_t environment_limit = 64;
 inline constexpr std::size_t mark_limit = 256;
 inline constexpr std::uint32_t mark_lacks_files = 1;      ///< some loaded files found no space in the mark
 inline constexpr std::uint32_t mark_has_lookup_past = 2;  ///< dlsym returned a library's own function, not the shim's
+/// The process multiplied after it had changed where its log is to be, or had switched the shim off.
+inline constexpr std::uint32_t mark_has_changed_log = 4;
 
 /// Marks list the loaded files of processes that ended without a recording. Processes with the same files and pins
 /// share one mark. Marks are stored in the file for the children of a run; mark number i is in segment i + 1.
@@ -674,6 +679,7 @@ static_assert(are_numbered_from_0(EnvironmentFact::none, EnvironmentFact::proces
 static_assert(are_numbered_from_0(WhyUnseen::seen, WhyUnseen::statically_linked, WhyUnseen::other_machine,
                                   WhyUnseen::musl, WhyUnseen::other_user, WhyUnseen::capabilities,
                                   WhyUnseen::not_readable, WhyUnseen::no_preload, WhyUnseen::library_out_of_reach,
-                                  WhyUnseen::log_out_of_reach, WhyUnseen::other_log, WhyUnseen::switched_off));
+                                  WhyUnseen::log_out_of_reach, WhyUnseen::other_log, WhyUnseen::switched_off,
+                                  WhyUnseen::other_policy, WhyUnseen::other_library));
 
 }  // namespace fp32shim::record::format

@@ -433,7 +433,8 @@ void RecordingReader::read_children(const format::Header& header) {
         RecordedChild child;
         child.path.assign(record.text, record.path_size);
         const std::string detail(record.text + record.path_size, record.detail_size);
-        const auto kind = static_cast<format::ChildDetail>(record.detail_kind);
+        const auto kind = static_cast<format::ChildDetail>(record.detail_kind & ~format::child_has_own_libraries);
+        child.has_own_libraries = (record.detail_kind & format::child_has_own_libraries) != 0;
         if (kind == format::ChildDetail::folder) child.folder = detail;
         if (kind == format::ChildDetail::interpreter) child.interpreter = detail;
         child.why = static_cast<WhyUnseen>(record.why);
@@ -497,6 +498,7 @@ void RecordingReader::read_marks(const format::Header& header) {
         mark.objects.until_exit = true;
         mark.objects.are_missing = (segment->flags & format::mark_lacks_files) != 0;
         mark.objects.had_lookup_past = (segment->flags & format::mark_has_lookup_past) != 0;
+        mark.has_changed_log = (segment->flags & format::mark_has_changed_log) != 0;
         marks_.push_back(std::move(mark));
     }
 }

@@ -178,6 +178,7 @@ struct RecordedChild {
     std::string folder;       ///< current folder at the start, for a relative path; empty: unknown
     std::string interpreter;  ///< interpreter of a script; empty: not a script
     WhyUnseen why = WhyUnseen::seen;
+    bool has_own_libraries = false;  ///< its environment told the loader of further libraries, or of folders for them
     std::uint32_t count = 0;
     std::int32_t pid = 0;       ///< process that started the program or became it by exec; the first, if there were
                                 ///< several
@@ -205,6 +206,7 @@ struct RecordedMark {
     std::string program;        ///< path of the program; empty: unknown
     std::uint16_t pins = 0;     ///< variables of `run --pin` in its environment: ProcessFacts::pins
     std::int64_t noted_ns = 0;  ///< time when the first process with these files ended: nanoseconds since 1970, UTC
+    bool has_changed_log = false;  ///< it multiplied after it had changed its own log, or switched the shim off
     RecordedObjects objects;
 };
 

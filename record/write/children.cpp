@@ -50,6 +50,7 @@ void describe(ChildRecord& record, const UnseenChild& child) {
         }
     }
     record.detail_size = static_cast<std::uint8_t>(out.size() - record.path_size);
+    if (child.has_own_libraries) record.detail_kind |= format::child_has_own_libraries;
     record.why = static_cast<std::uint8_t>(child.why);
 }
 

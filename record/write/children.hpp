@@ -23,6 +23,7 @@ struct UnseenChild {
     std::string_view path;         ///< the path given to execve, followed by a NUL
     std::string_view interpreter;  ///< a script's interpreter; empty: not a script
     WhyUnseen why = WhyUnseen::seen;
+    bool has_own_libraries = false;  ///< its environment tells the loader of further libraries
 };
 
 enum class ChildEvent : std::uint8_t {

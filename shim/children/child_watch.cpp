@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <signal.h>
 #include <sys/auxv.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -41,7 +42,7 @@ namespace {
 using record::WhyUnseen;
 
 constexpr std::string_view log_variable = "FP32_MATMUL_LOG", preload_variable = "LD_PRELOAD",
-                           disable_variable = "FP32_MATMUL_DISABLE";
+                           disable_variable = "FP32_MATMUL_DISABLE", policy_variable = "FP32_MATMUL_POLICY";
 
 /// Two variables as they were when the process started: the log file (FP32_MATMUL_LOG), and the number and file of
 /// the `fp32shim run` to which the process belongs (record::run_variable). Each text is followed by a NUL, and never
@@ -53,6 +54,7 @@ struct Start {
     std::int32_t process = 0;          ///< id of the process that executed this program; 0: unknown
     std::int32_t first_process = 0;    ///< id of the process that `fp32shim run` started, not of a forked child
     std::uint64_t program = 0;         ///< random number of this program, equal in its forked children
+    bool was_found_by_name = false;    ///< LD_PRELOAD named this library without a folder
 };
 constinit Start start;
 constinit std::atomic<bool> is_to_be_recorded{false};
@@ -77,8 +79,8 @@ class ProgramMemory {
     std::uintptr_t known_page_ = UINTPTR_MAX;
 };
 
-/// Returns the value of a variable; empty if it is not set, or cannot be read. If it is set several times, the last
-/// entry counts, as for the loader.
+/// Returns the value of a variable; empty if it is not set, or cannot be read. If it is set several times, the first
+/// entry counts, as for the shim; of the loader's own variables the last one, as for the loader.
 std::string_view value_of(char* const* environment, std::string_view name) {
     ProgramMemory entries, texts;
     const auto has_name = [&](const char* text) {
@@ -86,6 +88,7 @@ std::string_view value_of(char* const* environment, std::string_view name) {
             if (!texts.has(text) || *text++ != letter) return false;
         return texts.has(text) && *text == '=';
     };
+    const bool last_counts = name.starts_with("LD_");
     std::string_view value;
     for (char* const* entry = environment; entry != nullptr && entries.has(entry) && *entry != nullptr; ++entry) {
         if (!has_name(*entry)) continue;
@@ -93,8 +96,22 @@ std::string_view value_of(char* const* environment, std::string_view name) {
         const char* end = begin;
         while (texts.has(end) && *end != '\0') ++end;
         value = {begin, static_cast<std::size_t>(end - begin)};
+        if (!last_counts) break;
     }
     return value;
+}
+
+/// Returns true if `list` (LD_PRELOAD or /etc/ld.so.preload) names this library. Stores the library's path in
+/// `entry`.
+bool names_this_library(std::string_view list, std::string_view& entry) {
+    const std::string_view own = system::base_name(elf::own_object()->l_name);
+    while (!list.empty()) {
+        const std::size_t end = list.find_first_of(" :\t\n");
+        entry = list.substr(0, end);
+        if (system::base_name(entry) == own) return true;
+        list.remove_prefix(end == std::string_view::npos ? list.size() : end + 1);
+    }
+    return false;
 }
 
 record::ChildrenFile runs_file() {
@@ -131,6 +148,9 @@ __attribute__((constructor)) void begin_to_watch() {
                         .add(static_cast<std::uint64_t>(self))
                         .add(static_cast<std::uint64_t>(system::raw::realtime_ns()))
                         .value();
+    std::string_view entry;
+    start.was_found_by_name =
+        names_this_library(value_of(environ, preload_variable), entry) && entry.find('/') == std::string_view::npos;
     set_family_source(family);
     keep_closed_files();
     is_to_be_recorded.store(true, std::memory_order_release);
@@ -149,17 +169,24 @@ record::Recording* recording_in_force() {
     return system::raw::syscall6(SYS_faccessat, AT_FDCWD, system::raw::address(copy), mode) == 0;
 }
 
-/// Returns true if `list` (LD_PRELOAD or /etc/ld.so.preload) names this library. Stores the library's path in
-/// `entry`.
-bool names_this_library(std::string_view list, std::string_view& entry) {
-    const std::string_view own = system::base_name(elf::own_object()->l_name);
-    while (!list.empty()) {
-        const std::size_t end = list.find_first_of(" :\t\n");
-        entry = list.substr(0, end);
-        if (system::base_name(entry) == own) return true;
-        list.remove_prefix(end == std::string_view::npos ? list.size() : end + 1);
-    }
-    return false;
+/// Returns true if both paths lead to the same file.
+bool is_same_file(const char* path, const char* other) {
+    using system::raw::address, system::raw::syscall6;
+    struct stat status {};
+    struct stat other_status {};
+    return syscall6(SYS_newfstatat, AT_FDCWD, address(path), address(&status), 0) == 0 &&
+           syscall6(SYS_newfstatat, AT_FDCWD, address(other), address(&other_status), 0) == 0 &&
+           status.st_dev == other_status.st_dev && status.st_ino == other_status.st_ino;
+}
+
+/// Returns true if an entry of LD_PRELOAD, of this library's name, leads the loader to this library.
+[[gnu::noinline]] bool is_this_library(std::string_view entry) {
+    if (entry.find('/') == std::string_view::npos) return start.program == 0 || start.was_found_by_name;
+    const char* const own = elf::own_object()->l_name;
+    if (system::equal(entry, system::view(own)) || entry.size() >= record::path_capacity) return true;
+    auto* const copy = static_cast<char*>(__builtin_alloca(entry.size() + 1));
+    *std::ranges::copy(entry, copy).out = '\0';
+    return is_same_file(copy, own);
 }
 
 bool is_preloaded_everywhere() {
@@ -172,10 +199,20 @@ bool is_preloaded_everywhere() {
     return size > 0 && names_this_library({list.bytes().data(), static_cast<std::size_t>(size)}, entry);
 }
 
+/// Returns true if the environment tells the loader of other libraries than this one, or where to find them.
+bool has_own_libraries(char* const* environment) {
+    const std::string_view list = value_of(environment, preload_variable);
+    std::string_view entry;
+    const bool has_other_preload = !list.empty() && (!names_this_library(list, entry) || entry.size() != list.size());
+    return has_other_preload || !value_of(environment, "LD_AUDIT").empty() ||
+           !value_of(environment, "LD_LIBRARY_PATH").empty();
+}
+
 WhyUnseen judge_environment(char* const* environment) {
     std::string_view entry;
     if (names_this_library(value_of(environment, preload_variable), entry)) {
         if (entry.starts_with('/') && !is_in_reach(entry, R_OK)) return WhyUnseen::library_out_of_reach;
+        if (!is_this_library(entry)) return WhyUnseen::other_library;
     } else if (!is_preloaded_everywhere()) {
         return WhyUnseen::no_preload;
     }
@@ -184,6 +221,8 @@ WhyUnseen judge_environment(char* const* environment) {
         return WhyUnseen::other_user;
     if (value_of(environment, disable_variable) == "1") return WhyUnseen::switched_off;
     if (value_of(environment, log_variable) != start.log) return WhyUnseen::other_log;
+    if (start.log.empty() && value_of(environment, policy_variable) != start_variable(policy_variable))
+        return WhyUnseen::other_policy;
     if (has_another_root.load(std::memory_order_relaxed) && !start.children_folder.empty() &&
         !is_in_reach(start.children_folder, W_OK | X_OK))
         return WhyUnseen::log_out_of_reach;
@@ -226,8 +265,9 @@ bool has_children_file() {
     system::stderr_line(out.view());
 }
 
-/// Programs that multiply nothing and that a run may start thousands of times. They are recognised in any folder. All
-/// other programs leave marks, and equal marks are written once, so this list need not be complete.
+/// Programs that multiply nothing and that a run may start thousands of times. They are recognised in the folders of
+/// the system only: elsewhere, the name says little. All other programs leave marks, and equal marks are written
+/// once, so this list need not be complete.
 constexpr std::string_view tools[] = {
     "ar",      "as",      "awk",      "basename", "bash",   "busybox",  "cat",         "cc1",      "cc1plus",
     "chmod",   "chown",   "collect2", "cp",       "cpp",    "cut",      "dash",        "date",     "df",
@@ -241,11 +281,24 @@ constexpr std::string_view tools[] = {
     "uniq",    "wc",      "which",    "whoami",   "xargs",
 };
 
+constexpr std::string_view system_folders[] = {"/bin/",     "/sbin/",      "/usr/bin/",    "/usr/sbin/",
+                                               "/usr/lib/", "/usr/lib64/", "/usr/libexec/"};
+
+/// Returns true for the command `fp32shim` that was installed with this library: PREFIX/bin/fp32shim, if the library
+/// is below PREFIX.
+bool is_own_command(std::string_view program) {
+    constexpr std::string_view command = "bin/fp32shim";
+    if (!program.ends_with(command)) return false;
+    const std::string_view prefix = program.substr(0, program.size() - command.size());
+    return prefix.size() > 1 && system::view(elf::own_object()->l_name).starts_with(prefix);
+}
+
 bool is_tool(std::string_view program) {
     std::string_view name = system::base_name(program);
-    if (name == "fp32shim") return true;
-    if (!program.starts_with("/usr/") && !program.starts_with("/bin/") && !program.starts_with("/sbin/"))
+    if (is_own_command(program)) return true;
+    if (std::ranges::none_of(system_folders, [&](std::string_view folder) { return program.starts_with(folder); }))
         return false;
+    if (name == "fp32shim") return true;
     constexpr std::string_view platform = "-linux-gnu-";
     if (const std::size_t at = name.find(platform); at != std::string_view::npos)
         name.remove_prefix(at + platform.size());
@@ -298,13 +351,20 @@ StartedProgram::StartedProgram(const char* path, char* const* environment) : pat
     if (!watches_children() || path == nullptr) return;
     look_ = record::inspect_program(path, interpreter_);
     if (!look_.can_start) return;
-    if (look_.why == WhyUnseen::seen) look_.why = judge_environment(environment);
-    if (look_.why != WhyUnseen::seen)
-        record_unseen_child({path, look_.interpreter, look_.why}, record::ChildEvent::starts);
+    if (look_.why == WhyUnseen::seen) {
+        look_.why = judge_environment(environment);
+        if (look_.why == WhyUnseen::seen) return;
+        has_own_libraries_ = has_own_libraries(environment);
+    }
+    note(record::ChildEvent::starts);
+}
+
+void StartedProgram::note(record::ChildEvent event) const {
+    record_unseen_child({path_, look_.interpreter, look_.why, has_own_libraries_}, event);
 }
 
 void StartedProgram::failed() const {
-    if (is_unseen()) record_unseen_child({path_, look_.interpreter, look_.why}, record::ChildEvent::failed);
+    if (is_unseen()) note(record::ChildEvent::failed);
 }
 
 void StartedProgram::started_with_actions() const {
@@ -325,10 +385,11 @@ bool has_to_leave_a_recording() {
 void write_mark() {
     if (start.run.number == 0 || start.run.children_path.empty()) return;
     const record::Recording* parents = recording_in_force();
-    if (parents != nullptr && has_loaded_nothing_since(*parents)) return;
+    if (parents != nullptr && !has_changed_log() && has_loaded_nothing_since(*parents)) return;
     record::Mark mark;
     if (is_tool(mark.program())) return;
     record_files_at_exit(mark);
+    if (has_changed_log()) mark.mark_changed_log();
     if (const int error = mark.write(runs_file(), pins_set_in(environ)); error != 0) warn_mark_not_written(error);
 }
 
@@ -347,7 +408,10 @@ bool may_have_crashed() {
 }
 
 void write_mark_before_exec() {
-    if (own_recording() != nullptr || system::is_forked_child()) return;
+    if (own_recording() != nullptr) return;
+    // Without a recording, only a look at all files, which takes milliseconds, could tell what was loaded since the
+    // fork.
+    if (system::is_forked_child() && recording_in_force() == nullptr) return;
     if (!shares_parents_memory() && !may_have_crashed()) write_mark();
 }
 

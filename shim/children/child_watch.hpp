@@ -3,6 +3,7 @@
 #pragma once
 
 #include "record/inspect_program.hpp"
+#include "record/write/children.hpp"
 #include "record/write/writer.hpp"
 
 namespace fp32shim {
@@ -28,7 +29,10 @@ class StartedProgram {
     void started_with_actions() const;
 
   private:
+    void note(record::ChildEvent event) const;
+
     const char* path_;
+    bool has_own_libraries_ = false;
     char interpreter_[record::program_head_size];
     record::InspectedProgram look_;
 };
@@ -38,14 +42,16 @@ bool watches_children();
 /// caller then makes the recording as the process ends, so that its loaded objects are known.
 bool has_to_leave_a_recording();
 
-/// Leaves a mark in the run's file: the files loaded by this process, which has no recording. Does nothing in a
+/// Leaves a mark in the run's file: the files loaded by this process, which has no recording, or a
+/// recording elsewhere than its environment said at its start. Does nothing in a
 /// process that belongs to no run, or in a well-known tool without products, such as a shell. Async-signal-safe.
 void write_mark();
 /// Notes in the recording that there is a file for the children of its run, which `fp32shim verify` has to read too.
 /// Called as the process ends. Async-signal-safe.
 void record_children_file(record::Recording& recording);
-/// Leaves a mark before this process becomes another program, so that its loaded files are known. A forked child
-/// leaves none: its parent has loaded the same files, apart from the few that the child loaded since.
+/// Leaves a mark before this process becomes another program, so that its loaded files are known. A forked
+/// child leaves one only if its parent has a recording, which tells if the child has loaded files since. A child of
+/// vfork leaves none.
 void write_mark_before_exec();
 
 /// Returns true in the handler of a crash, as far as that can be known. After a crash nothing in memory can be

@@ -13,6 +13,7 @@
 #include <sys/mount.h>
 #include <sys/stat.h>
 #include <unistd.h>
+#include <wordexp.h>
 
 #include <algorithm>
 #include <climits>
@@ -124,6 +125,7 @@ constinit Next<Spawn> real_posix_spawn{"posix_spawn"};
 constinit Next<Spawn> real_posix_spawnp{"posix_spawnp"};
 constinit Next<int(const char*)> real_system{"system"};
 constinit Next<FILE*(const char*, const char*)> real_popen{"popen"};
+constinit Next<int(const char*, wordexp_t*, int)> real_wordexp{"wordexp"};
 constinit Next<int(const char*)> real_chroot{"chroot"};
 constinit Next<int(const char*, const char*)> real_pivot_root{"pivot_root"};
 constinit Next<int(int, int)> real_setns{"setns"};
@@ -318,7 +320,7 @@ FP32SHIM_HOOK int posix_spawnp(pid_t* child, const char* file, const posix_spawn
                        [&] { return real(child, file, actions, attributes, words, environment); });
 }
 
-// These two functions start a shell, which the shim may not see.
+// These functions start a shell, which the shim may not see; wordexp only for a command in the words.
 
 FP32SHIM_HOOK int system(const char* command) {
     auto* const real = real_system.get();
@@ -330,6 +332,16 @@ FP32SHIM_HOOK FILE* popen(const char* command, const char* mode) {
     auto* const real = real_popen.get();
     if (watches_children()) StartedProgram("/bin/sh", environ);
     return real(command, mode);
+}
+
+FP32SHIM_HOOK int wordexp(const char* words, wordexp_t* result, int flags) {
+    auto* const real = real_wordexp.get();
+    if ((flags & WRDE_NOCMD) == 0 && words != nullptr && watches_children()) {
+        const std::string_view all(words);
+        if (all.find('`') != std::string_view::npos || all.find("$(") != std::string_view::npos)
+            StartedProgram("/bin/sh", environ);
+    }
+    return real(words, result, flags);
 }
 
 // These calls may change where the path of the file for children leads. `mount` is used to enter containers.

@@ -208,6 +208,23 @@ const policy::Environment& first_environment() {
     return *known;
 }
 
+constinit std::atomic<bool> log_was_changed{false};
+
+/// Compares the environment that settings are read from with the one that the process started with. No process that
+/// started with FP32_MATMUL_DISABLE=1 asks for the result.
+void note_changed_log(const policy::Environment& environment) {
+    const auto has_changed = [&](std::string_view name) {
+        for (const std::string_view entry : environment)
+            if (entry.starts_with(name) && entry.substr(name.size()).starts_with('='))
+                return entry.substr(name.size() + 1) != start_variable(name);
+        return !start_variable(name).empty();
+    };
+    const bool is_changed = has_changed("FP32_MATMUL_LOG") ||
+                            std::ranges::count(environment, "FP32_MATMUL_DISABLE=1") > 0 ||
+                            (start_variable("FP32_MATMUL_LOG").empty() && has_changed("FP32_MATMUL_POLICY"));
+    log_was_changed.store(is_changed, std::memory_order_release);
+}
+
 struct Reading {
     const Settings* previous = nullptr;  ///< settings before a reload; nullptr: the first reading
     Settings* settings = nullptr;        ///< nullptr: the settings could not be read, or a reload found errors
@@ -239,6 +256,7 @@ bool has_module_paths(const policy::Environment& environment) {
 
 void read(Reading& reading) {
     const policy::Environment& environment = first_environment();
+    note_changed_log(environment);
 
     policy::LoadOptions options;
     options.elevated = has_elevated_rights();
@@ -315,6 +333,8 @@ Settings* read_settings(const Settings* previous) {
     run_on_own_stack(read_settings_or_forward, &reading);
     return reading.settings;
 }
+
+bool has_changed_log() { return log_was_changed.load(std::memory_order_acquire); }
 
 void set_family_source(record::Family (*source)()) { family_source.store(source, std::memory_order_release); }
 

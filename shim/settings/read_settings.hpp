@@ -16,6 +16,10 @@ Settings* read_settings(const Settings* previous);
 /// read the settings.
 std::string_view start_variable(std::string_view name);
 
+/// Returns true if the settings were read, and the program had changed where the log is to be, or had switched the
+/// shim off, since it started. Async-signal-safe.
+bool has_changed_log();
+
 /// Sets the function that returns the facts by which a new recording is listed (RecordingSettings::family). Called by
 /// code that watches children, as the library is loaded.
 void set_family_source(record::Family (*source)());

@@ -474,6 +474,84 @@ def test_settings_that_are_taken_from_a_child_are_named(programs, log):
     assert any("FP32_MATMUL_DISABLE=1" in reason for reason in reasons), reasons
 
 
+def test_a_child_with_another_policy_is_named_where_the_policy_names_the_log(programs, tmp_path, log):
+    first, second = tmp_path / "first.toml", tmp_path / "second.toml"
+    first.write_text(f'schema = 1\n[log]\npath = "{log}"\n')
+    second.write_text(f'schema = 1\n[log]\npath = "{tmp_path}/elsewhere.jsonl"\n')
+    script = "./dyn; FP32_MATMUL_POLICY={} ./dyn; true"
+    for policy, names in (first, set()), (second, {"child:dyn"}):
+        subprocess.run([COMMAND, "run", "-q", "--policy", first, "--", "bash", "-c", script.format(policy)], cwd=programs, check=True,
+                       env=settings())
+        found = children(verify(log.parent))
+        assert set(found) == names
+    assert "another FP32_MATMUL_POLICY" in found["child:dyn"]
+
+
+TWICE = """
+    #include <unistd.h>
+    extern char** environ;
+    int main(int argc, char** argv) {
+        char* all[4096] = {argv[2]};
+        int count = 1;
+        (void)argc;
+        for (char** entry = environ; *entry; ++entry) all[count++] = *entry;
+        all[count] = 0;
+        return execve(argv[1], (char*[]){argv[1], 0}, all);
+    }
+"""
+
+
+def test_of_a_variable_that_is_set_twice_the_first_value_counts(programs, tmp_path, log):
+    twice = build(tmp_path / "twice", TWICE)
+    run(programs, "bash", "-c", f"./dyn; {twice} ./dyn FP32_MATMUL_LOG={tmp_path}/elsewhere.jsonl", log=log)
+    assert "another FP32_MATMUL_LOG" in children(verify(log))["child:dyn"]
+
+
+@pytest.mark.parametrize("preload", ["{}/libfp32shim.so", "{}/cut/libfp32shim.so", "libfp32shim.so"])
+def test_another_file_of_the_librarys_name_does_not_cover_a_child(programs, tmp_path, log, preload):
+    (tmp_path / "cut").mkdir()
+    build(tmp_path / "libfp32shim.so", "int nothing;", "-shared", "-fPIC")
+    (tmp_path / "cut/libfp32shim.so").write_bytes(shim.LIBRARY.read_bytes()[:1000])
+    run(programs, "bash", "-c", f"./dyn; LD_PRELOAD={preload.format(tmp_path)} ./dyn; true", log=log)
+    assert "another file of the shim's name" in children(verify(log))["child:dyn"]
+
+
+def test_another_path_to_the_library_covers_a_child(programs, tmp_path, log):
+    (tmp_path / "libfp32shim.so").symlink_to(shim.LIBRARY)
+    run(programs, "bash", "-c", f"./dyn; LD_PRELOAD={tmp_path}/libfp32shim.so ./dyn; true", log=log)
+    assert children(verify(log.parent)) == {} and len(list(log.parent.glob("*.fp32rec"))) == 2
+
+
+def test_a_library_that_was_found_by_its_name_covers_a_child(programs, log):
+    subprocess.run(["bash", "-c", "./dyn; ./dyn; true"], cwd=programs, check=True,
+                   env=environment(LD_PRELOAD="libfp32shim.so", FP32_MATMUL_LOG=log,
+                                   LD_LIBRARY_PATH=f"{shim.blas_directory('reference')}:{shim.LIBRARY.parent}"))
+    assert children(verify(log.parent)) == {} and len(list(log.parent.glob("*.fp32rec"))) == 2
+
+
+UNCOVERED_SHELL = """
+    #include <stdio.h>
+    #include <stdlib.h>
+    #include <string.h>
+    #include <wordexp.h>
+    int main(int argc, char** argv) {
+        wordexp_t words;
+        unsetenv("LD_PRELOAD");
+        if (argc != 2) return 2;
+        if (!strcmp(argv[1], "system")) return system("true");
+        if (!strcmp(argv[1], "popen")) return pclose(popen("true", "r"));
+        return wordexp(argv[1], &words, 0);
+    }
+"""
+
+
+@pytest.mark.parametrize("how, starts", [("system", True), ("popen", True), ("$(true)", True), ("`true`", True), ("$HOME", False)])
+def test_a_shell_that_the_c_library_starts_without_the_shim_is_noted(programs, tmp_path, log, how, starts):
+    program = build(tmp_path / "program", UNCOVERED_SHELL)
+    run(programs, "bash", "-c", f"./dyn; {program} '{how}'", log=log)
+    assert set(children(verify(log))) == ({"child:sh"} if starts else set())
+
+
 def test_a_child_in_a_chroot_is_not_covered_and_still_noted(programs, tmp_path, log):
     shim.need(os.geteuid() == 0, "only root can change its root folder")
     root = tmp_path / "root"

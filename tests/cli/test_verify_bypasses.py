@@ -870,6 +870,30 @@ def test_a_child_is_judged_by_its_file_and_not_by_its_name(log, tmp_path, numpy_
     assert basis in result.json["bypasses"][0]["reason"]
 
 
+@pytest.mark.parametrize("variable", ["LD_PRELOAD", "LD_AUDIT", "LD_LIBRARY_PATH"])
+def test_the_file_of_a_child_says_little_if_it_was_told_of_other_libraries(log, tmp_path, numpy_product, variable):
+    library = build(tmp_path / "libother.so", "unsigned la_version(unsigned version) { return version; }", "-shared", "-fPIC")
+    program = build(tmp_path / "program", "int main(void) { return 0; }")
+    start = f"import subprocess; subprocess.run([{str(program)!r}], env={{{variable!r}: {str(library)!r}}})"
+    result = verify(record(log, *numpy_product, start))
+    assert (result.returncode, bypasses(result)) == (3, ["child:program"])
+    assert "told the loader of other libraries" in result.json["bypasses"][0]["reason"]
+
+
+def test_a_child_below_a_link_that_was_changed_since_is_a_doubt(log, tmp_path, numpy_product):
+    for name in ("first", "second"):
+        (tmp_path / name).mkdir()
+        build(tmp_path / name / "program", "int main(void) { return 0; }")
+    (tmp_path / "current").symlink_to("first")
+    start = f"import subprocess; subprocess.run(['{tmp_path}/current/program'], env={{}})"
+    assert verify(record(log, *numpy_product, start)).returncode == 0
+    (tmp_path / "current").unlink()
+    (tmp_path / "current").symlink_to("second")
+    result = verify(log)
+    assert (result.returncode, bypasses(result)) == (3, ["child:program"])
+    assert "has changed since" in result.json["bypasses"][0]["reason"]
+
+
 def test_a_child_that_the_loader_started_is_a_doubt(log, numpy_product):
     """Its file imports nothing that starts programs, but it runs any program."""
     loader = subprocess.run(["ldd", shutil.which("true")], check=True, capture_output=True, text=True).stdout.split()[-2]
@@ -890,11 +914,13 @@ ONEDNN_V1 = ONEDNN_F32.replace("verbose,exec", "verbose,v1,17.5,primitive,exec")
      (1, 2, 0), None),
     (ONEDNN_HEAD + ONEDNN_F32 + ONEDNN_F32.replace("src_f32", "src_bf16"), (1, 2, 1), "of 2 products in {}, 1 may have run below fp32"),
     (ONEDNN_HEAD + ONEDNN_V1.replace("attr-", "attr-fpmath:bf16 attr-"), (1, 1, 1), "1 may have run below fp32"),
-    (ONEDNN_HEAD, (1, 0, 0), None),
+    (ONEDNN_HEAD + ONEDNN_F32.replace("matmul", "reorder"), (1, 0, 0), None),
+    (ONEDNN_HEAD, (1, 0, 0), "{} shows no primitive that was executed"),
+    (ONEDNN_HEAD + ONEDNN_F32.replace("exec", "create:cache_miss"), (1, 0, 0), "{} shows no primitive that was executed"),
     (ONEDNN_HEAD + "onednn_verbose,exec,cpu,something_new\n", (1, 1, 1), "1 may have run below fp32"),
     (ONEDNN_F32, (0, 1, 0), "{} has no head"),
     (2 * (ONEDNN_HEAD + ONEDNN_F32), (2, 2, 0), "{} has lines of 2 processes")],
-    ids=["float32", "bf16 operands", "fpmath", "no product", "unknown", "no head", "two processes"])
+    ids=["float32", "bf16 operands", "fpmath", "no product", "only a head", "only created", "unknown", "no head", "two processes"])
 def test_a_log_of_onednn_counts_where_all_its_products_ran_at_float32(log, tmp_path, text, counts, why_not):
     bypass = plugin(tmp_path / "libbypass.so", 'const char* mark(void) { return "dnnl_verbose,"; }' + PRODUCT)
     load(log, f"local={bypass}", f"run={bypass}")

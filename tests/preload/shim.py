@@ -51,7 +51,7 @@ LP64_BLAS = ["openblas", "reference", "blis"]
 LOADER_HOOKS = {"dlsym", "dlvsym", "dlclose"}
 STARTER_HOOKS = {
     "_Exit", "_exit", "chroot", "execl", "execle", "execlp", "execv", "execve", "execveat", "execvp", "execvpe", "fexecve", "mount",
-    "pivot_root", "popen", "posix_spawn", "posix_spawnp", "prctl", "quick_exit", "setns", "system",
+    "pivot_root", "popen", "posix_spawn", "posix_spawnp", "prctl", "quick_exit", "setns", "system", "wordexp",
 }
 # Functions that the copies of NVTX and ITT in programs call.
 RANGE_HOOKS = {"InitializeInjectionNvtx2", "InitializeInjectionNvtx2Preinject", "__itt_api_init"}

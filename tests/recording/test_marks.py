@@ -2,6 +2,7 @@
 
 import os
 import pathlib
+import shutil
 import signal
 import subprocess
 
@@ -11,8 +12,8 @@ import shim
 from command import COMMAND, build, environment, fp32shim
 from test_verify_bypasses import bypasses, plugin, verify
 
-# Follows its arguments `product`, `load=FILE` (dlopen), `close`, `chroot=FOLDER` and `setuid`, and then ends in the
-# way that the first argument names.
+# Follows its arguments `product`, `set=NAME=VALUE` (putenv), `load=FILE` (dlopen), `close`, `chroot=FOLDER` and `setuid`,
+# and then ends in the way that the first argument names.
 PROGRAM = """
     #define _GNU_SOURCE
     #include <dlfcn.h>
@@ -38,6 +39,7 @@ PROGRAM = """
             if (!strcmp(*words, "close")) dlclose(last);
             if (!strncmp(*words, "chroot=", 7) && chroot(*words + 7) != 0) exit(99);
             if (!strcmp(*words, "setuid") && setuid(65534) != 0) exit(99);
+            if (!strncmp(*words, "set=", 4)) putenv(*words + 4);
             if (!strncmp(*words, "load=", 5) && !(last = dlopen(*words + 5, RTLD_NOW))) exit(99);
         }
     }
@@ -52,10 +54,11 @@ PROGRAM = """
         const char* how = argv[1];
         char** words = argv + 2;
         (void)argc;
-        if (!strcmp(how, "forks")) {  // words of the parent, `then`, words of the child
+        self = argv[0];
+        if (!strncmp(how, "forks", 5)) {  // words of the parent, `then`, words of the child
             act(words);
             while (strcmp(*words++, "then")) {}
-            in_child(words, _exit);
+            in_child(words, how[5] ? become : _exit);
             return 7;
         }
         act(words);
@@ -78,7 +81,6 @@ PROGRAM = """
             sigaction(SIGUSR1, &action, 0);
             raise(SIGUSR1);
         }
-        self = argv[0];
         if (!strcmp(how, "crash and exec")) action.sa_handler = become;
         sigaction(SIGSEGV, &action, 0);
         if (!strncmp(how, "crash", 5)) *(volatile int*)8 = 1;
@@ -186,6 +188,40 @@ def test_a_mark_that_cannot_be_left_is_one_line(log, program, bypass):
 def test_what_a_process_had_loaded_before_it_became_another_program_is_judged(log, program, bypass, way):
     run(log, program, way, f"load={bypass}")
     assert bypasses(verify(log)) == ["oneDNN"]
+
+
+def test_what_a_forked_child_had_loaded_before_it_became_another_program_is_judged(log, program, bypass):
+    run(log, "bash", "-c", f"'{program}' 'forks and execs' product then 'load={bypass}'; exit 7")
+    assert bypasses(verify(log)) == ["oneDNN"]
+
+
+@pytest.mark.parametrize("setting", ["FP32_MATMUL_LOG=stderr", "FP32_MATMUL_LOG=", "FP32_MATMUL_DISABLE=1",
+                                     "FP32_MATMUL_LOG={}/other.fp32rec"])
+def test_a_process_that_changes_its_own_log_is_not_covered(log, program, setting, tmp_path):
+    (tmp_path / "elsewhere").mkdir()
+    setting = setting.format(tmp_path / "elsewhere")
+    run(log, "bash", "-c", f"'{program}' return product; '{program}' return set={setting} product")
+    entry, = verify(log).json["bypasses"]
+    assert entry["bypass"] == "child:program" and "changed its own FP32_MATMUL_LOG" in entry["reason"]
+
+
+def test_a_program_that_is_named_like_the_command_leaves_its_mark(log, program, bypass, tmp_path):
+    (tmp_path / "bin").mkdir()
+    other = shutil.copy(program, tmp_path / "bin/fp32shim")
+    run(log, "sh", "-c", f"{COMMAND} --version >/dev/null; '{program}' return product; '{other}' return 'load={bypass}'")
+    assert bypasses(verify(log)) == ["oneDNN"]
+    (log.parent / "run.children.fp32rec").unlink()
+    run(tmp_path / "second.fp32rec", "sh", "-c", f"{COMMAND} --version >/dev/null; exec '{program}' return product")
+    assert not (tmp_path / "second.children.fp32rec").exists()
+
+
+def test_a_program_that_is_named_like_a_tool_outside_the_systems_folders_leaves_its_mark(log, program, bypass):
+    script = (f"mount -t tmpfs none /usr/local/bin && cp '{program}' /usr/local/bin/sort; '{program}' return product; "
+              f"/usr/local/bin/sort return 'load={bypass}'")
+    shim.need(subprocess.run(["unshare", "-m", "mount", "-t", "tmpfs", "none", "/usr/local/bin"], check=False,
+                             capture_output=True).returncode == 0, "no mount namespaces can be made here")
+    run(log, "unshare", "-m", "bash", "-c", script)
+    assert bypasses(verify(log)) == ["oneDNN", "unread"]  # the program is no longer there
 
 
 def test_processes_that_were_killed_are_one_doubt(log, program):
