@@ -229,10 +229,9 @@ void add_files(const record::RecordedObjects& objects, std::uint16_t pins, const
 /// Adds the bypasses of processes that ended without a recording, because they made no call that the shim sees.
 void add_marks(const MergedProcess& process, JudgedFiles& files, PossibleBypasses& bypasses) {
     for (const record::RecordedMark& mark : process.marks) {
-        const std::string remark =
-            fmt::format("; in a process of {} {}",
-                        mark.program.empty() ? "an unknown program" : system::base_name(mark.program),
-                        mark.has_changed_log ? "that changed its own log" : "without a call that is seen");
+        const std::string remark = fmt::format(
+            "; in a process of {} {}", mark.program.empty() ? "an unknown program" : system::base_name(mark.program),
+            mark.has_changed_log ? "that changed its own log" : "without a call that is seen");
         add_files(mark.objects, mark.pins, process.path, remark, files, bypasses);
         if (mark.has_changed_log)
             bypasses.add(std::string(child_prefix) + std::string(system::base_name(mark.program)),
