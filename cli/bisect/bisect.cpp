@@ -1,6 +1,8 @@
 // fp32shim bisect: finds products with which exact a command is acceptable, by running it under policies that lower
 // some of its products.
 #include <fmt/format.h>
+#include <poll.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -123,6 +125,17 @@ SearchSettings settings_of(const BisectOptions& options) {
     return settings;
 }
 
+/// Says that a standard input which may hold something is not read: a regular file that is not empty, or a pipe.
+void say_unread_input() {
+    struct stat status {};
+    if (fstat(STDIN_FILENO, &status) != 0) return;
+    if (S_ISREG(status.st_mode) && status.st_size > 0)
+        print_message("standard input is a file, but each run reads an empty one; read the file by name");
+    pollfd input{STDIN_FILENO, POLLIN, 0};
+    if (S_ISFIFO(status.st_mode) && poll(&input, 1, 0) > 0 && (input.revents & POLLIN) != 0)
+        print_message("standard input is a pipe, but each run reads an empty one; let the command read a file");
+}
+
 int fail(const End& end) {
     print_message(end.message);
     return end.exit_code;
@@ -138,7 +151,7 @@ void print_doubt(const Findings& findings, const Answers& answers) {
 
 /// Writes the policy, if a run has shown that it is enough, and prints the result.
 int conclude(const BisectOptions& options, const SearchSettings& settings, const Groups& groups,
-             const Answers& answers, Findings findings) {
+             const Answers& answers, Findings findings, const Inputs& inputs) {
     const SearchState& state = answers.state();
     const bool is_doubtful = !findings.doubt.empty();
     if (is_doubtful && findings.culprits.empty()) {
@@ -146,7 +159,14 @@ int conclude(const BisectOptions& options, const SearchSettings& settings, const
         print_doubt(findings, answers);
         return exit_code::inconclusive;
     }
-    SearchResult result{groups, state, settings, options.words, std::move(findings), answers.rates(), {}};
+    SearchResult result{groups,
+                        state,
+                        settings,
+                        options.words,
+                        std::move(findings),
+                        answers.rates(),
+                        {},
+                        inputs.changed_in_folder(options.state)};
     const Outcome* const shown = state.find(Lowered::all_but, exact_groups(result.findings.culprits));
     const bool is_enough = shown != nullptr && shown->verdict == Verdict::acceptable;
     if (is_enough && !result.findings.culprits.empty())
@@ -182,7 +202,7 @@ int search(const BisectOptions& options, Inputs& inputs, Runs& runs, Groups& gro
     inputs.keep(groups, state);
     if (all.lowered.empty()) return ends(nothing_lowered(trials.last_run().products, options.precision));
     trials.plan_runs(all);
-    return conclude(options, settings, groups, answers, Search(settings, answers, groups).find());
+    return conclude(options, settings, groups, answers, Search(settings, answers, groups).find(), inputs);
 }
 
 int bisect(BisectOptions options) {
@@ -203,6 +223,7 @@ int bisect(BisectOptions options) {
     if (state.runs() > 0)
         print_message(fmt::format("continuing from {} with the answers of {}; remove the file to start again",
                                   policy::quoted_path(options.state), counted(state.runs(), "run")));
+    say_unread_input();
     int signal = 0;
     try {
         Inputs inputs(program.path, options.words);

@@ -1,14 +1,35 @@
 #include "cli/bisect/inputs.hpp"
 
 #include <algorithm>
+#include <system_error>
 
 #include "cli/binaries/file_hash.hpp"
 
 namespace fp32shim::cli {
+namespace {
+
+namespace fs = std::filesystem;
+
+FolderState state_of_folder() {
+    FolderState state;
+    std::error_code error;
+    constexpr std::size_t most = 10'000;
+    for (fs::directory_iterator at(".", error), end; at != end && !error && state.size() < most;
+         at.increment(error)) {
+        std::error_code unknown;
+        if (!at->is_regular_file(unknown)) continue;
+        const std::uintmax_t size = at->file_size(unknown);
+        state[at->path().filename().string()] = {size, at->last_write_time(unknown)};
+    }
+    return state;
+}
+
+}  // namespace
 
 Inputs::Inputs(const std::string& program, const std::vector<std::string>& words) {
     std::vector<std::string> paths = words;
     paths.push_back(program);
+    folder_before_ = state_of_folder();
     for (const std::string& path : paths)
         if (const std::string version = version_of_file(path); !version.empty()) before_[path] = version;
 }
@@ -23,6 +44,15 @@ void Inputs::keep(const Groups& groups, SearchState& state) {
         if (const std::string version = version_of_file(group.file); !version.empty())
             state.add_file(group.file, version);
     }
+}
+
+std::vector<std::string> Inputs::changed_in_folder(const std::string& except) const {
+    std::vector<std::string> changed;
+    for (const auto& [name, file] : state_of_folder()) {
+        const auto before = folder_before_.find(name);
+        if (name != except && (before == folder_before_.end() || before->second != file)) changed.push_back(name);
+    }
+    return changed;
 }
 
 std::string Inputs::changed_file(const SearchState& state) {
