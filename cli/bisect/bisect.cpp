@@ -1,8 +1,6 @@
 // fp32shim bisect: finds products with which exact a command is acceptable, by running it under policies that lower
 // some of its products.
 #include <fmt/format.h>
-#include <poll.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -125,17 +123,6 @@ SearchSettings settings_of(const BisectOptions& options) {
     return settings;
 }
 
-/// Says that a standard input which may hold something is not read: a regular file that is not empty, or a pipe.
-void say_unread_input() {
-    struct stat status {};
-    if (fstat(STDIN_FILENO, &status) != 0) return;
-    if (S_ISREG(status.st_mode) && status.st_size > 0)
-        print_message("standard input is a file, but each run reads an empty one; read the file by name");
-    pollfd input{STDIN_FILENO, POLLIN, 0};
-    if (S_ISFIFO(status.st_mode) && poll(&input, 1, 0) > 0 && (input.revents & POLLIN) != 0)
-        print_message("standard input is a pipe, but each run reads an empty one; let the command read a file");
-}
-
 int fail(const End& end) {
     print_message(end.message);
     return end.exit_code;
@@ -223,7 +210,7 @@ int bisect(BisectOptions options) {
     if (state.runs() > 0)
         print_message(fmt::format("continuing from {} with the answers of {}; remove the file to start again",
                                   policy::quoted_path(options.state), counted(state.runs(), "run")));
-    say_unread_input();
+    say_unread_input("bisect");
     int signal = 0;
     try {
         Inputs inputs(program.path, options.words);

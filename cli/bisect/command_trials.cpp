@@ -149,10 +149,7 @@ TrialRun CommandTrials::trial_of(FinishedRun run, const TestedSet& tested, bool 
     trial.verdict = has_passed ? Verdict::acceptable : is_undecided ? Verdict::unresolved : Verdict::not_acceptable;
     if (has_passed && !settings_.compared_file.empty())
         judge_numbers(were_written, tested.lowered == Lowered::only && tested.set.empty(), trial);
-    if (!run.untouched.empty())
-        throw SearchFailed{
-            fmt::format("a process of the command could not read the policy of its run: it said \"{}\"",
-                        printable(run.untouched))};
+    if (std::string problem = unread_policy_text(run); !problem.empty()) throw SearchFailed{std::move(problem)};
     add_met_groups(run, tested, takes_new_groups, trial);
     refuse_endless_groups();
     if (run_count_ == 1 && settings_.may_preview && trial.is_on_cpu) say_preview("bisect");
