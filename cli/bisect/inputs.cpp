@@ -1,6 +1,10 @@
 #include "cli/bisect/inputs.hpp"
 
+#include <sys/stat.h>
+#include <unistd.h>
+
 #include <algorithm>
+#include <array>
 #include <system_error>
 
 #include "cli/binaries/file_hash.hpp"
@@ -10,6 +14,16 @@ namespace {
 
 namespace fs = std::filesystem;
 
+/// Returns true if this command's own output goes to the file.
+bool is_own_output(const fs::path& path) {
+    struct stat file {
+    }, output{};
+    if (stat(path.c_str(), &file) != 0) return false;
+    return std::ranges::any_of(std::array{STDOUT_FILENO, STDERR_FILENO}, [&](int descriptor) {
+        return fstat(descriptor, &output) == 0 && output.st_ino == file.st_ino && output.st_dev == file.st_dev;
+    });
+}
+
 FolderState state_of_folder() {
     FolderState state;
     std::error_code error;
@@ -17,7 +31,7 @@ FolderState state_of_folder() {
     for (fs::directory_iterator at(".", error), end; at != end && !error && state.size() < most;
          at.increment(error)) {
         std::error_code unknown;
-        if (!at->is_regular_file(unknown)) continue;
+        if (!at->is_regular_file(unknown) || is_own_output(at->path())) continue;
         const std::uintmax_t size = at->file_size(unknown);
         state[at->path().filename().string()] = {size, at->last_write_time(unknown)};
     }

@@ -1052,7 +1052,10 @@ def test_files_that_runs_leave_are_named_beside_the_assumption(tmp_path):
     (tmp_path / "keeping.c").write_text((tmp_path / "keeping.c").read_text().replace('keep("runs", kept("runs", 0) + 1);', ""))
     subprocess.run([shim.tool("gcc"), "-w", "-g", "-O1", "-fno-inline", "keeping.c", "-o", "keeping", "-lm",
                     shim.blas_library("openblas")], cwd=tmp_path, check=True)
-    assert "Assumed: each run starts afresh. Products" in table_of(program).stdout
+    with open(tmp_path / "messages", "w") as messages:
+        table = subprocess.run([COMMAND, "bisect", "--", "./keeping"], cwd=tmp_path, env=environment(**variables()), text=True,
+                               stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=messages, timeout=600)
+    assert "Assumed: each run starts afresh. Products" in table.stdout
 
 
 def test_a_floor_of_the_environment_is_named(tmp_path):
