@@ -3,7 +3,6 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <spawn.h>
-#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -32,13 +31,6 @@ constexpr const char* where_list = "python,nvtx,itt,torch";
 
 constexpr const char* policy_name = "/policy.toml";
 constexpr const char* recordings = "/recordings";
-
-/// Lets children of root that become other users read the policy and record. Others cannot list the folder above.
-void open_to_other_users(const std::string& folder) {
-    chmod(folder.c_str(), 0711);
-    chmod((folder + policy_name).c_str(), 0644);
-    chmod((folder + recordings).c_str(), 01733);
-}
 
 /// Returns the library's message about a policy that a process could not read; empty if the output has none.
 std::string unread_policy_in(const std::string& output, const std::string& policy) {
@@ -140,7 +132,6 @@ Runs::Runs(RunSettings settings) : settings_(std::move(settings)) {
     std::error_code error;
     const fs::path absolute = fs::absolute(folder, error);
     folder_ = error ? folder : absolute.string();
-    if (geteuid() == 0) chmod(folder_.c_str(), 0711);
 }
 
 Runs::~Runs() {
@@ -169,7 +160,6 @@ Runs::Started Runs::start(const RunRequest& request) {
     fs::create_directory(run.folder, error);
     fs::create_directory(run.folder + recordings, error);
     std::ofstream(run.folder + policy_name, std::ios::binary) << request.policy;
-    if (geteuid() == 0) open_to_other_users(run.folder);
     const std::string output = run.folder + "/output";
     const int failure =
         spawn(words_for(request, run.folder), settings_.keeps_stdout ? run.folder + "/stdout" : output, output,

@@ -1007,20 +1007,6 @@ def test_a_process_that_cannot_read_its_policy_ends_the_search(tmp_path):
     assert "did not apply the policy of its run" in failure(result, 3)
 
 
-@pytest.mark.skipif(os.geteuid() != 0, reason="needs root, which can become another user")
-def test_a_child_that_is_another_user_runs_under_the_policy():
-    with tempfile.TemporaryDirectory(dir="/tmp") as name:
-        folder = pathlib.Path(name)
-        folder.chmod(0o777)
-        program = Keeping(folder, "first(); return is_bad(second());")
-        (folder / "runs").write_text("0")
-        (folder / "runs").chmod(0o666)
-        setpriv = shim.tool("setpriv")
-        result = fp32shim("bisect", "--format", "json", "--", setpriv, "--reuid", "65534", "--clear-groups", "./keeping", cwd=folder,
-                          env=variables(), timeout=600)
-        assert result.returncode == 0 and program.names(result, "groups") == ["second"], result.stderr
-
-
 WRITES = 'FILE* out = fopen("out", "w"); fprintf(out, "1.0\\n{}\\n", {}); fclose(out); return 0;'
 
 
@@ -1090,13 +1076,6 @@ def test_an_input_that_no_run_reads_is_named(tmp_path):
     with open(tmp_path / "in") as file:
         assert "standard input is a file, but each run reads an empty one" in messages(file)
     assert "standard input" not in messages(subprocess.DEVNULL)
-
-
-def test_a_conclusion_without_a_failure_is_not_said_to_fail(tmp_path):
-    Keeping(tmp_path, "return is_bad(first()) | is_bad(second());")
-    command = script(tmp_path, "export FP32_MATMUL_PRECISION=medium\nexec ./keeping")
-    table = fp32shim("bisect", *["--cpu", "emulate", "--max-runs", "600"], "--", *command, cwd=tmp_path, env=variables(), timeout=600)
-    assert not re.search(r"fails (alone|together)[^()]*\(0 of", table.stdout), table.stdout
 
 
 def test_a_search_whose_program_has_another_name_in_each_run_ends(tmp_path):
