@@ -138,7 +138,7 @@ void print_doubt(const Findings& findings, const Answers& answers) {
 
 /// Writes the policy, if a run has shown that it is enough, and prints the result.
 int conclude(const BisectOptions& options, const SearchSettings& settings, const Groups& groups,
-             const Answers& answers, Findings findings) {
+             const Answers& answers, Findings findings, const Inputs& inputs) {
     const SearchState& state = answers.state();
     const bool is_doubtful = !findings.doubt.empty();
     if (is_doubtful && findings.culprits.empty()) {
@@ -146,7 +146,14 @@ int conclude(const BisectOptions& options, const SearchSettings& settings, const
         print_doubt(findings, answers);
         return exit_code::inconclusive;
     }
-    SearchResult result{groups, state, settings, options.words, std::move(findings), answers.rates(), {}};
+    SearchResult result{groups,
+                        state,
+                        settings,
+                        options.words,
+                        std::move(findings),
+                        answers.rates(),
+                        {},
+                        inputs.changed_in_folder(options.state)};
     const Outcome* const shown = state.find(Lowered::all_but, exact_groups(result.findings.culprits));
     const bool is_enough = shown != nullptr && shown->verdict == Verdict::acceptable;
     if (is_enough && !result.findings.culprits.empty())
@@ -182,7 +189,7 @@ int search(const BisectOptions& options, Inputs& inputs, Runs& runs, Groups& gro
     inputs.keep(groups, state);
     if (all.lowered.empty()) return ends(nothing_lowered(trials.last_run().products, options.precision));
     trials.plan_runs(all);
-    return conclude(options, settings, groups, answers, Search(settings, answers, groups).find());
+    return conclude(options, settings, groups, answers, Search(settings, answers, groups).find(), inputs);
 }
 
 int bisect(BisectOptions options) {
@@ -203,6 +210,7 @@ int bisect(BisectOptions options) {
     if (state.runs() > 0)
         print_message(fmt::format("continuing from {} with the answers of {}; remove the file to start again",
                                   policy::quoted_path(options.state), counted(state.runs(), "run")));
+    say_unread_input("bisect");
     int signal = 0;
     try {
         Inputs inputs(program.path, options.words);

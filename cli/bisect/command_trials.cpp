@@ -49,23 +49,57 @@ RunRequest CommandTrials::request_for(const TestedSet& tested) const {
             is_float64 ? "" : settings_.policy.precision};
 }
 
+/// Tells which words of the compared file differ from those of the reference.
+void CommandTrials::learn_changing_words(const Numbers& exact) {
+    if (exact.rows.size() != reference_.rows.size()) return;
+    for (std::size_t row = 0; row <= exact.rows.size(); ++row)
+        if (exact.words_before(row) != reference_.words_before(row)) has_changing_words_.insert(row);
+}
+
+/// Returns a sentence about the first words of a lowered run that differ, though they are equal in exact runs.
+std::string CommandTrials::problem_with_words(const Numbers& found) {
+    if (found.rows.size() != reference_.rows.size())
+        return fmt::format("{} arrays instead of {}", found.rows.size(), reference_.rows.size());
+    for (std::size_t row = 0; row <= found.rows.size(); ++row) {
+        const std::string &exact = reference_.words_before(row), &now = found.words_before(row);
+        if (exact == now) continue;
+        if (!has_second_reference_) {
+            has_second_reference_ = true;
+            runs_.run({request_for({Lowered::only, {}, {}})});
+            learn_changing_words(read_numbers(settings_.compared_file));
+        }
+        if (has_changing_words_.contains(row)) continue;
+        return fmt::format("{} {} has other words around it: \"{}\" instead of \"{}\"",
+                           row < found.rows.size() ? "number" : "the end after number",
+                           row < found.rows.size() ? row + 1 : row, printable(now.substr(0, 60)),
+                           printable(exact.substr(0, 60)));
+    }
+    return {};
+}
+
 /// Returns what is wrong with the numbers that the run has written; empty: nothing. The first ones are the reference.
-std::string CommandTrials::problem_with_numbers() {
+std::string CommandTrials::problem_with_numbers(bool is_exact) {
     Numbers numbers = read_numbers(settings_.compared_file);
     const std::string name = policy::quoted_path(settings_.compared_file);
     if (!numbers.problem.empty()) return name + ' ' + numbers.problem;
-    if (reference_.empty()) {
-        reference_ = std::move(numbers.values);
+    if (reference_.values.empty()) {
+        reference_ = std::move(numbers);
         return {};
     }
-    const std::string difference =
-        difference_between(reference_, numbers.values, settings_.relative, settings_.absolute);
+    std::string difference =
+        difference_between(reference_.values, numbers.values, settings_.relative, settings_.absolute);
+    if (difference.empty()) {
+        if (is_exact)
+            learn_changing_words(numbers);
+        else
+            difference = problem_with_words(numbers);
+    }
     return difference.empty() ? difference : name + ": " + difference;
 }
 
-void CommandTrials::judge_numbers(bool were_written, TrialRun& trial) {
-    const std::string problem =
-        were_written ? problem_with_numbers() : policy::quoted_path(settings_.compared_file) + " was not written";
+void CommandTrials::judge_numbers(bool were_written, bool is_exact, TrialRun& trial) {
+    const std::string problem = were_written ? problem_with_numbers(is_exact)
+                                             : policy::quoted_path(settings_.compared_file) + " was not written";
     if (problem.empty()) return;
     trial.verdict = Verdict::not_acceptable;
     trial.how = problem;
@@ -92,6 +126,17 @@ void CommandTrials::add_met_groups(const FinishedRun& run, const TestedSet& test
     trial.is_on_cpu = run.products.calls > 0 && run.products.calls_on_gpu == 0;
 }
 
+/// Ends a search in which runs keep on meeting groups that no earlier one met.
+void CommandTrials::refuse_endless_groups() {
+    const std::size_t now = groups_.all().size();
+    if (first_groups_ == 0) first_groups_ = now;
+    if (now <= 4 * first_groups_ + 16) return;
+    throw SearchFailed{
+        fmt::format("the first run met {}, and {} runs met {}, because names, lines or sizes differ "
+                    "from run to run; give the program and its files the same names in each run",
+                    counted(first_groups_, "group"), run_count_, now)};
+}
+
 TrialRun CommandTrials::trial_of(FinishedRun run, const TestedSet& tested, bool were_written, bool takes_new_groups) {
     const Ended& ended = run.ended;
     if (ended.exec_error != 0)
@@ -102,8 +147,11 @@ TrialRun CommandTrials::trial_of(FinishedRun run, const TestedSet& tested, bool 
     const bool has_passed = ended.signal == 0 && ended.exit_status == 0;
     const bool is_undecided = ended.signal == 0 && ended.exit_status == tells_nothing;
     trial.verdict = has_passed ? Verdict::acceptable : is_undecided ? Verdict::unresolved : Verdict::not_acceptable;
-    if (has_passed && !settings_.compared_file.empty()) judge_numbers(were_written, trial);
+    if (has_passed && !settings_.compared_file.empty())
+        judge_numbers(were_written, tested.lowered == Lowered::only && tested.set.empty(), trial);
+    if (std::string problem = unread_policy_text(run); !problem.empty()) throw SearchFailed{std::move(problem)};
     add_met_groups(run, tested, takes_new_groups, trial);
+    refuse_endless_groups();
     if (run_count_ == 1 && settings_.may_preview && trial.is_on_cpu) say_preview("bisect");
     last_run_ = std::move(run);
     return trial;
@@ -131,9 +179,9 @@ std::vector<TrialRun> CommandTrials::run(const std::vector<const TestedSet*>& se
 std::string CommandTrials::make_reference() {
     const TestedSet exact{Lowered::only, {}, {}};
     TrialRun trial;
-    for (int i = 0; i < 3 && reference_.empty(); ++i) trial = run({&exact}, false).front();
+    for (int i = 0; i < 3 && reference_.values.empty(); ++i) trial = run({&exact}, false).front();
     run_count_ = runs_before_;  // the state does not count these runs
-    return reference_.empty() ? trial.how : std::string();
+    return reference_.values.empty() ? trial.how : std::string();
 }
 
 void CommandTrials::plan_runs(const Outcome& everything_lowered) {

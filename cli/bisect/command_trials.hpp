@@ -3,12 +3,14 @@
 
 #include <chrono>
 #include <cstdint>
+#include <set>
 #include <string>
 #include <vector>
 
 #include "cli/bisect/answers.hpp"
 #include "cli/bisect/trials.hpp"
 #include "cli/product_groups/groups.hpp"
+#include "cli/trials/numbers.hpp"
 #include "cli/trials/runs.hpp"
 
 namespace fp32shim::cli {
@@ -33,10 +35,13 @@ class CommandTrials : public Trials {
 
   private:
     RunRequest request_for(const TestedSet& tested) const;
-    void judge_numbers(bool were_written, TrialRun& trial);
-    std::string problem_with_numbers();
+    void judge_numbers(bool were_written, bool is_exact, TrialRun& trial);
+    std::string problem_with_numbers(bool is_exact);
+    std::string problem_with_words(const Numbers& found);
+    void learn_changing_words(const Numbers& exact);
     TrialRun trial_of(FinishedRun run, const TestedSet& tested, bool were_written, bool takes_new_groups);
     void add_met_groups(const FinishedRun& run, const TestedSet& tested, bool takes_new_groups, TrialRun& trial);
+    void refuse_endless_groups();
     std::uint64_t planned_runs();
     std::string time_text();
     std::string set_text(const TestedSet& tested) const;
@@ -44,9 +49,12 @@ class CommandTrials : public Trials {
     const SearchSettings& settings_;
     Runs& runs_;
     Groups& groups_;
-    std::vector<double> reference_;  ///< numbers of the first exact run
+    Numbers reference_;                         ///< numbers of the first exact run
+    std::set<std::size_t> has_changing_words_;  ///< rows before which the words differ between exact runs
+    bool has_second_reference_ = false;         ///< another exact run has told which words change
     FinishedRun last_run_;
     std::uint64_t run_count_, runs_before_;
+    std::size_t first_groups_ = 0;    ///< number of groups after the first run
     std::uint64_t planned_runs_ = 0;  ///< total that is shown; 0: not known yet
     std::chrono::steady_clock::time_point began_ = std::chrono::steady_clock::now();
 };

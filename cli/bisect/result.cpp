@@ -12,6 +12,7 @@
 #include "cli/output/shell_words.hpp"
 #include "cli/output/terminal.hpp"
 #include "cli/product_groups/line_texts.hpp"
+#include "cli/run/process_environment.hpp"
 
 namespace fp32shim::cli {
 namespace {
@@ -72,12 +73,19 @@ std::string of_runs(std::uint64_t count, std::uint64_t runs) {
 /// A set of which the search made no run is said to be not tried.
 std::string reason_text(const Culprit& culprit, const SearchResult& result) {
     if (culprit.is_untried) return "not tried with all its calls";
-    const auto with_count = [&culprit](std::string_view effect, const Outcome& outcome) {
-        const std::uint64_t count = culprit.tells_nothing ? outcome.undecided : outcome.failures;
-        return outcome.runs == 0 ? "not tried" : fmt::format("{} ({})", effect, of_runs(count, outcome.runs));
+    const auto count_in = [&culprit](const Outcome& outcome) {
+        return culprit.tells_nothing ? outcome.undecided : outcome.failures;
     };
-    const std::string effect = culprit.tells_nothing ? "is undecided (status 125)" : "fails";
+    const auto with_count = [&count_in](std::string_view effect, const Outcome& outcome) {
+        return outcome.runs == 0 ? "not tried"
+                                 : fmt::format("{} ({})", effect, of_runs(count_in(outcome), outcome.runs));
+    };
     const Outcome together = outcome_together(result, culprit);
+    const bool has_occurred = count_in(together) > 0;
+    const std::string effect = culprit.tells_nothing
+                                   ? has_occurred ? "is undecided (status 125)" : "was not undecided"
+                               : has_occurred ? "fails"
+                                              : "did not fail";
     std::string text = with_count(effect + " alone", together);
     if (together.runs == 0) {
         text += " by itself";
@@ -261,6 +269,40 @@ std::string_view outcome_word(const Findings& findings) {
     return findings.culprits.empty() ? "acceptable" : "found";
 }
 
+/// Returns the options of `fp32shim run` that keep variables of the environment from overriding the policy, as those
+/// of the trials did.
+std::string options_against_environment(const PolicySettings& policy) {
+    const ProcessEnvironment environment = ProcessEnvironment::of_this_process();
+    std::string options;
+    if (policy.types != TriedTypes::float64 && !environment.get("FP32_MATMUL_PRECISION").empty())
+        options += " --precision " + policy.precision;
+    if (!policy.cpu.empty() && !environment.get("FP32_MATMUL_CPU").empty()) options += " --cpu " + policy.cpu;
+    return options;
+}
+
+/// Returns sentences about a floor for all runs, and about groups that nothing lowered in the runs under the policy.
+std::string not_lowered_text(const SearchResult& result) {
+    std::string text;
+    if (result.settings.policy.types != TriedTypes::float64)
+        if (const auto floor = ProcessEnvironment::of_this_process().get("FP32_MATMUL_FLOOR"); !floor.empty())
+            text = fmt::format("FP32_MATMUL_FLOOR={} held in all runs, so no product ran below that.\n",
+                               printable(std::string(floor)));
+    const Outcome outcome = policy_outcome(result);
+    const Subset never = without(without(outcome.ran, outcome.lowered), exact_groups(result.findings.culprits));
+    if (never.empty()) return text;
+    return text + fmt::format("Never lowered in these runs: {}.\n",
+                              listed(locations_of(result.groups.split(never, line_key), result.groups), 5));
+}
+
+/// Returns the assumption about what runs leave behind, with files that have changed since the search began.
+std::string fresh_start_text(const SearchResult& result) {
+    return fmt::format("Assumed: each run starts afresh{}. Products that no run met are not judged.\n",
+                       result.left_files.empty()
+                           ? ""
+                           : fmt::format(", though {} changed meanwhile (--runner can restore files)",
+                                         printable(listed(result.left_files, 3))));
+}
+
 }  // namespace
 
 std::string policy_of(const SearchResult& result) {
@@ -290,9 +332,10 @@ std::string text_of(const SearchResult& result) {
     if (exact.empty()) {
         const Outcome outcome = policy_outcome(result);
         return fmt::format("Nothing had to stay exact: with {} at {}, {} {} acceptable.\n",
-                           counted(groups.all().size(), "group"), result.settings.policy.precision,
+                           counted(outcome.lowered.size(), "group"), result.settings.policy.precision,
                            of_runs(outcome.passed(), outcome.runs), outcome.runs == 1 ? "was" : "were") +
-               only_exact_text(result) + rounding_text(result) + certainty_text(result);
+               not_lowered_text(result) + only_exact_text(result) + rounding_text(result) + certainty_text(result) +
+               fresh_start_text(result);
     }
     std::string text = fmt::format("{} of {} exact {} enough ({} of the work): {}.\n\n", exact.size(),
                                    counted(groups.all().size(), "group"), exact.size() == 1 ? "was" : "were",
@@ -311,11 +354,13 @@ std::string text_of(const SearchResult& result) {
         table.add({group.location_text(), product_text(culprit.groups, groups),
                    work_share_text(culprit.groups, groups), reason_text(culprit, result), lines.of(group)});
     }
-    text += table.text() + '\n' + need_text(result) + lowered_together_text(result) + only_exact_text(result) +
-            rounding_text(result) + certainty_text(result) + tried_text(result);
+    text += table.text() + '\n' + need_text(result) + lowered_together_text(result) + not_lowered_text(result) +
+            only_exact_text(result) + rounding_text(result) + certainty_text(result) + fresh_start_text(result) +
+            tried_text(result);
     if (result.policy_path.empty()) return text;
-    return text + fmt::format("Policy: {}, for fp32shim run --policy {} -- {}\n", printable(result.policy_path),
-                              shell_path(result.policy_path), shell_words(result.command));
+    return text + fmt::format("Policy: {}, for fp32shim run --policy {}{} -- {}\n", printable(result.policy_path),
+                              shell_path(result.policy_path), options_against_environment(result.settings.policy),
+                              shell_words(result.command));
 }
 
 Json to_json(const SearchResult& result) {

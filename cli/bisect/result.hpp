@@ -17,8 +17,9 @@ struct SearchResult {
     const SearchSettings& settings;
     std::vector<std::string> command;
     Findings findings;
-    std::optional<FailureRates> rates;  ///< that were told apart; nullopt: one run of a set decided
-    std::string policy_path;            ///< file of the policy; empty: none was written
+    std::optional<FailureRates> rates;    ///< that were told apart; nullopt: one run of a set decided
+    std::string policy_path;              ///< file of the policy; empty: none was written
+    std::vector<std::string> left_files;  ///< files of the working folder that changed during the search
 };
 
 /// Returns the text of a policy that lowers everything except the culprits, with comments.

@@ -120,7 +120,8 @@ std::vector<Culprit> Search::find_lines() {
         const Subset suspects = without(whole_lines(outcome.lowered), exact);
         if (suspects.empty())
             throw Doubt{
-                fmt::format("the command fails although nothing ran at {}: it fails by chance or for another reason",
+                fmt::format("the command fails although no product that was seen ran at {}: it fails by chance or "
+                            "for another reason",
                             settings_.policy.precision)};
         answers_.suspect_parts_of(outcome);
         culprits.push_back(culprit_in(suspects));

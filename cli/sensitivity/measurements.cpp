@@ -192,6 +192,8 @@ std::vector<Measured> Measurements::run(const std::vector<RunRequest>& requests,
             throw MeasuringFailed{
                 {fmt::format("a run cannot start: {}", std::strerror(run.ended.exec_error)), exit_code::inconclusive},
                 true};
+        if (const std::string problem = unread_policy_text(run); !problem.empty())
+            throw MeasuringFailed{{problem, exit_code::inconclusive}, true};
         ++run_count_;
         results.push_back(judge(run, was_written, is_reference));
         last_run_ = std::move(run);

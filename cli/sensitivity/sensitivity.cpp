@@ -407,6 +407,7 @@ int examine(const SensitivityOptions& options) {
     if (program.end) return fail(*program.end);
     int signal = 0;
     try {
+        say_unread_input(our_name);
         RunSettings settings{options.words, list_entries(options.runner, " "), options.cpu};
         settings.keeps_stdout = options.compare.empty();
         Runs runs(std::move(settings));

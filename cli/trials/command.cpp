@@ -2,6 +2,8 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <poll.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -54,6 +56,24 @@ void say_preview(std::string_view name) {
     say(name,
         fmt::format("each product that was seen ran on a CPU, so lower precisions are previewed there (--cpu {})",
                     preview_mode));
+}
+
+void say_unread_input(std::string_view name) {
+    struct stat status {};
+    if (fstat(STDIN_FILENO, &status) != 0) return;
+    if (S_ISREG(status.st_mode) && status.st_size > 0)
+        say(name, "standard input is a file, but each run reads an empty one; let the command open the file itself");
+    pollfd input{STDIN_FILENO, POLLIN, 0};
+    if (S_ISFIFO(status.st_mode) && poll(&input, 1, 0) > 0 && (input.revents & POLLIN) != 0)
+        say(name, "standard input is a pipe, but each run reads an empty one; let the command read a file");
+}
+
+std::string unread_policy_text(const FinishedRun& run) {
+    if (run.untouched.empty()) return {};
+    return fmt::format(
+        "a process of the command did not apply the policy of its run, so nothing is known about its "
+        "products; it said \"{}\". TMPDIR names the folder for temporary files",
+        printable(run.untouched));
 }
 
 std::string problem_with_new_file(std::string_view option, const std::string& path) {

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "cli/product_groups/groups.hpp"
+#include "cli/trials/runs.hpp"
 
 namespace fp32shim::cli {
 
@@ -37,6 +38,12 @@ constexpr std::string_view preview_mode = "emulate";
 
 /// Tells the user that preview_mode was chosen, and why. `name` is the name of our command.
 void say_preview(std::string_view name);
+
+/// Tells the user that an input which holds something is not read: a regular file, or a pipe. `name` as above.
+void say_unread_input(std::string_view name);
+
+/// Returns what is wrong if a process of the run did not apply the policy; empty if each did, as far as they tell.
+std::string unread_policy_text(const FinishedRun& run);
 
 /// Looks for the program that the first word names. Behind a runner, only a run can tell whether it starts.
 TrialProgram find_trial_program(std::string_view name, const std::vector<std::string>& words,

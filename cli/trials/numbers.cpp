@@ -159,6 +159,9 @@ class TextReader {
         const auto is_part = is_word(text_[at_]) ? is_word : is_beyond_ascii;
         if (!is_part(text_[at_])) {
             if (text_[at_] == '\n') start_line();
+            // A sign that is none of a number that is read, as in -3K and 0x1p-3, counts as a word.
+            if (text_[at_] == '-' && at_ + 1 < text_.size() && (is_digit(text_[at_ + 1]) || text_[at_ + 1] == '.'))
+                words_ += words_.empty() ? "-" : " -";
             ++at_;
             return;
         }

@@ -28,6 +28,11 @@ struct Numbers {
     std::vector<NumberRow> rows{};
     std::string words_after{};  ///< words after the last number of a text
     std::string problem{};      ///< end of a sentence with the reason why there are none; empty if there are
+
+    /// Returns the words before a row; for the count of rows, those after the last one.
+    const std::string& words_before(std::size_t row) const {
+        return row < rows.size() ? rows[row].words : words_after;
+    }
 };
 
 /// Reads all numbers of a file: a `.npy` or `.npz` file of numbers, or a text. Its content tells which.

@@ -29,6 +29,19 @@ namespace fs = std::filesystem;
 /// them.
 constexpr const char* where_list = "python,nvtx,itt,torch";
 
+constexpr const char* policy_name = "/policy.toml";
+constexpr const char* recordings = "/recordings";
+
+/// Returns the library's message about a policy that a process could not read; empty if the output has none.
+std::string unread_policy_in(const std::string& output, const std::string& policy) {
+    std::ifstream file(output, std::ios::binary);
+    for (std::string line; std::getline(file, line);)
+        if (line.find("fp32shim: ") != std::string::npos && line.find(policy + ": ") != std::string::npos &&
+            line.find("the program runs as if fp32shim were not loaded") != std::string::npos)
+            return line;
+    return {};
+}
+
 /// Returns the end of a file: at most 4 KiB, from the start of a line.
 std::string end_of_file(const std::string& path) {
     constexpr std::streamoff most = 4096;
@@ -130,8 +143,8 @@ Runs::~Runs() {
 std::vector<std::string> Runs::words_for(const RunRequest& request, const std::string& folder) const {
     std::vector<std::string> words = settings_.runner;
     words.insert(words.end(),
-                 {own_program(), "run", "--quiet", "--policy", folder + "/policy.toml", "--where", where_list,
-                  "--level", "summary", "--log", with_percents_doubled(folder) + "/%h.%p.fp32rec"});
+                 {own_program(), "run", "--quiet", "--policy", folder + policy_name, "--where", where_list, "--level",
+                  "summary", "--log", with_percents_doubled(folder) + recordings + "/%h.%p.fp32rec"});
     if (!request.precision.empty()) words.insert(words.end(), {"--precision", request.precision});
     if (const std::string& cpu = request.cpu.empty() ? settings_.cpu : request.cpu; !cpu.empty())
         words.insert(words.end(), {"--cpu", cpu});
@@ -145,7 +158,8 @@ Runs::Started Runs::start(const RunRequest& request) {
     run.folder = fmt::format("{}/{}", folder_, ++count_);
     std::error_code error;
     fs::create_directory(run.folder, error);
-    std::ofstream(run.folder + "/policy.toml", std::ios::binary) << request.policy;
+    fs::create_directory(run.folder + recordings, error);
+    std::ofstream(run.folder + policy_name, std::ios::binary) << request.policy;
     const std::string output = run.folder + "/output";
     const int failure =
         spawn(words_for(request, run.folder), settings_.keeps_stdout ? run.folder + "/stdout" : output, output,
@@ -178,7 +192,8 @@ std::vector<FinishedRun> Runs::run(const std::vector<RunRequest>& requests) {
     wait_for(runs);
     std::vector<FinishedRun> results;
     for (Started& run : runs) {
-        run.result.products = reader_.read(run.folder, settings_.types);
+        run.result.products = reader_.read(run.folder + recordings, settings_.types);
+        run.result.untouched = unread_policy_in(run.folder + "/output", run.folder + policy_name);
         run.result.output = end_of_file(run.folder + "/output");
         if (settings_.keeps_stdout) {
             std::ifstream file(run.folder + "/stdout", std::ios::binary);

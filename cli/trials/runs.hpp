@@ -33,6 +33,7 @@ struct RunRequest {
 struct FinishedRun {
     Ended ended;
     RecordedProducts products;
+    std::string untouched{};    ///< message of a process that could not read the policy; empty: there is none
     std::string output;         ///< last part of what the command wrote to stdout and stderr
     std::string stdout_text{};  ///< all of stdout, with RunSettings::keeps_stdout; `output` is then stderr only
 };

@@ -7,6 +7,7 @@ import re
 import shutil
 import signal
 import subprocess
+import tempfile
 import time
 
 import pytest
@@ -975,3 +976,110 @@ def test_the_error_rates_of_a_repeated_search_are_those_that_its_tests_had(tmp_p
     sentence = r"at most\s+5% of such searches miss a product that makes at least (\d+)% of its runs fail, and at most 5% blame"
     assert int(re.search(sentence, table.stdout)[1]) in range(36, 60)
     assert "A product that fails more seldom may have been missed." in table.stdout
+
+
+def table_of(program, *options, command=("./keeping",), **keywords):
+    """The search's result as people read it."""
+    env = variables(**keywords.pop("env", {}))
+    return fp32shim("bisect", *options, "--", *command, cwd=program.folder, env=env, timeout=600, **keywords)
+
+
+def script(folder, text):
+    (folder / "test.sh").write_text(f"#!/bin/sh\n{text}\n")
+    (folder / "test.sh").chmod(0o755)
+    return ["./test.sh"]
+
+
+def test_the_printed_command_runs_what_was_tried_whatever_the_environment_says(tmp_path):
+    program = Keeping(tmp_path, "first(); return is_bad(second());")
+    plain = table_of(program)
+    assert plain.returncode == 0 and "run --policy bisect-policy.toml -- ./keeping\n" in plain.stdout
+    table = table_of(program, env={"FP32_MATMUL_PRECISION": "medium", "FP32_MATMUL_CPU": "off"}, *["--cpu", "emulate"])
+    assert table.returncode == 0, table.stderr
+    command = re.search(r"for fp32shim (run .*) -- ", table.stdout)[1]
+    assert command == "run --policy bisect-policy.1.toml --precision high --cpu emulate"
+
+
+def test_a_process_that_cannot_read_its_policy_ends_the_search(tmp_path):
+    Keeping(tmp_path, "first(); return is_bad(second());")
+    command = script(tmp_path, './keeping >/dev/null && rm "$FP32_MATMUL_POLICY" && ./keeping')
+    result = fp32shim("bisect", "--", *command, cwd=tmp_path, env=variables(), timeout=600)
+    assert "did not apply the policy of its run" in failure(result, 3)
+
+
+WRITES = 'FILE* out = fopen("out", "w"); fprintf(out, "1.0\\n{}\\n", {}); fclose(out); return 0;'
+
+
+@pytest.mark.parametrize("unit", ["%gK", "%.9gdB", "-%.9gf", "%a"])
+def test_words_with_digits_that_a_lowered_run_changes_are_not_acceptable(tmp_path, unit):
+    program = Keeping(tmp_path, "first();" + WRITES.format(unit, "second()"))
+    result = program.search("--compare", "out", "--rtol", "1e-3")
+    assert result.returncode == 0 and program.names(result, "groups") == ["second"], result.stderr
+    assert "other words around it" in result.stderr or unit == "%a"  # its exponent is read as a number
+
+
+def test_a_sign_before_a_word_with_digits_counts(tmp_path):
+    program = Keeping(tmp_path, "first();" + WRITES.format("%s3K", 'is_bad(second()) ? "-" : ""'))
+    result = program.search("--compare", "out", "--rtol", "1e-3")
+    assert result.returncode == 0 and program.names(result, "groups") == ["second"], result.stderr
+
+
+def test_words_that_exact_runs_change_do_not_count(tmp_path):
+    program = Keeping(tmp_path, "first(); second();" + WRITES.format("took %gms", 'kept("runs", 0)'))
+    result = program.search("--compare", "out", "--rtol", "1e-3")
+    assert (result.returncode, result.json["outcome"]) == (0, "acceptable"), result.stderr
+
+
+def test_files_that_runs_leave_are_named_beside_the_assumption(tmp_path):
+    program = Keeping(tmp_path, "first(); return is_bad(second());")
+    table = table_of(program)
+    assert "Assumed: each run starts afresh, though runs changed meanwhile" in table.stdout
+    assert "Products that no run met are not judged." in table.stdout
+    (tmp_path / "keeping.c").write_text((tmp_path / "keeping.c").read_text().replace('keep("runs", kept("runs", 0) + 1);', ""))
+    subprocess.run([shim.tool("gcc"), "-w", "-g", "-O1", "-fno-inline", "keeping.c", "-o", "keeping", "-lm",
+                    shim.blas_library("openblas")], cwd=tmp_path, check=True)
+    with open(tmp_path / "messages", "w") as messages:
+        table = subprocess.run([COMMAND, "bisect", "--", "./keeping"], cwd=tmp_path, env=environment(**variables()), text=True,
+                               stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=messages, timeout=600)
+    assert "Assumed: each run starts afresh. Products" in table.stdout
+
+
+def test_a_floor_of_the_environment_is_named(tmp_path):
+    program = Keeping(tmp_path, "first(); second(); return 0;")
+    table = table_of(program, "--precision", "medium", env={"FP32_MATMUL_FLOOR": "tf32"})
+    assert table.returncode == 0 and "with 2 groups at medium" in table.stdout
+    assert "FP32_MATMUL_FLOOR=tf32 held in all runs, so no product ran below that.\n" in table.stdout
+    assert "FP32_MATMUL_FLOOR" not in table_of(program).stdout
+
+
+def test_a_product_that_the_program_keeps_exact_does_not_count_as_lowered(tmp_path):
+    program = Keeping(tmp_path, """int fp32shim_push_scope(const char*, const char*, const char*) __attribute__((weak));
+    void fp32shim_pop_scope(void) __attribute__((weak));
+    fp32shim_push_scope("x", "highest", NULL);
+    first();
+    fp32shim_pop_scope();
+    second();
+    return 0;""")
+    table = table_of(program)
+    assert table.returncode == 0 and "Nothing had to stay exact: with 1 group at high" in table.stdout, table.stdout
+    assert re.search(r"Never lowered in these runs: .*keeping\.c:\d+ first", table.stdout)
+
+
+def test_an_input_that_no_run_reads_is_named(tmp_path):
+    Keeping(tmp_path, "first(); second(); return 0;")
+    (tmp_path / "in").write_text("a\n")
+
+    def messages(stdin):
+        return subprocess.run([COMMAND, "bisect", "--", "./keeping"], cwd=tmp_path, env=environment(**variables()), stdin=stdin,
+                              capture_output=True, text=True, timeout=600).stderr
+
+    with open(tmp_path / "in") as file:
+        assert "standard input is a file, but each run reads an empty one" in messages(file)
+    assert "standard input" not in messages(subprocess.DEVNULL)
+
+
+def test_a_search_whose_program_has_another_name_in_each_run_ends(tmp_path):
+    Keeping(tmp_path, "first(); return is_bad(second());")
+    command = script(tmp_path, 'f=$(mktemp ./program.XXXXXX); cp keeping $f; chmod +x $f; $f; r=$?; rm $f; exit $r')
+    result = fp32shim("bisect", "--max-runs", "150", "--", *command, cwd=tmp_path, env=variables(), timeout=600)
+    assert "differ from run to run" in failure(result, 3)

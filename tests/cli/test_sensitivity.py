@@ -8,7 +8,7 @@ import subprocess
 import pytest
 
 import shim
-from command import environment, fp32shim
+from command import COMMAND, environment, fp32shim
 
 HEAD = """
 import os, sys
@@ -590,3 +590,21 @@ def test_a_program_that_multiplies_on_a_cpu_is_previewed_there_unless_a_mode_was
         refused = fp32shim(*words, *options, *command, cwd=tmp_path, env={**blas, **env})
         assert refused.returncode == 3 and "nothing did (cpu_mode_off)" in refused.stderr
         assert len((tmp_path / "n").read_text()) == before + 5 + 1
+
+
+def test_a_process_that_cannot_read_its_policy_ends_the_measurement(sensitivity):
+    child = """import os, subprocess
+os.remove(os.environ["FP32_MATMUL_POLICY"])
+subprocess.run([sys.executable, "-c", "import numpy as np; a = np.ones((9, 8), np.float32); a.T @ np.ones((9, 8), np.float32)"])
+"""
+    result = sensitivity(HEAD + "x = matrix @ inverse\n" + child)
+    assert (result.returncode, result.stdout) == (3, ""), result.stderr
+    assert "did not apply the policy of its run" in result.stderr
+
+
+def test_an_input_that_no_run_reads_is_named(tmp_path):
+    (tmp_path / "in").write_text("a\n")
+    with open(tmp_path / "in") as file:
+        result = subprocess.run([COMMAND, "sensitivity", "--", shim.tool("echo"), "1"], cwd=tmp_path, env=environment(), stdin=file,
+                                capture_output=True, text=True, timeout=60)
+    assert "standard input is a file, but each run reads an empty one" in result.stderr
