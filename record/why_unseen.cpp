@@ -28,8 +28,7 @@ constexpr std::string_view words[] = {
     "was started in a place (a chroot or a container) where the folder of the recordings does not exist",
     "was started with another FP32_MATMUL_LOG, or none: it records elsewhere or not at all",
     "was started with FP32_MATMUL_DISABLE=1",
-    "was started with another FP32_MATMUL_POLICY, or none, and the policy names the log: it may record elsewhere or "
-    "not at all",
+    "was started with another FP32_MATMUL_POLICY, or none, and the policy names the log: it may record elsewhere",
     "was started with another file of the shim's name in LD_PRELOAD, or one that the loader may not find",
 };
 static_assert(std::size(words) == static_cast<std::size_t>(WhyUnseen::other_library) + 1);
