@@ -175,8 +175,8 @@ ExaminedChild ChildPrograms::examine(const record::RecordedChild& child, const M
     if (is_static && !is_ldconfig(child)) return {};
     if (child.has_own_libraries)
         return {false,
-                "its file was not examined, because its environment told the loader of other libraries (LD_PRELOAD, "
-                "LD_AUDIT or LD_LIBRARY_PATH)"};
+                "its file was not examined, because its environment told the loader of other libraries (LD_PRELOAD "
+                "or LD_AUDIT)"};
     if (!is_of_this_machine(process.facts))
         return {false,
                 "its file was not examined, because the recording does not show that it was made on this machine and "

@@ -199,13 +199,13 @@ bool is_preloaded_everywhere() {
     return size > 0 && names_this_library({list.bytes().data(), static_cast<std::size_t>(size)}, entry);
 }
 
-/// Returns true if the environment tells the loader of other libraries than this one, or where to find them.
+/// Returns true if the environment tells the loader of other libraries than this one. LD_LIBRARY_PATH does not count: on
+/// clusters it is set for every program, and most helpers need the C library only.
 bool has_own_libraries(char* const* environment) {
     const std::string_view list = value_of(environment, preload_variable);
     std::string_view entry;
     const bool has_other_preload = !list.empty() && (!names_this_library(list, entry) || entry.size() != list.size());
-    return has_other_preload || !value_of(environment, "LD_AUDIT").empty() ||
-           !value_of(environment, "LD_LIBRARY_PATH").empty();
+    return has_other_preload || !value_of(environment, "LD_AUDIT").empty();
 }
 
 WhyUnseen judge_environment(char* const* environment) {
