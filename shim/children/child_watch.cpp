@@ -199,8 +199,8 @@ bool is_preloaded_everywhere() {
     return size > 0 && names_this_library({list.bytes().data(), static_cast<std::size_t>(size)}, entry);
 }
 
-/// Returns true if the environment tells the loader of other libraries than this one. LD_LIBRARY_PATH does not count: on
-/// clusters it is set for every program, and most helpers need the C library only.
+/// Returns true if the environment tells the loader of other libraries than this one. LD_LIBRARY_PATH does not count:
+/// on clusters it is set for every program, and most helpers need the C library only.
 bool has_own_libraries(char* const* environment) {
     const std::string_view list = value_of(environment, preload_variable);
     std::string_view entry;
