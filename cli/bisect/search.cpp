@@ -312,7 +312,7 @@ Subset Search::not_run_again(const Subset& policy) {
     const auto missing = [&] {
         const Outcome& exact = exact_outcome();
         const Outcome& lowered = answers_.of(Lowered::all_but, policy);
-        // What every exact run does and the policy prevents is an effect of the policy.
+        // Calls that every exact run makes and no run under the policy are an effect of the policy.
         const Subset always = without(exact.as_often, exact.less_often);
         return without(without(without(exact.ran, policy), lowered.as_often), always);
     };

@@ -57,17 +57,6 @@ FileText read_opened(const Descriptor& file, std::size_t most, bool must_be_own)
     return result;
 }
 
-/// Writes all of `text`. Returns 0 or an errno.
-int write_all(int descriptor, std::string_view text) {
-    while (!text.empty()) {
-        const ssize_t written = ::write(descriptor, text.data(), text.size());
-        if (written < 0 && errno == EINTR) continue;
-        if (written < 0) return errno;
-        text.remove_prefix(static_cast<std::size_t>(written));
-    }
-    return 0;
-}
-
 /// Opens a folder in a folder, and makes it if it is missing and `makes` is set.
 int open_folder(int parent, const char* name, bool makes) {
     constexpr int flags = O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC;
@@ -85,6 +74,16 @@ bool is_safe_on_the_way(int folder) {
 }
 
 }  // namespace
+
+int write_all(int descriptor, std::string_view text) {
+    while (!text.empty()) {
+        const ssize_t written = ::write(descriptor, text.data(), text.size());
+        if (written < 0 && errno == EINTR) continue;
+        if (written < 0) return errno;
+        text.remove_prefix(static_cast<std::size_t>(written));
+    }
+    return 0;
+}
 
 FileText read_regular_file(const std::string& path, std::size_t most) {
     return read_opened(Descriptor(open(path.c_str(), O_RDONLY | careful)), most, false);

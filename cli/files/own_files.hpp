@@ -66,4 +66,7 @@ class OwnFolder {
     std::optional<Descriptor> descriptor_;
 };
 
+/// Writes all of `text`. Returns 0 or an errno.
+int write_all(int descriptor, std::string_view text);
+
 }  // namespace fp32shim::cli

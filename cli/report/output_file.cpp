@@ -13,6 +13,7 @@
 #include <system_error>
 #include <utility>
 
+#include "cli/files/own_files.hpp"
 #include "cli/output/terminal.hpp"
 
 namespace fp32shim::cli {
@@ -21,17 +22,6 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr std::size_t held_size = 65536;
-
-/// Writes all of `text`. Returns 0 or an errno.
-int write_all(int descriptor, std::string_view text) {
-    while (!text.empty()) {
-        const ssize_t written = ::write(descriptor, text.data(), text.size());
-        if (written < 0 && errno == EINTR) continue;
-        if (written < 0) return errno;
-        text.remove_prefix(static_cast<std::size_t>(written));
-    }
-    return 0;
-}
 
 /// Returns the permissions of the file that is replaced. For a new file, returns those that the umask allows.
 mode_t permissions_for(const std::string& path) {

@@ -4,10 +4,10 @@
 //
 //     if (dgemm_64_) dgemm_64_(…); else dgemm_(…);
 //
-// So the name must not lead to the shim. The file exports all names as functions. While the loader relocates this
-// library, it calls fp32shim_when_relocated(), which makes the names indirect (STT_GNU_IFUNC) in this process's
-// copy of the symbol table. From then on the loader asks fp32shim_resolve() whenever it binds a reference. References
-// that it bound before are cleared there.
+// A missing name must therefore not lead to the shim. The file exports all names as functions. While the loader
+// relocates this library, it calls fp32shim_when_relocated(), which makes the names indirect (STT_GNU_IFUNC) in this
+// process's copy of the symbol table. From then on the loader asks fp32shim_resolve() whenever it binds a reference.
+// References that it bound before are cleared there.
 #include <elf.h>
 #include <link.h>
 #include <sys/auxv.h>
