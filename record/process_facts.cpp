@@ -101,6 +101,8 @@ ProcessFacts gather_process_facts(std::span<const std::string_view> environment)
         if (value == pin.entry.substr(equals + 1)) facts.pins |= pin.bit;
     }
     facts.run = parse_run_note(value_of(environment, run_variable)).number;
+    facts.run_is_awaited =
+        facts.run != 0 && value_of(environment, run_process_variable).starts_with(run_process_is_parent);
     facts.executable = read_executable();
     facts.command = read_command();
     return facts;

@@ -24,6 +24,7 @@ struct ProcessFacts {
     std::int64_t start_ns = 0;     ///< time when these facts were gathered: nanoseconds since 1970, UTC
     std::uint64_t run = 0;         ///< random number of the `fp32shim run` that started the process; 0: none, or one
                                    ///< that does not record
+    bool run_is_awaited = false;   ///< that command waits for the program, and notes the run's end in the recordings
     std::uint16_t pins = 0;        ///< one bit for each variable of all_pins that is in the environment; 0: unknown
 };
 

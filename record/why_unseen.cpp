@@ -25,7 +25,7 @@ constexpr std::string_view words[] = {
     "cannot be read, so its kind is not known",
     "was started without the shim in LD_PRELOAD",
     "was started in a place (a chroot or a container) where the library in LD_PRELOAD does not exist",
-    "was started in a place (a chroot or a container) where the folder of the recordings does not exist",
+    "was started in a place (a chroot or a container) where the folder of the recordings is another one or missing",
     "was started with another FP32_MATMUL_LOG, or none: it records elsewhere or not at all",
     "was started with FP32_MATMUL_DISABLE=1",
     "was started with another FP32_MATMUL_POLICY, or none, and the policy names the log: it may record elsewhere",

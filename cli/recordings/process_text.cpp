@@ -5,6 +5,7 @@
 #include "cli/output/moment.hpp"
 #include "cli/output/terminal.hpp"
 #include "policy/words.hpp"
+#include "record/read/processes.hpp"
 
 namespace fp32shim::cli {
 
@@ -79,6 +80,17 @@ std::string process_text(const record::ProcessFacts& process) {
     if (!process.host.empty()) text += " on " + process.host;
     if (!process.job_id.empty()) text += ", job " + process.job_id;
     return text + (process.rank < 0 ? "" : fmt::format(", rank {}", process.rank)) + ")";
+}
+
+std::string running_text(const std::vector<std::int32_t>& pids) {
+    constexpr std::size_t most_bytes = 80, most_processes = 3;
+    std::vector<std::string> texts;
+    for (const std::int32_t pid : pids) {
+        std::string command = record::command_of(pid);
+        if (command.size() > most_bytes) command = command.substr(0, most_bytes) + "…";
+        texts.push_back(fmt::format("{} (process {})", printable(command), pid));
+    }
+    return listed(texts, most_processes);
 }
 
 std::string early_end_text(const record::RecordingFacts& facts) {

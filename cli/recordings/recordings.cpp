@@ -233,6 +233,11 @@ std::string reason_to_doubt(const RecordingCopy& copy) {
     return is_beginning(left_out, fullest) ? "" : "differs from";
 }
 
+bool names_children_only(const std::string& path) {
+    const auto member = read_run_member(path);
+    return member && member->is_children_file;
+}
+
 }  // namespace
 
 std::vector<ReadingProblem> problems_of_copies(const RecordingPaths& found) {
@@ -257,9 +262,11 @@ std::vector<ReadingProblem> problems_of_missing_files(const RecordingPaths& foun
                                          count == 1 ? "its process" : "their processes", missing_names({files}))});
         if (files.never_made > 0)
             problems.push_back(
-                {files.path, fmt::format("{} of it multiplied but could not make a recording, which a line on "
-                                         "stderr told",
-                                         counted(files.never_made, "fork"))});
+                {files.path,
+                 fmt::format("{} of {} multiplied but could not make a recording, which a line on stderr "
+                             "told",
+                             files.never_made == 1 ? "a process" : count_text(files.never_made) + " processes",
+                             names_children_only(files.path) ? "its run" : "its family")});
         if (files.lacks_children_file)
             problems.push_back({files.path,
                                 "the file for the children of its run, whose name ends in .children.fp32rec, is "
@@ -377,7 +384,7 @@ class FilesOfRuns {
     void doubt_if_beside(const std::string& path, const RunMember& member) {
         const auto beside = std::ranges::find_if(taken_, [&](const auto& taken) {
             const RunMember& other = taken.second;
-            return member.boot_id == other.boot_id && member.boot_id != RunMember().boot_id &&
+            return member.identity.has_boot_of(other.identity) &&
                    children_file_of(path) == children_file_of(taken.first) &&
                    std::max(member.start_ns, other.start_ns) < std::min(member.exited_ns, other.exited_ns);
         });
@@ -396,11 +403,6 @@ class FilesOfRuns {
     std::vector<std::string> others_, unreadable_;
     std::vector<ReadingProblem> doubts_;
 };
-
-bool names_children_only(const std::string& path) {
-    const auto opened = record::RecordingReader::open(path);
-    return opened.reader && (opened.reader->facts().flags & record::format::flag_children_only) != 0;
-}
 
 }  // namespace
 

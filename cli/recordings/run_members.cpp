@@ -46,12 +46,12 @@ std::int64_t exit_of(const Header& header) {
 
 /// Returns the recordings of a list that are not among `present`.
 MissingFiles missing_of(const std::string& path, const RunMember& list, std::vector<const RunMember*> present) {
-    MissingFiles missing{.path = path, .names = {}, .never_made = list.unrecorded_forks};
+    MissingFiles missing{.path = path, .names = {}, .never_made = list.unrecorded};
     if (present.size() >= list.listed_count) return missing;
     std::size_t count = list.listed_count - present.size();
     for (const RunMember::Listed& listed : list.listed) {
         const auto found = std::ranges::find_if(present, [&](const RunMember* member) {
-            return member->pid == listed.pid && member->process_start == listed.process_start;
+            return member->identity.pid == listed.pid && member->identity.start == listed.process_start;
         });
         if (found != present.end()) {
             present.erase(found);
@@ -73,15 +73,16 @@ std::optional<RunMember> read_run_member(const std::string& path) {
                      .number = record::format::list_number(*header),
                      .listed_in = header->listed_in,
                      .listed_count = header->listed_count,
-                     .unrecorded_forks = header->unrecorded_forks,
+                     .unrecorded = header->unrecorded,
                      .has_children_file = (header->flags & record::format::flag_children_file) != 0,
                      .is_children_file = (header->flags & record::format::flag_children_only) != 0,
-                     .pid = header->pid,
-                     .process_start = header->process_start,
+                     .is_run_awaited = (header->flags & record::format::flag_run_is_awaited) != 0,
+                     .run_end = header->run_end,
                      .start_ns = header->start_realtime_ns,
                      .exited_ns = exit_of(*header),
+                     .identity = {header->pid, header->process_start, header->pid_namespace, {}},
                      .listed = {}};
-    std::ranges::copy(header->boot_id, member.boot_id.begin());
+    std::ranges::copy(header->boot_id, member.identity.boot_id.begin());
     for (const record::format::ListedRecording& entry : header->listed) {
         if (entry.published != 1 || entry.name_size > sizeof entry.name) continue;
         member.listed.push_back({entry.pid, entry.process_start, {entry.name, entry.name_size}});

@@ -1,11 +1,13 @@
 // Recordings that belong together: those of one `fp32shim run`, and those of a process and its children.
 #pragma once
 
-#include <array>
 #include <cstdint>
 #include <optional>
 #include <string>
 #include <vector>
+
+#include "record/format/format.hpp"
+#include "record/format/identity.hpp"
 
 namespace fp32shim::cli {
 
@@ -15,14 +17,14 @@ struct RunMember {
     std::uint64_t number = 0;            ///< number by which others name this recording as their list
     std::uint64_t listed_in = 0;         ///< number of the recording whose list has this one; 0: none
     std::uint32_t listed_count = 0;      ///< number of recordings that entered the list of this one
-    std::uint32_t unrecorded_forks = 0;  ///< number of its forked children that multiplied without a recording
+    std::uint32_t unrecorded = 0;        ///< number of processes that multiplied without a recording
     bool has_children_file = false;      ///< there is a file for the children of its run
     bool is_children_file = false;       ///< this is such a file
-    std::int32_t pid = 0;                ///< process that made it
-    std::uint64_t process_start = 0;     ///< start of that process
+    bool is_run_awaited = false;         ///< `fp32shim run` was to note the end of the run in it
+    record::format::RunEnd run_end{};    ///< that note; all zeros: none
     std::int64_t start_ns = 0;           ///< start of the recording: nanoseconds since 1970
     std::int64_t exited_ns = 0;          ///< end of the process, if it called `exit`; otherwise equal to start_ns
-    std::array<std::uint8_t, 16> boot_id{};
+    record::ProcessIdentity identity;    ///< the process, its namespace and boot
 
     struct Listed {
         std::int32_t pid = 0;
@@ -44,7 +46,7 @@ struct MissingFiles {
     std::string path;                ///< path of the recording
     std::vector<std::string> names;  ///< names of other recordings
     std::size_t unnamed = 0;         ///< number of further ones whose names are not known
-    std::uint32_t never_made = 0;    ///< number of recordings that forked children could not make
+    std::uint32_t never_made = 0;    ///< number of recordings that forks of it, or processes of the run, could not make
     bool lacks_children_file = false;
     bool lacks_list = false;  ///< the recording that lists this one; set for one of those that it lists
 

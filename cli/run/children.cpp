@@ -57,6 +57,7 @@ RunChildren::RunChildren(const std::string& log_path, bool is_own, ProgramProces
     const std::string before = environment.get(record::run_variable);
     const record::RunNote outer = record::parse_run_note(before);
     run_ = outer.number;
+    is_part_of_outer_ = run_ != 0;
     if (!is_own && run_ != 0) {
         path_ = outer.children_path;
         return;
@@ -65,6 +66,7 @@ RunChildren::RunChildren(const std::string& log_path, bool is_own, ProgramProces
     // A run within a run that records under the same name belongs to that one.
     if (path_.empty() || (run_ != 0 && path_ == outer.children_path)) return;
     run_ = random_number();
+    is_part_of_outer_ = false;
     environment.set(record::run_variable, fmt::format("{:016x} {}", run_, path_));
 }
 

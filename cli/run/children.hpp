@@ -24,6 +24,9 @@ class RunChildren {
 
     /// Returns the number of this run in its recordings (ProcessFacts::run); 0: none.
     std::uint64_t run() const { return run_; }
+    /// Returns true if the processes of this run have the number of an outer one, and so cannot be told from its
+    /// others.
+    bool is_part_of_outer() const { return is_part_of_outer_; }
     /// Returns the path of the file for uncovered children; empty: none. The file is made for the first such child.
     const std::string& path() const { return path_; }
 
@@ -36,6 +39,7 @@ class RunChildren {
   private:
     std::string path_;
     std::uint64_t run_ = 0;
+    bool is_part_of_outer_ = false;
 };
 
 /// Returns a line `not covered…: …` with the first few of `children`; empty if there are none.

@@ -336,7 +336,9 @@ std::string no_recording_text(const Launch& launch, const RunSummary& summary) {
 
 /// Prints the summary of a program that has ended.
 void print_summary(const Launch& launch, RunSummary& summary, const RunChildren& children, std::int64_t program_ns) {
-    const std::vector<std::string> recordings = summary.recordings(children, launch.facts);
+    const RunEnding ending = summary.ending(children, launch.facts);
+    const std::vector<std::string>& recordings = ending.recordings;
+    note_end(ending);
     const std::string text = summary.read(recordings, children, program_ns);
     print(text, STDERR_FILENO);
     if (!recordings.empty() && !summary.is_temporary()) print_run_message(recorded_text(recordings));
@@ -345,6 +347,7 @@ void print_summary(const Launch& launch, RunSummary& summary, const RunChildren&
         return;  // a message before the start has already said that nothing would be seen
     if (recordings.empty()) print_run_message(no_recording_text(launch, summary));
     if (const std::string line = children_line(children.all()); !line.empty()) print_run_message(line);
+    if (const std::string line = running_line(ending); !line.empty()) print_run_message(line);
     print(summary.next_commands(recordings, option_words(launch.options), launch.options.words), STDERR_FILENO);
 }
 

@@ -22,6 +22,7 @@
 #include "cli/report/tables.hpp"
 #include "cli/run/log_destination.hpp"
 #include "cli/verify/bypasses.hpp"
+#include "record/read/processes.hpp"
 #include "system/inline_text.hpp"
 
 namespace fp32shim::cli {
@@ -83,11 +84,17 @@ RunSummary::RunSummary(const std::string& log_path, ProcessEnvironment& environm
 
 RunSummary::~RunSummary() { remove_temporary_recordings(); }
 
-std::vector<std::string> RunSummary::recordings(const RunChildren& children,
-                                                const record::ProcessFacts& facts) const {
-    std::vector<std::string> paths = recordings_of_run(log_path_, facts, children.run(), began_ns_);
-    std::erase(paths, children.path());
-    return paths;
+RunEnding RunSummary::ending(const RunChildren& children, const record::ProcessFacts& facts) const {
+    RunEnding ending;
+    ending.run = children.run();
+    ending.children_file = children.path();
+    // Processes may make recordings until they end.
+    if (!children.is_part_of_outer() && children.run() != 0)
+        ending.running = record::processes_left_of_run(children.run());
+    ending.recordings = recordings_of_run(log_path_, facts, children.run(), began_ns_);
+    std::erase(ending.recordings, children.path());
+    if (children.run() != 0) ending.strangers = recordings_of_run(log_path_, facts, 0, began_ns_);
+    return ending;
 }
 
 std::string RunSummary::read(const std::vector<std::string>& recordings, const RunChildren& children,

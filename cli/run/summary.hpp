@@ -8,6 +8,7 @@
 
 #include "cli/run/children.hpp"
 #include "cli/run/process_environment.hpp"
+#include "cli/run/run_end.hpp"
 
 namespace fp32shim::cli {
 
@@ -28,9 +29,8 @@ class RunSummary {
     /// Returns the name of the recordings, with placeholders.
     const std::string& log_path() const { return log_path_; }
     bool is_temporary() const { return !folder_.empty(); }
-    /// Returns the recordings of the run's processes, oldest first, without the file for uncovered children. Must be
-    /// called after the program has ended.
-    std::vector<std::string> recordings(const RunChildren& children, const record::ProcessFacts& facts) const;
+    /// Returns the end of the run, with its recordings, oldest first. Must be called after the program has ended.
+    RunEnding ending(const RunChildren& children, const record::ProcessFacts& facts) const;
 
     /// Reads the recordings and returns the lines of the summary, each with a line feed; empty if there is nothing to
     /// show. `program_ns` is the time from the start of the program to its end.

@@ -82,8 +82,8 @@ Verified verify_calls(const MergedCalls& calls, const std::vector<ReadingProblem
 /// Returns what is wrong with a list of --assume-unused; empty if nothing is.
 std::string problem_with_bypass_names(const std::string& list);
 
-/// Returns what a verdict is about, and what none covers.
-std::string scope_text(const VerifyOptions& options);
+/// Returns what a verdict about these recordings is about, and what it does not cover.
+std::string scope_text(const VerifyOptions& options, const MergedCalls& calls);
 
 /// Returns the verdict for people, and as JSON. `judged` has the calls of each recording, in the order of the
 /// recordings.

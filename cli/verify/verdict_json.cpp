@@ -68,7 +68,7 @@ Json to_json(const Verified& verified, const MergedCalls& calls, const VerifyOpt
                    {"processes", verified.onednn_log.processes},
                    {"products", verified.onednn_log.products},
                    {"below", verified.onednn_log.below}}},
-                 {"scope", scope_text(options)}};
+                 {"scope", scope_text(options, calls)}};
     for (std::size_t i = 0; i < calls.processes().size(); ++i)
         json["processes"].push_back(evidence_of(calls.processes()[i], judged[i]));
     for (const MergedRow* row : verified.violations) {

@@ -21,9 +21,17 @@ constexpr std::string_view scope_note =
     "other loops with which a program or library multiplies by itself, code that programs generate, load or look "
     "up themselves at run time (for a GPU, for example), LAPACK routines that multiply inside their own library, "
     "linker namespaces of dlmopen, processes that were killed before their first product or ended past the C "
-    "library, programs that could not make a recording (a line on stderr says so), and programs started by system "
-    "calls that bypass the C library, or elsewhere (by ssh, srun or a container service). A recording is not "
-    "sealed: anyone who can write to it can change it.";
+    "library, libraries that a destructor loads or that a forked child loads before it executes a program, "
+    "processes that could not record what they multiplied, loaded or started (a line on stderr says so), programs "
+    "started by system calls that bypass the C library, or elsewhere (by ssh, srun or a container service), and "
+    "recordings that were removed. A recording is not sealed: anyone who can write to it can change it.";
+
+constexpr std::string_view scope_note_without_end =
+    " Not all of these recordings were made under an `fp32shim run` that waited for its program (without --quiet). "
+    "For "
+    "the others, the recordings of their children are asked for, but not those of other programs that the same "
+    "script "
+    "started.";
 
 constexpr std::string_view scope_note_of_order =
     " A fixed order is one of float32 matrix products only: matrix products of float64 that were seen count as "
@@ -142,8 +150,14 @@ std::string unread_text(const Verified& verified) {
 
 }  // namespace
 
-std::string scope_text(const VerifyOptions& options) {
-    return std::string(scope_note) + std::string(options.reproducible ? scope_note_of_order : "");
+std::string scope_text(const VerifyOptions& options, const MergedCalls& calls) {
+    std::string text(scope_note);
+    const auto lacks_end = [](const MergedProcess& process) {
+        return !process.is_children_only() && (process.facts.flags & record::format::flag_run_is_awaited) == 0;
+    };
+    if (std::ranges::any_of(calls.processes(), lacks_end)) text += scope_note_without_end;
+    if (options.reproducible) text += scope_note_of_order;
+    return text;
 }
 
 std::string text_of(const Verified& verified, const MergedCalls& calls, const VerifyOptions& options,
@@ -191,7 +205,7 @@ std::string text_of(const Verified& verified, const MergedCalls& calls, const Ve
                             printable(recordings_prefix(bypass.recordings, calls)), printable(bypass.reason));
     }
     if (const auto count = calls.lost_changes(); count > 0) text += fmt::format("\n{}\n", lost_changes_text(count));
-    return text + fmt::format("\n{}\n", scope_text(options));
+    return text + fmt::format("\n{}\n", scope_text(options, calls));
 }
 
 }  // namespace fp32shim::cli

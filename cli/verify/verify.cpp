@@ -10,6 +10,7 @@
 #include "cli/output/moment.hpp"
 #include "cli/report/output_file.hpp"
 #include "cli/verify/documents.hpp"
+#include "cli/verify/unfinished_runs.hpp"
 #include "cli/verify/verdict.hpp"
 #include "policy/words.hpp"
 
@@ -75,6 +76,7 @@ int verify(const VerifyOptions& options) {
     });
     std::ranges::move(problems_of_copies(found), std::back_inserter(problems));
     std::ranges::move(problems_of_missing_files(found), std::back_inserter(problems));
+    std::ranges::move(problems_of_unfinished_runs(found.paths), std::back_inserter(problems));
     const Verified verified = verify_calls(calls, problems, options, std::move(expected), std::move(log));
     if (!write(verified, calls, options, judged)) return exit_code::usage;
     const int status = verified.verdict().exit_code;

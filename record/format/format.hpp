@@ -364,7 +364,9 @@ inline constexpr std::uint32_t flag_objects_missed = 64;  ///< some loaded objec
 inline constexpr std::uint32_t flag_left =
     128;  ///< the process continued in another file (reload, strict seccomp); see went_on_at
 inline constexpr std::uint32_t flag_children_only = 256;  ///< the file only lists programs that ran without the shim
-inline constexpr std::uint32_t flag_children_file = 512;  ///< the process knew that there is such a file for its run
+inline constexpr std::uint32_t flag_children_file = 512;  ///< there was such a file for the run when the process or
+                                                          ///< the run ended
+inline constexpr std::uint32_t flag_run_is_awaited = 1024;  ///< `fp32shim run` was to note the end of the run
 
 /// Offset and size of one text in the header.
 struct TextRange {
@@ -534,6 +536,17 @@ struct MarkedFile {
 };
 static_assert(sizeof(MarkedFile) == 4);
 
+// ---- end of a run -------------------------------------------------------------------------------------------------
+
+/// What `fp32shim run` found when its program had ended. It notes this in each recording of the run.
+struct RunEnd {
+    std::int64_t ended_ns;    ///< time of this note: nanoseconds since 1970, UTC; 0: no note
+    std::uint32_t running;    ///< number of other processes of the run that still ran
+    std::uint32_t strangers;  ///< number of recordings with the log's name that processes which did not know the run
+                              ///< made while it went on
+};
+static_assert(sizeof(RunEnd) == 16);
+
 /// The first segment of a file. Fields with different writers lie on different cache lines.
 struct Header {
     // Offset 0. Written once, by the writer:
@@ -609,14 +622,18 @@ struct Header {
     std::uint8_t reserved6[4];
     // Offset 952. Written by the process:
     std::uint64_t lost_operands;  ///< number of operand hashes that found no space
-    std::uint8_t reserved7[1024 - 960];
+    // Offset 960. Written by `fp32shim run` at its end:
+    RunEnd run_end;
+    std::uint8_t reserved7[1024 - 976];
     // Offset 1024. Written by the process as facts become known; older writers left zeros:
     EnvironmentRecord environment[environment_limit];
     // Offset 2048. Recordings of covered children, which these enter themselves; older writers left zeros:
     std::uint32_t listed_count;  ///< number of recordings that entered; entries of the first listed_limit are kept
-    std::uint32_t unrecorded_forks;  ///< number of forked children that multiplied and could not make a recording
-    std::uint64_t listed_in;         ///< list_number() of the file that this recording entered; 0: none
-    std::uint64_t program;  ///< number of the program that the process runs, equal in forked children; 0: unknown
+    /// Number of processes that multiplied and could not make a recording: forked children; in the file for the
+    /// children of a run, processes of the run
+    std::uint32_t unrecorded;
+    std::uint64_t listed_in;  ///< list_number() of the file that this recording entered; 0: none
+    std::uint64_t program;    ///< number of the program that the process runs, equal in forked children; 0: unknown
     std::uint64_t reserved9;
     ListedRecording listed[listed_limit];
     std::uint8_t reserved10[4088 - 4064];
@@ -635,7 +652,7 @@ static_assert(sizeof(Header) == segment_size && std::is_standard_layout_v<Header
 static_assert(offsetof(Header, process_start) == 64 && offsetof(Header, texts) == 128);
 static_assert(offsetof(Header, next_segment) == 256 && offsetof(Header, command) == 320);
 static_assert(offsetof(Header, answered) == 384 && offsetof(Header, objects_looked_at) == 896);
-static_assert(offsetof(Header, environment) == 1024);
+static_assert(offsetof(Header, run_end) == 960 && offsetof(Header, environment) == 1024);
 static_assert(offsetof(Header, listed_count) == 2048 && offsetof(Header, listed) == 2080);
 static_assert(offsetof(Header, searched_calls) == 4088 && offsetof(Header, changes) == 4096 &&
               offsetof(Header, children) == 20480 && offsetof(Header, marks) == 30720 &&

@@ -4,12 +4,36 @@
 
 #include <algorithm>
 #include <charconv>
+#include <chrono>
 #include <filesystem>
 #include <fstream>
+#include <iterator>
 #include <string_view>
 #include <system_error>
+#include <thread>
+
+#include "record/format/identity.hpp"
+#include "record/process_facts.hpp"
 
 namespace fp32shim::record {
+
+namespace {
+
+/// Returns the environment with which a process was started: entries `NAME=value`, each with a NUL behind it.
+std::string environment_of(std::int32_t pid) {
+    std::ifstream file("/proc/" + std::to_string(pid) + "/environ", std::ios::binary);
+    return {std::istreambuf_iterator<char>(file), {}};
+}
+
+bool is_of_run(std::int32_t pid, std::uint64_t run) {
+    const std::string environment = '\0' + environment_of(pid);
+    const std::string entry = '\0' + std::string(run_variable) + '=';
+    const std::size_t found = environment.find(entry);
+    if (found == std::string::npos) return false;
+    return parse_run_note(environment.c_str() + found + entry.size()).number == run;
+}
+
+}  // namespace
 
 std::vector<std::int32_t> list_processes() {
     std::vector<std::int32_t> processes;
@@ -40,6 +64,20 @@ std::string command_of(std::int32_t pid) {
 std::string executable_of(std::int32_t pid) {
     std::error_code error;
     return std::filesystem::read_symlink("/proc/" + std::to_string(pid) + "/exe", error).string();
+}
+
+std::vector<std::int32_t> processes_left_of_run(std::uint64_t run) {
+    std::vector<std::int32_t> own_line;  // this process and those from which it descends
+    for (std::int32_t pid = identify_self().pid; pid > 0; pid = start_of(pid).parent) own_line.push_back(pid);
+    constexpr std::chrono::milliseconds longest_wait{64};
+    for (std::chrono::milliseconds wait{1};; wait *= 2) {
+        std::vector<std::int32_t> left;
+        for (const std::int32_t pid : list_processes()) {
+            if (std::ranges::count(own_line, pid) == 0 && is_of_run(pid, run)) left.push_back(pid);
+        }
+        if (left.empty() || wait > longest_wait) return left;
+        std::this_thread::sleep_for(wait);
+    }
 }
 
 }  // namespace fp32shim::record

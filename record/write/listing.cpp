@@ -212,9 +212,18 @@ int enter_list(const NewRecording& recording, Header* parent, const Family& fami
     // If names depend on the process, no other recording of the run finds this one by its name. The same holds for a
     // name that has the process id because the first numbers were taken.
     const bool has_own_name = recording.name.find('%') != std::string_view::npos || !search.is_counted();
-    return (has_own_name || search.is_elsewhere()) && family.children.path != nullptr
-               ? enter_children_file(recording, family.children)
-               : 0;
+    const bool has_file = family.children.path != nullptr && !family.is_first;
+    return (has_own_name || search.is_elsewhere()) && has_file ? enter_children_file(recording, family.children) : 0;
+}
+
+void count_unrecorded(const Family& family) {
+    if (family.children.path == nullptr) return;
+    const system::SignalHold hold;
+    const int descriptor = open_children_file(family.children);
+    if (descriptor < 0) return;
+    with_header(descriptor,
+                [](Header& header) { std::atomic_ref(header.unrecorded).fetch_add(1, std::memory_order_relaxed); });
+    raw::close(descriptor);
 }
 
 }  // namespace fp32shim::record

@@ -14,8 +14,8 @@ namespace fp32shim::record {
 /// Facts about a process by which its recording finds the list to enter.
 struct Family {
     std::uint64_t program = 0;  ///< number of the program that the process runs, equal in forked children; 0: unknown
-    /// File for the children of the run, if the process is not the first one of a run; path nullptr: none
-    ChildrenFile children{};
+    bool is_first = false;      ///< `fp32shim run` started the process itself
+    ChildrenFile children{};    ///< file for the children of the run; path nullptr: no run
 };
 
 /// A new recording that is to enter a list.
@@ -32,5 +32,9 @@ struct NewRecording {
 /// children. Without any of these, the recording is the first of its family. Returns 0; or an errno if there is a
 /// list, but the recording could not enter it. Allocates nothing.
 int enter_list(const NewRecording& recording, format::Header* parent, const Family& family);
+
+/// Counts a process that is to multiply and could not make a recording, in the file for the children of its run. Does
+/// nothing without a run, or if that file cannot be written. Allocates nothing.
+void count_unrecorded(const Family& family);
 
 }  // namespace fp32shim::record

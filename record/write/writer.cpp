@@ -216,6 +216,7 @@ void Recording::fill_header(format::Header& header, std::int32_t self, std::int3
     header.pins = static_cast<std::uint8_t>(facts_.pins);
     header.more_pins = static_cast<std::uint8_t>(facts_.pins >> 8);
     header.run = facts_.run;
+    if (facts_.run_is_awaited) header.flags |= format::flag_run_is_awaited;
     header.facts_ns = facts_.start_ns;
 
     put_texts(header, header_texts(facts_, start));
@@ -274,7 +275,7 @@ void Recording::enter_child() {
                                                             : ENAMETOOLONG;
     if (error != 0) {
         // Until the child has a file of its own, the header is its parent's.
-        std::atomic_ref(file_.header()->unrecorded_forks).fetch_add(1, std::memory_order_relaxed);
+        std::atomic_ref(file_.header()->unrecorded).fetch_add(1, std::memory_order_relaxed);
         changes_.forget();
         file_.abandon();
         const system::IoError description = describe_error(error, group_);

@@ -50,11 +50,10 @@ constexpr std::string_view log_variable = "FP32_MATMUL_LOG", preload_variable = 
 struct Start {
     std::string_view log;
     record::RunNote run;
-    std::string_view children_folder;  ///< folder of the file that notes a run's unseen children
-    std::int32_t process = 0;          ///< id of the process that executed this program; 0: unknown
-    std::int32_t first_process = 0;    ///< id of the process that `fp32shim run` started, not of a forked child
-    std::uint64_t program = 0;         ///< random number of this program, equal in its forked children
-    bool was_found_by_name = false;    ///< LD_PRELOAD named this library without a folder
+    std::int32_t process = 0;        ///< id of the process that executed this program; 0: unknown
+    std::int32_t first_process = 0;  ///< id of the process that `fp32shim run` started, not of a forked child
+    std::uint64_t program = 0;       ///< random number of this program, equal in its forked children
+    bool was_found_by_name = false;  ///< LD_PRELOAD named this library without a folder
 };
 constinit Start start;
 constinit std::atomic<bool> is_to_be_recorded{false};
@@ -121,8 +120,9 @@ record::ChildrenFile runs_file() {
 }
 
 record::Family family() {
-    const bool is_first = start.first_process == system::raw::getpid();
-    return {start.program, is_first || start.run.number == 0 ? record::ChildrenFile{} : runs_file()};
+    return {.program = start.program,
+            .is_first = start.first_process == system::raw::getpid(),
+            .children = start.run.number == 0 ? record::ChildrenFile{} : runs_file()};
 }
 
 __attribute__((constructor)) void begin_to_watch() {
@@ -132,9 +132,6 @@ __attribute__((constructor)) void begin_to_watch() {
     if (value_of(environ, disable_variable) == "1" || getauxval(AT_SECURE) != 0) return;
     start.log = arena_copy(log);
     start.run = record::parse_run_note(arena_copy(run));
-    const std::size_t slash = start.run.children_path.rfind('/');
-    if (slash != std::string_view::npos)
-        start.children_folder = arena_copy(start.run.children_path.substr(0, slash + 1));
     std::string_view run_process = value_of(environ, record::run_process_variable);
     const bool is_child_of_run = run_process.starts_with(record::run_process_is_parent);
     if (is_child_of_run) run_process.remove_prefix(record::run_process_is_parent.size());
@@ -208,6 +205,17 @@ bool has_own_libraries(char* const* environment) {
     return has_other_preload || !value_of(environment, "LD_AUDIT").empty();
 }
 
+/// Returns true if this process has changed the meaning of paths, so that what it starts does not find the run's file
+/// for children. Another root may have a folder of the same name.
+bool hides_log() {
+    if (!has_another_root.load(std::memory_order_relaxed) || start.run.children_path.empty()) return false;
+    const int descriptor = system::raw::open(start.run.children_path.data(), O_PATH | O_CLOEXEC | O_NOFOLLOW);
+    if (descriptor < 0) return true;
+    const bool is_found = children_file.is_ours(descriptor);
+    system::raw::close(descriptor);
+    return !is_found;
+}
+
 WhyUnseen judge_environment(char* const* environment) {
     std::string_view entry;
     if (names_this_library(value_of(environment, preload_variable), entry)) {
@@ -223,10 +231,7 @@ WhyUnseen judge_environment(char* const* environment) {
     if (value_of(environment, log_variable) != start.log) return WhyUnseen::other_log;
     if (start.log.empty() && value_of(environment, policy_variable) != start_variable(policy_variable))
         return WhyUnseen::other_policy;
-    if (has_another_root.load(std::memory_order_relaxed) && !start.children_folder.empty() &&
-        !is_in_reach(start.children_folder, W_OK | X_OK))
-        return WhyUnseen::log_out_of_reach;
-    return WhyUnseen::seen;
+    return hides_log() ? WhyUnseen::log_out_of_reach : WhyUnseen::seen;
 }
 
 /// Calls `use` with the file for children beside this process's own recording, for a process that belongs to no run.
@@ -422,7 +427,7 @@ bool shares_parents_memory() {
 }
 
 void keep_children_file_open() {
-    if (!watches_children() || start.children_folder.empty() || has_another_root.load(std::memory_order_relaxed))
+    if (!watches_children() || start.run.children_path.empty() || has_another_root.load(std::memory_order_relaxed))
         return;
     const system::SignalHold hold;
     // Keeps the file open, not its folder: by the descriptor of an outside folder, the program could escape from a
@@ -430,6 +435,11 @@ void keep_children_file_open() {
     const int file = record::open_children_file(runs_file());
     if (file >= 0) children_file.keep(file);
     has_another_root.store(true, std::memory_order_relaxed);
+}
+
+void record_hidden_log(const char* place) {
+    if (place != nullptr && watches_children() && hides_log())
+        record_unseen_child({place, {}, WhyUnseen::log_out_of_reach}, record::ChildEvent::starts);
 }
 
 }  // namespace fp32shim

@@ -65,4 +65,8 @@ bool shares_parents_memory();
 /// meaning of paths (chroot, mount).
 void keep_children_file_open();
 
+/// Notes that processes which are started at `place`, a folder or file system, do not find the log any more, if that
+/// is so. Called after a mount.
+void record_hidden_log(const char* place);
+
 }  // namespace fp32shim

@@ -368,5 +368,7 @@ FP32SHIM_HOOK int mount(const char* source, const char* target, const char* type
                         const void* data) noexcept {
     auto* const real = real_mount.get();
     keep_children_file_open();
-    return real(source, target, type, flags, data);
+    const int result = real(source, target, type, flags, data);
+    if (result == 0) record_hidden_log(target);
+    return result;
 }

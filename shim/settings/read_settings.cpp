@@ -83,7 +83,10 @@ record::Recording* opened_recording(const Settings& settings) {
                                            .family = family_source.load(std::memory_order_acquire)};
     const record::Recording::Opened opened =
         record::Recording::open(policy.log_path, settings.facts, settings.start, limits);
-    if (opened.recording == nullptr) system::stderr_line(opened.error);
+    if (opened.recording == nullptr) {
+        system::stderr_line(opened.error);
+        if (limits.family != nullptr) record::count_unrecorded(limits.family());
+    }
     return opened.recording;
 }
 

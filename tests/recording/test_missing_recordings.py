@@ -385,7 +385,7 @@ def test_forked_children_that_cannot_make_a_recording_are_counted_in_that_of_the
     done = run(log, family, *words("product fork few-files product product fork product ] ] fork few-files product ] fork few-files ]"))
     assert files(log) == ["run.fp32rec"] and "this forked process records nothing" in done.stderr
     result = verify(log)
-    assert result.returncode == 3 and "2 forks of it multiplied but could not make a recording" in result.stdout
+    assert result.returncode == 3 and "2 processes of its family multiplied but could not make a recording" in result.stdout
 
 
 def test_a_list_that_cannot_be_written_is_said_on_stderr(family, log):

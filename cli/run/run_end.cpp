@@ -1,0 +1,59 @@
+#include "cli/run/run_end.hpp"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+
+#include "cli/output/moment.hpp"
+#include "cli/recordings/process_text.hpp"
+#include "cli/recordings/run_members.hpp"
+#include "record/format/format.hpp"
+#include "record/read/processes.hpp"
+#include "record/write/children.hpp"
+
+namespace fp32shim::cli {
+namespace {
+
+/// Notes the end in a recording. Another process may have it mapped.
+void note_end_in(const std::string& path, std::uint64_t run, const record::format::RunEnd& end,
+                 bool has_children_file) {
+    const int descriptor = open(path.c_str(), O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY);
+    if (descriptor < 0) return;
+    struct stat status {};
+    const bool is_whole = fstat(descriptor, &status) == 0 && S_ISREG(status.st_mode) &&
+                          status.st_size >= static_cast<off_t>(sizeof(record::format::Header));
+    const auto note = [&](record::format::Header& header) {
+        if (header.magic != record::format::magic || header.run != run) return;
+        if (has_children_file)
+            std::atomic_ref(header.flags).fetch_or(record::format::flag_children_file, std::memory_order_relaxed);
+        header.run_end = end;
+    };
+    if (is_whole) record::with_header(descriptor, note);
+    close(descriptor);
+}
+
+}  // namespace
+
+void note_end(const RunEnding& ending) {
+    const auto is_of_this_boot = [self = record::identify_self()](const std::string& path) {
+        const auto member = read_run_member(path);
+        return member && member->identity.has_boot_of(self);
+    };
+    const record::format::RunEnd end{
+        .ended_ns = now_ns(),
+        .running = static_cast<std::uint32_t>(ending.running.size()),
+        .strangers = static_cast<std::uint32_t>(std::ranges::count_if(ending.strangers, is_of_this_boot))};
+    const bool has_children_file = !ending.children_file.empty() && access(ending.children_file.c_str(), F_OK) == 0;
+    for (const std::string& path : ending.recordings) note_end_in(path, ending.run, end, has_children_file);
+}
+
+std::string running_line(const RunEnding& ending) {
+    if (ending.running.empty()) return {};
+    return fmt::format("still running, so more products may follow: {}", running_text(ending.running));
+}
+
+}  // namespace fp32shim::cli

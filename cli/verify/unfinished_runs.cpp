@@ -1,0 +1,126 @@
+#include "cli/verify/unfinished_runs.hpp"
+
+#include <fmt/format.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <map>
+#include <utility>
+
+#include "cli/output/terminal.hpp"
+#include "cli/recordings/process_text.hpp"
+#include "cli/recordings/run_members.hpp"
+#include "record/read/processes.hpp"
+
+namespace fp32shim::cli {
+namespace {
+
+struct Member {
+    std::string path;
+    RunMember facts;
+};
+
+/// Judges the recordings of one run.
+class Run {
+  public:
+    Run(const std::vector<Member>& members, const std::vector<Member>& others) : members_(members), others_(others) {
+        for (const Member& member : members_) {
+            const auto& end = member.facts.run_end;
+            began_ns_ = std::min(began_ns_, member.facts.start_ns);
+            if (end.ended_ns > last_.ended_ns) last_ = end;
+        }
+    }
+
+    std::vector<ReadingProblem> problems() const {
+        std::vector<ReadingProblem> problems;
+        const auto add = [&](const std::string& path, const std::string& text) {
+            if (!text.empty()) problems.push_back({path, text});
+        };
+        const auto [first, count] = without_end();
+        if (count > 0)
+            add(first->path, fmt::format("the end of its run is not noted in {}: `fp32shim run` still waits or was "
+                                         "killed, or the file was moved or copied before the run ended. So it is not "
+                                         "known what else ran",
+                                         count == 1 ? "it" : "it and in " + counted(count - 1, "other recording")));
+        add(members_.front().path, strangers_text());
+        add(members_.front().path, running_text_of_run());
+        return problems;
+    }
+
+  private:
+    /// Returns the first recording that lacks the end of the run, and the number of such recordings. One that was
+    /// made after the end cannot have it.
+    std::pair<const Member*, std::size_t> without_end() const {
+        const Member* first = nullptr;
+        std::size_t count = 0;
+        for (const Member& member : members_) {
+            const bool is_later = last_.ended_ns != 0 && member.facts.start_ns > last_.ended_ns;
+            if (!member.facts.is_run_awaited || member.facts.run_end.ended_ns != 0 || is_later) continue;
+            if (++count == 1) first = &member;
+        }
+        return {first, count};
+    }
+
+    std::string strangers_text() const {
+        const auto is_stranger = [&](const Member& other) {
+            return other.facts.start_ns >= began_ns_ && other.facts.start_ns <= last_.ended_ns &&
+                   other.facts.identity.has_boot_of(members_.front().facts.identity);
+        };
+        const auto given = static_cast<std::size_t>(std::ranges::count_if(others_, is_stranger));
+        if (last_.strangers <= given) return {};
+        return fmt::format(
+            "while its run went on, {} with the log's name {} made by processes that did not know of "
+            "the run (their environment lacked FP32SHIM_RUN). Name {} too",
+            counted(last_.strangers - given, "recording"), last_.strangers - given == 1 ? "was" : "were",
+            last_.strangers - given == 1 ? "it" : "them");
+    }
+
+    /// Returns true if all processes of the run that this user may look at are known here.
+    bool is_of_here(const Member& member) const {
+        static const record::ProcessIdentity self = record::identify_self();
+        struct stat status {};
+        return member.facts.identity.has_boot_of(self) && member.facts.identity.pid_namespace == self.pid_namespace &&
+               (geteuid() == 0 || (stat(member.path.c_str(), &status) == 0 && status.st_uid == geteuid()));
+    }
+
+    std::string running_text_of_run() const {
+        if (std::ranges::all_of(members_, [&](const Member& member) { return is_of_here(member); })) {
+            const auto left = record::processes_left_of_run(members_.front().facts.run);
+            return left.empty() ? ""
+                                : fmt::format("{} of its run still {}, so more calls may follow: {}",
+                                              left.size() == 1 ? "a process" : "processes",
+                                              left.size() == 1 ? "runs" : "run", running_text(left));
+        }
+        if (last_.running == 0) return {};
+        return fmt::format(
+            "{} of its run went on after the end of its program, and whether {} multiplied later is "
+            "known only on its machine",
+            last_.running == 1 ? "a process" : count_text(last_.running) + " processes",
+            last_.running == 1 ? "it" : "they");
+    }
+
+    const std::vector<Member>& members_;
+    const std::vector<Member>& others_;  ///< recordings of no run
+    std::int64_t began_ns_ = INT64_MAX;
+    record::format::RunEnd last_{};  ///< the latest note of the end
+};
+
+}  // namespace
+
+std::vector<ReadingProblem> problems_of_unfinished_runs(const std::vector<std::string>& paths) {
+    std::map<std::uint64_t, std::vector<Member>> by_run;
+    for (const std::string& path : paths) {
+        auto facts = read_run_member(path);
+        if (facts && !facts->is_children_file) by_run[facts->run].push_back({path, std::move(*facts)});
+    }
+    const std::vector<Member> others = std::exchange(by_run[0], {});
+    std::vector<ReadingProblem> problems;
+    for (const auto& [number, members] : by_run) {
+        if (number == 0) continue;
+        for (ReadingProblem& problem : Run(members, others).problems()) problems.push_back(std::move(problem));
+    }
+    return problems;
+}
+
+}  // namespace fp32shim::cli

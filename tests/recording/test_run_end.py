@@ -1,0 +1,146 @@
+"""`fp32shim run` notes the end of a run in its recordings. Without that note, nothing is shown."""
+
+import os
+import select
+import shutil
+import subprocess
+
+import pytest
+
+import shim
+from command import COMMAND, environment
+from test_missing_recordings import family, files, log, only  # noqa: F401 (fixtures)
+from test_verify_bypasses import verify
+
+ELSEWHERE = "env -u FP32SHIM_RUN '{program}' product"
+
+
+def run(log, program, script, prefix=(), **settings):
+    """Runs a script of the shell by `fp32shim run`, which waits for it. `{program}` is the path of `family`."""
+    settings["LD_LIBRARY_PATH"] = shim.blas_directory("reference")
+    script = script.replace("{program}", str(program))
+    done = subprocess.run([*prefix, COMMAND, "run", "--log", log, "--", "sh", "-c", script], capture_output=True, text=True,
+                          check=False, env=environment(**settings))
+    assert done.returncode == 0, done.stderr
+    return done
+
+
+def doubts(result):
+    return " ".join(doubt["reason"] for doubt in result.json["doubts"])
+
+
+def test_a_run_that_was_seen_to_end_is_shown(family, log, tmp_path):
+    run(log, family, "'{program}' product; '{program}' product exec product ]")
+    assert len([name for name in files(log) if "children" not in name]) == 3
+    for path in (log, log.parent, only(log, tmp_path, *files(log))):
+        result = verify(path)
+        assert result.returncode == 0 and "that waited for its program" not in result.json["scope"]
+
+
+def test_recordings_that_no_waiting_run_made_are_said_not_to_be_all(family, log):
+    done = subprocess.run([family, "product"], check=False, env=environment(
+        LD_LIBRARY_PATH=shim.blas_directory("reference"), LD_PRELOAD=shim.LIBRARY, FP32_MATMUL_LOG=log))
+    assert done.returncode == 0
+    result = verify(log)
+    assert result.returncode == 0 and "that waited for its program (without --quiet)" in result.json["scope"]
+
+
+@pytest.mark.parametrize("name", ["run.fp32rec", "run-%p.fp32rec"])
+def test_a_program_that_lost_the_number_of_its_run_is_a_doubt(family, log, name):
+    run(log.with_name(name), family, f"'{{program}}' product; {ELSEWHERE}")
+    recordings = [path for path in log.parent.iterdir() if "children" not in path.name]
+    assert len(recordings) == 2
+    results = [verify(path) for path in recordings]
+    assert sum("1 recording with the log's name was made by processes that did not know of the run" in doubts(result)
+               for result in results) == 1
+    assert verify(log.parent).returncode == 0  # all of them
+
+
+def test_an_earlier_recording_with_the_same_name_is_no_doubt(family, log):
+    subprocess.run([family, "product"], check=True, env=environment(
+        LD_LIBRARY_PATH=shim.blas_directory("reference"), LD_PRELOAD=shim.LIBRARY, FP32_MATMUL_LOG=log))
+    run(log, family, "'{program}' product")
+    assert verify(log.with_name("run.1.fp32rec")).returncode == 0
+
+
+@pytest.mark.parametrize("script", ["'{program}' product; mv '{folder}/run.fp32rec' '{folder}/old.fp32rec'; '{program}' product",
+                                    "'{program}' product; cp '{folder}/run.fp32rec' '{folder}/old.fp32rec'; '{program}' product"])
+def test_a_recording_that_left_its_name_before_the_end_of_the_run_is_a_doubt(family, log, tmp_path, script):
+    run(log, family, script.replace("{folder}", str(log.parent)))
+    alone = only(log, tmp_path, "old.fp32rec")
+    result = verify(alone)
+    assert result.returncode == 3 and "the end of its run is not noted in it" in doubts(result)
+
+
+def test_a_run_that_was_killed_is_a_doubt(family, log):
+    run(log, family, "'{program}' product; kill -9 $PPID", prefix=["sh", "-c", '"$0" "$@"; true'])
+    result = verify(log)
+    assert result.returncode == 3 and "the end of its run is not noted in it" in doubts(result)
+
+
+def test_a_process_that_goes_on_after_its_run_is_a_doubt_until_it_has_ended(family, log, tmp_path):
+    """The process waits for a writer of the FIFO."""
+    fifo = tmp_path / "go on"
+    os.mkfifo(fifo)
+    done = run(log, family, f"'{{program}}' product; sh -c \"read line <'{fifo}'; exec '{{program}}' product\" >&- 2>&- &")
+    assert "still running, so more products may follow: sh -c read line" in done.stderr
+    result = verify(log)
+    assert result.returncode == 3 and "a process of its run still runs, so more calls may follow: sh -c read" in doubts(result)
+    pid = int(done.stderr.split("(process ")[-1].split(")")[0])
+    held = os.pidfd_open(pid)
+    fifo.write_text("\n")
+    assert select.select([held], [], [], 600)[0]  # the process has ended
+    os.close(held)
+    assert verify(log).returncode == 0 and "run.1.fp32rec" in files(log)
+
+
+def test_the_file_for_children_is_asked_for_even_if_it_was_made_after_a_recording(family, log, tmp_path):
+    run(log, family, "'{program}' product; env -u LD_PRELOAD '{program}'")
+    assert "run.children.fp32rec" in files(log) and verify(log).returncode == 3
+    result = verify(only(log, tmp_path, "run.fp32rec"))
+    assert result.returncode == 3 and "the file for the children of its run" in doubts(result)
+
+
+def test_a_program_of_a_run_that_cannot_record_is_a_doubt(family, log, tmp_path):
+    policy = tmp_path / "policy.toml"
+    policy.write_text('schema = 1\n[log]\ngroup = "no-such-group"\n')
+    done = run(log, family, f"'{{program}}' product; FP32_MATMUL_POLICY='{policy}' '{{program}}' product")
+    assert "nothing is recorded" in done.stderr
+    result = verify(log)
+    assert result.returncode == 3 and "a process of its run multiplied but could not make a recording" in doubts(result)
+
+
+@pytest.fixture
+def mounts():
+    shim.need(os.geteuid() == 0 and shutil.which("unshare"), "only root may mount")
+    allowed = subprocess.run(["unshare", "-m", "mount", "-t", "tmpfs", "none", "/mnt"], check=False, capture_output=True)
+    shim.need(allowed.returncode == 0, "mounting is not permitted here")
+
+
+def test_a_program_in_a_mount_namespace_that_hides_the_log_is_a_doubt(family, log, mounts):
+    run(log, family, f"'{{program}}' product; unshare -m sh -c \"mount -t tmpfs none '{log.parent}'; '{{program}}' product\"")
+    assert files(log) == ["run.children.fp32rec", "run.fp32rec"]
+    result = verify(log)
+    assert result.returncode == 3 and "folder of the recordings is another one or missing" in result.stdout
+
+
+def test_a_program_in_a_mount_namespace_that_does_not_hide_the_log_is_seen(family, log, tmp_path, mounts):
+    (tmp_path / "other").mkdir()
+    run(log, family, f"'{{program}}' product; unshare -m sh -c \"mount -t tmpfs none '{tmp_path}/other'; '{{program}}' product\"")
+    assert verify(log).returncode == 0 and verify(log).json["calls"] == 2
+
+
+def test_a_chroot_that_has_a_folder_of_the_logs_name_is_a_doubt(family, log, tmp_path):
+    shim.need(os.geteuid() == 0 and shutil.which("chroot"), "only root may chroot")
+    root = tmp_path / "root"
+    needed = [family, shim.LIBRARY, "/bin/sh"]
+    for file in [*needed, *{word for path in needed for word in subprocess.run(
+            ["ldd", path], capture_output=True, text=True, check=True,
+            env=environment(LD_LIBRARY_PATH=shim.blas_directory("reference"))).stdout.split() if word.startswith("/")}]:
+        (root / str(file)[1:]).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(file, root / str(file)[1:])
+    (root / str(log.parent)[1:]).mkdir(parents=True)
+    run(log, family, f"'{{program}}' product; chroot '{root}' '{{program}}' product")
+    assert list((root / str(log.parent)[1:]).iterdir())  # it recorded there
+    result = verify(log)
+    assert result.returncode == 3 and "folder of the recordings is another one or missing" in result.stdout
