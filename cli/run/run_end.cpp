@@ -51,7 +51,8 @@ void note_end(const RunEnding& ending) {
     const RunEnd end{
         .ended_ns = now_ns(),
         .running = static_cast<std::uint32_t>(ending.running.size()),
-        .strangers = static_cast<std::uint32_t>(std::ranges::count_if(ending.strangers, is_of_this_boot))};
+        .strangers = static_cast<std::uint32_t>(std::ranges::count_if(ending.strangers, is_of_this_boot)),
+        .began = ending.began};
     const bool has_children_file = !ending.children_file.empty() && access(ending.children_file.c_str(), F_OK) == 0;
     for (const std::string& path : ending.recordings)
         note_end_in(path, end, is_of_this_boot(path), has_children_file);

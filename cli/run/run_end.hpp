@@ -10,7 +10,7 @@ namespace fp32shim::cli {
 
 /// The end of a run whose program has ended.
 struct RunEnding {
-    std::uint64_t run = 0;                ///< number of the run
+    std::uint64_t began = 0;              ///< start of this command, as ProcessIdentity::start
     std::vector<std::string> recordings;  ///< recordings of the run
     std::string children_file;            ///< file for the children of the run, which need not exist; empty: none
     /// Recordings with the log's name that processes which know no run made while this run went on

@@ -22,6 +22,7 @@
 #include "cli/report/tables.hpp"
 #include "cli/run/log_destination.hpp"
 #include "cli/verify/bypasses.hpp"
+#include "record/format/identity.hpp"
 #include "record/read/processes.hpp"
 #include "system/inline_text.hpp"
 
@@ -86,11 +87,11 @@ RunSummary::~RunSummary() { remove_temporary_recordings(); }
 
 RunEnding RunSummary::ending(const RunChildren& children, const record::ProcessFacts& facts) const {
     RunEnding ending;
-    ending.run = children.run();
+    ending.began = record::identify_self().start;
     ending.children_file = children.path();
     // Processes may make recordings until they end.
     if (!children.is_part_of_outer() && children.run() != 0)
-        ending.running = record::processes_left_of_run(children.run());
+        ending.running = record::processes_left_of_run(children.run(), ending.began);
     ending.recordings = recordings_of_run(log_path_, facts, children.run(), began_ns_);
     std::erase(ending.recordings, children.path());
     if (children.run() != 0) ending.strangers = recordings_of_run(log_path_, facts, 0, began_ns_);

@@ -86,7 +86,7 @@ class Run {
 
     std::string running_text_of_run() const {
         if (std::ranges::all_of(members_, [&](const Member& member) { return is_of_here(member); })) {
-            const auto left = record::processes_left_of_run(members_.front().facts.run);
+            const auto left = record::processes_left_of_run(members_.front().facts.run, last_.began);
             return left.empty() ? ""
                                 : fmt::format("{} of its run still {}, so more calls may follow: {}",
                                               left.size() == 1 ? "a process" : "processes",

@@ -544,8 +544,9 @@ struct RunEnd {
     std::uint32_t running;    ///< number of other processes of the run that still ran
     std::uint32_t strangers;  ///< number of recordings with the log's name that processes which did not know the run
                               ///< made while it went on
+    std::uint64_t began;      ///< start of `fp32shim run`, as Header::process_start; 0: unknown
 };
-static_assert(sizeof(RunEnd) == 16);
+static_assert(sizeof(RunEnd) == 24);
 
 /// The first segment of a file. Fields with different writers lie on different cache lines.
 struct Header {
@@ -624,7 +625,7 @@ struct Header {
     std::uint64_t lost_operands;  ///< number of operand hashes that found no space
     // Offset 960. Written by `fp32shim run` at its end:
     RunEnd run_end;
-    std::uint8_t reserved7[1024 - 976];
+    std::uint8_t reserved7[1024 - 984];
     // Offset 1024. Written by the process as facts become known; older writers left zeros:
     EnvironmentRecord environment[environment_limit];
     // Offset 2048. Recordings of covered children, which these enter themselves; older writers left zeros:

@@ -1,6 +1,8 @@
 #include "record/read/processes.hpp"
 
 #include <dirent.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <charconv>
@@ -23,6 +25,12 @@ namespace {
 std::string environment_of(std::int32_t pid) {
     std::ifstream file("/proc/" + std::to_string(pid) + "/environ", std::ios::binary);
     return {std::istreambuf_iterator<char>(file), {}};
+}
+
+bool is_of_this_user(std::int32_t pid) {
+    struct stat status {};
+    return geteuid() == 0 ||
+           (stat(("/proc/" + std::to_string(pid)).c_str(), &status) == 0 && status.st_uid == geteuid());
 }
 
 bool is_of_run(std::int32_t pid, std::uint64_t run) {
@@ -66,14 +74,16 @@ std::string executable_of(std::int32_t pid) {
     return std::filesystem::read_symlink("/proc/" + std::to_string(pid) + "/exe", error).string();
 }
 
-std::vector<std::int32_t> processes_left_of_run(std::uint64_t run) {
+std::vector<std::int32_t> processes_left_of_run(std::uint64_t run, std::uint64_t began) {
     std::vector<std::int32_t> own_line;  // this process and those from which it descends
     for (std::int32_t pid = identify_self().pid; pid > 0; pid = start_of(pid).parent) own_line.push_back(pid);
     constexpr std::chrono::milliseconds longest_wait{64};
     for (std::chrono::milliseconds wait{1};; wait *= 2) {
         std::vector<std::int32_t> left;
         for (const std::int32_t pid : list_processes()) {
-            if (std::ranges::count(own_line, pid) == 0 && is_of_run(pid, run)) left.push_back(pid);
+            const bool is_candidate =
+                std::ranges::count(own_line, pid) == 0 && is_of_this_user(pid) && start_of(pid).start >= began;
+            if (is_candidate && is_of_run(pid, run)) left.push_back(pid);
         }
         if (left.empty() || wait > longest_wait) return left;
         std::this_thread::sleep_for(wait);

@@ -17,9 +17,10 @@ std::string command_of(std::int32_t pid);
 std::string executable_of(std::int32_t pid);
 
 /// Returns the processes that `fp32shim run` number `run` started and that still run, without this process and those
-/// from which it descends. Waits up to an eighth of a second for the last ones to end, because helpers of Python
-/// outlive their program for some milliseconds. Misses processes whose environment this user may not read, or that
-/// got another one.
-std::vector<std::int32_t> processes_left_of_run(std::uint64_t run);
+/// from which it descends. Looks only at processes of this user (root: of all) that began at `began`
+/// (ProcessIdentity::start) or later: the kernel lets nobody read the environment of a process that hangs in some
+/// system calls. Waits up to an eighth of a second for the last ones to end, because helpers of Python outlive their
+/// program for some milliseconds. Misses processes whose environment this user may not read, or that got another one.
+std::vector<std::int32_t> processes_left_of_run(std::uint64_t run, std::uint64_t began);
 
 }  // namespace fp32shim::record
