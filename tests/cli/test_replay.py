@@ -175,8 +175,9 @@ def test_products_that_the_time_does_not_last_for_are_named(recorded, tmp_path):
     result = replay(recording, "--library", slow, "--format", "json", blas=None)
     assert result.returncode == 0
     problems = [product["measured"][0]["problem"] for product in result.json["products"]]
-    # Each product runs at least twice, and one run takes 0.6 of the one second in all.
-    assert problems == [None, None] + 3 * ["there was no time left; raise --max-time"]
+    # Each product runs at least twice, which takes at least 0.6 of the one second in all.
+    measured = problems.count(None)
+    assert measured in (1, 2) and problems[measured:] == (5 - measured) * ["there was no time left; raise --max-time"]
 
 
 def test_a_product_that_does_not_fit_into_memory_is_named(recorded):
