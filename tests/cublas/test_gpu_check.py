@@ -70,7 +70,7 @@ def python_for(variables):
     return "/usr/bin/python3" if "PYTHONPATH" in variables else PYTHON
 
 
-def gpu_check(tmp_path, *words, seconds=120, largest=128, python=None, **variables):
+def gpu_check(tmp_path, *words, seconds=120, largest=64, python=None, **variables):
     """The program itself: matrices so small that a slow machine has time for all of it."""
     report = tmp_path / "report.json"
     return Run(start([PROGRAM, "--shim", shim.BUILD / "lib/libfp32shim.so", "--seconds", seconds, "--largest", largest,

@@ -36,7 +36,7 @@ def test_it_runs_and_leaves_nothing_but_the_report(script, tmp_path, shell):
     scratch.mkdir()
     words = [shim.tool(shell), "sh"] if shell == "busybox" else [shell]
     report = tmp_path / "report.json"
-    finished = subprocess.run([*words, script, "--seconds", "30", "--largest", "128", "--libraries", STAND_IN, "--python", PYTHON, "-o", report],
+    finished = subprocess.run([*words, script, "--seconds", "30", "--libraries", STAND_IN, "--python", PYTHON, "-o", report],
                               text=True, check=False, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
                               env=shim.environment(env={"TMPDIR": str(scratch)}))
     assert finished.returncode == 0, finished.stdout
