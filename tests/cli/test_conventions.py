@@ -233,7 +233,7 @@ def test_what_takes_longer_than_a_second_says_how_far_it_is_on_a_terminal(tmp_pa
         os.close(its)
         seen = b""
         while b"writing entries: " not in seen:
-            assert select.select([ours], [], [], 20)[0], seen
+            assert select.select([ours], [], [], 600)[0], seen
             seen += os.read(ours, 4096)
         lines = process.stdout.read().splitlines()
     os.close(ours)

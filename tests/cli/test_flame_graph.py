@@ -2,7 +2,6 @@
 
 import os
 import pathlib
-import time
 
 import pytest
 
@@ -256,12 +255,12 @@ def test_names_of_frames_are_text(open_page, tmp_path):
 
 @pytest.mark.parametrize("scheme, width", [("light", 1440), ("dark", 1440), ("light", 400)])
 def test_boxes_have_colours_of_their_formats_and_a_narrow_page_has_room(open_page, recording, tmp_path, scheme, width):
+    from selenium.webdriver.support.ui import WebDriverWait
     page = open_page(recording)
     page.use_scheme(scheme)
     if width < 1000:
         page.use_width(width)
-        time.sleep(0.3)
-        assert page.run("return document.documentElement.scrollWidth") == width
+        WebDriverWait(page.driver, 600).until(lambda _: page.run("return document.documentElement.scrollWidth") == width)
     colours = page.run("return [...document.querySelectorAll('.box[role=treeitem]')].map(box => getComputedStyle(box).backgroundImage)")
     assert len(set(colours)) >= 3 and all("linear-gradient" in colour for colour in colours)
     hatched = [page.run("return arguments[0].querySelectorAll('.hatch.rising').length", box(page, words)) for words in ("main", "Model.forward", "Model.backward")]

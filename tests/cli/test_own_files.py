@@ -44,7 +44,7 @@ def recorded(tmp_path_factory):
 
 
 def bypasses(log, cache, **variables):
-    result = fp32shim("verify", "--at-least", "fp32", "--format", "json", log, timeout=60,
+    result = fp32shim("verify", "--at-least", "fp32", "--format", "json", log,
                       env={"XDG_CACHE_HOME": cache, **variables})
     assert result.stderr == ""
     return [bypass["bypass"] for bypass in result.json["bypasses"]]
@@ -179,7 +179,7 @@ def make_for_all(path):
 @pytest.mark.parametrize("command, name", [("bisect", "bisect-state.jsonl"), ("sensitivity", "sensitivity-state.jsonl")])
 def test_a_state_that_another_user_could_have_written_is_refused(tmp_path, command, name, make, problem):
     make(tmp_path / name)
-    result = fp32shim(command, "--", shim.tool("touch"), "ran", cwd=tmp_path, timeout=60)
+    result = fp32shim(command, "--", shim.tool("touch"), "ran", cwd=tmp_path)
     assert (result.returncode, result.stdout, len(result.lines)) == (2, "", 1)
     assert result.lines[0].endswith(f'"{name}": {problem}; --state names another file')
     assert sorted(path.name for path in tmp_path.iterdir()) == [name]
@@ -204,5 +204,5 @@ def test_numbers_in_a_fifo_are_not_waited_for(tmp_path, command, words):
     os.mkfifo(tmp_path / "numbers")
     program = "import numpy, os; a = numpy.ones((9, 9), 'f'); a @ a; os.utime('numbers')"
     result = fp32shim(command, "--cpu", "emulate", "--compare", "numbers", *words, "--", shim.SYSTEM_PYTHON, "-c", program,
-                      cwd=tmp_path, timeout=120)
+                      cwd=tmp_path)
     assert result.returncode == 1 and '"numbers" is not a regular file' in result.stderr

@@ -25,9 +25,10 @@ def recorded(tmp_path):
     return lambda *calls: make_recording(tmp_path / "a.fp32rec", "summary", *calls)
 
 
-def replay(recording, *words, blas="openblas", env=None):
+def replay(recording, *words, blas="openblas", env=None, max_time=2):
+    """With time for all products, also beside other work; each takes a fraction of a second."""
     library = ["--library", shim.blas_library(blas)] if blas else []
-    return fp32shim("replay", "--max-time", "1", *library, *words, recording, env={**OPENBLAS, **(env or {})})
+    return fp32shim("replay", "--max-time", max_time, *library, *words, recording, env={**OPENBLAS, **(env or {})})
 
 
 def replayed(recording, *words, **keywords):
@@ -172,11 +173,12 @@ def test_products_beyond_the_number_are_named(recorded):
 def test_products_that_the_time_does_not_last_for_are_named(recorded, tmp_path):
     recording = recorded("sgemm_:8-12:native:fp32:as_requested:1")
     slow = library_of(tmp_path, "usleep(300000);")
-    result = replay(recording, "--library", slow, "--format", "json", blas=None)
+    result = replay(recording, "--library", slow, "--format", "json", blas=None, max_time=1)
     assert result.returncode == 0
     problems = [product["measured"][0]["problem"] for product in result.json["products"]]
-    # Each product runs at least twice, and one run takes 0.6 of the one second in all.
-    assert problems == [None, None] + 3 * ["there was no time left; raise --max-time"]
+    # Each product runs at least twice, which takes at least 0.6 of the one second in all.
+    measured = problems.count(None)
+    assert measured in (1, 2) and problems[measured:] == (5 - measured) * ["there was no time left; raise --max-time"]
 
 
 def test_a_product_that_does_not_fit_into_memory_is_named(recorded):

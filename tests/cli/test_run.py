@@ -165,7 +165,7 @@ def test_the_shells_job_control_sees_one_job(tmp_path):
     def wait_for(text):
         nonlocal seen
         while text not in seen:
-            assert select.select([terminal], [], [], 20)[0], f"no {text!r} in {seen!r}"
+            assert select.select([terminal], [], [], 600)[0], f"no {text!r} in {seen!r}"
             seen += os.read(terminal, 4096).decode(errors="replace")
         seen = seen[seen.index(text) + len(text):]
 

@@ -606,5 +606,5 @@ def test_an_input_that_no_run_reads_is_named(tmp_path):
     (tmp_path / "in").write_text("a\n")
     with open(tmp_path / "in") as file:
         result = subprocess.run([COMMAND, "sensitivity", "--", shim.tool("echo"), "1"], cwd=tmp_path, env=environment(), stdin=file,
-                                capture_output=True, text=True, timeout=60)
+                                capture_output=True, text=True, timeout=600)
     assert "standard input is a file, but each run reads an empty one" in result.stderr

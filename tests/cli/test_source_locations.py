@@ -102,7 +102,7 @@ end program
 
 
 def look_up(lines):
-    """The locations of lines `path TAB offset …`, and the seconds that it took."""
+    """The locations of lines `path TAB offset …`, and the seconds of processor time that it took."""
     finished = subprocess.run([shim.CLIENTS / "look_up_locations"], input="".join(f"{line}\n" for line in lines),
                               capture_output=True, text=True, check=True, timeout=600)
     *locations, seconds = finished.stdout.splitlines()
@@ -295,8 +295,9 @@ def test_a_damaged_file_gives_an_answer_or_a_reason(tmp_path, options):
         path.write_bytes(damaged(data, rng))
         questions += [f"{path}\t{offset}" for offset in offsets]
     good = [f"{library}\t{offset}" for offset in offsets]
-    locations, seconds = look_up(questions + good)
-    assert len(locations) == len(questions) + len(good) and seconds < 120
+    locations, _ = look_up(questions + good)
+    assert len(locations) == len(questions) + len(good)
+    assert not [location for location in locations if "took over" in (location["why_unknown"] or "")]
     assert all(location["frames"] or location["why_unknown"] for location in locations)
     assert [location["frames"][0]["line"] for location in locations[-len(good):]] == [lines[0] for lines in LINES]
 

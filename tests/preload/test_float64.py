@@ -51,12 +51,15 @@ def test_every_standard_routine_multiplies_rounded_operands_where_a_rule_names_i
         assert (decision["requested"], decision["rule"]) == (WORDS[number_format], "wide")
 
 
+# Multiplies at 8 to 53 bits. With POLICY, in whose text each @ stands for the number of bits, the shim rounds the operands.
 FIXED = """
-import sys
+import ctypes, os, sys
 import numpy as np
 
+output, *policy = sys.argv[1:]
+
 def fixed(x, axis, bits):
-    if not bits:
+    if policy:
         return x
     largest = np.maximum(abs(x.real), abs(x.imag)).max(axis=axis, keepdims=True)
     unit = np.ldexp(1.0, np.frexp(largest)[1] - bits)
@@ -66,27 +69,35 @@ def fixed(x, axis, bits):
 def numbers(*shape):
     return rng.standard_normal(shape) * np.exp(3 * rng.standard_normal(shape))
 
-bits = int(sys.argv[2])
-rng = np.random.default_rng(5)
-a, b = numbers(30, 40), numbers(40, 20)
-z, y = numbers(30, 40) + 1j * numbers(30, 40), numbers(40, 20) + 1j * numbers(40, 20)
-rows = fixed(a, 1, bits)
-np.savez(sys.argv[1], rows @ fixed(b, 0, bits), fixed(z, 1, bits) @ fixed(y, 0, bits), rows @ rows.T,
-         fixed(b.T, 1, bits) @ fixed(a.T, 0, bits))
+results = []
+for bits in range(8, 54):
+    if policy:
+        with open(os.environ["FP32_MATMUL_POLICY"], "w") as file:
+            file.write(policy[0].replace("@", str(bits)))
+        assert ctypes.CDLL(None).fp32shim_reload_policy() == 0
+    rng = np.random.default_rng(5)
+    a, b = numbers(30, 40), numbers(40, 20)
+    z, y = numbers(30, 40) + 1j * numbers(30, 40), numbers(40, 20) + 1j * numbers(40, 20)
+    rows = fixed(a, 1, bits)
+    results += [rows @ fixed(b, 0, bits), fixed(z, 1, bits) @ fixed(y, 0, bits), rows @ rows.T,
+                fixed(b.T, 1, bits) @ fixed(a.T, 0, bits)]
+np.savez(output, *results)
 """
 
 
 def test_fixed_point_previews_equal_those_of_another_program_from_8_to_53_bits(tmp_path):
-    def results(name, bits, **settings):
-        done = run(SYSTEM_PYTHON, "-c", FIXED, tmp_path / name, bits, **settings)
+    def results(name, *policies, **settings):
+        done = run(SYSTEM_PYTHON, "-c", FIXED, tmp_path / name, *policies, **settings)
         with numpy.load(tmp_path / name) as saved:
             return [saved[key].tobytes() for key in saved.files], done
 
-    for bits in range(8, 54):
-        expected, _ = results("own.npz", bits, preload=False)
-        got, done = results("preview.npz", 0, policy=rule(f"fixed:{bits}"))
-        assert got == expected, bits
-        assert {(d["requested"], d["applied"], d["detail"]) for d in done.decisions} == {("fixed", "fixed", f"fixed:{bits}")}
+    expected, _ = results("own.npz", preload=False)
+    got, done = results("preview.npz", rule("fixed:@"), policy=rule("fixed:8"))
+    assert len(got) == len(expected) == 4 * 46
+    for i, (preview, own) in enumerate(zip(got, expected)):
+        assert preview == own, f"product {i % 4} at {8 + i // 4} bits"
+    assert [(d["requested"], d["applied"], d["detail"]) for d in done.decisions] == [
+        ("fixed", "fixed", f"fixed:{bits}") for bits in range(8, 54) for _ in range(4)]
 
 
 PROGRAM = "import numpy as np; a = np.arange(64.).reshape(8, 8) / 7; a @ a[:, :5]; a.astype(np.float32) @ a[:, :5].astype(np.float32)"

@@ -51,7 +51,7 @@ def results(mode, words, *, blas="reference", threads=1, program="limited_produc
     settings = dict(MODES[mode]) if mode else {"preload": False}
     variables = {"OPENBLAS_NUM_THREADS": str(threads), **settings.pop("env", {})}
     settings.setdefault("log", False)
-    return run(program, *words, blas=blas, env=variables, check=False, timeout=120, **settings, **keywords)
+    return run(program, *words, blas=blas, env=variables, check=False, **settings, **keywords)
 
 
 @functools.cache

@@ -83,14 +83,14 @@ TEST(RecordingControl, ACommandIsActedOnAtTheNextCallAnsweredAndRecorded) {
     EXPECT_EQ(recording.pid, process.pid());
     EXPECT_EQ(recording.name, folder / "run.fp32rec");
 
-    CommandAnswer answer = set_precision(recording, policy::Precision::medium, seconds(10));
+    CommandAnswer answer = set_precision(recording, policy::Precision::medium, seconds(600));
     EXPECT_EQ(answer.outcome, CommandOutcome::done) << answer.message;
-    answer = set_precision(recording, policy::Precision::high, seconds(10));
+    answer = set_precision(recording, policy::Precision::high, seconds(600));
     EXPECT_EQ(answer.outcome, CommandOutcome::refused);
     EXPECT_EQ(answer.message, "a floor of fp32 is in force");
-    answer = reload(recording, seconds(10));
+    answer = reload(recording, seconds(600));
     EXPECT_EQ(answer.outcome, CommandOutcome::done) << answer.message;
-    answer = set_precision(recording, std::nullopt, seconds(10));
+    answer = set_precision(recording, std::nullopt, seconds(600));
     EXPECT_EQ(answer.outcome, CommandOutcome::done) << answer.message;
 
     const auto reader = read_recording(recording.open_path);
@@ -125,7 +125,7 @@ TEST(RecordingControl, ADeletedRecordingIsFoundToo) {
     std::filesystem::remove(folder / "run.fp32rec");
     const LiveRecording recording = wait_for_recording(process.pid());
     EXPECT_EQ(recording.name, folder / "run.fp32rec (deleted)");
-    EXPECT_EQ(reload(recording, seconds(10)).outcome, CommandOutcome::done);
+    EXPECT_EQ(reload(recording, seconds(600)).outcome, CommandOutcome::done);
     bool is_visited = false;
     visit_live_recordings([&](const LiveRecording& one) { is_visited = is_visited || one.pid == process.pid(); });
     EXPECT_TRUE(is_visited);
