@@ -130,8 +130,8 @@ int fail(const End& end) {
 
 /// Says that the result is not certain, and how to go on.
 void print_doubt(const Findings& findings, const Answers& answers) {
-    const bool is_chance =
-        answers.expects_random_failures() && std::ranges::none_of(findings.culprits, &Culprit::is_untried);
+    const bool is_chance = answers.expects_random_failures() && !findings.is_chance_excluded &&
+                           std::ranges::none_of(findings.culprits, &Culprit::is_untried);
     print_message(fmt::format("not certain: {}{}", findings.doubt,
                               is_chance ? "; a larger --repeat estimates the rate of random failures better" : ""));
 }
