@@ -18,7 +18,7 @@ constexpr std::uint64_t most_pairs = 8;              ///< of culprits that are t
 constexpr std::uint64_t exact_runs_of_numbers = 5;   ///< at least, from which the noise of compared numbers is seen
 constexpr std::uint64_t most_runs_for_coverage = 3;  ///< with everything exact, to see whether a group runs again
 
-constexpr std::uint64_t runs_against_chance = 5;     ///< of each of two sets that contradict each other
+constexpr std::uint64_t runs_against_chance = 5;  ///< of each of two sets that contradict each other
 
 /// Evidence that contradicts the search so far.
 struct Doubt {
@@ -111,8 +111,8 @@ Culprit Search::culprit_in(const Subset& suspects) {
     return least_of(minimal(groups_.split(groups_of(scopes), line_key), {}), {});
 }
 
-/// Throws a doubt if the command, which fails with all but `exact` lowered, does not fail with only the groups lowered
-/// that ran so: all `suspects`, or none. Runs both several times, because chance need not be the reason.
+/// Throws a doubt if the command, which fails with all but `exact` lowered, does not fail with only the groups
+/// lowered that ran so: all `suspects`, or none. Runs both several times, because chance need not be the reason.
 void Search::check_suspects(const Subset& exact, const Subset& suspects) {
     if (!suspects.empty() && is_failure(test(Lowered::only, suspects).verdict)) return;
     const auto run_often = [this](Lowered lowered, const Subset& set) {
@@ -121,18 +121,20 @@ void Search::check_suspects(const Subset& exact, const Subset& suspects) {
     };
     const Outcome all = run_often(Lowered::all_but, exact), alone = run_often(Lowered::only, suspects);
     const std::string& precision = settings_.policy.precision;
-    const std::string what =
-        suspects.empty() ? fmt::format("no product that was seen ran at {}", precision)
-                         : fmt::format("it does not with only the {} lowered that ran so",
-                                       counted(suspects.size(), "group"));
+    const std::string contrast =
+        suspects.empty()
+            ? "although no product that was seen ran so, and not with everything exact"
+            : fmt::format("and not with only the {} lowered that ran so", counted(suspects.size(), "group"));
     const bool agree = !all.is_flaky && !alone.is_flaky;
     const std::string_view why =
-        agree ? "products that were not seen are the reason, or the command itself asks for a precision (by "
-                "FP32_MATMUL_PRECISION, or a scope)"
-              : "it fails by chance or for another reason";
-    throw Doubt{fmt::format("with {} at {}, the command fails in {} of {} runs although {} ({} of {} failed): {}",
+        !agree ? "it fails by chance or for another reason"
+        : all.new_groups > 0
+            ? "names, lines or sizes of products differ from run to run"
+            : "products that were not seen are the reason, or the command itself asks for a precision (by "
+              "FP32_MATMUL_PRECISION, or a scope)";
+    throw Doubt{fmt::format("with {} at {}, the command fails in {} of {} runs {} ({} of {} failed): {}",
                             exact.empty() ? "everything" : fmt::format("all but {}", counted(exact.size(), "group")),
-                            precision, all.runs - all.passed(), all.runs, what, alone.runs - alone.passed(),
+                            precision, all.runs - all.passed(), all.runs, contrast, alone.runs - alone.passed(),
                             alone.runs, why),
                 agree};
 }

@@ -29,6 +29,8 @@ struct Findings {
     /// acceptable.
     std::vector<std::vector<Subset>> lowered_together;
     std::string doubt;  ///< reason why this is not certain; empty: no run contradicts it
+    std::string
+        dependence{};  ///< sentence on whether the output depends on lowered products; empty: nothing is known
     bool is_chance_excluded = false;  ///< more runs would tell no more about the doubt
 };
 
