@@ -167,27 +167,30 @@ int conclude(const BisectOptions& options, const SearchSettings& settings, const
     return exit_code::inconclusive;
 }
 
-/// Asks whether the output depends on products of these runs, if it stayed the same with these lowered.
-void check_dependence(const SearchSettings& settings, const SearchState& state, CommandTrials& trials,
+/// Asks whether the answer of the command depends on products of these runs: if everything may be lowered, by a run
+/// at the coarsest precision; otherwise by the outputs of the runs so far.
+void check_dependence(const SearchSettings& settings, const Answers& answers, CommandTrials& trials,
                       Findings& findings) {
     if (!findings.doubt.empty()) return;
+    const SearchState& state = answers.state();
     const Outcome& exact = *state.find(Lowered::only, {});
     const Outcome* const lowered = state.find(Lowered::all_but, exact_groups(findings.culprits));
-    if (lowered == nullptr || exact.output.empty() || lowered->output != exact.output) return;
-    if (!findings.culprits.empty()) {
-        const bool is_silent = exact.output == policy::Sha256().finish();
-        if (!is_silent) findings.dependence = unchanged_output_text;
-        return;
-    }
+    if (lowered == nullptr) return;
+    const bool is_silent = exact.output == policy::Sha256().finish();
+    const bool is_equal = !exact.output.empty() && lowered->output == exact.output;
+    if (is_equal && !is_silent) findings.dependence = unchanged_output_text;
+    if (!findings.culprits.empty() || !exact.was_on_cpu) return;
     if (settings.max_runs != 0 && state.runs() >= settings.max_runs) throw OutOfRuns();
-    const std::optional<TrialRun> coarsest = exact.was_on_cpu ? trials.run_coarsest(lowered->lowered) : std::nullopt;
-    if (!coarsest)
-        findings.dependence = unchanged_output_text;
-    else if (coarsest->verdict == Verdict::acceptable && coarsest->output == exact.output)
+    const std::optional<TrialRun> coarsest = trials.run_coarsest(lowered->lowered);
+    if (!coarsest) return;
+    const bool is_acceptable = coarsest->verdict == Verdict::acceptable;
+    if (is_acceptable && is_equal && coarsest->output == exact.output)
         findings.doubt = independence_text(true);
-    else
-        findings.dependence =
-            dependence_text(coarsest->verdict == Verdict::acceptable ? "changed" : "was not acceptable", true);
+    else if (is_acceptable && !is_equal)
+        findings.dependence = fmt::format(
+            "It was acceptable at {}, too: its answer may not depend on these products.\n", coarsest_precision);
+    else if (!answers.expects_random_failures() && (is_equal || !is_acceptable))
+        findings.dependence = dependence_text(is_acceptable ? "changed" : "was not acceptable", is_equal);
 }
 
 /// Searches, and prints the result. The state is removed if the search has come to an end.
@@ -216,7 +219,7 @@ int search(const BisectOptions& options, Inputs& inputs, Runs& runs, Groups& gro
     if (all.lowered.empty()) return ends(nothing_lowered(trials.last_run().products, options.precision));
     trials.plan_runs(all);
     Findings findings = Search(settings, answers, groups).find();
-    check_dependence(settings, state, trials, findings);
+    check_dependence(settings, answers, trials, findings);
     return conclude(options, settings, groups, answers, std::move(findings), folder);
 }
 

@@ -255,6 +255,8 @@ class Examination {
         if (std::ranges::none_of(run.formats, [&](const auto& group) { return group.second.contains(coarsest); }))
             return;
         if (run.is_told_apart()) {
+            if (measurements_.noise() > 0)  // a number may grow from run to run
+                measurements_.check_independence(exact_request(), "after all others");
             dependence_ = dependence_text(
                 run.problem.empty() ? fmt::format("changed by {:.2g}", run.error) : "did not come: " + run.problem,
                 is_equal);
@@ -326,8 +328,7 @@ class Examination {
 
     void run_places() {
         std::vector<Experiment> experiments;
-        for (const std::string& precision : measured_.precisions)
-            experiments.push_back({all_but({}, precision), "everything at " + precision, true});
+        for (const std::string& precision : measured_.precisions) experiments.push_back(everything_at(precision));
         measured_.all_lowered = measure_everything(experiments);
         if (std::ranges::none_of(measured_.all_lowered, &Measured::was_lowered))
             throw MeasuringFailed{nothing_lowered(measurements_.last_run().products, measured_.precisions.back())};
@@ -357,8 +358,7 @@ class Examination {
         for (const Place& place : measured_.places)
             for (const std::string& precision : measured_.precisions) {
                 if (!place.is_untried) experiments.push_back(alone(place, precision));
-                experiments.push_back(
-                    {all_but(place.groups, precision), fmt::format("all but {} at {}", place.text, precision)});
+                experiments.push_back(all_but_place(place, precision));
             }
         const std::vector<Measured> results = measurements_.measure(experiments);
         auto next = results.begin();
@@ -388,28 +388,46 @@ class Examination {
                });
     }
 
+    Experiment everything_at(const std::string& precision) const {
+        return {all_but({}, precision), "everything at " + precision, true};
+    }
+
+    Experiment all_but_place(const Place& place, const std::string& precision) const {
+        return {all_but(place.groups, precision), fmt::format("all but {} at {}", place.text, precision)};
+    }
+
     Experiment alone(const Place& place, const std::string& precision) const {
         return {{only(place.groups, precision), "highest"}, fmt::format("only {} at {}", place.text, precision)};
     }
 
     /// Makes that run again in which a place alone moved the output most, so that no place is blamed for what few
-    /// runs do by chance, none of which was exact. Three times if a run that lowers this place, too, did not move it.
+    /// runs do by chance, none of which was exact. If no place alone did, a run with everything or all but a place
+    /// lowered. Three times, unless a run with everything lowered has moved the output together with a place alone.
     void confirm_largest() {
-        const Place* worst = nullptr;
-        std::size_t precision = 0;
-        Measured largest;
-        for (std::size_t place = 0; place < measured_.places.size(); ++place)
-            for (std::size_t at = 0; at < measured_.precisions.size(); ++at) {
-                const Measured& run = measured_.errors[place][at].alone;
-                if (!run.is_told_apart() || run.problem == not_tried || run.error <= largest.error) continue;
-                largest = run;
-                worst = &measured_.places[place];
-                precision = at;
+        struct Candidate {
+            Experiment experiment;
+            Measured measured;
+            int times = 3;
+        };
+        std::vector<Candidate> alone_moved, others_moved;
+        for (std::size_t at = 0; at < measured_.precisions.size(); ++at) {
+            const std::string& precision = measured_.precisions[at];
+            const Measured& everything = measured_.all_lowered[at];
+            if (everything.is_told_apart()) others_moved.push_back({everything_at(precision), everything});
+            for (std::size_t place = 0; place < measured_.places.size(); ++place) {
+                const PlaceErrors& errors = measured_.errors[place][at];
+                const Place& one = measured_.places[place];
+                if (errors.alone.is_told_apart() && errors.alone.problem != not_tried)
+                    alone_moved.push_back({alone(one, precision), errors.alone, everything.is_told_apart() ? 1 : 3});
+                if (errors.kept_exact.is_told_apart())
+                    others_moved.push_back({all_but_place(one, precision), errors.kept_exact});
             }
-        if (worst == nullptr) return;
-        const int times = measured_.all_lowered[precision].is_told_apart() ? 1 : 3;
-        for (int i = 0; i < times; ++i)
-            measurements_.confirm(alone(*worst, measured_.precisions[precision]), largest);
+        }
+        std::vector<Candidate>& moved = alone_moved.empty() ? others_moved : alone_moved;
+        const auto largest =
+            std::ranges::max_element(moved, {}, [](const Candidate& candidate) { return candidate.measured.error; });
+        if (largest == moved.end()) return;
+        for (int i = 0; i < largest->times; ++i) measurements_.confirm(largest->experiment, largest->measured);
     }
 
     /// Makes a last exact run if exact runs differed, so that no place is blamed for numbers that grow with time.

@@ -91,17 +91,14 @@ bool ran_at_coarsest(const RecordedProducts& products) {
 std::string independence_text(bool is_equal) {
     return fmt::format(
         "the output {} in all runs, even at {}: nothing shows that it depends on the products of these runs. The "
-        "command "
-        "may use what an earlier run has left (a cache, a checkpoint): remove it before each run. Otherwise let it "
-        "print "
-        "a number that depends on them",
+        "command may use what an earlier run has left (a cache, a checkpoint): remove it before each run. Otherwise "
+        "let it print a number that depends on them",
         is_equal ? "was the same" : "changed by no more than chance", coarsest_precision);
 }
 
 std::string dependence_text(std::string_view effect, bool is_equal) {
-    return fmt::format(
-        "These runs did not change the output{}. It depends on their products all the same: at {} it {}.\n",
-        is_equal ? "" : " by more than chance", coarsest_precision, effect);
+    return fmt::format("{}It depends on the lowered products: at {} it {}.\n",
+                       is_equal ? "The runs did not change the output. " : "", coarsest_precision, effect);
 }
 
 }  // namespace fp32shim::cli
