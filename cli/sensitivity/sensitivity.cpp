@@ -236,6 +236,36 @@ class Examination {
             check_dependence();
     }
 
+    /// Runs the command with only these groups lowered, to the coarsest precision. Returns nullopt if it cannot be
+    /// had.
+    std::optional<Measured> run_coarsest(const Subset& groups) {
+        if (groups.empty() || !measurements_.is_on_cpu()) return std::nullopt;
+        const std::string coarsest(coarsest_precision);
+        const Experiment experiment{
+            {only(groups, coarsest), "highest"}, "those that moved nothing, asked for " + coarsest, true};
+        Measured run = measurements_.measure({experiment}).front();
+        const auto ran_so = [&coarsest](const auto& group) { return group.second.contains(coarsest); };
+        return std::ranges::any_of(run.formats, ran_so) ? std::optional(std::move(run)) : std::nullopt;
+    }
+
+    /// Names the places that moved nothing alone, if the output does not depend on them at all.
+    void check_unmoved_places() {
+        Subset groups;
+        std::vector<std::string> names;
+        for (std::size_t place = 0; place < measured_.places.size(); ++place) {
+            const auto moved = [](const PlaceErrors& errors) {
+                return errors.alone.is_told_apart() || !errors.alone.was_lowered;
+            };
+            if (std::ranges::any_of(measured_.errors[place], moved)) continue;
+            groups = union_of(groups, measured_.places[place].groups);
+            names.push_back(measured_.places[place].text);
+        }
+        if (const std::optional<Measured> run = run_coarsest(groups); run && !run->is_told_apart())
+            dependence_ =
+                fmt::format("Nothing shows that the output depends on {}: even at {} it did not change{}.\n",
+                            listed(names, 5), coarsest_precision, run->error == 0 ? "" : " by more than chance");
+    }
+
     /// Asks whether the output depends on the products of these runs, none of which has moved it.
     void check_dependence() {
         Subset lowered;
@@ -247,16 +277,17 @@ class Examination {
         const bool is_equal =
             std::ranges::all_of(measured_.all_lowered, [](const Measured& run) { return run.error == 0; });
         if (is_equal) dependence_ = unchanged_output_text;
-        if (!measurements_.is_on_cpu()) return;
-        const std::string coarsest(coarsest_precision);
-        const Experiment experiment{
-            {only(lowered, coarsest), "highest"}, "the same places, asked for " + coarsest, true};
-        const Measured run = measurements_.measure({experiment}).front();
-        if (std::ranges::none_of(run.formats, [&](const auto& group) { return group.second.contains(coarsest); }))
-            return;
+        const std::optional<Measured> coarsest = run_coarsest(lowered);
+        if (!coarsest) return;
+        const Measured& run = *coarsest;
         if (run.is_told_apart()) {
-            if (measurements_.noise() > 0)  // a number may grow from run to run
-                measurements_.check_independence(exact_request(), "after all others");
+            try {  // a number may grow from run to run
+                if (measurements_.noise() > 0) measurements_.check_independence(exact_request(), "after all others");
+            } catch (const MeasuringFailed&) {
+                dependence_ =
+                    "Nothing shows that the output depends on the lowered products: it differs between exact runs.\n";
+                return;
+            }
             dependence_ = dependence_text(
                 run.problem.empty() ? fmt::format("changed by {:.2g}", run.error) : "did not come: " + run.problem,
                 is_equal);
@@ -373,7 +404,10 @@ class Examination {
         }
         confirm_largest();
         check_drift();
-        if (!has_moved()) check_dependence();
+        if (has_moved())
+            check_unmoved_places();
+        else
+            check_dependence();
     }
 
     /// Returns true if some run with a place or everything lowered is told apart from the exact ones.
@@ -393,7 +427,8 @@ class Examination {
     }
 
     Experiment all_but_place(const Place& place, const std::string& precision) const {
-        return {all_but(place.groups, precision), fmt::format("all but {} at {}", place.text, precision)};
+        // A policy may be the same request, and its formats are wanted.
+        return {all_but(place.groups, precision), fmt::format("all but {} at {}", place.text, precision), true};
     }
 
     Experiment alone(const Place& place, const std::string& precision) const {

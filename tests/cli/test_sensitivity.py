@@ -655,3 +655,15 @@ def test_what_several_places_do_only_together_is_confirmed(sensitivity):
     ending = "needs(), bears(); print(100 if count == 5 else 1)\n"  # the run with everything lowered
     result = sensitivity(SEVERAL, ending=ending)
     assert result.returncode == 3 and "two equal runs, everything at high, differ" in result.stderr, result.stdout
+
+
+def test_the_work_that_ran_lowered_is_known_of_a_policy_that_a_run_of_the_table_has_shown(sensitivity):
+    table = sensitivity(REFINEMENT, "--tolerance", "1e-3").stdout
+    assert "Within 0.001: 50.0% of the work lowered, with program.py:12 multiply exact" in table, table
+
+
+def test_places_on_which_the_output_does_not_depend_are_named(sensitivity):
+    unused = REFINEMENT + "def unused():\n    return matrix @ x\n\n\nunused()\n"
+    table = sensitivity(unused, "--tolerance", "1e-3", ending="print(np.abs(multiply(x)).sum())\n").stdout
+    assert re.search(r"Nothing shows that the output depends on program.py:\d+ unused: even at e5m2 it did not change\.", table), table
+    assert "Nothing shows" not in sensitivity(REFINEMENT).stdout
