@@ -29,7 +29,13 @@ void add_run(const TrialRun& run, std::uint64_t number, Outcome& outcome) {
     outcome.is_flaky = std::max({outcome.failures, outcome.undecided, outcome.passed()}) < outcome.runs;
     outcome.lowered = union_of(outcome.lowered, run.lowered);
     outcome.new_groups += run.new_groups;
+    for (const auto& [format, groups] : run.other_formats)
+        outcome.other_formats[format] = union_of(outcome.other_formats[format], groups);
     if (outcome.runs == 1) outcome.was_on_cpu = run.is_on_cpu;
+    if (outcome.runs == 1)
+        outcome.output = run.output;
+    else if (outcome.output != run.output)
+        outcome.output.clear();
     if (run.verdict != Verdict::acceptable) return;
     if (number > 1) outcome.less_often = union_of(outcome.less_often, without(outcome.ran, run.as_often));
     outcome.ran = union_of(outcome.ran, run.ran);

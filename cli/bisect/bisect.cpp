@@ -21,9 +21,11 @@
 #include "cli/output/terminal.hpp"
 #include "cli/run/child.hpp"
 #include "cli/run/process_environment.hpp"
+#include "cli/trials/assumptions.hpp"
 #include "cli/trials/command.hpp"
 #include "cli/trials/runs.hpp"
 #include "policy/messages.hpp"
+#include "policy/sha256.hpp"
 
 namespace fp32shim::cli {
 namespace {
@@ -64,7 +66,7 @@ std::string problem_in_options(const BisectOptions& options) {
 
 /// Returns all facts on which the outcomes of a search depend.
 Json identity_of(const BisectOptions& options) {
-    return {{"search", 2},
+    return {{"search", 3},
             {"fp32shim", FP32SHIM_VERSION},
             {"command", options.words},
             {"dtype", to_string(types_of(options))},
@@ -130,15 +132,15 @@ int fail(const End& end) {
 
 /// Says that the result is not certain, and how to go on.
 void print_doubt(const Findings& findings, const Answers& answers) {
-    const bool is_chance =
-        answers.expects_random_failures() && std::ranges::none_of(findings.culprits, &Culprit::is_untried);
+    const bool is_chance = answers.expects_random_failures() && !findings.is_chance_excluded &&
+                           std::ranges::none_of(findings.culprits, &Culprit::is_untried);
     print_message(fmt::format("not certain: {}{}", findings.doubt,
                               is_chance ? "; a larger --repeat estimates the rate of random failures better" : ""));
 }
 
 /// Writes the policy, if a run has shown that it is enough, and prints the result.
 int conclude(const BisectOptions& options, const SearchSettings& settings, const Groups& groups,
-             const Answers& answers, Findings findings, const Inputs& inputs) {
+             const Answers& answers, Findings findings, const WorkingFolder& folder) {
     const SearchState& state = answers.state();
     const bool is_doubtful = !findings.doubt.empty();
     if (is_doubtful && findings.culprits.empty()) {
@@ -153,7 +155,7 @@ int conclude(const BisectOptions& options, const SearchSettings& settings, const
                         std::move(findings),
                         answers.rates(),
                         {},
-                        inputs.changed_in_folder(options.state)};
+                        folder.changed(options.state)};
     const Outcome* const shown = state.find(Lowered::all_but, exact_groups(result.findings.culprits));
     const bool is_enough = shown != nullptr && shown->verdict == Verdict::acceptable;
     if (is_enough && !result.findings.culprits.empty())
@@ -165,8 +167,35 @@ int conclude(const BisectOptions& options, const SearchSettings& settings, const
     return exit_code::inconclusive;
 }
 
+/// Asks whether the answer of the command depends on products of these runs: if everything may be lowered, by a run
+/// at the coarsest precision; otherwise by the outputs of the runs so far.
+void check_dependence(const SearchSettings& settings, const Answers& answers, CommandTrials& trials,
+                      Findings& findings) {
+    if (!findings.doubt.empty()) return;
+    const SearchState& state = answers.state();
+    const Outcome& exact = *state.find(Lowered::only, {});
+    const Outcome* const lowered = state.find(Lowered::all_but, exact_groups(findings.culprits));
+    if (lowered == nullptr) return;
+    const bool is_silent = exact.output == policy::Sha256().finish();
+    const bool is_equal = !exact.output.empty() && lowered->output == exact.output;
+    if (is_equal && !is_silent) findings.dependence = unchanged_output_text;
+    if (!findings.culprits.empty() || !exact.was_on_cpu) return;
+    if (settings.max_runs != 0 && state.runs() >= settings.max_runs) throw OutOfRuns();
+    const std::optional<TrialRun> coarsest = trials.run_coarsest(lowered->lowered);
+    if (!coarsest) return;
+    const bool is_acceptable = coarsest->verdict == Verdict::acceptable;
+    if (is_acceptable && is_equal && coarsest->output == exact.output)
+        findings.doubt = independence_text(true);
+    else if (is_acceptable && !is_equal)
+        findings.dependence = fmt::format(
+            "It was acceptable at {}, too: its answer may not depend on these products.\n", coarsest_precision);
+    else if (!answers.expects_random_failures() && (is_equal || !is_acceptable))
+        findings.dependence = dependence_text(is_acceptable ? "changed" : "was not acceptable", is_equal);
+}
+
 /// Searches, and prints the result. The state is removed if the search has come to an end.
 int search(const BisectOptions& options, Inputs& inputs, Runs& runs, Groups& groups, SearchState& state) {
+    const WorkingFolder folder;
     SearchSettings settings = settings_of(options);
     CommandTrials trials(settings, runs, groups, state.runs());
     Answers answers(settings, trials, state);
@@ -189,7 +218,9 @@ int search(const BisectOptions& options, Inputs& inputs, Runs& runs, Groups& gro
     inputs.keep(groups, state);
     if (all.lowered.empty()) return ends(nothing_lowered(trials.last_run().products, options.precision));
     trials.plan_runs(all);
-    return conclude(options, settings, groups, answers, Search(settings, answers, groups).find(), inputs);
+    Findings findings = Search(settings, answers, groups).find();
+    check_dependence(settings, answers, trials, findings);
+    return conclude(options, settings, groups, answers, std::move(findings), folder);
 }
 
 int bisect(BisectOptions options) {

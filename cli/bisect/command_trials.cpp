@@ -10,9 +10,11 @@
 #include <tuple>
 #include <utility>
 
+#include "cli/binaries/file_hash.hpp"
 #include "cli/bisect/search.hpp"
 #include "cli/output/progress.hpp"
 #include "cli/output/terminal.hpp"
+#include "cli/trials/assumptions.hpp"
 #include "cli/trials/command.hpp"
 #include "cli/trials/numbers.hpp"
 #include "policy/messages.hpp"
@@ -38,6 +40,20 @@ FileStamp stamp_of(const std::string& path) {
 }
 
 }  // namespace
+
+std::optional<TrialRun> CommandTrials::run_coarsest(const Subset& groups) {
+    PolicySettings coarsest = settings_.policy;
+    coarsest.precision = coarsest_precision;
+    const TestedSet tested{Lowered::only, groups, {}};
+    const FileStamp before = stamp_of(settings_.compared_file);
+    FinishedRun run = std::move(
+        runs_.run({{policy_lowering_only(groups_, groups, coarsest), request_for(tested).precision}}).front());
+    const bool is_at_coarsest = ran_at_coarsest(run.products);
+    const TrialRun trial = trial_of(std::move(run), tested, stamp_of(settings_.compared_file) != before, false);
+    say("bisect", fmt::format("run {}: the same groups, asked for {}: {} ({})", run_count_, coarsest_precision,
+                              to_string(trial.verdict), trial.how));
+    return is_at_coarsest ? std::optional(trial) : std::nullopt;
+}
 
 RunRequest CommandTrials::request_for(const TestedSet& tested) const {
     // The default of a policy does not concern float64; what the environment says of float32 stays.
@@ -117,12 +133,17 @@ void CommandTrials::add_met_groups(const FinishedRun& run, const TestedSet& test
         if (is_new && !is_first) ++trial.new_groups;
         if (is_new && !(is_whole && takes_new_groups)) continue;
         const std::size_t number = groups_.number_of(met.group);
-        if (met.was_lowered && tested.lowered == Lowered::all_but) trial.lowered.push_back(number);
+        if (met.was_lowered && tested.lowered == Lowered::all_but) {
+            trial.lowered.push_back(number);
+            for (const std::string& format : other_formats(met.formats, settings_.policy.precision))
+                trial.other_formats[format].push_back(number);
+        }
         if (!is_whole) continue;
         trial.ran.push_back(number);
         if (!is_first && met.group.calls >= groups_[number].calls) trial.as_often.push_back(number);
     }
     for (Subset* const set : {&trial.lowered, &trial.ran, &trial.as_often}) std::ranges::sort(*set);
+    for (auto& [format, set] : trial.other_formats) std::ranges::sort(set);
     trial.is_on_cpu = run.products.calls > 0 && run.products.calls_on_gpu == 0;
 }
 
@@ -150,6 +171,7 @@ TrialRun CommandTrials::trial_of(FinishedRun run, const TestedSet& tested, bool 
     if (has_passed && !settings_.compared_file.empty())
         judge_numbers(were_written, tested.lowered == Lowered::only && tested.set.empty(), trial);
     if (std::string problem = unread_policy_text(run); !problem.empty()) throw SearchFailed{std::move(problem)};
+    trial.output = settings_.compared_file.empty() ? run.checksum : version_of_file(settings_.compared_file);
     add_met_groups(run, tested, takes_new_groups, trial);
     refuse_endless_groups();
     if (run_count_ == 1 && settings_.may_preview && trial.is_on_cpu) say_preview("bisect");

@@ -3,6 +3,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <optional>
 #include <set>
 #include <string>
 #include <vector>
@@ -27,6 +28,9 @@ class CommandTrials : public Trials {
     /// Runs the command with everything exact for the numbers to compare with, which the state of an earlier part of
     /// the search does not have. Returns the reason why there are none; empty: there are.
     std::string make_reference();
+    /// Runs the command with only these groups lowered, to coarsest_precision. The state does not count this run.
+    /// Returns nullopt if no product ran so.
+    std::optional<TrialRun> run_coarsest(const Subset& groups);
     /// Estimates the number of all runs, for two culprits among the lines that were lowered. To be called again after
     /// an interruption.
     void plan_runs(const Outcome& everything_lowered);

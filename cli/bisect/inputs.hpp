@@ -1,19 +1,13 @@
 // Files that the answers of a search depend on: the program, the files among its arguments, and its sources.
 #pragma once
 
-#include <cstdint>
-#include <filesystem>
 #include <map>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "cli/bisect/state.hpp"
 
 namespace fp32shim::cli {
-
-/// Size and time of the last change of the regular files of a folder, by name.
-using FolderState = std::map<std::string, std::pair<std::uintmax_t, std::filesystem::file_time_type>>;
 
 /// Watches the files of a search, so that a search that is continued notices a change.
 class Inputs {
@@ -26,11 +20,7 @@ class Inputs {
     /// Returns the first file of the state that has changed or gone; empty: none has.
     static std::string changed_file(const SearchState& state);
 
-    /// Returns the regular files of the working folder that are new or have changed, but for one.
-    std::vector<std::string> changed_in_folder(const std::string& except) const;
-
   private:
-    FolderState folder_before_;
     std::map<std::string, std::string> before_;  ///< version_of_file() by path, from before the first run
 };
 

@@ -13,6 +13,7 @@
 #include "cli/output/terminal.hpp"
 #include "cli/product_groups/line_texts.hpp"
 #include "cli/run/process_environment.hpp"
+#include "cli/trials/assumptions.hpp"
 
 namespace fp32shim::cli {
 namespace {
@@ -204,10 +205,13 @@ std::string rounding_text(const SearchResult& result) {
            "rounded, too; --precision sgemm tries that.\n";
 }
 
+/// Returns `at`, or how runs were asked to run some groups that ran at another format.
+std::string_view at_text(const Outcome& outcome) { return outcome.other_formats.empty() ? "at" : "asked to run at"; }
+
 /// Returns `with all others at high, 2 of 2 runs were acceptable`.
 std::string enough_text(const SearchResult& result) {
     const Outcome outcome = policy_outcome(result);
-    return fmt::format("with all others at {}, {} {} acceptable", result.settings.policy.precision,
+    return fmt::format("with all others {} {}, {} {} acceptable", at_text(outcome), result.settings.policy.precision,
                        of_runs(outcome.passed(), outcome.runs), outcome.runs == 1 ? "was" : "were");
 }
 
@@ -280,27 +284,17 @@ std::string options_against_environment(const PolicySettings& policy) {
     return options;
 }
 
-/// Returns sentences about a floor for all runs, and about groups that nothing lowered in the runs under the policy.
+/// Returns sentences about a floor for all runs, and about groups that did not run so in the runs under the policy.
 std::string not_lowered_text(const SearchResult& result) {
-    std::string text;
-    if (result.settings.policy.types != TriedTypes::float64)
-        if (const auto floor = ProcessEnvironment::of_this_process().get("FP32_MATMUL_FLOOR"); !floor.empty())
-            text = fmt::format("FP32_MATMUL_FLOOR={} held in all runs, so no product ran below that.\n",
-                               printable(std::string(floor)));
+    const auto places = [&](const Subset& set) {
+        return locations_of(result.groups.split(without(set, exact_groups(result.findings.culprits)), line_key),
+                            result.groups);
+    };
     const Outcome outcome = policy_outcome(result);
-    const Subset never = without(without(outcome.ran, outcome.lowered), exact_groups(result.findings.culprits));
-    if (never.empty()) return text;
-    return text + fmt::format("Never lowered in these runs: {}.\n",
-                              listed(locations_of(result.groups.split(never, line_key), result.groups), 5));
-}
-
-/// Returns the assumption about what runs leave behind, with files that have changed since the search began.
-std::string fresh_start_text(const SearchResult& result) {
-    return fmt::format("Assumed: each run starts afresh{}. Products that no run met are not judged.\n",
-                       result.left_files.empty()
-                           ? ""
-                           : fmt::format(", though {} changed meanwhile (--runner can restore files)",
-                                         printable(listed(result.left_files, 3))));
+    NotAsAsked found{places(without(outcome.ran, outcome.lowered)), {}};
+    for (const auto& [format, groups] : outcome.other_formats) found.other[format] = places(groups);
+    return (result.settings.policy.types == TriedTypes::float64 ? "" : floor_text()) +
+           not_as_asked_text(found, result.settings.policy.precision);
 }
 
 }  // namespace
@@ -331,11 +325,12 @@ std::string text_of(const SearchResult& result) {
     const Subset exact = exact_groups(culprits);
     if (exact.empty()) {
         const Outcome outcome = policy_outcome(result);
-        return fmt::format("Nothing had to stay exact: with {} at {}, {} {} acceptable.\n",
-                           counted(outcome.lowered.size(), "group"), result.settings.policy.precision,
-                           of_runs(outcome.passed(), outcome.runs), outcome.runs == 1 ? "was" : "were") +
+        return fmt::format("Nothing had to stay exact: with {} {} {}, {} {} acceptable.\n",
+                           counted(outcome.lowered.size(), "group"), at_text(outcome),
+                           result.settings.policy.precision, of_runs(outcome.passed(), outcome.runs),
+                           outcome.runs == 1 ? "was" : "were") +
                not_lowered_text(result) + only_exact_text(result) + rounding_text(result) + certainty_text(result) +
-               fresh_start_text(result);
+               result.findings.dependence + fresh_start_text(result.left_files);
     }
     std::string text = fmt::format("{} of {} exact {} enough ({} of the work): {}.\n\n", exact.size(),
                                    counted(groups.all().size(), "group"), exact.size() == 1 ? "was" : "were",
@@ -355,8 +350,8 @@ std::string text_of(const SearchResult& result) {
                    work_share_text(culprit.groups, groups), reason_text(culprit, result), lines.of(group)});
     }
     text += table.text() + '\n' + need_text(result) + lowered_together_text(result) + not_lowered_text(result) +
-            only_exact_text(result) + rounding_text(result) + certainty_text(result) + fresh_start_text(result) +
-            tried_text(result);
+            only_exact_text(result) + rounding_text(result) + certainty_text(result) + result.findings.dependence +
+            fresh_start_text(result.left_files) + tried_text(result);
     if (result.policy_path.empty()) return text;
     return text + fmt::format("Policy: {}, for fp32shim run --policy {}{} -- {}\n", printable(result.policy_path),
                               shell_path(result.policy_path), options_against_environment(result.settings.policy),

@@ -18,9 +18,12 @@ constexpr std::uint64_t most_pairs = 8;              ///< of culprits that are t
 constexpr std::uint64_t exact_runs_of_numbers = 5;   ///< at least, from which the noise of compared numbers is seen
 constexpr std::uint64_t most_runs_for_coverage = 3;  ///< with everything exact, to see whether a group runs again
 
+constexpr std::uint64_t runs_against_chance = 5;  ///< of each of two sets that contradict each other
+
 /// Evidence that contradicts the search so far.
 struct Doubt {
     std::string why;
+    bool is_chance_excluded = false;  ///< equal runs agreed, and more of them would tell no more
 };
 
 Subset with_partners(const Culprit& culprit) { return union_of(culprit.groups, groups_of(culprit.partners)); }
@@ -108,6 +111,34 @@ Culprit Search::culprit_in(const Subset& suspects) {
     return least_of(minimal(groups_.split(groups_of(scopes), line_key), {}), {});
 }
 
+/// Throws a doubt if the command, which fails with all but `exact` lowered, does not fail with only the groups
+/// lowered that ran so: all `suspects`, or none. Runs both several times, because chance need not be the reason.
+void Search::check_suspects(const Subset& exact, const Subset& suspects) {
+    if (!suspects.empty() && is_failure(test(Lowered::only, suspects).verdict)) return;
+    const auto run_often = [this](Lowered lowered, const Subset& set) {
+        while (answers_.of(lowered, set).runs < runs_against_chance) answers_.again(lowered, set);
+        return answers_.of(lowered, set);
+    };
+    const Outcome all = run_often(Lowered::all_but, exact), alone = run_often(Lowered::only, suspects);
+    const std::string& precision = settings_.policy.precision;
+    const std::string contrast =
+        suspects.empty()
+            ? "although no product that was seen ran so, and not with everything exact"
+            : fmt::format("and not with only the {} lowered that ran so", counted(suspects.size(), "group"));
+    const bool agree = !all.is_flaky && !alone.is_flaky;
+    const std::string_view why =
+        !agree ? "it fails by chance or for another reason"
+        : all.new_groups > 0
+            ? "names, lines or sizes of products differ from run to run"
+            : "products that were not seen are the reason, or the command itself asks for a precision (by "
+              "FP32_MATMUL_PRECISION, or a scope)";
+    throw Doubt{fmt::format("with {} at {}, the command fails in {} of {} runs {} ({} of {} failed): {}",
+                            exact.empty() ? "everything" : fmt::format("all but {}", counted(exact.size(), "group")),
+                            precision, all.runs - all.passed(), all.runs, contrast, alone.runs - alone.passed(),
+                            alone.runs, why),
+                agree};
+}
+
 /// Finds lines with which exact the command is acceptable.
 std::vector<Culprit> Search::find_lines() {
     std::vector<Culprit> culprits;
@@ -118,13 +149,11 @@ std::vector<Culprit> Search::find_lines() {
         const Outcome outcome = test(Lowered::all_but, exact);
         seeks_unresolved_ = outcome.verdict == Verdict::unresolved;
         const Subset suspects = without(whole_lines(outcome.lowered), exact);
-        if (suspects.empty())
-            throw Doubt{
-                fmt::format("the command fails although no product that was seen ran at {}: it fails by chance or "
-                            "for another reason",
-                            settings_.policy.precision)};
         answers_.suspect_parts_of(outcome);
+        if (suspects.empty()) check_suspects(exact, suspects);
         culprits.push_back(culprit_in(suspects));
+        // A search among the parts takes for granted that they fail together.
+        if (with_partners(culprits.back()) == suspects) check_suspects(exact, suspects);
     }
 }
 
@@ -280,6 +309,7 @@ Findings Search::find_once() {
     } catch (const Doubt& doubt) {
         answers_.take_new_groups(true);
         found.doubt = doubt.why;
+        found.is_chance_excluded = doubt.is_chance_excluded;
     }
     return found;
 }
@@ -287,7 +317,9 @@ Findings Search::find_once() {
 Findings Search::find_certain() {
     for (;;) {
         Findings found = find_once();
-        if (found.doubt.empty() || std::ranges::any_of(found.culprits, &Culprit::is_untried)) return found;
+        if (found.doubt.empty() || found.is_chance_excluded ||
+            std::ranges::any_of(found.culprits, &Culprit::is_untried))
+            return found;
         if (!answers_.expects_random_failures())
             answers_.expect_random_failures();
         else if (!answers_.be_stricter())

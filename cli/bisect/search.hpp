@@ -29,6 +29,9 @@ struct Findings {
     /// acceptable.
     std::vector<std::vector<Subset>> lowered_together;
     std::string doubt;  ///< reason why this is not certain; empty: no run contradicts it
+    std::string
+        dependence{};  ///< sentence on whether the output depends on lowered products; empty: nothing is known
+    bool is_chance_excluded = false;  ///< more runs would tell no more about the doubt
 };
 
 class Search {
@@ -58,6 +61,7 @@ class Search {
     void keep_the_untried(Findings& found);
     std::vector<Culprit> find_lines();
     Culprit culprit_in(const Subset& suspects);
+    void check_suspects(const Subset& exact, const Subset& suspects);
     Culprit least_of(Parts parts, const std::vector<Subset>& partners) const;
     void narrow_down_sizes(std::vector<Culprit>& culprits);
     std::vector<Culprit> sizes_of(const Culprit& line, const Subset& other_exact);

@@ -58,16 +58,27 @@ Group group_of(const Json& json) {
 
 Json to_json(const TestedSet& tested) {
     const Outcome& outcome = tested.outcome;
-    return {{"lowered", to_string(tested.lowered)},  {"groups", tested.set},
-            {"verdict", to_string(outcome.verdict)}, {"how", outcome.how},
-            {"is_flaky", outcome.is_flaky},          {"last_run", outcome.last_run},
-            {"ran_lowered", outcome.lowered},        {"new_groups", outcome.new_groups},
-            {"calls_of", tested.calls.group},        {"first_call", tested.calls.first},
-            {"last_call", tested.calls.last},        {"runs", outcome.runs},
-            {"failures", outcome.failures},          {"undecided", outcome.undecided},
-            {"is_confirmed", outcome.is_confirmed},  {"ran", outcome.ran},
-            {"as_often", outcome.as_often},          {"less_often", outcome.less_often},
-            {"was_on_cpu", outcome.was_on_cpu}};
+    return {{"lowered", to_string(tested.lowered)},
+            {"groups", tested.set},
+            {"verdict", to_string(outcome.verdict)},
+            {"how", outcome.how},
+            {"is_flaky", outcome.is_flaky},
+            {"last_run", outcome.last_run},
+            {"ran_lowered", outcome.lowered},
+            {"new_groups", outcome.new_groups},
+            {"calls_of", tested.calls.group},
+            {"first_call", tested.calls.first},
+            {"last_call", tested.calls.last},
+            {"runs", outcome.runs},
+            {"failures", outcome.failures},
+            {"undecided", outcome.undecided},
+            {"is_confirmed", outcome.is_confirmed},
+            {"ran", outcome.ran},
+            {"as_often", outcome.as_often},
+            {"less_often", outcome.less_often},
+            {"was_on_cpu", outcome.was_on_cpu},
+            {"other_formats", outcome.other_formats},
+            {"output", outcome.output}};
 }
 
 TestedSet tested_set_of(const Json& json) {
@@ -91,6 +102,8 @@ TestedSet tested_set_of(const Json& json) {
     outcome.as_often = json.at("as_often").get<Subset>();
     outcome.less_often = json.at("less_often").get<Subset>();
     outcome.was_on_cpu = json.at("was_on_cpu");
+    outcome.other_formats = json.at("other_formats").get<std::map<std::string, Subset>>();
+    outcome.output = json.at("output");
     return tested;
 }
 
@@ -165,7 +178,9 @@ bool SearchState::read_line(const Json& line) {
         }
         const TestedSet tested = tested_set_of(line);
         const Outcome& outcome = tested.outcome;
-        for (const Subset& set : {tested.set, outcome.lowered, outcome.ran, outcome.as_often, outcome.less_often})
+        std::vector<Subset> sets = {tested.set, outcome.lowered, outcome.ran, outcome.as_often, outcome.less_often};
+        for (const auto& [format, set] : outcome.other_formats) sets.push_back(set);
+        for (const Subset& set : sets)
             if ((!set.empty() && set.back() >= groups_.all().size()) ||
                 std::ranges::adjacent_find(set, std::greater_equal()) != set.end())
                 return false;

@@ -22,15 +22,17 @@ std::string_view to_string(Verdict verdict);
 
 struct Outcome {
     Verdict verdict = Verdict::unresolved;
-    std::string how;              ///< end of a sentence: `ended with status 1`
-    bool is_flaky = false;        ///< equal runs had different outcomes
-    std::uint64_t last_run = 0;   ///< number of the last run, from 1
-    std::uint64_t runs = 0;       ///< number of runs
-    std::uint64_t failures = 0;   ///< number of runs that were not acceptable
-    std::uint64_t undecided = 0;  ///< number of runs that told nothing
-    bool is_confirmed = false;    ///< further runs, judged by themselves, gave the same verdict
-    Subset lowered;               ///< Lowered::all_but: groups that ran at the lower precision
-    Subset ran;       ///< with everything exact, and of Lowered::all_but: groups that ran in acceptable runs
+    std::string how;                              ///< end of a sentence: `ended with status 1`
+    bool is_flaky = false;                        ///< equal runs had different outcomes
+    std::uint64_t last_run = 0;                   ///< number of the last run, from 1
+    std::uint64_t runs = 0;                       ///< number of runs
+    std::uint64_t failures = 0;                   ///< number of runs that were not acceptable
+    std::uint64_t undecided = 0;                  ///< number of runs that told nothing
+    bool is_confirmed = false;                    ///< further runs, judged by themselves, gave the same verdict
+    Subset lowered;                               ///< Lowered::all_but: groups that ran at the lower precision
+    std::map<std::string, Subset> other_formats;  ///< those of `lowered` that also ran at others, by their words
+    std::string output;  ///< checksum of the output, equal in all runs; empty: it differed, or is not known
+    Subset ran;          ///< with everything exact, and of Lowered::all_but: groups that ran in acceptable runs
     Subset as_often;  ///< those of `ran` that ran as often as in the first run, or oftener, in a run after the first
     Subset less_often;  ///< with everything exact: those that ran less often, or not at all, in a run after the first
     bool was_on_cpu = false;       ///< all products of the first of these runs ran on a CPU

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -18,6 +19,8 @@ struct TrialRun {
     Subset ran{};                  ///< with everything exact, and of Lowered::all_but: groups that ran
     Subset as_often{};             ///< those that ran as often as in the first run with them; empty for the first run
     bool is_on_cpu = false;        ///< all products ran on a CPU
+    std::map<std::string, Subset> other_formats{};  ///< those of `lowered` that also ran at others, by their words
+    std::string output{};  ///< checksum of the output, or of the compared file; empty: not known
 };
 
 /// Runs the command. Tests of the search have another implementation, which only computes.

@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <map>
+#include <set>
 #include <string>
 #include <string_view>
 #include <tuple>
@@ -53,6 +54,8 @@ struct Group {
 
     /// Returns `train.py:41 Model.forward`, with the scope if there is one.
     std::string location_text() const;
+    /// Returns the same, with the function and its size.
+    std::string full_text() const { return location_text() + ' ' + key.function + ' ' + key.size_text(); }
 };
 
 /// Returns the key of the line, in its scope, that a group belongs to.
@@ -134,7 +137,8 @@ constexpr bool are_tried(TriedTypes types, policy::Dtype dtype) {
 struct RecordedProducts {
     struct Met {
         Group group;
-        bool was_lowered = false;  ///< some calls of the group ran below the format in which they were called
+        bool was_lowered = false;         ///< some calls of the group ran below the format in which they were called
+        std::set<std::string> formats{};  ///< words of the formats in which its calls ran
     };
     std::vector<Met> groups;                       ///< groups with their calls and work in this run
     std::map<std::string, std::uint64_t> reasons;  ///< number of calls that were not lowered, by reason

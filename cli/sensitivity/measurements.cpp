@@ -42,6 +42,7 @@ Json state_line(const std::string& key, const Measured& measured) {
                  {"was_lowered", measured.was_lowered},
                  {"is_chance", measured.is_chance},
                  {"changed", measured.changed},
+                 {"formats", measured.formats},
                  {"most", Json::array()}};
     for (const ChangedRow& row : measured.most) line["most"].push_back(to_json(row));
     return line;
@@ -52,6 +53,7 @@ Measured measured_in(const Json& line) {
     Measured measured{number.is_null() ? no_number : number.get<double>(), line.at("problem"), line.at("was_lowered"),
                       line.at("is_chance"), line.at("changed")};
     for (const Json& row : line.at("most")) measured.most.push_back(changed_row_in(row));
+    measured.formats = line.at("formats").get<decltype(measured.formats)>();
     return measured;
 }
 
@@ -206,6 +208,8 @@ Measured Measurements::judge(const FinishedRun& run, bool was_written, bool is_r
     Measured measured{.error = no_number};
     measured.was_lowered =
         std::ranges::any_of(run.products.groups, [](const RecordedProducts::Met& met) { return met.was_lowered; });
+    for (const RecordedProducts::Met& met : run.products.groups)
+        measured.formats[met.group.full_text()] = met.formats;
     const bool is_printed = settings_.compared_file.empty();
     const std::string source = is_printed ? "stdout" : policy::quoted_path(settings_.compared_file);
     if (run.ended.signal != 0 || run.ended.exit_status != 0)
@@ -317,9 +321,10 @@ std::vector<Measured> Measurements::measure(const std::vector<Experiment>& exper
         const std::size_t end = std::min<std::size_t>(begin + settings_.jobs, open.size());
         std::vector<RunRequest> requests;
         for (std::size_t i = begin; i < end; ++i) requests.push_back(open[i]->request);
-        const std::vector<Measured> results = run(requests);
+        std::vector<Measured> results = run(requests);
         for (std::size_t i = begin; i < end; ++i) {
             const std::string key = key_of(open[i]->request);
+            if (!open[i]->keeps_formats) results[i - begin].formats.clear();
             known_[key] = results[i - begin];
             // A run that lowered nothing is made again, because its reasons are not kept.
             if (results[i - begin].was_lowered) append(state_line(key, results[i - begin]));

@@ -25,6 +25,8 @@ struct Measured {
     bool is_chance = false;          ///< not told apart from chance
     std::uint64_t changed = 0;       ///< rows of numbers that changed
     std::vector<ChangedRow> most{};  ///< some of them, the largest change first
+    /// Words of the formats in which groups ran, by Group::full_text(). Of an experiment that keeps them.
+    std::map<std::string, std::set<std::string>> formats{};
 
     bool is_told_apart() const { return error != 0 && !is_chance; }
 };
@@ -32,7 +34,8 @@ struct Measured {
 /// A run to make, and how the user is told of it.
 struct Experiment {
     RunRequest request;
-    std::string text;  ///< `only train.py:41 forward at high`
+    std::string text;            ///< `only train.py:41 forward at high`
+    bool keeps_formats = false;  ///< Measured::formats is wanted
 };
 
 /// The command cannot be measured.
@@ -68,9 +71,9 @@ class Measurements {
     /// Returns true if a further exact run made as many calls of a group as the first one, or if there was no other.
     bool ran_again(const Group& group) const { return exact_count_ < 2 || ran_again_.contains(group.key); }
     /// Returns true if the program is to be previewed on the CPU: its products ran there, and no mode was chosen.
-    bool previews() const {
-        return settings_.may_preview && exact_products_.calls > 0 && exact_products_.calls_on_gpu == 0;
-    }
+    bool previews() const { return settings_.may_preview && is_on_cpu(); }
+    /// Returns true if all products of the first exact run ran on a CPU.
+    bool is_on_cpu() const { return exact_products_.calls > 0 && exact_products_.calls_on_gpu == 0; }
     /// Makes the runs that are not known yet, and returns the results of all.
     std::vector<Measured> measure(const std::vector<Experiment>& experiments);
 

@@ -10,6 +10,7 @@
 #include "cli/output/json.hpp"
 #include "cli/output/shell_words.hpp"
 #include "cli/output/terminal.hpp"
+#include "cli/trials/assumptions.hpp"
 
 namespace fp32shim::cli {
 namespace {
@@ -185,13 +186,38 @@ std::string names_of(const std::vector<std::size_t>& places, const SensitivityRe
     return listed(names, 5);
 }
 
-/// Returns the share of the work that runs below FP32.
+/// Returns the share of the work that ran below FP32 under the policy. A place that did so alone need not do so under
+/// the policy, which leaves to the program what it asks for itself.
 std::string lowered_work(const SensitivityResult& result) {
     double lowered = 0;
-    for (std::size_t place = 0; place < result.policy->levels.size(); ++place)
-        if (is_lowered_at(result.measured, place, result.policy->levels[place]))
-            lowered += result.measured.places[place].work;
+    for (const Place& place : result.measured.places)
+        for (const std::size_t group : place.groups)
+            if (was_lowered_in(result.policy->measured, result.groups[group])) lowered += result.groups[group].work;
     return work_text(lowered, all_work(result));
+}
+
+/// Returns sentences about a floor, and about places that did not run as the runs with everything lowered asked.
+std::string not_lowered_text(const SensitivityResult& result) {
+    std::string text = floor_text();
+    for (std::size_t at = 0; at < result.measured.all_lowered.size(); ++at) {
+        const Measured& run = result.measured.all_lowered[at];
+        const std::string precision = result.measured_policy.empty() ? result.measured.precisions[at] : "";
+        NotAsAsked found;
+        const auto add = [](std::vector<std::string>& names, const std::string& name) {
+            if (std::ranges::find(names, name) == names.end()) names.push_back(name);
+        };
+        for (const Group& group : result.groups.all()) {
+            const auto formats = run.formats.find(group.full_text());
+            if (formats == run.formats.end()) continue;
+            if (!was_lowered_in(run, group))
+                add(found.never, group.location_text());
+            else if (!precision.empty())
+                for (const std::string& format : other_formats(formats->second, precision))
+                    add(found.other[format], group.location_text());
+        }
+        text += not_as_asked_text(found, precision);
+    }
+    return text;
 }
 
 /// Returns true if each place ran below FP32 when only it was asked to, at some precision.
@@ -226,9 +252,10 @@ std::string evidence_of(const SensitivityResult& result) {
     const Measurements& runs = result.measurements;
     const std::string known = runs.used_count() == 0 ? "" : fmt::format(", after {} earlier", runs.used_count());
     return fmt::format(
-        "{}{}. {}\nErrors of places that are lowered together need not be the sum of theirs, and other inputs may "
-        "differ.\n{}",
-        counted(runs.run_count(), "run"), known, noise_sentence(runs), untried_sentence(result.untried));
+        "{}{}. {}\n{}Errors of places that are lowered together need not be the sum of theirs, and other inputs may "
+        "differ.\n{}{}{}",
+        counted(runs.run_count(), "run"), known, noise_sentence(runs), result.dependence,
+        untried_sentence(result.untried), not_lowered_text(result), fresh_start_text(result.left_files));
 }
 
 std::string given_policy_text(const SensitivityResult& result) {
@@ -242,7 +269,8 @@ std::string given_policy_text(const SensitivityResult& result) {
         text +=
             fmt::format(" ({} {:.2g})", measured.error <= result.tolerance ? "within" : "beyond", result.tolerance);
     return text + ".\n" + moved_text(measured) + noise_sentence(runs) + " Other inputs may differ.\n" +
-           untried_sentence(result.untried);
+           result.dependence + untried_sentence(result.untried) + not_lowered_text(result) +
+           fresh_start_text(result.left_files);
 }
 
 Json to_json(const Measured& measured) {
@@ -290,6 +318,13 @@ Json json_of_policy(const SensitivityResult& result) {
 }
 
 }  // namespace
+
+bool was_lowered_in(const Measured& run, const Group& group) {
+    const auto formats = run.formats.find(group.full_text());
+    return formats != run.formats.end() && std::ranges::any_of(formats->second, [](const std::string& format) {
+               return format != to_string(policy::Applied::fp32) && format != to_string(policy::Applied::unchanged);
+           });
+}
 
 std::string untried_sentence(const std::vector<std::string>& untried) {
     if (untried.empty()) return {};

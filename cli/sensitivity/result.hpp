@@ -22,8 +22,13 @@ struct SensitivityResult {
     std::string measured_policy{};  ///< file of the only policy that was measured; empty: places were
     std::optional<CheapestPolicy> policy{};
     std::string policy_path{};
-    std::vector<std::string> untried{};  ///< places of which, of the exact runs, only the first made all calls
+    std::vector<std::string> untried{};     ///< places of which, of the exact runs, only the first made all calls
+    std::string dependence{};               ///< sentence on whether the output depends on products; empty: it does
+    std::vector<std::string> left_files{};  ///< files of the working folder that changed during the runs
 };
+
+/// Returns true if some call of the group ran below FP32 in a run that keeps formats.
+bool was_lowered_in(const Measured& run, const Group& group);
 
 /// Returns a sentence about such places, with a line feed; empty if there are none.
 std::string untried_sentence(const std::vector<std::string>& untried);

@@ -22,6 +22,7 @@
 #include "cli/sensitivity/measurements.hpp"
 #include "cli/sensitivity/places.hpp"
 #include "cli/sensitivity/result.hpp"
+#include "cli/trials/assumptions.hpp"
 #include "cli/trials/command.hpp"
 #include "policy/load.hpp"
 #include "policy/messages.hpp"
@@ -99,7 +100,7 @@ std::string problem_in_options(const SensitivityOptions& options) {
 
 /// Returns all facts on which the results of runs depend.
 Json identity_of(const SensitivityOptions& options) {
-    return {{"sensitivity", 3},         {"fp32shim", FP32SHIM_VERSION}, {"command", options.words},
+    return {{"sensitivity", 4},         {"fp32shim", FP32SHIM_VERSION}, {"command", options.words},
             {"cpu", options.cpu},       {"runner", options.runner},     {"compare", options.compare},
             {"metric", options.metric}, {"policy", options.policy},     {"tolerance", options.tolerance},
             {"repeat", options.repeat}};
@@ -124,8 +125,8 @@ MeasuringSettings measuring_settings(const SensitivityOptions& options, const st
 /// One call of `sensitivity`.
 class Examination {
   public:
-    Examination(const SensitivityOptions& options, Measurements& measurements)
-        : options_(options), measurements_(measurements) {
+    Examination(const SensitivityOptions& options, Measurements& measurements, const WorkingFolder& folder)
+        : options_(options), measurements_(measurements), folder_(folder) {
         measured_.precisions = options.precisions;
         if (measured_.precisions.empty()) measured_.precisions = {options.perturb > 0 ? "fp32_perturbed" : "high"};
     }
@@ -149,6 +150,8 @@ class Examination {
         result.measured_policy = options_.policy;
         result.tolerance = options_.tolerance;
         result.untried = untried_;
+        result.dependence = dependence_;
+        result.left_files = folder_.changed(options_.state);
         if (options_.tolerance >= 0 && options_.policy.empty())
             if (const auto end = find_policy(texts, result)) return fail(*end);
         print(options_.is_json ? json_text(to_json(result)) : text_of(result));
@@ -223,11 +226,76 @@ class Examination {
     }
 
     void run_given_policy() {
-        const Experiment experiment{given_policy(), "under the policy"};
+        const Experiment experiment{given_policy(), "under the policy", true};
         measured_.all_lowered = measure_everything({experiment});
         measurements_.check_independence(exact_request());
         const Measured& measured = measured_.all_lowered.front();
-        if (measured.is_told_apart()) measurements_.confirm(experiment, measured);
+        if (measured.is_told_apart())
+            measurements_.confirm(experiment, measured);
+        else
+            check_dependence();
+    }
+
+    /// Runs the command with only these groups lowered, to the coarsest precision. Returns nullopt if it cannot be
+    /// had.
+    std::optional<Measured> run_coarsest(const Subset& groups) {
+        if (groups.empty() || !measurements_.is_on_cpu()) return std::nullopt;
+        const std::string coarsest(coarsest_precision);
+        const Experiment experiment{
+            {only(groups, coarsest), "highest"}, "those that moved nothing, asked for " + coarsest, true};
+        Measured run = measurements_.measure({experiment}).front();
+        const auto ran_so = [&coarsest](const auto& group) { return group.second.contains(coarsest); };
+        return std::ranges::any_of(run.formats, ran_so) ? std::optional(std::move(run)) : std::nullopt;
+    }
+
+    /// Names the places that moved nothing alone, if the output does not depend on them at all.
+    void check_unmoved_places() {
+        Subset groups;
+        std::vector<std::string> names;
+        for (std::size_t place = 0; place < measured_.places.size(); ++place) {
+            const auto moved = [](const PlaceErrors& errors) {
+                return errors.alone.is_told_apart() || !errors.alone.was_lowered;
+            };
+            if (std::ranges::any_of(measured_.errors[place], moved)) continue;
+            groups = union_of(groups, measured_.places[place].groups);
+            names.push_back(measured_.places[place].text);
+        }
+        if (const std::optional<Measured> run = run_coarsest(groups); run && !run->is_told_apart())
+            dependence_ =
+                fmt::format("Nothing shows that the output depends on {}: even at {} it did not change{}.\n",
+                            listed(names, 5), coarsest_precision, run->error == 0 ? "" : " by more than chance");
+    }
+
+    /// Asks whether the output depends on the products of these runs, none of which has moved it.
+    void check_dependence() {
+        Subset lowered;
+        for (std::size_t group = 0; group < groups_.all().size(); ++group)
+            if (std::ranges::any_of(measured_.all_lowered,
+                                    [&](const Measured& run) { return was_lowered_in(run, groups_[group]); }))
+                lowered.push_back(group);
+        if (lowered.empty()) return;
+        const bool is_equal =
+            std::ranges::all_of(measured_.all_lowered, [](const Measured& run) { return run.error == 0; });
+        if (is_equal) dependence_ = unchanged_output_text;
+        const std::optional<Measured> coarsest = run_coarsest(lowered);
+        if (!coarsest) return;
+        const Measured& run = *coarsest;
+        if (run.is_told_apart()) {
+            try {  // a number may grow from run to run
+                if (measurements_.noise() > 0) measurements_.check_independence(exact_request(), "after all others");
+            } catch (const MeasuringFailed&) {
+                dependence_ =
+                    "Nothing shows that the output depends on the lowered products: it differs between exact runs.\n";
+                return;
+            }
+            dependence_ = dependence_text(
+                run.problem.empty() ? fmt::format("changed by {:.2g}", run.error) : "did not come: " + run.problem,
+                is_equal);
+            return;
+        }
+        if (options_.tolerance >= 0)
+            throw MeasuringFailed{{independence_text(is_equal && run.error == 0), exit_code::inconclusive}};
+        dependence_ = fmt::format("Not certain: {}.\n", independence_text(is_equal && run.error == 0));
     }
 
     RunRequest given_policy() const {
@@ -283,15 +351,15 @@ class Examination {
                              {"untried", untried_},
                              {"digits", digits_json(digits_)}}));
         else
-            print(digits_text(digits_, measurements_, heading) + untried_sentence(untried_));
+            print(digits_text(digits_, measurements_, heading) + untried_sentence(untried_) +
+                  fresh_start_text(folder_.changed(options_.state)));
         measurements_.remove_state();
         return exit_code::ok;
     }
 
     void run_places() {
         std::vector<Experiment> experiments;
-        for (const std::string& precision : measured_.precisions)
-            experiments.push_back({all_but({}, precision), "everything at " + precision});
+        for (const std::string& precision : measured_.precisions) experiments.push_back(everything_at(precision));
         measured_.all_lowered = measure_everything(experiments);
         if (std::ranges::none_of(measured_.all_lowered, &Measured::was_lowered))
             throw MeasuringFailed{nothing_lowered(measurements_.last_run().products, measured_.precisions.back())};
@@ -321,8 +389,7 @@ class Examination {
         for (const Place& place : measured_.places)
             for (const std::string& precision : measured_.precisions) {
                 if (!place.is_untried) experiments.push_back(alone(place, precision));
-                experiments.push_back(
-                    {all_but(place.groups, precision), fmt::format("all but {} at {}", place.text, precision)});
+                experiments.push_back(all_but_place(place, precision));
             }
         const std::vector<Measured> results = measurements_.measure(experiments);
         auto next = results.begin();
@@ -337,6 +404,31 @@ class Examination {
         }
         confirm_largest();
         check_drift();
+        if (has_moved())
+            check_unmoved_places();
+        else
+            check_dependence();
+    }
+
+    /// Returns true if some run with a place or everything lowered is told apart from the exact ones.
+    bool has_moved() const {
+        const auto is_told_apart = [](const PlaceErrors& errors) {
+            return (errors.alone.is_told_apart() && errors.alone.problem != not_tried) ||
+                   errors.kept_exact.is_told_apart();
+        };
+        return std::ranges::any_of(measured_.all_lowered, &Measured::is_told_apart) ||
+               std::ranges::any_of(measured_.errors, [&](const auto& of_place) {
+                   return std::ranges::any_of(of_place, is_told_apart);
+               });
+    }
+
+    Experiment everything_at(const std::string& precision) const {
+        return {all_but({}, precision), "everything at " + precision, true};
+    }
+
+    Experiment all_but_place(const Place& place, const std::string& precision) const {
+        // A policy may be the same request, and its formats are wanted.
+        return {all_but(place.groups, precision), fmt::format("all but {} at {}", place.text, precision), true};
     }
 
     Experiment alone(const Place& place, const std::string& precision) const {
@@ -344,34 +436,38 @@ class Examination {
     }
 
     /// Makes that run again in which a place alone moved the output most, so that no place is blamed for what few
-    /// runs do by chance, none of which was exact. Three times if a run that lowers this place, too, did not move it.
+    /// runs do by chance, none of which was exact. If no place alone did, a run with everything or all but a place
+    /// lowered. Three times, unless a run with everything lowered has moved the output together with a place alone.
     void confirm_largest() {
-        const Place* worst = nullptr;
-        std::size_t precision = 0;
-        Measured largest;
-        for (std::size_t place = 0; place < measured_.places.size(); ++place)
-            for (std::size_t at = 0; at < measured_.precisions.size(); ++at) {
-                const Measured& run = measured_.errors[place][at].alone;
-                if (!run.is_told_apart() || run.problem == not_tried || run.error <= largest.error) continue;
-                largest = run;
-                worst = &measured_.places[place];
-                precision = at;
+        struct Candidate {
+            Experiment experiment;
+            Measured measured;
+            int times = 3;
+        };
+        std::vector<Candidate> alone_moved, others_moved;
+        for (std::size_t at = 0; at < measured_.precisions.size(); ++at) {
+            const std::string& precision = measured_.precisions[at];
+            const Measured& everything = measured_.all_lowered[at];
+            if (everything.is_told_apart()) others_moved.push_back({everything_at(precision), everything});
+            for (std::size_t place = 0; place < measured_.places.size(); ++place) {
+                const PlaceErrors& errors = measured_.errors[place][at];
+                const Place& one = measured_.places[place];
+                if (errors.alone.is_told_apart() && errors.alone.problem != not_tried)
+                    alone_moved.push_back({alone(one, precision), errors.alone, everything.is_told_apart() ? 1 : 3});
+                if (errors.kept_exact.is_told_apart())
+                    others_moved.push_back({all_but_place(one, precision), errors.kept_exact});
             }
-        if (worst == nullptr) return;
-        const int times = measured_.all_lowered[precision].is_told_apart() ? 1 : 3;
-        for (int i = 0; i < times; ++i)
-            measurements_.confirm(alone(*worst, measured_.precisions[precision]), largest);
+        }
+        std::vector<Candidate>& moved = alone_moved.empty() ? others_moved : alone_moved;
+        const auto largest =
+            std::ranges::max_element(moved, {}, [](const Candidate& candidate) { return candidate.measured.error; });
+        if (largest == moved.end()) return;
+        for (int i = 0; i < largest->times; ++i) measurements_.confirm(largest->experiment, largest->measured);
     }
 
     /// Makes a last exact run if exact runs differed, so that no place is blamed for numbers that grow with time.
     void check_drift() {
-        const auto is_told_apart = [](const PlaceErrors& errors) {
-            return (errors.alone.is_told_apart() && errors.alone.problem != not_tried) ||
-                   errors.kept_exact.is_told_apart();
-        };
-        const bool is_any = std::ranges::any_of(
-            measured_.errors, [&](const auto& of_place) { return std::ranges::any_of(of_place, is_told_apart); });
-        if (is_any && measurements_.noise() > 0)
+        if (has_moved() && measurements_.noise() > 0)
             measurements_.check_independence(exact_request(), "after all others");
     }
 
@@ -398,6 +494,8 @@ class Examination {
     std::vector<std::string> untried_;  ///< places of which, of the exact runs, only the first made all calls
     Sensitivity measured_;
     std::vector<PlaceDigits> digits_;  ///< with --perturb
+    std::string dependence_;           ///< sentence on whether the output depends on products; empty: it does
+    const WorkingFolder& folder_;
 };
 
 int examine(const SensitivityOptions& options) {
@@ -408,6 +506,7 @@ int examine(const SensitivityOptions& options) {
     int signal = 0;
     try {
         say_unread_input(our_name);
+        const WorkingFolder folder;
         RunSettings settings{options.words, list_entries(options.runner, " "), options.cpu};
         settings.keeps_stdout = options.compare.empty();
         Runs runs(std::move(settings));
@@ -419,7 +518,7 @@ int examine(const SensitivityOptions& options) {
                 fmt::format("{} has the results of {}, and those that are needed are not made again; remove the "
                             "file to start again",
                             policy::quoted_path(options.state), counted(measurements.known_count(), "run")));
-        Examination examination(options, measurements);
+        Examination examination(options, measurements, folder);
         try {
             examination.run();
             return examination.conclude();

@@ -17,6 +17,7 @@
 #include <system_error>
 #include <utility>
 
+#include "cli/binaries/file_hash.hpp"
 #include "cli/binaries/program_file.hpp"
 #include "cli/run/log_destination.hpp"
 
@@ -195,6 +196,7 @@ std::vector<FinishedRun> Runs::run(const std::vector<RunRequest>& requests) {
         run.result.products = reader_.read(run.folder + recordings, settings_.types);
         run.result.untouched = unread_policy_in(run.folder + "/output", run.folder + policy_name);
         run.result.output = end_of_file(run.folder + "/output");
+        run.result.checksum = version_of_file(run.folder + "/output");
         if (settings_.keeps_stdout) {
             std::ifstream file(run.folder + "/stdout", std::ios::binary);
             run.result.stdout_text.assign(std::istreambuf_iterator<char>(file), {});

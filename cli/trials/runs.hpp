@@ -35,6 +35,7 @@ struct FinishedRun {
     RecordedProducts products;
     std::string untouched{};    ///< message of a process that could not read the policy; empty: there is none
     std::string output;         ///< last part of what the command wrote to stdout and stderr
+    std::string checksum{};     ///< version_of_file() of all of it
     std::string stdout_text{};  ///< all of stdout, with RunSettings::keeps_stdout; `output` is then stderr only
 };
 

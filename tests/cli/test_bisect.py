@@ -814,7 +814,7 @@ def test_of_float64_the_factorisation_tolerates_float32_and_the_residual_does_no
 
 def test_products_of_float32_run_as_the_program_asks_while_those_of_float64_are_tried(tmp_path):
     single = "np.ones((8, 8), np.float32), np.ones((8, 8), np.float32)"
-    program = Program(tmp_path, {"single": single}, end="d = np.full((8, 8), 1 / 3)\nsys.exit(int((d @ d)[0, 0] > 1))")
+    program = Program(tmp_path, {"single": single}, end="d = np.full((8, 8), 1 / 3)\nprint(d @ d)\nsys.exit(int((d @ d)[0, 0] > 1))")
     result = program.bisect("--dtype", "float64")
     assert result.returncode == 0 and result.json["outcome"] == "acceptable", result.stderr
     assert {group["function"] for group in result.json["groups"]} <= {"cblas_dgemm", "cblas_dsyrk"}
@@ -824,6 +824,7 @@ def test_products_of_float32_run_as_the_program_asks_while_those_of_float64_are_
 KEEPING = """
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <unistd.h>
 void cblas_sgemm(int, int, int, int, int, int, float, const float*, int, const float*, int, float, float*, int);
 static float kept(const char* name, float absent) {
@@ -915,10 +916,10 @@ def test_a_cache_that_is_made_anew_in_some_runs_is_noticed(tmp_path):
 
 def test_a_product_that_is_not_made_once_another_is_lowered_needs_no_judgement(tmp_path):
     """The policy is the reason, as each run with everything exact shows; so what its runs show is all that it does."""
-    program = Keeping(tmp_path, "const int bad = is_bad(first()); for (int i = 0; i < (bad ? 2 : 9); ++i) second(); return 0;")
+    program = Keeping(tmp_path, 'const int bad = is_bad(first()); for (int i = 0; i < (bad ? 2 : 9); ++i) printf("%g", second()); return 0;')
     result = program.search()
     assert (result.returncode, result.json["outcome"], result.json["culprits"]) == (0, "acceptable", [])
-    other = Keeping(tmp_path, "if (!is_bad(first())) second(); return 0;")
+    other = Keeping(tmp_path, 'const float f = first(); printf("%g", f); if (!is_bad(f)) second(); return 0;')
     table = fp32shim("bisect", "--", "./keeping", cwd=tmp_path, env=variables())
     assert table.returncode == 0 and re.search(r"Not multiplied with all others lowered: keeping\.c:\d+ second\.", table.stdout)
     assert other.runs() > 4
@@ -1044,11 +1045,76 @@ def test_files_that_runs_leave_are_named_beside_the_assumption(tmp_path):
 
 
 def test_a_floor_of_the_environment_is_named(tmp_path):
-    program = Keeping(tmp_path, "first(); second(); return 0;")
+    program = Keeping(tmp_path, 'printf("%g", first() + second()); return 0;')
     table = table_of(program, "--precision", "medium", env={"FP32_MATMUL_FLOOR": "tf32"})
-    assert table.returncode == 0 and "with 2 groups at medium" in table.stdout
+    assert table.returncode == 0 and "with 2 groups asked to run at medium" in table.stdout
     assert "FP32_MATMUL_FLOOR=tf32 held in all runs, so no product ran below that.\n" in table.stdout
-    assert "FP32_MATMUL_FLOOR" not in table_of(program).stdout
+    table = table_of(program, "--precision", "medium").stdout
+    assert "FP32_MATMUL_FLOOR" not in table and "with 2 groups at medium" in table and "Asked" not in table
+
+
+def test_a_product_that_runs_at_another_format_than_was_asked_for_is_named(tmp_path):
+    Keeping(tmp_path, 'printf("%g", first() + second()); return 0;')
+    command = script(tmp_path, "FP32_MATMUL_FLOOR=tf32 exec ./keeping")
+    table = fp32shim("bisect", "--precision", "medium", "--", *command, cwd=tmp_path, env=variables(), timeout=600)
+    assert table.returncode == 0 and "with 2 groups asked to run at medium" in table.stdout, table.stderr
+    assert re.search(r"Asked to run at medium, but ran at tf32: keeping\.c:\d+ first, keeping\.c:\d+ second\.", table.stdout)
+
+
+WARM = 'float value = kept("cache", 0); if (value == 0) keep("cache", value = second()); else second(); {} return is_bad(value);'
+
+
+@pytest.mark.parametrize("prints", ["", 'printf("%g", value);'])
+@pytest.mark.parametrize("options", [[], ["--repeat", "3"]])
+def test_a_command_whose_output_no_product_of_its_runs_can_change_shows_nothing(tmp_path, options, prints):
+    """Each run makes all calls, and uses the result of the first one."""
+    Keeping(tmp_path, WARM.format(prints))
+    result = fp32shim("bisect", *options, "--", "./keeping", cwd=tmp_path, env=variables(), timeout=600)
+    assert "even at e5m2: nothing shows that it depends on the products" in failure(result, 3)
+    assert "the same groups, asked for e5m2: acceptable" in result.stderr and not (tmp_path / "bisect-state.jsonl").exists()
+
+
+def test_a_result_that_no_lowered_run_moved_says_whether_it_depends_on_products(tmp_path):
+    # 1.03125 is exact at TF32, and 1 at two bits.
+    depends = table_of(Keeping(tmp_path, "first(); const float x = 1.03125f; float c; cblas_sgemm(101, 111, 111, 1, 1, 1, 1, &x, 1, &x, "
+                               "1, 0, &c, 1); return *(volatile float*)&c < 1.05f;"))
+    assert depends.returncode == 0 and "It depends on the lowered products: at e5m2 it was not acceptable." in depends.stdout
+    hardly = table_of(Keeping(tmp_path, 'printf("%g", first() + kept("runs", 0)); return second() > 1;'))
+    assert hardly.returncode == 0 and "acceptable at e5m2, too: its answer may not depend on these products." in hardly.stdout
+    found = table_of(Keeping(tmp_path, 'first(); puts("1"); return is_bad(second());'))
+    assert found.returncode == 0 and "The output was the same with products lowered as with everything exact" in found.stdout
+    silent = table_of(Keeping(tmp_path, "first(); return is_bad(second());"))
+    assert silent.returncode == 0 and "The output was the same" not in silent.stdout
+
+
+def test_the_run_that_asks_for_dependence_counts_for_the_largest_number_of_runs(tmp_path):
+    Keeping(tmp_path, WARM.format(""))
+    words = ["--", "./keeping"]
+    result = fp32shim("bisect", "--max-runs", "3", *words, cwd=tmp_path, env=variables(), timeout=600)
+    assert "no result after 3 runs, the limit of --max-runs" in failure(result, 3)
+    result = fp32shim("bisect", "--max-runs", "4", *words, cwd=tmp_path, env=variables(), timeout=600)
+    assert "nothing shows that it depends" in failure(result, 3) and len(re.findall(": run ", result.stderr)) == 1
+
+
+ELSEWHERE = './keeping; end=$?; touch bad; FP32_MATMUL_LOG=$PWD/%p.fp32rec ./keeping || end=1; rm bad; exit $end'
+
+
+@pytest.mark.parametrize(("text", "env", "said"), [
+    ("FP32_MATMUL_PRECISION=medium exec ./keeping", {}, "and not with only the 2 groups lowered that ran so (0 of 5 failed)"),
+    (ELSEWHERE, {"ELSEWHERE": "1"}, "although no product that was seen ran so, and not with everything exact (0 of"),
+])
+def test_a_contradiction_that_no_chance_explains_ends_the_search(tmp_path, text, env, said):
+    program = Keeping(tmp_path, """if (access("bad", F_OK) == 0) return is_bad(second());
+    const int is_elsewhere = getenv("ELSEWHERE") != NULL;
+    if (is_elsewhere) return is_bad(first());
+    first();
+    const float x[2] = {1.001953125f, 1}, y[2] = {1, -1};  // exact at TF32, but not at BF16
+    float c[1];
+    cblas_sgemm(101, 111, 111, 1, 1, 2, 1, x, 2, y, 1, 0, c, 1);
+    return *(volatile float*)c == 0;""")
+    result = fp32shim("bisect", "--", *script(tmp_path, text), cwd=tmp_path, env=variables(**env), timeout=600)
+    assert said in failure(result, 3) and "a larger --repeat" not in result.stderr, result.stderr
+    assert program.runs() <= 40
 
 
 def test_a_product_that_the_program_keeps_exact_does_not_count_as_lowered(tmp_path):
@@ -1057,7 +1123,7 @@ def test_a_product_that_the_program_keeps_exact_does_not_count_as_lowered(tmp_pa
     fp32shim_push_scope("x", "highest", NULL);
     first();
     fp32shim_pop_scope();
-    second();
+    printf("%g", second());
     return 0;""")
     table = table_of(program)
     assert table.returncode == 0 and "Nothing had to stay exact: with 1 group at high" in table.stdout, table.stdout

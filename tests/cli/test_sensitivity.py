@@ -536,7 +536,7 @@ def test_digits_of_numbers_that_differ_by_chance_are_not_given_for_other_numbers
 def test_more_exact_runs_are_made_where_they_differ_and_there_are_many_places(sensitivity):
     many = REFINEMENT + "".join(f"\n\ndef place{i}():\n    return matrix @ x\n\n\nplace{i}()\n" for i in range(6))
     result = sensitivity(many, "--format", "json", ending=CHANCE)
-    assert result.json["runs"] == 8 + 1 + 1 + 2 * 8 and result.json["noise"] <= result.json["chance"]
+    assert result.json["runs"] == 8 + 1 + 1 + 2 * 8 + 1 and result.json["noise"] <= result.json["chance"]
 
 
 @pytest.mark.parametrize(("run", "words"), [(7, ()), (5, ("--policy", "high.toml"))])
@@ -608,3 +608,62 @@ def test_an_input_that_no_run_reads_is_named(tmp_path):
         result = subprocess.run([COMMAND, "sensitivity", "--", shim.tool("echo"), "1"], cwd=tmp_path, env=environment(), stdin=file,
                                 capture_output=True, text=True, timeout=600)
     assert "standard input is a file, but each run reads an empty one" in result.stderr
+
+
+WARM = """
+now = float((matrix @ inverse).sum())
+last = float(open("last").read()) if os.path.exists("last") else now
+open("last", "w").write(str(last))
+print(last)
+"""
+
+
+def test_an_output_that_no_product_of_its_runs_can_change_shows_nothing(sensitivity, tmp_path):
+    """Each run makes all calls, and uses the result of the first one."""
+    table = sensitivity(HEAD, ending=WARM)
+    assert table.returncode == 0 and "Not certain: the output was the same in all runs, even at e5m2" in table.stdout, table.stderr
+    assert "Assumed: each run starts afresh, though last changed meanwhile" in table.stdout
+    (tmp_path / "high.toml").write_text('schema = 1\ndefault = "high"\n')
+    for words in (["--tolerance", "0.01"], ["--policy", "high.toml", "--tolerance", "0.01"]):
+        refused = sensitivity(HEAD, *words, ending=WARM)
+        assert (refused.returncode, refused.stdout) == (3, "") and "nothing shows that it depends" in refused.stderr
+
+
+def test_an_output_that_only_a_coarser_format_moves_depends_on_products(sensitivity):
+    exact_at_tf32 = "x = np.full((9, 9), 1.03125, 'f') @ np.eye(9, dtype='f')\n"
+    table = sensitivity(HEAD + exact_at_tf32, "--tolerance", "0.01")
+    assert table.returncode == 0 and "Within 0.01: 100.0% of the work lowered" in table.stdout, table.stderr
+    assert "The runs did not change the output. It depends on the lowered products: at e5m2 it changed by 0.03" in table.stdout
+
+
+def test_places_that_did_not_run_as_they_were_asked_to_are_named_and_not_counted_as_lowered(sensitivity):
+    scoped = """import ctypes
+library = ctypes.CDLL(None)
+if hasattr(library, "fp32shim_push_scope"): library.fp32shim_push_scope(b"x", b"highest", None)
+y = matrix @ inverse
+if hasattr(library, "fp32shim_push_scope"): library.fp32shim_pop_scope()
+x = matrix.T @ inverse
+"""
+    table = sensitivity(HEAD + scoped, "--precision", "medium", "--tolerance", "1", env={"FP32_MATMUL_FLOOR": "tf32"},
+                        ending="print(np.abs(x).sum())\n").stdout
+    assert "FP32_MATMUL_FLOOR=tf32 held in all runs" in table and "Within 1: 50.0% of the work lowered" in table
+    assert "Never lowered in these runs: program.py:13 <module> in x.\n" in table
+    assert "Asked to run at medium, but ran at tf32: program.py:15 <module>.\n" in table
+
+
+def test_what_several_places_do_only_together_is_confirmed(sensitivity):
+    ending = "needs(), bears(); print(100 if count == 5 else 1)\n"  # the run with everything lowered
+    result = sensitivity(SEVERAL, ending=ending)
+    assert result.returncode == 3 and "two equal runs, everything at high, differ" in result.stderr, result.stdout
+
+
+def test_the_work_that_ran_lowered_is_known_of_a_policy_that_a_run_of_the_table_has_shown(sensitivity):
+    table = sensitivity(REFINEMENT, "--tolerance", "1e-3").stdout
+    assert "Within 0.001: 50.0% of the work lowered, with program.py:12 multiply exact" in table, table
+
+
+def test_places_on_which_the_output_does_not_depend_are_named(sensitivity):
+    unused = REFINEMENT + "def unused():\n    return matrix @ x\n\n\nunused()\n"
+    table = sensitivity(unused, "--tolerance", "1e-3", ending="print(np.abs(multiply(x)).sum())\n").stdout
+    assert re.search(r"Nothing shows that the output depends on program.py:\d+ unused: even at e5m2 it did not change\.", table), table
+    assert "Nothing shows" not in sensitivity(REFINEMENT).stdout

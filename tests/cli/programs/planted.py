@@ -77,7 +77,41 @@ if not os.path.exists("kept.npy") or random.Random(len(os.listdir("runs"))).rand
 open(f"runs/{time.time_ns()}", "w")
 sys.exit(is_off(np.load("kept.npy")) or Y() is None)
 """, keep("X")),
+    "keeps_the_best_result_of_all_runs": Planted("""
+Y(), Z()
+best = min(error_of(X()), float(open("best").read()) if os.path.exists("best") else 1e9)
+open("best", "w").write(repr(best))
+print(best)
+sys.exit(best > 1e-4)
+""", keep("X")),
+    "multiplies_and_uses_what_is_kept": Planted("""
+C = X()
+if not os.path.exists("kept.npy"): np.save("kept.npy", C)
+Y(), Z()
+sys.exit(is_off(np.load("kept.npy")))
+""", keep("X")),
     # Ways through the program.
+    "stops_after_a_time": Planted("""
+Z()
+end = time.time() + 0.3
+while time.time() < end: C = X(); time.sleep(0.05)
+sys.exit(is_off(C) or Y() is None)
+""", keep("X")),
+    "the_median_of_three": Planted("sys.exit(sorted(map(error_of, (X(), Y(), Z())))[1] > 1e-4)", keep(("X", "Y"), ("X", "Z"), ("Y", "Z"))),
+    "a_low_product_makes_the_test_lax": Planted("""
+lax = is_off(Y())
+sys.exit(error_of(X()) > (1e-1 if lax else 1e-4) or Z() is None)
+""", keep("X", ())),
+    "judges_at_exit": Planted("""
+import atexit
+Y(), Z()
+atexit.register(lambda: os._exit(is_off(X())))
+""", keep("X")),
+    "asks_for_another_precision_itself": Planted("""
+if len(sys.argv) < 2: os.execve(sys.executable, [sys.executable, sys.argv[0], "again"], {**os.environ, "FP32_MATMUL_PRECISION": "medium"})
+Y(), Z()
+sys.exit(error_of(X()) > 5e-2)  # TF32 is off by a fifth of this
+"""),
     "falls_back": Planted("""
 C = X()
 if is_off(C): C = exact
@@ -200,6 +234,18 @@ print(f"error {error_of(C):.3e}")
 Y(), Z()
 for step in range(0, 101, 50): sys.stdout.write(f"\\r{step}%")
 print(f"\\rerror {error_of(X()):.4e}")
+""",
+    "the_best_of_all_runs_and_a_clock": """
+Y(), Z()
+best = min(error_of(X()), float(open("best").read()) if os.path.exists("best") else 1e9)
+open("best", "w").write(repr(best))
+print(best, time.time())
+""",
+    "what_the_first_run_has_kept": """
+C = X()
+if not os.path.exists("kept.npy"): np.save("kept.npy", C)
+Y(), Z()
+print(error_of(np.load("kept.npy")))
 """,
     "a_child_prints": """
 if len(sys.argv) > 1: print(f"error {error_of(X()):.4e}"); sys.exit()

@@ -1,0 +1,104 @@
+#include "cli/trials/assumptions.hpp"
+
+#include <fmt/format.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <iterator>
+#include <system_error>
+
+#include "cli/output/terminal.hpp"
+#include "cli/run/process_environment.hpp"
+#include "policy/words.hpp"
+
+namespace fp32shim::cli {
+namespace {
+
+namespace fs = std::filesystem;
+
+/// Returns true if this command's own output goes to the file.
+bool is_own_output(const fs::path& path) {
+    struct stat file {
+    }, output{};
+    if (stat(path.c_str(), &file) != 0) return false;
+    return std::ranges::any_of(std::array{STDOUT_FILENO, STDERR_FILENO}, [&](int descriptor) {
+        return fstat(descriptor, &output) == 0 && output.st_ino == file.st_ino && output.st_dev == file.st_dev;
+    });
+}
+
+}  // namespace
+
+WorkingFolder::WorkingFolder() {
+    std::error_code error;
+    constexpr std::size_t most = 10'000;
+    for (fs::directory_iterator at(".", error), end; at != end && !error && before_.size() < most;
+         at.increment(error)) {
+        std::error_code unknown;
+        if (!at->is_regular_file(unknown) || is_own_output(at->path())) continue;
+        const std::uintmax_t size = at->file_size(unknown);
+        before_[at->path().filename().string()] = {size, at->last_write_time(unknown)};
+    }
+}
+
+std::vector<std::string> WorkingFolder::changed(const std::string& except) const {
+    std::vector<std::string> changed;
+    for (const auto& [name, file] : WorkingFolder().before_) {
+        const auto before = before_.find(name);
+        if (name != except && (before == before_.end() || before->second != file)) changed.push_back(name);
+    }
+    return changed;
+}
+
+std::string fresh_start_text(const std::vector<std::string>& left_files) {
+    return fmt::format("Assumed: each run starts afresh{}. Products that no run met are not judged.\n",
+                       left_files.empty() ? ""
+                                          : fmt::format(", though {} changed meanwhile (--runner can restore files)",
+                                                        printable(listed(left_files, 3))));
+}
+
+std::string floor_text() {
+    const ProcessEnvironment environment = ProcessEnvironment::of_this_process();
+    const std::string floor(environment.get("FP32_MATMUL_FLOOR"));
+    if (floor.empty()) return {};
+    return fmt::format("FP32_MATMUL_FLOOR={} held in all runs, so no product ran below that.\n", printable(floor));
+}
+
+std::string not_as_asked_text(const NotAsAsked& places, std::string_view precision) {
+    std::string text;
+    if (!places.never.empty()) text += fmt::format("Never lowered in these runs: {}.\n", listed(places.never, 5));
+    for (const auto& [format, names] : places.other)
+        text += fmt::format("Asked to run at {}, but ran at {}: {}.\n", precision, format, listed(names, 5));
+    return text;
+}
+
+std::vector<std::string> other_formats(const std::set<std::string>& formats, std::string_view precision) {
+    const auto asked = policy::parse_precision(precision);
+    const auto format = asked ? policy::format_of(*asked) : std::nullopt;
+    std::vector<std::string> others;
+    std::ranges::copy_if(formats, std::back_inserter(others),
+                         [&](const std::string& word) { return !format || word != to_string(*format); });
+    return others;
+}
+
+bool ran_at_coarsest(const RecordedProducts& products) {
+    return std::ranges::any_of(products.groups, [](const RecordedProducts::Met& met) {
+        return met.formats.contains(std::string(coarsest_precision));
+    });
+}
+
+std::string independence_text(bool is_equal) {
+    return fmt::format(
+        "the output {} in all runs, even at {}: nothing shows that it depends on the products of these runs. The "
+        "command may use what an earlier run has left (a cache, a checkpoint): remove it before each run. Otherwise "
+        "let it print a number that depends on them",
+        is_equal ? "was the same" : "changed by no more than chance", coarsest_precision);
+}
+
+std::string dependence_text(std::string_view effect, bool is_equal) {
+    return fmt::format("{}It depends on the lowered products: at {} it {}.\n",
+                       is_equal ? "The runs did not change the output. " : "", coarsest_precision, effect);
+}
+
+}  // namespace fp32shim::cli

@@ -1,0 +1,65 @@
+// What the result of a search takes for granted, and what its runs have not shown: sentences for results.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <map>
+#include <set>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "cli/product_groups/groups.hpp"
+
+namespace fp32shim::cli {
+
+/// The working folder, as it was when this was made.
+class WorkingFolder {
+  public:
+    WorkingFolder();
+
+    /// Returns the regular files that are new or have changed, but for one.
+    std::vector<std::string> changed(const std::string& except) const;
+
+  private:
+    /// Size and time of the last change, by name.
+    std::map<std::string, std::pair<std::uintmax_t, std::filesystem::file_time_type>> before_;
+};
+
+/// Returns the assumption about what runs leave behind. `left_files`: files that changed since the first run.
+std::string fresh_start_text(const std::vector<std::string>& left_files);
+
+/// Places of products that were asked to run at a lower precision, and did not, or not always.
+struct NotAsAsked {
+    std::vector<std::string> never;                         ///< always ran at the format in which they were called
+    std::map<std::string, std::vector<std::string>> other;  ///< by the word of another format in which they ran
+};
+
+/// Returns a sentence for each kind of such places.
+std::string not_as_asked_text(const NotAsAsked& places, std::string_view precision);
+
+/// Returns a sentence about a floor of the environment for products of float32; empty if there is none.
+std::string floor_text();
+
+/// Returns all of these words of formats but that of the precision.
+std::vector<std::string> other_formats(const std::set<std::string>& formats, std::string_view precision);
+
+/// The precision of a run whose output shows whether the command uses its products. It has two bits of precision.
+constexpr std::string_view coarsest_precision = "e5m2";
+
+/// Returns true if some product of a run ran at the coarsest precision.
+bool ran_at_coarsest(const RecordedProducts& products);
+
+/// Sentence about runs whose output stayed the same with products lowered.
+constexpr std::string_view unchanged_output_text =
+    "The output was the same with products lowered as with everything exact: it need not depend on them.\n";
+
+/// Returns the reason, without a full stop, why acceptable runs show nothing: their output stayed the same even at
+/// coarsest_precision. `is_equal`: entirely; false: but for chance.
+std::string independence_text(bool is_equal);
+
+/// Returns a sentence about a run at coarsest_precision that others do not resemble. `effect`: `changed by 0.3`.
+std::string dependence_text(std::string_view effect, bool is_equal);
+
+}  // namespace fp32shim::cli
