@@ -100,9 +100,9 @@ ProcessFacts gather_process_facts(std::span<const std::string_view> environment)
         const std::string_view value = value_of(environment, pin.entry.substr(0, equals));
         if (value == pin.entry.substr(equals + 1)) facts.pins |= pin.bit;
     }
-    facts.run = parse_run_note(value_of(environment, run_variable)).number;
-    facts.run_is_awaited =
-        facts.run != 0 && value_of(environment, run_process_variable).starts_with(run_process_is_parent);
+    const RunNote run = parse_run_note(value_of(environment, run_variable));
+    facts.run = run.number;
+    facts.run_is_awaited = run.is_awaited;
     facts.executable = read_executable();
     facts.command = read_command();
     return facts;
@@ -119,10 +119,12 @@ std::vector<std::string_view> entries_of(std::uint16_t pins) {
 RunNote parse_run_note(std::string_view value) {
     constexpr std::size_t digits = 16;
     RunNote note;
-    if (value.size() < digits + 2 || value[digits] != ' ' || value[digits + 1] != '/') return {};
+    if (value.size() < digits + 2 || value[digits + 1] != '/') return {};
+    if (value[digits] != ' ' && value[digits] != '+') return {};
     const auto [end, error] = std::from_chars(value.data(), value.data() + digits, note.number, 16);
     if (error != std::errc{} || end != value.data() + digits) return {};
     note.children_path = value.substr(digits + 1);
+    note.is_awaited = value[digits] == '+';
     return note;
 }
 

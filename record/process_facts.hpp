@@ -24,7 +24,7 @@ struct ProcessFacts {
     std::int64_t start_ns = 0;     ///< time when these facts were gathered: nanoseconds since 1970, UTC
     std::uint64_t run = 0;         ///< random number of the `fp32shim run` that started the process; 0: none, or one
                                    ///< that does not record
-    bool run_is_awaited = false;   ///< that command waits for the program, and notes the run's end in the recordings
+    bool run_is_awaited = false;   ///< that command waits for the program, and notes the run's end in its recordings
     std::uint16_t pins = 0;        ///< one bit for each variable of all_pins that is in the environment; 0: unknown
 };
 
@@ -62,7 +62,8 @@ inline constexpr Pin all_pins[] = {
 std::vector<std::string_view> entries_of(std::uint16_t pins);
 
 /// Name of an environment variable that `fp32shim run` sets. Its value, `NUMBER PATH`, says where processes record
-/// programs that run without the shim. NUMBER is the run's number in 16 hexadecimal digits.
+/// programs that run without the shim. NUMBER is the run's number in 16 hexadecimal digits. With `+` in place of the
+/// blank, that command has made the file, waits for the program, and then notes the run's end in the recordings.
 inline constexpr std::string_view run_variable = "FP32SHIM_RUN";
 /// Name of the variable with the process id of `fp32shim run`. With run_process_is_parent before the id, that process
 /// is the program's parent; without it, that process has become the program.
@@ -70,6 +71,7 @@ inline constexpr std::string_view run_process_variable = "FP32SHIM_RUN_PROCESS",
 struct RunNote {
     std::uint64_t number = 0;  ///< number of the run; 0: no run
     std::string_view children_path{};
+    bool is_awaited = false;
 };
 RunNote parse_run_note(std::string_view value);
 

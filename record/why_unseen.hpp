@@ -23,6 +23,7 @@ enum class WhyUnseen : std::uint8_t {
     switched_off,
     other_policy,
     other_library,
+    other_run,
 };
 
 /// Returns words that continue a sentence after the program's name: `is statically linked`. Empty for `seen`, and for

@@ -100,9 +100,8 @@ void Answers::run_once(std::vector<TestedSet*> sets) {
         add_run(runs[i], ++run_count_, sets[i]->outcome);
         count_exact(sets[i]->lowered == Lowered::only && sets[i]->set.empty(), runs[i].verdict);
     }
-    std::ranges::sort(sets);
-    const auto rest = std::ranges::unique(sets);
-    sets.erase(rest.begin(), rest.end());
+    std::sort(sets.begin(), sets.end());
+    sets.erase(std::unique(sets.begin(), sets.end()), sets.end());
     for (TestedSet* const tested : sets) {
         tested->outcome.verdict = decision(*tested).value_or(Verdict::unresolved);
         keep(*tested);

@@ -78,6 +78,7 @@ std::optional<RunMember> read_run_member(const std::string& path) {
                      .is_children_file = (header->flags & record::format::flag_children_only) != 0,
                      .is_run_awaited = (header->flags & record::format::flag_run_is_awaited) != 0,
                      .run_end = header->run_end,
+                     .run_recordings = header->run_recordings,
                      .start_ns = header->start_realtime_ns,
                      .exited_ns = exit_of(*header),
                      .identity = {header->pid, header->process_start, header->pid_namespace, {}},

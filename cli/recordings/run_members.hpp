@@ -22,6 +22,7 @@ struct RunMember {
     bool is_children_file = false;       ///< this is such a file
     bool is_run_awaited = false;         ///< `fp32shim run` was to note the end of the run in it
     record::format::RunEnd run_end{};    ///< that note; all zeros: none
+    std::uint32_t run_recordings = 0;    ///< in the file for the children of a run: number of the run's recordings
     std::int64_t start_ns = 0;           ///< start of the recording: nanoseconds since 1970
     std::int64_t exited_ns = 0;          ///< end of the process, if it called `exit`; otherwise equal to start_ns
     record::ProcessIdentity identity;    ///< the process, its namespace and boot

@@ -38,12 +38,20 @@ std::string name_beside(const std::string& log_path, const record::ProcessFacts&
     const record::ExpandedPath expanded = record::expand_path(log_path, facts, log);
     if (expanded.path.empty()) return {};
     const std::string name(record::children_path(expanded.path, children));
+    // Without links, so that a program cannot make the name lead elsewhere by changing one.
     std::error_code error;
-    const std::filesystem::path absolute = std::filesystem::absolute(name, error);
+    const std::filesystem::path absolute = std::filesystem::weakly_canonical(name, error);
     if (name.empty() || error) return {};
     std::string path = absolute.string();
     for (int i = 1; path != outer && is_taken(path); ++i) path = numbered(absolute.string(), i);
     return path;
+}
+
+/// Makes the file for the children of a run. Returns false if that failed.
+bool is_made(const std::string& path, std::uint64_t run) {
+    const int descriptor = record::open_children_file({path.c_str(), -1, run});
+    if (descriptor >= 0) close(descriptor);
+    return descriptor >= 0;
 }
 
 }  // namespace
@@ -57,7 +65,6 @@ RunChildren::RunChildren(const std::string& log_path, bool is_own, ProgramProces
     const std::string before = environment.get(record::run_variable);
     const record::RunNote outer = record::parse_run_note(before);
     run_ = outer.number;
-    is_part_of_outer_ = run_ != 0;
     if (!is_own && run_ != 0) {
         path_ = outer.children_path;
         return;
@@ -66,8 +73,12 @@ RunChildren::RunChildren(const std::string& log_path, bool is_own, ProgramProces
     // A run within a run that records under the same name belongs to that one.
     if (path_.empty() || (run_ != 0 && path_ == outer.children_path)) return;
     run_ = random_number();
-    is_part_of_outer_ = false;
-    environment.set(record::run_variable, fmt::format("{:016x} {}", run_, path_));
+    is_awaited_ = process == ProgramProcess::child && is_made(path_, run_);
+    environment.set(record::run_variable, fmt::format("{:016x}{}{}", run_, is_awaited_ ? '+' : ' ', path_));
+}
+
+void RunChildren::remove_file() const {
+    if (is_awaited_) unlink(path_.c_str());
 }
 
 void RunChildren::record_unseen(const std::string& program, record::WhyUnseen why) const {

@@ -24,11 +24,14 @@ class RunChildren {
 
     /// Returns the number of this run in its recordings (ProcessFacts::run); 0: none.
     std::uint64_t run() const { return run_; }
-    /// Returns true if the processes of this run have the number of an outer one, and so cannot be told from its
-    /// others.
-    bool is_part_of_outer() const { return is_part_of_outer_; }
-    /// Returns the path of the file for uncovered children; empty: none. The file is made for the first such child.
+    /// Returns true if this command waits for the program and has made the file, in which processes count their
+    /// recordings. Then it has to note the end of the run.
+    bool is_awaited() const { return is_awaited_; }
+    /// Returns the path of the file for uncovered children; empty: none. If no run waits, the file is made for the
+    /// first such child.
     const std::string& path() const { return path_; }
+    /// Removes the file, since the program could not be started.
+    void remove_file() const;
 
     /// Writes into the file for uncovered children that the shim does not cover `program`, and why.
     void record_unseen(const std::string& program, record::WhyUnseen why) const;
@@ -39,7 +42,7 @@ class RunChildren {
   private:
     std::string path_;
     std::uint64_t run_ = 0;
-    bool is_part_of_outer_ = false;
+    bool is_awaited_ = false;
 };
 
 /// Returns a line `not covered…: …` with the first few of `children`; empty if there are none.

@@ -338,7 +338,7 @@ std::string no_recording_text(const Launch& launch, const RunSummary& summary) {
 void print_summary(const Launch& launch, RunSummary& summary, const RunChildren& children, std::int64_t program_ns) {
     const RunEnding ending = summary.ending(children, launch.facts);
     const std::vector<std::string>& recordings = ending.recordings;
-    note_end(ending);
+    if (children.is_awaited()) note_end(ending);
     const std::string text = summary.read(recordings, children, program_ns);
     print(text, STDERR_FILENO);
     if (!recordings.empty() && !summary.is_temporary()) print_run_message(recorded_text(recordings));
@@ -362,7 +362,10 @@ int run_with_summary(const Launch& launch, const std::string& log) {
     }
     const auto begin = std::chrono::steady_clock::now();
     const Ended ended = run_program(launch.program.path, launch.options.words, launch.environment.entries());
-    if (ended.exec_error != 0) return failed_to_start(launch.program, ended.exec_error);
+    if (ended.exec_error != 0) {
+        children.remove_file();
+        return failed_to_start(launch.program, ended.exec_error);
+    }
     std::signal(SIGPIPE, SIG_IGN);  // the exit status must be the program's even if nobody reads the summary
     const std::chrono::nanoseconds program_time = std::chrono::steady_clock::now() - begin;
     print_summary(launch, summary, children, program_time.count());

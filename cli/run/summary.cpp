@@ -87,14 +87,12 @@ RunSummary::~RunSummary() { remove_temporary_recordings(); }
 
 RunEnding RunSummary::ending(const RunChildren& children, const record::ProcessFacts& facts) const {
     RunEnding ending;
-    ending.began = record::identify_self().start;
     ending.children_file = children.path();
     // Processes may make recordings until they end.
-    if (!children.is_part_of_outer() && children.run() != 0)
-        ending.running = record::processes_left_of_run(children.run(), ending.began);
+    if (children.is_awaited())
+        ending.running = record::processes_left_of_run(children.run(), record::identify_self().start);
     ending.recordings = recordings_of_run(log_path_, facts, children.run(), began_ns_);
     std::erase(ending.recordings, children.path());
-    if (children.run() != 0) ending.strangers = recordings_of_run(log_path_, facts, 0, began_ns_);
     return ending;
 }
 

@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <iterator>
 #include <map>
 #include <utility>
 
@@ -24,12 +25,9 @@ struct Member {
 /// Judges the recordings of one run.
 class Run {
   public:
-    Run(const std::vector<Member>& members, const std::vector<Member>& others) : members_(members), others_(others) {
-        for (const Member& member : members_) {
-            const auto& end = member.facts.run_end;
-            began_ns_ = std::min(began_ns_, member.facts.start_ns);
-            if (end.ended_ns > last_.ended_ns) last_ = end;
-        }
+    explicit Run(const std::vector<Member>& members) : members_(members) {
+        for (const Member& member : members_)
+            if (member.facts.run_end.ended_ns > last_.ended_ns) last_ = member.facts.run_end;
     }
 
     std::vector<ReadingProblem> problems() const {
@@ -43,7 +41,7 @@ class Run {
                                          "killed, or the file was moved or copied before the run ended. So it is not "
                                          "known what else ran",
                                          count == 1 ? "it" : "it and in " + counted(count - 1, "other recording")));
-        add(members_.front().path, strangers_text());
+        add(members_.front().path, missing_text());
         add(members_.front().path, running_text_of_run());
         return problems;
     }
@@ -62,18 +60,16 @@ class Run {
         return {first, count};
     }
 
-    std::string strangers_text() const {
-        const auto is_stranger = [&](const Member& other) {
-            return other.facts.start_ns >= began_ns_ && other.facts.start_ns <= last_.ended_ns &&
-                   other.facts.identity.has_boot_of(members_.front().facts.identity);
-        };
-        const auto given = static_cast<std::size_t>(std::ranges::count_if(others_, is_stranger));
-        if (last_.strangers <= given) return {};
+    /// Returns a text about recordings of the run that are not here. The command that waited knows the number of
+    /// those of its machine.
+    std::string missing_text() const {
+        const auto is_counted = [](const Member& member) { return member.facts.run_end.recordings != 0; };
+        const auto given = static_cast<std::size_t>(std::ranges::count_if(members_, is_counted));
+        if (last_.recordings <= given) return {};
         return fmt::format(
-            "while its run went on, {} with the log's name {} made by processes that did not know of "
-            "the run (their environment lacked FP32SHIM_RUN). Name {} too",
-            counted(last_.strangers - given, "recording"), last_.strangers - given == 1 ? "was" : "were",
-            last_.strangers - given == 1 ? "it" : "them");
+            "processes of its run made {}, of which {} here. Others were moved or removed, or are in "
+            "another folder",
+            counted(last_.recordings, "recording"), given == 1 ? "one is" : count_text(given) + " are");
     }
 
     /// Returns true if all processes of the run that this user may look at are known here.
@@ -101,8 +97,6 @@ class Run {
     }
 
     const std::vector<Member>& members_;
-    const std::vector<Member>& others_;  ///< recordings of no run
-    std::int64_t began_ns_ = INT64_MAX;
     record::format::RunEnd last_{};  ///< the latest note of the end
 };
 
@@ -112,14 +106,12 @@ std::vector<ReadingProblem> problems_of_unfinished_runs(const std::vector<std::s
     std::map<std::uint64_t, std::vector<Member>> by_run;
     for (const std::string& path : paths) {
         auto facts = read_run_member(path);
-        if (facts && !facts->is_children_file) by_run[facts->run].push_back({path, std::move(*facts)});
+        if (facts && facts->run != 0 && !facts->is_children_file)
+            by_run[facts->run].push_back({path, std::move(*facts)});
     }
-    const std::vector<Member> others = std::exchange(by_run[0], {});
     std::vector<ReadingProblem> problems;
-    for (const auto& [number, members] : by_run) {
-        if (number == 0) continue;
-        for (ReadingProblem& problem : Run(members, others).problems()) problems.push_back(std::move(problem));
-    }
+    for (const auto& [number, members] : by_run)
+        std::ranges::move(Run(members).problems(), std::back_inserter(problems));
     return problems;
 }
 

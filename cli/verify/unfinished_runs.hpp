@@ -9,7 +9,7 @@
 namespace fp32shim::cli {
 
 /// Returns a doubt for each `fp32shim run` whose recordings are among these and do not say that it has ended, that
-/// has processes which still run, or during which processes recorded that did not know of it.
+/// has processes which still run, or that made further recordings.
 std::vector<ReadingProblem> problems_of_unfinished_runs(const std::vector<std::string>& paths);
 
 }  // namespace fp32shim::cli

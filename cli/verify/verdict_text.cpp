@@ -20,18 +20,17 @@ constexpr std::string_view scope_note =
     "started: known libraries, and files with instructions that multiply BF16 or FP16. The verdict does not cover "
     "other loops with which a program or library multiplies by itself, code that programs generate, load or look "
     "up themselves at run time (for a GPU, for example), LAPACK routines that multiply inside their own library, "
-    "linker namespaces of dlmopen, processes that were killed before their first product or ended past the C "
-    "library, libraries that a destructor loads or that a forked child loads before it executes a program, "
+    "linker namespaces of dlmopen, processes without a recording that were killed or ended past the C library, "
+    "libraries that a destructor or an earlier constructor loads or that a forked child loads before it executes a "
+    "program, "
     "processes that could not record what they multiplied, loaded or started (a line on stderr says so), programs "
-    "started by system calls that bypass the C library, or elsewhere (by ssh, srun or a container service), and "
-    "recordings that were removed. A recording is not sealed: anyone who can write to it can change it.";
+    "started by system calls that bypass the C library, or elsewhere (by ssh, srun or a container service). A "
+    "recording is not sealed: anyone who can write to it can change it.";
 
 constexpr std::string_view scope_note_without_end =
     " Not all of these recordings were made under an `fp32shim run` that waited for its program (without --quiet). "
-    "For "
-    "the others, the recordings of their children are asked for, but not those of other programs that the same "
-    "script "
-    "started.";
+    "For the others, the recordings of their children are asked for, but not those of other programs that the same "
+    "script started.";
 
 constexpr std::string_view scope_note_of_order =
     " A fixed order is one of float32 matrix products only: matrix products of float64 that were seen count as "

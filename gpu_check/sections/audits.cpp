@@ -211,8 +211,9 @@ struct Found {
 
 /// Returns the audits of one size in a recording.
 Found find_audits(const std::string& recording, int n) {
-    const auto [reader, error] = fp32shim::record::RecordingReader::open(recording);
-    if (reader == nullptr) throw std::runtime_error(recording + ": " + error);
+    const auto opened = fp32shim::record::RecordingReader::open(recording);
+    if (opened.reader == nullptr) throw std::runtime_error(recording + ": " + opened.error);
+    const auto& reader = opened.reader;
     Found found;
     reader->visit_audits([&](const fp32shim::record::RecordedAudit& recorded) {
         const auto* const row = reader->row(recorded.row);

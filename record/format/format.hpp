@@ -540,11 +540,10 @@ static_assert(sizeof(MarkedFile) == 4);
 
 /// What `fp32shim run` found when its program had ended. It notes this in each recording of the run.
 struct RunEnd {
-    std::int64_t ended_ns;    ///< time of this note: nanoseconds since 1970, UTC; 0: no note
-    std::uint32_t running;    ///< number of other processes of the run that still ran
-    std::uint32_t strangers;  ///< number of recordings with the log's name that processes which did not know the run
-                              ///< made while it went on
-    std::uint64_t began;      ///< start of `fp32shim run`, as Header::process_start; 0: unknown
+    std::int64_t ended_ns;     ///< time of this note: nanoseconds since 1970, UTC; 0: no note
+    std::uint32_t running;     ///< number of other processes of the run that still ran
+    std::uint32_t recordings;  ///< number of recordings of the run on this machine; 0: unknown
+    std::uint64_t began;       ///< start of `fp32shim run`, as Header::process_start; 0: unknown
 };
 static_assert(sizeof(RunEnd) == 24);
 
@@ -625,7 +624,9 @@ struct Header {
     std::uint64_t lost_operands;  ///< number of operand hashes that found no space
     // Offset 960. Written by `fp32shim run` at its end:
     RunEnd run_end;
-    std::uint8_t reserved7[1024 - 984];
+    // Offset 984. Used in the file for the children of a run:
+    std::uint32_t run_recordings;  ///< number of recordings that processes of the run have made
+    std::uint8_t reserved7[1024 - 988];
     // Offset 1024. Written by the process as facts become known; older writers left zeros:
     EnvironmentRecord environment[environment_limit];
     // Offset 2048. Recordings of covered children, which these enter themselves; older writers left zeros:
@@ -698,6 +699,6 @@ static_assert(are_numbered_from_0(WhyUnseen::seen, WhyUnseen::statically_linked,
                                   WhyUnseen::musl, WhyUnseen::other_user, WhyUnseen::capabilities,
                                   WhyUnseen::not_readable, WhyUnseen::no_preload, WhyUnseen::library_out_of_reach,
                                   WhyUnseen::log_out_of_reach, WhyUnseen::other_log, WhyUnseen::switched_off,
-                                  WhyUnseen::other_policy, WhyUnseen::other_library));
+                                  WhyUnseen::other_policy, WhyUnseen::other_library, WhyUnseen::other_run));
 
 }  // namespace fp32shim::record::format

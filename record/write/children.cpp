@@ -69,7 +69,9 @@ void fill(Header& header, std::uint64_t run) {
     header.start_monotonic_ns = raw::clock_ns(CLOCK_MONOTONIC);
     header.start_ticks = ticks();
     header.ticks_per_second = 1'000'000'000;  // any rate will do: the file contains no times in ticks
-    header.pid_namespace = identify_self().pid_namespace;
+    const ProcessIdentity maker = identify_self();
+    header.pid_namespace = maker.pid_namespace;
+    std::ranges::copy(maker.boot_id, header.boot_id);
     header.run = run;
     header.max_size = format::segment_size;
     header.next_segment = 1;
@@ -142,6 +144,13 @@ bool is_the_file(int descriptor, std::uint64_t run) {
            (flags & format::flag_children_only) != 0;
 }
 
+/// Returns the descriptor if it is of the file for this run, or a negative errno.
+int checked(int descriptor, std::uint64_t run) {
+    if (descriptor < 0 || is_the_file(descriptor, run)) return descriptor;
+    raw::close(descriptor);
+    return -EEXIST;
+}
+
 }  // namespace
 
 void append_end_of(system::LineWriter& out, std::string_view text, std::size_t limit) {
@@ -195,10 +204,10 @@ int open_children_file(const ChildrenFile& file) {
         if (error != 0) return -error;
         descriptor = open_existing(file);
     }
-    if (descriptor < 0 || is_the_file(descriptor, file.run)) return descriptor;
-    raw::close(descriptor);
-    return -EEXIST;
+    return checked(descriptor, file.run);
 }
+
+int open_existing_children_file(const ChildrenFile& file) { return checked(open_existing(file), file.run); }
 
 int record_child(const ChildrenFile& file, const UnseenChild& child, ChildEvent event) {
     const system::SignalHold hold;

@@ -50,6 +50,8 @@ struct ChildrenFile {
 /// Opens the file for children. If the file does not exist, makes it. Returns a descriptor or a negative errno.
 /// Precondition: signals are held.
 int open_children_file(const ChildrenFile& file);
+/// The same for a file that exists.
+int open_existing_children_file(const ChildrenFile& file);
 /// Maps the header of the open file and calls `use` with it. Returns 0; or an errno if the header cannot be mapped.
 template <class Use>
 int with_header(int descriptor, const Use& use) {

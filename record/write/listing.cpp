@@ -216,6 +216,24 @@ int enter_list(const NewRecording& recording, Header* parent, const Family& fami
     return (has_own_name || search.is_elsewhere()) && has_file ? enter_children_file(recording, family.children) : 0;
 }
 
+int count_recording(const Family& family) {
+    if (family.children.path == nullptr) return 0;
+    const system::SignalHold hold;
+    const int descriptor = open_existing_children_file(family.children);
+    if (descriptor < 0) return -descriptor;
+    const ProcessIdentity self = identify_self();
+    decltype(self.boot_id) boot_id{};
+    const bool is_here = raw::syscall6(SYS_pread64, descriptor, &boot_id, sizeof boot_id,
+                                       offsetof(Header, boot_id)) == sizeof boot_id &&
+                         boot_id == self.boot_id;
+    // Two machines must not map one file.
+    const int error = !is_here ? 0 : with_header(descriptor, [](Header& header) {
+        std::atomic_ref(header.run_recordings).fetch_add(1, std::memory_order_relaxed);
+    });
+    raw::close(descriptor);
+    return error;
+}
+
 void count_unrecorded(const Family& family) {
     if (family.children.path == nullptr) return;
     const system::SignalHold hold;

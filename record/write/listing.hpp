@@ -33,6 +33,10 @@ struct NewRecording {
 /// list, but the recording could not enter it. Allocates nothing.
 int enter_list(const NewRecording& recording, format::Header* parent, const Family& family);
 
+/// Counts a new recording in the file for the children of its run, which `fp32shim run` has made. Returns 0, also
+/// without a run or on another machine than that command's; or an errno. Allocates nothing.
+int count_recording(const Family& family);
+
 /// Counts a process that is to multiply and could not make a recording, in the file for the children of its run. Does
 /// nothing without a run, or if that file cannot be written. Allocates nothing.
 void count_unrecorded(const Family& family);

@@ -49,6 +49,7 @@ constexpr std::string_view log_variable = "FP32_MATMUL_LOG", preload_variable = 
 /// freed.
 struct Start {
     std::string_view log;
+    std::string_view run_text;
     record::RunNote run;
     std::int32_t process = 0;        ///< id of the process that executed this program; 0: unknown
     std::int32_t first_process = 0;  ///< id of the process that `fp32shim run` started, not of a forked child
@@ -131,7 +132,8 @@ __attribute__((constructor)) void begin_to_watch() {
     if (!log.ends_with(".fp32rec") && record::parse_run_note(run).number == 0) return;
     if (value_of(environ, disable_variable) == "1" || getauxval(AT_SECURE) != 0) return;
     start.log = arena_copy(log);
-    start.run = record::parse_run_note(arena_copy(run));
+    start.run_text = arena_copy(run);
+    start.run = record::parse_run_note(start.run_text);
     std::string_view run_process = value_of(environ, record::run_process_variable);
     const bool is_child_of_run = run_process.starts_with(record::run_process_is_parent);
     if (is_child_of_run) run_process.remove_prefix(record::run_process_is_parent.size());
@@ -229,6 +231,8 @@ WhyUnseen judge_environment(char* const* environment) {
         return WhyUnseen::other_user;
     if (value_of(environment, disable_variable) == "1") return WhyUnseen::switched_off;
     if (value_of(environment, log_variable) != start.log) return WhyUnseen::other_log;
+    if (start.run.number != 0 && value_of(environment, record::run_variable) != start.run_text)
+        return WhyUnseen::other_run;
     if (start.log.empty() && value_of(environment, policy_variable) != start_variable(policy_variable))
         return WhyUnseen::other_policy;
     return hides_log() ? WhyUnseen::log_out_of_reach : WhyUnseen::seen;
@@ -399,7 +403,8 @@ void write_mark() {
 }
 
 void record_children_file(record::Recording& recording) {
-    if (has_children_file()) recording.mark_children_file();
+    // Where a run is awaited, `fp32shim run` has made the file, and notes at the end if it is needed.
+    if (!start.run.is_awaited && has_children_file()) recording.mark_children_file();
 }
 
 bool may_have_crashed() {

@@ -327,18 +327,19 @@ def test_a_run_within_a_run_belongs_to_it_if_it_records_under_the_same_name(fami
 def test_a_child_that_does_not_know_the_run_of_its_parent_is_listed(family, log, tmp_path):
     child = f"env -u FP32SHIM_RUN FP32_MATMUL_PRECISION=medium FP32_MATMUL_CPU=emulate '{family}' product"
     run(log, family, "product", "shell", child)
-    assert files(log) == ["run.1.fp32rec", "run.fp32rec"] and verify(log).returncode == 1
+    assert files(log) == ["run.1.fp32rec", "run.children.fp32rec", "run.fp32rec"] and verify(log).returncode == 1
     assert verify(only(log, tmp_path, "run.fp32rec")).returncode == 3
 
 
 def test_a_recording_of_another_run_with_the_same_name_at_the_same_time_is_a_doubt(family, log, tmp_path):
     child = f"FP32SHIM_RUN='00000000000000ff {tmp_path}/other.children.fp32rec' '{family}' product"
     run(log, family, "product", "shell", child)
-    assert files(log) == ["run.1.fp32rec", "run.fp32rec"]
-    for name in files(log):
+    assert files(log) == ["run.1.fp32rec", "run.children.fp32rec", "run.fp32rec"]
+    for name in ("run.1.fp32rec", "run.fp32rec"):
         result = verify(log.with_name(name))
         assert result.returncode == 3 and "ran at the same time as that of" in result.stdout
-    assert verify(log.parent).returncode == 0
+    result = verify(log.parent)
+    assert result.returncode == 3 and "was started with another FP32SHIM_RUN" in result.stdout
 
 
 def test_children_without_a_product_leave_no_doubt(family, log, tmp_path):

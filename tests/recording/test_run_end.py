@@ -12,14 +12,12 @@ from command import COMMAND, environment
 from test_missing_recordings import family, files, log, only  # noqa: F401 (fixtures)
 from test_verify_bypasses import verify
 
-ELSEWHERE = "env -u FP32SHIM_RUN '{program}' product"
-
-
-def run(log, program, script, prefix=(), **settings):
+def run(log, program, script, prefix=(), options=(), **settings):
     """Runs a script of the shell by `fp32shim run`, which waits for it. `{program}` is the path of `family`."""
     settings["LD_LIBRARY_PATH"] = shim.blas_directory("reference")
     script = script.replace("{program}", str(program))
-    done = subprocess.run([*prefix, COMMAND, "run", "--log", log, "--", "sh", "-c", script], capture_output=True, text=True,
+    options = [*options, "--log", log] if log else options
+    done = subprocess.run([*prefix, COMMAND, "run", *options, "--", "sh", "-c", script], capture_output=True, text=True,
                           check=False, env=environment(**settings))
     assert done.returncode == 0, done.stderr
     return done
@@ -45,15 +43,21 @@ def test_recordings_that_no_waiting_run_made_are_said_not_to_be_all(family, log)
     assert result.returncode == 0 and "that waited for its program (without --quiet)" in result.json["scope"]
 
 
+OTHER_RUN = "was started with another FP32SHIM_RUN, or none: its recording does not belong to this run"
+
+
+@pytest.mark.parametrize("quiet", [(), ("--quiet",)])
 @pytest.mark.parametrize("name", ["run.fp32rec", "run-%p.fp32rec"])
-def test_a_program_that_lost_the_number_of_its_run_is_a_doubt(family, log, name):
-    run(log.with_name(name), family, f"'{{program}}' product; {ELSEWHERE}")
+@pytest.mark.parametrize("other", ["env -u FP32SHIM_RUN", "FP32SHIM_RUN='00000000000000ff /tmp/other.children.fp32rec'",
+                                   "'{command}' run -q --log '{log}' --"])
+def test_a_program_that_lost_the_number_of_its_run_is_a_doubt(family, log, name, other, quiet):
+    log = log.with_name(name)
+    other = other.replace("{command}", str(COMMAND)).replace("{log}", str(log))
+    if "FP32SHIM_RUN" not in other and "%" not in name:
+        return  # such a run belongs to the outer one
+    run(log, family, f"'{{program}}' product; {other} '{{program}}' product", options=quiet)
     recordings = [path for path in log.parent.iterdir() if "children" not in path.name]
-    assert len(recordings) == 2
-    results = [verify(path) for path in recordings]
-    assert sum("1 recording with the log's name was made by processes that did not know of the run" in doubts(result)
-               for result in results) == 1
-    assert verify(log.parent).returncode == 0  # all of them
+    assert len(recordings) == 2 and OTHER_RUN in " ".join(verify(path).stdout for path in recordings)
 
 
 def test_an_earlier_recording_with_the_same_name_is_no_doubt(family, log):
@@ -61,6 +65,46 @@ def test_an_earlier_recording_with_the_same_name_is_no_doubt(family, log):
         LD_LIBRARY_PATH=shim.blas_directory("reference"), LD_PRELOAD=shim.LIBRARY, FP32_MATMUL_LOG=log))
     run(log, family, "'{program}' product")
     assert verify(log.with_name("run.1.fp32rec")).returncode == 0
+
+
+@pytest.mark.parametrize("fate", ["rm", "mv {} ../moved.fp32rec #"])
+def test_a_recording_that_was_removed_or_moved_away_is_missed(family, log, fate):
+    run(log, family, f"'{{program}}' product; cd '{log.parent}'; {fate.replace('{}', 'run.fp32rec')} run.fp32rec\n"
+        "'{program}' product")
+    assert "run.fp32rec" in files(log)
+    result = verify(log.parent)
+    assert result.returncode == 3 and "processes of its run made 2 recordings, of which one is here" in doubts(result)
+
+
+def test_a_program_that_records_under_another_name_of_the_policy_is_missed(family, log, tmp_path):
+    """The policy names the log, and was edited between two programs of the run."""
+    policy = tmp_path / "policy.toml"
+    policy.write_text(f'schema = 1\n[log]\npath = "{log}"\n')
+    run(None, family, f"'{{program}}' product; sed -i 's/run.fp32rec/other.fp32rec/' '{policy}'; '{{program}}' product",
+        FP32_MATMUL_POLICY=policy)
+    assert {"other.fp32rec", "run.fp32rec"} <= set(files(log))
+    for path in log, log.with_name("other.fp32rec"):
+        assert verify(path).returncode == 3
+    (log.parent / "other.fp32rec").unlink()
+    result = verify(log)
+    assert result.returncode == 3 and "processes of its run made 2 recordings, of which one is here" in doubts(result)
+
+
+def test_a_link_that_leads_elsewhere_for_a_while_hides_no_recording(family, log, tmp_path):
+    (tmp_path / "elsewhere").mkdir()
+    link = tmp_path / "link"
+    link.symlink_to("made")
+    run(link / "run.fp32rec", family, f"'{{program}}' product; ln -sfn elsewhere '{link}'; '{{program}}' product; ln -sfn made '{link}'")
+    assert list((tmp_path / "elsewhere").iterdir())
+    result = verify(log)
+    assert result.returncode == 3 and "processes of its run made 2 recordings, of which one is here" in doubts(result)
+
+
+def test_the_file_for_children_is_removed_if_it_says_nothing(family, log):
+    run(log, family, "'{program}' product")
+    assert files(log) == ["run.fp32rec"]
+    done = subprocess.run([COMMAND, "run", "--log", log.with_name("no.fp32rec"), "--", log], check=False, capture_output=True)
+    assert done.returncode == 126 and files(log) == ["run.fp32rec"]
 
 
 @pytest.mark.parametrize("script", ["'{program}' product; mv '{folder}/run.fp32rec' '{folder}/old.fp32rec'; '{program}' product",
