@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cerrno>
 #include <filesystem>
 #include <random>
 #include <system_error>
@@ -13,6 +14,7 @@
 #include "cli/output/terminal.hpp"
 #include "cli/recordings/process_text.hpp"
 #include "cli/run/log_destination.hpp"
+#include "policy/messages.hpp"
 #include "record/log_path.hpp"
 #include "record/write/children.hpp"
 
@@ -40,17 +42,24 @@ std::string name_beside(const std::string& log_path, const record::ProcessFacts&
     const std::string name(record::children_path(expanded.path, children));
     // Without links, so that a program cannot make the name lead elsewhere by changing one.
     std::error_code error;
-    const std::filesystem::path absolute = std::filesystem::weakly_canonical(name, error);
+    std::filesystem::path absolute = std::filesystem::absolute(name, error);
+    if (!error) absolute = std::filesystem::weakly_canonical(absolute, error);
     if (name.empty() || error) return {};
     std::string path = absolute.string();
     for (int i = 1; path != outer && is_taken(path); ++i) path = numbered(absolute.string(), i);
     return path;
 }
 
-/// Makes the file for the children of a run. Returns false if that failed.
+/// Makes the file for the children of a run. Returns false if that failed, after a message if there is no such
+/// folder: the folder of the log may have a name that only the program knows.
 bool is_made(const std::string& path, std::uint64_t run) {
     const int descriptor = record::open_children_file({path.c_str(), -1, run});
     if (descriptor >= 0) close(descriptor);
+    if (descriptor == -ENOENT)
+        say("run",
+            fmt::format("the folder of {} does not exist, so fp32shim verify will not know of programs that leave "
+                        "no recording",
+                        policy::quoted_path(path)));
     return descriptor >= 0;
 }
 

@@ -21,24 +21,39 @@ namespace fp32shim::record {
 
 namespace {
 
-/// Returns the environment with which a process was started: entries `NAME=value`, each with a NUL behind it.
-std::string environment_of(std::int32_t pid) {
-    std::ifstream file("/proc/" + std::to_string(pid) + "/environ", std::ios::binary);
-    return {std::istreambuf_iterator<char>(file), {}};
-}
-
 bool is_of_this_user(std::int32_t pid) {
     struct stat status {};
     return geteuid() == 0 ||
            (stat(("/proc/" + std::to_string(pid)).c_str(), &status) == 0 && status.st_uid == geteuid());
 }
 
+std::string content_of(const std::string& path) {
+    std::ifstream file(path, std::ios::binary);
+    return {std::istreambuf_iterator<char>(file), {}};
+}
+
+constexpr std::string_view shim_library = "libfp32shim.so";
+
+/// Returns true if the shim is in every process of the machine.
+bool is_preloaded_everywhere() {
+    static const bool is = content_of("/etc/ld.so.preload").find(shim_library) != std::string::npos;
+    return is;
+}
+
+/// Returns true if the process belongs to the run, or may belong to it: it has the shim, but its environment, which
+/// would say why, was overwritten. Servers show their title there.
 bool is_of_run(std::int32_t pid, std::uint64_t run) {
-    const std::string environment = '\0' + environment_of(pid);
-    const std::string entry = '\0' + std::string(run_variable) + '=';
-    const std::size_t found = environment.find(entry);
-    if (found == std::string::npos) return false;
-    return parse_run_note(environment.c_str() + found + entry.size()).number == run;
+    const std::string folder = "/proc/" + std::to_string(pid);
+    const std::string environment = '\0' + content_of(folder + "/environ");
+    const auto value_at = [&](std::string_view name) {
+        const std::string entry = '\0' + std::string(name) + '=';
+        const std::size_t found = environment.find(entry);
+        return found == std::string::npos ? found : found + entry.size();
+    };
+    if (const std::size_t value = value_at(run_variable); value != std::string::npos)
+        return parse_run_note(environment.c_str() + value).number == run;
+    return value_at("LD_PRELOAD") == std::string::npos && !is_preloaded_everywhere() &&
+           content_of(folder + "/maps").find(shim_library) != std::string::npos;
 }
 
 }  // namespace

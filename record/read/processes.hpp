@@ -20,7 +20,8 @@ std::string executable_of(std::int32_t pid);
 /// from which it descends. Looks only at processes of this user (root: of all) that began at `began`
 /// (ProcessIdentity::start) or later: the kernel lets nobody read the environment of a process that hangs in some
 /// system calls. Waits up to an eighth of a second for the last ones to end, because helpers of Python outlive their
-/// program for some milliseconds. Misses processes whose environment this user may not read, or that got another one.
+/// program for some milliseconds. Includes processes that have the shim and have overwritten their environment.
+/// Misses processes whose environment this user may not read.
 std::vector<std::int32_t> processes_left_of_run(std::uint64_t run, std::uint64_t began);
 
 }  // namespace fp32shim::record

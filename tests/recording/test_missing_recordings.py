@@ -13,7 +13,7 @@ from test_verify_bypasses import bypasses, plugin, verify
 
 # Follows its words: `product`; `fork WORDS ]`, `exec WORDS ]` and `orphan WORDS ]` follow the words up to the bracket in
 # a child that the program waits for (an orphan's parent ends first); `shell COMMAND`; `load FILE`; `few-files`: no
-# further one can be opened.
+# further one can be opened; `overwrite-environment`: with zeros, as servers do that show a title.
 FAMILY = r"""
     #define _GNU_SOURCE
     #include <dlfcn.h>
@@ -42,6 +42,10 @@ FAMILY = r"""
             } else if (!strcmp(*words, "few-files")) {
                 const struct rlimit limit = {3, 3};
                 if (setrlimit(RLIMIT_NOFILE, &limit) != 0) exit(91);
+            } else if (!strcmp(*words, "overwrite-environment")) {
+                char** last = environ;
+                while (last[1] != 0) ++last;
+                memset(environ[0], 0, *last + strlen(*last) - environ[0]);
             } else if (!strcmp(*words, "load")) {
                 if (!dlopen(*++words, RTLD_NOW)) exit(96);
             } else {

@@ -1,6 +1,7 @@
 """`fp32shim run` notes the end of a run in its recordings. Without that note, nothing is shown."""
 
 import os
+import re
 import select
 import shutil
 import subprocess
@@ -122,20 +123,22 @@ def test_a_run_that_was_killed_is_a_doubt(family, log):
     assert result.returncode == 3 and "the end of its run is not noted in it" in doubts(result)
 
 
-def test_a_process_that_goes_on_after_its_run_is_a_doubt_until_it_has_ended(family, log, tmp_path):
+@pytest.mark.parametrize("program", ["sh -c \"read line <'{fifo}'; exec '{program}' product\"",
+                                     "'{program}' overwrite-environment shell \"read line <'{fifo}'\" product"])
+def test_a_process_that_goes_on_after_its_run_is_a_doubt_until_it_has_ended(family, log, tmp_path, program):
     """The process waits for a writer of the FIFO."""
     fifo = tmp_path / "go on"
     os.mkfifo(fifo)
-    done = run(log, family, f"'{{program}}' product; sh -c \"read line <'{fifo}'; exec '{{program}}' product\" >&- 2>&- &")
-    assert "still running, so more products may follow: sh -c read line" in done.stderr
+    done = run(log, family, f"'{{program}}' product; {program.replace('{fifo}', str(fifo))} >&- 2>&- &")
+    assert "still running, so more products may follow: " in done.stderr
     result = verify(log)
-    assert result.returncode == 3 and "a process of its run still runs, so more calls may follow: sh -c read" in doubts(result)
-    pid = int(done.stderr.split("(process ")[-1].split(")")[0])
-    held = os.pidfd_open(pid)
+    assert result.returncode == 3 and "still run" in doubts(result) and "so more calls may follow: " in doubts(result)
+    held = [os.pidfd_open(int(pid)) for pid in re.findall(r"\(process (\d+)\)", done.stderr.split("still running")[-1])]
     fifo.write_text("\n")
-    assert select.select([held], [], [], 600)[0]  # the process has ended
-    os.close(held)
-    assert verify(log).returncode == 0 and "run.1.fp32rec" in files(log)
+    for process in held:
+        assert select.select([process], [], [], 600)[0]  # it has ended
+        os.close(process)
+    assert "run.1.fp32rec" in files(log) and "still run" not in doubts(verify(log))
 
 
 def test_the_file_for_children_is_asked_for_even_if_it_was_made_after_a_recording(family, log, tmp_path):
