@@ -22,7 +22,7 @@ constexpr unsigned long long our_flags[] = {gpu::CUBLASLT_NUMERICAL_IMPL_FLAGS_F
 namespace {
 
 template <class T>
-constexpr bool is_complex =
+[[maybe_unused]] constexpr bool is_complex =
     std::is_same_v<std::remove_cv_t<T>, ::cuComplex> || std::is_same_v<std::remove_cv_t<T>, gpu::cuComplex>;
 
 /// Reduces a type to what a C interface distinguishes: an enumeration becomes int, and a pointer to an incomplete
