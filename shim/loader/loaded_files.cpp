@@ -38,9 +38,19 @@ bool is_stub_at(const elf::Object& object, ElfW(Addr) address) {
     return is_stub;
 }
 
+/// Beginnings of the names of libraries that multiply by themselves. Some of them import dlsym, for other purposes.
+constexpr std::string_view multiplying_libraries[] = {
+    "libaccelerate", "libacml",     "libarmpl",          "libatlas",   "libblas",     "libblis", "libcblas",
+    "libcublas",     "libessl",     "libflexiblas",      "libf77blas", "libgslcblas", "libmkl_", "libnvblas",
+    "libnvpl_blas",  "libopenblas", "libscipy_openblas", "libsatlas",  "libtatlas",
+};
+
 /// Returns true if a library that was preloaded before the shim may call the shim in turn. Such a library looks
-/// functions up by name, or calls products that it does not define. A BLAS does neither.
+/// functions up by name, or calls products that it does not define, and it is no known BLAS.
 bool may_go_on_to_us(const elf::Object& object) {
+    const std::string_view file = elf::name_of(object.map);
+    if (std::ranges::any_of(multiplying_libraries, [&](std::string_view name) { return file.starts_with(name); }))
+        return false;
     bool is_wrapper = false;
     elf::for_each_reference(object, [&](std::uint32_t symbol, const ElfW(Rela)&) {
         const std::string_view name = system::view(object.strings + object.symbols[symbol].st_name);
