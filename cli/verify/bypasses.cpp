@@ -241,11 +241,13 @@ void add_marks(const MergedProcess& process, JudgedFiles& files, PossibleBypasse
                          "", process.path);
     }
     if (process.missed_marks > 0)
-        bypasses.add(unread_libraries,
-                     fmt::format("the libraries of {} more process{} without a call that is seen are not known, "
-                                 "because there was no room to note them",
-                                 process.missed_marks, process.missed_marks == 1 ? "" : "es"),
-                     "", process.path);
+        bypasses.add(
+            unread_libraries,
+            fmt::format("the libraries of {} more process{} without a call that is seen are not known: "
+                        "there was no room to note them, or signals of a crash were blocked or being handled "
+                        "as the process ended or executed another program",
+                        process.missed_marks, process.missed_marks == 1 ? "" : "es"),
+            "", process.path);
 }
 
 void add_process(const MergedProcess& process, const std::vector<MergedProcess>& processes, JudgedFiles& files,
