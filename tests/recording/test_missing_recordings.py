@@ -179,6 +179,13 @@ def test_a_child_is_listed_by_its_ancestor_where_names_have_the_process_id_and_t
     assert [verify(only(log, tmp_path, name)).returncode for name in files(log)] == [3, 3]
 
 
+@pytest.mark.parametrize("name", ["run.fp32rec", "run-%p.fp32rec"])
+def test_a_child_many_processes_below_is_listed_by_its_ancestor_where_there_is_no_run(family, log, tmp_path, name):
+    run(log.with_name(name), family, "product", *["exec"] * 20, "product", *["]"] * 20, by="environment")
+    assert len(files(log)) == 2 and verify(log.parent).returncode == 0
+    assert [verify(only(log, tmp_path, found)).returncode for found in files(log)] == [3, 3]
+
+
 def test_programs_that_a_shell_starts_in_a_run_belong_together(family, log, tmp_path):
     run(log, "bash", "-c", f"'{family}' product; '{family}' product; '{family}' product; true")
     assert files(log) == ["run.1.fp32rec", "run.2.fp32rec", "run.fp32rec"]
