@@ -204,12 +204,14 @@ void add_files(const record::RecordedObjects& objects, std::uint16_t pins, const
             unread[judged.why_unread].emplace_back(system::base_name(object.path));
         }
         if (object.is_bound_past)
-            bypasses.add(bound_past,
-                         fmt::format("{}: opened with RTLD_DEEPBIND, linked so that it searches itself first, or a "
-                                     "BLAS comes before the shim (in LD_PRELOAD, or in the program); what it "
-                                     "multiplies with BLAS functions does not go through the shim{}",
-                                     plain_path(object.path), remark),
-                         "", recording);
+            bypasses.add(
+                bound_past,
+                fmt::format("{}: opened with RTLD_DEEPBIND, linked so that it searches itself first, or a "
+                            "BLAS comes before the shim (in LD_PRELOAD, or in the program), or LD_BIND_NOT or "
+                            "LD_AUDIT hides which functions it calls; what it multiplies with BLAS functions "
+                            "may not go through the shim{}",
+                            plain_path(object.path), remark),
+                "", recording);
     }
     add_unread(unread, recording, bypasses);
     if (objects.are_missing)
