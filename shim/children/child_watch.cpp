@@ -433,7 +433,8 @@ void write_mark_before_exec() {
     // fork.
     if (system::is_forked_child() && recording_in_force() == nullptr) return;
     if (shares_parents_memory()) return;
-    may_have_crashed() ? count_missed_mark() : write_mark();
+    if (may_have_crashed()) return count_missed_mark();
+    write_mark();
 }
 
 bool shares_parents_memory() {

@@ -57,8 +57,8 @@ void record_children_file(record::Recording& recording);
 /// vfork leaves none.
 void write_mark_before_exec();
 
-/// Returns true in the handler of a crash, as far as that can be known. After a crash nothing in memory can be
-/// trusted, and the handler's stack may be small. Async-signal-safe.
+/// Returns true in the handler of a crash, as far as that can be known, and where a program has blocked such signals.
+/// After a crash nothing in memory can be trusted, and the handler's stack may be small. Async-signal-safe.
 bool may_have_crashed();
 
 /// Returns true in a child that shares its parent's memory (vfork), as far as that can be known.
