@@ -34,7 +34,8 @@ __attribute__((destructor)) void record_exit() {
 /// here again.
 void record_files_before_end() {
     static constinit std::atomic<std::int32_t> looked{0};
-    if (!watches_children() || shares_parents_memory() || may_have_crashed()) return;
+    if (!watches_children() || shares_parents_memory()) return;
+    if (may_have_crashed()) return count_missed_mark();
     const std::int32_t self = system::raw::getpid();
     if (looked.exchange(self, std::memory_order_relaxed) != self) record_loaded_files_at_exit();
 }

@@ -117,7 +117,7 @@ struct MergedProcess {
     std::vector<record::RecordedChild> children;  ///< children that the shim did not see
     std::uint32_t missed_children = 0;            ///< number of further unseen children, dropped for lack of space
     std::vector<record::RecordedMark> marks;      ///< processes of the run that ended without a recording
-    std::uint32_t missed_marks = 0;               ///< number of further marks, dropped for lack of space
+    std::uint32_t missed_marks = 0;               ///< number of further such processes, whose files are not known
 
     /// Returns true for a file that records no process. It only lists children that the shim did not see and marks of
     /// processes without a recording.

@@ -285,6 +285,12 @@ std::string text_of(const record::Problem& problem) {
 
 namespace {
 
+/// Returns true if two recordings, which belong to no run, may share their file for children.
+bool may_share_children_file(const std::string& path, const std::string& other) {
+    const std::vector<std::string> files = children_files_of(path), others = children_files_of(other);
+    return std::ranges::find_first_of(files, others) != files.end();
+}
+
 std::string folder_of(const std::string& path) {
     const std::string folder = fs::path(path).parent_path().string();
     return folder.empty() ? "." : folder;
@@ -329,9 +335,10 @@ class FilesOfRuns {
 
     void look_beside(const std::string& path, const RunMember& member) {
         if (member.run != 0 || member.listed_count > 0 || member.listed_in != 0) folders_.insert(folder_of(path));
-        const std::string children = children_file_of(path);
-        names_of_children_.insert(fs::path(children).filename());
-        if (member.run == 0 && is_new(children)) others_.push_back(children);
+        for (const std::string& children : children_files_of(path)) {
+            names_of_children_.insert(fs::path(children).filename());
+            if (member.run == 0 && is_new(children)) others_.push_back(children);
+        }
     }
 
     void take(const std::string& path, const RunMember& member) {
@@ -347,7 +354,10 @@ class FilesOfRuns {
         struct stat status {};
         constexpr std::int64_t second = 1'000'000'000, precision = 1 * second;  // of a file system's clock
         return stat(path.c_str(), &status) == 0 &&
-               (names_of_children_.contains(fs::path(children_file_of(path)).filename()) ||
+               (std::ranges::any_of(children_files_of(path),
+                                    [&](const std::string& children) {
+                                        return names_of_children_.contains(fs::path(children).filename());
+                                    }) ||
                 status.st_ctime * second + precision >= start_ns_);
     }
 
@@ -384,8 +394,7 @@ class FilesOfRuns {
     void doubt_if_beside(const std::string& path, const RunMember& member) {
         const auto beside = std::ranges::find_if(taken_, [&](const auto& taken) {
             const RunMember& other = taken.second;
-            return member.identity.has_boot_of(other.identity) &&
-                   children_file_of(path) == children_file_of(taken.first) &&
+            return member.identity.has_boot_of(other.identity) && may_share_children_file(path, taken.first) &&
                    std::max(member.start_ns, other.start_ns) < std::min(member.exited_ns, other.exited_ns);
         });
         if (member.is_children_file || beside == taken_.end()) return;

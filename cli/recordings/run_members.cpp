@@ -91,14 +91,15 @@ std::optional<RunMember> read_run_member(const std::string& path) {
     return member;
 }
 
-std::string children_file_of(const std::string& path) {
-    std::string name = path;
-    if (!name.ends_with(extension)) return {};
-    name.resize(name.size() - extension.size());
+std::vector<std::string> children_files_of(const std::string& path) {
+    if (!path.ends_with(extension)) return {};
+    const std::string name = path.substr(0, path.size() - extension.size());
     const std::size_t dot = name.rfind('.');
     const bool has_number = dot != std::string::npos && dot + 1 < name.size() &&
                             name.find_first_not_of("0123456789", dot + 1) == std::string::npos;
-    return (has_number ? name.substr(0, dot) : name) + ".children" + std::string(extension);
+    const std::string end = ".children" + std::string(extension);
+    if (has_number) return {name.substr(0, dot) + end, name + end};
+    return {name + end};
 }
 
 std::vector<MissingFiles> find_missing_files(const std::vector<std::string>& paths) {
@@ -121,7 +122,9 @@ std::vector<MissingFiles> find_missing_files(const std::vector<std::string>& pat
         missing.lacks_children_file =
             member.has_children_file &&
             (member.run != 0 ? !runs_with_file.contains(member.run)
-                             : !children_files.contains(system::base_name(children_file_of(path))));
+                             : std::ranges::none_of(children_files_of(path), [&](const std::string& file) {
+                                   return children_files.contains(system::base_name(file));
+                               }));
         // Several recordings may have entered the same list, which is one file.
         missing.lacks_list =
             member.listed_in != 0 && !missing.lacks_children_file && lists.insert(member.listed_in).second;

@@ -38,9 +38,10 @@ struct RunMember {
 /// Reads a header; nullopt if the file is no recording.
 std::optional<RunMember> read_run_member(const std::string& path);
 
-/// Returns the name of a recording's file for children, if it belongs to no run: `run.children.fp32rec` for
-/// `run.fp32rec` and for `run.3.fp32rec`; empty: none.
-std::string children_file_of(const std::string& path);
+/// Returns the names that a recording's file for children may have, if it belongs to no run: `run.children.fp32rec`
+/// for `run.fp32rec`. For `run.3.fp32rec`, whose number may be a part of the log's name, `run.3.children.fp32rec`
+/// follows.
+std::vector<std::string> children_files_of(const std::string& path);
 
 /// Files that belong to a recording but were not read.
 struct MissingFiles {

@@ -95,8 +95,8 @@ std::string log_variable(const std::string& name) {
     return made.empty() ? name : std::string(made);
 }
 
-/// Returns the value of FP32_MATMUL_POLICY for --policy. The name is made absolute, because the shim reads the file
-/// at the first product and at each reload.
+/// Returns the value of FP32_MATMUL_POLICY for the name of a file. The name is made absolute, because the shim reads
+/// the file at the first product and at each reload, when the program may have changed its folder.
 std::string policy_variable(const std::string& name) {
     if (name.empty()) return name;  // some C++ libraries turn an empty name into the working folder
     std::error_code error;
@@ -425,6 +425,8 @@ int run(const RunOptions& options) {
     // The messages above and below show the name as it was given.
     if (const std::string log = environment.get("FP32_MATMUL_LOG"); !log.empty())
         environment.set("FP32_MATMUL_LOG", log_variable(log));
+    if (const std::string policy = environment.get("FP32_MATMUL_POLICY"); !policy.empty())
+        environment.set("FP32_MATMUL_POLICY", policy_variable(policy));
     return start({options, loaded.policy, facts, program, unseen, environment});
 }
 

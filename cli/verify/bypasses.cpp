@@ -204,12 +204,14 @@ void add_files(const record::RecordedObjects& objects, std::uint16_t pins, const
             unread[judged.why_unread].emplace_back(system::base_name(object.path));
         }
         if (object.is_bound_past)
-            bypasses.add(bound_past,
-                         fmt::format("{}: opened with RTLD_DEEPBIND, linked so that it searches itself first, or a "
-                                     "BLAS comes before the shim (in LD_PRELOAD, or in the program); what it "
-                                     "multiplies with BLAS functions does not go through the shim{}",
-                                     plain_path(object.path), remark),
-                         "", recording);
+            bypasses.add(
+                bound_past,
+                fmt::format("{}: opened with RTLD_DEEPBIND, linked so that it searches itself first, or a "
+                            "BLAS comes before the shim (in LD_PRELOAD, or in the program), or LD_BIND_NOT or "
+                            "LD_AUDIT hides which functions it calls; what it multiplies with BLAS functions "
+                            "may not go through the shim{}",
+                            plain_path(object.path), remark),
+                "", recording);
     }
     add_unread(unread, recording, bypasses);
     if (objects.are_missing)
@@ -241,11 +243,13 @@ void add_marks(const MergedProcess& process, JudgedFiles& files, PossibleBypasse
                          "", process.path);
     }
     if (process.missed_marks > 0)
-        bypasses.add(unread_libraries,
-                     fmt::format("the libraries of {} more process{} without a call that is seen are not known, "
-                                 "because there was no room to note them",
-                                 process.missed_marks, process.missed_marks == 1 ? "" : "es"),
-                     "", process.path);
+        bypasses.add(
+            unread_libraries,
+            fmt::format("the libraries of {} more process{} without a call that is seen are not known: "
+                        "there was no room to note them, or signals of a crash were blocked or being handled "
+                        "as the process ended or executed another program",
+                        process.missed_marks, process.missed_marks == 1 ? "" : "es"),
+            "", process.path);
 }
 
 void add_process(const MergedProcess& process, const std::vector<MergedProcess>& processes, JudgedFiles& files,

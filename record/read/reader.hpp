@@ -353,7 +353,7 @@ class RecordingReader {
 
     /// Returns the marks of processes without a recording. Only the file for the children of a run has marks.
     const std::vector<RecordedMark>& marks() const { return marks_; }
-    /// Returns the number of marks that found no space in the file, or are incomplete.
+    /// Returns the number of marks that found no space in the file, are incomplete, or could not be made.
     std::uint32_t missed_marks() const { return missed_marks_; }
 
     /// Returns the number of calls, including calls without a row.

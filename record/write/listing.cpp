@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <atomic>
 #include <cstring>
+#include <new>
 #include <span>
 #include <type_traits>
 
@@ -44,7 +45,7 @@ void enter(Header& list, const NewRecording& recording) {
 /// The processes from which this one descends, the nearest first.
 class Ancestors {
   public:
-    static constexpr std::size_t limit = 8;
+    static constexpr std::size_t limit = 64;
 
     Ancestors() {
         auto pid = static_cast<std::int32_t>(raw::syscall6(SYS_getppid));
@@ -66,8 +67,9 @@ enum class Entered : std::uint8_t { yes, no_list, failed };
 /// Searches files for the list that a recording is to enter.
 class ListSearch {
   public:
-    ListSearch(const NewRecording& recording, std::uint64_t program, std::span<char> buffer)
-        : recording_(recording), program_(program), buffer_(buffer) {}
+    ListSearch(const NewRecording& recording, std::uint64_t program, std::span<char> buffer,
+               const Ancestors& ancestors)
+        : recording_(recording), program_(program), buffer_(buffer), ancestors_(ancestors) {}
 
     /// Tries a name with its first numbers, up to the one that this recording got.
     Entered try_numbers(std::string_view expanded, int attempts) {
@@ -172,8 +174,8 @@ class ListSearch {
 
     const NewRecording& recording_;
     const std::uint64_t program_;
-    const Ancestors ancestors_;
     const std::span<char> buffer_;
+    const Ancestors& ancestors_;
     int error_ = 0;
     bool is_elsewhere_ = false;
     bool is_counted_ = false;
@@ -199,11 +201,11 @@ int enter_list(const NewRecording& recording, Header* parent, const Family& fami
         return 0;
     }
     // Too large for the stack, which may be small in a signal handler.
-    constexpr std::size_t size = 2 * path_capacity;
+    constexpr std::size_t size = 2 * path_capacity + sizeof(Ancestors);
     auto* const pages = static_cast<char*>(map_private_pages(size, InChild::nothing));
     if (pages == nullptr) return ENOMEM;
     const std::span<char> first(pages, path_capacity), second(pages + path_capacity, path_capacity);
-    ListSearch search(recording, family.program, first);
+    ListSearch search(recording, family.program, first, *new (pages + 2 * path_capacity) Ancestors);
     constexpr int counted_attempts = 16;
     Entered entered = search.try_numbers(recording.expanded, counted_attempts);
     if (entered == Entered::no_list) entered = search.try_names_of_ancestors(second);

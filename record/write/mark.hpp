@@ -37,4 +37,7 @@ class Mark {
     std::string_view program_;
 };
 
+/// Counts a process whose mark cannot be written. Does nothing if the file cannot be written.
+void count_missed_mark(const ChildrenFile& file);
+
 }  // namespace fp32shim::record

@@ -339,6 +339,16 @@ std::uint16_t pins_set_in(char* const* environment) {
     system::stderr_line(out.view());
 }
 
+/// Returns true if this process belongs to a run, and its parent's recording does not have its loaded files.
+bool may_leave_mark() {
+    if (start.run.number == 0 || start.run.children_path.empty()) return false;
+    const record::Recording* parents = recording_in_force();
+    return parents == nullptr || has_changed_log() || !has_loaded_nothing_since(*parents);
+}
+
+/// Returns true for a tool, unless another library is preloaded beside the shim. That library may multiply.
+bool multiplies_nothing(const record::Mark& mark) { return is_tool(mark.program()) && !has_own_libraries(environ); }
+
 void record_unseen_child(const record::UnseenChild& child, record::ChildEvent event) {
     const record::Recording* recording = recording_in_force();
     if (recording != nullptr && recording->record_child(child, event)) return;
@@ -392,14 +402,19 @@ bool has_to_leave_a_recording() {
 }
 
 void write_mark() {
-    if (start.run.number == 0 || start.run.children_path.empty()) return;
-    const record::Recording* parents = recording_in_force();
-    if (parents != nullptr && !has_changed_log() && has_loaded_nothing_since(*parents)) return;
+    if (!may_leave_mark()) return;
     record::Mark mark;
-    if (is_tool(mark.program())) return;
+    if (multiplies_nothing(mark)) return;
     record_files_at_exit(mark);
     if (has_changed_log()) mark.mark_changed_log();
     if (const int error = mark.write(runs_file(), pins_set_in(environ)); error != 0) warn_mark_not_written(error);
+}
+
+void count_missed_mark() {
+    static constinit system::OncePerProcess counted;  // a process may try several programs before one is executed
+    if (own_recording() != nullptr || !may_leave_mark()) return;
+    const record::Mark mark;
+    if (!multiplies_nothing(mark) && counted.first()) record::count_missed_mark(runs_file());
 }
 
 void record_children_file(record::Recording& recording) {
@@ -422,7 +437,9 @@ void write_mark_before_exec() {
     // Without a recording, only a look at all files, which takes milliseconds, could tell what was loaded since the
     // fork.
     if (system::is_forked_child() && recording_in_force() == nullptr) return;
-    if (!shares_parents_memory() && !may_have_crashed()) write_mark();
+    if (shares_parents_memory()) return;
+    if (may_have_crashed()) return count_missed_mark();
+    write_mark();
 }
 
 bool shares_parents_memory() {

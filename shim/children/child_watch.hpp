@@ -42,10 +42,13 @@ bool watches_children();
 /// caller then makes the recording as the process ends, so that its loaded objects are known.
 bool has_to_leave_a_recording();
 
-/// Leaves a mark in the run's file: the files loaded by this process, which has no recording, or a
-/// recording elsewhere than its environment said at its start. Does nothing in a
-/// process that belongs to no run, or in a well-known tool without products, such as a shell. Async-signal-safe.
+/// Leaves a mark in the run's file: the files loaded by this process, which has no recording, or a recording
+/// elsewhere than its environment said at its start. Does nothing in a process that belongs to no run, or in a
+/// well-known tool without products, such as a shell, unless another library is preloaded into it. Async-signal-safe.
 void write_mark();
+/// Counts this process in the run's file, if it would leave a mark and may_have_crashed() forbids to look at what it
+/// had loaded. Does nothing if the process has a recording. Async-signal-safe.
+void count_missed_mark();
 /// Notes in the recording that there is a file for the children of its run, which `fp32shim verify` has to read too.
 /// Called as the process ends. Async-signal-safe.
 void record_children_file(record::Recording& recording);
@@ -54,8 +57,8 @@ void record_children_file(record::Recording& recording);
 /// vfork leaves none.
 void write_mark_before_exec();
 
-/// Returns true in the handler of a crash, as far as that can be known. After a crash nothing in memory can be
-/// trusted, and the handler's stack may be small. Async-signal-safe.
+/// Returns true in the handler of a crash, as far as that can be known, and where a program has blocked such signals.
+/// After a crash nothing in memory can be trusted, and the handler's stack may be small. Async-signal-safe.
 bool may_have_crashed();
 
 /// Returns true in a child that shares its parent's memory (vfork), as far as that can be known.

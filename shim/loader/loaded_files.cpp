@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <atomic>
 #include <cstdint>
+#include <cstdlib>
 #include <span>
 #include <string_view>
 
@@ -23,6 +24,27 @@ constinit std::atomic<bool> has_lookup_past{false};
 constinit std::atomic<bool> keeps_closed_files{false};
 constinit ClosedFiles closed_files;
 
+/// True if the loader may call a function without storing its address in the slot of a lazily bound reference, so
+/// that an unused slot says nothing: with LD_BIND_NOT, and with libraries that audit the loader.
+constinit bool slots_may_stay_unused = false;
+
+__attribute__((constructor)) void look_how_slots_are_used() {
+    const auto is_set = [](const char* name) {
+        const char* value = std::getenv(name);
+        return value != nullptr && *value != '\0';
+    };
+    slots_may_stay_unused = is_set("LD_BIND_NOT") || is_set("LD_AUDIT");
+    for (const ElfW(Dyn)* entry = elf::first_object()->l_ld; entry != nullptr && entry->d_tag != DT_NULL; ++entry)
+        slots_may_stay_unused = slots_may_stay_unused || entry->d_tag == DT_AUDIT || entry->d_tag == DT_DEPAUDIT;
+}
+
+bool is_in_global_scope(const link_map* map) {
+    const elf::Scope global = elf::global_scope();
+    for (std::size_t i = 0; i < global.count(); ++i)
+        if (global.at(i) == map) return true;
+    return false;
+}
+
 bool is_of_the_kernel(std::string_view path) {
     return path.starts_with("linux-vdso") || path.starts_with("linux-gate");
 }
@@ -38,9 +60,19 @@ bool is_stub_at(const elf::Object& object, ElfW(Addr) address) {
     return is_stub;
 }
 
+/// Beginnings of the names of libraries that multiply by themselves. Some of them import dlsym, for other purposes.
+constexpr std::string_view multiplying_libraries[] = {
+    "libaccelerate", "libacml",     "libarmpl",          "libatlas",   "libblas",     "libblis", "libcblas",
+    "libcublas",     "libessl",     "libflexiblas",      "libf77blas", "libgslcblas", "libmkl_", "libnvblas",
+    "libnvpl_blas",  "libopenblas", "libscipy_openblas", "libsatlas",  "libtatlas",
+};
+
 /// Returns true if a library that was preloaded before the shim may call the shim in turn. Such a library looks
-/// functions up by name, or calls products that it does not define. A BLAS does neither.
+/// functions up by name, or calls products that it does not define, and it is no known BLAS.
 bool may_go_on_to_us(const elf::Object& object) {
+    const std::string_view file = elf::name_of(object.map);
+    if (std::ranges::any_of(multiplying_libraries, [&](std::string_view name) { return file.starts_with(name); }))
+        return false;
     bool is_wrapper = false;
     elf::for_each_reference(object, [&](std::uint32_t symbol, const ElfW(Rela)&) {
         const std::string_view name = system::view(object.strings + object.symbols[symbol].st_name);
@@ -63,17 +95,19 @@ bool leads_past_shim(const elf::Object& object, const Import& import) {
     const auto bound = *reinterpret_cast<const ElfW(Addr)*>(object.base + import.slot);
     if (bound == 0 || elf::is_own_code(bound)) return false;
     const ElfW(Sym)& symbol = object.symbols[import.symbol];
-    // A lazily bound reference that was not used yet points into the object's own stubs.
+    // A lazily bound reference that was not used yet points into the object's own stubs. If its slot may stay so, an
+    // object that dlopen opened may have been bound past the shim, by RTLD_DEEPBIND.
     const bool is_own_definition = symbol.st_shndx != SHN_UNDEF && bound == object.base + symbol.st_value;
-    if (elf::contains(object.map, bound) && !is_own_definition) return false;
+    if (elf::contains(object.map, bound) && !is_own_definition)
+        return slots_may_stay_unused && !is_in_global_scope(object.map);
     const link_map* holder = elf::object_at(bound);
     if (holder == nullptr) return true;
     if (holder == elf::first_object()) return !is_stub_at(elf::read_object(holder), bound);
     return !is_earlier_preload(holder) || !may_go_on_to_us(elf::read_object(holder));
 }
 
-/// Returns true if a reference of the object to a product is bound to a function other than the shim's. Reasons: the
-/// object was opened with RTLD_DEEPBIND, it looks into itself first, or a BLAS comes before the shim.
+/// Returns true if a reference of the object to a product is bound to a function other than the shim's, or may be.
+/// Reasons: the object was opened with RTLD_DEEPBIND, it looks into itself first, or a BLAS comes before the shim.
 bool is_bound_past(const link_map* map) {
     const elf::Object object = elf::read_object(map);
     bool is_past = false;

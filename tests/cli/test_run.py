@@ -630,11 +630,13 @@ def test_a_relative_log_means_the_folder_of_the_command(writes_recordings, tmp_p
     assert result.lines == [NOTHING_SEEN]
 
 
-def test_a_relative_policy_holds_where_the_program_goes_to_another_folder(writes_recordings, tmp_path):
+@pytest.mark.parametrize("words, variables", [(["--policy", "high.toml"], {}), ([], {"FP32_MATMUL_POLICY": "high.toml"})],
+                         ids=["option", "variable"])
+def test_a_relative_policy_holds_where_the_program_goes_to_another_folder(writes_recordings, tmp_path, words, variables):
     (tmp_path / "high.toml").write_text('schema = 1\ndefault = "high"\n[cpu]\nmode = "emulate"\n')
     program = ["sh", "-c", f"cd /; exec {shim.client('cblas_product')}"]
-    result = run("--policy", "high.toml", "--log", "run.fp32rec", "--", *program, cwd=tmp_path,
-                 env={"LD_LIBRARY_PATH": shim.blas_directory("openblas")})
+    result = run(*words, "--log", "run.fp32rec", "--", *program, cwd=tmp_path,
+                 env={"LD_LIBRARY_PATH": shim.blas_directory("openblas"), **variables})
     assert (result.returncode, "cannot be read" in result.stderr) == (0, False)
     assert list(fp32shim("report", "--format", "json", tmp_path).json["by_format"]) == ["tf32"]
 

@@ -377,10 +377,14 @@ def test_a_library_that_is_bound_to_a_wrapper_behind_the_shim_is_named(log, tmp_
     assert bypasses(result) == ["bound-past"] and "libother.so" in result.json["bypasses"][0]["reason"]
 
 
-@pytest.mark.parametrize("source, is_past", [(MULTIPLIES, True), (GOES_ON_BY_NAME, False), (GOES_ON_BY_A_CALL, False)],
-                         ids=["multiplies", "goes on by name", "goes on by a call"])
-def test_a_library_that_is_preloaded_before_the_shim_is_past_it_unless_it_goes_on(log, tmp_path, source, is_past):
-    earlier = build(tmp_path / "libearlier.so", source, "-shared", "-fPIC")
+# A BLAS may import dlsym for other purposes, so its name decides.
+@pytest.mark.parametrize("source, name, is_past, shown", [
+    (MULTIPLIES, "libearlier.so", True, 1), (GOES_ON_BY_NAME, "libearlier.so", False, 2),
+    (GOES_ON_BY_A_CALL, "libearlier.so", False, 2), (GOES_ON_BY_NAME, "libcublas.so.13", True, 2),
+    (GOES_ON_BY_NAME, "libopenblas.so.0", True, 2)],
+    ids=["multiplies", "goes on by name", "goes on by a call", "cuBLAS by its name", "OpenBLAS by its name"])
+def test_a_library_that_is_preloaded_before_the_shim_is_past_it_unless_it_goes_on(log, tmp_path, source, name, is_past, shown):
+    earlier = build(tmp_path / name, source, "-shared", "-fPIC")
     direct, by_name = plugin(tmp_path / "libdirect.so"), plugin(tmp_path / "libbyname.so", PRODUCT_BY_NAME)
     library = shim.blas_library("reference")
     subprocess.run([shim.client("loader"), f"global={direct}", f"run={direct}", f"local={by_name}", f"run={by_name}"],
@@ -389,7 +393,48 @@ def test_a_library_that_is_preloaded_before_the_shim_is_past_it_unless_it_goes_o
                                                LD_LIBRARY_PATH=library.parent))
     result = verify(log)
     assert bypasses(result) == (["bound-past"] if is_past else [])
-    assert result.json["calls_shown"] == (1 if is_past else 2)
+    assert result.json["calls_shown"] == shown
+
+
+# Opens the library that its first argument names, calls its run(), and closes it if there is a second argument.
+LAZY_LOADER = """
+    #define _GNU_SOURCE
+    #include <dlfcn.h>
+    int main(int argc, char** argv) {
+        void* library = dlopen(argv[1], RTLD_LAZY | RTLD_DEEPBIND);
+        void (*run)(void) = (void (*)(void))dlsym(library, "run");
+        run();
+        return argc > 2 ? dlclose(library) : 0;
+    }
+"""
+# An audit library that sees each call between libraries.
+AUDITOR = """
+    #define _GNU_SOURCE
+    #include <link.h>
+    unsigned la_version(unsigned version) { return version; }
+    unsigned la_objopen(struct link_map* map, Lmid_t list, uintptr_t* cookie) { return LA_FLG_BINDTO | LA_FLG_BINDFROM; }
+    Elf64_Addr la_MACHINE_gnu_pltenter(Elf64_Sym* symbol, unsigned index, uintptr_t* from, uintptr_t* to,
+                                       La_MACHINE_regs* registers, unsigned* flags, const char* name, long* size) {
+        return symbol->st_value;
+    }
+""".replace("MACHINE", platform.machine())
+
+
+@pytest.mark.parametrize("is_closed", [False, True], ids=["left open", "closed"])
+@pytest.mark.parametrize("way", ["LD_BIND_NOT", "LD_AUDIT"])
+def test_a_lazily_bound_library_is_a_doubt_where_the_loader_stores_no_bindings(log, tmp_path, way, is_closed):
+    seen = build(tmp_path / "seen", PRODUCT + "int main(void) { run(); }", "-x", "none", shim.blas_library("reference"))
+    lazy = build(tmp_path / "liblazy.so", PRODUCT, "-shared", "-fPIC", "-Wl,-z,lazy", "-x", "none", shim.blas_library("reference"))
+    loader = build(tmp_path / "loader", LAZY_LOADER, "-ldl")
+    auditor = build(tmp_path / "libauditor.so", AUDITOR, "-shared", "-fPIC")
+    setting = {"LD_BIND_NOT": "LD_BIND_NOT=1", "LD_AUDIT": f"LD_AUDIT={auditor}"}[way]
+    record(tmp_path / "seen.fp32rec", "sh", "-c", f"{setting} '{seen}'; true")
+    assert bypasses(verify(tmp_path / "seen.fp32rec")) == []  # without dlopen, the shim comes first
+    record(log, "sh", "-c", f"'{seen}'; {setting} '{loader}' '{lazy}' {'close' if is_closed else ''}")
+    result = verify(log)
+    assert (result.returncode, bypasses(result)) == (3, ["bound-past"])
+    assert any("liblazy.so" in bypass["reason"] and "LD_BIND_NOT or LD_AUDIT hides" in bypass["reason"]
+               for bypass in result.json["bypasses"])
 
 
 @pytest.mark.parametrize("words", [[], ["-rdynamic"]], ids=["hidden", "exported"])

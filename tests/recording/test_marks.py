@@ -12,8 +12,8 @@ import shim
 from command import COMMAND, build, environment, fp32shim
 from test_verify_bypasses import bypasses, plugin, verify
 
-# Follows its arguments `product`, `set=NAME=VALUE` (putenv), `load=FILE` (dlopen), `close`, `chroot=FOLDER` and `setuid`,
-# and then ends in the way that the first argument names.
+# Follows its arguments `product`, `set=NAME=VALUE` (putenv), `load=FILE` (dlopen), `close`, `block` (all signals),
+# `chroot=FOLDER` and `setuid`, and then ends in the way that the first argument names.
 PROGRAM = """
     #define _GNU_SOURCE
     #include <dlfcn.h>
@@ -37,6 +37,7 @@ PROGRAM = """
         for (; *words && strcmp(*words, "then"); ++words) {
             if (!strcmp(*words, "product")) product();
             if (!strcmp(*words, "close")) dlclose(last);
+            if (!strcmp(*words, "block")) { sigset_t all; sigfillset(&all); sigprocmask(SIG_BLOCK, &all, 0); }
             if (!strncmp(*words, "chroot=", 7) && chroot(*words + 7) != 0) exit(99);
             if (!strcmp(*words, "setuid") && setuid(65534) != 0) exit(99);
             if (!strncmp(*words, "set=", 4)) putenv(*words + 4);
@@ -300,6 +301,24 @@ def test_a_last_look_that_was_not_safe_was_not_taken_and_the_verdict_says_so(log
 def test_after_a_crash_nothing_is_looked_at_before_an_exec(log, program, bypass):
     run(log, program, "crash and exec", f"load={bypass}")
     assert str(bypass) not in [file["path"] for process in verify(log.parent).json["processes"] for file in process["files"]]
+
+
+@pytest.mark.parametrize("end", ["_exit block", "_Exit block", "quick_exit block", "execv block", "crash", "'own stack'"])
+def test_a_process_without_a_call_that_cannot_leave_its_mark_is_counted(log, program, bypass, end):
+    run(log, "sh", "-c", f"'{program}' return product; '{program}' {end} 'load={bypass}'")
+    result = verify(log)
+    assert (result.returncode, bypasses(result)) == (3, ["unread"])
+    assert "the libraries of 1 more process without a call that is seen are not known" in result.json["bypasses"][0]["reason"]
+
+
+def test_a_forked_child_that_loads_nothing_is_not_counted_where_it_blocks_all_signals(log, program):
+    run(log, program, "forks", "product", "then", "block")
+    assert files(log.parent) == ["run.fp32rec"] and verify(log).returncode == 0
+
+
+def test_a_tool_leaves_its_mark_where_another_library_is_preloaded_into_it(log, program, bypass):
+    run(log, "sh", "-c", f"'{program}' return product; LD_PRELOAD=\"$LD_PRELOAD:{bypass}\" /bin/true; exit 7")
+    assert bypasses(verify(log)) == ["oneDNN"]
 
 
 @pytest.mark.parametrize("end", ["return", "_exit", "_Exit", "quick_exit", "exit_group", "crash", "own stack"])

@@ -183,6 +183,22 @@ def test_a_child_is_listed_by_its_ancestor_where_names_have_the_process_id_and_t
     assert [verify(only(log, tmp_path, name)).returncode for name in files(log)] == [3, 3]
 
 
+@pytest.mark.parametrize("name", ["run.fp32rec", "run-%p.fp32rec"])
+def test_a_child_many_processes_below_is_listed_by_its_ancestor_where_there_is_no_run(family, log, tmp_path, name):
+    run(log.with_name(name), family, "product", *["exec"] * 20, "product", *["]"] * 20, by="environment")
+    assert len(files(log)) == 2 and verify(log.parent).returncode == 0
+    assert [verify(only(log, tmp_path, found)).returncode for found in files(log)] == [3, 3]
+
+
+@pytest.mark.parametrize("name", ["run.fp32rec", "run.20261128.fp32rec"])
+def test_the_file_for_children_is_found_where_the_name_of_the_log_ends_in_a_number(family, log, name):
+    log = log.with_name(name)
+    run(log, "sh", "-c", f"env -u LD_PRELOAD '{family}' product; '{family}' product", by="environment")
+    assert files(log) == [name.replace(".fp32rec", ".children.fp32rec"), name]
+    result = verify(log)
+    assert (result.returncode, bypasses(result), missing(result)) == (3, ["child:family"], "")
+
+
 def test_programs_that_a_shell_starts_in_a_run_belong_together(family, log, tmp_path):
     run(log, "bash", "-c", f"'{family}' product; '{family}' product; '{family}' product; true")
     assert files(log) == ["run.1.fp32rec", "run.2.fp32rec", "run.fp32rec"]
