@@ -96,8 +96,8 @@ bool is_loader(const std::string& path) {
 bool is_in_this_root(record::WhyUnseen why) {
     using record::WhyUnseen;
     return why == WhyUnseen::statically_linked || why == WhyUnseen::other_user || why == WhyUnseen::capabilities ||
-           why == WhyUnseen::no_preload || why == WhyUnseen::other_log || why == WhyUnseen::other_run || why == WhyUnseen::switched_off ||
-           why == WhyUnseen::other_policy;
+           why == WhyUnseen::no_preload || why == WhyUnseen::other_log || why == WhyUnseen::other_run ||
+           why == WhyUnseen::switched_off || why == WhyUnseen::other_policy;
 }
 
 /// Returns true if the recording was made on this machine, in the same container or in none.

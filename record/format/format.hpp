@@ -618,7 +618,7 @@ struct Header {
     std::uint64_t lost_audits;        ///< number of audits that found no space
     std::uint64_t lost_fingerprints;  ///< number of fingerprints that found no space
     // Offset 944. Used in the file for the children of a run:
-    std::uint32_t marks_missed;  ///< number of processes whose mark found no space
+    std::uint32_t marks_missed;  ///< number of processes whose mark found no space or could not be made
     std::uint8_t reserved6[4];
     // Offset 952. Written by the process:
     std::uint64_t lost_operands;  ///< number of operand hashes that found no space
