@@ -21,16 +21,15 @@ constexpr std::string_view scope_note =
     "other loops with which a program or library multiplies by itself, code that programs generate, load or look "
     "up themselves at run time (for a GPU, for example), LAPACK routines that multiply inside their own library, "
     "linker namespaces of dlmopen, processes without a recording that were killed or ended past the C library, "
-    "libraries that a destructor or an earlier constructor loads or that a forked child loads before it executes a "
-    "program, "
-    "processes that could not record what they multiplied, loaded or started (a line on stderr says so), programs "
-    "started by system calls that bypass the C library, or elsewhere (by ssh, srun or a container service). A "
-    "recording is not sealed: anyone who can write to it can change it.";
+    "what constructors do before the shim's or destructors after it, what a forked child loads before it executes a "
+    "program, processes that could not record what they multiplied, loaded or started (a line on stderr says so), "
+    "programs started by system calls that bypass the C library, or elsewhere (by ssh, srun or a container service). "
+    "A recording is not sealed: anyone who can write to it can change it.";
 
 constexpr std::string_view scope_note_without_end =
-    " Not all of these recordings were made under an `fp32shim run` that waited for its program (without --quiet). "
-    "For the others, the recordings of their children are asked for, but not those of other programs that the same "
-    "script started.";
+    " Not all of these recordings were made under an `fp32shim run` that waited for its program (without --quiet), "
+    "so "
+    "there may be others: only those of children that found their parent's are asked for.";
 
 constexpr std::string_view scope_note_of_order =
     " A fixed order is one of float32 matrix products only: matrix products of float64 that were seen count as "

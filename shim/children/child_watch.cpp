@@ -52,6 +52,7 @@ struct Start {
     std::string_view run_text;
     record::RunNote run;
     std::int32_t process = 0;        ///< id of the process that executed this program; 0: unknown
+    std::int32_t run_process = 0;    ///< id of `fp32shim run`, or of the program that it has become; 0: unknown
     std::int32_t first_process = 0;  ///< id of the process that `fp32shim run` started, not of a forked child
     std::uint64_t program = 0;       ///< random number of this program, equal in its forked children
     bool was_found_by_name = false;  ///< LD_PRELOAD named this library without a folder
@@ -139,6 +140,7 @@ __attribute__((constructor)) void begin_to_watch() {
     if (is_child_of_run) run_process.remove_prefix(record::run_process_is_parent.size());
     std::int32_t process = 0;
     std::from_chars(run_process.data(), run_process.data() + run_process.size(), process);
+    start.run_process = process;
     const std::int32_t self = system::raw::getpid();
     if (process != 0 && process == (is_child_of_run ? system::raw::syscall6(SYS_getppid) : self))
         start.first_process = self;
@@ -329,7 +331,9 @@ std::uint16_t pins_set_in(char* const* environment) {
 [[gnu::noinline]] void warn_mark_not_written(int error) {
     static constinit system::OncePerProcess said;
     // The file is missing because the run has ended and removed its folder, unless this process is in another root.
-    const bool is_run_over = error == ENOENT && !has_another_root.load(std::memory_order_relaxed);
+    const bool is_run_over =
+        error == ENOENT && !has_another_root.load(std::memory_order_relaxed) &&
+        (start.run_process == 0 || system::raw::syscall6(SYS_kill, start.run_process, 0) == -ESRCH);
     // Once this process has read its settings, it has printed already that it could not make its recording.
     if (is_run_over || known_settings() != nullptr || !said.first()) return;
     char line[512];
@@ -343,7 +347,7 @@ std::uint16_t pins_set_in(char* const* environment) {
 bool may_leave_mark() {
     if (start.run.number == 0 || start.run.children_path.empty()) return false;
     const record::Recording* parents = recording_in_force();
-    return parents == nullptr || has_changed_log() || !has_loaded_nothing_since(*parents);
+    return parents == nullptr || has_changed_log() || !has_loaded_nothing_since(*parents) || calls_past_shim();
 }
 
 /// Returns true for a tool, unless another library is preloaded beside the shim. That library may multiply.

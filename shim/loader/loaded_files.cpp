@@ -202,6 +202,13 @@ bool has_loaded_nothing_since(const record::Recording& recording) {
     return recording.has_recorded_objects(objects_stamp());
 }
 
+bool calls_past_shim() {
+    const elf::Reading reading;
+    for (const link_map* map = elf::first_object(); map != nullptr; map = map->l_next)
+        if (map != elf::own_object() && elf::is_mapped(map) && is_bound_past(map)) return true;
+    return false;
+}
+
 void mark_lookup_past(record::RecordingObjects* objects) {
     has_lookup_past.store(true, std::memory_order_relaxed);
     if (objects != nullptr) objects->mark_lookup_past();

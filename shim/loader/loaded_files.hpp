@@ -35,6 +35,10 @@ void record_files_at_exit(record::Mark& mark);
 /// a fork.
 bool has_loaded_nothing_since(const record::Recording& recording);
 
+/// Returns true if a loaded object is known to call products past the shim. A reference may have been bound since the
+/// last walk.
+bool calls_past_shim();
+
 /// Notes that the program got a product's function from dlsym past the shim. Without a recording, keeps the note in
 /// case one begins later.
 void mark_lookup_past(record::RecordingObjects* objects);

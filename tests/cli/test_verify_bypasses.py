@@ -420,6 +420,19 @@ AUDITOR = """
 """.replace("MACHINE", platform.machine())
 
 
+# The same, with a product of its own before; the call is made by a forked child.
+LAZY_FORKER = PRODUCT.replace("run", "product") + LAZY_LOADER.replace("run();", "product(); if (fork() == 0) { run(); _exit(0); } wait(0);")
+
+
+def test_a_library_that_a_forked_child_first_calls_past_the_shim_is_a_doubt(log, tmp_path):
+    includes = ["-include", "unistd.h", "-include", "sys/wait.h"]
+    lazy = build(tmp_path / "liblazy.so", PRODUCT, "-shared", "-fPIC", "-Wl,-z,lazy", "-x", "none", shim.blas_library("reference"))
+    forker = build(tmp_path / "forker", LAZY_FORKER, *includes, "-x", "none", shim.blas_library("reference"), "-ldl")
+    record(log, forker, lazy)
+    result = verify(log)
+    assert result.returncode == 3 and any("liblazy.so" in bypass["reason"] for bypass in result.json["bypasses"])
+
+
 @pytest.mark.parametrize("is_closed", [False, True], ids=["left open", "closed"])
 @pytest.mark.parametrize("way", ["LD_BIND_NOT", "LD_AUDIT"])
 def test_a_lazily_bound_library_is_a_doubt_where_the_loader_stores_no_bindings(log, tmp_path, way, is_closed):

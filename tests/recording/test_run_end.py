@@ -101,6 +101,12 @@ def test_a_link_that_leads_elsewhere_for_a_while_hides_no_recording(family, log,
     assert result.returncode == 3 and "processes of its run made 2 recordings, of which one is here" in doubts(result)
 
 
+def test_a_process_that_cannot_leave_a_mark_while_the_run_goes_on_says_so(family, log, tmp_path):
+    away = log.parent.with_name("away")
+    done = run(log, family, f"'{{program}}' product; mv '{log.parent}' '{away}'; '{{program}}'; mv '{away}' '{log.parent}'")
+    assert done.stderr.count("the files that this process had loaded cannot be recorded for fp32shim verify") == 1
+
+
 def test_the_file_for_children_is_removed_if_it_says_nothing(family, log):
     run(log, family, "'{program}' product")
     assert files(log) == ["run.fp32rec"]
