@@ -426,7 +426,8 @@ LAZY_FORKER = PRODUCT.replace("run", "product") + LAZY_LOADER.replace("run();", 
 
 def test_a_library_that_a_forked_child_first_calls_past_the_shim_is_a_doubt(log, tmp_path):
     includes = ["-include", "unistd.h", "-include", "sys/wait.h"]
-    lazy = build(tmp_path / "liblazy.so", PRODUCT, "-shared", "-fPIC", "-Wl,-z,lazy", "-x", "none", shim.blas_library("reference"))
+    own = build(tmp_path / "libown.so", MULTIPLIES, "-shared", "-fPIC")
+    lazy = build(tmp_path / "liblazy.so", PRODUCT, "-shared", "-fPIC", "-Wl,-z,lazy", "-x", "none", own)
     forker = build(tmp_path / "forker", LAZY_FORKER, *includes, "-x", "none", shim.blas_library("reference"), "-ldl")
     record(log, forker, lazy)
     result = verify(log)
