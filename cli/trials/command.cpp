@@ -68,7 +68,13 @@ void say_unread_input(std::string_view name) {
         say(name, "standard input is a pipe, but each run reads an empty one; let the command read a file");
 }
 
-std::string unread_policy_text(const FinishedRun& run) {
+std::string unknown_run_text(const FinishedRun& run) {
+    if (!run.lost.empty())
+        return fmt::format(
+            "{} was removed while the command ran, so nothing is known about its products. TMPDIR names the folder "
+            "for "
+            "temporary files; let the command remove those in another one: -- env TMPDIR=FOLDER COMMAND",
+            policy::quoted_path(run.lost));
     if (run.untouched.empty()) return {};
     return fmt::format(
         "a process of the command did not apply the policy of its run, so nothing is known about its "
