@@ -66,7 +66,7 @@ std::string problem_in_options(const BisectOptions& options) {
 
 /// Returns all facts on which the outcomes of a search depend.
 Json identity_of(const BisectOptions& options) {
-    return {{"search", 3},
+    return {{"search", 4},
             {"fp32shim", FP32SHIM_VERSION},
             {"command", options.words},
             {"dtype", to_string(types_of(options))},

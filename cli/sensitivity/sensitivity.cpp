@@ -100,7 +100,7 @@ std::string problem_in_options(const SensitivityOptions& options) {
 
 /// Returns all facts on which the results of runs depend.
 Json identity_of(const SensitivityOptions& options) {
-    return {{"sensitivity", 4},         {"fp32shim", FP32SHIM_VERSION}, {"command", options.words},
+    return {{"sensitivity", 5},         {"fp32shim", FP32SHIM_VERSION}, {"command", options.words},
             {"cpu", options.cpu},       {"runner", options.runner},     {"compare", options.compare},
             {"metric", options.metric}, {"policy", options.policy},     {"tolerance", options.tolerance},
             {"repeat", options.repeat}};
