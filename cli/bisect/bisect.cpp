@@ -156,7 +156,8 @@ int conclude(const BisectOptions& options, const SearchSettings& settings, const
                         answers.rates(),
                         {},
                         folder.changed(options.state),
-                        trials.caveats()};
+                        trials.caveats(),
+                        trials.leaves_out_clock()};
     const Outcome* const shown = state.find(Lowered::all_but, exact_groups(result.findings.culprits));
     const bool is_enough = shown != nullptr && shown->verdict == Verdict::acceptable;
     if (is_enough && !result.findings.culprits.empty())

@@ -36,6 +36,8 @@ class CommandTrials : public Trials {
     void plan_runs(const Outcome& everything_lowered);
     /// Returns the run that ended last.
     const FinishedRun& last_run() const { return last_run_; }
+    /// Returns true if moments of the runs' own clock were not compared.
+    bool leaves_out_clock() const { return leaves_out_clock_; }
     /// Returns sentences about what the judgements of the runs leave out or take for granted.
     std::string caveats() const;
 

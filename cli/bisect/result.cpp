@@ -384,6 +384,7 @@ Json to_json(const SearchResult& result) {
                  {"random_failures", rates},
                  {"policy", text_or_null(result.policy_path)},
                  {"new_groups", new_groups_in(result)},
+                 {"clock_left_out", result.leaves_out_clock},
                  {"lowered_together", findings.lowered_together},
                  {"groups", Json::array()},
                  {"culprits", Json::array()},

@@ -1053,6 +1053,8 @@ def test_a_clock_blames_nobody_though_a_lowered_run_takes_longer(tmp_path, hours
     table = table_of(program, "--compare", "out", "--rtol", "1e-3", env={"TZ": "UTC"})
     assert table.returncode == 0 and "Nothing had to stay exact" in table.stdout, table.stdout + table.stderr
     assert ("Dates and times of day that are those of the run itself" in table.stdout) == is_known
+    result = program.search("--compare", "out", "--rtol", "1e-3", env={"TZ": "UTC"})
+    assert result.json["clock_left_out"] == is_known
 
 
 def test_a_failure_of_a_lowered_run_that_took_long_may_be_a_time_limit(tmp_path):

@@ -351,6 +351,7 @@ def lowered(sensitivity, tmp_path):
 def test_results_that_are_no_numbers_and_no_words_count(sensitivity, printed):
     result = sensitivity(ERRORS, "--tolerance", "0.01", "--format", "json", ending=printed + "\n")
     assert {name: place["chosen"] for name, place in places_of(result).items()} == {"needs": "highest", "bears": "high"}
+    assert not result.json["clock_left_out"]
 
 
 @pytest.mark.parametrize("printed", [
