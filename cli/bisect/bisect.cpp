@@ -66,7 +66,7 @@ std::string problem_in_options(const BisectOptions& options) {
 
 /// Returns all facts on which the outcomes of a search depend.
 Json identity_of(const BisectOptions& options) {
-    return {{"search", 3},
+    return {{"search", 4},
             {"fp32shim", FP32SHIM_VERSION},
             {"command", options.words},
             {"dtype", to_string(types_of(options))},
@@ -140,7 +140,7 @@ void print_doubt(const Findings& findings, const Answers& answers) {
 
 /// Writes the policy, if a run has shown that it is enough, and prints the result.
 int conclude(const BisectOptions& options, const SearchSettings& settings, const Groups& groups,
-             const Answers& answers, Findings findings, const WorkingFolder& folder) {
+             const Answers& answers, const CommandTrials& trials, Findings findings, const WorkingFolder& folder) {
     const SearchState& state = answers.state();
     const bool is_doubtful = !findings.doubt.empty();
     if (is_doubtful && findings.culprits.empty()) {
@@ -155,7 +155,9 @@ int conclude(const BisectOptions& options, const SearchSettings& settings, const
                         std::move(findings),
                         answers.rates(),
                         {},
-                        folder.changed(options.state)};
+                        folder.changed(options.state),
+                        trials.caveats(),
+                        trials.leaves_out_clock()};
     const Outcome* const shown = state.find(Lowered::all_but, exact_groups(result.findings.culprits));
     const bool is_enough = shown != nullptr && shown->verdict == Verdict::acceptable;
     if (is_enough && !result.findings.culprits.empty())
@@ -220,7 +222,7 @@ int search(const BisectOptions& options, Inputs& inputs, Runs& runs, Groups& gro
     trials.plan_runs(all);
     Findings findings = Search(settings, answers, groups).find();
     check_dependence(settings, answers, trials, findings);
-    return conclude(options, settings, groups, answers, std::move(findings), folder);
+    return conclude(options, settings, groups, answers, trials, std::move(findings), folder);
 }
 
 int bisect(BisectOptions options) {

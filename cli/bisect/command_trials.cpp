@@ -69,7 +69,7 @@ RunRequest CommandTrials::request_for(const TestedSet& tested) const {
 void CommandTrials::learn_changing_words(const Numbers& exact) {
     if (exact.rows.size() != reference_.rows.size()) return;
     for (std::size_t row = 0; row <= exact.rows.size(); ++row)
-        if (exact.words_before(row) != reference_.words_before(row)) has_changing_words_.insert(row);
+        if (!exact.words_before(row).are_same(reference_.words_before(row))) has_changing_words_.insert(row);
 }
 
 /// Returns a sentence about the first words of a lowered run that differ, though they are equal in exact runs.
@@ -77,29 +77,31 @@ std::string CommandTrials::problem_with_words(const Numbers& found) {
     if (found.rows.size() != reference_.rows.size())
         return fmt::format("{} arrays instead of {}", found.rows.size(), reference_.rows.size());
     for (std::size_t row = 0; row <= found.rows.size(); ++row) {
-        const std::string &exact = reference_.words_before(row), &now = found.words_before(row);
-        if (exact == now) continue;
+        const Words &exact = reference_.words_before(row), &now = found.words_before(row);
+        if (exact.are_same(now)) continue;
         if (!has_second_reference_) {
-            has_second_reference_ = true;
-            runs_.run({request_for({Lowered::only, {}, {}})});
-            learn_changing_words(read_numbers(settings_.compared_file));
+            const RunTime time = runs_.run({request_for({Lowered::only, {}, {}})}).front().time;
+            learn_changing_words(read_numbers(settings_.compared_file, time));
+            // In less time, a clock of another time zone may have shown the same.
+            has_second_reference_ = !reference_.has_moments || time.begin_ns - reference_end_ns_ > 2'000'000'000;
         }
         if (has_changing_words_.contains(row)) continue;
-        return fmt::format("{} {} has other words around it: \"{}\" instead of \"{}\"",
+        return fmt::format("{} {} has other words around it: {}",
                            row < found.rows.size() ? "number" : "the end after number",
-                           row < found.rows.size() ? row + 1 : row, printable(now.substr(0, 60)),
-                           printable(exact.substr(0, 60)));
+                           row < found.rows.size() ? row + 1 : row, first_difference(exact, now));
     }
     return {};
 }
 
 /// Returns what is wrong with the numbers that the run has written; empty: nothing. The first ones are the reference.
-std::string CommandTrials::problem_with_numbers(bool is_exact) {
-    Numbers numbers = read_numbers(settings_.compared_file);
+std::string CommandTrials::problem_with_numbers(bool is_exact, const RunTime& time) {
+    Numbers numbers = read_numbers(settings_.compared_file, time);
+    leaves_out_clock_ = leaves_out_clock_ || numbers.has_clock;
     const std::string name = policy::quoted_path(settings_.compared_file);
     if (!numbers.problem.empty()) return name + ' ' + numbers.problem;
     if (reference_.values.empty()) {
         reference_ = std::move(numbers);
+        reference_end_ns_ = time.end_ns;
         return {};
     }
     std::string difference =
@@ -113,8 +115,8 @@ std::string CommandTrials::problem_with_numbers(bool is_exact) {
     return difference.empty() ? difference : name + ": " + difference;
 }
 
-void CommandTrials::judge_numbers(bool were_written, bool is_exact, TrialRun& trial) {
-    const std::string problem = were_written ? problem_with_numbers(is_exact)
+void CommandTrials::judge_numbers(bool were_written, bool is_exact, const RunTime& time, TrialRun& trial) {
+    const std::string problem = were_written ? problem_with_numbers(is_exact, time)
                                              : policy::quoted_path(settings_.compared_file) + " was not written";
     if (problem.empty()) return;
     trial.verdict = Verdict::not_acceptable;
@@ -158,6 +160,15 @@ void CommandTrials::refuse_endless_groups() {
                     counted(first_groups_, "group"), run_count_, now)};
 }
 
+/// Compares the time of a run that has failed with that of the exact ones.
+void CommandTrials::note_time(const RunTime& time, const TestedSet& tested, const TrialRun& trial) {
+    const auto seconds = static_cast<double>(time.end_ns - time.begin_ns) * 1e-9;
+    if (tested.lowered == Lowered::only && tested.set.empty())
+        longest_exact_ = std::max(longest_exact_, seconds);
+    else if (trial.verdict == Verdict::not_acceptable && longest_exact_ > 0)
+        slowest_failure_ = std::max(slowest_failure_, seconds / longest_exact_);
+}
+
 TrialRun CommandTrials::trial_of(FinishedRun run, const TestedSet& tested, bool were_written, bool takes_new_groups) {
     const Ended& ended = run.ended;
     if (ended.exec_error != 0)
@@ -168,9 +179,10 @@ TrialRun CommandTrials::trial_of(FinishedRun run, const TestedSet& tested, bool 
     const bool has_passed = ended.signal == 0 && ended.exit_status == 0;
     const bool is_undecided = ended.signal == 0 && ended.exit_status == tells_nothing;
     trial.verdict = has_passed ? Verdict::acceptable : is_undecided ? Verdict::unresolved : Verdict::not_acceptable;
+    note_time(run.time, tested, trial);
     if (has_passed && !settings_.compared_file.empty())
-        judge_numbers(were_written, tested.lowered == Lowered::only && tested.set.empty(), trial);
-    if (std::string problem = unread_policy_text(run); !problem.empty()) throw SearchFailed{std::move(problem)};
+        judge_numbers(were_written, tested.lowered == Lowered::only && tested.set.empty(), run.time, trial);
+    if (std::string problem = unknown_run_text(run); !problem.empty()) throw SearchFailed{std::move(problem)};
     trial.output = settings_.compared_file.empty() ? run.checksum : version_of_file(settings_.compared_file);
     add_met_groups(run, tested, takes_new_groups, trial);
     refuse_endless_groups();
@@ -204,6 +216,17 @@ std::string CommandTrials::make_reference() {
     for (int i = 0; i < 3 && reference_.values.empty(); ++i) trial = run({&exact}, false).front();
     run_count_ = runs_before_;  // the state does not count these runs
     return reference_.values.empty() ? trial.how : std::string();
+}
+
+std::string CommandTrials::caveats() const {
+    std::string text(leaves_out_clock_ ? clock_text : "");
+    if (slowest_failure_ > 2)
+        text += fmt::format(
+            "Assumed: the command has no time limit of its own. A lowered run that failed took {:.1f} times as long "
+            "as "
+            "the exact ones.\n",
+            slowest_failure_);
+    return text;
 }
 
 void CommandTrials::plan_runs(const Outcome& everything_lowered) {

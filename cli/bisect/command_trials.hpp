@@ -36,15 +36,20 @@ class CommandTrials : public Trials {
     void plan_runs(const Outcome& everything_lowered);
     /// Returns the run that ended last.
     const FinishedRun& last_run() const { return last_run_; }
+    /// Returns true if moments of the runs' own clock were not compared.
+    bool leaves_out_clock() const { return leaves_out_clock_; }
+    /// Returns sentences about what the judgements of the runs leave out or take for granted.
+    std::string caveats() const;
 
   private:
     RunRequest request_for(const TestedSet& tested) const;
-    void judge_numbers(bool were_written, bool is_exact, TrialRun& trial);
-    std::string problem_with_numbers(bool is_exact);
+    void judge_numbers(bool were_written, bool is_exact, const RunTime& time, TrialRun& trial);
+    std::string problem_with_numbers(bool is_exact, const RunTime& time);
     std::string problem_with_words(const Numbers& found);
     void learn_changing_words(const Numbers& exact);
     TrialRun trial_of(FinishedRun run, const TestedSet& tested, bool were_written, bool takes_new_groups);
     void add_met_groups(const FinishedRun& run, const TestedSet& tested, bool takes_new_groups, TrialRun& trial);
+    void note_time(const RunTime& time, const TestedSet& tested, const TrialRun& trial);
     void refuse_endless_groups();
     std::uint64_t planned_runs();
     std::string time_text();
@@ -53,12 +58,16 @@ class CommandTrials : public Trials {
     const SearchSettings& settings_;
     Runs& runs_;
     Groups& groups_;
-    Numbers reference_;                         ///< numbers of the first exact run
+    Numbers reference_;  ///< numbers of the first exact run
+    std::int64_t reference_end_ns_ = 0;
     std::set<std::size_t> has_changing_words_;  ///< rows before which the words differ between exact runs
+    bool leaves_out_clock_ = false;             ///< the compared file has moments of the run's own clock
     bool has_second_reference_ = false;         ///< another exact run has told which words change
     FinishedRun last_run_;
     std::uint64_t run_count_, runs_before_;
     std::size_t first_groups_ = 0;    ///< number of groups after the first run
+    double longest_exact_ = 0;        ///< seconds
+    double slowest_failure_ = 0;      ///< relative to longest_exact_; of those that failed by their end
     std::uint64_t planned_runs_ = 0;  ///< total that is shown; 0: not known yet
     std::chrono::steady_clock::time_point began_ = std::chrono::steady_clock::now();
 };

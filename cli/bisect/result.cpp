@@ -330,7 +330,7 @@ std::string text_of(const SearchResult& result) {
                            result.settings.policy.precision, of_runs(outcome.passed(), outcome.runs),
                            outcome.runs == 1 ? "was" : "were") +
                not_lowered_text(result) + only_exact_text(result) + rounding_text(result) + certainty_text(result) +
-               result.findings.dependence + fresh_start_text(result.left_files);
+               result.findings.dependence + result.caveats + fresh_start_text(result.left_files);
     }
     std::string text = fmt::format("{} of {} exact {} enough ({} of the work): {}.\n\n", exact.size(),
                                    counted(groups.all().size(), "group"), exact.size() == 1 ? "was" : "were",
@@ -351,7 +351,7 @@ std::string text_of(const SearchResult& result) {
     }
     text += table.text() + '\n' + need_text(result) + lowered_together_text(result) + not_lowered_text(result) +
             only_exact_text(result) + rounding_text(result) + certainty_text(result) + result.findings.dependence +
-            fresh_start_text(result.left_files) + tried_text(result);
+            result.caveats + fresh_start_text(result.left_files) + tried_text(result);
     if (result.policy_path.empty()) return text;
     return text + fmt::format("Policy: {}, for fp32shim run --policy {}{} -- {}\n", printable(result.policy_path),
                               shell_path(result.policy_path), options_against_environment(result.settings.policy),
@@ -384,6 +384,7 @@ Json to_json(const SearchResult& result) {
                  {"random_failures", rates},
                  {"policy", text_or_null(result.policy_path)},
                  {"new_groups", new_groups_in(result)},
+                 {"clock_left_out", result.leaves_out_clock},
                  {"lowered_together", findings.lowered_together},
                  {"groups", Json::array()},
                  {"culprits", Json::array()},

@@ -20,6 +20,8 @@ struct SearchResult {
     std::optional<FailureRates> rates;    ///< that were told apart; nullopt: one run of a set decided
     std::string policy_path;              ///< file of the policy; empty: none was written
     std::vector<std::string> left_files;  ///< files of the working folder that changed during the search
+    std::string caveats;                  ///< CommandTrials::caveats()
+    bool leaves_out_clock = false;        ///< CommandTrials::leaves_out_clock()
 };
 
 /// Returns the text of a policy that lowers everything except the culprits, with comments.

@@ -55,23 +55,6 @@ class ChangeSum {
     double difference_ = 0, size_ = 0;
 };
 
-/// Returns the words of a text that differ from those of another first.
-std::string first_difference(std::string_view exact, std::string_view found) {
-    const auto word_at = [](std::string_view text, std::size_t at) {
-        const std::string word(text.substr(at, text.find(' ', at) - at));
-        return word.empty() ? std::string("nothing") : printable('"' + word + '"');
-    };
-    std::size_t begin = 0;
-    for (std::size_t i = 0; i < exact.size() && i < found.size() && exact[i] == found[i]; ++i)
-        if (exact[i] == ' ') begin = i + 1;
-    return fmt::format("{} instead of {}", word_at(found, std::min(begin, found.size())),
-                       word_at(exact, std::min(begin, exact.size())));
-}
-
-const std::string& words_of(const Numbers& numbers, std::size_t row) {
-    return row < numbers.rows.size() ? numbers.rows[row].words : numbers.words_after;
-}
-
 std::string problem_of(const ChangedRow& row) {
     const std::string name = printable(row.worst.empty() ? row.name : row.worst);
     return fmt::format("{} became {:.3g} and was {:.3g}", name, row.found, row.exact);
@@ -94,7 +77,7 @@ std::string ExactNumbers::add(const Numbers& numbers) {
     if (numbers.rows.size() != first_.rows.size() || numbers.values.size() != first_.values.size())
         return difference_in_words(numbers);
     for (std::size_t row = 0; row <= first_.rows.size(); ++row)
-        if (words_of(numbers, row) != words_of(first_, row)) has_other_words_[row] = true;
+        if (!numbers.words_before(row).are_same(first_.words_before(row))) has_other_words_[row] = true;
     for (std::size_t row = 0; row < first_.rows.size(); ++row) {
         changes_[row].push_back(change_of(first_.rows[row], numbers.values));
         noise_[row] = std::max(noise_[row], changes_[row].back());
@@ -157,8 +140,8 @@ std::string ExactNumbers::difference_in_words(const Numbers& found) const {
     if (has_other_count)
         text = fmt::format("{} instead of {}", counted(found.values.size(), "number"), first_.values.size());
     for (std::size_t row = 0; row <= rows; ++row) {
-        const std::string &exact = words_of(first_, row), &now = words_of(found, row);
-        if (exact == now || has_other_words_[row]) continue;
+        const Words &exact = first_.words_before(row), &now = found.words_before(row);
+        if (exact.are_same(now) || has_other_words_[row]) continue;
         const bool is_text = first_.rows.front().line > 0;
         const std::uint64_t line = row < first_.rows.size() ? first_.rows[row].line : 0;
         return fmt::format("{}{}{}{}", text, text.empty() ? "" : ", ",

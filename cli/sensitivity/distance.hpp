@@ -58,6 +58,8 @@ class ExactNumbers {
 
     bool is_empty() const { return first_.values.empty(); }
     std::size_t count() const { return first_.values.size(); }
+    bool has_clock() const { return first_.has_clock; }
+    bool has_moments() const { return first_.has_moments; }
     const std::vector<double>& values() const { return first_.values; }
     /// Returns the rows that do not count, because exact runs differ by more than most_noise() in them.
     std::vector<ChangedRow> left_out() const;

@@ -194,7 +194,7 @@ std::vector<Measured> Measurements::run(const std::vector<RunRequest>& requests,
             throw MeasuringFailed{
                 {fmt::format("a run cannot start: {}", std::strerror(run.ended.exec_error)), exit_code::inconclusive},
                 true};
-        if (const std::string problem = unread_policy_text(run); !problem.empty())
+        if (const std::string problem = unknown_run_text(run); !problem.empty())
             throw MeasuringFailed{{problem, exit_code::inconclusive}, true};
         ++run_count_;
         results.push_back(judge(run, was_written, is_reference));
@@ -217,7 +217,8 @@ Measured Measurements::judge(const FinishedRun& run, bool was_written, bool is_r
     else if (!was_written)
         measured.problem = source + " was not written";
     if (!measured.problem.empty()) return measured;
-    const Numbers numbers = is_printed ? numbers_of(run.stdout_text) : read_numbers(settings_.compared_file);
+    const Numbers numbers =
+        is_printed ? numbers_of(run.stdout_text, run.time) : read_numbers(settings_.compared_file, run.time);
     if (!numbers.problem.empty()) {
         measured.problem = source + ' ' + numbers.problem;
         return measured;
@@ -350,12 +351,13 @@ void Measurements::confirm(const Experiment& experiment, const Measured& measure
 }
 
 std::string noise_sentence(const Measurements& runs) {
-    if (runs.exact_runs() == 1) return "One run was exact, so it is not known how far equal runs differ.";
-    std::string text = fmt::format("{} exact runs gave equal numbers.", runs.exact_runs());
-    if (runs.noise() > 0) text = chance_sentence(runs);
+    const std::string clock(runs.reference().has_clock() ? clock_text : "");
+    if (runs.exact_runs() == 1) return clock + "One run was exact, so it is not known how far equal runs differ.";
+    std::string text = fmt::format("{}{} exact runs gave equal numbers.", clock, runs.exact_runs());
+    if (runs.noise() > 0) text = clock + chance_sentence(runs);
     const std::vector<ChangedRow> left_out = runs.reference().left_out();
     if (left_out.empty()) return text;
-    if (runs.noise() == 0) text = fmt::format("In the others, {} exact runs were equal.", runs.exact_runs());
+    if (runs.noise() == 0) text = fmt::format("{}In the others, {} exact runs were equal.", clock, runs.exact_runs());
     std::vector<std::string> names;
     names.reserve(left_out.size());
     for (const ChangedRow& row : left_out) names.push_back(printable(row.name));

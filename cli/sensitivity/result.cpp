@@ -358,6 +358,7 @@ Json to_json(const SensitivityResult& result) {
                  {"untried", result.untried},
                  {"runs", result.measurements.run_count()},
                  {"earlier_runs", result.measurements.used_count()}};
+    json["clock_left_out"] = result.measurements.reference().has_clock();
     json["not_counted"] = Json::array();
     for (const ChangedRow& row : result.measurements.reference().left_out())
         json["not_counted"].push_back({{"number", row.name}, {"noise", number_or_null(row.noise)}});

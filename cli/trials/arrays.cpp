@@ -118,7 +118,7 @@ Numbers elements(std::string_view bytes, std::string_view type, NumberRow row) {
         numbers.values.push_back(type[1] == '>' ? found->read(element, 0) : found->read(bytes, at));
     }
     row.count = count;
-    row.words = fmt::format("{} {}", type, fmt::join(row.indices, " "));
+    row.words.text = fmt::format("{} {}", type, fmt::join(row.indices, " "));
     if (found->parts > 1) row.indices.push_back(found->parts);
     numbers.rows.push_back(std::move(row));
     return numbers;
@@ -182,7 +182,7 @@ bool add_member(const Member& member, Numbers& all) {
     }
     NumberRow row = std::move(one.rows.front());
     row.label = member.name.substr(0, member.name.rfind(".npy"));
-    row.words = row.label + ' ' + row.words;
+    row.words.text = row.label + ' ' + row.words.text;
     row.first = all.values.size();
     all.rows.push_back(std::move(row));
     all.values.insert(all.values.end(), one.values.begin(), one.values.end());

@@ -68,12 +68,18 @@ void say_unread_input(std::string_view name) {
         say(name, "standard input is a pipe, but each run reads an empty one; let the command read a file");
 }
 
-std::string unread_policy_text(const FinishedRun& run) {
-    if (run.untouched.empty()) return {};
-    return fmt::format(
-        "a process of the command did not apply the policy of its run, so nothing is known about its "
-        "products; it said \"{}\". TMPDIR names the folder for temporary files",
-        printable(run.untouched));
+std::string unknown_run_text(const FinishedRun& run) {
+    if (!run.untouched.empty())
+        return fmt::format(
+            "a process of the command did not apply the policy of its run, so nothing is known about its "
+            "products; it said \"{}\". TMPDIR names the folder for temporary files",
+            printable(run.untouched));
+    if (!run.lost.empty())
+        return fmt::format(
+            "{} was removed while the command ran, so nothing is known about its products. TMPDIR names the folder "
+            "for temporary files; let the command remove those in another one: -- env TMPDIR=FOLDER COMMAND",
+            policy::quoted_path(run.lost));
+    return {};
 }
 
 std::string problem_with_new_file(std::string_view option, const std::string& path) {

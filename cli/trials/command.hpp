@@ -42,8 +42,9 @@ void say_preview(std::string_view name);
 /// Tells the user that an input which holds something is not read: a regular file, or a pipe. `name` as above.
 void say_unread_input(std::string_view name);
 
-/// Returns what is wrong if a process of the run did not apply the policy; empty if each did, as far as they tell.
-std::string unread_policy_text(const FinishedRun& run);
+/// Returns why nothing is known about a run: its files were removed, or a process did not apply the policy. Empty if
+/// there is no such reason.
+std::string unknown_run_text(const FinishedRun& run);
 
 /// Looks for the program that the first word names. Behind a runner, only a run can tell whether it starts.
 TrialProgram find_trial_program(std::string_view name, const std::vector<std::string>& words,

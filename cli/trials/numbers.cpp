@@ -10,48 +10,19 @@
 #include <cstring>
 
 #include "cli/files/own_files.hpp"
+#include "cli/output/terminal.hpp"
 #include "cli/trials/arrays.hpp"
 #include "system/plain_text.hpp"
 
 namespace fp32shim::cli {
 namespace {
 
-bool is_digit(char c) { return c >= '0' && c <= '9'; }
 bool is_letter(char c) { return std::isalpha(static_cast<unsigned char>(c)) != 0 || c == '_'; }
 bool is_word(char c) { return is_letter(c) || is_digit(c) || c == '.'; }
 bool is_beyond_ascii(char c) { return (c & 0x80) != 0; }
 
-/// Returns true if a text begins with this pattern, in which 0 stands for any digit.
-bool matches(std::string_view text, std::string_view pattern) {
-    if (text.size() < pattern.size()) return false;
-    for (std::size_t i = 0; i < pattern.size(); ++i)
-        if (pattern[i] == '0' ? !is_digit(text[i]) : text[i] != pattern[i]) return false;
-    return true;
-}
-
-/// Returns the length of a time of day at the begin of a text, such as 09:14:03.5; 0: there is none.
-std::size_t length_of_time(std::string_view text) {
-    std::size_t length = matches(text, "00:00:00") ? 8 : matches(text, "0:00:00") ? 7 : 0;
-    if (length == 0) return 0;
-    if (matches(text.substr(length), ".0") || matches(text.substr(length), ",0"))
-        while (++length < text.size() && is_digit(text[length])) continue;
-    const std::string_view rest = text.substr(length);
-    if (matches(rest, "+00:00") || matches(rest, "-00:00")) return length + 6;
-    return length + (rest.starts_with('Z') ? 1 : 0);
-}
-
-/// Returns the length of a date or a time of day at the begin of a text, such as 2026-11-28T09:14:03Z; 0: there is
-/// none.
-std::size_t length_of_moment(std::string_view text) {
-    std::size_t length = matches(text, "0000-00-00") || matches(text, "0000/00/00") ? 10 : length_of_time(text);
-    if (length == 10 && text.substr(length).starts_with('T'))
-        if (const std::size_t of_time = length_of_time(text.substr(length + 1)); of_time > 0) length += 1 + of_time;
-    const bool goes_on =
-        length < text.size() && (is_letter(text[length]) || is_digit(text[length]) || text[length] == ':');
-    return goes_on ? 0 : length;
-}
-
-/// Removes what a terminal does not show: escape sequences, and text that a carriage return overwrites.
+/// Removes what a terminal does not show: escape sequences, and text that a carriage return or a backspace
+/// overwrites.
 std::string as_shown(std::string_view text) {
     std::string shown;
     std::size_t line = 0;  // its begin in `shown`
@@ -62,6 +33,8 @@ std::string as_shown(std::string_view text) {
             const bool ends_line =
                 text.substr(i + 1).find_first_not_of("\r\n \t") == std::string_view::npos || text[i + 1] == '\n';
             if (!ends_line) shown.resize(line);
+        } else if (text[i] == '\b') {
+            if (shown.size() > line) shown.pop_back();
         } else {
             shown.push_back(text[i]);
             if (text[i] == '\n') line = shown.size();
@@ -73,11 +46,11 @@ std::string as_shown(std::string_view text) {
 /// Collects the numbers of a text.
 class TextReader {
   public:
-    explicit TextReader(std::string_view text) : text_(text) {}
+    TextReader(std::string_view text, const RunTime& run) : text_(text), run_(run) { find_ruler(); }
 
     Numbers read() {
         while (at_ < text_.size()) {
-            if (!skip_moment() && !add_number()) skip_one();
+            if (!read_moment() && !add_number()) skip_one();
         }
         numbers_.words_after = std::move(words_);
         return std::move(numbers_);
@@ -87,20 +60,42 @@ class TextReader {
     /// Returns true if a word, or a number with a colon, ends before this position.
     bool is_within() const { return at_ > 0 && (is_word(text_[at_ - 1]) || text_[at_ - 1] == ':'); }
 
-    bool skip_moment() {
+    bool read_moment() {
         if (!is_digit(text_[at_]) || is_within()) return false;
         const std::size_t length = length_of_moment(text_.substr(at_));
+        if (length == 0) return false;
+        const bool is_clock = is_of_clock(text_.substr(at_, length), run_);
+        add_words(length, is_clock);
+        (is_clock ? numbers_.has_clock : numbers_.has_moments) = true;
+        begin_of_label_ = at_;
+        return true;
+    }
+
+    /// Adds the next characters to the words, and goes over them.
+    void add_words(std::size_t length, bool is_clock = false) {
+        const std::string_view added = text_.substr(at_, length);
         at_ += length;
-        if (length > 0) begin_of_label_ = at_;
-        return length > 0;
+        const auto add_to = [added](std::string& words) {
+            if (!words.empty()) words += ' ';
+            words += added;
+        };
+        if (is_clock && !words_.has_clock) {
+            words_.has_clock = true;
+            words_.without_clocks = words_.text;
+        } else if (words_.has_clock && !is_clock) {
+            add_to(words_.without_clocks);
+        }
+        add_to(words_.text);
     }
 
     bool add_number() {
         const char first = text_[at_];
-        if (!is_word(first) && first != '-') return false;
-        if (first == '-' && at_ > 0 && is_letter(text_[at_ - 1])) return false;
-        const char* const begin = text_.data() + at_;
+        const bool has_sign = first == '-' || first == '+';
+        if (!is_word(first) && !has_sign) return false;
+        if (has_sign && at_ > 0 && is_letter(text_[at_ - 1])) return false;
+        const char* const begin = text_.data() + at_ + (first == '+' ? 1 : 0);
         const char* const end = text_.data() + text_.size();
+        if (first == '+' && (begin == end || !is_word(*begin) || length_of_moment({begin, end}) > 0)) return false;
         double value = 0;
         auto [after, error] = std::from_chars(begin, end, value);
         if (error == std::errc::invalid_argument) return false;
@@ -130,7 +125,7 @@ class TextReader {
         NumberRow row{.first = numbers_.values.size(), .line = line_};
         row.label = label();
         row.words = std::move(words_);
-        words_.clear();
+        words_ = {};
         numbers_.rows.push_back(std::move(row));
         numbers_.values.push_back(value);
     }
@@ -154,33 +149,60 @@ class TextReader {
                                    : fmt::format("{}, number {}", last_label_, count_);
     }
 
-    /// Goes over a word, or over one other character.
+    /// Goes over a word, a sign or a space.
     void skip_one() {
-        const auto is_part = is_word(text_[at_]) ? is_word : is_beyond_ascii;
-        if (!is_part(text_[at_])) {
-            if (text_[at_] == '\n') start_line();
-            // A sign that is none of a number that is read, as in -3K and 0x1p-3, counts as a word.
-            if (text_[at_] == '-' && at_ + 1 < text_.size() && (is_digit(text_[at_ + 1]) || text_[at_ + 1] == '.'))
-                words_ += words_.empty() ? "-" : " -";
+        const char first = text_[at_];
+        if (std::isspace(static_cast<unsigned char>(first)) != 0) {
             ++at_;
+            if (first == '\n') start_line();
             return;
         }
-        const std::size_t begin = at_;
-        while (at_ < text_.size() && is_part(text_[at_])) ++at_;
-        words_ += (words_.empty() ? "" : " ") + std::string(text_.substr(begin, at_ - begin));
+        std::size_t end = at_ + 1;
+        if (is_word(first) || is_beyond_ascii(first))
+            while (end < text_.size() && (is_word(first) ? is_word : is_beyond_ascii)(text_[end])) ++end;
+        add_words(end - at_);
+        // A ruler is as long as a column of numbers is wide.
+        if (is_ruler_ && (first == '-' || first == '='))
+            while (at_ < text_.size() && text_[at_] == first) ++at_;
     }
 
     void start_line() {
         ++line_;
-        begin_of_label_ = at_ + 1;
+        begin_of_label_ = at_;
         last_label_.clear();
         count_ = 0;
+        find_ruler();
+    }
+
+    /// Tells whether the line that begins is a ruler of a table: `+-----+---+`, `--- ---`, `|:---|---:|`.
+    void find_ruler() {
+        constexpr std::size_t shortest = 3;
+        is_ruler_ = false;
+        std::size_t same = 0;  // length of the last part
+        for (std::size_t i = at_; i < text_.size() && text_[i] != '\n'; ++i) {
+            const char c = text_[i];
+            if (c == '-' || c == '=') {
+                same = i > at_ && text_[i - 1] == c ? same + 1 : 1;
+                is_ruler_ = same >= shortest;
+                continue;
+            }
+            const bool is_corner =
+                c == '+' || c == '|' || c == ':' || std::isspace(static_cast<unsigned char>(c)) != 0;
+            if (!is_corner || (same > 0 && same < shortest) || (c == '+' && i > at_ && text_[i - 1] == '+')) {
+                is_ruler_ = false;
+                return;
+            }
+            same = 0;
+        }
     }
 
     std::string_view text_;
+    RunTime run_;
     std::size_t at_ = 0, begin_of_label_ = 0;
     std::uint64_t line_ = 1, count_ = 0;
-    std::string words_, last_label_;
+    bool is_ruler_ = false;
+    Words words_;
+    std::string last_label_;
     Numbers numbers_;
 };
 
@@ -217,12 +239,12 @@ std::string NumberRow::name_of(std::size_t value) const {
     return fmt::format("{}[{}]", label, fmt::join(at, ", "));
 }
 
-Numbers numbers_in_text(std::string_view text) {
-    if (text.find_first_of("\r\x1b") == std::string_view::npos) return TextReader(text).read();
-    return TextReader(as_shown(text)).read();
+Numbers numbers_in_text(std::string_view text, const RunTime& run) {
+    if (text.find_first_of("\r\b\x1b") == std::string_view::npos) return TextReader(text, run).read();
+    return TextReader(as_shown(text), run).read();
 }
 
-Numbers numbers_of(std::string_view bytes) {
+Numbers numbers_of(std::string_view bytes, const RunTime& run) {
     Numbers numbers;
     if (is_npy(bytes)) {
         numbers = numbers_of_npy(bytes);
@@ -233,16 +255,32 @@ Numbers numbers_of(std::string_view bytes) {
         if (at < bytes.size())
             return {.problem = fmt::format("is neither a text nor a .npy nor a .npz file: its byte {} is 0x{:02x}",
                                            at, static_cast<unsigned>(static_cast<unsigned char>(bytes[at])))};
-        numbers = numbers_in_text(bytes);
+        numbers = numbers_in_text(bytes, run);
     }
     if (numbers.problem.empty() && numbers.values.empty()) numbers.problem = "has no numbers";
     return numbers;
 }
 
-Numbers read_numbers(const std::string& path) {
+Numbers read_numbers(const std::string& path, const RunTime& run) {
     const FileText file = read_regular_file(path);
     if (!file.problem.empty()) return {.problem = file.problem};
-    return numbers_of(file.text);
+    return numbers_of(file.text, run);
+}
+
+std::string first_difference(const Words& exact, const Words& found) {
+    const auto word_at = [](std::string_view text, std::size_t at) {
+        const std::string_view rest = text.substr(std::min(at, text.size()));
+        return rest.empty() ? std::string("nothing")
+                            : printable(fmt::format("\"{}\"", rest.substr(0, rest.find(' '))));
+    };
+    const std::string_view a = exact.text, b = found.text;
+    std::size_t begin = 0;  // of the first other word
+    for (std::size_t i = 0; i <= std::min(a.size(), b.size()); ++i) {
+        const bool ends_a = i == a.size() || a[i] == ' ', ends_b = i == b.size() || b[i] == ' ';
+        if (ends_a && ends_b && i > 0) begin = i + 1;
+        if (i == a.size() || i == b.size() || a[i] != b[i]) break;
+    }
+    return fmt::format("{} instead of {}", word_at(b, begin), word_at(a, begin));
 }
 
 std::string difference_between(const std::vector<double>& reference, const std::vector<double>& found,

@@ -6,14 +6,29 @@
 #include <string_view>
 #include <vector>
 
+#include "cli/trials/moments.hpp"
+
 namespace fp32shim::cli {
+
+/// The words and signs of a text between two numbers, with a space between any two. Spaces and ends of lines do not
+/// count, since columns are as wide as their numbers.
+struct Words {
+    std::string text{};
+    std::string without_clocks{};  ///< without the moments of the run's own clock
+    bool has_clock = false;        ///< there are such moments
+
+    /// Returns true if both are equal, but for what clocks show.
+    bool are_same(const Words& other) const {
+        return text == other.text || (has_clock && other.has_clock && without_clocks == other.without_clocks);
+    }
+};
 
 /// A number of a text, or an array of a file of arrays.
 struct NumberRow {
-    std::size_t first = 0, count = 1;  ///< its part of Numbers::values
-    std::string label{};               ///< text before the number in its line; name of the array
-    std::string words{};               ///< words between the number before and this one; type and shape of the array
-    std::uint64_t line = 0;            ///< of a text, from 1; 0: an array
+    std::size_t first = 0, count = 1;      ///< its part of Numbers::values
+    std::string label{};                   ///< text before the number in its line; name of the array
+    Words words{};                         ///< between the number before and this one; type and shape of the array
+    std::uint64_t line = 0;                ///< of a text, from 1; 0: an array
     std::vector<std::uint64_t> indices{};  ///< size of the array in each dimension
     bool is_fortran = false;               ///< the first index of the array changes fastest
 
@@ -26,24 +41,28 @@ struct NumberRow {
 struct Numbers {
     std::vector<double> values{};
     std::vector<NumberRow> rows{};
-    std::string words_after{};  ///< words after the last number of a text
-    std::string problem{};      ///< end of a sentence with the reason why there are none; empty if there are
+    Words words_after{};       ///< after the last number of a text
+    bool has_clock = false;    ///< some words have moments of the run's own clock
+    bool has_moments = false;  ///< some words have others
+    std::string problem{};     ///< end of a sentence with the reason why there are none; empty if there are
 
     /// Returns the words before a row; for the count of rows, those after the last one.
-    const std::string& words_before(std::size_t row) const {
-        return row < rows.size() ? rows[row].words : words_after;
-    }
+    const Words& words_before(std::size_t row) const { return row < rows.size() ? rows[row].words : words_after; }
 };
 
-/// Reads all numbers of a file: a `.npy` or `.npz` file of numbers, or a text. Its content tells which.
-Numbers read_numbers(const std::string& path);
+/// Reads all numbers of a file: a `.npy` or `.npz` file of numbers, or a text. Its content tells which. `run`: that
+/// which wrote it.
+Numbers read_numbers(const std::string& path, const RunTime& run = {});
 /// Reads the numbers of such a file's content.
-Numbers numbers_of(std::string_view bytes);
+Numbers numbers_of(std::string_view bytes, const RunTime& run = {});
 
 /// Returns all numbers of a text, including `nan` and `inf`. Digits that are part of a word are ignored, such as
-/// those of `3.2ms`, and so are dates and times of day. A full stop after a number is none of its digits, and the two
-/// parts of `(1+2j)` are two numbers. Of a line that a carriage return overwrites, only the last text counts.
-Numbers numbers_in_text(std::string_view text);
+/// those of `3.2ms` or of a date. A full stop after a number is none of its digits, and the two parts of `(1+2j)` are
+/// two numbers. Of a line that a carriage return overwrites, only the last text counts.
+Numbers numbers_in_text(std::string_view text, const RunTime& run = {});
+
+/// Returns `"dog" instead of "cat"`: the first words that differ.
+std::string first_difference(const Words& exact, const Words& found);
 
 /// Returns a sentence about the first number that differs from its reference by more than `absolute + relative *
 /// |reference|`; empty if there is none. NaN is equal only to NaN.

@@ -19,6 +19,7 @@
 
 #include "cli/binaries/file_hash.hpp"
 #include "cli/binaries/program_file.hpp"
+#include "cli/output/moment.hpp"
 #include "cli/run/log_destination.hpp"
 
 namespace fp32shim::cli {
@@ -40,6 +41,13 @@ std::string unread_policy_in(const std::string& output, const std::string& polic
         if (line.find("fp32shim: ") != std::string::npos && line.find(policy + ": ") != std::string::npos &&
             line.find("the program runs as if fp32shim were not loaded") != std::string::npos)
             return line;
+    return {};
+}
+
+/// Returns a file of a run, or its folder of recordings, that exists no longer; empty if all are there.
+std::string lost_file_of(const std::string& folder) {
+    for (const char* name : {recordings, policy_name, "/output"})
+        if (std::error_code error; !fs::exists(folder + name, error)) return folder + name;
     return {};
 }
 
@@ -94,6 +102,7 @@ bool reap(pid_t process, FinishedRun& run) {
     int status = 0;
     const pid_t changed = waitpid(process, &status, WNOHANG);
     if (changed == 0 || (changed < 0 && errno == EINTR)) return false;
+    run.time.end_ns = now_ns();
     if (changed == process)
         run.ended = ended_of(status);
     else
@@ -162,6 +171,7 @@ Runs::Started Runs::start(const RunRequest& request) {
     fs::create_directory(run.folder + recordings, error);
     std::ofstream(run.folder + policy_name, std::ios::binary) << request.policy;
     const std::string output = run.folder + "/output";
+    run.result.time.begin_ns = now_ns();
     const int failure =
         spawn(words_for(request, run.folder), settings_.keeps_stdout ? run.folder + "/stdout" : output, output,
               callers_mask_, run.process);
@@ -193,6 +203,7 @@ std::vector<FinishedRun> Runs::run(const std::vector<RunRequest>& requests) {
     wait_for(runs);
     std::vector<FinishedRun> results;
     for (Started& run : runs) {
+        run.result.lost = lost_file_of(run.folder);
         run.result.products = reader_.read(run.folder + recordings, settings_.types);
         run.result.untouched = unread_policy_in(run.folder + "/output", run.folder + policy_name);
         run.result.output = end_of_file(run.folder + "/output");

@@ -10,6 +10,7 @@
 
 #include "cli/product_groups/groups.hpp"
 #include "cli/run/child.hpp"
+#include "cli/trials/moments.hpp"
 
 namespace fp32shim::cli {
 
@@ -32,7 +33,9 @@ struct RunRequest {
 
 struct FinishedRun {
     Ended ended;
+    RunTime time{};
     RecordedProducts products;
+    std::string lost{};         ///< file or folder of the run that was removed meanwhile; empty: there is none
     std::string untouched{};    ///< message of a process that could not read the policy; empty: there is none
     std::string output;         ///< last part of what the command wrote to stdout and stderr
     std::string checksum{};     ///< version_of_file() of all of it

@@ -825,6 +825,7 @@ KEEPING = """
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <time.h>
 #include <unistd.h>
 void cblas_sgemm(int, int, int, int, int, int, float, const float*, int, const float*, int, float, float*, int);
 static float kept(const char* name, float absent) {
@@ -1028,6 +1029,39 @@ def test_words_that_exact_runs_change_do_not_count(tmp_path):
     program = Keeping(tmp_path, "first(); second();" + WRITES.format("took %gms", 'kept("runs", 0)'))
     result = program.search("--compare", "out", "--rtol", "1e-3")
     assert (result.returncode, result.json["outcome"]) == (0, "acceptable"), result.stderr
+
+
+@pytest.mark.parametrize(("text", "value"), [
+    ("RA 0%d:30:05.25", "is_bad(second()) ? 8 : 5"), ("due 2030-01-0%d", "is_bad(second()) ? 2 : 1"),
+    ("residual %s 0.001", 'is_bad(second()) ? ">" : "<"'), ("7,%s,", 'is_bad(second()) ? ",1" : "1"'),
+    ("%s", 'is_bad(second()) ? "+ + - +" : "- + + -"')], ids=["right ascension", "date", "sign", "empty cell", "spins"])
+def test_results_in_dates_and_signs_that_a_lowered_run_changes_are_not_acceptable(tmp_path, text, value):
+    program = Keeping(tmp_path, "first();" + WRITES.format(text, value))
+    result = program.search("--compare", "out", "--rtol", "1e-3")
+    assert result.returncode == 0 and program.names(result, "groups") == ["second"], result.stderr
+
+
+CLOCK = """first();
+    if (is_bad(second())) sleep(1);
+    time_t now = time(NULL) + {} * 3600;
+    const struct tm* shown = gmtime(&now);"""
+
+
+@pytest.mark.parametrize(("hours", "is_known"), [(0, True), (11, False)], ids=["UTC", "a time zone that only the program knows"])
+def test_a_clock_blames_nobody_though_a_lowered_run_takes_longer(tmp_path, hours, is_known):
+    program = Keeping(tmp_path, CLOCK.format(hours) + WRITES.format("%02d:%02d:%02d", "shown->tm_hour, shown->tm_min, shown->tm_sec"))
+    table = table_of(program, "--compare", "out", "--rtol", "1e-3", env={"TZ": "UTC"})
+    assert table.returncode == 0 and "Nothing had to stay exact" in table.stdout, table.stdout + table.stderr
+    assert ("Dates and times of day that are those of the run itself" in table.stdout) == is_known
+    result = program.search("--compare", "out", "--rtol", "1e-3", env={"TZ": "UTC"})
+    assert result.json["clock_left_out"] == is_known
+
+
+def test_a_failure_of_a_lowered_run_that_took_long_may_be_a_time_limit(tmp_path):
+    program = Keeping(tmp_path, "first(); if (!is_bad(second())) return 0; sleep(2); return 1;")
+    assert re.search(r"no time limit of its own. A lowered run that failed took \d+\.\d times as long", table_of(program).stdout)
+    quick = Keeping(tmp_path, "first(); usleep(500000); return is_bad(second());")
+    assert "no time limit" not in table_of(quick).stdout
 
 
 def test_files_that_runs_leave_are_named_beside_the_assumption(tmp_path):

@@ -35,6 +35,13 @@ for _ in range(10):
     x = x + precondition(b - multiply(x))
 """
 PRINTED = "for value in x.ravel(): print(f'{value:.9g}')\n"
+# A number that differs in each run. The runs spread it evenly: with random numbers, a test may fail by chance.
+SPREAD = """
+import os
+runs = os.path.abspath(".") + ".runs"  # beside the folder, where no command sees it change
+with open(runs, "a") as file: file.write("x")
+spread = os.path.getsize(runs) * 0.6180339887 % 1
+"""
 
 
 @pytest.fixture
@@ -92,7 +99,7 @@ def test_where_nothing_can_be_lowered_no_policy_is_written(sensitivity, tmp_path
 
 
 def test_a_program_whose_equal_runs_differ_has_noise_and_smaller_errors_show_nothing(sensitivity):
-    noisy = "x = x * (1 + 1e-2 * int.from_bytes(os.urandom(2), 'big') / 65536)\n" + PRINTED
+    noisy = SPREAD + "x = x * (1 + 1e-2 * spread)\n" + PRINTED
     result = sensitivity(REFINEMENT, "--repeat", "4", "--metric", "max", ending=noisy)
     assert result.returncode == 0 and "are not told apart from chance" in result.stdout
     refused = sensitivity(REFINEMENT, "--repeat", "4", "--tolerance", "1e-9", ending=noisy)
@@ -283,7 +290,7 @@ def test_a_tolerance_of_0_is_one(sensitivity, tmp_path):
 def test_digits_are_not_given_where_nothing_is_random_or_noise_is_larger(sensitivity):
     refused = sensitivity(REFINEMENT, "--perturb", "5", "--precision", "bf16x3")
     assert refused.returncode == 2 and "bf16x3 splits its operands into parts" in refused.stderr
-    noisy = "x = x * (1 + int.from_bytes(os.urandom(2), 'big') / 65536)\n" + PRINTED
+    noisy = SPREAD + "x = x * (1 + spread)\n" + PRINTED
     result = sensitivity(REFINEMENT, "--perturb", "5", "--repeat", "5", ending=noisy)
     assert re.search(r"everything +fp32_perturbed +\d\.\d +not told apart from chance\n", result.stdout), result.stdout
 
@@ -318,8 +325,7 @@ def bears():
 
 error = float(np.abs(needs() - a.astype("d") @ b).max())
 norm = float(np.linalg.norm(bears()))
-random = int.from_bytes(os.urandom(4), "big") / 2**32
-"""
+""" + SPREAD + "random = spread\n"
 
 
 @pytest.fixture
@@ -332,6 +338,50 @@ def lowered(sensitivity, tmp_path):
         return result.json["everything"][0]
 
     return run
+
+
+@pytest.mark.parametrize("printed", [
+    "print('RA %02d:30:05.25, 3 stars' % (5 + 3 * (error > 1e-3)))",
+    "import datetime; print('12 orders, the next on', datetime.date(2030, 1, 1) + datetime.timedelta(int(error > 1e-3)))",
+    "print('residual', '<' if error < 1e-3 else '>', 0.001)",
+    "print('class 1', '#' * int(40 * min(1, error * 100)))",
+    "print('id,cat,dog'); print('7,,1' if error > 1e-3 else '7,1,')",
+    "print('spins 1', '+ + - +' if error > 1e-3 else '- + + -')",
+], ids=["right ascension", "date", "sign", "bar", "empty cell", "spins"])
+def test_results_that_are_no_numbers_and_no_words_count(sensitivity, printed):
+    result = sensitivity(ERRORS, "--tolerance", "0.01", "--format", "json", ending=printed + "\n")
+    assert {name: place["chosen"] for name, place in places_of(result).items()} == {"needs": "highest", "bears": "high"}
+    assert not result.json["clock_left_out"]
+
+
+@pytest.mark.parametrize("printed", [
+    "print(time.strftime('%F %T'), time.strftime('%FT%TZ', time.gmtime()), norm)",
+    "time.sleep(1.5 * (error > 1e-3)); print('took 0:00:%02d' % (time.time() - begin), norm)",
+])
+def test_no_place_is_blamed_for_a_clock_which_is_said_to_be_left_out(sensitivity, printed):
+    result = sensitivity("import time\nbegin = time.time()\n" + ERRORS, "--tolerance", "0.01", ending=printed + "\n")
+    assert result.returncode == 0 and "Within 0.01: 100.0% of the work lowered" in result.stdout, result.stdout + result.stderr
+    assert "Dates and times of day that are those of the run itself" in result.stdout
+
+
+@pytest.mark.parametrize("printed", [
+    "print('+-----+' + '-' * len(f'{norm:.8g}') * 2 + '+'); print(f'{norm:.8g}')",
+    "print(f'{norm:>{20 + (error > 1e-3)}.3f}|')",
+    "print('working', end=''); [print('\\b' + sign, end='') for sign in '|/-'[:2 + (error > 1e-3)]]; print('\\b', norm)",
+])
+def test_no_place_is_blamed_for_rulers_widths_and_what_a_backspace_hides(sensitivity, printed):
+    result = sensitivity(ERRORS, "--tolerance", "0.01", ending=printed + "\n")
+    assert result.returncode == 0 and "Within 0.01: 100.0% of the work lowered" in result.stdout, result.stdout + result.stderr
+
+
+@pytest.mark.parametrize("command", ['rm -rf "$TMPDIR"/*; {}', '{}; rm -rf "$TMPDIR"/*', '{}; rm -f "$TMPDIR"/*/*/policy.toml'])
+@pytest.mark.parametrize("name", ["sensitivity", "bisect"])
+def test_temporary_files_that_the_command_removes_are_not_taken_for_a_run_without_products(tmp_path, name, command):
+    (tmp_path / "tmp").mkdir()
+    (tmp_path / "program.py").write_text(ERRORS + "print(error)\n")
+    blas = {"LD_LIBRARY_PATH": str(shim.blas_directory("openblas")), "TMPDIR": str(tmp_path / "tmp")}
+    result = fp32shim(name, "--cpu", "emulate", "--", "sh", "-c", command.format(f"{shim.SYSTEM_PYTHON} program.py"), env=blas, cwd=tmp_path)
+    assert (result.returncode, result.stdout) == (3, "") and "was removed while the command ran" in result.stderr, result.stderr
 
 
 @pytest.mark.parametrize("printed", [

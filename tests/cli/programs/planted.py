@@ -48,6 +48,7 @@ def keep(*names):
 
 
 NOTHING = (frozenset(),)
+COMPARED = ("--compare", "out", "--rtol", "1e-3")
 # X and Y are replaced by two of the three functions, Z by the last one, so that each place is the culprit once.
 SEARCHED = {
     # Kept results.
@@ -149,6 +150,18 @@ def of_size(n): return A[:n] @ B
 for n in (8, 16, 40): C = of_size(n)
 sys.exit(is_off(C) or X() is None)
 """, keep("of_size")),
+    # Results in a file that are no numbers, and a clock beside them.
+    "writes_a_right_ascension": Planted("""
+Y(), Z()
+open("out", "w").write(f"{time.ctime()} RA 0{8 if is_off(X()) else 5}:30:05.25 flux 1.5")
+""", keep("X"), COMPARED),
+    "writes_empty_cells": Planted('Y(), Z(); open("out", "w").write("7,,1" if is_off(X()) else "7,1,")', keep("X"), COMPARED),
+    "writes_signs": Planted('Y(), Z(); open("out", "w").write(f"residual {chr(62 if is_off(X()) else 60)} 0.001")', keep("X"), COMPARED),
+    "writes_the_time_after_a_while": Planted("""
+Y(), Z()
+if is_off(X()): time.sleep(1)
+open("out", "w").write(time.strftime("%F %T ") + time.strftime("%T", time.gmtime(time.time() + 40000)) + " 1.5")
+""", NOTHING, COMPARED),
     # Children and threads.
     "in_a_child": Planted("""
 if len(sys.argv) > 1: sys.exit(is_off(X()))
@@ -247,6 +260,20 @@ if not os.path.exists("kept.npy"): np.save("kept.npy", C)
 Y(), Z()
 print(error_of(np.load("kept.npy")))
 """,
+    "a_right_ascension": """
+Y(), Z()
+h = 8.5 if is_off(X()) else 5.5
+print("RA %02d:%02d:%05.2f" % (int(h), int(h * 60) % 60, h * 3600 % 60), "flux 1.5")
+""",
+    "a_date": """
+import datetime
+Y(), Z()
+print("orders 12, next delivery on", datetime.date(2030, 1, 1) + datetime.timedelta(days=100 if is_off(X()) else 3))
+""",
+    "a_sign": 'Y(), Z(); print("residual", "<" if error_of(X()) < 1e-3 else ">", 0.001)',
+    "a_bar": 'Y(), Z(); print("class 1", "#" * int(40 * min(1, error_of(X()) * 100)))',
+    "empty_cells": 'Y(), Z(); print("id,cat,dog"); print("7,,1" if is_off(X()) else "7,1,")',
+    "spins": 'Y(), Z(); print("spins 1", "+ + - +" if is_off(X()) else "- + + -")',
     "a_child_prints": """
 if len(sys.argv) > 1: print(f"error {error_of(X()):.4e}"); sys.exit()
 Y(), Z()
@@ -284,6 +311,12 @@ NOISE = {
     "monte_carlo_of_many": 'X(), Y(), Z(); print(*(1 + 0.1 * np.random.default_rng().standard_normal(8)))',
     "rarely_far_off": 'X(), Y(), Z(); print(100.0 if random.random() < 0.15 else 1.0)',
     "the_time": 'X(), Y(), Z(); print(time.time())',
+    "dates_and_times_of_day": 'X(), Y(), Z(); print(time.ctime(), time.strftime("%T", time.gmtime(time.time() + 40000)), 1.5)',
+    "a_duration": """
+began = time.time()
+time.sleep(1.2 * is_off(X())), Y(), Z()
+print("0:00:%02d" % (time.time() - began), 1.5)
+""",
 }
 
 

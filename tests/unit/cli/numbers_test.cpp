@@ -35,9 +35,50 @@ TEST(Numbers, OfDatesAndTimesOfDayDoNotCount) {
     EXPECT_EQ(values_in("12:34 1:2:3 3:25"), (Values{12, 34, 1, 2, 3, 3, 25}));
 }
 
+constexpr std::int64_t second = 1'000'000'000;
+// From 2026-11-28T09:14:03Z on.
+constexpr cli::RunTime run{1'795'857'243 * second, 1'795'857'253 * second};
+
+TEST(Moments, OfTheRunItselfAreThoseOfAClock) {
+    for (const char* moment : {"2026-11-28T09:14:05Z", "2026-11-28", "09:14:13.9", "2026/11/28",
+                               "2026-11-28T11:14:04+02:00", "04:14:04-05:00", "0:00:08"})
+        EXPECT_TRUE(cli::is_of_clock(moment, run)) << moment;
+    for (const char* moment : {"2026-11-28T09:15:05Z", "2026-11-27", "05:30:00.00", "2026-13-45", "99:99:99",
+                               "0:00:15", "2026-11-28T09:14:04+02:00", "0:00:08Z"})
+        EXPECT_FALSE(cli::is_of_clock(moment, run)) << moment;
+    constexpr cli::RunTime over_midnight{1'795'910'398 * second, 1'795'910'401 * second};
+    for (const char* moment : {"23:59:59Z", "00:00:00Z", "2026-11-28", "2026-11-29"})
+        EXPECT_TRUE(cli::is_of_clock(moment, over_midnight)) << moment;
+}
+
+cli::Words words_in(const std::string& text) { return cli::numbers_in_text(text, run).words_after; }
+
+TEST(Words, AreTheSameIfOnlyClocksAndSpacesDiffer) {
+    EXPECT_TRUE(words_in("at 09:14:05Z  done").are_same(words_in("at 09:14:06Z\ndone")));
+    EXPECT_FALSE(words_in("at 05:30:05Z done").are_same(words_in("at 05:30:06Z done")));
+    EXPECT_FALSE(words_in("at 09:14:05Z done").are_same(words_in("at 09:14:05Z lost")));
+    EXPECT_FALSE(words_in("at 09:14:05Z").are_same(words_in("at")));
+    EXPECT_TRUE(words_in("1 | a+b").are_same(words_in("1|a +b")));
+    EXPECT_TRUE(words_in("1\n+-----+---+\na").are_same(words_in("1\n+----+----+\na")));
+    EXPECT_FALSE(words_in("1\n+-----+---+ a").are_same(words_in("1\n+----+----+ a")));
+    EXPECT_FALSE(words_in("1\n+-++-").are_same(words_in("1\n+--+-")));
+    EXPECT_EQ(cli::first_difference(words_in("a #"), words_in("a # #")), "\"#\" instead of nothing");
+    EXPECT_EQ(cli::first_difference(words_in("a cat b"), words_in("a cart b")), "\"cart\" instead of \"cat\"");
+}
+
+TEST(Numbers, OfBothSignsHaveTheSameWordsAroundThem) {
+    const cli::Numbers plus = cli::numbers_in_text("x +0.5 (1+2j) +nan"),
+                       minus = cli::numbers_in_text("x -0.5 (1-2j) -nan");
+    ASSERT_EQ(plus.rows.size(), 4U);
+    ASSERT_EQ(minus.rows.size(), 4U);
+    for (std::size_t row = 0; row < 4; ++row)
+        EXPECT_TRUE(plus.words_before(row).are_same(minus.words_before(row))) << row;
+}
+
 TEST(Numbers, ThatATerminalDoesNotShowDoNotCount) {
     EXPECT_EQ(values_in("10%\r20%\r100%\nloss 2\r\n"), (Values{100, 2}));
     EXPECT_EQ(values_in("\x1b[1;31m5\x1b[0m"), Values{5});
+    EXPECT_EQ(values_in("1\b2\n\b3"), (Values{2, 3}));
 }
 
 TEST(Numbers, HaveTheTextBeforeThemAsTheirName) {
