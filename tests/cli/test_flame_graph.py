@@ -259,8 +259,11 @@ def test_boxes_have_colours_of_their_formats_and_a_narrow_page_has_room(open_pag
     page = open_page(recording)
     page.use_scheme(scheme)
     if width < 1000:
+        page.run("window.earlierBox = document.querySelector('.box[role=treeitem]')")
         page.use_width(width)
-        WebDriverWait(page.driver, 600).until(lambda _: page.run("return document.documentElement.scrollWidth") == width)
+        # The page draws new boxes some time after the change.
+        WebDriverWait(page.driver, 600).until(lambda _: page.run("return !window.earlierBox.isConnected"))
+        assert page.run("return document.documentElement.scrollWidth") == width
     colours = page.run("return [...document.querySelectorAll('.box[role=treeitem]')].map(box => getComputedStyle(box).backgroundImage)")
     assert len(set(colours)) >= 3 and all("linear-gradient" in colour for colour in colours)
     hatched = [page.run("return arguments[0].querySelectorAll('.hatch.rising').length", box(page, words)) for words in ("main", "Model.forward", "Model.backward")]
