@@ -32,28 +32,17 @@ std::string content_of(const std::string& path) {
     return {std::istreambuf_iterator<char>(file), {}};
 }
 
-constexpr std::string_view shim_library = "libfp32shim.so";
-
-/// Returns true if the shim is in every process of the machine.
-bool is_preloaded_everywhere() {
-    static const bool is = content_of("/etc/ld.so.preload").find(shim_library) != std::string::npos;
-    return is;
-}
-
 /// Returns true if the process belongs to the run, or may belong to it: it has the shim, but its environment, which
-/// would say why, was overwritten. Servers show their title there.
+/// would say so, was overwritten. Servers show their title there.
 bool is_of_run(std::int32_t pid, std::uint64_t run) {
     const std::string folder = "/proc/" + std::to_string(pid);
-    const std::string environment = '\0' + content_of(folder + "/environ");
-    const auto value_at = [&](std::string_view name) {
-        const std::string entry = '\0' + std::string(name) + '=';
-        const std::size_t found = environment.find(entry);
-        return found == std::string::npos ? found : found + entry.size();
-    };
-    if (const std::size_t value = value_at(run_variable); value != std::string::npos)
-        return parse_run_note(environment.c_str() + value).number == run;
-    return value_at("LD_PRELOAD") == std::string::npos && !is_preloaded_everywhere() &&
-           content_of(folder + "/maps").find(shim_library) != std::string::npos;
+    const std::string content = content_of(folder + "/environ");
+    const std::string environment = '\0' + content;
+    const std::string entry = '\0' + std::string(run_variable) + '=';
+    const std::size_t found = environment.find(entry);
+    if (found != std::string::npos) return parse_run_note(environment.c_str() + found + entry.size()).number == run;
+    const bool was_overwritten = !content.empty() && content.find('=') == std::string::npos;
+    return was_overwritten && content_of(folder + "/maps").find("libfp32shim.so") != std::string::npos;
 }
 
 }  // namespace
