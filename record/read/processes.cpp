@@ -9,7 +9,6 @@
 #include <chrono>
 #include <filesystem>
 #include <fstream>
-#include <iterator>
 #include <string_view>
 #include <system_error>
 #include <thread>
@@ -29,7 +28,12 @@ bool is_of_this_user(std::int32_t pid) {
 
 std::string content_of(const std::string& path) {
     std::ifstream file(path, std::ios::binary);
-    return {std::istreambuf_iterator<char>(file), {}};
+    std::string content;
+    char buffer[4096];
+    // read() fails for a process that has just ended. Iterators of the stream would throw then.
+    while (file.read(buffer, sizeof buffer), file.gcount() > 0)
+        content.append(buffer, static_cast<std::size_t>(file.gcount()));
+    return content;
 }
 
 /// Returns true if the process belongs to the run, or may belong to it: it has the shim, but its environment, which
