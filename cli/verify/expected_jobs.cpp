@@ -5,9 +5,11 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <filesystem>
 #include <fstream>
 #include <iterator>
 #include <set>
+#include <system_error>
 #include <utility>
 
 namespace fp32shim::cli {
@@ -64,6 +66,8 @@ std::vector<std::string> job_ids_in(std::string_view text) {
 }
 
 std::string read_expected_jobs(const std::string& path, ExpectedJobs& expected) {
+    std::error_code error;
+    if (std::filesystem::is_directory(path, error)) return path + ": is a folder, not a file";
     errno = 0;
     std::ifstream file(path);
     const std::string text{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};

@@ -6,8 +6,10 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <filesystem>
 #include <fstream>
 #include <iterator>
+#include <system_error>
 #include <vector>
 
 #include "cli/output/terminal.hpp"
@@ -117,6 +119,8 @@ std::string OneDnnLog::why_not_shown(std::int64_t began_ns) const {
 }
 
 std::string read_onednn_log(const std::string& path, OneDnnLog& log) {
+    std::error_code error;
+    if (std::filesystem::is_directory(path, error)) return path + ": is a folder, not a file";
     errno = 0;
     std::ifstream file(path, std::ios::binary);
     const std::string text{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
