@@ -13,7 +13,7 @@
 #   pages      commands of the documentation that take a minute each
 #   gpu-check  gpu-check on the stand-in within 120 and 300 seconds
 #   bisect     the search of bisect on 1,000 random programs of each kind
-#   planted    177 programs of which it is known what must stay exact, given to bisect, sensitivity and verify
+#   planted    240 programs of which it is known what must stay exact, given to bisect, sensitivity and verify
 #   where      10,000 random call trees on each Python that is found (pyenv's too), a million call paths
 #   wheel      the wheels of both processors, built and tried in bare Debian 11, 12 and 13 (needs root, debootstrap, qemu)
 #   packages   .deb, .tar.gz and wheel of the last commit, built twice and compared, and tried in bare Debian systems (needs root,
