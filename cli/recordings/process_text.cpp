@@ -5,7 +5,6 @@
 #include "cli/output/moment.hpp"
 #include "cli/output/terminal.hpp"
 #include "policy/words.hpp"
-#include "record/read/processes.hpp"
 
 namespace fp32shim::cli {
 
@@ -82,13 +81,17 @@ std::string process_text(const record::ProcessFacts& process) {
     return text + (process.rank < 0 ? "" : fmt::format(", rank {}", process.rank)) + ")";
 }
 
-std::string running_text(const std::vector<std::int32_t>& pids) {
+std::string running_text(const std::vector<record::LeftProcess>& processes) {
     constexpr std::size_t most_bytes = 80, most_processes = 3;
     std::vector<std::string> texts;
-    for (const std::int32_t pid : pids) {
-        std::string command = record::command_of(pid);
+    for (const record::LeftProcess& process : processes) {
+        std::string command = record::command_of(process.pid);
+        if (command.empty()) command = "an unknown program";
         if (command.size() > most_bytes) command = command.substr(0, most_bytes) + "…";
-        texts.push_back(fmt::format("{} (process {})", printable(command), pid));
+        texts.push_back(fmt::format("{} (process {}{})", printable(command), process.pid,
+                                    process.is_certain ? ""
+                                                       : ", which overwrote its environment and may be no part of "
+                                                         "the run"));
     }
     return listed(texts, most_processes);
 }

@@ -1,12 +1,12 @@
 // Texts about the process of a recording, shared by all reports.
 #pragma once
 
-#include <cstdint>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "cli/recordings/merged_calls.hpp"
+#include "record/read/processes.hpp"
 
 namespace fp32shim::cli {
 
@@ -33,7 +33,7 @@ std::string unseen_child_text(const record::RecordedChild& child);
 std::string process_text(const record::ProcessFacts& process);
 
 /// Returns `python3 serve.py (process 4711), sh (process 4712) and 3 more`, with at most 80 bytes of each command.
-std::string running_text(const std::vector<std::int32_t>& pids);
+std::string running_text(const std::vector<record::LeftProcess>& processes);
 
 /// Returns `pinned by its environment: NVIDIA_TF32_OVERRIDE=0, …`; empty if no variable pins the process.
 std::string pins_text(std::uint16_t pins);

@@ -62,7 +62,9 @@ std::string floor_text() {
     const ProcessEnvironment environment = ProcessEnvironment::of_this_process();
     const std::string floor(environment.get("FP32_MATMUL_FLOOR"));
     if (floor.empty()) return {};
-    return fmt::format("FP32_MATMUL_FLOOR={} held in all runs, so no product ran below that.\n", printable(floor));
+    return fmt::format(
+        "FP32_MATMUL_FLOOR={} is set, so products run at that or above, unless the command changes it.\n",
+        printable(floor));
 }
 
 std::string not_as_asked_text(const NotAsAsked& places, std::string_view precision) {

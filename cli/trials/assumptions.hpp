@@ -1,4 +1,4 @@
-// What the result of a search takes for granted, and what its runs have not shown: sentences for results.
+// Sentences for the results of searches: assumptions of a result, and facts that its runs have not shown.
 #pragma once
 
 #include <cstdint>

@@ -37,24 +37,27 @@ class Run {
         };
         const auto [first, count] = without_end();
         if (count > 0)
-            add(first->path, fmt::format("the end of its run is not noted in {}: `fp32shim run` still waits or was "
-                                         "killed, or the file was moved or copied before the run ended. So it is not "
-                                         "known what else ran",
-                                         count == 1 ? "it" : "it and in " + counted(count - 1, "other recording")));
+            add(first->path,
+                fmt::format("the end of its run is not noted in {}: `fp32shim run` still waits or was killed, or the "
+                            "file did not have the log's name when the run ended. So it is not known what else ran",
+                            count == 1 ? "it" : "it and in " + counted(count - 1, "other recording")));
         add(members_.front().path, missing_text());
         add(members_.front().path, running_text_of_run());
         return problems;
     }
 
   private:
+    bool is_later(const Member& member) const {
+        return last_.ended_ns != 0 && member.facts.start_ns > last_.ended_ns;
+    }
+
     /// Returns the first recording that lacks the end of the run, and the number of such recordings. One that was
     /// made after the end cannot have it.
     std::pair<const Member*, std::size_t> without_end() const {
         const Member* first = nullptr;
         std::size_t count = 0;
         for (const Member& member : members_) {
-            const bool is_later = last_.ended_ns != 0 && member.facts.start_ns > last_.ended_ns;
-            if (!member.facts.is_run_awaited || member.facts.run_end.ended_ns != 0 || is_later) continue;
+            if (!member.facts.is_run_awaited || member.facts.run_end.ended_ns != 0 || is_later(member)) continue;
             if (++count == 1) first = &member;
         }
         return {first, count};
@@ -63,7 +66,10 @@ class Run {
     /// Returns a text about recordings of the run that are not here. The command that waited knows the number of
     /// those of its machine.
     std::string missing_text() const {
-        const auto is_counted = [](const Member& member) { return member.facts.run_end.recordings != 0; };
+        const auto is_counted = [&](const Member& member) {
+            const auto& end = member.facts.run_end;
+            return end.recordings != 0 || (end.ended_ns == 0 && !is_later(member));  // the end may not be noted
+        };
         const auto given = static_cast<std::size_t>(std::ranges::count_if(members_, is_counted));
         if (last_.recordings <= given) return {};
         return fmt::format(

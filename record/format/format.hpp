@@ -538,7 +538,7 @@ static_assert(sizeof(MarkedFile) == 4);
 
 // ---- end of a run -------------------------------------------------------------------------------------------------
 
-/// What `fp32shim run` found when its program had ended. It notes this in each recording of the run.
+/// Note of `fp32shim run` in each recording of a run whose program has ended.
 struct RunEnd {
     std::int64_t ended_ns;     ///< time of this note: nanoseconds since 1970, UTC; 0: no note
     std::uint32_t running;     ///< number of other processes of the run that still ran

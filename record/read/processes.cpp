@@ -9,6 +9,7 @@
 #include <chrono>
 #include <filesystem>
 #include <fstream>
+#include <optional>
 #include <string_view>
 #include <system_error>
 #include <thread>
@@ -36,17 +37,20 @@ std::string content_of(const std::string& path) {
     return content;
 }
 
-/// Returns true if the process belongs to the run, or may belong to it: it has the shim, but its environment, which
+/// Returns the process if it belongs to the run, or may belong to it: it has the shim, but its environment, which
 /// would say so, was overwritten. Servers show their title there.
-bool is_of_run(std::int32_t pid, std::uint64_t run) {
+std::optional<LeftProcess> process_of_run(std::int32_t pid, std::uint64_t run) {
     const std::string folder = "/proc/" + std::to_string(pid);
     const std::string content = content_of(folder + "/environ");
     const std::string environment = '\0' + content;
     const std::string entry = '\0' + std::string(run_variable) + '=';
-    const std::size_t found = environment.find(entry);
-    if (found != std::string::npos) return parse_run_note(environment.c_str() + found + entry.size()).number == run;
+    if (const std::size_t found = environment.find(entry); found != std::string::npos) {
+        const bool is_of_run = parse_run_note(environment.c_str() + found + entry.size()).number == run;
+        return is_of_run ? std::optional(LeftProcess{pid, true}) : std::nullopt;
+    }
     const bool was_overwritten = !content.empty() && content.find('=') == std::string::npos;
-    return was_overwritten && content_of(folder + "/maps").find("libfp32shim.so") != std::string::npos;
+    const bool may_be = was_overwritten && content_of(folder + "/maps").find("libfp32shim.so") != std::string::npos;
+    return may_be ? std::optional(LeftProcess{pid, false}) : std::nullopt;
 }
 
 }  // namespace
@@ -82,16 +86,16 @@ std::string executable_of(std::int32_t pid) {
     return std::filesystem::read_symlink("/proc/" + std::to_string(pid) + "/exe", error).string();
 }
 
-std::vector<std::int32_t> processes_left_of_run(std::uint64_t run, std::uint64_t began) {
+std::vector<LeftProcess> processes_left_of_run(std::uint64_t run, std::uint64_t began) {
     std::vector<std::int32_t> own_line;  // this process and those from which it descends
     for (std::int32_t pid = identify_self().pid; pid > 0; pid = start_of(pid).parent) own_line.push_back(pid);
     constexpr std::chrono::milliseconds longest_wait{64};
     for (std::chrono::milliseconds wait{1};; wait *= 2) {
-        std::vector<std::int32_t> left;
+        std::vector<LeftProcess> left;
         for (const std::int32_t pid : list_processes()) {
-            const bool is_candidate =
-                std::ranges::count(own_line, pid) == 0 && is_of_this_user(pid) && start_of(pid).start >= began;
-            if (is_candidate && is_of_run(pid, run)) left.push_back(pid);
+            if (std::ranges::count(own_line, pid) > 0 || !is_of_this_user(pid) || start_of(pid).start < began)
+                continue;
+            if (const auto process = process_of_run(pid, run)) left.push_back(*process);
         }
         if (left.empty() || wait > longest_wait) return left;
         std::this_thread::sleep_for(wait);

@@ -16,12 +16,17 @@ std::string command_of(std::int32_t pid);
 /// Returns the path of a process's executable; empty: the process has ended, or the path is not readable.
 std::string executable_of(std::int32_t pid);
 
+/// A process of a run that still runs.
+struct LeftProcess {
+    std::int32_t pid = 0;
+    bool is_certain = true;  ///< false: it has overwritten its environment, so it may be of another run, or of none
+};
 /// Returns the processes that `fp32shim run` number `run` started and that still run, without this process and those
 /// from which it descends. Looks only at processes of this user (root: of all) that began at `began`
 /// (ProcessIdentity::start) or later: the kernel lets nobody read the environment of a process that hangs in some
 /// system calls. Waits up to an eighth of a second for the last ones to end, because helpers of Python outlive their
 /// program for some milliseconds. Includes processes that have the shim and have overwritten their environment.
 /// Misses processes whose environment this user may not read.
-std::vector<std::int32_t> processes_left_of_run(std::uint64_t run, std::uint64_t began);
+std::vector<LeftProcess> processes_left_of_run(std::uint64_t run, std::uint64_t began);
 
 }  // namespace fp32shim::record

@@ -210,12 +210,7 @@ int open_children_file(const ChildrenFile& file) {
 int open_existing_children_file(const ChildrenFile& file) { return checked(open_existing(file), file.run); }
 
 int record_child(const ChildrenFile& file, const UnseenChild& child, ChildEvent event) {
-    const system::SignalHold hold;
-    const int descriptor = open_children_file(file);
-    if (descriptor < 0) return -descriptor;
-    const int error = with_header(descriptor, [&](Header& header) { record_child(header, child, event); });
-    raw::close(descriptor);
-    return error;
+    return with_children_file(file, [&](Header& header) { record_child(header, child, event); });
 }
 
 std::string_view children_path(std::string_view log, std::span<char> out) {

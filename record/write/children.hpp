@@ -14,6 +14,7 @@
 #include "record/why_unseen.hpp"
 #include "system/line_writer.hpp"
 #include "system/raw_syscall.hpp"
+#include "system/signal_hold.hpp"
 #include "system/thread_sanitizer.hpp"
 
 namespace fp32shim::record {
@@ -64,6 +65,16 @@ int with_header(int descriptor, const Use& use) {
     system::note_unmapping();
     syscall6(SYS_munmap, mapped, sizeof(format::Header));
     return 0;
+}
+/// Calls `use` with the header of the file for children, which is made if it does not exist. Returns 0 or an errno.
+template <class Use>
+int with_children_file(const ChildrenFile& file, const Use& use) {
+    const system::SignalHold hold;
+    const int descriptor = open_children_file(file);
+    if (descriptor < 0) return -descriptor;
+    const int error = with_header(descriptor, use);
+    system::raw::close(descriptor);
+    return error;
 }
 /// Records a child in the file for children. Returns 0 or an errno.
 int record_child(const ChildrenFile& file, const UnseenChild& child, ChildEvent event);

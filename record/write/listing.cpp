@@ -183,10 +183,7 @@ class ListSearch {
 
 /// Enters the recording into the list of the run's file for children. Returns 0 or an errno.
 int enter_children_file(const NewRecording& recording, const ChildrenFile& file) {
-    const int descriptor = open_children_file(file);
-    if (descriptor < 0) return -descriptor;
-    const int error = with_header(descriptor, [&](Header& header) { enter(header, recording); });
-    raw::close(descriptor);
+    const int error = with_children_file(file, [&](Header& header) { enter(header, recording); });
     if (error == 0) recording.header.flags |= format::flag_children_file;
     return error;
 }
@@ -238,12 +235,9 @@ int count_recording(const Family& family) {
 
 void count_unrecorded(const Family& family) {
     if (family.children.path == nullptr) return;
-    const system::SignalHold hold;
-    const int descriptor = open_children_file(family.children);
-    if (descriptor < 0) return;
-    with_header(descriptor,
-                [](Header& header) { std::atomic_ref(header.unrecorded).fetch_add(1, std::memory_order_relaxed); });
-    raw::close(descriptor);
+    with_children_file(family.children, [](Header& header) {
+        std::atomic_ref(header.unrecorded).fetch_add(1, std::memory_order_relaxed);
+    });
 }
 
 }  // namespace fp32shim::record

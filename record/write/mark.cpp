@@ -131,12 +131,8 @@ int Mark::write(const ChildrenFile& file, std::uint16_t pins) const {
 }
 
 void count_missed_mark(const ChildrenFile& file) {
-    const system::SignalHold hold;
-    const int descriptor = open_children_file(file);
-    if (descriptor < 0) return;
-    with_header(descriptor,
-                [](Header& header) { std::atomic_ref(header.marks_missed).fetch_add(1, std::memory_order_relaxed); });
-    raw::close(descriptor);
+    with_children_file(
+        file, [](Header& header) { std::atomic_ref(header.marks_missed).fetch_add(1, std::memory_order_relaxed); });
 }
 
 }  // namespace fp32shim::record

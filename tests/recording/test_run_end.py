@@ -48,14 +48,14 @@ OTHER_RUN = "was started with another FP32SHIM_RUN, or none: its recording does 
 
 
 @pytest.mark.parametrize("quiet", [(), ("--quiet",)])
-@pytest.mark.parametrize("name", ["run.fp32rec", "run-%p.fp32rec"])
-@pytest.mark.parametrize("other", ["env -u FP32SHIM_RUN", "FP32SHIM_RUN='00000000000000ff /tmp/other.children.fp32rec'",
-                                   "'{command}' run -q --log '{log}' --"])
+@pytest.mark.parametrize("name, other", [
+    ("run.fp32rec", "env -u FP32SHIM_RUN"), ("run-%p.fp32rec", "env -u FP32SHIM_RUN"),
+    ("run.fp32rec", "FP32SHIM_RUN='00000000000000ff /tmp/other.children.fp32rec'"),
+    ("run-%p.fp32rec", "FP32SHIM_RUN='00000000000000ff /tmp/other.children.fp32rec'"),
+    ("run-%p.fp32rec", "'{command}' run -q --log '{log}' --")])  # without %p, such a run belongs to the outer one
 def test_a_program_that_lost_the_number_of_its_run_is_a_doubt(family, log, name, other, quiet):
     log = log.with_name(name)
     other = other.replace("{command}", str(COMMAND)).replace("{log}", str(log))
-    if "FP32SHIM_RUN" not in other and "%" not in name:
-        return  # such a run belongs to the outer one
     run(log, family, f"'{{program}}' product; {other} '{{program}}' product", options=quiet)
     recordings = [path for path in log.parent.iterdir() if "children" not in path.name]
     assert len(recordings) == 2 and OTHER_RUN in " ".join(verify(path).stdout for path in recordings)
@@ -121,6 +121,7 @@ def test_a_recording_that_left_its_name_before_the_end_of_the_run_is_a_doubt(fam
     alone = only(log, tmp_path, "old.fp32rec")
     result = verify(alone)
     assert result.returncode == 3 and "the end of its run is not noted in it" in doubts(result)
+    assert "recordings, of which" not in doubts(verify(log.parent))  # both are here
 
 
 def test_a_run_that_was_killed_is_a_doubt(family, log):
@@ -139,7 +140,9 @@ def test_a_process_that_goes_on_after_its_run_is_a_doubt_until_it_has_ended(fami
     assert "still running, so more products may follow: " in done.stderr
     result = verify(log)
     assert result.returncode == 3 and "still run" in doubts(result) and "so more calls may follow: " in doubts(result)
-    held = [os.pidfd_open(int(pid)) for pid in re.findall(r"\(process (\d+)\)", done.stderr.split("still running")[-1])]
+    assert ("overwrote its environment and may be no part of the run" in doubts(result)) == ("overwrite" in program)
+    held = [os.pidfd_open(int(pid)) for pid in re.findall(r"\(process (\d+)", done.stderr.split("still running")[-1])]
+    assert held
     fifo.write_text("\n")
     for process in held:
         assert select.select([process], [], [], 600)[0]  # it has ended
