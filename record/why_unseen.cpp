@@ -31,8 +31,9 @@ constexpr std::string_view words[] = {
     "was started with another FP32_MATMUL_POLICY, or none, and the policy names the log: it may record elsewhere",
     "was started with another file of the shim's name in LD_PRELOAD, or one that the loader may not find",
     "was started with another FP32SHIM_RUN, or none: its recording does not belong to this run",
+    "is a mount that hides the folder of the recordings, so programs that start after it record elsewhere",
 };
-static_assert(std::size(words) == static_cast<std::size_t>(WhyUnseen::other_run) + 1);
+static_assert(std::size(words) == static_cast<std::size_t>(WhyUnseen::behind_mount) + 1);
 
 }  // namespace
 

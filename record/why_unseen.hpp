@@ -24,6 +24,7 @@ enum class WhyUnseen : std::uint8_t {
     other_policy,
     other_library,
     other_run,
+    behind_mount,
 };
 
 /// Returns words that continue a sentence after the program's name: `is statically linked`. Empty for `seen`, and for

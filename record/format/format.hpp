@@ -699,6 +699,7 @@ static_assert(are_numbered_from_0(WhyUnseen::seen, WhyUnseen::statically_linked,
                                   WhyUnseen::musl, WhyUnseen::other_user, WhyUnseen::capabilities,
                                   WhyUnseen::not_readable, WhyUnseen::no_preload, WhyUnseen::library_out_of_reach,
                                   WhyUnseen::log_out_of_reach, WhyUnseen::other_log, WhyUnseen::switched_off,
-                                  WhyUnseen::other_policy, WhyUnseen::other_library, WhyUnseen::other_run));
+                                  WhyUnseen::other_policy, WhyUnseen::other_library, WhyUnseen::other_run,
+                                  WhyUnseen::behind_mount));
 
 }  // namespace fp32shim::record::format

@@ -465,7 +465,7 @@ void keep_children_file_open() {
 
 void record_hidden_log(const char* place) {
     if (place != nullptr && watches_children() && hides_log())
-        record_unseen_child({place, {}, WhyUnseen::log_out_of_reach}, record::ChildEvent::starts);
+        record_unseen_child({place, {}, WhyUnseen::behind_mount}, record::ChildEvent::starts);
 }
 
 }  // namespace fp32shim
