@@ -442,7 +442,22 @@ void RecordingReader::read_children(const format::Header& header) {
         child.pid = record.pid;
         child.first_ns = std::clamp(record.first_ns, -farthest_time_ns, farthest_time_ns);
         child.last_ns = std::clamp(record.last_ns, -farthest_time_ns, farthest_time_ns);
-        children_.push_back(std::move(child));
+        // Processes that note the same child at the same time take a record each.
+        const auto known = std::ranges::find_if(children_, [&](const RecordedChild& other) {
+            return other.path == child.path && other.folder == child.folder &&
+                   other.interpreter == child.interpreter && other.why == child.why &&
+                   other.has_own_libraries == child.has_own_libraries;
+        });
+        if (known == children_.end()) {
+            children_.push_back(std::move(child));
+            continue;
+        }
+        known->count += child.count;
+        if (child.first_ns < known->first_ns) {
+            known->first_ns = child.first_ns;
+            known->pid = child.pid;
+        }
+        known->last_ns = std::max(known->last_ns, child.last_ns);
     }
 }
 
