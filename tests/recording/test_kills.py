@@ -56,10 +56,14 @@ class Counted:
 
 
 def expect_between(counts, content, kept):
-    """What every thread has in the recording is what had returned, or a call more that had not."""
+    """What every thread has in the recording is what had returned, or a call more that had not.
+
+    On a busy machine a thread may begin after another has ended, and goes on with its counters. These tell the last
+    thread only, so calls are compared only all together then."""
+    is_shared = content["slots"] < sum(started > 0 for started, _, _ in counts)
     for started, returned, thread in counts:
         in_recording = content["threads"].get(str(thread), {"calls": 0, "events": 0})
-        for what in kept:
+        for what in set(kept) - ({"calls"} if is_shared else set()):
             assert returned <= in_recording[what] <= started, f"{what} of thread {thread}: {counts} {content}"
 
 
