@@ -120,6 +120,9 @@ def test_a_signal_handler_may_leave_a_product_by_siglongjmp(tmp_path, level):
         assert abs(content["events"] - made) <= left and content["dropped_events"] == 0
 
 
+DEPTHS = 40  # the program calls products from that many depths of its stack
+MAPPINGS_OF_SLOT = 5  # counters, ring, the writer, its keys and its table of rows
+
 LEFT = [
     ("summary", "run.fp32rec", {}, []),
     ("calls", "run.fp32rec", {}, []),
@@ -134,7 +137,8 @@ LEFT = [
 
 @pytest.mark.parametrize("level, log, settings, options", LEFT)
 def test_ten_thousand_jumps_out_of_products_leave_nothing_behind(tmp_path, level, log, settings, options):
-    """No blocked signal, no memory, no slot that nobody uses again."""
+    """No blocked signal, no memory, no slot that nobody uses again. A jump makes the next calls below its place on the
+    stack take another slot, so chance decides how many slots there are, up to one for each of the program's depths."""
     (tmp_path / "policy.toml").write_text('schema = 1\n[[rule]]\nname = "small"\nprecision = "medium"\n'
                                           'when = { max_dim = "<=3" }\n')
     jumps = 10_000
@@ -143,12 +147,13 @@ def test_ten_thousand_jumps_out_of_products_leave_nothing_behind(tmp_path, level
     assert (result.returncode, said(result)) == (0, []), shim.explain(result)
     made, left, changed_masks, more_mappings = map(int, re.findall(r"-?\d+", result.stdout))
     assert (left, changed_masks) == (jumps, 0)
-    assert more_mappings <= 16
     if log != "run.fp32rec":
+        assert more_mappings <= 16
         return
     content = read(tmp_path / log)
+    assert more_mappings <= 16 + MAPPINGS_OF_SLOT * (content["slots"] - 1)
     print(f"{made} made, {content['calls'] - made:+}; {content['slots']} slots, {more_mappings} more mappings")
-    assert content["problems"] == 0 and content["slots"] <= 8
+    assert content["problems"] == 0 and content["slots"] <= DEPTHS + 1
     # A jump may leave a product before or after the recording counted it, and before or after the program did.
     assert abs(content["calls"] - made) <= jumps
 

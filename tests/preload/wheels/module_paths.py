@@ -463,7 +463,8 @@ class Stop(BaseException):
 
 
 def scenario_interrupted():
-    """A signal handler raises, as Python's own does for Ctrl-C, at any place of forward and backward passes."""
+    """A signal handler raises, as Python's own does for Ctrl-C, at any place of forward and backward passes. A backward
+    pass that it ends may leave a scope open until the next call of a module."""
     is_armed = False
 
     def stop(_number, _frame):
@@ -477,17 +478,21 @@ def scenario_interrupted():
     model = nn.Sequential(nn.Identity(), nn.Sequential(nn.Linear(3, 3), nn.Identity()), nn.Identity())
     data = torch.ones(2, 3)
     for number in range(6000):
+        has_backward = number % 2 == 1
+        model(data)
         try:
             is_armed = True
             signal.setitimer(signal.ITIMER_REAL, random.randrange(20, 400) * 1e-6)
             while True:
                 output = model(data)
-                if number % 2:
+                if has_backward:
                     output.sum().backward()
         except Stop:
             pass
-    outside(141)
+        if not has_backward:
+            outside(141)
     nn.Linear(142, 142)(torch.ones(1, 142))
+    outside(143)
 
 
 def scenario_processes():
