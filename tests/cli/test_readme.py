@@ -1,6 +1,7 @@
 """The commands of the README and of all pages print what the pages show, as they stand there and in their order: a later one
 reads what an earlier one recorded. A comment before a block says which other test runs it, or why none does."""
 
+import itertools
 import os
 import re
 import shutil
@@ -98,9 +99,12 @@ def console_blocks(text):
             for block in re.findall(r"^```console\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)]
 
 
+TIME = re.compile(r"~?[\d.]+ (?:ns|us|ms|s)\b")
+
+
 def without_measures(line):
     """The words of a line without its times, hashes, rates, and facts of the machine."""
-    line = re.sub(r"~?[\d.]+ (?:ns|us|ms|s)\b", "TIME", line)
+    line = TIME.sub("TIME", line)
     line = re.sub(r"OpenBLAS [\w.]+, kernel \w+, \d+ threads?", "OpenBLAS", line)
     line = re.sub(r"OpenBLAS \d[\w.]*", "OpenBLAS", line)
     line = re.sub(r"\.cpython-\w+-linux-gnu\.so", ".so", line)
@@ -109,13 +113,29 @@ def without_measures(line):
     return re.sub(r"(?<!\.py:)(?<!\d)\d+(?:[.,]\d+)*(?:e[-+]\d+)?%?", "N", line).replace("TIME", "N").split()
 
 
+def assert_holds(output, lines, text):
+    """The output has a page's lines, in their order, other lines where the page has `[...]`, and other numbers. Rows with
+    times may change places, because the rows of a table are sorted by them."""
+    printed = [without_measures(each) for each in output.splitlines()]
+    begin = 0
+    shown = [line for line in lines.splitlines() if line != "[...]"]
+    for has_times, group in itertools.groupby(shown, key=lambda line: bool(TIME.search(line))):
+        places = []
+        for expected in group:
+            words = without_measures(expected)
+            place = next((place for place in range(begin, len(printed)) if printed[place] == words and place not in places), None)
+            assert place is not None, f"{expected}\n{text}"
+            if has_times:
+                places.append(place)
+            else:
+                begin = place + 1
+        begin = max(places, default=begin - 1) + 1
+
+
 def assert_prints(line, lines, folder):
-    """Runs a command of a page. It prints the page's lines, in their order, other lines where the page has `[...]`, and
-    other numbers."""
+    """Runs a command of a page, which prints the page's lines."""
     done = run(line, folder)
-    printed = iter([without_measures(each) for each in done.stdout.splitlines()])
-    for expected in lines.splitlines():
-        assert expected == "[...]" or without_measures(expected) in printed, f"{expected}\n{done.text}"
+    assert_holds(done.stdout, lines, done.text)
     return done
 
 
@@ -158,9 +178,7 @@ def test_each_command_of_a_page_prints_what_the_page_shows_or_the_page_says_why_
         width = max(118, *map(len, lines.splitlines()), 0)
         said = on_a_terminal([], width=width, prefix=("sh", "-c", f"cd '{tmp_path}'\n{line}"), TERM="dumb", HOME=tmp_path,
                              PATH=f"{folder / 'programs'}:{os.environ['PATH']}")
-        printed = iter([without_measures(each) for each in re.sub(r"\x1b\[\d*[mK]", "", said).replace("\r", "\n").splitlines()])
-        for expected in lines.splitlines():
-            assert expected == "[...]" or without_measures(expected) in printed, f"{line}\n{expected}\n{said}"
+        assert_holds(re.sub(r"\x1b\[\d*[mK]", "", said).replace("\r", "\n"), lines, f"{line}\n{said}")
 
 
 STORIES = dict(re.findall(r"^## ([^\n]*)\n(.*?)(?=^## |\Z)", QUESTIONS, re.MULTILINE | re.DOTALL))
