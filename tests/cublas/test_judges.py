@@ -4,6 +4,7 @@ given the same products, in every format with every rounding, and products as an
 import argparse
 import csv
 import functools
+import os
 import pathlib
 import subprocess
 import sys
@@ -227,6 +228,15 @@ def test_what_an_h200_computes_is_tf32_for_both_judges(n, folder, tmp_path):
     assert measured.Product(a[rows], b[:, columns]).judge(part)[:2] == ("tf32", "even")
 
 
+def operands_of_that_day(n):
+    """The operands of cublasSgemm that gpu-check had when an H200 multiplied them. std::mt19937 and numpy's have the same numbers."""
+    def matrix(seed, scale):
+        numbers = numpy.random.RandomState(seed).randint(0, 2**32, n * n, numpy.uint32)
+        return (scale * (numbers / 2**31 - 1)).astype(numpy.float32).reshape(n, n, order="F")
+
+    return matrix(1, 2.0**-18), matrix(2, 1.0)
+
+
 def saved_errors():
     with open(HERE / "saved/h200_errors.tsv", newline="") as file:
         rows = list(csv.DictReader((line for line in file if not line.startswith("#")), delimiter="\t"))
@@ -238,9 +248,7 @@ def test_the_errors_that_an_h200_gave_are_those_of_tf32_with_ties_to_even(name, 
     """The operands are those that gpu-check had then, uniform numbers of one size. The judges of that day called the products of
     frameworks fp16."""
     if name == "cublasSgemm_v2":
-        # std::mt19937 and numpy's have the same numbers.
-        a, b = ((numpy.random.RandomState(seed).randint(0, 2**32, n * n, numpy.uint32) / 2**31 - 1).astype(numpy.float32)
-                .reshape(n, n, order="F") for seed in (1, 2))
+        a, b = operands_of_that_day(n)
         rows, columns = samples(n)
         a, b = a[rows], b[:, columns]
         part = previewed(a, b, tmp_path)
@@ -252,5 +260,16 @@ def test_the_errors_that_an_h200_gave_are_those_of_tf32_with_ties_to_even(name, 
         a, b = (generator.uniform(-1, 1, (n, n)).astype(numpy.float32) for _ in range(2))
         part = previewed(a[:64], b, tmp_path)
         exact = a[:64].astype(float) @ b.astype(float)
-        assert numpy.linalg.norm(part - exact) / numpy.linalg.norm(exact) == pytest.approx(error, rel=1e-3)
+        # One element with another last bit would change the tenth digit.
+        assert numpy.linalg.norm(part - exact) / numpy.linalg.norm(exact) == pytest.approx(error, rel=1e-12)
     assert measured.Product(a, b).judge(part)[:2] == ("tf32", "even")
+
+
+@pytest.mark.skipif("FP32SHIM_WHOLE_PRODUCT" not in os.environ, reason="takes minutes: tests/nightly.sh")
+def test_a_whole_product_has_the_bits_that_an_h200_gave(tmp_path):
+    """The hash, FNV-1a, that gpu-check printed of cublasSgemm_v2 at `high`, 2048x2048x2048."""
+    result = previewed(*operands_of_that_day(2048), tmp_path)
+    hash_of_result = 0xcbf29ce484222325
+    for byte in result.T.tobytes():
+        hash_of_result = (hash_of_result ^ byte) * 0x100000001b3 % 2**64
+    assert f"{hash_of_result:016x}" == "8d0b638e228996c3"
