@@ -42,9 +42,9 @@ Problem::Problem(const Device& device, int n, bool complex, Use use, std::size_t
       a_pointers(device, addresses(a, matrix_bytes, offset)),
       b_pointers(device, addresses(b, matrix_bytes, offset)),
       c_pointers(device, addresses(c, matrix_bytes, offset)),
-      operands_(n, complex, use) {
-    upload(a, operands_.a);
-    upload(b, operands_.b);
+      host_(n, complex, use) {
+    upload(a, host_.a);
+    upload(b, host_.b);
 }
 
 void Problem::upload(Buffer& target, const std::vector<std::complex<float>>& matrix) const {
@@ -54,7 +54,7 @@ void Problem::upload(Buffer& target, const std::vector<std::complex<float>>& mat
 
 void Problem::prepare(Shape shape) {
     if (shape == Shape::trsm) {
-        upload(c, operands_.b);
+        upload(c, host_.b);
     } else {
         c.fill_with_nan(offset + copies * matrix_bytes);
     }
@@ -75,7 +75,7 @@ Measured Problem::judge(Shape shape, int copy) const {
     const std::size_t floats = matrix_bytes / sizeof(float);
     const std::size_t first = offset / sizeof(float) + copy * floats;
     const auto device_result = c.download<float>(first + floats);
-    return operands_.judge(shape, device_result.data() + first);
+    return host_.judge(shape, device_result.data() + first);
 }
 
 }  // namespace gpu

@@ -11,7 +11,7 @@
 
 namespace gpu {
 
-/// Matrices of a product: n×n, column-major, leading dimension n.
+/// Matrices of a product: n×n, column-major, leading dimension n. A and B are those of HostProblem.
 class Problem {
   public:
     /// A batch has `copies` of the three matrices, all equal. Matrices begin `offset` bytes after the memory that the
@@ -36,7 +36,7 @@ class Problem {
   private:
     void upload(Buffer& target, const std::vector<std::complex<float>>& matrix) const;
 
-    HostProblem operands_;
+    HostProblem host_;
 };
 
 }  // namespace gpu
