@@ -24,7 +24,7 @@ endfunction()
 # emulate.* and fingerprint.* have: .ci/run runs them once more as an older processor sees them. A test belongs here if it
 # compares digits or errors of products, names kernels, or asks processor.py.
 set(processor_tests
-  preload.accelerate preload.audit preload.emulation preload.environment preload.fingerprints preload.float64
+  cublas.judges preload.accelerate preload.audit preload.emulation preload.environment preload.fingerprints preload.float64
   preload.nonfinite preload.published_tables preload.random_products preload.reproducible cli.doctor cli.readme
   cli.suggest cli.tutorial cli.verify_bypasses wheels.mkl wheels.products wheels.qtlq wheels.reproducible)
 function(set_processor_label name)
