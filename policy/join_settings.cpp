@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "policy/settings.hpp"
+#include "policy/tensor_cores.hpp"
 
 namespace fp32shim::policy {
 namespace {
@@ -60,6 +61,9 @@ Policy join(const SettingsLayer* site, const SettingsLayer* user, const Settings
     if (user) overlay(*user, Source::file, policy);
     if (environment) overlay(*environment, Source::environment, policy);
     policy.allow_bf16x9 = allows_bf16x9(site, user);
+    const auto says_rounding = [](const SettingsLayer* layer) { return layer && layer->tf32_rounding; };
+    if (!says_rounding(site) && !says_rounding(user) && !says_rounding(environment))
+        policy.tf32_rounding = tf32_rounding_of(policy.accumulation);
 
     for (const SettingsLayer* file : {user, site}) {
         if (file) policy.rules.insert(policy.rules.end(), file->rules.begin(), file->rules.end());

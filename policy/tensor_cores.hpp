@@ -35,6 +35,19 @@ constexpr const Step* step_of(Accumulation gpu, Factors factors) {
     return factors == Factors::fp8 ? step_of(gpu, Factors::fp16) : nullptr;  // numbers of fp8 are numbers of fp16
 }
 
+/// Returns how operands are rounded to TF32 for a GPU, if the policy does not say. For `library`, and for a GPU of
+/// which no results are known, it is the default, which fits the results published of GPUs.
+constexpr Tf32Rounding tf32_rounding_of(Accumulation gpu) {
+    switch (gpu) {
+#define TF32_ROUNDING(name, rounding) \
+    case Accumulation::name:          \
+        return Tf32Rounding::rounding;
+#include "policy/tensor_cores.def"
+        default:
+            return Tf32Rounding::away;
+    }
+}
+
 /// Returns the factors of a rounding in policy/formats.def.
 struct FactorsOfRounding {
 #define ROUNDING(name, cut_bits, ties, factors) static constexpr Factors name = Factors::factors;

@@ -104,8 +104,13 @@ inline constexpr Word<CpuMode> cpu_mode_words[] = {{"off", CpuMode::off},
 /// Words of roundings to TF32, then names of engines, each of which stands for that engine's rounding.
 /// docs/policy-file.md gives a source for each engine.
 inline constexpr Word<Tf32Rounding> tf32_rounding_words[] = {
-    {"away", Tf32Rounding::away}, {"even", Tf32Rounding::even},       {"truncate", Tf32Rounding::truncate},
-    {"a100", Tf32Rounding::away}, {"hopper", Tf32Rounding::truncate}, {"mi300", Tf32Rounding::truncate}};
+    {"away", Tf32Rounding::away},
+    {"even", Tf32Rounding::even},
+    {"truncate", Tf32Rounding::truncate},
+#define TF32_ROUNDING(name, rounding) {#name, Tf32Rounding::rounding},
+#include "policy/tensor_cores.def"
+    {"mi300", Tf32Rounding::truncate},
+};
 
 inline constexpr Word<Accumulation> accumulation_words[] = {
 #define ACCUMULATION(number, name) {#name, Accumulation::name},

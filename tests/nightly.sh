@@ -11,7 +11,7 @@
 #   faults     exhausted memory, refused system calls, forks at bad moments, 1,000 times each; kills, cut and damaged
 #              recordings and the other faults of docs/reliability.md, 200 times each; FP32SHIM_TEST_REPEATS: so often
 #   pages      commands of the documentation that take a minute each
-#   gpu-check  gpu-check on the stand-in within 120 and 300 seconds
+#   gpu-check  gpu-check on the stand-in within 120 and 300 seconds; a preview of a whole product of an H200
 #   bisect     the search of bisect on 1,000 random programs of each kind
 #   planted    240 programs of which it is known what must stay exact, given to bisect, sensitivity and verify
 #   where      10,000 random call trees on each Python that is found (pyenv's too), a million call paths
@@ -111,7 +111,10 @@ fleet() {
 
 pages() { FP32SHIM_NIGHT=1 long_test cli/test_readme.py -k each_command; }
 
-gpu-check() { FP32SHIM_GPU_CHECK_SECONDS="120 300" long_test cublas/test_gpu_check.py -k within_its_seconds; }
+gpu-check() {
+    FP32SHIM_GPU_CHECK_SECONDS="120 300" long_test cublas/test_gpu_check.py -k within_its_seconds &&
+        FP32SHIM_WHOLE_PRODUCT=1 long_test cublas/test_judges.py -k whole_product
+}
 
 notebooks() {
     local environment=$logs/notebooks

@@ -5,6 +5,7 @@
 set(test_costs
   wheels.module_paths=150 wheels.products=120 wheels.bisect=120 cublas.gpu_check=40 preload.aarch64=90
   cublas.audit=90 wheels.pytest_plugin=80 cli.sensitivity=85 cli.report_html=80 cublas.products=75 cublas.gpu_bundle=30
+  cublas.judges=20
   wheels.suites=65 cli.bisect=40 wheels.reproducible=50 cli.readme=50 preload.programs=45 preload.pytest_plugin=45 cli.flame_graph=42
   recording.kills=35 cublas.recordings=34 cli.verify_bypasses=33 preload.reproducible=32 cli.rule_use=13
   cli.source_locations=30 cli.explain=29 cli.replay=27 preload.audit=13 wheels.qtlq=23 wheels.mkl=22 cublas.lt=22
@@ -23,7 +24,7 @@ endfunction()
 # emulate.* and fingerprint.* have: .ci/run runs them once more as an older processor sees them. A test belongs here if it
 # compares digits or errors of products, names kernels, or asks processor.py.
 set(processor_tests
-  preload.accelerate preload.audit preload.emulation preload.environment preload.fingerprints preload.float64
+  cublas.judges preload.accelerate preload.audit preload.emulation preload.environment preload.fingerprints preload.float64
   preload.nonfinite preload.published_tables preload.random_products preload.reproducible cli.doctor cli.readme
   cli.suggest cli.tutorial cli.verify_bypasses wheels.mkl wheels.products wheels.qtlq wheels.reproducible)
 function(set_processor_label name)

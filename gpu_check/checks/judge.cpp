@@ -87,11 +87,15 @@ std::string outcome(const Findings& findings, const std::string& word) {
     return findings.lowest(word + "/format") + (reason == not_measured ? "" : " (" + reason + ")");
 }
 
-/// Returns true if a format agrees with the decision. FAST_16BF allows TF32 as well as BF16, and BF16x9 is as
-/// accurate as FP32.
+/// Returns true if a product is better than it was decided, but still lowered: FAST_16BF and FAST_16F also permit
+/// TF32. If it is FP32, the decision had no effect, which is a fault.
+bool is_better(const std::string& format, const std::string& decided) {
+    return is_format(decided) && is_lower(decided, format) && is_lower(format, "fp32");
+}
+
+/// Returns true if a format agrees with the decision. BF16x9 is as accurate as FP32.
 bool is_as_decided(const std::string& format, const std::string& decided) {
-    if (decided == "bf16") return format == "bf16" || format == "tf32";
-    return format == (decided == "bf16x9" ? "fp32" : decided);
+    return format == (decided == "bf16x9" ? "fp32" : decided) || is_better(format, decided);
 }
 
 /// Returns a description of the fault in one precision; empty: there is no fault.
@@ -122,9 +126,11 @@ Line judge_precision(const Findings& findings, const char* word, const std::stri
                     ": this machine's own policy, /etc/fp32shim/policy.toml, has a floor"};
     const std::string fault = fault_of(findings, word, expected);
     if (!fault.empty()) return {word, Verdict::wrong, fault};
-    return {word, Verdict::shown,
-            "decided " + findings.distinct(std::string(word) + "/decided") + ", measured " + outcome(findings, word) +
-                ", error " + findings.distinct(std::string(word) + "/error")};
+    const std::string decided = findings.distinct(std::string(word) + "/decided");
+    std::string text = "decided " + decided + ", measured " + outcome(findings, word) + ", error " +
+                       findings.distinct(std::string(word) + "/error");
+    if (is_better(format, decided)) text += ": " + decided + " permits " + format + ", and this cuBLAS used it";
+    return {word, Verdict::shown, text};
 }
 
 Line judge_other_precisions(const Findings& findings) {
@@ -137,6 +143,7 @@ Line judge_other_precisions(const Findings& findings) {
     Line line = unmeasured(findings, name, words);
     if (!line.text.empty()) return line;
     std::vector<std::string> outcomes;
+    bool is_each_as_decided = true;
     for (const char* word : words) {
         if (findings.all(std::string(word) + "/format").empty()) return why_unmeasured(findings, name, word);
         const std::string format = findings.lowest(std::string(word) + "/format");
@@ -144,9 +151,16 @@ Line judge_other_precisions(const Findings& findings) {
             return {name, Verdict::failed, std::string(word) + ": the product was refused: " + format};
         const std::string fault = fault_of(findings, word, "");
         if (!fault.empty()) return {name, Verdict::wrong, fault};
-        outcomes.push_back(std::string(word) + ": " + findings.distinct(std::string(word) + "/decided"));
+        const std::string decided = findings.distinct(std::string(word) + "/decided");
+        outcomes.push_back(std::string(word) + ": " + decided);
+        if (is_better(format, decided)) {
+            outcomes.back() += ", which permits " + format;
+            is_each_as_decided = false;
+        }
     }
-    return {name, Verdict::shown, "each measured as decided: " + joined(outcomes)};
+    return {name, Verdict::shown,
+            (is_each_as_decided ? "each measured as decided: " : "each measured as decided, or as it permits: ") +
+                joined(outcomes)};
 }
 
 /// Ways to ask for less than FP32, as one line of the verdict covers them.

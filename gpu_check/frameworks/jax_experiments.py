@@ -22,10 +22,9 @@ def _format_of_product(n=2048):
         device = jax.devices("cuda")[0]
     except RuntimeError as error:
         raise NoDevice("no CUDA device") from error
-    generator = numpy.random.default_rng(1)
-    a, b = (generator.uniform(-1, 1, (n, n)).astype(numpy.float32) for _ in range(2))
+    a, b = measured.operands(n)
     result = jax.jit(jax.numpy.matmul)(jax.device_put(a, device), jax.device_put(b, device))
-    return measured.judge(numpy.asarray(result[:64]), a, b)[0]
+    return measured.Product(a, b).judge(numpy.asarray(result[:64]))[0]
 
 
 def measure_jax_triton():

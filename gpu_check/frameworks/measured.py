@@ -1,7 +1,8 @@
 """In which format a float32 product was computed, judged by its result alone.
 
-As gpu_check/products/format.hpp: the result is compared with float64 products of operands that were rounded to each
-format on the host. Summing in float32 moves a result by some 1e-6, on tensor cores by up to 4e-5; two formats lie 3e-4 apart.
+As gpu_check/products/format.hpp: the result is compared with float64 products of operands that were rounded on the host, in
+each way to each format. Summing in float32 moves a result by some 1e-6, on tensor cores by up to 6e-5; two references lie 2e-4
+apart or more. tests/cublas/test_judges.py gives both judges the same products.
 """
 
 import numpy
@@ -9,6 +10,7 @@ import numpy
 FORMATS = ("fp32", "bf16x9", "tf32", "bf16", "fp16", "wrong")  # formats from highest to lowest
 MATCHING_FP32 = 2e-5
 MATCHING_LOWER = 1e-4
+SCALES = (2.0**20, 1.0, 2.0**-30)  # of rows and columns: beyond FP16's numbers, among them, and below its smallest
 
 
 def is_lower(left, right):
@@ -19,39 +21,102 @@ def lowest(formats):
     return max(formats, key=FORMATS.index)
 
 
-def _to_bits(matrix, dropped_bits, add):
-    """float32 with the last bits dropped, after adding to them: the whole of rounding, but for NaN and overflow."""
-    bits = numpy.ascontiguousarray(matrix, dtype=numpy.float32).view(numpy.uint32)
-    carried = bits + add(bits >> dropped_bits)
-    return (carried >> dropped_bits << dropped_bits).astype(numpy.uint32).view(numpy.float32)
+def _drop_bits(matrix, bits, ties):
+    """float32 with the last bits dropped: the whole of rounding, but for NaN and FP16's range."""
+    words = numpy.ascontiguousarray(matrix, dtype=numpy.float32).view(numpy.uint32)
+    half = numpy.uint32(1 << bits - 1)
+    added = {"even": half - numpy.uint32(1) + (words >> bits & numpy.uint32(1)), "away": half, "truncate": numpy.uint32(0)}[ties]
+    return ((words + added) >> bits << bits).astype(numpy.uint32).view(numpy.float32)
 
 
-ROUNDINGS = {
-    "tf32": [lambda m: _to_bits(m, 13, lambda last: numpy.uint32(0x1000)),  # rounds to nearest, ties away from zero
-             lambda m: _to_bits(m, 13, lambda last: numpy.uint32(0))],  # rounds towards zero
-    "bf16": [lambda m: _to_bits(m, 16, lambda last: numpy.uint32(0x7FFF) + (last & numpy.uint32(1)))],
-    "fp16": [lambda m: m.astype(numpy.float16).astype(numpy.float32)],
-}
+def _to_fp16(matrix, ties):
+    matrix = numpy.asarray(matrix, dtype=numpy.float32)
+    unit = numpy.float32(2.0**-24)  # of FP16's subnormal numbers
+    units = matrix / unit
+    whole = {"even": numpy.rint(units), "away": numpy.copysign(numpy.floor(numpy.abs(units) + 0.5), units),
+             "truncate": numpy.trunc(units)}[ties]
+    normal = _drop_bits(matrix, 13, ties)
+    beyond = numpy.copysign(numpy.float32(65504 if ties == "truncate" else numpy.inf), matrix)
+    normal = numpy.where(numpy.abs(normal) > 65504, beyond, normal)
+    return numpy.where(numpy.abs(matrix) < 2.0**-14, whole * unit, normal)
 
 
-def _distance(result, reference):
-    difference = numpy.linalg.norm(result - reference) / numpy.linalg.norm(reference)
-    return float("inf") if numpy.isnan(difference) else float(difference)
+def rounded(matrix, name, ties):
+    """ties: even, away, or truncate, which rounds every number towards zero."""
+    return _to_fp16(matrix, ties) if name == "fp16" else _drop_bits(matrix, {"tf32": 13, "bf16": 16}[name], ties)
 
 
-def judge(result, a, b):
-    """(format, error) of the first rows of a @ b. The error is relative, against exact operands, in the 2-norm."""
-    result = numpy.asarray(result, dtype=numpy.float64)
-    rows = a[: result.shape[0]]
-    error = _distance(result, rows.astype(numpy.float64) @ b.astype(numpy.float64))
-    if error < MATCHING_FP32:
-        return "fp32", error
-    distances = {
-        name: min(_distance(result, rounded(rows).astype(numpy.float64) @ rounded(b).astype(numpy.float64))
-                  for rounded in roundings)
-        for name, roundings in ROUNDINGS.items()
-    }
-    nearest = min(distances, key=distances.get)
-    if distances[nearest] < MATCHING_LOWER:
-        return nearest, error
-    return ("tf32" if error < 1e-3 else "bf16" if error < 4e-3 else "wrong"), error
+ROUNDINGS = [(name, ties) for name in ("tf32", "bf16", "fp16") for ties in ("even", "away", "truncate")]
+
+
+def _distance(result, reference, exact):
+    """Elements that are infinite or NaN in both agree; if one is so in one of both only, nothing does."""
+    finite = numpy.isfinite(reference)
+    if not finite.any() or (numpy.isfinite(result) != finite).any():
+        return float("inf")
+    return float(numpy.linalg.norm((result - reference)[finite]) / numpy.linalg.norm(exact[finite]))
+
+
+def operands(n):
+    """Two n x n matrices whose product differs by far between the formats. An eighth of the elements are ties of TF32 and FP16, an
+    eighth are ties of BF16. TF32 and FP16 keep equally many bits. So a third of the rows of the first and of the columns of the
+    second is too large for FP16, and a third is smaller than its smallest number."""
+    generator = numpy.random.default_rng(1)
+    scales = numpy.resize(numpy.float32(SCALES), n)
+
+    def matrix():
+        values = generator.uniform(-1, 1, (n, n)).astype(numpy.float32).view(numpy.uint32)
+        kinds = generator.integers(0, 8, (n, n))
+        for kind, bits in ((0, 13), (1, 16)):
+            values = numpy.where(kinds == kind, values >> bits << bits | 1 << bits - 1, values).astype(numpy.uint32)
+        return values.view(numpy.float32)
+
+    return matrix() * scales[:, None], matrix() * scales
+
+
+def _powers_of_two(numbers):
+    return numpy.exp2(numpy.frexp(numpy.where(numbers > 0, numbers, 1).astype(numpy.float64))[1])
+
+
+class Product:
+    """The first `rows` rows of a @ b, as each format has them."""
+
+    def __init__(self, a, b, rows=64):
+        self._a, self._b = a[:rows], b
+        # Results are divided by this, so that each row and column counts, whatever the size of its elements.
+        scales = _powers_of_two(numpy.abs(self._a).max(axis=1)), _powers_of_two(numpy.abs(b).max(axis=0))
+        self._scale = numpy.outer(*scales)
+        self._is_in_range_of_fp16 = numpy.logical_and.outer(*((2.0**-8 <= each) & (each <= 2.0**15) for each in scales))
+        self._references = {}
+
+    def _reference(self, rounding):
+        if rounding not in self._references:
+            a, b = (rounded(matrix, *rounding) if rounding else matrix for matrix in (self._a, self._b))
+            self._references[rounding] = a.astype(numpy.float64) @ b.astype(numpy.float64) / self._scale
+        return self._references[rounding]
+
+    def judge(self, result):
+        """(format, ties, error) of a result. ties: even, away or truncate; None if the operands were not rounded, or only the size
+        of the error could be judged. The error is relative, against exact operands, in the 2-norm."""
+        with numpy.errstate(invalid="ignore", over="ignore"):
+            result = numpy.asarray(result, dtype=numpy.float64) / self._scale
+            exact = self._reference(None)
+            error = _distance(result, exact, exact)
+            if error < MATCHING_FP32:
+                return "fp32", None, error
+            distances = {rounding: _distance(result, self._reference(rounding), exact) for rounding in ROUNDINGS}
+        nearest = min(distances, key=distances.get)
+        if distances[nearest] < MATCHING_LOWER:
+            return nearest + (error,)
+        return self._format_by_level(result, error), None, error
+
+    def _format_by_level(self, result, error):
+        """By the size of the error alone, for a library that rounds something else than the operands."""
+        exact = self._reference(None)
+        tf32, bf16 = (_distance(self._reference((name, "truncate")), exact, exact) for name in ("tf32", "bf16"))
+        # To nearest, BF16 has half of the error that truncating has.
+        limit_of_tf32 = (tf32 * bf16 / 2) ** 0.5
+        if error < 2 * bf16:
+            return "tf32" if error < limit_of_tf32 else "bf16"
+        inside = self._is_in_range_of_fp16
+        return "fp16" if inside.any() and _distance(result[inside], exact[inside], exact[inside]) < limit_of_tf32 else "wrong"

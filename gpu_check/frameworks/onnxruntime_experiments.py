@@ -2,7 +2,6 @@
 
 import os
 
-import numpy
 import onnx
 import onnxruntime
 
@@ -28,7 +27,6 @@ def measure_onnxruntime_matmul():
         ("CUDAExecutionProvider", {"use_tf32": "1" if asks_for_tf32 else "0"})])
     if session.get_providers()[0] != "CUDAExecutionProvider":
         raise NoDevice("no CUDA device")
-    generator = numpy.random.default_rng(1)
-    a, b = (generator.uniform(-1, 1, (n, n)).astype(numpy.float32) for _ in range(2))
+    a, b = measured.operands(n)
     result = session.run(None, {"a": a, "b": b})[0]
-    return {"matmul": measured.judge(result[:64], a, b)[0]}
+    return {"matmul": measured.Product(a, b).judge(result[:64])[0]}

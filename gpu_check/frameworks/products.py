@@ -17,6 +17,7 @@ log was not written; 77 where the framework or a CUDA device is missing.
 import argparse
 import importlib
 import json
+import math
 import os
 import sys
 
@@ -79,9 +80,10 @@ def verdict(measured, decisions, arguments, formats):
         return f"FAIL: {measured} is lower than {applied}", True
     if expect and applied != expect:
         return f"FAIL: decided {applied}, not {expect}", True
-    if expect and measured != expect:
+    if expect and measured == "fp32" != expect:
         return f"FAIL: {expect} permitted, {measured} used", True
-    return "ok", False
+    # BF16x9 is as accurate as FP32, so a result does not tell which of them ran.
+    return ("ok" if measured == applied or applied == "bf16x9" else f"ok: {applied} permits {measured}, which was used"), False
 
 
 def tell(answer, framework, arguments):
@@ -111,8 +113,6 @@ def main():
     arguments = parser.parse_args()
 
     try:
-        import numpy
-
         import measured as formats
 
         framework = importlib.import_module(f"{arguments.framework}_products")
@@ -125,10 +125,8 @@ def main():
         print(HEADING)
     if arguments.json:
         print(json.dumps({"version": framework.version(), "device": device}), flush=True)
-    generator = numpy.random.default_rng(1)
-    shape = (arguments.size, arguments.size)
-    a = generator.uniform(-1, 1, shape).astype(numpy.float32)
-    b = generator.uniform(-1, 1, shape).astype(numpy.float32)
+    a, b = formats.operands(arguments.size)
+    product = formats.Product(a, b)
     log = DecisionLog(arguments.log)
     failed = False
     ran = 0
@@ -143,8 +141,9 @@ def main():
         ran += 1
         decisions = log.new_decisions()
         # The second run may replay, from a graph, decisions of the first run. So both results count.
-        judged = [formats.judge(result, a, b) for result in results]
-        answer["measured"], answer["error"] = max(judged, key=lambda each: formats.FORMATS.index(each[0]))
+        judged = [product.judge(result) for result in results]
+        answer["measured"], _, error = max(judged, key=lambda each: formats.FORMATS.index(each[0]))
+        answer["error"] = error if math.isfinite(error) else None  # JSON has no infinity
         answer["verdict"], answer["fails"] = verdict(answer["measured"], decisions, arguments, formats)
         answer["decisions"] = decisions
         if arguments.kernels:

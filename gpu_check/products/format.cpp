@@ -1,8 +1,10 @@
 #include "gpu_check/products/format.hpp"
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <cstddef>
+#include <cstdint>
 #include <cstdio>
 #include <limits>
 
@@ -11,106 +13,101 @@ namespace gpu {
 namespace {
 
 // Limit for errors that still count as FP32. Summing in float32 errs far less for k up to 8192, and two formats lie
-// far more apart. Tensor cores truncate their sums, while other units round them. With 4 products a step, that moves
-// a result by 1e-5 at k = 2048 and by 4e-5 at 8192, always towards zero.
+// far more apart. Tensor cores truncate their sums, while other units round them. With 8 products a step, that moves
+// a result by 1.6e-5 at k = 2048 and by 5.5e-5 at 8192, always towards zero.
 constexpr double matching_fp32 = 2e-5;
 constexpr double matching_lower = 1e-4;
 
-/// Returns the unit to which a value is rounded in a format with `explicit_bits` mantissa bits. An exponent below
-/// `least_exponent` counts as that exponent.
-double quantum(double value, int explicit_bits, int least_exponent) {
-    int exponent = 0;
-    std::frexp(value, &exponent);
-    return std::ldexp(1.0, std::max(exponent - 1, least_exponent) - explicit_bits);
+constexpr double infinity = std::numeric_limits<double>::infinity();
+
+/// Drops the last bits of a number's mantissa. If that rounds up, the carry may raise the exponent, up to infinity.
+float drop_bits(float value, int bits, Rounding::Ties ties) {
+    const auto word = std::bit_cast<std::uint32_t>(value);
+    const std::uint32_t half = 1U << (bits - 1);
+    const std::uint32_t is_odd = (word >> bits) & 1U;
+    const std::uint32_t added = ties == Rounding::truncate ? 0 : ties == Rounding::away ? half : half - 1 + is_odd;
+    return std::bit_cast<float>((word + added) >> bits << bits);
 }
 
-double distance(std::span<const Complex> result, const std::vector<Complex>& reference) {
+float rounded_to_fp16(float value, Rounding::Ties ties) {
+    constexpr float largest = 65504;
+    constexpr float smallest_normal = 0x1p-14F;
+    constexpr float unit_of_subnormals = 0x1p-24F;
+    const float size = std::abs(value);
+    if (size < smallest_normal) {
+        const float units = value / unit_of_subnormals;
+        const float whole = ties == Rounding::even   ? std::nearbyint(units)
+                            : ties == Rounding::away ? std::round(units)
+                                                     : std::trunc(units);
+        return whole * unit_of_subnormals;
+    }
+    const float result = drop_bits(value, 13, ties);
+    if (std::abs(result) <= largest) return result;
+    return std::copysign(ties == Rounding::truncate ? largest : std::numeric_limits<float>::infinity(), value);
+}
+
+bool is_finite(Complex value) { return std::isfinite(value.real()) && std::isfinite(value.imag()); }
+
+/// Returns the rms of the difference over the rms of `exact`, in the chosen elements that are finite; infinity if one
+/// of them is finite in one of both only, or none is finite.
+double distance(std::span<const Complex> result, const std::vector<Complex>& reference,
+                const std::vector<Complex>& exact, const std::vector<bool>& is_chosen) {
     double difference = 0;
     double size = 0;
     for (std::size_t i = 0; i < reference.size(); ++i) {
+        if (!is_chosen[i]) continue;
+        if (is_finite(result[i]) != is_finite(reference[i])) return infinity;
+        if (!is_finite(result[i])) continue;
         difference += std::norm(result[i] - reference[i]);
-        size += std::norm(reference[i]);
+        size += std::norm(exact[i]);
     }
-    const double relative = std::sqrt(difference / size);
-    return std::isnan(relative) ? std::numeric_limits<double>::infinity() : relative;
+    return size == 0 ? infinity : std::sqrt(difference / size);
 }
 
-const char* format_of(Rounding rounding) {
-    switch (rounding) {
-        case Rounding::none:
-            return "fp32";
-        case Rounding::tf32_away:
-        case Rounding::tf32_even:
-        case Rounding::tf32_truncated:
-            return "tf32";
-        case Rounding::bf16:
-            return "bf16";
-        case Rounding::fp16:
-            return "fp16";
-    }
-    return "wrong";
+const char* name_of(Rounding::Format format) {
+    constexpr const char* names[] = {"fp32", "tf32", "bf16", "fp16"};
+    return names[format];
 }
 
-const char* match_of(Rounding rounding) {
-    switch (rounding) {
-        case Rounding::none:
-            return "exact operands";
-        case Rounding::tf32_away:
-        case Rounding::tf32_even:
-            return "tf32 operands, nearest";
-        case Rounding::tf32_truncated:
-            return "tf32 operands, truncated";
-        case Rounding::bf16:
-            return "bf16 operands";
-        case Rounding::fp16:
-            return "fp16 operands";
-    }
-    return "";
+std::string match_of(Rounding rounding) {
+    constexpr const char* words[] = {"ties to even", "ties away from zero", "truncated"};
+    return std::string(name_of(rounding.format)) + " operands, " + words[rounding.ties];
 }
+
+/// Errors of a result: of all elements, and of those whose operands are numbers of FP16.
+struct Errors {
+    double of_all = infinity;
+    double in_range_of_fp16 = infinity;
+};
 
 /// Names a format by the size of the error alone. Needed when no reference can match, because the library rounds sums
-/// of operands (3m) or intermediate results (trsm).
-const char* format_by_level(double error) {
-    if (error < 1e-3) return "tf32";
-    if (error < 4e-3) return "bf16";
-    if (error < 0.1) return "fp16";
-    return "wrong";
+/// of operands (3m) or intermediate results (trsm). tf32, bf16: the errors of operands that are truncated to these.
+const char* format_by_level(const Errors& errors, double tf32, double bf16) {
+    // To nearest, BF16 has half of the error that truncating has.
+    const double limit_of_tf32 = std::sqrt(tf32 * bf16 / 2);
+    if (errors.of_all < limit_of_tf32) return "tf32";
+    if (errors.of_all < 2 * bf16) return "bf16";
+    return errors.in_range_of_fp16 < limit_of_tf32 ? "fp16" : "wrong";
 }
 
 }  // namespace
 
-double rounded(double value, Rounding rounding) {
-    if (value == 0 || !std::isfinite(value)) return value;
-    constexpr int float32_least_exponent = -126;
-    switch (rounding) {
-        case Rounding::none:
-            return value;
-        case Rounding::tf32_away: {
-            const double unit = quantum(value, 10, float32_least_exponent);
-            return std::round(value / unit) * unit;
-        }
-        case Rounding::tf32_even: {
-            const double unit = quantum(value, 10, float32_least_exponent);
-            return std::nearbyint(value / unit) * unit;
-        }
-        case Rounding::tf32_truncated: {
-            const double unit = quantum(value, 10, float32_least_exponent);
-            return std::trunc(value / unit) * unit;
-        }
-        case Rounding::bf16: {
-            const double unit = quantum(value, 7, float32_least_exponent);
-            return std::nearbyint(value / unit) * unit;
-        }
-        case Rounding::fp16: {
-            const double unit = quantum(value, 10, -14);
-            const double near = std::nearbyint(value / unit) * unit;
-            return std::abs(near) > 65504 ? std::copysign(std::numeric_limits<double>::infinity(), value) : near;
-        }
+float rounded(float value, Rounding rounding) {
+    if (!std::isfinite(value)) return value;
+    switch (rounding.format) {
+        case Rounding::fp32:
+            break;
+        case Rounding::tf32:
+            return drop_bits(value, 13, rounding.ties);
+        case Rounding::bf16:
+            return drop_bits(value, 16, rounding.ties);
+        case Rounding::fp16:
+            return rounded_to_fp16(value, rounding.ties);
     }
     return value;
 }
 
-Complex rounded(Complex value, Rounding rounding) {
+Complex rounded(std::complex<float> value, Rounding rounding) {
     return {rounded(value.real(), rounding), rounded(value.imag(), rounding)};
 }
 
@@ -120,21 +117,27 @@ std::string scientific(double value) {
     return text;
 }
 
-Measured judge(std::span<const Complex> result, const std::vector<std::vector<Complex>>& references) {
-    const double error = distance(result, references[0]);
-    if (error < matching_fp32) return {"fp32", match_of(Rounding::none), error};
+Measured judge(std::span<const Complex> result, const std::vector<bool>& is_in_range_of_fp16,
+               const std::function<std::vector<Complex>(Rounding)>& reference) {
+    const std::vector<Complex> exact = reference({});
+    const std::vector<bool> all(exact.size(), true);
+    const double error = distance(result, exact, exact, all);
+    if (error < matching_fp32) return {"fp32", "exact operands", error};
     // Skips the exact operands: a solve in TF32 is closer to their result than to that of any rounded operands.
-    std::size_t nearest = 1;
-    double least = std::numeric_limits<double>::infinity();
-    for (std::size_t r = 1; r < references.size(); ++r) {
-        const double candidate = distance(result, references[r]);
-        if (candidate < least) {
-            least = candidate;
-            nearest = r;
-        }
+    Rounding nearest;
+    double least = infinity;
+    double truncated[4] = {};  // errors of operands that are truncated to each format
+    for (const Rounding rounding : all_roundings) {
+        const std::vector<Complex> candidate = reference(rounding);
+        if (rounding.ties == Rounding::truncate) truncated[rounding.format] = distance(candidate, exact, exact, all);
+        const double from_candidate = distance(result, candidate, exact, all);
+        if (from_candidate >= least) continue;
+        least = from_candidate;
+        nearest = rounding;
     }
-    if (least < matching_lower) return {format_of(all_roundings[nearest]), match_of(all_roundings[nearest]), error};
-    return {format_by_level(error), "level", error};
+    if (least < matching_lower) return {name_of(nearest.format), match_of(nearest), error};
+    const Errors errors{error, distance(result, exact, exact, is_in_range_of_fp16)};
+    return {format_by_level(errors, truncated[Rounding::tf32], truncated[Rounding::bf16]), "level", error};
 }
 
 }  // namespace gpu

@@ -7,31 +7,16 @@
 #include <vector>
 
 #include "gpu_check/cuda/libraries.hpp"
-#include "gpu_check/products/format.hpp"
+#include "gpu_check/products/host_problem.hpp"
 
 namespace gpu {
 
-/// The kind of product. Triangles are lower, matrices stand on the left side, and nothing is transposed unless the
-/// formula says so.
-enum class Shape {
-    gemm,   // A B
-    symm,   // A symmetric
-    hemm,   // A hermitian
-    syrk,   // A A^T; also syrkx with B = A
-    herk,   // A A^H
-    syr2k,  // A B^T + B A^T
-    her2k,  // A B^H + B A^H
-    trmm,   // A B, A triangular
-    trsm,   // A^-1 B, A triangular with a diagonal of ones
-};
-
-/// Matrices of a product: n×n, column-major, leading dimension n.
+/// Matrices of a product: n×n, column-major, leading dimension n. A and B are those of HostProblem.
 class Problem {
   public:
-    /// Makes matrices with elements uniform in [-scale_a, scale_a] for A and [-1, 1] for the others. A batch has
-    /// `copies` of the three matrices, all equal. Matrices begin `offset` bytes after the memory that the driver
-    /// allocated, which is aligned to 256 bytes.
-    Problem(const Device& device, int n, bool complex, double scale_a, std::size_t offset = 0);
+    /// A batch has `copies` of the three matrices, all equal. Matrices begin `offset` bytes after the memory that the
+    /// driver allocated, which is aligned to 256 bytes.
+    Problem(const Device& device, int n, bool complex, Use use = Use::product, std::size_t offset = 0);
 
     /// Puts NaN into C. For trsm, which solves in place, puts B there instead.
     void prepare(Shape shape);
@@ -45,17 +30,13 @@ class Problem {
     bool complex;
     std::size_t matrix_bytes;
     std::size_t offset;
-    std::vector<std::complex<float>> host_a, host_b;
     Buffer a, b, c;                             // matrices, `copies` of each in a row; the first begins at `offset`
     Buffer a_pointers, b_pointers, c_pointers;  // addresses of the matrices
 
   private:
     void upload(Buffer& target, const std::vector<std::complex<float>>& matrix) const;
-    Complex entry(Shape shape, int row, int column, Rounding rounding) const;
-    std::vector<Complex> solved_column(int column, Rounding rounding) const;
-};
 
-/// Scale of operands that tells FP16 from TF32: FP16 has too few bits for numbers this small.
-inline constexpr double small_scale = 1.0 / (1 << 18);
+    HostProblem host_;
+};
 
 }  // namespace gpu

@@ -31,7 +31,7 @@ constexpr Algorithm algorithms[] = {{CUBLAS_GEMM_DEFAULT, "DEFAULT (-1)", ""},
 
 void ask_compute_types(Worker& worker) {
     for (const int n : worker.sizes) {
-        Problem problem(worker.device(), n, false, small_scale);
+        Problem problem(worker.device(), n, false);
         for (const ComputeType& type : compute_types) {
             for (const Algorithm& algorithm : algorithms) {
                 worker.row({type.name, algorithm.name, std::to_string(n)}, [&] {
@@ -52,7 +52,7 @@ void ask_compute_types(Worker& worker) {
 void ask_ex_functions(Worker& worker) {
     for (const int n : worker.sizes) {
         for (const bool complex : {false, true}) {
-            Problem problem(worker.device(), n, complex, small_scale);
+            Problem problem(worker.device(), n, complex);
             for (const ExFunction function : {ExFunction::single, ExFunction::strided_batched, ExFunction::batched,
                                               ExFunction::grouped_batched}) {
                 worker.row({name_of(function), complex ? "complex64" : "float32", std::to_string(n)}, [&] {
@@ -75,7 +75,7 @@ void ask_alignment(Worker& worker) {
                 worker.row(
                     {batched ? "cublasGemmBatchedEx" : "cublasGemmEx", type.name, std::to_string(offset) + " bytes"},
                     [&]() -> std::vector<std::string> {
-                        Problem problem(worker.device(), worker.sizes.front(), false, small_scale, offset);
+                        Problem problem(worker.device(), worker.sizes.front(), false, Use::product, offset);
                         const std::string result =
                             measure(worker, problem, batched ? ExFunction::batched : ExFunction::single, type.value);
                         worker.found(std::string(batched ? "batched" : "single") + "_offset" +
@@ -89,7 +89,7 @@ void ask_alignment(Worker& worker) {
 }
 
 void ask_override(Worker& worker) {
-    Problem problem(worker.device(), worker.sizes.back(), false, small_scale);
+    Problem problem(worker.device(), worker.sizes.back(), false);
     const auto row = [&](const char* product, const char* name, const std::function<std::string()>& multiply) {
         worker.row({product}, [&]() -> std::vector<std::string> {
             const std::string result = multiply();

@@ -61,7 +61,7 @@ void ask_graph(Worker& worker) {
     const bool asks = worker.variant == "native";
     const Device& device = worker.device();
     const Cublas& cublas = worker.cublas();
-    Problem problem(device, worker.sizes.back(), false, small_scale);
+    Problem problem(device, worker.sizes.back(), false);
     CUstream stream = nullptr;
     check(device.driver.get<decltype(cuStreamCreate)>("cuStreamCreate")(&stream, CU_STREAM_NON_BLOCKING),
           "cuStreamCreate");

@@ -50,12 +50,12 @@ std::function<void()> family_call(Worker& worker, Problem& problem, const char* 
 }  // namespace
 
 void ask_cost(Worker& worker) {
-    Problem problem(worker.device(), size, false, 1);
+    Problem problem(worker.device(), size, false);
     row(worker, "cublasSgemm", "sgemm", [&] { return family_call(worker, problem, "sgemm", CUBLAS_DEFAULT_MATH); });
 }
 
 void ask_latency(Worker& worker) {
-    Problem problem(worker.device(), size, false, 1);
+    Problem problem(worker.device(), size, false);
     row(worker, "cublasSgemm", "sgemm", [&] { return family_call(worker, problem, "sgemm", CUBLAS_DEFAULT_MATH); });
     // At `highest` the shim sets the math mode, makes the call, and sets the mode back.
     row(worker, "cublasSsyrk on a handle in TF32 mode", "ssyrk",

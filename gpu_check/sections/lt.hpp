@@ -27,7 +27,7 @@ class Lt {
   public:
     explicit Lt(Worker& worker, int n, std::size_t offset = 0, std::size_t workspace_bytes = 32 << 20,
                 cublasLtHandle_t given = nullptr)
-        : problem(worker.device(), n, false, small_scale, offset),
+        : problem(worker.device(), n, false, Use::product, offset),
           workspace_(worker.device(), workspace_bytes + 1),
           workspace_bytes_(workspace_bytes),
           owned_(given == nullptr) {

@@ -1,5 +1,3 @@
-#include <cmath>
-
 #include "gpu_check/products/families.hpp"
 #include "gpu_check/sections/section.hpp"
 
@@ -44,11 +42,9 @@ std::vector<std::string> ask_family(Worker& worker, const Family& family, Proble
 
 void ask_math_modes(Worker& worker) {
     for (const int n : worker.sizes) {
-        // A solve divides by its matrix. With larger elements the solution would grow beyond float32's range.
-        const double scale_of_solve = 1 / std::sqrt(n);
         for (const bool complex : {false, true}) {
-            Problem product(worker.device(), n, complex, small_scale);
-            Problem solve(worker.device(), n, complex, scale_of_solve);
+            Problem product(worker.device(), n, complex);
+            Problem solve(worker.device(), n, complex, Use::solve);
             for (const Family& family : families()) {
                 if (family.complex != complex) continue;
                 Problem& problem = family.shape == Shape::trsm ? solve : product;

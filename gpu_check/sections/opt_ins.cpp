@@ -55,7 +55,7 @@ constexpr OptIn opt_ins[] = {
 }  // namespace
 
 void ask_opt_ins(Worker& worker) {
-    Problem problem(worker.device(), worker.sizes.back(), false, small_scale);
+    Problem problem(worker.device(), worker.sizes.back(), false);
     for (const OptIn& opt_in : opt_ins) {
         worker.row({opt_in.what}, [&]() -> std::vector<std::string> {
             const std::string result = opt_in.multiply(worker, problem);

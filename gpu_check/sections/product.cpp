@@ -7,7 +7,7 @@ namespace gpu {
 void ask_product(Worker& worker) {
     for (const int n : worker.sizes) {
         worker.row({std::to_string(n)}, [&]() -> std::vector<std::string> {
-            Problem problem(worker.device(), n, false, small_scale);
+            Problem problem(worker.device(), n, false);
             problem.prepare(Shape::gemm);
             const auto status = families().front().call(worker.cublas(), problem);
             const Measured measured = problem.judge(Shape::gemm);

@@ -162,9 +162,11 @@ void ask_shapes(Worker& worker) {
 
 void ask_gains(Worker& worker) {
     const int n = worker.sizes.back();
-    Problem problem(worker.device(), n, false, small_scale);
+    Problem product(worker.device(), n, false);
+    Problem solve(worker.device(), n, false, Use::solve);
     for (const Family& family : families()) {
         if (family.complex) continue;
+        Problem& problem = family.shape == Shape::trsm ? solve : product;
         worker.row({family.function, std::to_string(n)}, [&]() -> std::vector<std::string> {
             double best[2] = {1e9, 1e9};
             problem.prepare(family.shape);

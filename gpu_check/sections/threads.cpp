@@ -62,7 +62,7 @@ void ask_threads(Worker& worker) {
     const int size = std::min(worker.sizes.back(), 256);
     worker.row({std::to_string(products)}, [&]() -> std::vector<std::string> {
         const HalfProduct halves(worker, size);
-        Problem problem(worker.device(), size, false, small_scale);
+        Problem problem(worker.device(), size, false);
         const Halves alone = halves.run();
         problem.prepare(Shape::syrk);
         std::atomic<bool> stop{false};

@@ -150,7 +150,7 @@ def test_explain_names_the_option_for_what_it_does_not_know(tmp_path):
 
 @pytest.mark.parametrize("word, rounding, words", [
     ("a100", "away", "to nearest, ties away from zero"), ("even", "even", "to nearest, ties to even"),
-    ("Hopper", "truncate", "bits are cut off"), ("mi300", "truncate", "bits are cut off")])
+    ("Hopper", "even", "to nearest, ties to even"), ("mi300", "truncate", "bits are cut off")])
 def test_explain_says_how_operands_are_rounded_to_tf32(tmp_path, word, rounding, words):
     policy = tmp_path / "policy.toml"
     policy.write_text(f'schema = 1\ndefault = "high"\n[cpu]\nmode = "emulate"\ntf32_rounding = "{word}"\n')
@@ -167,6 +167,7 @@ def test_explain_says_how_products_are_added(tmp_path, word, gpu):
     about = ["--policy", policy, "--function", "cblas_sgemm"]
     assert f"\n  addition    {gpu}: in blocks with truncation, as tensor cores of {gpu} add; slow\n" in fp32shim("explain", *about).stdout
     assert explained(*about)["accumulation"] == gpu
+    assert explained(*about)["tf32_rounding"] == ("even" if gpu == "hopper" else "away")
     assert "addition " not in fp32shim("explain", *about, "--precision", "highest").stdout
     assert "addition " not in fp32shim("explain", "--policy", policy, "--function", "cblas_dgemm").stdout
 

@@ -256,6 +256,19 @@ def test_on_a_terminal_it_has_colours_and_says_what_it_measures(tmp_path):
     assert "\rmeasuring: products ...\x1b[K" in output and "\x1b[32mshown    \x1b[0m  library" in output
 
 
+def test_a_result_better_than_was_decided_is_shown_with_what_it_was(tmp_path):
+    """As on an H200, whose ties go to even."""
+    run = gpu_check(tmp_path, **fakes(tmp_path), STAND_IN_ASSUME="fast_16bf=tf32,fast_16f=tf32,tf32_ties_from_9_0=even")
+    assert run.status == 0 and {"medium", "other formats", *FRAMEWORKS} <= set(run.of("shown")), run.output
+    assert re.fullmatch(r"decided bf16, measured tf32, error .*: bf16 permits tf32, and this cuBLAS used it", run.lines["medium"].text)
+    assert run.lines["other formats"].text.startswith("each measured as decided, or as it permits: bf16x9: fp32, ")
+    assert re.search(r"\bfp16: fp16, which permits tf32(,|$)", run.lines["other formats"].text)
+    run = gpu_check(tmp_path, STAND_IN_ASSUME="fast_16bf=bf16,fast_16f=fp16")
+    assert re.fullmatch(r"decided bf16, measured bf16, error [\d.e-]+", run.lines["medium"].text)
+    assert run.lines["other formats"].text.startswith("each measured as decided: ")
+    assert run.lines["floor: compute type"].text.endswith("without it fast_tf32 tf32, fast_16bf bf16, fast_16f fp16")
+
+
 # ---- a stand-in that answers wrongly
 
 

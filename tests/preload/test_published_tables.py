@@ -13,10 +13,11 @@ FP32 = "highest"
 APPLIED = {"high": "tf32", "medium": "bf16", FP32: "fp32"}
 
 
-def numbers_of(code, precision, *arguments, rounding="away"):
+def numbers_of(code, precision, *arguments, rounding="away", accumulation=None):
     """The numbers that a few lines of numpy print as JSON, where every product has this precision."""
     need(has_module("numpy"), "the system's Python has no numpy")
-    policy = f'schema = 1\n[cpu]\nmode = "emulate"\ntf32_rounding = "{rounding}"\n[[rule]]\nprecision = "{precision}"\n'
+    how = f'accumulation = "{accumulation}"' if accumulation else f'tf32_rounding = "{rounding}"'
+    policy = f'schema = 1\n[cpu]\nmode = "emulate"\n{how}\n[[rule]]\nprecision = "{precision}"\n'
     result = run(SYSTEM_PYTHON, "-c", "import json, sys, numpy\n" + code, *arguments, policy=policy)
     assert {decision["applied"] for decision in result.decisions if decision["dtype"] == "float32"} == {APPLIED.get(precision, precision)}
     return json.loads(result.stdout)
@@ -127,13 +128,16 @@ print(json.dumps(((q.T.copy() @ l) * q.T).sum(1).tolist()))
 """
 
 
-def disagreements(precision, column, **keywords):
-    values = numbers_of(QTLQ, precision, EXAMPLE, **keywords)
+def published(column):
     with open(EXAMPLE / "reference.csv", newline="") as file:
         rows = list(csv.DictReader(line for line in file if not line.startswith("#")))
     assert len(rows) == 13
-    published = {int(row["index"]): float(row[column]) for row in rows}
-    return [index for index, value in published.items()
+    return [(int(row["index"]), float(row[column])) for row in rows]
+
+
+def disagreements(precision, column, **keywords):
+    values = numbers_of(QTLQ, precision, EXAMPLE, **keywords)
+    return [index for index, value in published(column)
             if abs(values[index] - value) > 0.05 + 1e-4 * abs(value)]
 
 
@@ -142,6 +146,14 @@ def test_qtlq_has_the_published_values_of_tf32_with_ties_away_from_zero_only():
     assert disagreements("high", "tf32") == disagreements("high", "tf32", rounding="a100") == []
     assert 124 in disagreements("high", "tf32", rounding="even")
     assert len(disagreements("xf32", "tf32")) > 6
+
+
+def test_qtlq_as_an_h200_has_the_values_of_an_h200():
+    """The column h200 of examples/qtlq/reference.csv."""
+    for how in ({"accumulation": "h200"}, {"rounding": "hopper"}):
+        assert disagreements("high", "h200", **how) == [], how
+        assert 124 in disagreements("high", "tf32", **how), how
+    assert 124 in disagreements("high", "h200", accumulation="a2")
 
 
 @pytest.mark.parametrize("precision", [FP32, "bf16x3", "bf16x9", "tf32x3"])

@@ -45,8 +45,8 @@ std::vector<double> read_run(const std::string& path) {
 std::vector<double> column(const std::vector<float>& l, const std::vector<float>& q, gpu::Rounding rounding) {
     std::vector<double> rounded_l(l.size()), rounded_q(q.size());
     for (std::size_t i = 0; i < l.size(); ++i) {
-        rounded_l[i] = gpu::rounded(static_cast<double>(l[i]), rounding);
-        rounded_q[i] = gpu::rounded(static_cast<double>(q[i]), rounding);
+        rounded_l[i] = gpu::rounded(l[i], rounding);
+        rounded_q[i] = gpu::rounded(q[i], rounding);
     }
     std::vector<double> result;
     for (std::size_t i = 0; i < n; ++i) {
@@ -75,11 +75,11 @@ int compare(const std::string& folder, const std::string& file) {
         const char* name;
         gpu::Rounding rounding;
     };
-    constexpr Column columns[] = {{"FP32", gpu::Rounding::none},
-                                  {"TF32, ties away from zero", gpu::Rounding::tf32_away},
-                                  {"TF32, ties to even", gpu::Rounding::tf32_even},
-                                  {"TF32, truncated", gpu::Rounding::tf32_truncated},
-                                  {"BF16", gpu::Rounding::bf16}};
+    constexpr Column columns[] = {{"FP32", {}},
+                                  {"TF32, ties away from zero", {gpu::Rounding::tf32, gpu::Rounding::away}},
+                                  {"TF32, ties to even", {gpu::Rounding::tf32, gpu::Rounding::even}},
+                                  {"TF32, truncated", {gpu::Rounding::tf32, gpu::Rounding::truncate}},
+                                  {"BF16", {gpu::Rounding::bf16, gpu::Rounding::even}}};
     const auto l = read_matrix(folder + "/L.f32");
     const auto q = read_matrix(folder + "/Q.f32");
     const auto run = read_run(file);

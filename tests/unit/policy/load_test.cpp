@@ -103,6 +103,19 @@ TEST_F(Load, TakesTheFirstOfTwoVariablesOfOneName) {
     EXPECT_EQ(policy.default_precision, Precision::high);
 }
 
+TEST_F(Load, RoundsToTf32AsTheNamedGpuDoesUnlessAPolicySaysHow) {
+    EXPECT_EQ(load_without_errors({}).tf32_rounding, Tf32Rounding::away);
+    for (const auto& [gpu, rounding] : {std::pair{"h200", Tf32Rounding::even},
+                                        {"hopper", Tf32Rounding::even},
+                                        {"a2", Tf32Rounding::away},
+                                        {"b200", Tf32Rounding::away}})
+        EXPECT_EQ(load_without_errors({user(std::string("cpu.accumulation = \"") + gpu + "\"\n")}).tf32_rounding,
+                  rounding)
+            << gpu;
+    site("cpu.tf32_rounding = \"truncate\"\n");
+    EXPECT_EQ(load_without_errors({user("cpu.accumulation = \"h200\"\n")}).tf32_rounding, Tf32Rounding::truncate);
+}
+
 TEST_F(Load, IsSwitchedOffAsAWhole) {
     site("limits.floor = \"fp32\"\nbroken = 1\n");
     const Policy policy = load_without_errors(

@@ -1,0 +1,174 @@
+#include "gpu_check/products/host_problem.hpp"
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <random>
+#include <utility>
+
+namespace gpu {
+
+namespace {
+
+// Scales of the rows in the first, second and last third. FP16 ranges from 2^-24 to 65504. Where rows below the
+// diagonal are the smaller ones, no element of a symmetric matrix outweighs the others of its row.
+constexpr double scales_of_product[] = {0x1p20, 1, 0x1p-30};
+// Quotients of these scale the matrix of a solve: from 2^-30 to 2^54.
+constexpr double scales_of_solve[] = {1, 0x1p-30, 0x1p24};
+
+std::vector<double> scales_of_rows(int n, const double (&thirds)[3]) {
+    std::vector<double> scales(n);
+    for (int row = 0; row < n; ++row) scales[row] = thirds[static_cast<long>(row) * 3 / n];
+    return scales;
+}
+
+/// Returns a number whose last bits are 1000…: a tie between two numbers without these bits.
+float tie(float value, int bits) {
+    const auto word = std::bit_cast<std::uint32_t>(value) >> bits << bits;
+    return std::bit_cast<float>(word | 1U << (bits - 1));
+}
+
+/// Returns a matrix of numbers between -scale and scale.
+std::vector<std::complex<float>> random_matrix(int n, bool complex, double scale, unsigned seed) {
+    std::mt19937 generator(seed);
+    const auto draw = [&] {
+        const auto bits = generator();
+        const auto value =
+            static_cast<float>(scale * (static_cast<double>(bits) / 2147483648.0 - 1));  // 32 random bits over 2^31
+        const auto kind = bits % 8;
+        return kind == 0 ? tie(value, 13) : kind == 1 ? tie(value, 16) : value;
+    };
+    std::vector<std::complex<float>> matrix(static_cast<std::size_t>(n) * n);
+    for (auto& element : matrix) {
+        const float real = draw();
+        element = {real, complex ? draw() : 0.0F};
+    }
+    return matrix;
+}
+
+/// Returns positions below the diagonal, spread over the matrix, which products of every shape write. For trsm all
+/// are in one column.
+std::vector<std::pair<int, int>> samples(Shape shape, int n) {
+    constexpr int count = 48;
+    std::vector<std::pair<int, int>> result;
+    for (int i = 0; i < count; ++i) {
+        const int row = 1 + static_cast<int>((n - 2) * static_cast<long>(i + 1) / count);
+        result.emplace_back(row, shape == Shape::trsm ? 0 : (i * 37) % row);
+    }
+    return result;
+}
+
+}  // namespace
+
+HostProblem::HostProblem(int n, bool complex, Use use)
+    : n(n),
+      complex(complex),
+      a(random_matrix(n, complex, use == Use::solve ? 1 / std::sqrt(n) : 1, 1)),
+      b(random_matrix(n, complex, 1, 2)),
+      scales_(scales_of_rows(n, use == Use::solve ? scales_of_solve : scales_of_product)) {
+    // A solve has D A D^-1 and D B, whose solution is D A^-1 B; any other product has D A and B.
+    for (int column = 0; column < n; ++column) {
+        for (int row = 0; row < n; ++row) {
+            const std::size_t at = row + static_cast<std::size_t>(column) * n;
+            const auto scale = static_cast<float>(scales_[row]);
+            a[at] *= use == Use::solve ? static_cast<float>(scales_[row] / scales_[column]) : scale;
+            if (use == Use::solve) b[at] *= scale;
+        }
+    }
+}
+
+/// Returns the power of two by which the scales of rows have scaled an element below the diagonal.
+double HostProblem::scale_of_result(Shape shape, int row, int column) const {
+    switch (shape) {
+        case Shape::syrk:
+        case Shape::herk:
+            return scales_[row] * scales_[column];
+        case Shape::syr2k:
+        case Shape::her2k:
+            return std::max(scales_[row], scales_[column]);
+        default:
+            return scales_[row];
+    }
+}
+
+Measured HostProblem::judge(Shape shape, const float* result) const {
+    const auto chosen = samples(shape, n);
+    const auto scaled = [&](std::size_t i, Complex value) {
+        return value / scale_of_result(shape, chosen[i].first, chosen[i].second);
+    };
+    std::vector<Complex> elements;
+    std::vector<bool> is_in_range_of_fp16;
+    for (std::size_t i = 0; i < chosen.size(); ++i) {
+        const std::size_t at = chosen[i].first + static_cast<std::size_t>(chosen[i].second) * n;
+        const float* element = result + (complex ? 2 * at : at);
+        elements.push_back(scaled(i, {element[0], complex ? element[1] : 0.0F}));
+        is_in_range_of_fp16.push_back(scale_of_result(shape, chosen[i].first, chosen[i].second) == 1);
+    }
+    return gpu::judge(elements, is_in_range_of_fp16, [&](Rounding rounding) {
+        const auto column = shape == Shape::trsm ? solved_column(0, rounding) : std::vector<Complex>();
+        std::vector<Complex> reference;
+        for (std::size_t i = 0; i < chosen.size(); ++i) {
+            const auto [row, at] = chosen[i];
+            reference.push_back(scaled(i, shape == Shape::trsm ? column[row] : entry(shape, row, at, rounding)));
+        }
+        return reference;
+    });
+}
+
+Complex HostProblem::entry(Shape shape, int row, int column, Rounding rounding) const {
+    const auto at = [&](const std::vector<std::complex<float>>& matrix, int i, int j) {
+        return rounded(matrix[i + static_cast<std::size_t>(j) * n], rounding);
+    };
+    Complex sum = 0;
+    for (int k = 0; k < n; ++k) {
+        switch (shape) {
+            case Shape::gemm:
+                sum += at(a, row, k) * at(b, k, column);
+                break;
+            case Shape::symm:
+                sum += (row >= k ? at(a, row, k) : at(a, k, row)) * at(b, k, column);
+                break;
+            case Shape::hemm: {
+                const Complex element = row > k    ? at(a, row, k)
+                                        : row == k ? Complex(at(a, k, k).real())
+                                                   : std::conj(at(a, k, row));
+                sum += element * at(b, k, column);
+                break;
+            }
+            case Shape::syrk:
+                sum += at(a, row, k) * at(a, column, k);
+                break;
+            case Shape::herk:
+                sum += at(a, row, k) * std::conj(at(a, column, k));
+                break;
+            case Shape::syr2k:
+                sum += at(a, row, k) * at(b, column, k) + at(b, row, k) * at(a, column, k);
+                break;
+            case Shape::her2k:
+                sum += at(a, row, k) * std::conj(at(b, column, k)) + at(b, row, k) * std::conj(at(a, column, k));
+                break;
+            case Shape::trmm:
+                if (k <= row) sum += at(a, row, k) * at(b, k, column);
+                break;
+            case Shape::trsm:
+                break;  // judged by solved_column() instead
+        }
+    }
+    return sum;
+}
+
+/// Solves by forward substitution. Rounds the matrix only, since the rounding of intermediate results in a library is
+/// unknown.
+std::vector<Complex> HostProblem::solved_column(int column, Rounding rounding) const {
+    const auto* const right = b.data() + static_cast<std::size_t>(column) * n;
+    std::vector<Complex> solution(right, right + n);
+    for (int k = 0; k < n; ++k) {
+        const auto* const left = a.data() + static_cast<std::size_t>(k) * n;
+        for (int i = k + 1; i < n; ++i) solution[i] -= rounded(left[i], rounding) * solution[k];
+    }
+    return solution;
+}
+
+}  // namespace gpu
