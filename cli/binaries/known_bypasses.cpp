@@ -9,6 +9,10 @@ constexpr std::string_view own_kernels = "multiplies with its own kernels, witho
 constexpr std::string_view tf32_off = "NVIDIA_TF32_OVERRIDE=0 switches its TF32 off";
 constexpr std::string_view jax_highest =
     "JAX_DEFAULT_MATMUL_PRECISION=highest if the program names no precision (for JAX)";
+constexpr std::string_view xla_on_cublas =
+    "JAX_DEFAULT_MATMUL_PRECISION=highest if the program names no precision (for JAX), and "
+    "XLA_FLAGS=--xla_gpu_enable_triton_gemm=false, by which products go to cuBLAS; run --pin sees to both, where the "
+    "program does not say otherwise";
 constexpr std::string_view programs_own = "the program's own setting";
 constexpr std::string_view brought_along = "runs kernels that programs bring along, without calling a BLAS function";
 
@@ -138,8 +142,8 @@ std::span<const KnownBypass> known_bypasses() {
          .files = {"xla_cuda_plugin.", "xla_rocm_plugin."},
          .message = "on a GPU, compiles products into its own kernels if its autotuner finds those faster, or its "
                     "compilation cache has them",
-         .remedy = jax_highest,
-         .pins = record::pin_jax},
+         .remedy = xla_on_cublas,
+         .pins = record::pin_jax | record::pin_xla},
         {.name = "TensorRT",
          .device = "gpu",
          .files = {"libnvinfer.", "libnvinfer_dispatch.", "libnvinfer_lean."},
@@ -157,7 +161,8 @@ std::span<const KnownBypass> known_bypasses() {
          .files = {"libtriton."},
          .message = "on a GPU, products are compiled into the kernels that it generates",
          .remedy = "TRITON_F32_DEFAULT=ieee if a kernel names no precision (`allow_tf32` or `input_precision` of "
-                   "tl.dot)",
+                   "tl.dot); one that names TF32 keeps it, as do torch.compile and its FlexAttention if the program "
+                   "allows TF32",
          .pins = record::pin_triton},
         {.name = "MLX",
          .device = "gpu",

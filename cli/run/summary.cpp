@@ -114,7 +114,10 @@ std::string RunSummary::read(const std::vector<std::string>& recordings, const R
                          [&](const std::string& path, record::RecordingReader& file) { of_others.add(path, file); });
         processes.insert(processes.end(), of_others.processes().begin(), of_others.processes().end());
     }
-    bypasses_ = bypasses_text(find_possible_bypasses(processes));
+    const std::vector<PossibleBypass> bypasses = find_possible_bypasses(processes);
+    bypasses_ = bypasses_text(bypasses);
+    may_use_tf32_of_cudnn_ = std::ranges::any_of(
+        bypasses, [](const PossibleBypass& bypass) { return bypass.name == "cuDNN" && bypass.pins == 0; });
     ran_below_fp32_ = std::ranges::any_of(calls.by_format(), [](const auto& one) {
         return floor_met_by_word(one.first).value_or(policy::Floor::none) < policy::Floor::fp32;
     });

@@ -46,6 +46,9 @@ class RunSummary {
     bool has_unused_rule() const { return has_unused_rule_; }
     /// Returns the bypasses that processes of the run had loaded, as text; empty if there are none.
     const std::string& bypasses() const { return bypasses_; }
+    /// Returns true if a process of the run had loaded cuDNN and a GPU's driver, and nothing switched cuDNN's TF32
+    /// off.
+    bool may_use_tf32_of_cudnn() const { return may_use_tf32_of_cudnn_; }
 
     void remove_temporary_recordings();
 
@@ -60,6 +63,7 @@ class RunSummary {
     bool has_calls_ = false, has_unused_rule_ = false;
     bool has_float32_ = false;     ///< read() found calls that are not of float64
     bool ran_below_fp32_ = false;  ///< read() found calls that did not run at FP32, or whose format is not known
+    bool may_use_tf32_of_cudnn_ = false;
     std::string bypasses_;
 };
 

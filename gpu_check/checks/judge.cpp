@@ -378,18 +378,20 @@ std::vector<Line> judge_times(const Findings& findings, const Judging& judging) 
 }
 
 std::vector<Line> judge_cost(const Findings& findings, const Judging&) {
-    Line line = unmeasured(findings, "cost of a call", {"native", "preloaded", "summary", "calls"});
+    Line line = unmeasured(findings, "cost of a call", {"turns"});
     if (!line.text.empty()) return {line};
-    const auto of = [&](const char* variant) { return median(findings.numbers(std::string(variant) + "/sgemm")); };
-    for (const char* variant : {"native", "preloaded", "summary", "calls"})
-        if (of(variant) <= 0) return {why_unmeasured(findings, "cost of a call", variant)};
-    const double launch = of("native");
-    const auto twice = findings.numbers("native/sgemm");
+    const auto of = [&](const std::string& name) { return median(findings.numbers("turns/" + name)); };
+    const double launch = of("launch");
+    if (launch <= 0) return {why_unmeasured(findings, "cost of a call", "turns")};
     std::string text = "a launch takes the host " + digits("%.2f us", launch / 1000);
-    if (twice.size() > 1) text += digits(" (two runs differ by %.0f ns)", twice.back() - twice.front());
-    for (const auto& [variant, word] : {std::pair{"preloaded", "off"}, {"summary", "summary"}, {"calls", "calls"}})
-        text += std::string(", ") + word + digits(" %+.0f ns", of(variant) - launch) +
-                digits(" (%+.1f%%)", 100 * (of(variant) / launch - 1));
+    for (const std::string cost : {"off", "summary", "calls"}) {
+        const double low = of(cost + "_low"), high = of(cost + "_high");
+        text += ", " + cost;
+        if (low <= 0 && high >= 0)
+            text += digits(" below what this machine can show (%.0f ns)", std::max(-low, high));
+        else
+            text += digits(" %+.0f ns", of(cost)) + digits(" (%+.1f%%)", 100 * of(cost) / launch);
+    }
     return {{"cost of a call", Verdict::measured, text}};
 }
 

@@ -1,5 +1,7 @@
 #include "gpu_check/cuda/clock.hpp"
 
+#include <ctime>
+
 namespace gpu {
 
 float Event::milliseconds_since(const Event& start) const {
@@ -20,6 +22,12 @@ double milliseconds(const Device& device, int repeats, const std::function<void(
     for (int i = 0; i < repeats; ++i) call();
     end.record();
     return static_cast<double>(end.milliseconds_since(start)) / repeats;
+}
+
+double nanoseconds_of_this_thread() {
+    timespec time{};
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
+    return 1e9 * static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_nsec);
 }
 
 }  // namespace gpu

@@ -1,9 +1,15 @@
 #include "gpu_check/cuda/libraries.hpp"
 
 #include <dlfcn.h>
+#include <link.h>
 #include <unistd.h>
 
+#include <cstdint>
 #include <cstdlib>
+#include <cstring>
+#include <span>
+
+#include "system/elf.hpp"
 
 namespace gpu {
 
@@ -79,6 +85,27 @@ Library::Library(std::initializer_list<const char*> names) {
 }
 
 void* Library::address(const char* name) const { return dlsym(handle_, name); }
+
+void* Library::own_address(const char* name) const {
+    const link_map* map = nullptr;
+    if (dlinfo(handle_, RTLD_DI_LINKMAP, &map) != 0) return nullptr;
+    const ElfW(Sym)* symbols = nullptr;
+    const char* strings = nullptr;
+    const std::uint32_t* hash = nullptr;
+    for (const ElfW(Dyn)* entry = map->l_ld; entry->d_tag != DT_NULL; ++entry) {
+        const auto* const table = reinterpret_cast<const void*>(entry->d_un.d_ptr);
+        if (entry->d_tag == DT_SYMTAB) symbols = static_cast<const ElfW(Sym)*>(table);
+        if (entry->d_tag == DT_STRTAB) strings = static_cast<const char*>(table);
+        if (entry->d_tag == DT_GNU_HASH) hash = static_cast<const std::uint32_t*>(table);
+    }
+    if (symbols == nullptr || strings == nullptr || hash == nullptr) return nullptr;
+    const std::uint64_t count = fp32shim::system::symbols_in_gnu_hash(
+        [&](std::uint64_t first, std::uint64_t words) { return std::span(hash + first, words); });
+    for (std::uint64_t i = 0; i < count; ++i)
+        if (symbols[i].st_shndx != SHN_UNDEF && std::strcmp(strings + symbols[i].st_name, name) == 0)
+            return reinterpret_cast<void*>(map->l_addr + symbols[i].st_value);
+    return nullptr;
+}
 
 Library open_cuda_library(const char* name) {
     const std::string base = name + std::string(".so.");

@@ -37,10 +37,17 @@ class Library {
         throw std::runtime_error(file_ + " has no " + name);
     }
 
+    /// Returns the library's own function. dlsym, by which find() looks, may return one of a preloaded library.
+    template <class Function>
+    Function* find_own(const char* name) const {
+        return reinterpret_cast<Function*>(own_address(name));
+    }
+
     const std::string& file() const { return file_; }
 
   private:
     void* address(const char* name) const;
+    void* own_address(const char* name) const;
 
     void* handle_ = nullptr;
     std::string file_;

@@ -2,7 +2,7 @@
 """Experiments on frameworks, each with its decision rule.
 
     experiments.py NAME --shim FILE [--results FILE]
-    experiments.py --list torch|cupy|jax|onnxruntime
+    experiments.py --list FRAMEWORK...   names, each with a limit in seconds, in the order in which to run them
 
 An experiment measures once for each of its variants, in a process of its own under that variant's environment, and
 compares. Prints a row `| experiment | expected | seen | what follows |`, and appends it to --results.
@@ -21,19 +21,18 @@ HIGH = {"LD_PRELOAD": "SHIM", "FP32_MATMUL_PRECISION": "high"}
 FLOOR = {"LD_PRELOAD": "SHIM", "FP32_MATMUL_FLOOR": "fp32"}
 # Variables that `fp32shim run --pin` sets, for the frameworks' own kernels.
 PIN = {**FLOOR, "TRITON_F32_DEFAULT": "ieee", "JAX_DEFAULT_MATMUL_PRECISION": "highest", "CUPY_TF32": "0",
-       "TORCH_ALLOW_TF32_CUBLAS_OVERRIDE": "0", "NVIDIA_TF32_OVERRIDE": "0"}
+       "TORCH_ALLOW_TF32_CUBLAS_OVERRIDE": "0", "NVIDIA_TF32_OVERRIDE": "0",
+       "FP32SHIM_XLA_FLAG": "--xla_gpu_enable_triton_gemm=false"}
 OVERRIDE = {"NVIDIA_TF32_OVERRIDE": "1"}
 NO_TRITON = {"XLA_FLAGS": "--xla_gpu_enable_triton_gemm=false"}
 
-# Each entry is name: (module, expected, {variant: environment}). The module has measure_NAME() and
+# In the order in which to run them. Each entry is name: (module, expected, {variant: environment}). The module has measure_NAME() and
 # conclude_NAME(answers).
 EXPERIMENTS = {
     "torch_convolutions": ("torch_experiments", "cudnn.allow_tf32 = False stays FP32 under high",
                            {"native": {}, "high": HIGH}),
     "torch_solves": ("torch_experiments", "residuals under high at most 10 times those of native",
                      {"native": {}, "high": HIGH}),
-    "torch_autotune": ("torch_experiments", "inductor's max-autotune stays FP32 under a pin",
-                       {"native": {}, "floor fp32": FLOOR, "pin": PIN}),
     "torch_override": ("torch_experiments", "a floor works against NVIDIA_TF32_OVERRIDE=1",
                        {"native": {}, "override": OVERRIDE, "override, floor fp32": {**FLOOR, **OVERRIDE}}),
     "torch_late_override": ("torch_experiments", "NVIDIA_TF32_OVERRIDE set after the first product changes nothing",
@@ -50,7 +49,11 @@ EXPERIMENTS = {
                    {"native": {}, "floor fp32": FLOOR, "pin": PIN}),
     "jax_cache": ("jax_experiments", "a compilation cache from high, read under native: no crash, FP32",
                   {"high, writes": {**HIGH, **NO_TRITON}, "native, reads": {**NO_TRITON, "LD_PRELOAD": "SHIM"}}),
+    # Comes last, because it takes minutes.
+    "torch_autotune": ("torch_experiments", "inductor's max-autotune stays FP32 under a pin",
+                       {"native": {}, "floor fp32": FLOOR, "pin": PIN}),
 }
+LIMIT, LIMITS = 60, {"torch_autotune": 300}  # seconds
 
 
 def measure(name, variables, shim, folder):
@@ -113,13 +116,15 @@ def run(name, shim, results):
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("name", nargs="?", choices=list(EXPERIMENTS))
-    parser.add_argument("--list", metavar="FRAMEWORK")
+    parser.add_argument("--list", metavar="FRAMEWORK", nargs="+")
     parser.add_argument("--shim", default="libfp32shim.so")
     parser.add_argument("--results")
     parser.add_argument("--measure", action="store_true", help=argparse.SUPPRESS)
     arguments = parser.parse_args()
     if arguments.list:
-        print(*(name for name in EXPERIMENTS if name.startswith(arguments.list)), sep="\n")
+        for name in EXPERIMENTS:
+            if name.startswith(tuple(arguments.list)):
+                print(name, LIMITS.get(name, LIMIT))
         return 0
     if not arguments.name:
         parser.error("the name of an experiment is missing")

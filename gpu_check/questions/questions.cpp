@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstdio>
 #include <fstream>
+#include <map>
 
 #include "gpu_check/workers/ask.hpp"
 
@@ -41,9 +42,23 @@ void ask_and_print(const Section& section, const Arguments& arguments, Findings&
     });
 }
 
+/// Returns the answers in a file of rows, by row; empty if there is no such file.
+std::map<std::string, std::string> read_rows(const std::string& path) {
+    std::map<std::string, std::string> answers;
+    std::ifstream rows(path);
+    for (std::string row, answer; std::getline(rows, row, '\t') && std::getline(rows, answer);) answers[row] = answer;
+    return answers;
+}
+
+/// Writes the answers into a file of rows. A row without an answer keeps the one that an earlier run found.
 void write_rows(const std::string& path, const std::vector<Answer>& answers) {
+    std::map<std::string, std::string> known = read_rows(path);
     std::ofstream rows(path);
-    for (const Answer& answer : answers) rows << answer.row << '\t' << answer.answer << '\n';
+    for (const Answer& answer : answers) {
+        std::string& text = known[answer.row];
+        if (text.empty() || answer.answer != "?") text = answer.answer;
+        rows << answer.row << '\t' << text << '\n';
+    }
     if (!rows.flush()) throw std::runtime_error(path + ": cannot be written");
 }
 
@@ -102,7 +117,9 @@ int ask_questions(const std::vector<std::string>& words) {
     app.add_flag("--quick", is_quick, "one size only, and fewer shapes");
     app.add_option("--only", arguments.only, "only these sections")->delimiter(',');
     app.add_option("--except", arguments.except, "all but these sections")->delimiter(',');
-    app.add_option("--rows", arguments.rows_file, "file for the answers to rows of semantics.def");
+    app.add_option("--rows", arguments.rows_file,
+                   "file for the answers to rows of semantics.def; what it has of earlier runs stays where there is "
+                   "no answer");
     app.add_option("--results", arguments.results_file,
                    "file for a line for each experiment, with its decision rule");
     app.add_option("--shim", arguments.asking.shim, "libfp32shim.so");

@@ -1,8 +1,8 @@
 // Costs of a call on the host, with and without the shim, for products so small that their own time hardly counts.
 #include <algorithm>
-#include <chrono>
 #include <functional>
 
+#include "gpu_check/cuda/clock.hpp"
 #include "gpu_check/products/families.hpp"
 #include "gpu_check/sections/lt.hpp"
 #include "gpu_check/sections/section.hpp"
@@ -22,10 +22,9 @@ double nanoseconds(const Device& device, const std::function<void()>& call) {
     double best = 1e18;
     for (int round = 0; round < rounds; ++round) {
         device.synchronise();
-        const auto start = std::chrono::steady_clock::now();
+        const double start = nanoseconds_of_this_thread();
         for (int i = 0; i < calls_a_round; ++i) call();
-        const std::chrono::duration<double, std::nano> time = std::chrono::steady_clock::now() - start;
-        best = std::min(best, time.count() / calls_a_round);
+        best = std::min(best, (nanoseconds_of_this_thread() - start) / calls_a_round);
     }
     return best;
 }
@@ -48,11 +47,6 @@ std::function<void()> family_call(Worker& worker, Problem& problem, const char* 
 }
 
 }  // namespace
-
-void ask_cost(Worker& worker) {
-    Problem problem(worker.device(), size, false);
-    row(worker, "cublasSgemm", "sgemm", [&] { return family_call(worker, problem, "sgemm", CUBLAS_DEFAULT_MATH); });
-}
 
 void ask_latency(Worker& worker) {
     Problem problem(worker.device(), size, false);

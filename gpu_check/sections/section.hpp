@@ -57,9 +57,9 @@ void ask_capability(Worker& worker);
 void ask_shapes(Worker& worker);  // speed.cpp: bits and times of calls that should be equivalent
 void ask_gains(Worker& worker);
 void ask_times(Worker& worker);    // times.cpp: times at FP32, at TF32, and at forced TF32
-void ask_latency(Worker& worker);  // latency.cpp: costs of a call on the host
-void ask_cost(Worker& worker);
-void ask_graph(Worker& worker);  // graph.cpp, threads.cpp: behaviour that the shim must not change
+void ask_latency(Worker& worker);  // latency.cpp: costs of several calls on the host
+void ask_cost(Worker& worker);     // cost.cpp: costs of one call on the host, by turns in one process
+void ask_graph(Worker& worker);    // graph.cpp, threads.cpp: behaviour that the shim must not change
 void ask_threads(Worker& worker);
 void ask_product(Worker& worker);  // product.cpp: the format of one product, and its bits
 void ask_opt_ins(Worker& worker);  // opt_ins.cpp: every way for a program to ask for less than FP32

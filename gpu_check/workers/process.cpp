@@ -22,7 +22,8 @@ namespace {
 constexpr std::size_t most_errors = 8192;  // number of bytes of stderr that are kept, from its end
 
 // Environment variables that are removed. The last one makes every launch wait, which would falsify costs.
-constexpr std::string_view names_about_precision[] = {"LD_PRELOAD", "NVIDIA_TF32_OVERRIDE", "XLA_FLAGS",
+constexpr std::string_view names_about_precision[] = {"LD_PRELOAD",         "NVIDIA_TF32_OVERRIDE",
+                                                      "XLA_FLAGS",          "FP32SHIM_XLA_FLAG",
                                                       "TRITON_F32_DEFAULT", "CUDA_LAUNCH_BLOCKING"};
 constexpr std::string_view prefixes_about_precision[] = {"JAX_",      "TORCH_",       "CUPY_",   "CUBLAS_",
                                                          "CUBLASLT_", "FP32_MATMUL_", "CLIENT_", "GPU_CUBLAS_"};

@@ -215,8 +215,9 @@ void Recording::fill_header(format::Header& header, std::int32_t self, std::int3
     header.where = start.where.bits;
     header.native_frames = start.where.native_frames;
     header.on_full = static_cast<std::uint8_t>(settings_.on_full);
-    header.pins = static_cast<std::uint8_t>(facts_.pins);
-    header.more_pins = static_cast<std::uint8_t>(facts_.pins >> 8);
+    const auto pins = static_cast<std::uint16_t>(facts_.pins & ~dropped_pins_.load(std::memory_order_relaxed));
+    header.pins = static_cast<std::uint8_t>(pins);
+    header.more_pins = static_cast<std::uint8_t>(pins >> 8);
     header.run = facts_.run;
     if (facts_.run_is_awaited) header.flags |= format::flag_run_is_awaited;
     header.facts_ns = facts_.start_ns;
@@ -295,6 +296,13 @@ void Recording::mark_left(const Recording* next) {
     if (next != nullptr && next->is_of_this_process())
         std::atomic_ref(header()->went_on_at).store(next->header()->start_ticks, std::memory_order_relaxed);
     std::atomic_ref(header()->flags).fetch_or(format::flag_left, std::memory_order_release);
+}
+
+void Recording::drop_pins(std::uint16_t pins) {
+    dropped_pins_.fetch_or(pins, std::memory_order_relaxed);
+    if (!is_of_this_process()) return;
+    std::atomic_ref(header()->pins).fetch_and(static_cast<std::uint8_t>(~pins), std::memory_order_relaxed);
+    std::atomic_ref(header()->more_pins).fetch_and(static_cast<std::uint8_t>(~pins >> 8), std::memory_order_relaxed);
 }
 
 bool Recording::is_of_this_process() const { return is_of(system::this_process()) && file_.is_open(); }

@@ -192,6 +192,10 @@ class Recording {
     /// is_of_this_process().
     void record_exit();
 
+    /// Records that variables of `run --pin` (bits pin_…) have no effect in this process, although they are set.
+    /// Thread-safe.
+    void drop_pins(std::uint16_t pins);
+
     /// Records the state of the reader of Python's stacks. Has no effect in a forked child without a file of its own.
     void record_python_state(PythonState state);
 
@@ -256,6 +260,8 @@ class Recording {
                                                       // value
     std::uint64_t short_ticks_ = 0;                   // mean duration, in ticks, below which calls count as short
     std::atomic<std::uint64_t> refine_at_{0};
+
+    std::atomic<std::uint16_t> dropped_pins_{0};  // also for the files of forked children
 
     // After open(), only facts_.pid and expanded_ change: enter_child() changes them, under the lock.
     const std::string name_;  // the absolute name, with placeholders

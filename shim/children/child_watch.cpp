@@ -325,7 +325,7 @@ std::uint16_t pins_set_in(char* const* environment) {
         const std::size_t equals = pin.entry.find('=');
         if (value_of(environment, pin.entry.substr(0, equals)) == pin.entry.substr(equals + 1)) pins |= pin.bit;
     }
-    return pins;
+    return pins & ~pins_without_effect.load(std::memory_order_relaxed);
 }
 
 [[gnu::noinline]] void warn_mark_not_written(int error) {

@@ -283,6 +283,7 @@ void read(Reading& reading) {
     // Gathered only if rules or a log need these facts: a sandbox may kill a process for the system calls.
     if (!settings->policy.rules.empty() || !settings->policy.log_path.empty()) {
         settings->facts = record::gather_process_facts(environment);
+        settings->facts.pins &= ~pins_without_effect.load(std::memory_order_relaxed);
         settings->process = {system::base_name(settings->facts.executable), settings->facts.command,
                              settings->facts.host};
     }

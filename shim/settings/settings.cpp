@@ -20,6 +20,7 @@ namespace fp32shim {
 constinit std::atomic<const Settings*> settings_in_force{nullptr};
 constinit std::atomic<ScopesSeen> scopes_seen{ScopesSeen::none};
 constinit std::atomic<bool> nonfinite_is_found{false};
+constinit std::atomic<std::uint16_t> pins_without_effect{0};
 
 namespace {
 

@@ -37,6 +37,9 @@ struct Settings : DerivedSettings {
     bool logs() const { return log != nullptr || log_to_stderr || recording != nullptr; }
 };
 
+/// Variables of `run --pin` (bits pin_…) that are set, and were found to have no effect in this process.
+extern constinit std::atomic<std::uint16_t> pins_without_effect;
+
 /// Returns the settings in force. Reads them at the first call, on a stack of its own.
 const Settings& settings();
 

@@ -72,7 +72,8 @@ def test_pin_also_governs_the_libraries_that_the_shim_does_not(temporary):
     for line in ("FP32_MATMUL_FLOOR=fp32", "FP32_MATMUL_ON_ERROR=abort", "NVIDIA_TF32_OVERRIDE=0",
                  "CUBLAS_EMULATE_SINGLE_PRECISION=0", "ONEDNN_DEFAULT_FPMATH_MODE=STRICT",
                  "TORCH_ALLOW_TF32_CUBLAS_OVERRIDE=0", "TRITON_F32_DEFAULT=ieee", "CUPY_TF32=0",
-                 "JAX_DEFAULT_MATMUL_PRECISION=highest", "MLX_ENABLE_TF32=0"):
+                 "JAX_DEFAULT_MATMUL_PRECISION=highest", "MLX_ENABLE_TF32=0", "CUBLAS_EMULATE_DOUBLE_PRECISION=0",
+                 "FP32SHIM_XLA_FLAG=--xla_gpu_enable_triton_gemm=false"):
         assert line in lines
 
 

@@ -168,6 +168,22 @@ def test_kernels_for_gpus_count_only_where_a_driver_was_loaded(tmp_path):
     assert refused.returncode == 2 and 'did you mean "MLX"?' in refused.stderr
 
 
+@pytest.mark.parametrize("options, variables, has_driver, is_said", [
+    (["--floor", "fp32"], {}, True, True), ([], {"FP32_MATMUL_FLOOR": "fp32"}, True, True),
+    (["--floor", "fp32"], {}, False, False), (["--floor", "tf32"], {}, True, False), ([], {}, True, False),
+    (["--pin"], {}, True, False), (["--floor", "fp32"], {"NVIDIA_TF32_OVERRIDE": "0"}, True, False),
+    (["--floor", "fp32", "--quiet"], {}, True, False)])
+def test_a_run_with_a_floor_says_that_it_does_not_reach_cudnn_on_a_gpu(tmp_path, options, variables, has_driver, is_said):
+    libraries = [plugin(tmp_path / "libproduct.so"), plugin(tmp_path / "libcudnn.so.9", "void run(void) {}")]
+    if has_driver:
+        libraries.append(plugin(tmp_path / "libcuda.so.1", "void run(void) {}"))
+    words = [word for library in libraries for word in (f"local={library}", f"run={library}")]
+    done = subprocess.run([COMMAND, "run", *options, "--", shim.client("loader"), *words], capture_output=True, text=True,
+                          check=True, env=environment(LD_LIBRARY_PATH=shim.blas_directory("reference"), **variables))
+    lines = [line for line in done.stderr.splitlines() if "cuDNN" in line and "--pin" in line]
+    assert len(lines) == is_said
+
+
 @pytest.mark.parametrize("name, word", [
     ("libcudnn_graph.so.9", "cuDNN"), ("libcudnn_ops_infer.so.8", "cuDNN"), ("libcutensor.so.2", "cuTENSOR"),
     ("xla_cuda_plugin.so", "XLA-GPU"), ("libnvinfer.so.10", "TensorRT")])
@@ -262,7 +278,8 @@ def test_run_sets_what_pins_other_libraries_and_the_recording_says_so(tmp_path):
     assert set(report["processes"][0]["pinned_by"]) == {
         "ONEDNN_DEFAULT_FPMATH_MODE=STRICT", "NVIDIA_TF32_OVERRIDE=0", "CUBLAS_EMULATE_SINGLE_PRECISION=0",
         "TORCH_ALLOW_TF32_CUBLAS_OVERRIDE=0", "TRITON_F32_DEFAULT=ieee", "CUPY_TF32=0",
-        "JAX_DEFAULT_MATMUL_PRECISION=highest", "MLX_ENABLE_TF32=0"}
+        "JAX_DEFAULT_MATMUL_PRECISION=highest", "MLX_ENABLE_TF32=0", "CUBLAS_EMULATE_DOUBLE_PRECISION=0",
+        "FP32SHIM_XLA_FLAG=--xla_gpu_enable_triton_gemm=false"}
 
 
 @pytest.mark.parametrize("variable, value, pinned", [

@@ -198,6 +198,32 @@ def test_the_limits_of_the_sections_are_within_the_scripts_own():
         assert whole - len(limits) <= sum(map(int, limits.values())) <= whole
 
 
+def test_each_section_has_half_as_much_time_again_as_it_took_on_an_h200():
+    took = {"modes": 29, "floor": 6, "questions": 75, "qtlq": 3, "clients": 22}
+    limits = dict(line.split("\t") for line in start([BUNDLE / "run.sh", "--limits"]).stdout.splitlines())
+    assert {name: seconds for name, seconds in took.items() if int(limits[name]) < 1.5 * seconds} == {}
+
+
+def test_experiments_come_after_all_frameworks_and_the_longest_one_comes_last(tmp_path):
+    bundle = tmp_path / "bundle"
+    shutil.copytree(BUNDLE, bundle)
+    (bundle / "frameworks/products.py").write_text("HEADING = ()\n")
+    (bundle / "frameworks/experiments.py").rename(bundle / "frameworks/real_experiments.py")
+    (bundle / "frameworks/experiments.py").write_text(
+        "import sys\nsys.dont_write_bytecode = True\nimport real_experiments\n"
+        "sys.exit(real_experiments.main() if '--list' in sys.argv else 0)\n")
+    finished = start([bundle / "run.sh", "--libraries", STAND_IN, "--python", "/usr/bin/python3", "--smoke",
+                      "--output", tmp_path / "results", "frameworks"])
+    assert finished.returncode == 0, finished.stdout
+    lines = [line.split("\t") for line in (tmp_path / "results/steps.tsv").read_text().splitlines()]
+    assert {line[2] for line in lines} == {"passed"}
+    names = [line[1].removeprefix("experiment ") for line in lines if line[0] == "frameworks"]
+    experiments = [name for name in names if "," not in name]
+    assert names[-len(experiments):] == experiments and len(experiments) == len(names) - 17
+    assert experiments[-1] == "torch_autotune"
+    assert {name.split("_")[0] for name in experiments} == {"torch", "jax", "onnxruntime"}
+
+
 def test_the_commands_of_the_page_are_right_and_take_ten_minutes_each():
     page = (pathlib.Path(__file__).resolve().parents[2] / "docs/gpu-results.md").read_text()
     block = page.split("## Twenty minutes on a GPU")[1].split("```sh\n")[1].split("```")[0]
@@ -391,6 +417,17 @@ def test_another_answer_of_the_stand_in_is_found_out(tmp_path, row, answer):
     found = ask(tmp_path, STAND_IN_ASSUME=f"{row}={answer}")[row]
     need(found != "?", "no result tells this")
     assert found == answer
+
+
+def test_an_answer_of_an_earlier_run_stays_where_a_later_one_has_none(tmp_path):
+    rows = tmp_path / "rows.tsv"
+    rows.write_text("fast_16f\tanother\ntf32_override_off\tanother\n")
+    for sections, override in [("machine", "another"), ("machine,override", "fp32")]:
+        finished = start([BUNDLE / "gpu-check", "questions", "--size", "64", "--rows", rows, "--only", sections],
+                         LD_LIBRARY_PATH=str(STAND_IN))
+        assert finished.returncode == 0, finished.stdout
+        answers = dict(line.split("\t") for line in rows.read_text().splitlines())
+        assert (answers["fast_16f"], answers["tf32_override_off"], answers["tf32_ties"]) == ("another", override, "?")
 
 
 def test_a_library_that_makes_no_use_of_lower_formats_is_found_out(tmp_path):

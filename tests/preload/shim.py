@@ -47,8 +47,8 @@ BLAS_PACKAGES = {
 LP64_BLAS = ["openblas", "reference", "blis"]
 
 # Functions that the shim exports besides products and its C API. By them it learns of libraries, of programs that are
-# not covered, and of a clock that can no longer be read.
-LOADER_HOOKS = {"dlsym", "dlvsym", "dlclose"}
+# not covered, and of a clock that can no longer be read, and gives XLA a flag.
+LOADER_HOOKS = {"dlsym", "dlvsym", "dlclose", "getenv"}
 STARTER_HOOKS = {
     "_Exit", "_exit", "chroot", "execl", "execle", "execlp", "execv", "execve", "execveat", "execvp", "execvpe", "fexecve", "mount",
     "pivot_root", "popen", "posix_spawn", "posix_spawnp", "prctl", "quick_exit", "setns", "system", "wordexp",

@@ -5,17 +5,18 @@
 #
 # Sections, in this order, and their shares of the time. Time that one leaves over goes to later ones:
 #   check        120   gpu-check: the verdict
-#   modes         40   effects of math modes and compute types
-#   floor         40   the programs of the project's tests under a floor, while they ask for TF32
-#   questions    130   further behaviour of cuBLAS, and the experiments on it
-#   qtlq          20   the published TF32 case through cuBLAS
-#   frameworks   120   PyTorch, CuPy, JAX and onnxruntime, one after the other, and the experiments on them
-#   clients       60   the programs of the project's tests, at each precision
+#   modes         60   effects of math modes and compute types
+#   floor         15   the programs of the project's tests under a floor, while they ask for TF32
+#   questions    115   further behaviour of cuBLAS, and the experiments on it
+#   qtlq          10   the published TF32 case through cuBLAS
+#   frameworks   175   PyTorch, CuPy, JAX and onnxruntime, one after the other, then the experiments on them
+#   clients       40   the programs of the project's tests, at each precision
 # Without a section: all of them. Rows are written as they arrive, so a stopped run keeps its rows.
 #
 #   --quick             less of each
 #   --output FOLDER     folder for results.md, verdict.json, results.tsv, rows.tsv, logs/; default ./gpu-results-DATE.
-#                       At the end FOLDER.tar.gz has all of it
+#                       At the end FOLDER.tar.gz has all of it. Of an earlier run in the same folder, rows.tsv keeps
+#                       the answers to what this run does not ask or cannot tell
 #   --time-limit N      seconds, which the sections share as above; default 540, with --quick 240
 #   --limits            print the time limit of each section
 #   --libraries FOLDER  folder with cuBLAS (default: it is searched for)
@@ -74,7 +75,7 @@ deadline=$((SECONDS + time_limit))
 
 # Removes variables of the caller's shell that would influence the comparisons.
 caller_said=()
-for name in LD_PRELOAD NVIDIA_TF32_OVERRIDE XLA_FLAGS TRITON_F32_DEFAULT "${!JAX_@}" "${!TORCH_@}" "${!CUPY_@}" \
+for name in LD_PRELOAD NVIDIA_TF32_OVERRIDE XLA_FLAGS FP32SHIM_XLA_FLAG TRITON_F32_DEFAULT "${!JAX_@}" "${!TORCH_@}" "${!CUPY_@}" \
     "${!CUBLAS_@}" "${!CUBLASLT_@}" "${!FP32_MATMUL_@}" "${!CLIENT_@}" "${!GPU_CUBLAS_@}"; do
     [[ ! -v $name ]] || caller_said+=("$name=${!name}")
     unset "$name"

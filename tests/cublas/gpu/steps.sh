@@ -68,16 +68,11 @@ ask() {
     if [[ $quick ]]; then size=(--quick); fi
     if [[ $smoke ]]; then size=(--size 64); fi
     run 540 questions "$name" native "$here/gpu-check" questions "${size[@]}" "$@" \
-        --rows "$output/rows-$name.tsv" --results "$output/results.tsv"
+        --rows "$output/rows.tsv" --results "$output/results.tsv"
 }
 modes=machine,math_modes,compute_types,override
 section_modes() { ask modes --only "$modes"; }
-section_questions() {
-    ask others --except "$modes,product,opt_ins,cost"
-    # Answers to rows of semantics.def, each from a question that could be answered.
-    sort -t $'\t' -k1,1 -k2,2r "$output"/rows-*.tsv | awk -F '\t' '!($1 in seen) || $2 != "?" { seen[$1] = $2 }
-        END { for (row in seen) print row "\t" seen[row] }' | sort >"$output/rows.tsv"
-}
+section_questions() { ask others --except "$modes,product,opt_ins,cost"; }
 
 # qtlq PRECISION COLUMN APPLIED: runs the case, and checks the rounding of the result and the decision. COLUMN may
 # match several roundings, since devices differ.
@@ -125,36 +120,36 @@ framework() {
         LD_PRELOAD="$here/libfp32shim.so" "$python" -B "$here/frameworks/products.py" "$name" "${arguments[@]}" \
         --log "$log"
 }
+# experiments_of NAME...: runs the experiments on these frameworks, short ones first.
 experiments_of() {
-    local experiment
-    for experiment in $("$python" -B "$here/frameworks/experiments.py" --list "$1"); do
-        run 60 frameworks "experiment $experiment" "$python" -B "$here/frameworks/experiments.py" "$experiment" \
+    local experiment limit
+    while read -r experiment limit; do
+        run "$limit" frameworks "experiment $experiment" "$python" -B "$here/frameworks/experiments.py" "$experiment" \
             --shim "$here/libfp32shim.so" --results "$output/results.tsv"
-    done
+    done < <("$python" -B "$here/frameworks/experiments.py" --list "$@")
 }
-# framework_runs NAME: runs a framework's products under each setting, then its experiments.
+# framework_runs NAME: runs a framework's products under each setting. Fails if the framework is not installed.
 framework_runs() {
     local name=$1 cublas_only=()
     if [[ $name == jax ]]; then cublas_only=(XLA_FLAGS=--xla_gpu_enable_triton_gemm=false); fi
     framework "$name" fp32 high tf32 "${cublas_only[@]}"
-    # If a framework is not installed, no further run is tried.
-    (($? != 77)) || return
+    (($? != 77)) || return 1
     framework "$name" tf32 highest fp32 "${cublas_only[@]}"
     framework "$name" tf32 "floor fp32" fp32 "${cublas_only[@]}"
-    experiments_of "$name"
     [[ $quick ]] && return
     framework "$name" default native "" "${cublas_only[@]}"
     framework "$name" tf32 native "" "${cublas_only[@]}"
     # XLA by default: it also multiplies by its own kernels, which are not seen. The table should show that.
     if [[ $name == jax ]]; then framework jax fp32 high ""; fi
+    return 0
 }
 section_frameworks() {
-    local name
+    local name installed=(onnxruntime)
     # On the CPU: tests that measuring and reading the log work.
     framework numpy default high tf32 FP32_MATMUL_CPU=emulate
     # One after the other: at the same time they would compete for memory and distort each other's times.
-    for name in torch cupy jax; do framework_runs "$name"; done
-    experiments_of onnxruntime
+    for name in torch cupy jax; do framework_runs "$name" && installed+=("$name"); done
+    experiments_of "${installed[@]}"
 }
 
 # clients SETTING [VARIABLE=VALUE...]: runs every client under a setting.

@@ -1,0 +1,167 @@
+// getenv. With FP32SHIM_XLA_FLAG, which `fp32shim run --pin` sets, an XLA that asks for XLA_FLAGS is told one flag
+// more than the environment has. By it, products go to cuBLAS, where a floor holds, and not into kernels of Triton.
+//
+// The environment itself stays as it is. XLA ends the program on a flag that it does not know, so another XLA, in
+// this process or in a child, must not find the flag there. Other threads may be reading the environment. And
+// programs often replace the variable before XLA reads it, which is at its first use.
+#include <link.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cstdlib>
+#include <cstring>
+#include <string_view>
+
+#include "record/process_facts.hpp"
+#include "shim/loader/elf/objects.hpp"
+#include "shim/loader/elf/readers.hpp"
+#include "shim/loader/next_definition.hpp"
+#include "shim/memory/arena.hpp"
+#include "shim/settings/read_settings.hpp"
+#include "shim/settings/settings.hpp"
+#include "system/inline_text.hpp"
+#include "system/line_writer.hpp"
+#include "system/stderr_line.hpp"
+
+namespace fp32shim {
+namespace {
+
+using Getenv = char*(const char*);
+constinit Next<Getenv> real_getenv{"getenv"};
+
+// The loader stores this pointer when it relocates this library. Resolvers of indirect functions in other libraries
+// run earlier, when nothing here works, and may ask for a variable.
+constexpr char relocation_mark = 0;
+const char* volatile relocated = &relocation_mark;
+bool is_relocated() { return relocated == &relocation_mark; }
+
+bool is_xla_flags(const char* name) {
+    constexpr char wanted[] = "XLA_FLAGS";
+    for (std::size_t i = 0; i < sizeof wanted; ++i)
+        if (name[i] != wanted[i]) return false;
+    return true;
+}
+
+constexpr std::string_view blanks = " \t\r\n\v\f";  // between flags, as XLA reads them
+
+/// A text that XLA was given. It is kept for good, since XLA may keep the pointer.
+struct Given {
+    const Given* next;
+    std::string_view text;
+};
+constinit std::atomic<const Given*> all_given{nullptr};
+
+/// Returns the program's flags and the pinned one; nullptr if there is no memory.
+const char* joined(std::string_view own, std::string_view pinned) {
+    const Given* newest = all_given.load(std::memory_order_acquire);
+    for (const Given* given = newest; given != nullptr; given = given->next)
+        if (given->text.size() == own.size() + 1 + pinned.size() && given->text.starts_with(own) &&
+            given->text.ends_with(pinned))
+            return given->text.data();
+    char* const text = static_cast<char*>(arena_try_allocate(own.size() + pinned.size() + 2));
+    if (text == nullptr) return nullptr;
+    std::memcpy(text, own.data(), own.size());
+    text[own.size()] = ' ';
+    std::memcpy(text + own.size() + 1, pinned.data(), pinned.size());
+    auto* const given = arena_try_new<Given>(newest, std::string_view(text, own.size() + 1 + pinned.size()));
+    if (given == nullptr) return nullptr;
+    while (!all_given.compare_exchange_weak(given->next, given, std::memory_order_acq_rel)) continue;
+    return text;
+}
+
+/// Returns the last flag with this name, such as `--name=false`; empty if there is none.
+std::string_view last_flag(std::string_view flags, std::string_view name) {
+    std::string_view found;
+    while (!flags.empty()) {
+        const std::string_view flag = flags.substr(0, flags.find_first_of(blanks));
+        flags.remove_prefix(std::min(flag.size() + 1, flags.size()));
+        if (flag.substr(0, flag.find('=')) == name) found = flag;
+    }
+    return found;
+}
+
+/// Returns true if the bytes have `text` as a whole string. Other flags have longer names. Calls memmem, because
+/// searching hundreds of megabytes byte by byte takes seconds.
+bool contains_string(std::string_view bytes, std::string_view text) {
+    for (std::size_t at = 0; at < bytes.size();) {
+        const void* const found = memmem(bytes.data() + at, bytes.size() - at, text.data(), text.size());
+        if (found == nullptr) return false;
+        const std::size_t begin = static_cast<const char*>(found) - bytes.data();
+        at = begin + text.size();
+        const bool begins = begin == 0 || bytes[begin - 1] == '\0';
+        if (begins && at < bytes.size() && bytes[at] == '\0') return true;
+    }
+    return false;
+}
+
+/// Returns true if the object has `text` among its constant strings.
+bool has_string(const link_map* object, std::string_view text) {
+    for (const bool is_code : {false, true}) {  // the strings of most libraries are apart from their code
+        for (const ElfW(Phdr) & segment : elf::program_headers(object)) {
+            const bool is_constant = (segment.p_flags & PF_R) != 0 && (segment.p_flags & PF_W) == 0;
+            if (segment.p_type != PT_LOAD || !is_constant || ((segment.p_flags & PF_X) != 0) != is_code) continue;
+            const auto* const bytes = reinterpret_cast<const char*>(object->l_addr + segment.p_vaddr);
+            if (contains_string({bytes, segment.p_filesz}, text)) return true;
+        }
+    }
+    return false;
+}
+
+/// Notes that XLA reads its flags without the pinned one. Recordings of this process no longer say that it is in
+/// force.
+void note_not_pinned() {
+    pins_without_effect.fetch_or(record::pin_xla, std::memory_order_relaxed);
+    if (record::Recording* const recording = own_recording()) recording->drop_pins(record::pin_xla);
+}
+
+void warn_not_pinned(std::string_view what, std::string_view pinned) {
+    static constinit system::OncePerProcess said;
+    if (!said.first()) return;
+    char buffer[512];
+    system::LineWriter line(buffer);
+    line.text("XLA_FLAGS ").text(what).text(", so --pin does not add ").escaped(pinned, 100);
+    line.text(": XLA's products on a GPU may run at TF32, in kernels of Triton");
+    system::stderr_line(line.view());
+}
+
+/// Returns the answer to the code at `caller`, which asks for XLA_FLAGS. `own` is the value in the environment, or
+/// nullptr.
+const char* answer(const char* own, const char* pinned_flag, ElfW(Addr) caller) {
+    const std::string_view flags = own == nullptr ? std::string_view() : system::view(own);
+    const std::string_view pinned = system::view(pinned_flag);
+    const std::string_view name = pinned.substr(0, pinned.find('='));
+    if (!name.starts_with("--") || name.size() == pinned.size()) return own;
+    const link_map* asking = nullptr;
+    {
+        const elf::Reading reading;
+        asking = elf::object_at(caller);
+    }
+    if (asking == nullptr) return own;
+    const std::size_t first = flags.find_first_not_of(blanks);
+    if (const std::string_view known = last_flag(flags, name); !known.empty()) {
+        if (known == pinned) return own;
+        warn_not_pinned("names that flag itself", pinned);
+    } else if (!flags.empty() && (first == std::string_view::npos || flags[first] != '-')) {
+        warn_not_pinned("names a file", pinned);
+    } else if (has_string(asking, name.substr(2))) {
+        if (const char* const text = joined(flags, pinned)) return text;
+    }
+    note_not_pinned();
+    return own;
+}
+
+}  // namespace
+}  // namespace fp32shim
+
+extern "C" __attribute__((visibility("default"))) char* getenv(const char* name) noexcept {
+    using namespace fp32shim;
+    if (!is_relocated()) return nullptr;
+    Getenv* const real = real_getenv.get();
+    if (real == nullptr) return nullptr;  // impossible: there is no C library
+    char* const value = real(name);
+    if (!is_xla_flags(name)) return value;
+    const char* const pinned = real("FP32SHIM_XLA_FLAG");
+    if (pinned == nullptr || !start_variable("FP32_MATMUL_DISABLE").empty()) return value;
+    const auto caller = reinterpret_cast<ElfW(Addr)>(__builtin_return_address(0)) - 1;
+    return const_cast<char*>(answer(value, pinned, caller));
+}
