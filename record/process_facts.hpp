@@ -42,15 +42,15 @@ inline constexpr Pin all_pins[] = {
     {pin_onednn, "ONEDNN_DEFAULT_FPMATH_MODE=STRICT",
      "keeps oneDNN's float32 operations at float32, except those to which a program gives their own mode"},
     {pin_nvidia, "NVIDIA_TF32_OVERRIDE=0",
-     "switches TF32 off in cuBLAS, cuDNN, cuTENSOR and TensorRT, whatever programs request; not in cuSPARSE and "
-     "cuSPARSELt, nor in kernels that others compile"},
+     "switches TF32 off in cuBLAS, cuDNN, cuTENSOR and TensorRT for programs that ask for TF32, but not for those "
+     "that ask for BF16 or FP16; not in cuSPARSE and cuSPARSELt, nor in kernels that others compile"},
     {pin_cublas_emulation, "CUBLAS_EMULATE_SINGLE_PRECISION=0",
      "keeps cuBLAS from computing float32 products from BF16 products on its own; a program can still ask for that"},
     {pin_fp64_emulation, "CUBLAS_EMULATE_DOUBLE_PRECISION=0",
      "keeps cuBLAS from emulating float64 products on its own; a program can still ask for that"},
     {pin_torch, "TORCH_ALLOW_TF32_CUBLAS_OVERRIDE=0",
-     "keeps torch from asking cuBLAS for TF32 at its start; does not stop a program that sets it later, and does not "
-     "affect cuDNN, whose TF32 torch allows by default"},
+     "replaces a 1, which NVIDIA's containers set and with which torch asks cuBLAS for TF32 from its start; does not "
+     "stop a program that asks for TF32 itself, and does not affect cuDNN, whose TF32 torch allows by default"},
     {pin_triton, "TRITON_F32_DEFAULT=ieee",
      "is the precision of Triton's tl.dot if a kernel names none; does not affect kernels that name one (those of "
      "torch.compile, FlexAttention among them, have the program's own setting of TF32), or that XLA or another "
@@ -62,8 +62,7 @@ inline constexpr Pin all_pins[] = {
      "or operands narrower than float32"},
     {pin_xla, "FP32SHIM_XLA_FLAG=--xla_gpu_enable_triton_gemm=false",
      "gives this flag to each XLA that knows it, so that its products go to cuBLAS and not into Triton's kernels; "
-     "does "
-     "not replace what a program says about the flag itself, and does not affect cuDNN's fusions "
+     "does not replace what a program says about the flag itself, and does not affect cuDNN's fusions "
      "(--xla_gpu_cudnn_gemm_fusion_level)"},
     {pin_mlx, "MLX_ENABLE_TF32=0", "keeps MLX's float32 products from TF32; does not affect narrower operands"},
 };
