@@ -152,6 +152,7 @@ cublas::Request request_of(const Function& function, const policy::MatmulCall& c
     request.caller = call.caller;
     request.asked.road = family.road;
     request.asked.is_grouped = family.batching == Batching::groups;
+    request.asked.ignores_tf32_mode = cublas::ignores_tf32_mode(family);
     request.asked.compute_capability = call.compute_capability;
     for (const Unknown& unknown : unknowns) unknown.set(request.asked, unknown.values.front().value);
     return request;

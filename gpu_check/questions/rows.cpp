@@ -85,6 +85,14 @@ void conclude_math_modes(Conclusions& conclusions) {
     conclusions.add_lowered("trmm_honours_math_mode", {"mode_strmm_tf32", "mode_ctrmm_tf32"});
     conclusions.add_lowered("trsm_honours_math_mode", {"mode_strsm_tf32", "mode_ctrsm_tf32",
                                                        "mode_strsm_batched_tf32", "mode_ctrsm_batched_tf32"});
+    conclusions.add_lowered("tensor_op_mode_reaches_complex",
+                            {"mode_cgemm_tensor_op", "mode_cgemm3m_tensor_op", "mode_ctrsm_tensor_op"});
+    const std::string of_3m = conclusions.measured("mode_csyrk3m_ex_pedantic");
+    conclusions.add("pedantic_mode_of_syrk_3m",
+                    of_3m == not_measured ? "?"
+                    : is_format(of_3m)    ? "accepted"
+                                          : "refused",
+                    "mode_csyrk3m_ex_pedantic " + of_3m);
 }
 
 void conclude_compute_types(Conclusions& conclusions, int compute_capability) {
@@ -201,6 +209,11 @@ void conclude_refusals(Conclusions& conclusions) {
                         conclusions.measured("batched_offset16_fast_tf32") + ", " +
                         conclusions.measured("batched_offset8_fast_tf32") + ", " +
                         conclusions.measured("batched_offset4_fast_tf32"));
+    const std::string foreign = conclusions.measured("lt_algorithm_32f_on_fast_tf32_matmul");
+    conclusions.add("lt_product_by_algorithm_of_another_type", is_format(foreign) ? "runs" : lower_case(foreign),
+                    "an algorithm for 32F with 32F_FAST_TF32: " + foreign);
+    for (const char* row : {"empty_sum", "empty_sum_of_xt"})
+        conclusions.add(row, "?", "not asked: the clients compare these calls with and without the library");
     conclusions.add("lt_algorithm_of_another_type",
                     lower_case(conclusions.measured("lt_algorithm_fast_tf32_on_32f_check")),
                     "an algorithm for 32F_FAST_TF32 with 32F: cublasLtMatmul " +

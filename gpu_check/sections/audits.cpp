@@ -140,22 +140,26 @@ class Products {
         return errors_of(result.data(), multiply_exactly(1, a.data(), false, b.data(), n), n);
     }
 
-    /// Runs a rank-k update, which writes one triangle. Mirrors that triangle to get the whole result.
-    Errors syrk(int n) const {
+    /// Multiplies complex numbers that are real, by a function whose precision the math mode sets.
+    Errors gauss(int n) const {
         const Numbers a = random_numbers(static_cast<std::size_t>(n) * n, 5);
-        const Buffer device_a(device_, a);
-        const Buffer device_c(device_, a.size() * sizeof(float));
-        const float alpha = 1;
-        const float beta = 0;
-        check(cublas_.library.get<decltype(cublasSsyrk_v2)>("cublasSsyrk_v2")(
-                  cublas_.handle, CUBLAS_FILL_MODE_LOWER, CUBLAS_OP_T, n, n, &alpha, device_a.as<float>(), n, &beta,
-                  device_c.as<float>(), n),
-              "cublasSsyrk");
-        Numbers result = device_c.download<float>(a.size());
-        for (int j = 0; j < n; ++j)
-            for (int i = 0; i < j; ++i)
-                result[i + static_cast<std::size_t>(j) * n] = result[j + static_cast<std::size_t>(i) * n];
-        return errors_of(result.data(), multiply_exactly(1, a.data(), true, a.data(), n), n);
+        const Numbers b = random_numbers(a.size(), 8);
+        const auto as_complex = [](const Numbers& numbers) {
+            std::vector<cuComplex> result;
+            for (const float number : numbers) result.push_back({number, 0});
+            return result;
+        };
+        const Buffer device_a(device_, as_complex(a)), device_b(device_, as_complex(b));
+        const Buffer device_c(device_, a.size() * sizeof(cuComplex));
+        const cuComplex alpha = {1, 0};
+        const cuComplex beta = {0, 0};
+        check(cublas_.library.get<decltype(cublasCgemm3m)>("cublasCgemm3m")(
+                  cublas_.handle, CUBLAS_OP_N, CUBLAS_OP_N, n, n, n, &alpha, device_a.as<cuComplex>(), n,
+                  device_b.as<cuComplex>(), n, &beta, device_c.as<cuComplex>(), n),
+              "cublasCgemm3m");
+        Numbers result;
+        for (const cuComplex& number : device_c.download<cuComplex>(a.size())) result.push_back(number.x);
+        return errors_of(result.data(), multiply_exactly(1, a.data(), false, b.data(), n), n);
     }
 
     /// Computes C := A B + C, where all elements are one. Runs it once directly, which loads the kernel; then
@@ -276,7 +280,7 @@ void ask_audits(Worker& worker) {
     row("cublasSgemm, 1.0001 times 1", [&](int m) { return products.gemm(m, all(m, 1.0001F), all(m, 1), false); });
     row("cublasSgemmStridedBatched", [&](int m) { return products.batch(m); });
     row("cublasLtMatmul", [&](int m) { return products.lt(m); });
-    row("cublasSsyrk", [&](int m) { return products.syrk(m); });
+    row("cublasCgemm3m", [&](int m) { return products.gauss(m); });
     worker.row({"cublasSgemm, captured and replayed"}, [&]() -> std::vector<std::string> {
         const bool graph_is_right = products.graph(n);
         const Found captured = find_audits(recording, n);

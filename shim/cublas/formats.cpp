@@ -222,6 +222,11 @@ bool is_tensor_op(std::int32_t algorithm) {
 
 bool has_known_mode(const Asked& asked) { return (asked.math_mode & ~(math_choice | math_flags)) == 0; }
 
+bool ignores_tf32_mode(const ProductFamily& family) {
+    return family.road == Road::math_mode && !policy::is_double(family.dtype) &&
+           family.operation != blas::Operation::gemm && family.operation != blas::Operation::trsm;
+}
+
 bool is_known(const Asked& asked) {
     constexpr std::int32_t types[] = {0,
                                       compute_32f,
@@ -280,8 +285,7 @@ void change_compute_type(const Asked& asked, const Wish& wish, bool pedantic, Ch
     change.how = record::How::compute_type;
     change.replaces_algorithm = is_tensor_op(asked.algorithm);
     change.compute_type = wish.only_without_algorithm ? asked.compute_type : compute_type_for(wish.format, pedantic);
-    // The documentation does not say if plain COMPUTE_32F depends on the handle's mode. It is assumed to depend on
-    // it.
+    // Plain COMPUTE_32F depends on the handle's mode, which the documentation does not say.
     if (!wish.only_without_algorithm && change.compute_type == compute_32f &&
         format_of_mode_bits(asked) != Format::fp32)
         change.math_mode = math_default;
@@ -299,6 +303,10 @@ Change plan_change(const Asked& asked, const Environment& environment, const Res
     change.reason = wish.reason;
     if (wish.format < as_called && restraints.forbid_lowering != Reason::as_requested) {
         change.reason = restraints.forbid_lowering;
+        return change;
+    }
+    if (asked.ignores_tf32_mode && wish.format < as_called && wish.format <= Format::tf32) {
+        change.reason = Reason::no_such_format;
         return change;
     }
     // Only PEDANTIC overrides the environment variables.

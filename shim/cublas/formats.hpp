@@ -45,6 +45,7 @@ struct Asked {
     std::int32_t compute_capability = 0;  ///< 10·major + minor; 0: unknown
     bool is_grouped = false;              ///< the function takes grouped batches, and computes in FP32 or TF32 only
     bool has_compute_type_form = true;    ///< the library has an equivalent function that takes a compute type
+    bool ignores_tf32_mode = false;       ///< see ignores_tf32_mode()
     bool has_bf16x9 = false;              ///< the library is cuBLAS 12.9 or newer
     bool has_fp64_emulation = false;      ///< the library is cuBLAS 13.1 or newer
     Format of_algorithm =
@@ -52,6 +53,12 @@ struct Asked {
 
     bool operator==(const Asked&) const = default;
 };
+
+/// Returns true if no cuBLAS is known to round a function's operands in TF32 or TENSOR_OP mode: symm, syrk, syr2k,
+/// syrkx, trmm and their Hermitian forms. An H200 with cuBLAS 13.1 ran them in FP32 (rows ..._honours_math_mode of
+/// cublas/semantics.def). So they are never lowered by these modes. What a mode of the program's may permit is still
+/// reported, and raised, because other devices and versions may make use of it.
+bool ignores_tf32_mode(const ProductFamily& family);
 
 /// Returns true if the shim knows the call's compute type and algorithm. Other calls are forwarded unchanged.
 bool is_known(const Asked& asked);

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "policy/words.hpp"
+#include "shim/cublas/api.hpp"
 
 namespace fp32shim::cublas {
 namespace {
@@ -130,6 +131,17 @@ Plan plan_request(const Request& request, const policy::Decision& decision, poli
 Plan plan_unchanged(Plan plan, Reason reason, const Environment& environment) {
     plan.change = {};
     set_outcome(plan, plan.asked, reason, environment);
+    return plan;
+}
+
+Plan plan_without_pedantic(Plan plan, const Asked& asked, const Environment& environment) {
+    Asked changed = asked;
+    changed.math_mode = (asked.math_mode & kept_mode_bits(plan.change.format)) | math_default;
+    const Format format = asked_format(changed, environment);
+    const Reason reason = format == plan.change.format ? plan.reason : Reason::library_refused;
+    plan.change.math_mode = math_default;
+    plan.change.format = format;
+    set_outcome(plan, format, reason, environment);
     return plan;
 }
 

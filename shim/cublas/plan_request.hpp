@@ -47,6 +47,11 @@ Plan plan_request(const Request& request, const policy::Decision& decision, poli
 /// Returns `plan` changed so that the call runs as the program made it, for this reason.
 Plan plan_unchanged(Plan plan, policy::Reason reason, const Environment& environment);
 
+/// Returns `plan`, which sets the PEDANTIC mode, with the DEFAULT mode instead: some functions refuse the former
+/// (cublasCsyrk3mEx). DEFAULT gives FP32 too, unless the environment permits less; then the reason is
+/// library_refused.
+Plan plan_without_pedantic(Plan plan, const Asked& asked, const Environment& environment);
+
 /// Returns `plan` changed so that the call runs as the program made it, because it multiplies nothing.
 Plan plan_without_product(Plan plan);
 

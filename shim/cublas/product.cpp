@@ -119,6 +119,7 @@ void describe_request(const Site& site, const Frame& frame, std::uint64_t settin
     asked.algorithm = arguments.enumerator(Role::algorithm, gemm_default);
     asked.is_grouped = family.batching == Batching::groups;
     asked.has_compute_type_form = site.cublas.with_compute_type != nullptr;
+    asked.ignores_tf32_mode = ignores_tf32_mode(family);
     asked.has_bf16x9 = site.cublas.library->has_bf16x9();
     asked.has_fp64_emulation = site.cublas.library->has_fp64_emulation();
     asked.compute_capability = product.device.compute_capability;

@@ -71,7 +71,7 @@ def test_explain_says_what_becomes_of_another_math_mode(math_mode):
     ("cblas_strsm", "fp32", "not_governable"), ("cblas_sbgemm", "unchanged", "observed"),
     ("cblas_sgemm_pack", "unchanged", "not_governable"), ("mkl_jit_create_sgemm", "unchanged", "not_governable"),
     ("cublasHgemm", "unchanged", "observed"), ("cublasXtSgemm", "fp32", "not_governable"),
-    ("cublasSgemm", "fp32", "not_governable"), ("cublasSsyrk_v2", "tf32", "no_such_format"),
+    ("cublasSgemm", "fp32", "not_governable"), ("cublasSsyrk_v2", "fp32", "no_such_format"),
     ("cublasCgemm3m", "tf32", "no_such_format"), ("cublasSgemmBatched", "fp32", "alignment"),
     ("cublasSgemm_v2", "bf16", "as_requested"), ("cblas_sgemm", "bf16", "as_requested"),
 ])

@@ -66,6 +66,7 @@ def run_client(name, *args, compute_capability="9.0", precision=None, expect=Non
             "CLIENT_LOG": log if preload else None,
             "CLIENT_EXPECT": expect,
             "CLIENT_EXACT": 1 if exact else None,
+            "CLIENT_USES": used_formats(assume, compute_capability) if exact else None,
             "CLIENT_MATH_MODE": math_mode,
             "CLIENT_COMPUTE_TYPE": compute_type,
             "CLIENT_ALGO": algo,
@@ -135,13 +136,38 @@ def products():
     return result
 
 
+def ignores_tf32_mode(function):
+    """Returns true for the functions of which it was measured that they run in FP32 in TF32 mode."""
+    operation, _, _, road = products()[function]
+    return road == "math_mode" and operation not in ("gemm", "trsm")
+
+
 @functools.cache
-def assumed_rows():
-    """[(row, other answer)] of the stand-in's table of semantics: what nobody has documented or measured yet."""
+def semantics():
+    """{row: [answer, other answers …]} of the stand-in's table."""
     program = STAND_IN / "stand_in_semantics"
     if not program.exists():
-        return []
+        return {}
     table = subprocess.run([program], capture_output=True, text=True, check=True).stdout
-    rows = [line.split("\t") for line in table.splitlines()]
-    return [(name, answer) for name, _, _, alternatives in rows
-            for answer in re.split(r"[ ,|]+", alternatives) if answer]
+    return {name: [answer, *filter(None, alternatives.split(","))]
+            for name, _, answer, alternatives in (line.split("\t") for line in table.splitlines())}
+
+
+def assumed_rows():
+    """[(row, other answer)]: what other devices and versions of cuBLAS may answer."""
+    return [(row, answer) for row, answers in semantics().items() for answer in answers[1:]]
+
+
+def uses_what_it_may():
+    """The assumptions of a cuBLAS that makes use of every permission."""
+    lowest = {"fast_16f": "fp16", "fast_16bf": "bf16", "tensor_op_mode_reaches_complex": "yes"}
+    return ",".join(f"{row}={lowest.get(row, 'yes')}" for row, answers in semantics().items()
+                    if row in lowest or (row.endswith("_honours_math_mode") and "yes" in answers))
+
+
+def used_formats(assume, compute_capability):
+    """The formats that the stand-in uses where a call permits BF16 or FP16, as `clients/settings.hpp` takes them."""
+    answers = {row: found[0] for row, found in semantics().items()}
+    answers.update(row.split("=") for row in (assume or "").split(",") if row)
+    has_tf32 = all(map(has_fast_formats, compute_capability.split(",")))
+    return f"bf16={answers.get('fast_16bf')},fp16={answers.get('fast_16f') if has_tf32 else 'fp16'}"

@@ -14,6 +14,10 @@ METRICS = ("norm", "max", "mean", "component", "row", "column")
 BY_MODE = ("symm", "hemm", "syrk", "herk", "syr2k", "her2k", "trmm", "herkx", "gemm3m")
 
 
+# A cuBLAS that uses BF16 where it may; the one that was measured uses TF32 instead.
+USES_BF16 = {"STAND_IN_ASSUME": "fast_16bf=bf16"}
+
+
 def policy(*settings):
     return "\n".join(["schema = 1", "[audit]", *settings]) + "\n"
 
@@ -45,6 +49,15 @@ def is_by_mode(function):
     return any(part in function for part in BY_MODE)
 
 
+def has_float32_only(function):
+    return is_by_mode(function) and "gemm3m" not in function
+
+
+def stays_float32(function):
+    """Under `high`."""
+    return function == "cublasSgemmBatched" or has_float32_only(function)
+
+
 def check_errors(audits, expected, tested, reference="fp32"):
     found = keyed(audits)
     assert len(found) == len(expected)
@@ -65,12 +78,15 @@ def test_errors_agree_with_float64_for_every_function(audited, precision, scalar
                              policy=policy("sample = 1", 'against = "tf32"'))
     expected, _ = expected_of(result)
     assert len(expected) == 80
-    check_errors(audits, expected, "tf32")
+    in_float32 = [audit for audit in audits if has_float32_only(audit["function"])]
+    assert {(audit["audits"], audit["skipped"]) for audit in in_float32} == {(0, 1)} and len(in_float32) > 40
+    check_errors([audit for audit in audits if audit not in in_float32],
+                 [product for product in expected if not has_float32_only(product["function"])], "tf32")
 
 
 @pytest.mark.parametrize("precision", ["native", "medium"])
 def test_bf16_is_tested_where_a_function_has_it_and_skipped_elsewhere(audited, precision):
-    result, audits = audited("audited_cublas_products.py", "bf16", "all", precision=precision,
+    result, audits = audited("audited_cublas_products.py", "bf16", "all", precision=precision, env=USES_BF16,
                              policy=policy("sample = 1", 'against = "bf16"'))
     expected, _ = expected_of(result)
     by_mode = [audit for audit in audits if is_by_mode(audit["function"])]
@@ -83,16 +99,17 @@ def test_bf16_is_tested_where_a_function_has_it_and_skipped_elsewhere(audited, p
 def test_what_ran_is_audited_against_float64(audited):
     result, audits = audited("audited_cublas_products.py", "tf32", "all", precision="high",
                              policy=policy("sample = 1", 'against = "fp64"'))
-    # The policy lowers no arrays of pointers, whose alignment is unknown.
-    in_arrays = [audit for audit in audits if audit["function"] == "cublasSgemmBatched"]
-    assert [audit["tested"] for audit in in_arrays] == ["fp32"] and 0 < in_arrays[0]["norm"]["worst"] < 1e-6
+    # The policy lowers no arrays of pointers, whose alignment is unknown, and no functions that have float32 only.
+    in_float32 = [audit for audit in audits if stays_float32(audit["function"])]
+    assert {audit["tested"] for audit in in_float32} == {"fp32"} and len(in_float32) > 40
+    assert all(0 < audit["norm"]["worst"] < 1e-6 for audit in in_float32)
     # The epilogue that cublasLt adds to a product is not computed in float64, so these audits are skipped.
     skipped = [audit for audit in audits if audit["skipped"]]
     assert [audit["function"] for audit in skipped] == ["cublasLtMatmul"] * 2
     expected, _ = expected_of(result)
-    check_errors([audit for audit in audits if audit not in in_arrays + skipped],
+    check_errors([audit for audit in audits if audit not in in_float32 + skipped],
                  [product for product in expected
-                  if product["function"] != "cublasSgemmBatched" and not product.get("epilogue")], "tf32", "fp64")
+                  if not stays_float32(product["function"]) and not product.get("epilogue")], "tf32", "fp64")
 
 
 def test_bf16x9_is_tested_on_the_gpus_that_have_it(audited):
@@ -231,16 +248,22 @@ precision = {{ tolerance = {tolerance} }}
 
 @pytest.mark.parametrize("function, tolerance, applied, tried", [
     ("cublasSgemm_v2", 5e-2, "bf16", 4), ("cublasSgemm_v2", 3e-3, "tf32", 5), ("cublasSgemm_v2", 1e-5, "fp32", 2),
-    ("cublasLtMatmul", 5e-2, "bf16", 4), ("cublasLtMatmul", 3e-3, "tf32", 5), ("cublasSsyrkx", 5e-2, "tf32", 4),
-    ("cublasSsyrkx", 1e-5, "fp32", 1)])
+    ("cublasLtMatmul", 5e-2, "bf16", 4), ("cublasLtMatmul", 3e-3, "tf32", 5), ("cublasCgemm3m", 5e-2, "tf32", 4),
+    ("cublasCgemm3m", 1e-5, "fp32", 1)])
 def test_a_tolerance_takes_the_cheapest_format_that_the_function_has_and_audits_have_kept(function, tolerance, applied, tried):
-    result = run_script("graded_cublas_products.py", function, 40, policy=budget(tolerance))
+    result = run_script("graded_cublas_products.py", function, 40, policy=budget(tolerance), env=USES_BF16)
     decisions = [(decision["applied"], decision["reason"]) for decision in result.decisions]
     later = "as_requested" if tried == 4 else "over_tolerance"
     assert decisions == [("fp32", "learning")] * tried + [(applied, later)] * (40 - tried)
     errors, fp32 = errors_of(result), fp32_errors(function, 40)
     assert errors[:tried] == fp32[:tried]
     assert (errors == fp32) == (applied == "fp32")
+
+
+def test_a_tolerance_tries_nothing_with_a_function_that_has_float32_only(audited):
+    result, (only,) = audited("graded_cublas_products.py", "cublasSsyrkx", 20, policy=budget(5e-2))
+    assert (only["calls"], only["applied"], only["reason"], only["audits"]) == (20, "fp32", "no_such_format", 0)
+    assert errors_of(result) == fp32_errors("cublasSsyrkx", 20)
 
 
 @pytest.mark.parametrize("settings", [{"compute_capability": "7.5"}, {}], ids=["a GPU without TF32", "never audited"])

@@ -152,7 +152,7 @@ def test_every_experiment_has_its_decision_rule(tmp_path):
     seen = {row[0]: row[2:] for row in rows}
     assert seen["cublasLtCreate before any context"] == ["native fp32, high tf32, second product tf32",
                                                          "nothing: as assumed"]
-    assert seen["How TF32 rounds"][0] == "away"
+    assert seen["How TF32 rounds"][0] == "even"
     assert seen["Sgemm and GemmEx 32F in DEFAULT mode"][0].startswith("40 of 40 with the same bits")
 
 
@@ -385,7 +385,7 @@ def test_a_fault_costs_one_row_and_the_next_ones_are_asked():
     assert len(rows) == 24
     faulted = [row for row in rows if "FAILED: cuCtxSynchronize: CUresult 716" in row]
     assert len(faulted) == 6 and all("Batched" in row for row in faulted)
-    assert rows[-3:] == ["| cublasGemmBatchedEx | 32F_FAST_16F | 16 bytes | fp16 |", *faulted[-2:]]
+    assert rows[-3:] == ["| cublasGemmBatchedEx | 32F_FAST_16F | 16 bytes | tf32 |", *faulted[-2:]]
 
 
 def test_a_section_that_cannot_even_begin_is_one_failure_and_the_next_is_asked(tmp_path):

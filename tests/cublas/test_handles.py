@@ -13,7 +13,7 @@ sys.path.insert(0, str(HERE / "real"))
 import libraries  # noqa: E402
 from shim import run  # noqa: E402
 
-FLIPPED_MODES = ["compute_32f_on_tf32_handle=no", "syrk_honours_math_mode=no"]
+FLIPPED_MODES = ["compute_32f_on_tf32_handle=no", "cgemm3m_honours_math_mode=no"]
 
 
 def formats(decisions):
@@ -47,12 +47,12 @@ default = "highest"
 [[rule]]
 name = "one by its math mode"
 precision = "high"
-when = { function = "cublasSsyrk*" }
+when = { function = "cublasCgemm3m*" }
 """
     result = run_client("handles", policy=policy, env={"CLIENT_RULES": "1"}, exact=True,
                         only="*SharedByTwoThreadsWithRules*")
     applied = {(decision["function"], decision["applied"]) for decision in result.decisions}
-    assert applied == {("cublasSsyrk_v2", "tf32"), ("cublasSgemm_v2", "fp32"), ("cublasGemmEx", "fp32")}
+    assert applied == {("cublasCgemm3m", "tf32"), ("cublasSgemm_v2", "fp32"), ("cublasGemmEx", "fp32")}
 
 
 @pytest.mark.parametrize("settings", [{"precision": "highest"}, {"floor": "fp32"}], ids=["highest", "floor"])

@@ -5,13 +5,13 @@ import pytest
 from cublas import run_client
 
 OFF, EMULATE = "NVIDIA_TF32_OVERRIDE", "CUBLAS_EMULATE_SINGLE_PRECISION"
-PRODUCTS = ["sgemm", "gemm_ex", "ssyrk"]
+PRODUCTS = ["sgemm", "gemm_ex", "cgemm3m"]
 # Steps of a program that sets TF32 mode, and the formats in which its products then ran.
 STEPS = {
     "set from the start": ({OFF: "0"}, ["create", "tf32", *PRODUCTS], ["fp32"] * 3),
     "set before the first handle": ({}, [f"{OFF}=0", "create", "tf32", *PRODUCTS], ["fp32"] * 3),
     "set after the first handle": ({}, ["create", "tf32", f"{OFF}=0", *PRODUCTS], ["tf32"] * 3),
-    "set after the first product": ({}, ["create", "tf32", "sgemm", f"{OFF}=0", "gemm_ex", "ssyrk"], ["tf32"] * 3),
+    "set after the first product": ({}, ["create", "tf32", "sgemm", f"{OFF}=0", "gemm_ex", "cgemm3m"], ["tf32"] * 3),
     "set before another handle": ({}, ["create", "tf32", "sgemm", f"{OFF}=0", "create", "tf32", "sgemm", "gemm_ex"], ["tf32"] * 3),
     "unset after the first handle": ({OFF: "0"}, ["create", "tf32", f"{OFF}=", *PRODUCTS], ["fp32"] * 3),
     "unset before the first handle": ({OFF: "0"}, [f"{OFF}=", "create", "tf32", *PRODUCTS], ["tf32"] * 3),

@@ -40,7 +40,7 @@ def test_libraries_of_older_names_are_governed_too(version, tmp_path):
     for name in ("libcublas", "libcublasLt"):
         (tmp_path / f"{name}.so.{version}").symlink_to(STAND_IN / f"{name}.so.13")
     settings = {"precision": "high", "exact": True, "expect": "tf32", "libraries": [tmp_path]}
-    result = run_client("products_dlopen", only="*/cublasSgemm_v2__float32:*/cublasSsyrk_v2__float32", **settings)
+    result = run_client("products_dlopen", only="*/cublasSgemm_v2__float32:*/cublasCgemm3m__complex64", **settings)
     assert {d["provider"] for d in result.decisions} == {f"libcublas.so.{version}"}
     assert {d["applied"] for d in result.decisions if d["reason"] != "no_product"} == {"tf32"}
     assert run_client("lt_dlopen", **settings).decisions

@@ -5,8 +5,8 @@ import collections
 import pytest
 
 from cublas import (BF16X9_MODE, COMPUTE_32F, COMPUTE_CAPABILITIES, EMULATED_16BFX9, FAST_16BF, FAST_16F, FAST_TF32, PRECISIONS,
-                    STAND_IN, TENSOR_OP, TENSOR_OP_ALGORITHM, TF32_MODE, assumed_rows, has_fast_formats, products,
-                    run_client, shim, wished_format)
+                    STAND_IN, TENSOR_OP, TENSOR_OP_ALGORITHM, TF32_MODE, assumed_rows, has_fast_formats, ignores_tf32_mode,
+                    products, run_client, shim, uses_what_it_may, wished_format)
 
 ASSUMED = [pytest.param(f"{row}={answer}", id=f"{row}-{answer}") for row, answer in assumed_rows()]
 
@@ -55,12 +55,15 @@ def expected_reason(function, precision, compute_capability):
         return "protected_call"
     if batching in ("arrays", "groups"):
         return "alignment"
+    if ignores_tf32_mode(function):
+        return "no_such_format"
     return "no_such_format" if precision == "medium" and road == "math_mode" else "as_requested"
 
 
 def expected_how(function, precision, reason):
     road = products()[function][3]
-    lowered = precision in ("high", "medium") and reason in ("as_requested", "no_such_format")
+    lowered = (precision in ("high", "medium") and reason in ("as_requested", "no_such_format")
+               and not ignores_tf32_mode(function))
     return road if lowered else "forward"
 
 
@@ -131,7 +134,7 @@ def test_a_library_that_leaves_fast_formats_unused_is_no_mistake(precision):
 @pytest.mark.parametrize("compute_capability", ["8.0", "10.0"])
 @pytest.mark.parametrize("low", [name for name in LOW_SETTINGS if name != "nothing"])
 def test_native_names_what_the_program_itself_asked_for(low, compute_capability):
-    run_client("products", precision="native", compute_capability=compute_capability, exact=True,
+    run_client("products", precision="native", compute_capability=compute_capability, exact=True, assume=uses_what_it_may(),
                only=None if low == "everything" else BRIEFLY, **LOW_SETTINGS[low])
 
 
@@ -139,8 +142,18 @@ def test_native_names_what_the_program_itself_asked_for(low, compute_capability)
 @pytest.mark.parametrize("low", LOW_SETTINGS)
 @pytest.mark.parametrize("strict", STRICT)
 def test_float32_is_float32_whatever_the_program_sets(strict, low, compute_capability):
-    run_client("products", compute_capability=compute_capability, exact=True, expect="fp32",
+    run_client("products", compute_capability=compute_capability, exact=True, expect="fp32", assume=uses_what_it_may(),
                only=None if low == "everything" else BRIEFLY, **STRICT[strict], **LOW_SETTINGS[low])
+
+
+@pytest.mark.parametrize("settings, applied, reason, how", [
+    ({"policy": 'schema = 1\ndefault = "highest"\n[cuda]\npedantic = true\n'}, "fp32", "as_requested", "math_mode"),
+    ({"floor": "fp32", "env": {"NVIDIA_TF32_OVERRIDE": "1"}}, "tf32", "library_refused", "math_mode")])
+def test_functions_that_refuse_pedantic_mode_run_in_default_mode(settings, applied, reason, how):
+    """cublasCsyrk3mEx and cublasCherk3mEx. DEFAULT mode is FP32 too, unless the environment permits less."""
+    result = run_client("products", math_mode=TF32_MODE, only="*RunsInTheFormat*/cublasC*k3mEx__*", **settings)
+    assert {(d["function"][:15], d["status"], d["applied"], d["reason"], d["how"]) for d in result.decisions} == {
+        (name, 0, applied, reason, how) for name in ("cublasCsyrk3mEx", "cublasCherk3mEx")}
 
 
 @pytest.mark.parametrize("assumption", [None, "tensor_op_algorithm_under_pedantic=yes"])
@@ -208,7 +221,8 @@ def test_float32_is_float32_against_emulation(strict, emulation):
 
 @pytest.mark.parametrize("emulation", EMULATIONS)
 def test_emulation_that_the_program_asked_for_is_named(emulation):
-    result = run_client("products", precision="native", compute_capability="10.0", exact=True, **EMULATIONS[emulation])
+    result = run_client("products", precision="native", compute_capability="10.0", exact=True, assume=uses_what_it_may(),
+                        **EMULATIONS[emulation])
     applied = {d["applied"] for d in result.decisions if d["function"] == "cublasGemmEx" and d["dtype"] == "float32"
                and d["reason"] != "no_product"}
     assert applied == {"bf16x9"}
@@ -243,7 +257,7 @@ def test_emulation_is_no_matter_where_the_device_has_none(strict, low):
                env={"CUBLAS_EMULATE_SINGLE_PRECISION": "1"}, **STRICT[strict], **LOW_SETTINGS[low])
 
 
-# cuBLAS's behaviour in these cases is unknown. Float32 must hold whatever it is.
+# Other devices and versions may answer otherwise than the one that was measured. Float32 must hold whatever they do.
 @pytest.mark.parametrize("assumption", ASSUMED)
 def test_float32_is_float32_under_every_assumption_about_cublas(assumption):
     for strict in STRICT.values():

@@ -30,7 +30,7 @@ when = { function = "cublasSgemm_v2" }
 POSSIBLE = {
     ("cublasSgemm_v2", "gemm in tf32", "rule", "high", "tf32"),
     ("cublasSgemm_v2", "gemm in float32", "rule", "highest", "fp32"),
-    ("cublasSsyrk_v2", None, "process", "high", "tf32"),
+    ("cublasSsyrk_v2", None, "process", "high", "fp32"),  # it has no TF32
     ("cublasSsyrk_v2", None, "process", "highest", "fp32"),
 }
 BEFORE_THE_FIRST_CHANGE = ("cublasSsyrk_v2", None, "native", "native", "fp32")

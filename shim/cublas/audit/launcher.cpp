@@ -66,8 +66,9 @@ class OwnLayout {
 bool can_multiply_in(Format format, const Site& site, const Product& product) {
     if (format == Format::fp32) return true;
     if (product.device.compute_capability == 0 || !has(format, product.device.compute_capability)) return false;
-    if (format == Format::bf16 && !is_gemm(site)) return false;
+    if (format == Format::bf16 && site.function->product().road == Road::math_mode) return false;
     if (format == Format::bf16x9) return site.cublas.library->has_bf16x9();
+    if (product.asked.ignores_tf32_mode) return false;  // it would be compared with itself
     // The variable that turns TF32 off may turn BF16 off too.
     return !environment().tf32_is_off;
 }

@@ -26,9 +26,15 @@ inline policy::Decision decide_for_audits(Site& site, const Product& product, co
     policy::Decision decision = decide_call(site, in_force, call);
     const bool has_tolerance =
         decision.rule >= 0 && in_force.policy.rules[static_cast<std::size_t>(decision.rule)].tolerance;
-    if (has_tolerance && decision.precision == policy::Precision::medium &&
-        !can_multiply_in(Format::bf16, site, product))
+    const bool may_lower =
+        decision.precision == policy::Precision::medium || decision.precision == policy::Precision::high;
+    if (!has_tolerance || !may_lower) return decision;
+    if (product.asked.ignores_tf32_mode) {
+        decision.precision = policy::Precision::highest;
+        decision.reason = policy::Reason::no_such_format;
+    } else if (!can_multiply_in(Format::bf16, site, product)) {
         decision.precision = policy::Precision::high;
+    }
     return decision;
 }
 

@@ -1,5 +1,7 @@
 #include "shim/cublas/govern/run.hpp"
 
+#include "shim/cublas/environment.hpp"
+
 namespace fp32shim::cublas {
 namespace {
 
@@ -20,15 +22,23 @@ std::int32_t run(const Site& site, const Frame& frame, const Product& product, c
     const Change& change = plan.change;
     std::int32_t status = run_change(site, frame, product.handle, product.asked.math_mode, change);
     if (change.how == record::How::forward || !is_refusal(status)) return status;
+    const auto try_mode = [&](const Change& other) {
+        // A logging callback of the program may have set another mode in the meantime.
+        const std::int32_t program_mode = program_math_mode(*product.handle, *site.cublas.library);
+        status = run_change(site, frame, product.handle, program_mode, other);
+        return !is_refusal(status);
+    };
     // If the library refuses a higher compute type, the math mode is tried. This applies only to functions that have
     // no compute type themselves.
     if (change.how == record::How::compute_type && change.format > plan.asked && product.asked.compute_type == 0 &&
-        product.handle != nullptr) {
-        // A logging callback of the program may have set another mode in the meantime.
-        const std::int32_t program_mode = program_math_mode(*product.handle, *site.cublas.library);
-        status = run_change(site, frame, product.handle, program_mode, by_math_mode(change));
-        if (!is_refusal(status)) {
-            done.how = record::How::math_mode;
+        product.handle != nullptr && try_mode(by_math_mode(change))) {
+        done.how = record::How::math_mode;
+        return status;
+    }
+    if (change.how == record::How::math_mode && change.format == Format::fp32 && change.math_mode == math_pedantic) {
+        const Plan other = plan_without_pedantic(plan, product.asked, environment());
+        if (try_mode(other.change)) {
+            done = done_as_planned(site, other);
             return status;
         }
     }

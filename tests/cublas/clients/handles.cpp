@@ -2,7 +2,7 @@
 // once. Variables, besides those of settings.hpp:
 //
 //   CLIENT_DEFERRED=1    the library runs nothing before some call waits for it, as the stand-in does
-//   CLIENT_RULES=1       the policy has syrk in TF32 and everything else in float32
+//   CLIENT_RULES=1       the policy has gemm3m in TF32 and everything else in float32
 //   CLIENT_UNSEEN=FILE   a library that makes handles and sets math modes (unseen_setter.c)
 #include <dlfcn.h>
 #include <gtest/gtest.h>
@@ -75,7 +75,7 @@ constexpr int all_modes[] = {CUBLAS_DEFAULT_MATH,
 
 TEST_F(Handles, ShowTheProgramItsOwnMathMode) {
     const SimpleProduct products[] = {SimpleProduct(Kind::sgemm), SimpleProduct(Kind::gemm_ex),
-                                      SimpleProduct(Kind::ssyrk)};
+                                      SimpleProduct(Kind::cgemm3m)};
     EXPECT_EQ(math_mode(handle_), CUBLAS_DEFAULT_MATH);
     for (int mode : all_modes) {
         if (api().cublasSetMathMode(handle_, static_cast<cublasMath_t>(mode)) != CUBLAS_STATUS_SUCCESS) continue;
@@ -89,7 +89,7 @@ TEST_F(Handles, ShowTheProgramItsOwnMathMode) {
 
 TEST_F(Handles, ShowTheirMathModeToAnotherThreadWhileTheyMultiply) {
     const SimpleProduct gemm(Kind::sgemm);
-    const SimpleProduct syrk(Kind::ssyrk);
+    const SimpleProduct gemm3m(Kind::cgemm3m);
     for (int mode : {CUBLAS_DEFAULT_MATH, CUBLAS_TF32_TENSOR_OP_MATH, CUBLAS_PEDANTIC_MATH}) {
         ASSERT_EQ(api().cublasSetMathMode(handle_, static_cast<cublasMath_t>(mode)), CUBLAS_STATUS_SUCCESS);
         std::atomic<bool> done = false;
@@ -102,7 +102,7 @@ TEST_F(Handles, ShowTheirMathModeToAnotherThreadWhileTheyMultiply) {
             }
         });
         for (int i = 0; i < 50; ++i) {
-            EXPECT_EQ(syrk.multiply(handle_), CUBLAS_STATUS_SUCCESS);
+            EXPECT_EQ(gemm3m.multiply(handle_), CUBLAS_STATUS_SUCCESS);
             EXPECT_EQ(gemm.multiply(handle_), CUBLAS_STATUS_SUCCESS);
         }
         done = true;
@@ -112,11 +112,11 @@ TEST_F(Handles, ShowTheirMathModeToAnotherThreadWhileTheyMultiply) {
 
 TEST_F(Handles, TakeAMathModeThatAnotherThreadSets) {
     // The handle has the mode that was set last, whatever happened in between.
-    const SimpleProduct syrk(Kind::ssyrk);
+    const SimpleProduct gemm3m(Kind::cgemm3m);
     std::atomic<bool> done = false;
     std::thread multiplier([&] {
         device().make_current();
-        while (!done) EXPECT_EQ(syrk.multiply(handle_), CUBLAS_STATUS_SUCCESS);
+        while (!done) EXPECT_EQ(gemm3m.multiply(handle_), CUBLAS_STATUS_SUCCESS);
     });
     for (int i = 0; i < 100; ++i) {
         const auto mode = i % 2 == 0 ? CUBLAS_TF32_TENSOR_OP_MATH : CUBLAS_PEDANTIC_MATH;
@@ -129,7 +129,7 @@ TEST_F(Handles, TakeAMathModeThatAnotherThreadSets) {
 
 TEST_F(Handles, RunInFloat32WhileAnotherThreadSetsTheirMathMode) {
     if (settings().expect != "fp32") GTEST_SKIP() << "the policy lets products follow the mode";
-    const SimpleProduct products[] = {SimpleProduct(Kind::sgemm), SimpleProduct(Kind::ssyrk),
+    const SimpleProduct products[] = {SimpleProduct(Kind::sgemm), SimpleProduct(Kind::cgemm3m),
                                       SimpleProduct(Kind::gemm_ex)};
     const auto multiply = [&] {
         for (const SimpleProduct& product : products) {
@@ -187,7 +187,7 @@ TEST_F(Handles, FirstSeenWithoutAContextAreOnTheDeviceOfTheirFirstProduct) {
         decision_log().read_new();
         EXPECT_EQ(product.multiply(handle), CUBLAS_STATUS_SUCCESS);
         if (is_lowered) {
-            EXPECT_EQ(name_of(product.result().format), *settings().expect);
+            EXPECT_EQ(name_of(product.result().format), settings().used(*settings().expect));
         }
         if (!DecisionLog::is_there()) continue;
         const auto decisions = decision_log().read_new();
@@ -200,7 +200,7 @@ TEST_F(Handles, HaveAMathModeThatWasSetPastTheShim) {
     const Unseen unseen;
     if (!unseen.is_there()) GTEST_SKIP() << "no library sets one";
     const auto set_unseen = unseen.set_math_mode;
-    const SimpleProduct products[] = {SimpleProduct(Kind::ssyrk), SimpleProduct(Kind::sgemm),
+    const SimpleProduct products[] = {SimpleProduct(Kind::cgemm3m), SimpleProduct(Kind::sgemm),
                                       SimpleProduct(Kind::gemm_ex)};
     const bool is_wished = settings().expect && *settings().expect != "native";
     for (cublasMath_t mode : {CUBLAS_TF32_TENSOR_OP_MATH, CUBLAS_PEDANTIC_MATH, CUBLAS_DEFAULT_MATH,
@@ -220,7 +220,7 @@ TEST_F(Handles, HaveAMathModeThatWasSetPastTheShim) {
             const auto decisions = decision_log().read_new();
             if (!DecisionLog::is_there()) continue;
             ASSERT_EQ(decisions.size(), 1U);
-            EXPECT_EQ(decisions.front()["applied"], found) << decisions.front().dump();
+            EXPECT_EQ(found, settings().used(decisions.front()["applied"])) << decisions.front().dump();
         }
     }
 }
@@ -254,21 +254,21 @@ TEST_F(Handles, OfTwoThreadsDoNotMixPrecisions) {
     if (!shim.is_there()) GTEST_SKIP() << "there is no shim";
     const cublasHandle_t second = create();
     std::thread other([&] {
-        multiply_in_scope(shim, device(), second, "high", {Kind::sgemm, Kind::ssyrk, Kind::gemm_ex}, 50,
+        multiply_in_scope(shim, device(), second, "high", {Kind::sgemm, Kind::cgemm3m, Kind::gemm_ex}, 50,
                           [](const Measured& measured) { expect_format(measured, Format::tf32); });
     });
-    multiply_in_scope(shim, device(), handle_, "highest", {Kind::ssyrk, Kind::sgemm, Kind::gemm_ex}, 70,
+    multiply_in_scope(shim, device(), handle_, "highest", {Kind::cgemm3m, Kind::sgemm, Kind::gemm_ex}, 70,
                       [](const Measured& measured) { expect_format(measured, Format::fp32); });
     other.join();
     api().cublasDestroy_v2(second);
 }
 
 TEST_F(Handles, SharedByTwoThreadsDoNotMixPrecisions) {
-    // syrk is governed by the handle's math mode. If the other thread's gemm saw that mode, it would run in TF32.
+    // gemm3m is governed by the handle's math mode. If the other thread's gemm saw that mode, it would run in TF32.
     const ShimApi shim = shim_api();
     if (!shim.is_there()) GTEST_SKIP() << "there is no shim";
     std::thread other([&] {
-        multiply_in_scope(shim, device(), handle_, "high", {Kind::ssyrk}, 50,
+        multiply_in_scope(shim, device(), handle_, "high", {Kind::cgemm3m}, 50,
                           [](const Measured& measured) { expect_format(measured, Format::tf32); });
     });
     multiply_in_scope(shim, device(), handle_, "highest", {Kind::sgemm, Kind::gemm_ex}, 70,
@@ -280,7 +280,7 @@ TEST_F(Handles, SharedByTwoThreadsDoNotMixPrecisions) {
 TEST_F(Handles, SharedByTwoThreadsWithRulesDoNotMixPrecisions) {
     if (std::getenv("CLIENT_RULES") == nullptr) GTEST_SKIP() << "the policy has no such rules";
     std::thread other([&] {
-        multiply_in_turn(device(), handle_, {Kind::ssyrk}, 50,
+        multiply_in_turn(device(), handle_, {Kind::cgemm3m}, 50,
                          [](const Measured& measured) { expect_format(measured, Format::tf32); });
     });
     multiply_in_turn(device(), handle_, {Kind::sgemm, Kind::gemm_ex}, 70,
@@ -296,7 +296,7 @@ TEST_F(Handles, OfSeveralDevicesAreToldApart) {
     std::vector<SimpleProduct> products;
     for (int i = 0; i < count; ++i) {
         devices.push_back(std::make_unique<Device>(i));
-        for (Kind kind : {Kind::sgemm, Kind::ssyrk}) {
+        for (Kind kind : {Kind::sgemm, Kind::cgemm3m}) {
             handles.push_back(create());
             products.emplace_back(kind);
         }
@@ -363,7 +363,7 @@ class Stream {
 TEST_F(Handles, OfCapturingStreamsAreCountedOnceAndReplayed) {
     const Stream stream;
     ASSERT_EQ(api().cublasSetStream_v2(handle_, stream), CUBLAS_STATUS_SUCCESS);
-    const SimpleProduct products[] = {SimpleProduct(Kind::sgemm), SimpleProduct(Kind::ssyrk),
+    const SimpleProduct products[] = {SimpleProduct(Kind::sgemm), SimpleProduct(Kind::cgemm3m),
                                       SimpleProduct(Kind::gemm_ex)};
     decision_log().read_new();
     ASSERT_EQ(api().cuStreamBeginCapture_v2(stream, CU_STREAM_CAPTURE_MODE_THREAD_LOCAL), CUDA_SUCCESS);
@@ -399,7 +399,7 @@ TEST_F(Handles, DoNotWaitForTheirProducts) {
     if (std::getenv("CLIENT_DEFERRED") == nullptr) GTEST_SKIP() << "a GPU may be done before anybody looks";
     const Stream stream;
     ASSERT_EQ(api().cublasSetStream_v2(handle_, stream), CUBLAS_STATUS_SUCCESS);
-    for (Kind kind : {Kind::sgemm, Kind::gemm_ex, Kind::ssyrk}) {
+    for (Kind kind : {Kind::sgemm, Kind::gemm_ex, Kind::cgemm3m}) {
         const SimpleProduct product(kind);
         EXPECT_EQ(api().cuStreamQuery(stream), CUDA_SUCCESS);
         EXPECT_EQ(product.multiply(handle_), CUBLAS_STATUS_SUCCESS);

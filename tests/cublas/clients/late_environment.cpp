@@ -1,7 +1,7 @@
 // Sets and unsets variables of the environment between calls of cuBLAS, as `os.environ[...] = ...` does. Each
 // argument is a step. A product prints its step, and the format of its result or the status of its failure.
 //
-//   late_environment [NAME=VALUE | NAME= | create | tf32 | sgemm | gemm_ex | ssyrk]...
+//   late_environment [NAME=VALUE | NAME= | create | tf32 | sgemm | gemm_ex | cgemm3m]...
 //
 // `NAME=` unsets a variable. `create` makes the handle that all later steps use. `tf32` sets its math mode.
 #include <cstdio>
@@ -30,7 +30,7 @@ int run(char** words) {
         } else {
             const SimpleProduct product(word == "sgemm"     ? Kind::sgemm
                                         : word == "gemm_ex" ? Kind::gemm_ex
-                                                            : Kind::ssyrk);
+                                                            : Kind::cgemm3m);
             const cublasStatus_t status = product.multiply(handle);
             if (status == CUBLAS_STATUS_SUCCESS)
                 std::printf("%s %s\n", word.c_str(), name_of(product.result().format));

@@ -23,6 +23,7 @@ const Settings& settings() {
         read.log = variable("CLIENT_LOG");
         read.expect = variable("CLIENT_EXPECT");
         read.exact = variable("CLIENT_EXACT").has_value();
+        read.uses = "," + variable("CLIENT_USES").value_or("");
         read.assume_aligned = variable("CLIENT_ASSUME_ALIGNED").has_value();
         read.lowers_solves = variable("CLIENT_LOWERS_SOLVES").has_value();
         read_number("CLIENT_MATH_MODE", read.math_mode);

@@ -1,5 +1,5 @@
-// A small product that can be repeated: gemm (governed by compute type) or syrk (governed by math mode). For tests of
-// state, in which the kind of product does not matter.
+// A small product that can be repeated: gemm (governed by compute type) or gemm3m (governed by math mode). For tests
+// of state, in which the kind of product does not matter.
 #pragma once
 
 #include <memory>
@@ -9,13 +9,14 @@
 
 namespace clients {
 
-enum class Kind { sgemm, gemm_ex, ssyrk };
+enum class Kind { sgemm, gemm_ex, cgemm3m };
 
 class SimpleProduct {
   public:
-    explicit SimpleProduct(Kind kind, unsigned seed = 1) : kind_(kind) {
-        problem_ = {kind == Kind::ssyrk ? Operation::syrk : Operation::gemm,
-                    Dtype::float32,
+    explicit SimpleProduct(Kind kind, unsigned seed = 1)
+        : kind_(kind), dtype_(kind == Kind::cgemm3m ? Dtype::complex64 : Dtype::float32) {
+        problem_ = {Operation::gemm,
+                    dtype_,
                     'N',
                     'N',
                     'L',
@@ -26,12 +27,12 @@ class SimpleProduct {
                     depth,
                     0.75,
                     0.0,
-                    random_matrix(Dtype::float32, order, depth, -16, seed),
-                    random_matrix(Dtype::float32, depth, order, -16, seed + 1),
-                    random_matrix(Dtype::float32, order, order, -29, seed + 2)};
-        a_ = std::make_unique<DeviceMemory>(bytes_of(Dtype::float32, problem_.a));
-        b_ = std::make_unique<DeviceMemory>(bytes_of(Dtype::float32, problem_.b));
-        c_bytes_ = bytes_of(Dtype::float32, problem_.c);
+                    random_matrix(dtype_, order, depth, -16, seed),
+                    random_matrix(dtype_, depth, order, -16, seed + 1),
+                    random_matrix(dtype_, order, order, -29, seed + 2)};
+        a_ = std::make_unique<DeviceMemory>(bytes_of(dtype_, problem_.a));
+        b_ = std::make_unique<DeviceMemory>(bytes_of(dtype_, problem_.b));
+        c_bytes_ = bytes_of(dtype_, problem_.c);
         c_ = std::make_unique<DeviceMemory>(c_bytes_);
     }
 
@@ -50,11 +51,14 @@ class SimpleProduct {
                 return api().cublasGemmEx(handle, CUBLAS_OP_N, CUBLAS_OP_N, order, order, depth, &alpha, a,
                                           CUDA_R_32F, lda, b, CUDA_R_32F, ldb, &beta, c, CUDA_R_32F, ldc,
                                           CUBLAS_COMPUTE_32F, CUBLAS_GEMM_DEFAULT);
-            case Kind::ssyrk:
+            case Kind::cgemm3m:
                 break;
         }
-        return api().cublasSsyrk_v2(handle, CUBLAS_FILL_MODE_UPPER, CUBLAS_OP_N, order, depth, &alpha, a, lda, &beta,
-                                    c, ldc);
+        const cuComplex complex_alpha = {alpha, 0};
+        const cuComplex complex_beta = {beta, 0};
+        return api().cublasCgemm3m(handle, CUBLAS_OP_N, CUBLAS_OP_N, order, order, depth, &complex_alpha,
+                                   reinterpret_cast<const cuComplex*>(a), lda, reinterpret_cast<const cuComplex*>(b),
+                                   ldb, &complex_beta, reinterpret_cast<cuComplex*>(c), ldc);
     }
 
     /// Measures the result in memory. Precondition: the product has run.
@@ -65,7 +69,7 @@ class SimpleProduct {
         for (int j = 0; j < order; ++j)
             for (int i = 0; i < order; ++i)
                 found.at(i, j) =
-                    decode(Dtype::float32, &bytes[sizeof(float) * static_cast<std::size_t>(i + j * problem_.c.ld)]);
+                    decode(dtype_, &bytes[size_of(dtype_) * static_cast<std::size_t>(i + j * problem_.c.ld)]);
         return measure(problem_, found);
     }
 
@@ -77,6 +81,7 @@ class SimpleProduct {
   private:
     static constexpr float alpha = 0.75F, beta = 0;
     Kind kind_;
+    Dtype dtype_;
     Problem problem_;
     std::vector<unsigned char> c_bytes_;
     std::unique_ptr<DeviceMemory> a_, b_, c_;

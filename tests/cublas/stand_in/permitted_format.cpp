@@ -13,7 +13,7 @@ bool emulates_by_default(const Request& request) {
     return !request.lt || yes(Row::emulation_environment_reaches_lt);
 }
 
-Asked asked_by_mode(int mode) {
+Asked asked_by_mode(int mode, bool complex) {
     switch (mode) {
         case CUBLAS_TENSOR_OP_MATH | CUBLAS_FP32_EMULATED_BF16X9_MATH:
         case CUBLAS_TF32_TENSOR_OP_MATH | CUBLAS_FP32_EMULATED_BF16X9_MATH:
@@ -23,6 +23,7 @@ Asked asked_by_mode(int mode) {
         case CUBLAS_TF32_TENSOR_OP_MATH:
             return Asked::tf32;
         case CUBLAS_TENSOR_OP_MATH:
+            if (complex && !yes(Row::tensor_op_mode_reaches_complex)) return Asked::fp32;
             return yes(Row::tensor_op_mode_is_fast_16f) ? Asked::fast_16f : Asked::fp32;
         case CUBLAS_FP32_EMULATED_BF16X9_MATH:
             return Asked::bf16x9_mode;
@@ -54,7 +55,7 @@ Asked asked_by(const Request& request) {
     Asked asked = Asked::fp32;
     bool pedantic = pedantic_mode;
     if (!request.compute_type) {
-        if (yes(request.family)) asked = asked_by_mode(mode);
+        if (yes(request.family)) asked = asked_by_mode(mode, request.complex);
     } else {
         switch (*request.compute_type) {
             case CUBLAS_COMPUTE_32F_FAST_TF32:
@@ -70,7 +71,7 @@ Asked asked_by(const Request& request) {
                 asked = Asked::bf16x9_type;
                 break;
             case CUBLAS_COMPUTE_32F:
-                if (mode_reaches_compute_32f(mode)) asked = asked_by_mode(mode);
+                if (mode_reaches_compute_32f(mode)) asked = asked_by_mode(mode, request.complex);
                 break;
             default:
                 pedantic = true;
@@ -100,6 +101,12 @@ Format tf32_or_fp32(const Request& request) {
     return Format::tf32;
 }
 
+// Returns the format of a type that allows `narrow` or TF32. NVIDIA_TF32_OVERRIDE=0 may cover such a type, too.
+Format of_narrow_type(const Request& request, Row row, Format narrow) {
+    if (environment().tf32_override_off && yes(Row::tf32_override_covers_fast_16bf)) return Format::fp32;
+    return answer(row) == "tf32" && request.compute_capability >= 80 ? Format::tf32 : narrow;
+}
+
 // Returns true if the stand-in should break its promise for this request (STAND_IN_LEAKS).
 bool leaks(const Request& request) {
     const auto& words = environment().leaks;
@@ -121,13 +128,11 @@ std::optional<Format> promised_format(const Request& request) {
         case Asked::tf32:
             return tf32_or_fp32(request);
         case Asked::fast_16bf:
-            if (answer(Row::fast_16bf) == "tf32") return tf32_or_fp32(request);
-            if (request.compute_capability < 80) return Format::fp32;
-            if (environment().tf32_override_off && yes(Row::tf32_override_covers_fast_16bf)) return Format::fp32;
-            return Format::bf16;
+            return request.compute_capability < 80 ? Format::fp32
+                                                   : of_narrow_type(request, Row::fast_16bf, Format::bf16);
         case Asked::fast_16f:
-            if (answer(Row::fast_16f) == "tf32") return tf32_or_fp32(request);
-            return request.compute_capability < 70 ? Format::fp32 : Format::fp16;
+            return request.compute_capability < 70 ? Format::fp32
+                                                   : of_narrow_type(request, Row::fast_16f, Format::fp16);
         case Asked::bf16x9_mode:
         case Asked::bf16x9_type:
             return has_bf16x9 && strategy_emulates(request) ? Format::bf16x9 : Format::fp32;

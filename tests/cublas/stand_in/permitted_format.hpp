@@ -15,6 +15,7 @@ struct Request {
     int math_mode = CUBLAS_DEFAULT_MATH;
     cublasEmulationStrategy_t strategy = CUBLAS_EMULATION_STRATEGY_DEFAULT;
     bool tensor_op_algorithm = false;
+    bool complex = false;
     bool lt = false;              // true: through cublasLt, where no handle's mode counts
     bool mode_was_lower = false;  // the handle has had a mode that allows less than FP32
     int compute_capability = 90;

@@ -51,7 +51,8 @@ std::vector<Asked> all_calls() {
             }
     };
     for (const std::int32_t mode : math_modes) {
-        add({.road = Road::math_mode, .math_mode = mode});
+        for (const bool ignores : {false, true})
+            add({.road = Road::math_mode, .math_mode = mode, .ignores_tf32_mode = ignores});
         for (const std::int32_t type : compute_types) {
             for (const std::int32_t algorithm : algorithms)
                 if (type != 0 || algorithm == gemm_default)

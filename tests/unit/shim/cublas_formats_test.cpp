@@ -324,10 +324,44 @@ TEST(Plan, LoweringGoesByComputeTypeWhereThereIsOneElseByMathMode) {
     EXPECT_EQ(sgemm.how, How::compute_type);
     EXPECT_EQ(sgemm.compute_type, compute_32f_fast_16bf);
     EXPECT_EQ(sgemm.format, Format::bf16);
-    const Change ssyrk = plan(by_math_mode(0), wanting(Precision::high));
-    EXPECT_EQ(ssyrk.how, How::math_mode);
-    EXPECT_EQ(ssyrk.math_mode, math_tf32_tensor_op);
-    EXPECT_EQ(ssyrk.format, Format::tf32);
+    const Change gemm3m = plan(by_math_mode(0), wanting(Precision::high));
+    EXPECT_EQ(gemm3m.how, How::math_mode);
+    EXPECT_EQ(gemm3m.math_mode, math_tf32_tensor_op);
+    EXPECT_EQ(gemm3m.format, Format::tf32);
+}
+
+TEST(Plan, FunctionsThatIgnoreTf32ModeAreNotLoweredAndStillRaised) {
+    const auto ssyrk = [](std::int32_t math_mode) {
+        Asked asked = by_math_mode(math_mode);
+        asked.ignores_tf32_mode = true;
+        return asked;
+    };
+    for (const Precision precision : {Precision::high, Precision::medium, Precision::fp16, Precision::xf32}) {
+        const Change change = plan(ssyrk(math_default), wanting(precision));
+        EXPECT_EQ(change.how, How::forward);
+        EXPECT_EQ(change.format, Format::fp32);
+        EXPECT_EQ(change.reason, Reason::no_such_format);
+    }
+    EXPECT_EQ(plan(on(100, ssyrk(math_default)), wanting(Precision::bf16x9)).format, Format::bf16x9);
+    // Other devices and versions may obey a mode of the program's.
+    EXPECT_EQ(plan(ssyrk(math_tf32_tensor_op), wanting(Precision::native)).format, Format::tf32);
+    EXPECT_EQ(plan(ssyrk(math_tensor_op), wanting(Precision::high)).format, Format::tf32);
+    for (const Change& raised : {plan(ssyrk(math_tf32_tensor_op), wanting(Precision::highest)),
+                                 plan(ssyrk(math_tf32_tensor_op), wanting(Precision::native), Floor::fp32)}) {
+        EXPECT_EQ(raised.how, How::math_mode);
+        EXPECT_EQ(raised.math_mode, math_default);
+        EXPECT_EQ(raised.format, Format::fp32);
+    }
+}
+
+TEST(Plan, TheFunctionsThatIgnoreTf32ModeAreThoseOfSymmetricAndTriangularMatrices) {
+    using namespace families;
+    for (const ProductFamily* family : {&cublas_ssymm, &cublas_chemm, &cublas_ssyrk, &cublas_cherk,
+                                        &cublas_csyrk_typed, &cublas_ssyr2k, &cublas_strmm})
+        EXPECT_TRUE(ignores_tf32_mode(*family));
+    for (const ProductFamily* family :
+         {&cublas_sgemm, &cublas_cgemm3m, &cublas_strsm, &cublas_ctrsm_batched, &cublas_dsyrk, &xt_ssyrk, &lt_matmul})
+        EXPECT_FALSE(ignores_tf32_mode(*family));
 }
 
 TEST(Plan, WhereThereIsNoBf16MediumIsTf32) {

@@ -100,6 +100,27 @@ TEST(ProtectedCalls, AreRaisedAsAnyOther) {
     }
 }
 
+TEST(PedanticMode, IsReplacedByDefaultModeWhereTheLibraryRefusesIt) {
+    Request request;  // as cublasCsyrk3mEx
+    request.asked = {.road = Road::math_mode, .math_mode = math_tf32_tensor_op | 16, .compute_capability = 90};
+    Policy policy;
+    policy.pedantic = true;
+    const Plan pinned = plan_request(request, {.precision = Precision::highest}, Floor::none, {}, policy);
+    EXPECT_EQ(pinned.change.math_mode, math_pedantic);
+    const Plan in_default_mode = plan_without_pedantic(pinned, request.asked, {});
+    EXPECT_EQ(in_default_mode.change.how, How::math_mode);
+    EXPECT_EQ(in_default_mode.change.math_mode, math_default);
+    EXPECT_EQ(in_default_mode.applied, Applied::fp32);
+    EXPECT_EQ(in_default_mode.reason, Reason::as_requested);
+    // Only PEDANTIC overrides the environment, so nothing is claimed here.
+    const Environment environment{.tf32_may_be_on = true};
+    const Plan floored = plan_request(request, {.precision = Precision::native}, Floor::fp32, environment, {});
+    EXPECT_EQ(floored.change.math_mode, math_pedantic);
+    const Plan lower = plan_without_pedantic(floored, request.asked, environment);
+    EXPECT_EQ(lower.applied, Applied::tf32);
+    EXPECT_EQ(lower.reason, Reason::library_refused);
+}
+
 TEST(Float64, RunsAsCalledIfTheLibraryRefusesTheChange) {
     Request request = sgemm_of("program");
     request.counted = Counted::as_called;

@@ -2,8 +2,8 @@
 
     graded_cublas_products.py FUNCTION GOOD BAD [GOOD BAD …]
 
-FUNCTION: cublasSgemm_v2, cublasLtMatmul, or cublasSsyrkx and cublasSgemmGroupedBatched, which have no BF16 or are never
-audited.
+FUNCTION: cublasSgemm_v2, cublasLtMatmul, or cublasCgemm3m, cublasSsyrkx and cublasSgemmGroupedBatched, which have no
+BF16, float32 only, or are never audited.
 """
 
 import ctypes
@@ -40,6 +40,16 @@ def lt(a, b):
     return gpu.get(matrices[2], c, SIZE)
 
 
+def gauss(a, b):
+    """Of complex numbers that are real."""
+    c = np.full((SIZE, SIZE), np.nan, np.complex64)
+    one, zero = gpu.scalar(1, np.complex64), gpu.scalar(0, np.complex64)
+    matrices = [device(np.asfortranarray(x, np.complex64)) for x in (a, b, c)]
+    gpu.call("cublasCgemm3m", NO_TRANSPOSE, NO_TRANSPOSE, SIZE, SIZE, SIZE, one, matrices[0], SIZE, matrices[1], SIZE, zero,
+             matrices[2], SIZE)
+    return gpu.get(matrices[2], c, SIZE).real
+
+
 def half(a, b):
     """One triangle by syrkx, the other one by numpy in float32: the errors of rows are of the same size."""
     c = np.asfortranarray(np.einsum("ij,jk", a.astype(np.float64), b.astype(np.float64))).astype(np.float32)
@@ -62,5 +72,6 @@ def group(a, b):
 
 LT_DESC = gpu.lt_object("MatmulDesc", {}, COMPUTE_32F, FLOAT32)
 LT_LAYOUT = gpu.lt_object("MatrixLayout", {}, FLOAT32, ctypes.c_uint64(SIZE), ctypes.c_uint64(SIZE), ctypes.c_int64(SIZE))
-FUNCTIONS = {"cublasSgemm_v2": gemm, "cublasLtMatmul": lt, "cublasSsyrkx": half, "cublasSgemmGroupedBatched": group}
+FUNCTIONS = {"cublasSgemm_v2": gemm, "cublasLtMatmul": lt, "cublasCgemm3m": gauss, "cublasSsyrkx": half,
+             "cublasSgemmGroupedBatched": group}
 print_errors(FUNCTIONS[sys.argv[1]], list(map(int, sys.argv[2:])))

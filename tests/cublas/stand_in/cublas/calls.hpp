@@ -64,6 +64,7 @@ struct SyrkCall {
     Operand a;
     const void* beta;
     Operand c;
+    bool is_3m = false;
 };
 cublasStatus_t syrk(Caller caller, Row family, const SyrkCall& call);
 

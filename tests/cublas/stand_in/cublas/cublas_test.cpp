@@ -28,7 +28,8 @@ TEST_F(StandIn, the_default_mode_is_fp32) {
     EXPECT_EQ(through_sgemm(1 + 0x1p-23f), 1 + 0x1p-23f);
 }
 
-TEST_F(StandIn, tf32_mode_rounds_ties_away_from_zero) {
+TEST_F(StandIn, tf32_mode_rounds_ties_away_from_zero_before_9_0) {
+    set("STAND_IN_COMPUTE_CAPABILITY", "8.6");
     start();
     cublasSetMathMode(handle, CUBLAS_TF32_TENSOR_OP_MATH);
     EXPECT_EQ(through_sgemm(1 + tf32_unit / 2), 1 + tf32_unit);
@@ -37,20 +38,20 @@ TEST_F(StandIn, tf32_mode_rounds_ties_away_from_zero) {
     EXPECT_EQ(through_sgemm(1 + tf32_unit / 4), 1);
 }
 
-TEST_F(StandIn, tf32_mode_rounds_ties_to_even_where_that_is_assumed) {
-    set("STAND_IN_ASSUME", "tf32_ties=even,tf32_ties_from_9_0=even");
+TEST_F(StandIn, tf32_mode_rounds_ties_to_even_from_9_0_on) {
     start();
     cublasSetMathMode(handle, CUBLAS_TF32_TENSOR_OP_MATH);
     EXPECT_EQ(through_sgemm(1 + tf32_unit / 2), 1);
     EXPECT_EQ(through_sgemm(1 + 3 * tf32_unit / 2), 1 + 2 * tf32_unit);
 }
 
-TEST_F(StandIn, nvidia_tf32_override_turns_tf32_off_and_not_bf16) {
+TEST_F(StandIn, nvidia_tf32_override_turns_tf32_off_and_leaves_the_narrower_types) {
     set("NVIDIA_TF32_OVERRIDE", "0");
     start();
     cublasSetMathMode(handle, CUBLAS_TF32_TENSOR_OP_MATH);
     EXPECT_EQ(through_sgemm(1 + 0x1p-20f), 1 + 0x1p-20f);
-    EXPECT_EQ(through_gemm_ex(1 + 0x1p-20f, CUBLAS_COMPUTE_32F_FAST_16BF), 1);
+    for (const auto type : {CUBLAS_COMPUTE_32F_FAST_16F, CUBLAS_COMPUTE_32F_FAST_16BF})
+        EXPECT_EQ(through_gemm_ex(1 + tf32_unit + 0x1p-20f, type), 1 + tf32_unit);
 }
 
 TEST_F(StandIn, fast_types_are_not_used_where_they_are_ignored) {
@@ -60,7 +61,16 @@ TEST_F(StandIn, fast_types_are_not_used_where_they_are_ignored) {
         EXPECT_EQ(through_gemm_ex(1 + 0x1p-20f, type), 1 + 0x1p-20f);
 }
 
-TEST_F(StandIn, compute_types_round_to_the_formats_they_name) {
+TEST_F(StandIn, the_narrower_compute_types_round_to_tf32) {
+    start();
+    for (const auto type : {CUBLAS_COMPUTE_32F_FAST_16F, CUBLAS_COMPUTE_32F_FAST_16BF}) {
+        EXPECT_EQ(through_gemm_ex(1 + tf32_unit + 0x1p-20f, type), 1 + tf32_unit);
+        EXPECT_EQ(through_gemm_ex(70016, type), 70016);
+    }
+}
+
+TEST_F(StandIn, compute_types_round_to_the_formats_they_name_where_that_is_assumed) {
+    set("STAND_IN_ASSUME", "fast_16f=fp16,fast_16bf=bf16");
     start();
     const float value = 1 + 0x1p-7f + 0x1p-10f + 0x1p-20f;
     EXPECT_EQ(through_gemm_ex(value, CUBLAS_COMPUTE_32F), value);
@@ -177,6 +187,79 @@ TEST_F(StandIn, float64_and_halves_are_left_as_they_are_in_tf32_mode) {
 }
 
 // ---- level 3
+
+TEST_F(StandIn, tf32_mode_reaches_the_products_inside_a_solve_and_not_rank_k_updates) {
+    start();
+    cublasSetMathMode(handle, CUBLAS_TF32_TENSOR_OP_MATH);
+    const float value = 1 + 0x1p-20f;
+    float *a = upload<float>({1, value, 0, 1}), *b = upload<float>({1, 0}), *c = upload<float>({0});
+    ASSERT_EQ(cublasSsyrk(handle, CUBLAS_FILL_MODE_LOWER, CUBLAS_OP_N, 1, 1, &one, a + 1, 1, &zero, c, 1),
+              CUBLAS_STATUS_SUCCESS);
+    EXPECT_EQ(download(c, 1)[0], value * value);
+    ASSERT_EQ(cublasSsymm(handle, CUBLAS_SIDE_LEFT, CUBLAS_FILL_MODE_LOWER, 1, 1, &one, a + 1, 1, b, 1, &zero, c, 1),
+              CUBLAS_STATUS_SUCCESS);
+    EXPECT_EQ(download(c, 1)[0], value);
+    ASSERT_EQ(cublasStrsm(handle, CUBLAS_SIDE_LEFT, CUBLAS_FILL_MODE_LOWER, CUBLAS_OP_N, CUBLAS_DIAG_UNIT, 2, 1, &one,
+                          a, 2, b, 2),
+              CUBLAS_STATUS_SUCCESS);
+    EXPECT_EQ(download(b, 2)[1], -1);
+}
+
+TEST_F(StandIn, tensor_op_mode_reaches_real_products_and_not_complex_ones) {
+    start();
+    const cuComplex number = {1 + 0x1p-20f, 0}, unit = {1, 0}, nothing = {0, 0};
+    cuComplex *a = upload<cuComplex>({number}), *b = upload<cuComplex>({unit}), *c = upload<cuComplex>({nothing});
+    const auto through_cgemm = [&] {
+        EXPECT_EQ(cublasCgemm(handle, CUBLAS_OP_N, CUBLAS_OP_N, 1, 1, 1, &unit, a, 1, b, 1, &nothing, c, 1),
+                  CUBLAS_STATUS_SUCCESS);
+        return download(c, 1)[0].x;
+    };
+    cublasSetMathMode(handle, CUBLAS_TENSOR_OP_MATH);
+    EXPECT_EQ(through_sgemm(number.x), 1);
+    EXPECT_EQ(through_cgemm(), number.x);
+    cublasSetMathMode(handle, CUBLAS_TF32_TENSOR_OP_MATH);
+    EXPECT_EQ(through_cgemm(), 1);
+}
+
+TEST_F(StandIn, gauss_forms_of_syrk_refuse_pedantic_mode_and_empty_sums) {
+    start();
+    const cuComplex unit = {1, 0};
+    cuComplex *a = upload<cuComplex>({unit}), *c = upload<cuComplex>({unit});
+    const auto syrk = [&](int k) {
+        return cublasCsyrk3mEx(handle, CUBLAS_FILL_MODE_LOWER, CUBLAS_OP_N, 1, k, &unit, a, CUDA_C_32F, 1, &unit, c,
+                               CUDA_C_32F, 1);
+    };
+    const auto herk = [&](int k) {
+        return cublasCherk3mEx(handle, CUBLAS_FILL_MODE_LOWER, CUBLAS_OP_N, 1, k, &one, a, CUDA_C_32F, 1, &one, c,
+                               CUDA_C_32F, 1);
+    };
+    for (const auto mode : {CUBLAS_DEFAULT_MATH, CUBLAS_PEDANTIC_MATH}) {
+        cublasSetMathMode(handle, mode);
+        const auto expected = mode == CUBLAS_DEFAULT_MATH ? CUBLAS_STATUS_SUCCESS : CUBLAS_STATUS_NOT_SUPPORTED;
+        EXPECT_EQ(syrk(1), expected);
+        EXPECT_EQ(herk(1), expected);
+        EXPECT_EQ(syrk(0), CUBLAS_STATUS_NOT_SUPPORTED);
+        EXPECT_EQ(herk(0), CUBLAS_STATUS_NOT_SUPPORTED);
+        EXPECT_EQ(cublasCsyrkEx(handle, CUBLAS_FILL_MODE_LOWER, CUBLAS_OP_N, 1, 0, &unit, a, CUDA_C_32F, 1, &unit, c,
+                                CUDA_C_32F, 1),
+                  CUBLAS_STATUS_SUCCESS);
+    }
+}
+
+TEST_F(StandIn, xt_leaves_c_as_it_is_where_nothing_is_summed) {
+    start();
+    cublasXtHandle_t xt = nullptr;
+    ASSERT_EQ(cublasXtCreate(&xt), CUBLAS_STATUS_SUCCESS);
+    int device = 0;
+    ASSERT_EQ(cublasXtDeviceSelect(xt, 1, &device), CUBLAS_STATUS_SUCCESS);
+    float a = 2, c = 5;
+    EXPECT_EQ(cublasXtSgemm(xt, CUBLAS_OP_N, CUBLAS_OP_N, 1, 1, 0, &one, &a, 1, &a, 1, &zero, &c, 1),
+              CUBLAS_STATUS_SUCCESS);
+    EXPECT_EQ(cublasXtSsyrk(xt, CUBLAS_FILL_MODE_LOWER, CUBLAS_OP_N, 1, 0, &one, &a, 1, &zero, &c, 1),
+              CUBLAS_STATUS_SUCCESS);
+    EXPECT_EQ(c, 5);
+    cublasXtDestroy(xt);
+}
 
 TEST_F(StandIn, trsm_undoes_trmm_on_either_side) {
     start();

@@ -54,7 +54,9 @@ Gemm gemm_of(cublasHandle_t handle, const GemmCall& call, Format format, const R
 cublasComputeType_t exact_compute_type(Format format) {
     switch (format) {
         case Format::tf32:
-            return CUBLAS_COMPUTE_32F_FAST_TF32;
+            // Under NVIDIA_TF32_OVERRIDE=0 only the narrower types still lead to TF32.
+            if (!environment().tf32_override_off) return CUBLAS_COMPUTE_32F_FAST_TF32;
+            return answer(Row::fast_16bf) == "tf32" ? CUBLAS_COMPUTE_32F_FAST_16BF : CUBLAS_COMPUTE_32F_FAST_16F;
         case Format::bf16:
             return CUBLAS_COMPUTE_32F_FAST_16BF;
         case Format::fp16:
@@ -89,7 +91,8 @@ cublasStatus_t through_lt(cublasHandle_t handle, const GemmCall& call, Format fo
                           nullptr, 0, handle->stream.load(std::memory_order_relaxed));
 }
 
-cublasStatus_t run(Caller caller, const GemmCall& call, const Request& request) {
+cublasStatus_t run(Caller caller, const GemmCall& call, Request request) {
+    request.complex = is_complex(call.a.type);
     const std::optional<Format> format = permitted_format(request);
     if (!format) return CUBLAS_STATUS_NOT_SUPPORTED;
     if (environment().lacks_memory ||
@@ -97,6 +100,10 @@ cublasStatus_t run(Caller caller, const GemmCall& call, const Request& request) 
         (environment().fast_lacks_memory && is_float64(call.a.type) && emulates_float64(request)))
         return CUBLAS_STATUS_ALLOC_FAILED;
     if (!environment().compute || call.m == 0 || call.n == 0 || call.batch_count == 0) return CUBLAS_STATUS_SUCCESS;
+    if (call.k == 0 && caller.xt && answer(Row::empty_sum_of_xt) == "untouched") return CUBLAS_STATUS_SUCCESS;
+    if (call.k == 0 && request.complex && request.compute_type && call.batch == Batch::pointers &&
+        answer(Row::empty_sum) == "refused")
+        return CUBLAS_STATUS_NOT_SUPPORTED;
     cublasHandle_t const handle = caller.handle;
     if (!caller.xt && call.batch == Batch::single && is_float32(call.a.type) && call.k > 0)
         return through_lt(handle, call, *format);

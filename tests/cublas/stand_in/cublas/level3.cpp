@@ -16,11 +16,17 @@ bool shorter(const Operand& operand, std::int64_t rows) {
     return operand.leading_dimension < std::max(std::int64_t{1}, rows);
 }
 
-Rounding rounding_of(cublasHandle_t handle, Row family) {
+Rounding rounding_of(cublasHandle_t handle, Row family, bool complex) {
     Request request = request_of(handle);
     request.family = family;
+    request.complex = complex;
     // The functions of this file have no compute type, so none is refused.
     return {permitted_format(request).value_or(Format::fp32), tf32_ties(request.compute_capability)};
+}
+
+// Returns true if the call does nothing because nothing is summed. Other calls then scale C by beta.
+bool leaves_empty_sum(Caller caller, std::int64_t k) {
+    return k == 0 && caller.xt && answer(Row::empty_sum_of_xt) == "untouched";
 }
 
 // Runs `operation`, a template on the element type. Uses complex numbers if C is complex.
@@ -48,7 +54,7 @@ cublasStatus_t symm(Caller caller, const SymmCall& call) {
         shorter(call.b, call.m) || shorter(call.c, call.m) || call.alpha == nullptr || call.beta == nullptr)
         return CUBLAS_STATUS_INVALID_VALUE;
     if (call.m == 0 || call.n == 0) return CUBLAS_STATUS_SUCCESS;
-    const Rounding rounding = rounding_of(caller.handle, Row::symm_honours_math_mode);
+    const Rounding rounding = rounding_of(caller.handle, Row::symm_honours_math_mode, is_complex(call.c.type));
     const Scalar alpha = scalar_of(caller.handle, call.alpha, call.c.type);
     const Scalar beta = scalar_of(caller.handle, call.beta, call.c.type);
     const auto operation = [=]<class T>(const View& view, T) {
@@ -76,8 +82,12 @@ cublasStatus_t syrk(Caller caller, Row family, const SyrkCall& call) {
     if (call.a.type != call.c.type && !narrow) return CUBLAS_STATUS_NOT_SUPPORTED;
     const bool is_float64 = call.c.type == CUDA_R_64F;
     if (!is_float32(call.c.type) && !is_float64) return CUBLAS_STATUS_NOT_SUPPORTED;
-    if (call.n == 0) return CUBLAS_STATUS_SUCCESS;
-    const Rounding rounding = rounding_of(caller.handle, family);
+    if (call.n == 0 || leaves_empty_sum(caller, call.k)) return CUBLAS_STATUS_SUCCESS;
+    const bool is_pedantic = (caller.handle->math_mode.load() & 7) == CUBLAS_PEDANTIC_MATH;
+    if (call.is_3m && ((call.k == 0 && answer(Row::empty_sum) == "refused") ||
+                       (is_pedantic && answer(Row::pedantic_mode_of_syrk_3m) == "refused")))
+        return CUBLAS_STATUS_NOT_SUPPORTED;
+    const Rounding rounding = rounding_of(caller.handle, family, complex);
     const cudaDataType scale_type = call.hermitian ? CUDA_R_32F : call.c.type;
     const Scalar alpha = scalar_of(caller.handle, call.alpha, scale_type);
     const Scalar beta = scalar_of(caller.handle, call.beta, scale_type);
@@ -104,8 +114,8 @@ cublasStatus_t syr2k(Caller caller, Row family, const Syr2kCall& call) {
         shorter(call.a, rows) || shorter(call.b, rows) || shorter(call.c, call.n) || call.alpha == nullptr ||
         call.beta == nullptr)
         return CUBLAS_STATUS_INVALID_VALUE;
-    if (call.n == 0) return CUBLAS_STATUS_SUCCESS;
-    const Rounding rounding = rounding_of(caller.handle, family);
+    if (call.n == 0 || leaves_empty_sum(caller, call.k)) return CUBLAS_STATUS_SUCCESS;
+    const Rounding rounding = rounding_of(caller.handle, family, complex);
     const Scalar alpha = scalar_of(caller.handle, call.alpha, call.c.type);
     const Scalar beta = scalar_of(caller.handle, call.beta, call.hermitian ? CUDA_R_32F : call.c.type);
     const auto operation = [=]<class T>(const View& view, T) {
@@ -143,7 +153,7 @@ cublasStatus_t trmm(Caller caller, const TriangularCall& call) {
     if (!alive(caller.handle)) return CUBLAS_STATUS_NOT_INITIALIZED;
     const cublasStatus_t status = check(call);
     if (status != CUBLAS_STATUS_SUCCESS || call.m == 0 || call.n == 0) return status;
-    const Rounding rounding = rounding_of(caller.handle, Row::trmm_honours_math_mode);
+    const Rounding rounding = rounding_of(caller.handle, Row::trmm_honours_math_mode, is_complex(call.c.type));
     const Scalar alpha = scalar_of(caller.handle, call.alpha, call.c.type);
     const auto operation = [=]<class T>(const View& view, T) {
         const bool left = call.side == CUBLAS_SIDE_LEFT;
@@ -164,7 +174,7 @@ cublasStatus_t trsm(Caller caller, const TriangularCall& call) {
     if (!alive(caller.handle)) return CUBLAS_STATUS_NOT_INITIALIZED;
     const cublasStatus_t status = check(call);
     if (status != CUBLAS_STATUS_SUCCESS || call.m == 0 || call.n == 0 || call.batch_count == 0) return status;
-    const Rounding rounding = rounding_of(caller.handle, Row::trsm_honours_math_mode);
+    const Rounding rounding = rounding_of(caller.handle, Row::trsm_honours_math_mode, is_complex(call.c.type));
     const Scalar alpha = scalar_of(caller.handle, call.alpha, call.c.type);
     const auto operation = [=]<class T>(const View& view, T) {
         const bool left = call.side == CUBLAS_SIDE_LEFT;
@@ -213,12 +223,13 @@ using stand_in::Row;
                               {HERMITIAN, uplo, trans, n, k, alpha, {A, TYPE, lda}, beta, {C, TYPE, ldc}});        \
     }
 
-#define SYRK_EX(NAME, INT, SCALAR, HERMITIAN)                                                                      \
+#define SYRK_EX(NAME, INT, SCALAR, HERMITIAN, IS_3M)                                                               \
     cublasStatus_t CUBLASWINAPI NAME(cublasHandle_t handle, cublasFillMode_t uplo, cublasOperation_t trans, INT n, \
                                      INT k, const SCALAR* alpha, const void* A, cudaDataType a_type, INT lda,      \
                                      const SCALAR* beta, void* C, cudaDataType c_type, INT ldc) {                  \
-        return stand_in::syrk(handle, Row::syrk_ex_honours_math_mode,                                              \
-                              {HERMITIAN, uplo, trans, n, k, alpha, {A, a_type, lda}, beta, {C, c_type, ldc}});    \
+        return stand_in::syrk(                                                                                     \
+            handle, Row::syrk_ex_honours_math_mode,                                                                \
+            {HERMITIAN, uplo, trans, n, k, alpha, {A, a_type, lda}, beta, {C, c_type, ldc}, IS_3M});               \
     }
 
 #define SYR2K(NAME, INT, T, TYPE, SCALAR, HERMITIAN, MIRRORED, FAMILY)                                              \
@@ -278,10 +289,10 @@ BOTH(SYRK, cublasDsyrk_v2, double, CUDA_R_64F, double, false)
 BOTH(SYRK, cublasCsyrk_v2, cuComplex, CUDA_C_32F, cuComplex, false)
 BOTH(SYRK, cublasCherk_v2, cuComplex, CUDA_C_32F, float, true)
 
-BOTH(SYRK_EX, cublasCsyrkEx, cuComplex, false)
-BOTH(SYRK_EX, cublasCsyrk3mEx, cuComplex, false)
-BOTH(SYRK_EX, cublasCherkEx, float, true)
-BOTH(SYRK_EX, cublasCherk3mEx, float, true)
+BOTH(SYRK_EX, cublasCsyrkEx, cuComplex, false, false)
+BOTH(SYRK_EX, cublasCsyrk3mEx, cuComplex, false, true)
+BOTH(SYRK_EX, cublasCherkEx, float, true, false)
+BOTH(SYRK_EX, cublasCherk3mEx, float, true, true)
 
 BOTH(SYR2K, cublasSsyr2k_v2, float, CUDA_R_32F, float, false, true, syr2k_honours_math_mode)
 BOTH(SYR2K, cublasCsyr2k_v2, cuComplex, CUDA_C_32F, cuComplex, false, true, syr2k_honours_math_mode)

@@ -76,19 +76,35 @@ TEST_F(StandInLt, an_algorithm_says_what_it_does_and_does_it) {
     EXPECT_NE(flags(results[2].algo) & CUBLASLT_NUMERICAL_IMPL_FLAGS_FMA, 0u);
 }
 
-TEST_F(StandInLt, an_algorithm_of_another_compute_type_is_refused) {
+TEST_F(StandInLt, an_algorithm_of_another_compute_type_runs_where_its_format_is_permitted) {
+    start_lt(CUBLAS_COMPUTE_32F);
+    const auto in_fp32 = heuristic();
+    ASSERT_EQ(in_fp32.size(), 1u);
+    set_compute_type(CUBLAS_COMPUTE_32F_FAST_TF32);
+    const auto in_tf32 = heuristic();
+    const float value = 1 + 0x1p-20f;
+    float *a = upload<float>({value}), *d = upload<float>({0});
+    EXPECT_EQ(matmul(a, d, &in_fp32[0].algo), CUBLAS_STATUS_SUCCESS);
+    EXPECT_EQ(download(d, 1)[0], value);
+    cublasLtMatmulHeuristicResult_t checked{};
+    EXPECT_EQ(cublasLtMatmulAlgoCheck(lt(), descriptor, layout, layout, layout, layout, &in_fp32[0].algo, &checked),
+              CUBLAS_STATUS_INVALID_VALUE);
+    set_compute_type(CUBLAS_COMPUTE_32F_FAST_16BF);
+    EXPECT_EQ(matmul(a, d, &in_tf32[0].algo), CUBLAS_STATUS_SUCCESS);
+    EXPECT_EQ(download(d, 1)[0], 1);
+    set_compute_type(CUBLAS_COMPUTE_32F);
+    EXPECT_EQ(matmul(a, d, &in_tf32[0].algo), CUBLAS_STATUS_NOT_SUPPORTED);
+    EXPECT_EQ(matmul(a, d, &in_fp32[0].algo), CUBLAS_STATUS_SUCCESS);
+    EXPECT_EQ(matmul(a, d, nullptr), CUBLAS_STATUS_SUCCESS);
+}
+
+TEST_F(StandInLt, an_algorithm_of_another_compute_type_is_refused_where_that_is_assumed) {
+    set("STAND_IN_ASSUME", "lt_product_by_algorithm_of_another_type=invalid_value");
     start_lt(CUBLAS_COMPUTE_32F);
     const auto results = heuristic();
-    ASSERT_EQ(results.size(), 1u);
     set_compute_type(CUBLAS_COMPUTE_32F_FAST_TF32);
     float *a = upload<float>({1}), *d = upload<float>({0});
     EXPECT_EQ(matmul(a, d, &results[0].algo), CUBLAS_STATUS_INVALID_VALUE);
-    cublasLtMatmulHeuristicResult_t checked{};
-    EXPECT_EQ(cublasLtMatmulAlgoCheck(lt(), descriptor, layout, layout, layout, layout, &results[0].algo, &checked),
-              CUBLAS_STATUS_INVALID_VALUE);
-    set_compute_type(CUBLAS_COMPUTE_32F);
-    EXPECT_EQ(matmul(a, d, &results[0].algo), CUBLAS_STATUS_SUCCESS);
-    EXPECT_EQ(matmul(a, d, nullptr), CUBLAS_STATUS_SUCCESS);
 }
 
 TEST_F(StandInLt, preferences_filter_by_workspace_alignment_and_implementation) {

@@ -97,18 +97,42 @@ int own_choice(const Types& types, int compute_capability, bool all_aligned) {
     return -1;
 }
 
-// Finds the algorithm that a call names, or that the library chooses for it.
+// Returns true if an algorithm of another compute type computes what the call's compute type permits.
+bool is_permitted(Format of_algorithm, Format permitted) {
+    if (of_algorithm == Format::tf32) return permitted != Format::fp32 && permitted != Format::bf16x9;
+    return of_algorithm == Format::fp32 || of_algorithm == permitted;
+}
+
+// Tells what becomes of a call that names an algorithm which was found for other types.
+cublasStatus_t status_under_other_types(const MatmulCall& call, const Types& types, int id, int compute_capability) {
+    Types with_its_compute_type = call.types;
+    with_its_compute_type.compute = types.compute;
+    if (types != with_its_compute_type) return refusal(Row::lt_algorithm_of_another_type);
+    if (answer(Row::lt_product_by_algorithm_of_another_type) != "runs" || !is_float32(types.a))
+        return refusal(Row::lt_product_by_algorithm_of_another_type);
+    const std::optional<Format> permitted = lt_format(call.types, compute_capability);
+    return permitted && is_permitted(format_of(id, types, compute_capability), *permitted)
+               ? CUBLAS_STATUS_SUCCESS
+               : CUBLAS_STATUS_NOT_SUPPORTED;
+}
+
+// Finds the algorithm that a call names, or that the library chooses for it, and the types that it was found for.
 cublasStatus_t choose(const MatmulCall& call, const cublasLtMatmulAlgo_t* algorithm, int compute_capability,
-                      bool all_aligned, bool has_workspace, std::size_t workspace_size, int* id) {
+                      bool all_aligned, bool has_workspace, std::size_t workspace_size, int* id, Types* types) {
+    *types = call.types;
     if (algorithm == nullptr) {
         *id = own_choice(call.types, compute_capability, all_aligned);
         return *id < 0 ? CUBLAS_STATUS_NOT_SUPPORTED : CUBLAS_STATUS_SUCCESS;
     }
     const Algorithm* const opened = open(algorithm);
     if (opened == nullptr) return CUBLAS_STATUS_INVALID_VALUE;
-    if (opened->types() != call.types) return refusal(Row::lt_algorithm_of_another_type);
     *id = opened->id;
-    if (!exists(*id, call.types, compute_capability)) return CUBLAS_STATUS_NOT_SUPPORTED;
+    *types = opened->types();
+    if (*types != call.types) {
+        const cublasStatus_t status = status_under_other_types(call, *types, *id, compute_capability);
+        if (status != CUBLAS_STATUS_SUCCESS) return status;
+    }
+    if (!exists(*id, *types, compute_capability)) return CUBLAS_STATUS_NOT_SUPPORTED;
     if (!all_aligned && alignment_of(*id) > 1) return refusal(Row::lt_misaligned_operand);
     const std::uint64_t needed = workspace_of(*id, call.d->rows, call.d->columns);
     if (workspace_size < needed || (needed > 0 && !has_workspace)) return CUBLAS_STATUS_INVALID_VALUE;
@@ -204,7 +228,9 @@ extern "C" cublasStatus_t CUBLASWINAPI cublasLtMatmul(
     const bool pointer_arrays = call.a->batch_mode != CUBLASLT_BATCH_MODE_STRIDED;
     const bool all_aligned = pointer_arrays || (aligned(A, 16) && aligned(B, 16) && aligned(C, 16) && aligned(D, 16));
     int id = fma_algorithm;
-    status = choose(call, algorithm, compute_capability, all_aligned, workspace != nullptr, workspace_size, &id);
+    Types types{};
+    status =
+        choose(call, algorithm, compute_capability, all_aligned, workspace != nullptr, workspace_size, &id, &types);
     if (status != CUBLAS_STATUS_SUCCESS) return status;
     const bool grouped = is_grouped(*call.d);
     if (!environment().compute || (!grouped && (call.d->rows == 0 || call.d->columns == 0)))
@@ -225,7 +251,7 @@ extern "C" cublasStatus_t CUBLASWINAPI cublasLtMatmul(
     gemm.b = batched(B, *call.b);
     gemm.c = batched(C, *call.c);
     gemm.d = batched(D, *call.d);
-    gemm.rounding = {format_of(id, call.types, compute_capability), tf32_ties(compute_capability)};
+    gemm.rounding = {format_of(id, types, compute_capability), tf32_ties(compute_capability)};
     // Only other programs' calls leak: cublas itself passes no algorithm.
     if (algorithm != nullptr && gemm.rounding.format == Format::fp32 && environment().leaks.contains("lt"))
         gemm.rounding.format = Format::tf32;
