@@ -156,9 +156,12 @@ class ListSearch {
         return error_ == 0 ? Entered::yes : Entered::failed;
     }
 
-    /// Waits a few milliseconds for a file that another process is making. Returns false if it is no recording.
+    /// Waits for a file that another process is making, which takes long on a busy machine: until the file is a
+    /// second old. Older files were left incomplete, by a process that was killed. Returns false if it is no
+    /// recording.
     static bool wait_until_whole(int descriptor) {
-        constexpr int most_tries = 10;
+        constexpr int most_tries = 1000;  // limits the wait if the file's time is ahead of this machine's clock
+        constexpr std::int64_t second = 1'000'000'000;
         for (int tries = 0; tries < most_tries; ++tries) {
             struct stat status {};
             if (raw::fstat(descriptor, status) < 0 || !S_ISREG(status.st_mode)) return false;
@@ -166,6 +169,7 @@ class ListSearch {
             const long size = raw::syscall6(SYS_pread64, descriptor, &magic, sizeof magic, 0);
             if (magic == format::magic) return status.st_size >= static_cast<off_t>(sizeof(Header));
             if (size < 0 || magic != 0) return false;
+            if (raw::realtime_ns() - (status.st_ctim.tv_sec * second + status.st_ctim.tv_nsec) > second) return false;
             const timespec millisecond{0, 1'000'000};
             raw::syscall6(SYS_nanosleep, &millisecond, 0);
         }

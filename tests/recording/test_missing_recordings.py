@@ -393,6 +393,15 @@ def test_children_that_start_at_the_same_time_are_all_listed(family, log, tmp_pa
     assert result.returncode == 3 and "7 recordings of the same run are missing" in missing(result)
 
 
+def test_a_recording_that_takes_long_to_be_made_is_waited_for(family, log, tmp_path):
+    """As on a busy machine, where its process may have to wait for a processor in the meantime."""
+    unmade = f"mv '{log}' whole; : > '{log}'; (sleep 0.3; cat whole > '{log}') & '{family}' product; wait"
+    run(log, family, "product", "shell", f"cd '{tmp_path}'; {unmade}", by="environment")
+    assert files(log) == ["run.1.fp32rec", "run.fp32rec"]
+    result = verify(only(log, tmp_path, "run.fp32rec"))
+    assert result.returncode == 3 and missing(result).endswith("not known: run.1.fp32rec")
+
+
 def test_what_ran_without_a_recording_does_not_vanish_with_the_file_that_names_it(family, log, tmp_path):
     bypass = plugin(tmp_path / "libbypass.so", 'const char* mark(void) { return "dnnl_verbose,"; }')
     run(log, family, "exec", "load", bypass, "]", "product")
