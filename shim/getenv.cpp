@@ -80,6 +80,15 @@ std::string_view last_flag(std::string_view flags, std::string_view name) {
     return found;
 }
 
+/// Returns true if a flag has the value of the pinned one, which has the same name. XLA reads `0`, `False` and
+/// `FALSE` as `false`.
+bool is_as_pinned(std::string_view flag, std::string_view pinned) {
+    const std::size_t name_size = pinned.find('=');
+    const std::string_view value = flag.substr(name_size), wanted = pinned.substr(name_size);
+    const auto is_equal = [](char a, char b) { return a == b || (a >= 'A' && a <= 'Z' && a - 'A' + 'a' == b); };
+    return std::ranges::equal(value, wanted, is_equal) || (wanted == "=false" && value == "=0");
+}
+
 /// Returns true if the bytes have `text` as a whole string. Other flags have longer names. Calls memmem, because
 /// searching hundreds of megabytes byte by byte takes seconds.
 bool contains_string(std::string_view bytes, std::string_view text) {
@@ -139,7 +148,7 @@ const char* answer(const char* own, const char* pinned_flag, ElfW(Addr) caller) 
     if (asking == nullptr) return own;
     const std::size_t first = flags.find_first_not_of(blanks);
     if (const std::string_view known = last_flag(flags, name); !known.empty()) {
-        if (known == pinned) return own;
+        if (is_as_pinned(known, pinned)) return own;
         warn_not_pinned("names that flag itself", pinned);
     } else if (!flags.empty() && (first == std::string_view::npos || flags[first] != '-')) {
         warn_not_pinned("names a file", pinned);

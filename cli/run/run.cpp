@@ -350,8 +350,8 @@ void print_summary(const Launch& launch, RunSummary& summary, const RunChildren&
     if (const std::string line = running_line(ending); !line.empty()) print_run_message(line);
     if (launch.policy.floor >= policy::Floor::fp32 && summary.may_use_tf32_of_cudnn())
         print_run_message(
-            "the floor does not reach cuDNN, whose convolutions and recurrent layers run at TF32 unless the program "
-            "forbids it (ResNet-18 on an H200: an error of 3.2e-4); --pin switches its TF32 off");
+            "the floor does not reach cuDNN, whose convolutions and recurrent layers may run at TF32 unless the "
+            "program forbids it (ResNet-18 on an H200: an error of 3.2e-4); --pin switches its TF32 off");
     print(summary.next_commands(recordings, option_words(launch.options), launch.options.words), STDERR_FILENO);
 }
 

@@ -88,9 +88,9 @@ std::string outcome(const Findings& findings, const std::string& word) {
 }
 
 /// Returns true if a product is better than it was decided, but still lowered: FAST_16BF and FAST_16F also permit
-/// TF32. If it is FP32, the decision had no effect, which is a fault.
+/// TF32, and nothing else. If it is FP32, the decision had no effect, which is a fault.
 bool is_better(const std::string& format, const std::string& decided) {
-    return is_format(decided) && is_lower(decided, format) && is_lower(format, "fp32");
+    return format == "tf32" && is_format(decided) && is_lower(decided, format);
 }
 
 /// Returns true if a format agrees with the decision. BF16x9 is as accurate as FP32.

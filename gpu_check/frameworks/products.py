@@ -78,6 +78,8 @@ def verdict(measured, decisions, arguments, formats):
     applied = formats.lowest(known)
     if formats.is_lower(measured, applied):
         return f"FAIL: {measured} is lower than {applied}", True
+    if measured not in (applied, "tf32", "fp32"):  # FP16 permits no BF16, which has fewer bits
+        return f"FAIL: {applied} does not permit {measured}", True
     if expect and applied != expect:
         return f"FAIL: decided {applied}, not {expect}", True
     if expect and measured == "fp32" != expect:

@@ -44,6 +44,9 @@ def run_libraries(*libraries, **keywords):
 @pytest.mark.parametrize("own, read", [
     (None, f"[ {FLAG}]"), ("--xla_dump_to=/x", f"[--xla_dump_to=/x {FLAG}]"),
     (" --xla_a=1\n--xla_b", f"[ --xla_a=1\n--xla_b {FLAG}]"), (FLAG, f"[{FLAG}]"),
+    ("--xla_gpu_enable_triton_gemm=0", "[--xla_gpu_enable_triton_gemm=0]"),
+    ("--xla_gpu_enable_triton_gemm=False", "[--xla_gpu_enable_triton_gemm=False]"),
+    ("--xla_gpu_enable_triton_gemm=FALSE", "[--xla_gpu_enable_triton_gemm=FALSE]"),
     ("--xla_gpu_enable_triton_gemm_int4=true", f"[--xla_gpu_enable_triton_gemm_int4=true {FLAG}]")])
 def test_an_xla_that_knows_the_flag_reads_it_behind_the_programs_own(tmp_path, own, read):
     variables = {} if own is None else {"XLA_FLAGS": own}

@@ -188,6 +188,7 @@ def test_what_is_no_product_is_wrong(folder):
     ("tf32", "tf32", "tf32", "ok", False), ("fp32", "bf16x9", None, "ok", False),
     ("tf32", "bf16", "bf16", "ok: bf16 permits tf32, which was used", False),
     ("tf32", "fp16", None, "ok: fp16 permits tf32, which was used", False),
+    ("bf16", "fp16", None, "FAIL: fp16 does not permit bf16", True),
     ("bf16", "tf32", "tf32", "FAIL: bf16 is lower than tf32", True), ("fp16", "bf16", None, "FAIL: fp16 is lower than bf16", True),
     ("tf32", "fp32", "fp32", "FAIL: tf32 is lower than fp32", True), ("fp32", "tf32", "tf32", "FAIL: tf32 permitted, fp32 used", True)])
 def test_only_a_result_that_is_lower_than_its_decision_or_not_lowered_fails(format_name, applied, expect, text, fails):

@@ -246,12 +246,18 @@ TEST_F(StandIn, gauss_forms_of_syrk_refuse_pedantic_mode_and_empty_sums) {
     }
 }
 
+/// Returns a handle of cublasXt for the first device; nullptr: it cannot be made.
+cublasXtHandle_t xt_of_first_device() {
+    cublasXtHandle_t xt = nullptr;
+    int device = 0;
+    if (cublasXtCreate(&xt) != CUBLAS_STATUS_SUCCESS) return nullptr;
+    return cublasXtDeviceSelect(xt, 1, &device) == CUBLAS_STATUS_SUCCESS ? xt : nullptr;
+}
+
 TEST_F(StandIn, xt_leaves_c_as_it_is_where_nothing_is_summed) {
     start();
-    cublasXtHandle_t xt = nullptr;
-    ASSERT_EQ(cublasXtCreate(&xt), CUBLAS_STATUS_SUCCESS);
-    int device = 0;
-    ASSERT_EQ(cublasXtDeviceSelect(xt, 1, &device), CUBLAS_STATUS_SUCCESS);
+    const cublasXtHandle_t xt = xt_of_first_device();
+    ASSERT_NE(xt, nullptr);
     float a = 2, c = 5;
     EXPECT_EQ(cublasXtSgemm(xt, CUBLAS_OP_N, CUBLAS_OP_N, 1, 1, 0, &one, &a, 1, &a, 1, &zero, &c, 1),
               CUBLAS_STATUS_SUCCESS);
@@ -316,10 +322,8 @@ TEST_F(StandIn, cherk_conjugates_and_leaves_a_real_diagonal) {
 
 TEST_F(StandIn, xt_multiplies_host_memory_and_legacy_reports_errors_afterwards) {
     start();
-    cublasXtHandle_t xt = nullptr;
-    ASSERT_EQ(cublasXtCreate(&xt), CUBLAS_STATUS_SUCCESS);
-    int device = 0;
-    ASSERT_EQ(cublasXtDeviceSelect(xt, 1, &device), CUBLAS_STATUS_SUCCESS);
+    const cublasXtHandle_t xt = xt_of_first_device();
+    ASSERT_NE(xt, nullptr);
     float a = 2, b = 3, c = 0;
     ASSERT_EQ(cublasXtSgemm(xt, CUBLAS_OP_N, CUBLAS_OP_N, 1, 1, 1, &one, &a, 1, &b, 1, &zero, &c, 1),
               CUBLAS_STATUS_SUCCESS);
