@@ -160,7 +160,8 @@ class ListSearch {
     /// second old. Older files were left incomplete, by a process that was killed. Returns false if it is no
     /// recording.
     static bool wait_until_whole(int descriptor) {
-        constexpr int most_tries = 1000;  // limits the wait if the file's time is ahead of this machine's clock
+        constexpr int most_tries = 1000;
+        constexpr int most_tries_by_other_clock = 10;  // if the clock of the file's machine is ahead
         constexpr std::int64_t second = 1'000'000'000;
         for (int tries = 0; tries < most_tries; ++tries) {
             struct stat status {};
@@ -169,7 +170,8 @@ class ListSearch {
             const long size = raw::syscall6(SYS_pread64, descriptor, &magic, sizeof magic, 0);
             if (magic == format::magic) return status.st_size >= static_cast<off_t>(sizeof(Header));
             if (size < 0 || magic != 0) return false;
-            if (raw::realtime_ns() - (status.st_ctim.tv_sec * second + status.st_ctim.tv_nsec) > second) return false;
+            const std::int64_t age = raw::realtime_ns() - (status.st_ctim.tv_sec * second + status.st_ctim.tv_nsec);
+            if (age > second || (age < 0 && tries >= most_tries_by_other_clock)) return false;
             const timespec millisecond{0, 1'000'000};
             raw::syscall6(SYS_nanosleep, &millisecond, 0);
         }
