@@ -43,7 +43,8 @@ inline constexpr Pin all_pins[] = {
      "keeps oneDNN's float32 operations at float32, except those to which a program gives their own mode"},
     {pin_nvidia, "NVIDIA_TF32_OVERRIDE=0",
      "switches TF32 off in cuBLAS, cuDNN, cuTENSOR and TensorRT for programs that ask for TF32, but not for those "
-     "that ask for BF16 or FP16; not in cuSPARSE and cuSPARSELt, nor in kernels that others compile"},
+     "that ask for BF16 or FP16; is not known to do so in cuSPARSE and cuSPARSELt, nor in kernels that others "
+     "compile"},
     {pin_cublas_emulation, "CUBLAS_EMULATE_SINGLE_PRECISION=0",
      "keeps cuBLAS from computing float32 products from BF16 products on its own; a program can still ask for that"},
     {pin_fp64_emulation, "CUBLAS_EMULATE_DOUBLE_PRECISION=0",

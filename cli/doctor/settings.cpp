@@ -94,7 +94,7 @@ void judge_cuda_variables(const policy::Policy& policy, std::vector<Finding>& fi
                             "unset it, and choose TF32 with FP32_MATMUL_PRECISION=high"});
     }
     if (const std::string value = variable("TORCH_ALLOW_TF32_CUBLAS_OVERRIDE");
-        !value.empty() && value != "0" && !is_pinned) {
+        value == "1" && !is_pinned) {  // torch ignores all other values
         findings.push_back({"TORCH_ALLOW_TF32_CUBLAS_OVERRIDE=" + value,
                             "torch itself asks cuBLAS for TF32, and the settings here do not undo that",
                             "unset it, or set FP32_MATMUL_FLOOR=fp32"});

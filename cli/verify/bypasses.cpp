@@ -22,7 +22,7 @@ namespace fp32shim::cli {
 namespace {
 
 constexpr std::string_view bound_past = "bound-past", dlsym_past = "dlsym-past", later_libraries = "later",
-                           unread_libraries = "unread", child_prefix = "child:";
+                           unread_libraries = "unread", child_prefix = "child:", unseen_zgemv = "Zgemv";
 
 /// Bypasses in one loaded file.
 struct JudgedFile {
@@ -283,13 +283,32 @@ std::vector<PossibleBypass> find_possible_bypasses(const std::vector<MergedProce
     return bypasses.release();
 }
 
+std::optional<PossibleBypass> find_unseen_zgemv(const MergedCalls& calls) {
+    // A call that was forwarded had the program's permission, and so had one that a rule changed to fp64.
+    const auto was_permitted = [](const MergedRow& row) {
+        return row.is_float64() && row.device != "cpu" && (row.applied == "fp64_emulated") == (row.how == "forward");
+    };
+    if (std::ranges::none_of(calls.rows(), was_permitted)) return std::nullopt;
+    PossibleBypass zgemv{
+        .name = std::string(unseen_zgemv),
+        .reason =
+            "cublasZgemv is not intercepted, and the program or its environment lets cuBLAS emulate float64, which "
+            "by "
+            "NVIDIA's notes of CUDA 13.4 reaches this function too under the strategy EAGER",
+        .remedy = "CUBLAS_EMULATE_DOUBLE_PRECISION=0, if the program does not ask for emulation itself",
+        .pins = 0,
+        .recordings = {}};
+    for (const MergedProcess& process : calls.processes()) zgemv.recordings.push_back(process.path);
+    return zgemv;
+}
+
 bool is_child_name(std::string_view name) {
     return name.size() > child_prefix.size() && name.starts_with(child_prefix);
 }
 
 std::vector<std::string_view> possible_bypass_names() {
     std::vector<std::string_view> names = bypass_names();
-    names.insert(names.end(), {bound_past, dlsym_past, later_libraries, unread_libraries});
+    names.insert(names.end(), {bound_past, dlsym_past, later_libraries, unread_libraries, unseen_zgemv});
     return names;
 }
 

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -31,6 +32,10 @@ bool is_continued(const MergedProcess& process, const std::vector<MergedProcess>
 /// Returns each possible bypass once. A loaded file is judged by its contents. A file that cannot be read, or was
 /// changed after it was loaded, is judged by its name, and the result gets an entry `unread` about it.
 std::vector<PossibleBypass> find_possible_bypasses(const std::vector<MergedProcess>& processes);
+
+/// Returns the possible bypass cublasZgemv, which the shim does not intercept and cuBLAS may emulate, if the
+/// program or its environment allowed that for a recorded call of float64.
+std::optional<PossibleBypass> find_unseen_zgemv(const MergedCalls& calls);
 
 /// Returns true for the name of a child, `child:NAME`.
 bool is_child_name(std::string_view name);

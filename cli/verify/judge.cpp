@@ -210,6 +210,7 @@ Verified verify_calls(const MergedCalls& calls, const std::vector<ReadingProblem
     if (calls.total().calls == 0 && !calls.processes().empty())
         verified.doubts.push_back({"", "no calls were recorded"});
     std::vector<PossibleBypass> bypasses = find_possible_bypasses(calls.processes());
+    if (auto zgemv = find_unseen_zgemv(calls)) bypasses.push_back(*std::move(zgemv));
     // A log of oneDNN tells formats, but nothing of an order.
     const bool is_logged =
         !options.reproducible && judge_onednn_log(verified.onednn_log, calls.processes(), bypasses);

@@ -244,7 +244,7 @@ def test_a_gpu_that_is_new_enough_runs_at_high():
     {"FP32_MATMUL_LOG": "/tmp/%h.fp32rec"}, {"FP32_MATMUL_LOG": "/nonexistent/%p/x.fp32rec"},
     {"FP32_MATMUL_LOG": "/nonexistent/%r/x.fp32rec"},
     {"NVIDIA_TF32_OVERRIDE": "0"}, {"TORCH_ALLOW_TF32_CUBLAS_OVERRIDE": "1", "FP32_MATMUL_FLOOR": "fp32"},
-    {"CUBLAS_EMULATE_SINGLE_PRECISION": "0"}, {"ONEDNN_DEFAULT_FPMATH_MODE": "strict"},
+    {"TORCH_ALLOW_TF32_CUBLAS_OVERRIDE": "yes"}, {"CUBLAS_EMULATE_SINGLE_PRECISION": "0"}, {"ONEDNN_DEFAULT_FPMATH_MODE": "strict"},
     {"NVTX_INJECTION64_PATH": "/opt/profiler.so"}, {"INTEL_LIBITTNOTIFY64": "/opt/profiler.so"},
 ], ids=lambda value: " ".join(value))
 def test_settings_that_agree_are_no_finding(variables):

@@ -399,3 +399,19 @@ def test_a_recording_shows_that_a_rule_of_fp64_was_kept(tmp_path):
     assert verified("fp64") == ([], calls, 0)
     violations, shown, doubts = verified("fp64_emulated")
     assert (violations, shown) == ([], 0) and doubts > 0
+
+
+@pytest.mark.parametrize("call, precision, is_doubted", [("Dgemm@0", "fp64", False), (f"Dgemm@{EMULATED_MODE}", "fp64", True),
+                                                         (f"Dgemm@{EMULATED_MODE}", "native", True),
+                                                         ("Dgemm@0", "fp64_emulated", False)])
+def test_verify_names_zgemv_where_cublas_may_emulate_float64(tmp_path, call, precision, is_doubted):
+    log = tmp_path / "run.fp32rec"
+    run_script("float64_cublas_products.py", call, env={"FP32_MATMUL_LOG": str(log)}, policy=RULE_OF_FLOAT64.format(precision))
+
+    def bypasses(*words):
+        done = subprocess.run([shim.BUILD / "bin/fp32shim", "verify", "--at-least", "fp64", "--format", "json", *words, log],
+                              text=True, capture_output=True, check=False)
+        return [bypass["bypass"] for bypass in json.loads(done.stdout)["bypasses"]]
+
+    assert ("Zgemv" in bypasses()) == is_doubted
+    assert "Zgemv" not in bypasses("--assume-unused", "zgemv")

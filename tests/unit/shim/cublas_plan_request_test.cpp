@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "shim/cublas/api.hpp"
+#include "shim/table/families.hpp"
 
 namespace fp32shim::cublas {
 namespace {
@@ -131,6 +132,21 @@ TEST(Float64, RunsAsCalledIfTheLibraryRefusesTheChange) {
     const Plan refused = plan_unchanged(plan, Reason::library_refused, {});
     EXPECT_EQ(refused.applied, Applied::fp64_emulated);
     EXPECT_EQ(refused.change.how, How::forward);
+}
+
+TEST(Float64, MayBeEmulatedInEveryFunctionWithoutAComputeTypeUntilARuleForbidsIt) {
+    using namespace families;
+    for (const ProductFamily* family : {&cublas_dsyrk, &cublas_zsyrk, &cublas_zherk, &cublas_dsyr2k, &cublas_zsyr2k,
+                                        &cublas_zher2k, &cublas_dtrsm, &cublas_ztrsm, &cublas_ztrsm_batched}) {
+        Request request;
+        request.counted = Counted::as_called;
+        request.is_solve = family->operation == blas::Operation::trsm;
+        request.asked = {.road = family->road, .math_mode = math_fp64_emulated_fixedpoint};
+        EXPECT_EQ(by_default(request, Precision::native).applied, Applied::fp64_emulated);
+        const Plan forbidden = by_default(request, Precision::fp64);
+        EXPECT_EQ(forbidden.applied, Applied::fp64);
+        EXPECT_EQ(forbidden.change.math_mode, math_default);
+    }
 }
 
 TEST(Float64, IsNotClaimedToBeFp64WhereNothingOverridesTheEnvironment) {
