@@ -430,6 +430,16 @@ def test_an_answer_of_an_earlier_run_stays_where_a_later_one_has_none(tmp_path):
         assert (answers["fast_16f"], answers["tf32_override_off"], answers["tf32_ties"]) == ("another", override, "?")
 
 
+@pytest.mark.parametrize(("sections", "ties", "ties_from_9_0"), [("machine,ties", "away", "?"), ("ties", "?", "?")])
+def test_a_device_of_unknown_compute_capability_is_not_taken_for_an_old_one(tmp_path, sections, ties, ties_from_9_0):
+    rows = tmp_path / "rows.tsv"
+    finished = start([BUNDLE / "gpu-check", "questions", "--size", "64", "--rows", rows, "--only", sections],
+                     LD_LIBRARY_PATH=str(STAND_IN), STAND_IN_COMPUTE_CAPABILITY="8.0")
+    assert finished.returncode == 0, finished.stdout
+    answers = dict(line.split("\t") for line in rows.read_text().splitlines())
+    assert (answers["tf32_ties"], answers["tf32_ties_from_9_0"]) == (ties, ties_from_9_0)
+
+
 def test_a_library_that_makes_no_use_of_lower_formats_is_found_out(tmp_path):
     answers = ask(tmp_path, STAND_IN_FAST="ignored")
     assert {answer for row, answer in answers.items() if row.endswith("_honours_math_mode")} == {"no"}
