@@ -160,6 +160,13 @@ void conclude_override(Conclusions& conclusions) {
                     : with == "fp32"                      ? "yes"
                                                           : "no",
                     "cublasGemmEx 32F_FAST_16BF: " + without + ", with the override " + with);
+    conclusions.add_lowered("tf32_override_on", {"NVIDIA_TF32_OVERRIDE=1/sgemm", "NVIDIA_TF32_OVERRIDE=1/32f",
+                                                 "NVIDIA_TF32_OVERRIDE=1/lt_32f"});
+    if (conclusions.answers.back().answer == "yes")
+        conclusions.add_lowered("tf32_override_on_under_pedantic",
+                                {"NVIDIA_TF32_OVERRIDE=1/sgemm_pedantic", "NVIDIA_TF32_OVERRIDE=1/32f_pedantic"});
+    else
+        conclusions.add("tf32_override_on_under_pedantic", "?", "the variable lowered not all products");
 }
 
 void conclude_devices(Conclusions& conclusions, const MeasuredDevice& device) {
