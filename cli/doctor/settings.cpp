@@ -89,9 +89,11 @@ void judge_cuda_variables(const policy::Policy& policy, std::vector<Finding>& fi
                             "cuBLAS, cuDNN, cuTENSOR and TensorRT use no TF32, whatever the settings here ask for",
                             "unset NVIDIA_TF32_OVERRIDE"});
     } else if (!value.empty() && value != "0") {
-        findings.push_back({"NVIDIA_TF32_OVERRIDE=" + value,
-                            "NVIDIA documents only the value 0, which switches TF32 off",
-                            "unset it, and choose TF32 with FP32_MATMUL_PRECISION=high"});
+        findings.push_back(
+            {"NVIDIA_TF32_OVERRIDE=" + value,
+             "NVIDIA documents only the value 0, which switches TF32 off; an H200 took 1 as permission to "
+             "use TF32 for products that do not ask for it",
+             "unset it, and choose TF32 with FP32_MATMUL_PRECISION=high"});
     }
     if (const std::string value = variable("TORCH_ALLOW_TF32_CUBLAS_OVERRIDE");
         value == "1" && !is_pinned) {  // torch ignores all other values

@@ -2,6 +2,8 @@
 needed here, so that they can be tested anywhere.
 """
 
+import statistics
+
 NOTHING = "nothing: as assumed"
 
 
@@ -70,6 +72,35 @@ def torch_cublaslt(answers):
 
 def onnxruntime_matmul(answers):
     return _listed(answers), _obeys(answers, "onnxruntime")
+
+
+def _difference(left, right):
+    """The median of the differences of each round, and between which bounds the true one lies with 99% certainty. As
+    difference() of gpu_check/sections/cost.cpp."""
+    each = sorted(a - b for a, b in zip(left, right))
+    rank = max(int(len(each) / 2 - 2.576 * len(each) ** 0.5 / 2), 0)
+    return statistics.median(each), each[rank], each[-1 - rank]
+
+
+def torch_linear(answers):
+    """Two processes that do the same differ too. So a difference counts only if it is larger than theirs may be."""
+    plain, asks, again, high = (answers[name] for name in ("plain", "asks for TF32", "asks for TF32, again", "high"))
+    cost, low, up = _difference(high["turns"], asks["turns"])
+    equal = _difference(again["turns"], asks["turns"])
+    seen = "; ".join(f"{name}: {statistics.median(each['turns']):.2f} us a layer, {each['format']}"
+                     for name, each in answers.items())
+    seen += (f"; high less asking: {cost:+.2f} ({low:+.2f} to {up:+.2f}); asking again less asking: {equal[0]:+.2f} "
+             f"({equal[1]:+.2f} to {equal[2]:+.2f})")
+    if (plain["format"], asks["format"], high["format"]) != ("fp32", "tf32", "tf32"):
+        return seen, "the formats are not FP32, TF32 and TF32, so the experiment proves nothing"
+    shown = max(abs(bound) for bound in equal)
+    if low <= 0 <= up:
+        shown = max(shown, abs(low), abs(up))
+    if abs(cost) <= shown:
+        return seen, f"nothing: the difference is below what this machine can show ({shown:.2f} us)"
+    if cost < 0:
+        return seen, f"nothing: forcing TF32 costs {-cost:.2f} us a layer less than asking for it"
+    return seen, f"forcing TF32 costs {cost:.2f} us a layer more than asking for it: look for calls that it makes in addition"
 
 
 def torch_pinv(answers):

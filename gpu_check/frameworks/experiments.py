@@ -5,11 +5,13 @@
     experiments.py --list FRAMEWORK...   names, each with a limit in seconds, in the order in which to run them
 
 An experiment measures once for each of its variants, in a process of its own under that variant's environment, and
-compares. Prints a row `| experiment | expected | seen | what follows |`, and appends it to --results.
+compares. Those of TURNS compare times: all their processes are there at once, and measure in turns. Prints a row
+`| experiment | expected | seen | what follows |`, and appends it to --results.
 Ends with 0; 77 where the framework or a CUDA device is missing; 1 where a variant could not be measured.
 """
 
 import argparse
+import contextlib
 import importlib
 import json
 import os
@@ -25,6 +27,8 @@ PIN = {**FLOOR, "TRITON_F32_DEFAULT": "ieee", "JAX_DEFAULT_MATMUL_PRECISION": "h
        "FP32SHIM_XLA_FLAG": "--xla_gpu_enable_triton_gemm=false"}
 OVERRIDE = {"NVIDIA_TF32_OVERRIDE": "1"}
 NO_TRITON = {"XLA_FLAGS": "--xla_gpu_enable_triton_gemm=false"}
+
+ASKS = {"EXPERIMENT_ASKS_FOR_TF32": "1"}
 
 # In the order in which to run them. Each entry is name: (module, expected, {variant: environment}). The module has measure_NAME() and
 # conclude_NAME(answers).
@@ -43,6 +47,9 @@ EXPERIMENTS = {
                        {"native": {}, "high": HIGH, "floor fp32": FLOOR}),
     "torch_pinv": ("torch_experiments", "pinv under high at most 10 times the residual of native",
                    {"native": {}, "high": HIGH}),
+    # Two processes that do the same tell what a difference between two processes means here.
+    "torch_linear": ("torch_experiments", "forcing TF32 costs a small Linear layer no more than asking for it",
+                     {"plain": {}, "asks for TF32": ASKS, "asks for TF32, again": ASKS, "high": HIGH}),
     "onnxruntime_matmul": ("onnxruntime_experiments", "onnxruntime's products obey high and a floor",
                            {"native": {}, "high": HIGH, "floor fp32": FLOOR}),
     "jax_triton": ("jax_experiments", "FP32 under a floor, with XLA's autotuner and Triton on",
@@ -53,6 +60,7 @@ EXPERIMENTS = {
     "torch_autotune": ("torch_experiments", "inductor's max-autotune stays FP32 under a pin",
                        {"native": {}, "floor fp32": FLOOR, "pin": PIN}),
 }
+TURNS = {"torch_linear": 40}  # rounds; measure_NAME() returns (answer, function that measures one turn)
 LIMIT, LIMITS = 60, {"torch_autotune": 300}  # seconds
 
 
@@ -71,6 +79,68 @@ def measure(name, variables, shim, folder):
     return None, last, False
 
 
+class Child:
+    """A process that measures a turn whenever it is asked to."""
+
+    def __init__(self, name, variables, shim, folder):
+        # Without a log: writing one would cost time.
+        child = {**os.environ, **{key: value.replace("SHIM", shim) for key, value in variables.items()}}
+        self._errors = tempfile.TemporaryFile("w+", dir=folder)
+        self._process = subprocess.Popen(
+            [sys.executable, "-B", os.path.abspath(__file__), name, "--measure"], env=child, text=True, bufsize=1,
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self._errors)
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self._process.kill()
+        self._process.communicate()
+        self._errors.close()
+
+    def ask(self):
+        """Begins a turn."""
+        try:
+            self._process.stdin.write("\n")
+        except BrokenPipeError:
+            pass  # it has ended: answer() tells
+
+    def answer(self):
+        """The next line that it prints, as JSON; None: it has ended."""
+        line = self._process.stdout.readline()
+        return json.loads(line) if line else None
+
+    def end(self):
+        """Why it has ended, and whether its framework or a device is missing."""
+        status = self._process.wait()
+        self._errors.seek(0)
+        text = self._errors.read()
+        if status != 77:
+            sys.stderr.write(text)
+        return (text.strip().splitlines() or [f"status {status}"])[-1], status == 77
+
+
+def measure_in_turns(name, variants, shim, folder):
+    """({variant: answer with its "turns"}, variant without an answer, why, whether it is skipped)"""
+    with contextlib.ExitStack() as stack:
+        children = {variant: stack.enter_context(Child(name, variables, shim, folder))
+                    for variant, variables in variants.items()}
+        answers = {variant: child.answer() for variant, child in children.items()}
+        for variant, answer in answers.items():
+            if answer is None:
+                return None, variant, *children[variant].end()
+            answer["turns"] = []
+        for turn in range(TURNS[name]):
+            # Every second round goes the other way round, so that a drift has no effect.
+            for variant in list(children)[::-1 if turn % 2 else 1]:
+                children[variant].ask()
+                measured = children[variant].answer()
+                if measured is None:
+                    return None, variant, *children[variant].end()
+                answers[variant]["turns"].append(measured)
+    return answers, "", "", False
+
+
 def in_child(name):
     try:
         module = importlib.import_module(EXPERIMENTS[name][0])
@@ -82,7 +152,11 @@ def in_child(name):
     except module.NoDevice as error:
         print(f"{name}: {error}", file=sys.stderr)
         return 77
-    print(json.dumps(answer))
+    answer, turn = answer if name in TURNS else (answer, None)
+    print(json.dumps(answer), flush=True)
+    if turn:
+        for _ in sys.stdin:
+            print(json.dumps(turn()), flush=True)
     return 0
 
 
@@ -94,19 +168,27 @@ def row(name, expected, seen, follows, results):
             file.write("\t".join(cells) + "\n")
 
 
-def run(name, shim, results):
-    module_name, expected, variants = EXPERIMENTS[name]
+def measure_all(name, variants, shim, folder):
+    """As measure_in_turns()."""
     answers = {}
+    for variant, variables in variants.items():
+        answers[variant], why, skipped = measure(name, variables, shim, folder)
+        if answers[variant] is None:
+            return None, variant, why, skipped
+    return answers, "", "", False
+
+
+def run(name, shim, results):
+    _, expected, variants = EXPERIMENTS[name]
     with tempfile.TemporaryDirectory() as folder:
-        for variant, variables in variants.items():
-            answer, why, skipped = measure(name, variables, shim, folder)
-            if skipped:
-                print(f"experiments.py: {why}", file=sys.stderr)
-                return 77
-            if answer is None:
-                row(name, expected, f"{variant}: did not run: {why}", "ask again: this was not measured", results)
-                return 1
-            answers[variant] = answer
+        measured = measure_in_turns if name in TURNS else measure_all
+        answers, variant, why, skipped = measured(name, variants, shim, folder)
+    if skipped:
+        print(f"experiments.py: {why}", file=sys.stderr)
+        return 77
+    if answers is None:
+        row(name, expected, f"{variant}: did not run: {why}", "ask again: this was not measured", results)
+        return 1
     sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
     seen, follows = getattr(importlib.import_module("experiment_rules"), name)(answers)
     row(name, expected, seen, follows, results)

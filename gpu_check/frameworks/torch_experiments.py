@@ -2,6 +2,7 @@
 
 import json
 import os
+import time
 
 import torch
 
@@ -110,6 +111,28 @@ def measure_torch_cublaslt():
     torch.backends.cuda.preferred_blas_library("cublaslt")
     # A floor only has an effect if the program asks for less than FP32.
     return {"matmul": _product("FP32_MATMUL_FLOOR" in os.environ)}
+
+
+def measure_torch_linear():
+    """A loop of layers so small that the host's work is what counts. A turn is microseconds a layer."""
+    _need_device()
+    torch.backends.cuda.matmul.allow_tf32 = "EXPERIMENT_ASKS_FOR_TF32" in os.environ
+    layers = torch.nn.Sequential(*(torch.nn.Linear(64, 64) for _ in range(20))).cuda()
+    rows = torch.randn(16, 64, device="cuda")
+
+    def turn(repetitions=50):
+        with torch.no_grad():
+            torch.cuda.synchronize()
+            begun = time.perf_counter()
+            for _ in range(repetitions):
+                layers(rows)
+            torch.cuda.synchronize()
+        return (time.perf_counter() - begun) * 1e6 / (repetitions * len(layers))
+
+    turn()
+    with torch.no_grad():
+        exact = torch.nn.functional.linear(rows.double(), layers[0].weight.double(), layers[0].bias.double())
+        return {"format": _format(layers[0](rows), exact)}, turn
 
 
 def measure_torch_pinv():

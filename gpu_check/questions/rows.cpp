@@ -2,7 +2,9 @@
 #include <algorithm>
 #include <cctype>
 #include <initializer_list>
+#include <optional>
 #include <set>
+#include <utility>
 
 #include "gpu_check/questions/questions.hpp"
 #include "gpu_check/sections/section.hpp"
@@ -61,6 +63,19 @@ class Conclusions {
     const Findings& findings_;
 };
 
+/// The device that was measured. If its compute capability is not known (the section `machine` was left out, or
+/// failed), the device is neither below a capability nor from it on, and rows about certain devices have no answer.
+struct MeasuredDevice {
+    std::optional<int> compute_capability;  ///< 10·major + minor
+
+    bool is_below(int capability) const { return compute_capability && *compute_capability < capability; }
+    bool is_from(int capability) const { return compute_capability && *compute_capability >= capability; }
+    /// Returns why a row has no answer: `why`, or that the device is not known.
+    const char* unlike(const char* why) const {
+        return compute_capability ? why : "the compute capability of this device is not known";
+    }
+};
+
 std::string lower_case(std::string text) {
     std::transform(text.begin(), text.end(), text.begin(), [](unsigned char c) { return std::tolower(c); });
     return text;
@@ -95,9 +110,7 @@ void conclude_math_modes(Conclusions& conclusions) {
                     "mode_csyrk3m_ex_pedantic " + of_3m);
 }
 
-void conclude_compute_types(Conclusions& conclusions, int compute_capability) {
-    const bool is_ampere_or_newer = compute_capability >= 80;
-    const bool is_hopper_or_newer = compute_capability >= 90;
+void conclude_compute_types(Conclusions& conclusions, const MeasuredDevice& device) {
     conclusions.add_lowered("compute_32f_on_tf32_handle", {"gemm_ex_32f_tf32"});
     conclusions.add_lowered("compute_32f_on_tensor_op_handle", {"gemm_ex_32f_tensor_op"});
     // The row asks if the mode overrides the compute type. So "yes" means that the product was not lowered.
@@ -112,22 +125,28 @@ void conclude_compute_types(Conclusions& conclusions, int compute_capability) {
                                                        : "mixed",
                     "32F_FAST_TF32 " + tf32 + ", 32F_FAST_16BF " + bf16);
     conclusions.add_same("tensor_op_mode_is_fast_16f", "mode_sgemm_tensor_op", "gemm_ex_fast_16f_default");
-    if (is_ampere_or_newer) {
+    if (device.is_from(80)) {
         conclusions.add_lowered("tensor_op_algorithm_from_8_0",
                                 {"gemm_ex_32f_algo99_default", "gemm_ex_32f_pedantic_algo99_default"});
-        for (const char* row : {"tensor_op_algorithm_is_fast_16f", "tensor_op_algorithm_under_pedantic"})
-            conclusions.add(row, "?", "this device is newer");
     } else {
-        conclusions.add("tensor_op_algorithm_from_8_0", "?", "this device is older");
+        conclusions.add("tensor_op_algorithm_from_8_0", "?", device.unlike("this device is older"));
+    }
+    if (!device.is_below(80)) {
+        for (const char* row : {"tensor_op_algorithm_is_fast_16f", "tensor_op_algorithm_under_pedantic"})
+            conclusions.add(row, "?", device.unlike("this device is newer"));
+    } else {
         conclusions.add_same("tensor_op_algorithm_is_fast_16f", "gemm_ex_32f_algo99_default",
                              "gemm_ex_fast_16f_default");
         conclusions.add_lowered("tensor_op_algorithm_under_pedantic", {"gemm_ex_32f_pedantic_algo99_default"});
     }
     conclusions.add("fast_16f", conclusions.measured("gemm_ex_fast_16f_default"), "cublasGemmEx, DEFAULT mode");
     conclusions.add("fast_16bf", conclusions.measured("gemm_ex_fast_16bf_default"), "cublasGemmEx, DEFAULT mode");
-    conclusions.add(is_hopper_or_newer ? "tf32_ties_from_9_0" : "tf32_ties", conclusions.rounding_rules("tf32_ties"),
-                    "1 + 2^-11 and 1 + 3*2^-11 times 1");
-    conclusions.add(is_hopper_or_newer ? "tf32_ties" : "tf32_ties_from_9_0", "?", "this device is another one");
+    for (const auto& [row, is_of_this_device] :
+         {std::pair{"tf32_ties", device.is_below(90)}, {"tf32_ties_from_9_0", device.is_from(90)}}) {
+        conclusions.add(
+            row, is_of_this_device ? conclusions.rounding_rules("tf32_ties") : "?",
+            is_of_this_device ? "1 + 2^-11 and 1 + 3*2^-11 times 1" : device.unlike("this device is another one"));
+    }
     conclusions.add("math_mode_combinations", "?", "not asked: a handle may not survive it");
 }
 
@@ -141,20 +160,26 @@ void conclude_override(Conclusions& conclusions) {
                     : with == "fp32"                      ? "yes"
                                                           : "no",
                     "cublasGemmEx 32F_FAST_16BF: " + without + ", with the override " + with);
+    conclusions.add_lowered("tf32_override_on", {"NVIDIA_TF32_OVERRIDE=1/sgemm", "NVIDIA_TF32_OVERRIDE=1/32f",
+                                                 "NVIDIA_TF32_OVERRIDE=1/lt_32f"});
+    if (conclusions.answers.back().answer == "yes")
+        conclusions.add_lowered("tf32_override_on_under_pedantic",
+                                {"NVIDIA_TF32_OVERRIDE=1/sgemm_pedantic", "NVIDIA_TF32_OVERRIDE=1/32f_pedantic"});
+    else
+        conclusions.add("tf32_override_on_under_pedantic", "?", "the variable lowered not all products");
 }
 
-void conclude_devices(Conclusions& conclusions, int compute_capability) {
-    const bool old = compute_capability < 80;
+void conclude_devices(Conclusions& conclusions, const MeasuredDevice& device) {
+    const bool old = device.is_below(80);
     conclusions.add("fast_below_compute_capability_8", old ? conclusions.measured("gemm_ex_fast_tf32_default") : "?",
-                    old ? "cublasGemmEx 32F_FAST_TF32" : "this device is newer");
-    const bool emulates = compute_capability == 100 || compute_capability == 103;
+                    old ? "cublasGemmEx 32F_FAST_TF32" : device.unlike("this device is newer"));
+    const bool lacks_bf16x9 = device.is_below(100) || (device.is_from(101) && device.compute_capability != 103);
     const std::string emulated = conclusions.measured("gemm_ex_emulated_16bfx9_default");
     conclusions.add("bf16x9_compute_type_elsewhere",
-                    emulates                   ? "?"
-                    : emulated == not_measured ? "?"
-                    : is_format(emulated)      ? emulated
-                                               : "refused",
-                    emulates ? "this device has BF16x9" : "cublasGemmEx: " + emulated);
+                    !lacks_bf16x9 || emulated == not_measured ? "?"
+                    : is_format(emulated)                     ? emulated
+                                                              : "refused",
+                    lacks_bf16x9 ? "cublasGemmEx: " + emulated : device.unlike("this device has BF16x9"));
     for (const char* row :
          {"compute_32f_on_bf16x9_handle", "pedantic_mode_is_a_pedantic_compute_32f", "emulation_environment",
           "emulation_environment_reaches_lt", "performant_strategy_emulates"}) {
@@ -227,11 +252,11 @@ void conclude_refusals(Conclusions& conclusions) {
 std::vector<Answer> answered_rows(const Findings& findings) {
     Conclusions conclusions(findings);
     const auto found = findings.numbers("compute_capability");
-    const int compute_capability = found.empty() ? 0 : static_cast<int>(found.front());
+    const MeasuredDevice device{found.empty() ? std::nullopt : std::optional(static_cast<int>(found.front()))};
     conclude_math_modes(conclusions);
-    conclude_compute_types(conclusions, compute_capability);
+    conclude_compute_types(conclusions, device);
     conclude_override(conclusions);
-    conclude_devices(conclusions, compute_capability);
+    conclude_devices(conclusions, device);
     conclude_float64(conclusions);
     conclude_refusals(conclusions);
     // Replaces the answers that depend on a section which was left out or failed.

@@ -27,6 +27,8 @@ struct FoundAlgorithm {
     float max_waves_count = 0;  ///< 0: no limit
     std::int32_t compute_type = 0;
     std::uint32_t min_alignment = 1;  ///< for all four matrices, in bytes; a power of two
+
+    bool operator==(const FoundAlgorithm&) const = default;
 };
 
 /// Remembers how an algorithm was found. If there is no room, an older one is forgotten, and the library has to be

@@ -31,7 +31,7 @@ class ChangedDesc {
     /// Sets another attribute. Returns false if the library refuses.
     template <class Value>
     bool set(const Library& library, std::int32_t attribute, const Value& value) {
-        return library.desc_set(words_.data(), attribute, &value, sizeof value) == status_success;
+        return library.desc_set.keeping_errno(words_.data(), attribute, &value, sizeof value) == status_success;
     }
     const void* address() const { return words_.data(); }
     const auto& words() const { return words_; }

@@ -430,6 +430,16 @@ def test_an_answer_of_an_earlier_run_stays_where_a_later_one_has_none(tmp_path):
         assert (answers["fast_16f"], answers["tf32_override_off"], answers["tf32_ties"]) == ("another", override, "?")
 
 
+@pytest.mark.parametrize(("sections", "ties", "ties_from_9_0"), [("machine,ties", "away", "?"), ("ties", "?", "?")])
+def test_a_device_of_unknown_compute_capability_is_not_taken_for_an_old_one(tmp_path, sections, ties, ties_from_9_0):
+    rows = tmp_path / "rows.tsv"
+    finished = start([BUNDLE / "gpu-check", "questions", "--size", "64", "--rows", rows, "--only", sections],
+                     LD_LIBRARY_PATH=str(STAND_IN), STAND_IN_COMPUTE_CAPABILITY="8.0")
+    assert finished.returncode == 0, finished.stdout
+    answers = dict(line.split("\t") for line in rows.read_text().splitlines())
+    assert (answers["tf32_ties"], answers["tf32_ties_from_9_0"]) == (ties, ties_from_9_0)
+
+
 def test_a_library_that_makes_no_use_of_lower_formats_is_found_out(tmp_path):
     answers = ask(tmp_path, STAND_IN_FAST="ignored")
     assert {answer for row, answer in answers.items() if row.endswith("_honours_math_mode")} == {"no"}
@@ -522,7 +532,62 @@ def test_experiments_on_frameworks_follow_their_rules():
         assert all(variant in seen for variant in answers)
 
 
-def test_an_experiment_without_its_framework_is_skipped():
-    finished = start(["/usr/bin/python3", "-B", "-S", BUNDLE / "frameworks/experiments.py", "jax_triton"])
-    need("No module named" in finished.stdout, "this Python has JAX")
+LINEAR = {"plain": 13.0, "asks for TF32": 15.0, "asks for TF32, again": 15.1, "high": 15.05}
+
+
+@pytest.mark.parametrize(("times", "formats", "follows"), [
+    ({}, {}, "nothing: the difference is below what this machine can show (0.10 us)"),
+    ({"high": 17.0}, {}, "forcing TF32 costs 2.00 us a layer more than asking for it"),
+    ({"high": 14.0}, {}, "nothing: forcing TF32 costs 1.00 us a layer less than asking for it"),
+    ({"high": 17.0, "asks for TF32, again": 18.0}, {}, "nothing: the difference is below what this machine can show (3.00 us)"),
+    ({"high": 17.0}, {"high": "fp32"}, "the formats are not FP32, TF32 and TF32"),
+])
+def test_the_cost_of_forcing_tf32_is_judged_by_what_two_equal_processes_differ_by(times, formats, follows):
+    answers = {name: {"format": formats.get(name, "fp32" if name == "plain" else "tf32"), "turns": [time] * 40}
+               for name, time in {**LINEAR, **times}.items()}
+    seen, found = rules().torch_linear(answers)
+    assert found.startswith(follows) and all(name in seen for name in answers)
+
+
+def test_a_cost_whose_sign_changes_from_round_to_round_is_none():
+    turns = {name: [time] * 40 for name, time in LINEAR.items()}
+    turns["high"] = [15 + (2 if turn % 2 else -1) for turn in range(40)]
+    answers = {name: {"format": "fp32" if name == "plain" else "tf32", "turns": each} for name, each in turns.items()}
+    assert rules().torch_linear(answers)[1] == "nothing: the difference is below what this machine can show (2.00 us)"
+
+
+FAKE_TURNS = """
+import itertools, os, sys
+class NoDevice(RuntimeError):
+    pass
+def measure_torch_linear():
+    who = "high" if "FP32_MATMUL_PRECISION" in os.environ else "asks" if "EXPERIMENT_ASKS_FOR_TF32" in os.environ else "plain"
+    if "TURNS_NO_DEVICE" in os.environ:
+        raise NoDevice("no CUDA device")
+    counted = itertools.count(1)
+    def turn():
+        if who == "high" and next(counted) == int(os.environ.get("TURNS_CRASH", 0)):
+            sys.exit("out of memory")
+        return {"high": 17.0, "asks": 15.0, "plain": 13.0}[who]
+    return {"format": "fp32" if who == "plain" else "tf32"}, turn
+"""
+
+
+@pytest.mark.parametrize(("variables", "status", "says"), [
+    ({}, 0, "forcing TF32 costs 2.00 us a layer more than asking for it"),
+    ({"TURNS_CRASH": "7"}, 1, "| high: did not run: out of memory | ask again: this was not measured |"),
+    ({"TURNS_NO_DEVICE": "1"}, 77, "no CUDA device")])
+def test_processes_measure_in_turns(tmp_path, variables, status, says):
+    frameworks = shutil.copytree(BUNDLE / "frameworks", tmp_path / "frameworks")
+    (frameworks / "torch_experiments.py").write_text(FAKE_TURNS)
+    finished = start(["/usr/bin/python3", "-B", frameworks / "experiments.py", "torch_linear", "--shim", BUNDLE / "libfp32shim.so",
+                      "--results", tmp_path / "results.tsv"], **variables)
+    assert (finished.returncode, says in finished.stdout) == (status, True), finished.stdout
+    assert (tmp_path / "results.tsv").exists() == (status != 77)
+
+
+@pytest.mark.parametrize("experiment", ["jax_triton", "torch_linear"])
+def test_an_experiment_without_its_framework_is_skipped(experiment):
+    finished = start(["/usr/bin/python3", "-B", "-S", BUNDLE / "frameworks/experiments.py", experiment])
+    need(re.search("No module named|no CUDA device", finished.stdout), "this Python has the framework, and there is a device")
     assert finished.returncode == 77 and finished.stdout.count("\n") == 1

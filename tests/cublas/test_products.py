@@ -156,6 +156,18 @@ def test_functions_that_refuse_pedantic_mode_run_in_default_mode(settings, appli
         (name, 0, applied, reason, how) for name in ("cublasCsyrk3mEx", "cublasCherk3mEx")}
 
 
+@pytest.mark.parametrize("settings, expect", [
+    ({"precision": "native"}, "tf32"), ({"precision": "high"}, "tf32"), *(({**strict}, "fp32") for strict in STRICT.values())],
+    ids=["native", "high", *STRICT])
+def test_tf32_that_the_environment_allows_unasked_is_named_and_a_pin_or_floor_takes_it_away(settings, expect):
+    """All functions but those that refuse the PEDANTIC mode (above) and those that have neither a compute type nor a mode."""
+    functions = [name for name, row in products().items() if row[3] != "not_governable" and "k3mEx" not in name]
+    result = run_client("products", exact=True, env={"NVIDIA_TF32_OVERRIDE": "1"}, assume=uses_what_it_may(),
+                        only=":".join(f"*RunsInTheFormat*/{name}__*" for name in functions), **settings)
+    assert {(d["applied"], d["detail"]) for d in result.decisions if d["reason"] not in ("no_product", "observed")} == {
+        (expect, "NVIDIA_TF32_OVERRIDE has a value that may switch TF32 on" if expect == "tf32" else None)}
+
+
 @pytest.mark.parametrize("assumption", [None, "tensor_op_algorithm_under_pedantic=yes"])
 @pytest.mark.parametrize("contradiction", CONTRADICTIONS)
 @pytest.mark.parametrize("strict", STRICT)

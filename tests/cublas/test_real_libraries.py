@@ -6,6 +6,7 @@ of cublasLt, which are plain memory, do all that they do elsewhere. real/client.
 
 import pathlib
 import re
+import subprocess
 import sys
 
 import pytest
@@ -70,6 +71,30 @@ def test_status_codes_and_results_are_those_without_the_shim(name, way):
         shimmed = run(*words, **how, **keywords)
         assert shimmed.stderr == unshimmed.stderr, setting
         assert shimmed.stdout == unshimmed.stdout, f"{setting}\n{difference(unshimmed, shimmed)}"
+
+
+COMPARED_DESCRIPTORS = """
+import ctypes, sys
+lt = ctypes.CDLL(sys.argv[1])
+compute_32f, fast_tf32, type_32f, attribute = 68, 77, 0, 0
+made = []
+for compute_type in (fast_tf32, compute_32f):
+    words = (ctypes.c_uint64 * 32)()
+    assert lt.cublasLtMatmulDescInit_internal(words, ctypes.sizeof(words), compute_type, type_32f) == 0
+    made.append(words)
+own, forced = made
+assert bytes(own) != bytes(forced)
+assert lt.cublasLtMatmulDescSetAttribute(forced, attribute, ctypes.byref(ctypes.c_int32(fast_tf32)), ctypes.c_size_t(4)) == 0
+print(bytes(own) == bytes(forced))
+"""
+
+
+@pytest.mark.parametrize("name", libraries.NAMES)
+def test_a_descriptor_that_is_forced_to_tf32_has_the_bytes_of_one_that_asks_for_it(name):
+    """So a search for it, and its product, are those of a program that asks for TF32 itself."""
+    done = subprocess.run([sys.executable, "-c", COMPARED_DESCRIPTORS, libraries.get(name).cublas_lt], text=True,
+                          capture_output=True, check=False, env={"LD_LIBRARY_PATH": str(libraries.get(name).directory)})
+    assert done.stdout == "True\n", done.stderr
 
 
 def difference(unshimmed, shimmed):

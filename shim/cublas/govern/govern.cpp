@@ -41,9 +41,9 @@ void record_result(const Site& site, const Settings& in_force, const Plan& plan,
 
 /// Runs a function that reports or changes the state of a handle, unchanged but under the handle's lock. So the
 /// program sees only math modes that it has set, and loses none of them.
-CallOutcome run_state_function(Site& site, const Frame& frame, const Settings& in_force) {
+CallOutcome run_state_function(Site& site, const Frame& frame, const Settings& in_force, std::uint32_t change_count) {
     const Effect effect = site.function->state().effect;
-    if (effect == Effect::algorithms_found) return govern_lt_heuristic(site, frame, in_force);
+    if (effect == Effect::algorithms_found) return govern_lt_heuristic(site, frame, in_force, change_count);
     if (effect == Effect::algorithm_checked) return govern_lt_check(site, frame);
     if (effect == Effect::handle_created) {
         const std::int32_t status = call_as_called(site, frame);
@@ -150,8 +150,9 @@ bool needs_gate(const Site& site, const Settings& in_force) {
 
 CallOutcome govern(Site& site, const Frame& frame, const Settings& in_force, std::uint32_t change_count) {
     const CallOutcome untouched{0, site.real};
-    if (!site.function->multiplies()) return run_state_function(site, frame, in_force);
-    if (site.function->product().road == Road::lt_matmul) return govern_lt_matmul(site, frame, in_force);
+    if (!site.function->multiplies()) return run_state_function(site, frame, in_force, change_count);
+    if (site.function->product().road == Road::lt_matmul)
+        return govern_lt_matmul(site, frame, in_force, change_count);
 
     const bool logs = in_force.logs();
     Product product = describe(site, frame);

@@ -22,7 +22,7 @@ CallOutcome govern(Site& site, const Frame& frame, const Settings& in_force, std
 // program and may be shared between threads, so the shim changes a copy on the stack.
 
 /// Handles a call of cublasLtMatmul: describes, decides, plans, runs and records it.
-CallOutcome govern_lt_matmul(Site& site, const Frame& frame, const Settings& in_force);
+CallOutcome govern_lt_matmul(Site& site, const Frame& frame, const Settings& in_force, std::uint32_t change_count);
 
 /// Returns true if the program may hold algorithms that were found for another compute type than it requested.
 bool has_changed_searches();
@@ -33,6 +33,6 @@ CallOutcome govern_lt_check(Site& site, const Frame& frame);
 
 /// Handles cublasLtMatmulAlgoGetHeuristic and …ForStream. Searches for the product in the form that the shim will
 /// run. Not recorded.
-CallOutcome govern_lt_heuristic(Site& site, const Frame& frame, const Settings& in_force);
+CallOutcome govern_lt_heuristic(Site& site, const Frame& frame, const Settings& in_force, std::uint32_t change_count);
 
 }  // namespace fp32shim::cublas

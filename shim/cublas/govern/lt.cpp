@@ -13,6 +13,7 @@
 #include "shim/cublas/lt_algorithms.hpp"
 #include "shim/cublas/lt_arguments.hpp"
 #include "shim/cublas/lt_descriptor.hpp"
+#include "shim/cublas/plan_key.hpp"
 #include "shim/cublas/torch_guard.hpp"
 #include "shim/thread/running.hpp"
 #include "system/hash.hpp"
@@ -31,7 +32,7 @@ enum CheckArgument {
 // ---- describe ----------------------------------------------------------------------------------------------------
 
 struct LtProduct {
-    Product product;  ///< has no key, so no plan is kept: making one costs little compared with cublasLt's work
+    Product product;
     policy::MatmulCall call;
 };
 
@@ -99,6 +100,16 @@ bool describe_request(const Library& library, const Parts& parts, const void* al
     return true;
 }
 
+/// Returns the key of the product's plan. An algorithm that rounds below FP32 has an influence that is not in keys.
+std::uint64_t key_of(const Product& product, std::uint64_t settings) {
+    const bool is_counted = product.counted == Counted::governed || product.counted == Counted::as_called;
+    if (!is_counted || product.is_guarded || product.pointers_are_in_arrays ||
+        product.asked.of_algorithm != Format::fp32)
+        return key_unknown;
+    return join(settings, handle_key(product.asked.compute_capability, 0),
+                call_key(static_cast<std::uint8_t>(product.dtype), product.asked.compute_type, false));
+}
+
 void describe_sizes(const Library& library, const Parts& parts, policy::MatmulCall& call) {
     std::int32_t trans_a = op_n;
     std::int32_t trans_b = op_n;
@@ -125,9 +136,11 @@ void describe_sizes(const Library& library, const Parts& parts, policy::MatmulCa
     call.k = k;
 }
 
-/// Reads a product's arguments. Returns false if they cannot be read; the library will then report the error. With an
-/// invalid handle the library reads nothing else, so this function does not either.
-bool describe(const Site& site, const Parts& parts, const void* algorithm, LtProduct& result) {
+/// Reads a product's arguments, apart from its sizes. Returns false if they cannot be read; the library will then
+/// report the error. With an invalid handle the library reads nothing else, so this function does not either.
+/// `settings` is a part of the plan's key.
+bool describe(const Site& site, const Parts& parts, const void* algorithm, std::uint64_t settings,
+              LtProduct& result) {
     const Library& library = *site.cublas.library;
     Product& product = result.product;
     policy::MatmulCall& call = result.call;
@@ -147,7 +160,7 @@ bool describe(const Site& site, const Parts& parts, const void* algorithm, LtPro
     if (product.counted == Counted::not_at_all) return true;
     product.is_guarded = may_be_guarded(site) && is_inside_torch_guard();
     call.dtype = product.dtype;
-    describe_sizes(library, parts, call);
+    product.key = key_of(product, settings);
     return true;
 }
 
@@ -403,15 +416,18 @@ std::int32_t run_timed(const Site& site, const Frame& frame, const Parts& parts,
 
 bool has_changed_searches() { return searches_were_changed.load(std::memory_order_acquire); }
 
-CallOutcome govern_lt_matmul(Site& site, const Frame& frame, const Settings& in_force) {
+CallOutcome govern_lt_matmul(Site& site, const Frame& frame, const Settings& in_force, std::uint32_t change_count) {
     const CallOutcome untouched{0, site.real};
     const bool logs = in_force.logs();
     const auto pointer = [&](int position) { return reinterpret_cast<void*>(frame.word(position)); };
     const Parts parts{pointer(argument_handle),   pointer(argument_desc),     pointer(argument_a_layout),
                       pointer(argument_b_layout), pointer(argument_c_layout), pointer(argument_d_layout)};
     LtProduct lt;
-    if (!describe(site, parts, pointer(argument_algorithm), lt) || lt.product.counted == Counted::not_at_all)
+    if (!describe(site, parts, pointer(argument_algorithm),
+                  settings_key(static_cast<std::uint16_t>(change_count), in_force.id), lt) ||
+        lt.product.counted == Counted::not_at_all)
         return untouched;
+    if (lt.product.handle != nullptr) describe_sizes(*site.cublas.library, parts, lt.call);
     if (in_force.audits) return govern_with_audits(site, frame, parts, lt, in_force);
     const auto in_words = [&](policy::MatmulCall& call) { call = lt.call; };
     Plan plan = plan_call(site, lt.product, in_force, in_words);
@@ -427,18 +443,23 @@ CallOutcome govern_lt_matmul(Site& site, const Frame& frame, const Settings& in_
     return {status, nullptr};
 }
 
-CallOutcome govern_lt_heuristic(Site& site, const Frame& frame, const Settings& in_force) {
+CallOutcome govern_lt_heuristic(Site& site, const Frame& frame, const Settings& in_force,
+                                std::uint32_t change_count) {
     const CallOutcome untouched{0, site.real};
     const auto pointer = [&](int position) { return reinterpret_cast<void*>(frame.word(position)); };
     const Parts parts{pointer(argument_handle),    pointer(argument_desc),      pointer(heuristic_a_layout),
                       pointer(heuristic_b_layout), pointer(heuristic_c_layout), pointer(heuristic_d_layout)};
     LtProduct lt;
-    if (!describe(site, parts, nullptr, lt) || lt.product.handle == nullptr ||
+    if (!describe(site, parts, nullptr, settings_key(static_cast<std::uint16_t>(change_count), in_force.id), lt) ||
+        lt.product.handle == nullptr ||
         (lt.product.counted != Counted::governed && lt.product.counted != Counted::as_called))
         return untouched;
     if (lt.product.counted == Counted::as_called && !governs_float64(in_force) && !has_changed_searches())
         return untouched;
-    const auto in_words = [&](policy::MatmulCall& call) { call = lt.call; };
+    const auto in_words = [&](policy::MatmulCall& call) {
+        describe_sizes(*site.cublas.library, parts, lt.call);
+        call = lt.call;
+    };
     const Search search(site, frame);
     const std::int32_t own_compute_type = lt.product.asked.compute_type;
     if (search.begins_from_an_algorithm())

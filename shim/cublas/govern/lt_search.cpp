@@ -38,8 +38,10 @@ void Search::remember(const HeuristicResult* results, std::int32_t count, std::i
     }
     for (std::int32_t i = 0; i < count; ++i) {
         if (results[i].state != status_success) continue;
-        found.min_alignment = min_alignment_of(library, results[i].algorithm);
-        remember_algorithm(results[i].algorithm, found);
+        FoundAlgorithm known;
+        const bool is_known = recall_algorithm(results[i].algorithm, known);
+        found.min_alignment = is_known ? known.min_alignment : min_alignment_of(library, results[i].algorithm);
+        if (!is_known || !(known == found)) remember_algorithm(results[i].algorithm, found);
     }
 }
 

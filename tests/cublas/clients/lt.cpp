@@ -91,15 +91,19 @@ class Lt : public testing::Test {
         }
     }
 
+    /// Returns a count that the stand-in keeps; nullptr: this is another library.
+    static const long long* counter(const char* name) {
+        void* const library = dlopen("libcublasLt.so.13", RTLD_NOW | RTLD_NOLOAD);
+        return library == nullptr ? nullptr : static_cast<const long long*>(dlsym(library, name));
+    }
+
     cublasLtHandle_t handle_ = nullptr;
 };
 
 // Runs before all other tests, so that no search of this process has found the algorithm yet.
 TEST_F(Lt, AnAlgorithmThatFitsTheChangedProductIsAskedAboutOnce) {
     device();
-    void* const library = dlopen("libcublasLt.so.13", RTLD_NOW | RTLD_NOLOAD);
-    const auto* checks =
-        library == nullptr ? nullptr : static_cast<const long long*>(dlsym(library, "stand_in_algo_checks"));
+    const auto* checks = counter("stand_in_algo_checks");
     if (checks == nullptr || settings().expect != "tf32") GTEST_SKIP() << "nothing is asked, or nothing counts it";
     LtProduct product({});
     // Takes an algorithm of the fast type that rounds nothing. The library refuses it for the original product, but
@@ -112,6 +116,28 @@ TEST_F(Lt, AnAlgorithmThatFitsTheChangedProductIsAskedAboutOnce) {
     const long long before = *checks;
     for (int i = 0; i < 5; ++i) run(product, &fast);
     EXPECT_EQ(*checks - before, 1);
+}
+
+// PyTorch makes descriptors and searches for each call of a layer. Forcing TF32 must not cost more than asking for
+// it.
+TEST_F(Lt, ALayerThatIsForcedToTf32IsOneSearchAndOneProduct) {
+    device();
+    const auto *searches = counter("stand_in_searches"), *checks = counter("stand_in_algo_checks"),
+               *questions = counter("stand_in_algo_questions");
+    if (searches == nullptr || settings().expect != "tf32") GTEST_SKIP() << "nothing is forced, or nothing counts";
+    const long long searches_before = *searches, checks_before = *checks;
+    for (int layer = 1; layer <= 5; ++layer) {
+        LtProduct product({.m = 64, .n = 16, .k = 64, .bias = true});
+        const long long questions_before = *questions;
+        const auto found = product.search(handle_, 1).usable();
+        ASSERT_EQ(found.size(), 1U);
+        if (layer > 1) {
+            EXPECT_EQ(*questions, questions_before) << "the algorithm was known";
+        }
+        run(product, found.data());
+        EXPECT_EQ(*searches - searches_before, layer);
+    }
+    EXPECT_EQ(*checks, checks_before);
 }
 
 TEST_F(Lt, HeuristicAndProductAgree) {
@@ -162,9 +188,7 @@ TEST_F(Lt, GroupedProductsRun) {
 
 TEST_F(Lt, AnAlgorithmForTheChangedProductBelongsToItsShape) {
     device();
-    void* const library = dlopen("libcublasLt.so.13", RTLD_NOW | RTLD_NOLOAD);
-    const auto* checks =
-        library == nullptr ? nullptr : static_cast<const long long*>(dlsym(library, "stand_in_algo_checks"));
+    const auto* checks = counter("stand_in_algo_checks");
     if (checks == nullptr || settings().expect != "tf32") GTEST_SKIP() << "nothing is asked, or nothing counts it";
     LtProduct small({.m = 16, .n = 16, .k = 16});
     LtProduct large({.m = 64, .n = 64, .k = 64});

@@ -25,6 +25,7 @@ bool may_lie() {
 Environment read() {
     Environment result;
     result.tf32_override_off = variable("NVIDIA_TF32_OVERRIDE") == "0";
+    result.tf32_override_on = variable("NVIDIA_TF32_OVERRIDE") == "1";
     result.emulate_single = variable("CUBLAS_EMULATE_SINGLE_PRECISION") == "1";
     result.emulate_double = variable("CUBLAS_EMULATE_DOUBLE_PRECISION") == "1";
     const std::string_view bits = variable("CUBLAS_FIXEDPOINT_EMULATION_MANTISSA_BIT_COUNT");

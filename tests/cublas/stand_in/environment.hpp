@@ -10,6 +10,7 @@ namespace stand_in {
 
 struct Environment {
     bool tf32_override_off = false;  // set by NVIDIA_TF32_OVERRIDE=0
+    bool tf32_override_on = false;   // set by NVIDIA_TF32_OVERRIDE=1
     bool emulate_single = false;     // set by CUBLAS_EMULATE_SINGLE_PRECISION=1
     bool emulate_double = false;     // set by CUBLAS_EMULATE_DOUBLE_PRECISION=1
     int fixed_point_bits = 55;       // CUBLAS_FIXEDPOINT_EMULATION_MANTISSA_BIT_COUNT; from 53 on, no number changes

@@ -13,6 +13,12 @@ bool emulates_by_default(const Request& request) {
     return !request.lt || yes(Row::emulation_environment_reaches_lt);
 }
 
+// Returns true if NVIDIA_TF32_OVERRIDE=1 lets a product that asks for FP32 run in TF32.
+bool tf32_by_default(const Request& request) {
+    return environment().tf32_override_on && yes(Row::tf32_override_on) &&
+           (request.compute_type || yes(request.family));
+}
+
 Asked asked_by_mode(int mode, bool complex) {
     switch (mode) {
         case CUBLAS_TENSOR_OP_MATH | CUBLAS_FP32_EMULATED_BF16X9_MATH:
@@ -84,6 +90,8 @@ Asked asked_by(const Request& request) {
     if (asked == Asked::fp32 && request.tensor_op_algorithm && yes(algorithms) &&
         (!pedantic || yes(Row::tensor_op_algorithm_under_pedantic)))
         asked = Asked::fast_16f;
+    if (asked == Asked::fp32 && (!pedantic || yes(Row::tf32_override_on_under_pedantic)) && tf32_by_default(request))
+        asked = Asked::tf32;
     if (asked == Asked::fp32 && !pedantic && (mode == CUBLAS_DEFAULT_MATH || mode == CUBLAS_PEDANTIC_MATH) &&
         emulates_by_default(request))
         asked = Asked::bf16x9_mode;

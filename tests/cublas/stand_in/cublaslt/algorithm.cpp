@@ -202,11 +202,17 @@ using stand_in::Types;
 
 extern "C" {
 
+// Counts of searches, checks, and questions about capabilities, for tests.
+extern __attribute__((visibility("default"))) long long stand_in_searches, stand_in_algo_checks,
+    stand_in_algo_questions;
+long long stand_in_searches = 0, stand_in_algo_checks = 0, stand_in_algo_questions = 0;
+
 cublasStatus_t CUBLASWINAPI cublasLtMatmulAlgoGetHeuristic(cublasLtHandle_t handle, cublasLtMatmulDesc_t descriptor,
                                                            cublasLtMatrixLayout_t a, cublasLtMatrixLayout_t b,
                                                            cublasLtMatrixLayout_t c, cublasLtMatrixLayout_t d,
                                                            cublasLtMatmulPreference_t preference, int requested,
                                                            cublasLtMatmulHeuristicResult_t results[], int* returned) {
+    __atomic_add_fetch(&stand_in_searches, 1, __ATOMIC_RELAXED);
     if (!stand_in::alive(handle)) return CUBLAS_STATUS_NOT_INITIALIZED;
     if (requested <= 0 || results == nullptr || returned == nullptr) return CUBLAS_STATUS_INVALID_VALUE;
     *returned = 0;
@@ -256,10 +262,6 @@ cublasStatus_t CUBLASWINAPI cublasLtMatmulAlgoInit(cublasLtHandle_t handle, cubl
     return CUBLAS_STATUS_SUCCESS;
 }
 
-// Counts calls of the function below, for tests.
-extern __attribute__((visibility("default"))) long long stand_in_algo_checks;
-long long stand_in_algo_checks = 0;
-
 cublasStatus_t CUBLASWINAPI cublasLtMatmulAlgoCheck(cublasLtHandle_t handle, cublasLtMatmulDesc_t descriptor,
                                                     cublasLtMatrixLayout_t a, cublasLtMatrixLayout_t b,
                                                     cublasLtMatrixLayout_t c, cublasLtMatrixLayout_t d,
@@ -289,6 +291,7 @@ cublasStatus_t CUBLASWINAPI cublasLtMatmulAlgoCheck(cublasLtHandle_t handle, cub
 cublasStatus_t CUBLASWINAPI cublasLtMatmulAlgoCapGetAttribute(const cublasLtMatmulAlgo_t* algorithm,
                                                               cublasLtMatmulAlgoCapAttributes_t attribute,
                                                               void* buffer, std::size_t size, std::size_t* written) {
+    __atomic_add_fetch(&stand_in_algo_questions, 1, __ATOMIC_RELAXED);
     const Algorithm* const opened = stand_in::open(algorithm);
     if (opened == nullptr) return CUBLAS_STATUS_INVALID_VALUE;
     const auto word = [&](std::int32_t value) {
