@@ -56,6 +56,7 @@ std::string describe(const std::vector<std::string>& names, bool are_exported) {
 
 /// Adds a bypass if a BLAS is linked into the file statically. This shows in BLAS functions that a program exports,
 /// in BLAS functions that any file defines without exporting them, or, in stripped files, in the texts in `markers`.
+/// As elsewhere, a CPU's sgemm is taken to multiply at float32; functions for narrower operands (sbgemm) are a doubt.
 void add_static_blas(const std::string& path, const ElfFile& elf, const Markers& markers,
                      std::vector<Bypass>& bypasses) {
     std::vector<std::string> hidden;
@@ -85,7 +86,9 @@ void add_static_blas(const std::string& path, const ElfFile& elf, const Markers&
                         .object = path,
                         .device = "cpu",
                         .message = fmt::format("is linked into the file{}, so its calls never leave it", names),
-                        .remedy = "link the program with a shared BLAS"});
+                        .remedy = "link the program with a shared BLAS",
+                        .is_float32 = std::ranges::none_of(elf.hidden, is_narrow) &&
+                                      std::ranges::none_of(elf.exports, is_narrow, &ElfSymbol::name)});
 }
 
 std::string instructions_text(std::uint64_t count, std::string_view format) {

@@ -1,11 +1,12 @@
 #include "cli/binaries/known_bypasses.hpp"
 
 #include "record/process_facts.hpp"
+#include "system/elf.hpp"
 
 namespace fp32shim::cli {
 namespace {
 
-constexpr std::string_view own_kernels = "multiplies with its own kernels, without calling a BLAS function";
+constexpr bool is_x86 = system::own_machine == EM_X86_64;
 constexpr std::string_view tf32_off = "NVIDIA_TF32_OVERRIDE=0 switches its TF32 off";
 constexpr std::string_view jax_highest =
     "JAX_DEFAULT_MATMUL_PRECISION=highest if the program names no precision (for JAX)";
@@ -27,37 +28,76 @@ std::span<const KnownBypass> known_bypasses() {
                     "and matrix products after torch's own `medium`)",
          .remedy = "ONEDNN_DEFAULT_FPMATH_MODE=STRICT keeps it at float32",
          .pins = record::pin_onednn},
-        {.name = "MLAS", .title = "MLAS (onnxruntime)", .markers = {"MlasGemm"}, .message = own_kernels},
+        // onnxruntime 1.31.1 turns a product of float32 with dequantised weights into one of 8 bits; with the option
+        // at 1 it does not (measured). The option for BF16: onnxruntime/core/providers/cpu/math/matmul.h.
+        {.name = "MLAS",
+         .title = "MLAS (onnxruntime)",
+         .markers = {"MlasGemm"},
+         .message = "multiplies with its own kernels, and rounds float32 operands to 8 bits where a model's weights "
+                    "have 4 or 8 bits",
+         .remedy = "session.qdq_matmulnbits_accuracy_level=1 avoids that for weights that the model itself converts "
+                   "to float32; on aarch64, mlas.enable_gemm_fastmath_arm64_bfloat16 rounds to BF16"},
         {.name = "XLA-CPU",
          .title = "XLA on the CPU",
          .markers = {"EigenMatMulF32"},
-         .message = "compiles products into its own code, or gives them to Eigen or oneDNN",
+         // On CPUs, JAX converts float32 for this algorithm only, and XLA ignores the others (_handle_dot_precision
+         // in jax/_src/lax/lax.py of JAX 0.10.2).
+         .message = "compiles products into its own code, or gives them to Eigen or oneDNN; JAX converts float32 "
+                    "operands to FP16 if a product names the algorithm F16_F16_F16",
          .remedy = jax_highest,
          .pins = record::pin_jax},
+        // Eigen multiplies in the type of its operands (gebp_traits in
+        // Eigen/src/Core/products/GeneralBlockPanelKernel.h).
         {.name = "Eigen",
          .markers = {"Eigen8internal"},
-         .message = "is compiled into the library, so its products do not call a BLAS function"},
+         .message = "is compiled into the library, so its products do not call a BLAS function; those of float32 run "
+                    "at float32",
+         .is_float32 = true},
+        // The names of its types for FP16 and BF16, which libraries without such code do not contain.
+        {.name = "Eigen-half",
+         .title = "Eigen's half precision",
+         .markers = {"N5Eigen4halfE", "N5Eigen8bfloat16E"},
+         .message = "is compiled into the library: code for Eigen::half or Eigen::bfloat16, to which the library may "
+                    "convert float32"},
+        // Its only algorithm that lowers float32, wt8x8_fp16, is for ARM (NNPACK's include/nnpack.h).
         {.name = "NNPACK",
          .files = {"libnnpack"},
-         .message = "multiplies with its own kernels (in torch: convolutions)"},
+         .message = "multiplies with its own kernels (in torch: convolutions); on ARM a program can choose FP16",
+         .is_float32 = is_x86},
+        // XNN_FLAG_FORCE_FP16_INFERENCE, and a model's "reduced_precision_support" (XNNPACK's src/subgraph.c, and
+        // tensorflow/lite/delegates/xnnpack/README.md). The marker is in TensorFlow Lite.
         {.name = "XNNPACK",
+         .markers = {"failed to create XNNPACK runtime"},
          .files = {"libXNNPACK"},
-         .message = "multiplies with its own kernels (in torch: mobile layers)"},
+         .message =
+             "multiplies with its own kernels, at FP16 if the program, or a model of TensorFlow Lite, asks for it"},
+        // vec_dot_type in ggml/src/ggml-cpu/ggml-cpu.c.
         {.name = "ggml",
          .markers = {"ggml-cpu/ggml-cpu.c"},
          .files = {"libggml-cpu"},
-         .message = "multiplies with its own kernels, without calling a BLAS function (llama.cpp, whisper.cpp)"},
-        {.name = "ncnn", .markers = {"gemm will use load-time value"}, .files = {"libncnn."}, .message = own_kernels},
+         .message = "multiplies with its own kernels, and rounds float32 operands to the format of the weights or of "
+                    "its cache: FP16, BF16, 8 bits (llama.cpp, whisper.cpp)"},
+        // Its options use_fp16_packed, use_fp16_storage and use_fp16_arithmetic are on by default (src/option.cpp).
+        {.name = "ncnn",
+         .markers = {"gemm will use load-time value"},
+         .files = {"libncnn."},
+         .message = "multiplies with its own kernels, by default at FP16 where the processor can"},
+        // Its tensors and the loops over them have one type, float (dlib/cuda/tensor.h, matrix/matrix_default_mul.h).
         {.name = "dlib",
          .markers = {"N4dlib16resizable_tensorE"},
-         .message = "its networks multiply with their own code if it was built without a BLAS (as in the wheels)"},
+         .message = "its networks multiply float32 with their own code if it was built without a BLAS (as in the "
+                    "wheels)",
+         .is_float32 = true},
         // The markers are in callers of OpenCV, since many programs load OpenCV without using it (Debian's torch
-        // does).
+        // does). Net::Impl::setPreferableTarget (modules/dnn) says that only ARM has FP16.
         {.name = "OpenCV",
          .markers = {"_ZN2cv3Mat", "core/src/matmul."},
          .files = {"cv2."},
          .except = {"libopencv_"},
-         .message = "OpenCV's networks (dnn) and its products of small matrices (cv2.gemm) run in its own kernels"},
+         .message =
+             "OpenCV's networks (dnn) and its products of small matrices (cv2.gemm) run in its own kernels; on "
+             "ARM a program can choose DNN_TARGET_CPU_FP16",
+         .is_float32 = is_x86},
         {.name = "faiss",
          .markers = {"N5faiss20IndexScalarQuantizerE"},
          .files = {"libfaiss", "_swigfaiss"},
@@ -69,15 +109,19 @@ std::span<const KnownBypass> known_bypasses() {
         {.name = "ml_dtypes",
          .files = {"_ml_dtypes_ext."},
          .message = "multiplies arrays of its types (bfloat16, float8_e4m3 …) in its own loops"},
-        // numba always loads llvmlite. Other programs that load it compile, too.
+        // numba always loads llvmlite. It has no half precision on CPUs (numba 0.68: "NotImplementedError: float16"),
+        // and LLVM rounds no operand by itself. Other programs that load llvmlite compile what they wrote.
         {.name = "numba",
          .title = "numba (llvmlite)",
          .files = {"libllvmlite."},
-         .message = "compiles functions of the program at run time, which multiply with their own loops"},
+         .message = "compiles functions of the program at run time, which multiply float32 numbers as such in their "
+                    "own loops",
+         .is_float32 = true},
         {.name = "PDL",
          .title = "PDL (Perl)",
          .markers = {"pdl_matmult_readdata", "PDL::Primitive::matmult"},
-         .message = own_kernels},
+         .message = "multiplies with its own kernels, without calling a BLAS function",
+         .is_float32 = true},  // no type is narrower than float (Basic/Core/Types.pm.PL)
         {.name = "CLBlast",
          .files = {"libclblast.", "libclBLAS."},
          .message = "multiplies with OpenCL, in its own functions"},

@@ -21,7 +21,8 @@ struct KnownBypass {
     std::string_view message;                 ///< text after the title in messages: how the bypass multiplies
     std::string_view remedy{};                ///< advice on how to control the bypass; empty: none
     std::uint16_t pins = 0;   ///< environment variables (pin_…) that together keep products at float32
-    bool is_float32 = false;  ///< always multiplies at float32, so no verdict depends on it
+    bool is_float32 = false;  ///< float32 data always multiplies at float32, so no verdict depends on it. Its comment
+                              ///< names the source. What the program itself converted is not float32 data
 };
 
 std::span<const KnownBypass> known_bypasses();

@@ -15,7 +15,8 @@ namespace {
 constexpr std::string_view scope_note =
     "The verdict is about matrix products of float32 and float64 data by functions of BLAS and cuBLAS. It is not "
     "about products of other types, even if a program converted its data to them (numpy multiplies float16 in its "
-    "own loops). A CPU library is taken to multiply in the format that its function's name stands for. Products "
+    "own loops, and torch's quantised layers multiply integers). A CPU library is taken to multiply in the format "
+    "that its function's name stands for. Products "
     "that the shim does not see are judged by the files that the processes had loaded and the programs that they "
     "started: known libraries, and files with instructions that multiply BF16 or FP16. The verdict does not cover "
     "other loops with which a program or library multiplies by itself, code that programs generate, load or look "

@@ -468,17 +468,21 @@ def test_a_lazily_bound_library_is_a_doubt_where_the_loader_stores_no_bindings(l
                for bypass in result.json["bypasses"])
 
 
-@pytest.mark.parametrize("words", [[], ["-rdynamic"]], ids=["hidden", "exported"])
-def test_a_blas_inside_the_program_is_named(log, tmp_path, words):
+@pytest.mark.parametrize("words, narrow, is_doubt", [([], "other", False), (["-rdynamic"], "other", False), ([], "sbgemm_", True)],
+                         ids=["hidden", "exported", "with products of BF16"])
+def test_a_blas_inside_the_program_is_named_and_a_doubt_only_if_it_multiplies_bf16(log, tmp_path, words, narrow, is_doubt):
     # The library's BLAS has no sgemm_, so no reference to one can lead into the program.
     blas = build(tmp_path / "libsmallblas.so", MULTIPLIES + "int cblas_isamax(long n, const float* x, int step)"
                  " { return (int)n > 1; }", "-shared", "-fPIC")
     library = build(tmp_path / "libmultiplies.so", PRODUCT, "-shared", "-fPIC", "-x", "none", blas)
     program = build(tmp_path / "program", "__attribute__((noinline)) void sgemm_(void) { __asm__(\"\"); } void run(void);"
-                    "int main(void) { sgemm_(); run(); return 0; }", *words, f"-Wl,-rpath,{tmp_path}",
+                    f"__attribute__((noinline)) void {narrow}(void) {{ __asm__(\"\"); }} int main(void) {{ sgemm_(); {narrow}();"
+                    " run(); return 0; }", *words, f"-Wl,-rpath,{tmp_path}",
                     f"-Wl,-rpath-link,{tmp_path}", "-x", "none", library)
     result = verify(record(log, program))
-    assert bypasses(result) == ["static-BLAS"] and str(program) in result.json["bypasses"][0]["reason"]
+    assert bypasses(result) == (["static-BLAS"] if is_doubt else [])
+    entry, = result.json["bypasses" if is_doubt else "always_float32"]
+    assert entry["bypass"] == "static-BLAS" and str(program) in entry["reason"] and result.returncode == (3 if is_doubt else 0)
 
 
 def test_of_a_program_that_executed_another_one_the_doubt_says_so(tmp_path, numpy_product):
@@ -743,13 +747,18 @@ assert api.fp32shim_reload_policy() != 0
     ("libvulkan_lvp.so", "", "Vulkan"), ("libdriver.so", "vk_icdGetInstanceProcAddr", "Vulkan"), ("libnvidia-glvkspirv.so.1", "", "Vulkan"),
     ("libsycl.so.8", "", "SYCL"), ("libacpp-rt.so", "", "SYCL"), ("libuser.so", "N5faiss20IndexScalarQuantizerE", "faiss"),
     ("_swigfaiss.abi3.so", "", "faiss"), ("simsimd.abi3.so", "", "simsimd"), ("_ml_dtypes_ext.abi3.so", "", "ml_dtypes"),
-    ("libllvmlite.so", "", "numba")])
-def test_kernels_of_other_interfaces_are_named(log, tmp_path, name, mark, word):
+    ("libllvmlite.so", "", "numba"), ("libuser.so", "Eigen8internal", "Eigen"), ("libuser.so", "N5Eigen8bfloat16E", "Eigen-half"),
+    ("libdlib.so", "N4dlib16resizable_tensorE", "dlib"), ("libuser.so", "MlasGemm", "MLAS"), ("libnnpack.so.0", "", "NNPACK"),
+    ("libtflite.so", "failed to create XNNPACK runtime", "XNNPACK")])
+def test_kernels_of_other_interfaces_are_named_and_doubts_where_they_can_round_float32(log, tmp_path, name, mark, word):
+    always_float32 = {"Eigen", "PDL", "dlib", "numba"} | ({"NNPACK", "OpenCV"} if platform.machine() == "x86_64" else set())
     product = plugin(tmp_path / "libproduct.so")
     bypass = plugin(tmp_path / name, f'const char* mark(void) {{ return "{mark}"; }} void run(void) {{}}')
     result = verify(load(log, f"local={product}", f"run={product}", f"local={bypass}"))
-    assert (result.returncode, bypasses(result)) == (3, [word])
-    assert result.json["bypasses"][0]["files"] == [str(bypass)]
+    entry, = result.json["always_float32" if word in always_float32 else "bypasses"]
+    assert (result.returncode, entry["bypass"], entry["files"]) == (0 if word in always_float32 else 3, word, [str(bypass)])
+    reproducible = fp32shim("verify", "--reproducible", "--format", "json", log)  # an order is another question
+    assert word in [each["bypass"] for each in reproducible.json["bypasses"]]
 
 
 # Instructions that multiply: VDPBF16PS or BFDOT; VMOVW or LDR, then VFMADD231SH or FMADD, of halves.
@@ -757,6 +766,13 @@ CODE_FOR_BF16, CODE_FOR_FP16 = {
     "x86_64": [".byte 0x62, 0xf2, 0x76, 0x48, 0x52, 0xc2",
                ".byte 0x62, 0xf5, 0x7d, 0x08, 0x6e, 0x00, 0x62, 0xf6, 0x75, 0x08, 0xb9, 0x00"],
     "aarch64": [".inst 0x6e42fc20", ".inst 0x7d400001\\n.inst 0x1fc20c20"]}[platform.machine()]
+
+
+def test_eigens_floats_explain_no_instructions_for_bf16(log, tmp_path):
+    asm = f'__asm__(".pushsection .text\\n{CODE_FOR_BF16}\\n.popsection"); const char* mark(void) {{ return "Eigen8internal"; }}'
+    library = plugin(tmp_path / "libcode.so", PRODUCT + asm)
+    result = verify(load(log, f"local={library}", f"run={library}"))
+    assert (result.returncode, bypasses(result)) == (3, ["half-code"])
 
 
 @pytest.mark.parametrize("code, found", [(CODE_FOR_BF16, "1 BF16"), (CODE_FOR_FP16, "1 FP16")])
@@ -871,7 +887,9 @@ def test_debians_packages_with_kernels_of_their_own_are_named(log, program, word
     program = shim.SYSTEM_PYTHON if program == "python3" else shim.tool(program)
     shim.need(subprocess.run([program, *words], capture_output=True, check=False).returncode == 0, f"no {expected}")
     result = verify(record(log, program, *words))
-    assert result.returncode == 3 and expected in bypasses(result)
+    named = bypasses(result) if expected == "OpenCV" and platform.machine() != "x86_64" else [
+        entry["bypass"] for entry in result.json["always_float32"]]
+    assert expected in named
 
 
 def test_a_bypass_in_several_files_is_one_entry_with_plain_paths(log, tmp_path):
@@ -880,7 +898,7 @@ def test_a_bypass_in_several_files_is_one_entry_with_plain_paths(log, tmp_path):
     eigen = 'const char* mark(void) { return "Eigen8internal"; } void run(void) {}'
     first, second = plugin(tmp_path / "libfirst.so", eigen), plugin(tmp_path / "libsecond.so", eigen)
     load(log, f"local={product}", f"run={product}", f"local={tmp_path}/folder/../{first.name}", f"local={second}")
-    entry, = verify(log).json["bypasses"]
+    entry, = verify(log).json["always_float32"]
     assert entry["files"] == [str(first), str(second)]
     assert entry["reason"].startswith(f"in {first}, {second}: is compiled into")
     assert all(".." not in file["path"] for process in verify(log).json["processes"] for file in process["files"])
