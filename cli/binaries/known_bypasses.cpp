@@ -1,6 +1,7 @@
 #include "cli/binaries/known_bypasses.hpp"
 
 #include "record/process_facts.hpp"
+#include "record/processor.hpp"
 
 namespace fp32shim::cli {
 namespace {
@@ -26,7 +27,10 @@ std::span<const KnownBypass> known_bypasses() {
          .message = "multiplies with its own kernels, without calling a BLAS function (in torch: convolutions, LSTM, "
                     "and matrix products after torch's own `medium`)",
          .remedy = "ONEDNN_DEFAULT_FPMATH_MODE=STRICT keeps it at float32",
-         .pins = record::pin_onednn},
+         .pins = record::pin_onednn,
+         // Without both it has no kernels for BF16 and FP16. Kernels that round float32 data need more: AMX.
+         .needs = record::has_avx512bw | record::has_avx_ne_convert,
+         .needs_source = "has_data_type_support in src/cpu/platform.cpp of oneDNN"},
         {.name = "MLAS", .title = "MLAS (onnxruntime)", .markers = {"MlasGemm"}, .message = own_kernels},
         {.name = "XLA-CPU",
          .title = "XLA on the CPU",
