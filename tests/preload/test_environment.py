@@ -8,6 +8,7 @@ import sys
 
 import pytest
 
+import processor
 from shim import BUILD, SYSTEM_PYTHON, blas_library, has_module, need, run, system_library
 
 COMMAND = BUILD / "bin/fp32shim"
@@ -87,8 +88,7 @@ def write_processor(recording, word):
 
 def test_features_are_those_that_the_system_names_also_where_nothing_multiplied(record, tmp_path):
     names = {"avx512bw", "avx512_bf16", "avx512_fp16", "amx_bf16", "asimdhp", "asimdfhm", "bf16", "i8mm", "svebf16", "sme"}
-    with open("/proc/cpuinfo", encoding="utf-8") as text:
-        flags = {flag for line in text if line.startswith(("flags", "Features")) for flag in line.split(":")[1].split()}
+    flags = set(processor.flags_of_machine())
     idle = tmp_path / "idle.fp32rec"
     subprocess.run([COMMAND, "run", "--quiet", "--log", idle, "--", SYSTEM_PYTHON, "-c", ""], check=True)
     for found in environments(record("a"), idle):

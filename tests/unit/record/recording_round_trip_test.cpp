@@ -83,7 +83,8 @@ TEST(RecordingRoundTrip, TheProcessorIsKnownFromTheBeginningAndItsPermissionForA
     using Facts = std::vector<std::pair<EnvironmentFact, std::string>>;
     const auto noted = [&] {
         Facts found;
-        for (const RecordedEnvironment& each : read_recording(path)->environment())
+        const auto reader = read_recording(path);
+        for (const RecordedEnvironment& each : reader->environment())
             found.emplace_back(each.fact, each.value);
         return found;
     };
@@ -95,14 +96,14 @@ TEST(RecordingRoundTrip, TheProcessorIsKnownFromTheBeginningAndItsPermissionForA
     recording->record_exit();
     EXPECT_EQ(read_recording(path)->facts().processor, this_processor() | permission);
     EXPECT_EQ(noted().size(), (permission & amx_was_asked) != 0 ? 2U : 1U);
-    for (const auto& [bits, text] : {std::pair{amx_was_asked, "not permitted"},
-                                     std::pair<int, const char*>{amx_was_asked | amx_is_permitted, "permitted"}}) {
-        const auto word = static_cast<std::uint16_t>(this_processor() | bits);
+    for (const bool is_permitted : {false, true}) {
+        const auto word =
+            static_cast<std::uint16_t>(this_processor() | amx_was_asked | (is_permitted ? amx_is_permitted : 0));
         std::fstream(path, std::ios::in | std::ios::out | std::ios::binary)
             .seekp(offsetof(format::Header, processor))
             .write(reinterpret_cast<const char*>(&word), sizeof word);
         expected.resize(1);
-        expected.emplace_back(EnvironmentFact::amx, text);
+        expected.emplace_back(EnvironmentFact::amx, is_permitted ? "permitted" : "not permitted");
         EXPECT_EQ(noted(), expected);
     }
 }
