@@ -28,7 +28,8 @@ std::span<const KnownBypass> known_bypasses() {
                     "and matrix products after torch's own `medium`)",
          .remedy = "ONEDNN_DEFAULT_FPMATH_MODE=STRICT keeps it at float32",
          .pins = record::pin_onednn,
-         // Without both it has no kernels for BF16 and FP16. Kernels that round float32 data need more: AMX.
+         // With neither, it has no kernels for BF16 and FP16. Those that round float32 data even need AMX
+         // (`is_bf32`).
          .needs = record::has_avx512bw | record::has_avx_ne_convert,
          .needs_source = "has_data_type_support in src/cpu/platform.cpp of oneDNN"},
         {.name = "MLAS", .title = "MLAS (onnxruntime)", .markers = {"MlasGemm"}, .message = own_kernels},

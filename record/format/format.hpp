@@ -583,8 +583,7 @@ struct Header {
     std::uint8_t reserved_line1[3];
     // Offset 128. Places of the texts:
     TextRange texts[text_count];
-    std::uint16_t
-        processor;  ///< facts about the processor (record/processor.hpp); those about the end come at the end
+    std::uint16_t processor;  ///< word of record/processor.hpp; its bits about the end of the process come last
     std::uint8_t reserved2[46];
     // Offset 256. Written whenever the file grows:
     std::uint32_t next_segment;  ///< number of the first segment that no thread has reserved yet

@@ -84,8 +84,7 @@ TEST(RecordingRoundTrip, TheProcessorIsKnownFromTheBeginningAndItsPermissionForA
     const auto noted = [&] {
         Facts found;
         const auto reader = read_recording(path);
-        for (const RecordedEnvironment& each : reader->environment())
-            found.emplace_back(each.fact, each.value);
+        for (const RecordedEnvironment& each : reader->environment()) found.emplace_back(each.fact, each.value);
         return found;
     };
     Facts expected{{EnvironmentFact::features, feature_names(this_processor())}};
