@@ -22,13 +22,16 @@ enum class EnvironmentFact : std::uint32_t {
     threads,  ///< number of threads that it may use
     // About a device, such as `cuda:0`:
     gpu,  ///< name
+    // About the process. A recording has these in a word of its header (record/processor.hpp), not among its facts:
+    features,  ///< features of the processor for BF16 and FP16
+    amx,       ///< permission for AMX when the process ended
     count_
 };
 
 /// Names of the facts, by number: the keys of JSON.
-inline constexpr std::string_view environment_words[] = {"none",    "processor", "instructions", "cpus",
-                                                         "python",  "torch",     "driver",       "file",
-                                                         "version", "kernel",    "threads",      "gpu"};
+inline constexpr std::string_view environment_words[] = {"none",    "processor", "instructions", "cpus",    "python",
+                                                         "torch",   "driver",    "file",         "version", "kernel",
+                                                         "threads", "gpu",       "features",     "amx"};
 static_assert(sizeof environment_words / sizeof *environment_words ==
               static_cast<std::size_t>(EnvironmentFact::count_));
 

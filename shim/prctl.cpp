@@ -8,6 +8,7 @@
 #include <cstdarg>
 
 #include "record/format/clock.hpp"
+#include "record/processor.hpp"
 #include "shim/blas/emulate/emulate.hpp"
 #include "shim/blas/emulate/scratch.hpp"
 #include "shim/blas/multiply/multiply.hpp"
@@ -42,6 +43,7 @@ void prepare_scratch(std::size_t bytes) {
 /// not come here, but not without this one before (`no_new_privs`), unless it is privileged.
 void prepare_for_filter() {
     constexpr std::size_t enough_for_one_thread = std::size_t{16} << 20;
+    record::ask_no_more_of_amx();
     blas::start_no_more_threads();
     prepare_scratch(enough_for_one_thread);
 }
@@ -50,6 +52,7 @@ void prepare_for_filter() {
 void prepare_for_strict_seccomp() {
     const Settings& before = settings();
     blas::start_no_more_threads();
+    record::ask_no_more_of_amx();
     if (before.forward_everything) return system::SignalHold::hold_no_more();
     // Products on a GPU need system calls, so only products on a CPU can follow.
     if (computes_products(before.policy)) {

@@ -20,7 +20,12 @@ enum class CpuFeature : std::uint32_t {
     avx512f = 1U << 3,
     avx512bw = 1U << 4,
     avx512_bf16 = 1U << 5,
-    amx_bf16 = 1U << 6,  ///< also needs the kernel's permission
+    amx_bf16 = 1U << 6,  ///< also needs the kernel's permission, like all of AMX
+    amx_fp16 = 1U << 7,
+    amx_tf32 = 1U << 8,
+    avx512_fp16 = 1U << 9,
+    avx_ne_convert = 1U << 10,
+    avx10_2 = 1U << 11,  ///< AVX10 of version 2 or newer
 };
 
 constexpr std::uint32_t bits_of(auto... features) { return (0U | ... | static_cast<std::uint32_t>(features)); }
@@ -39,7 +44,7 @@ extern std::atomic<const InstructionLevel*> chosen_level;
 #if defined(__x86_64__)
 
 /// Returns the bits of all features that are there. Source: Intel SDM volume 2, CPUID and XGETBV; volume 1,
-/// chapter 13.
+/// chapter 13; for amx_tf32 and avx10_2, Intel's Architecture Instruction Set Extensions Programming Reference.
 inline std::uint32_t find_cpu_features() {
     struct Registers {
         unsigned eax = 0, ebx = 0, ecx = 0, edx = 0;
@@ -73,7 +78,13 @@ inline std::uint32_t find_cpu_features() {
     add(CpuFeature::avx512f, has_zmm && bit(extended.ebx, 16));
     add(CpuFeature::avx512bw, has_zmm && bit(extended.ebx, 30));
     add(CpuFeature::avx512_bf16, has_zmm && bit(more.eax, 5));
-    add(CpuFeature::amx_bf16, (kept & tiles) == tiles && bit(extended.edx, 22) && bit(extended.edx, 24));
+    const bool has_tiles = (kept & tiles) == tiles && bit(extended.edx, 24);
+    add(CpuFeature::amx_bf16, has_tiles && bit(extended.edx, 22));
+    add(CpuFeature::amx_fp16, has_tiles && bit(more.eax, 21));
+    add(CpuFeature::amx_tf32, has_tiles && leaf(0x1e, 0).eax >= 1 && bit(leaf(0x1e, 1).eax, 6));
+    add(CpuFeature::avx512_fp16, has_zmm && bit(extended.edx, 23));
+    add(CpuFeature::avx_ne_convert, has_ymm && bit(more.edx, 5));
+    add(CpuFeature::avx10_2, has_zmm && bit(more.edx, 19) && (leaf(0x24, 0).ebx & 0xff) >= 2);
     return found;
 }
 

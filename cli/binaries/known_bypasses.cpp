@@ -1,6 +1,7 @@
 #include "cli/binaries/known_bypasses.hpp"
 
 #include "record/process_facts.hpp"
+#include "record/processor.hpp"
 #include "system/elf.hpp"
 
 namespace fp32shim::cli {
@@ -27,7 +28,11 @@ std::span<const KnownBypass> known_bypasses() {
          .message = "multiplies with its own kernels, without calling a BLAS function (in torch: convolutions, LSTM, "
                     "and matrix products after torch's own `medium`)",
          .remedy = "ONEDNN_DEFAULT_FPMATH_MODE=STRICT keeps it at float32",
-         .pins = record::pin_onednn},
+         .pins = record::pin_onednn,
+         // With neither, it has no kernels for BF16 and FP16. Those that round float32 data even need AMX
+         // (`is_bf32`).
+         .needs = record::has_avx512bw | record::has_avx_ne_convert,
+         .needs_source = "has_data_type_support in src/cpu/platform.cpp of oneDNN"},
         // onnxruntime 1.31.1 turns a product of float32 with dequantised weights into one of 8 bits; with the option
         // at 1 it does not (measured). The option for BF16: onnxruntime/core/providers/cpu/math/matmul.h.
         {.name = "MLAS",

@@ -23,6 +23,10 @@ struct KnownBypass {
     std::uint16_t pins = 0;   ///< environment variables (pin_…) that together keep products at float32
     bool is_float32 = false;  ///< float32 data always multiplies at float32, so no verdict depends on it. Its comment
                               ///< names the source. What the program itself converted is not float32 data
+    /// Features of x86-64 processors (bits of record/processor.hpp). On a processor that has none of them, the
+    /// library multiplies at float32, unless it uses a GPU. 0: not known.
+    std::uint16_t needs = 0;
+    std::string_view needs_source{};  ///< text in parentheses: the source for `needs`
 };
 
 std::span<const KnownBypass> known_bypasses();

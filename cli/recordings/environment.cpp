@@ -30,6 +30,10 @@ std::string fact_text(EnvironmentFact fact, const std::set<std::string>& values)
             return "kernel " + text;
         case EnvironmentFact::threads:
             return fmt::format("{} thread{}", text, plural);
+        case EnvironmentFact::features:
+            return text == "none" ? "no instructions for BF16 or FP16" : "with " + text;
+        case EnvironmentFact::amx:
+            return fmt::format("AMX {} at its end", text);
         default:
             return text;
     }
@@ -78,8 +82,12 @@ std::string Environment::difference_of_process(const Values& a, const Values& b)
     Values facts = a;
     facts.insert(b.begin(), b.end());
     std::vector<std::string> texts;
-    for (const auto& [fact, values] : facts)
+    for (const auto& [fact, values] : facts) {
+        // Older recordings have no features; those of killed processes do not tell the end.
+        const bool may_be_unknown = fact == EnvironmentFact::features || fact == EnvironmentFact::amx;
+        if (may_be_unknown && !(a.contains(fact) && b.contains(fact))) continue;
         if (text(a, fact) != text(b, fact)) texts.push_back(fmt::format("{} -> {}", text(a, fact), text(b, fact)));
+    }
     return fmt::format("{}", fmt::join(texts, "; "));
 }
 
@@ -95,7 +103,8 @@ std::string environment_difference(const Environment& a, const Environment& b) {
         const Environment::Values in_a = of(a), in_b = of(b);
         if (in_a == in_b) continue;
         if (subject.empty()) {
-            texts.push_back(Environment::difference_of_process(in_a, in_b));
+            if (std::string text = Environment::difference_of_process(in_a, in_b); !text.empty())
+                texts.push_back(std::move(text));
             continue;
         }
         const bool needs_files = Environment::text_of(in_a, false) == Environment::text_of(in_b, false);
@@ -122,8 +131,9 @@ Json environment_json(const Environment& environment) {
         }
     };
     const auto process = environment.about_.find("");
-    add(json, process == environment.about_.end() ? Environment::Values() : process->second,
-        EnvironmentFact::processor, EnvironmentFact::driver);
+    const Environment::Values facts = process == environment.about_.end() ? Environment::Values() : process->second;
+    add(json, facts, EnvironmentFact::processor, EnvironmentFact::driver);
+    add(json, facts, EnvironmentFact::features, EnvironmentFact::amx);
     for (const auto& [subject, values] : environment.about_) {
         if (subject.empty()) continue;
         const bool is_device = values.contains(EnvironmentFact::gpu);

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "cli/binaries/bypasses.hpp"
+#include "cli/binaries/known_bypasses.hpp"
 #include "cli/binaries/recorded_file.hpp"
 #include "cli/binaries/scanned_file.hpp"
 #include "cli/output/progress.hpp"
@@ -16,6 +17,7 @@
 #include "cli/recordings/process_text.hpp"
 #include "cli/verify/examine_child.hpp"
 #include "record/process_facts.hpp"
+#include "record/processor.hpp"
 #include "system/inline_text.hpp"
 
 namespace fp32shim::cli {
@@ -84,14 +86,15 @@ class PossibleBypasses {
             bypass.recordings.push_back(recording);
         return bypass;
     }
-    /// Adds a bypass found in the file at `path`. `pins` are the variables that keep it at float32. `remark` ends the
-    /// reason.
+    /// Adds a bypass found in the file at `path`. `pins` are the variables that keep it at float32. `why_float32`
+    /// says why it certainly multiplies at float32, if it does. `remark` ends the reason.
     void add(const Bypass& bypass, std::uint16_t pins, std::string path, const std::string& recording,
-             std::string_view remark) {
+             std::string_view remark, std::string_view why_float32) {
         const std::string title = bypass.title == bypass.name ? "" : bypass.title + " ";
-        PossibleBypass& possible = add(bypass.name, fmt::format("{}in {{}}: {}{}", title, bypass.message, remark),
-                                       bypass.remedy, recording, pins);
-        possible.is_float32 = bypass.is_float32;
+        PossibleBypass& possible =
+            add(bypass.name, fmt::format("{}in {{}}: {}{}{}", title, bypass.message, why_float32, remark),
+                bypass.remedy, recording, pins);
+        possible.is_float32 = bypass.is_float32 || !why_float32.empty();
         if (std::ranges::count(possible.files, path) == 0) possible.files.push_back(std::move(path));
     }
     std::vector<PossibleBypass> release() {
@@ -184,10 +187,23 @@ bool may_have_a_gpu(const record::RecordedObjects& objects) {
     });
 }
 
-/// Adds the bypasses in the files that a process had loaded. `recording` is the file that lists them. `pins` are
-/// those of the process. `remark` is appended to each reason.
-void add_files(const record::RecordedObjects& objects, std::uint16_t pins, const std::string& recording,
-               std::string_view remark, JudgedFiles& files, PossibleBypasses& bypasses) {
+/// Returns the reason why a library multiplies at float32 on this processor, to follow its message; empty if it may
+/// multiply below. Precondition: the process had no GPU driver.
+std::string why_float32_on(std::uint16_t processor, const Bypass& bypass) {
+    const auto known = std::ranges::find(known_bypasses(), bypass.name, &KnownBypass::name);
+    if (known == known_bypasses().end() || known->needs == 0) return {};
+    if ((processor & record::processor_is_x86_64) == 0 || (processor & known->needs) != 0) return {};
+    std::string names = record::feature_names(record::processor_is_x86_64 | known->needs);
+    for (std::size_t at = 0; (at = names.find(' ', at)) != std::string::npos; at += 4) names.replace(at, 1, " or ");
+    return fmt::format("; its processor has no {}, without one of which {} has no product below float32 ({})", names,
+                       known->title, known->needs_source);
+}
+
+/// Adds the bypasses in the files that a process had loaded. `recording` is the file that lists them. `pins` and
+/// `processor` are those of the process. `remark` is appended to each reason.
+void add_files(const record::RecordedObjects& objects, std::uint16_t pins, std::uint16_t processor,
+               const std::string& recording, std::string_view remark, JudgedFiles& files,
+               PossibleBypasses& bypasses) {
     std::map<std::string, std::vector<std::string>> unread;
     const bool has_gpu = may_have_a_gpu(objects);
     for (const record::RecordedObject& object : objects.all) {
@@ -195,7 +211,8 @@ void add_files(const record::RecordedObjects& objects, std::uint16_t pins, const
         for (const Bypass& bypass : judged.bypasses) {
             if (bypass.device == "gpu" && !has_gpu) continue;
             const bool is_pinned = (pins & bypass.pins) == bypass.pins;
-            bypasses.add(bypass, is_pinned ? bypass.pins : 0, plain_path(object.path), recording, remark);
+            bypasses.add(bypass, is_pinned ? bypass.pins : 0, plain_path(object.path), recording, remark,
+                         has_gpu ? std::string() : why_float32_on(processor, bypass));
         }
         if (object.path.empty()) {
             bypasses.add(unread_libraries, fmt::format("the name of a loaded file is not known{}", remark), "",
@@ -234,7 +251,7 @@ void add_marks(const MergedProcess& process, JudgedFiles& files, PossibleBypasse
         const std::string remark = fmt::format(
             "; in a process of {} {}", mark.program.empty() ? "an unknown program" : system::base_name(mark.program),
             mark.has_changed_log ? "that changed its own log" : "without a call that is seen");
-        add_files(mark.objects, mark.pins, process.path, remark, files, bypasses);
+        add_files(mark.objects, mark.pins, mark.processor, process.path, remark, files, bypasses);
         if (mark.has_changed_log)
             bypasses.add(std::string(child_prefix) + std::string(system::base_name(mark.program)),
                          fmt::format("not covered: {} changed its own FP32_MATMUL_LOG, FP32_MATMUL_POLICY or "
@@ -254,7 +271,8 @@ void add_marks(const MergedProcess& process, JudgedFiles& files, PossibleBypasse
 
 void add_process(const MergedProcess& process, const std::vector<MergedProcess>& processes, JudgedFiles& files,
                  ChildPrograms& programs, PossibleBypasses& bypasses) {
-    add_files(process.objects, process.facts.process.pins, process.path, "", files, bypasses);
+    add_files(process.objects, process.facts.process.pins, process.facts.processor, process.path, "", files,
+              bypasses);
     add_children(process, programs, bypasses);
     add_marks(process, files, bypasses);
     if (process.is_children_only()) return;

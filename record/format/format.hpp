@@ -517,11 +517,11 @@ inline constexpr std::uint32_t mark_has_changed_log = 4;
 /// Marks list the loaded files of processes that ended without a recording. Processes with the same files and pins
 /// share one mark. Marks are stored in the file for the children of a run; mark number i is in segment i + 1.
 struct MarkSegment {
-    std::uint32_t published;  ///< 1: the mark is whole; stored last
-    std::uint32_t flags;      ///< flags of the mark: bits mark_…
-    std::int64_t noted_ns;    ///< end of the first process that left this mark: nanoseconds since 1970, UTC
-    std::uint16_t pins;       ///< variables of `run --pin`: see ProcessFacts::pins
-    std::uint8_t reserved[2];
+    std::uint32_t published;        ///< 1: the mark is whole; stored last
+    std::uint32_t flags;            ///< flags of the mark: bits mark_…
+    std::int64_t noted_ns;          ///< end of the first process that left this mark: nanoseconds since 1970, UTC
+    std::uint16_t pins;             ///< variables of `run --pin`: see ProcessFacts::pins
+    std::uint16_t processor;        ///< as Header::processor; older writers left zeros
     std::uint32_t layouts;          ///< number of the first files whose FileState::layout follows the files
     std::uint32_t count;            ///< number of files; the first is the program itself
     std::uint32_t size;             ///< number of bytes of the files in `files`
@@ -583,7 +583,8 @@ struct Header {
     std::uint8_t reserved_line1[3];
     // Offset 128. Places of the texts:
     TextRange texts[text_count];
-    std::uint8_t reserved2[48];
+    std::uint16_t processor;  ///< word of record/processor.hpp; its bits about the end of the process come last
+    std::uint8_t reserved2[46];
     // Offset 256. Written whenever the file grows:
     std::uint32_t next_segment;  ///< number of the first segment that no thread has reserved yet
     std::uint32_t flags;
@@ -694,7 +695,8 @@ static_assert(are_numbered_from_0(policy::OnFull::drop, policy::OnFull::overwrit
 static_assert(are_numbered_from_0(EnvironmentFact::none, EnvironmentFact::processor, EnvironmentFact::instructions,
                                   EnvironmentFact::cpus, EnvironmentFact::python, EnvironmentFact::torch,
                                   EnvironmentFact::driver, EnvironmentFact::file, EnvironmentFact::version,
-                                  EnvironmentFact::kernel, EnvironmentFact::threads, EnvironmentFact::gpu));
+                                  EnvironmentFact::kernel, EnvironmentFact::threads, EnvironmentFact::gpu,
+                                  EnvironmentFact::features, EnvironmentFact::amx));
 static_assert(are_numbered_from_0(WhyUnseen::seen, WhyUnseen::statically_linked, WhyUnseen::other_machine,
                                   WhyUnseen::musl, WhyUnseen::other_user, WhyUnseen::capabilities,
                                   WhyUnseen::not_readable, WhyUnseen::no_preload, WhyUnseen::library_out_of_reach,

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "record/format/entry_fields.hpp"
+#include "record/processor.hpp"
 
 namespace fp32shim::record {
 
@@ -418,10 +419,15 @@ void RecordingReader::read_environment(const format::Header& header) {
         const format::EnvironmentRecord& entry = header.environment[i];
         const std::uint64_t offset = offsetof(format::Header, environment) + i * sizeof entry;
         // Facts of newer versions are left out.
-        if (entry.fact == 0 || entry.fact >= static_cast<std::uint32_t>(EnvironmentFact::count_)) continue;
+        if (entry.fact == 0 || entry.fact > static_cast<std::uint32_t>(EnvironmentFact::gpu)) continue;
         environment_.push_back({static_cast<EnvironmentFact>(entry.fact), decisions_->text(entry.subject, offset),
                                 decisions_->text(entry.value, offset)});
     }
+    if (std::string names = feature_names(header.processor); !names.empty())
+        environment_.push_back({EnvironmentFact::features, {}, std::move(names)});
+    if ((header.processor & amx_was_asked) != 0)
+        environment_.push_back(
+            {EnvironmentFact::amx, {}, (header.processor & amx_is_permitted) != 0 ? "permitted" : "not permitted"});
 }
 
 void RecordingReader::read_children(const format::Header& header) {
@@ -503,6 +509,7 @@ void RecordingReader::read_marks(const format::Header& header) {
         bytes_->read_into((i + 1) * format::segment_size, *segment);
         RecordedMark mark;
         mark.pins = segment->pins;
+        mark.processor = segment->processor;
         mark.noted_ns = std::clamp(segment->noted_ns, -farthest_time_ns, farthest_time_ns);
         if (segment->published != 1 || !read_files(*segment, mark)) {
             ++missed_marks_;

@@ -223,6 +223,7 @@ void RecordingReader::read_facts(const format::Header& header, std::size_t heade
     facts_.max_size = header.max_size;
     facts_.architecture = static_cast<format::Architecture>(header.architecture);
     facts_.flags = header.flags;
+    facts_.processor = header.processor;
     facts_.last_error = header.last_error;
     facts_.identity = {header.pid, header.process_start, header.pid_namespace, std::to_array(header.boot_id)};
     facts_.opened_ticks = header.start_ticks;

@@ -57,6 +57,7 @@ struct RecordingFacts {
     format::Architecture architecture = format::Architecture::unknown;
     std::uint32_t flags = 0;      ///< failures and omissions: bits format::flag_…
     std::int32_t last_error = 0;  ///< errno of the last refusal of disk space or a write; 0: none
+    std::uint16_t processor = 0;  ///< word of record/processor.hpp; 0: not known
     ProcessIdentity identity;
     PythonState python = PythonState::unused;  ///< state of the reader of Python's stacks
     std::uint64_t opened_ticks = 0;            ///< `opened_ns` in ticks; unique among the recordings of one process
@@ -203,9 +204,10 @@ struct RecordedRule {
 
 /// Loaded files of a process that belonged to a `fp32shim run` and ended without a recording.
 struct RecordedMark {
-    std::string program;        ///< path of the program; empty: unknown
-    std::uint16_t pins = 0;     ///< variables of `run --pin` in its environment: ProcessFacts::pins
-    std::int64_t noted_ns = 0;  ///< time when the first process with these files ended: nanoseconds since 1970, UTC
+    std::string program;          ///< path of the program; empty: unknown
+    std::uint16_t pins = 0;       ///< variables of `run --pin` in its environment: ProcessFacts::pins
+    std::uint16_t processor = 0;  ///< word of record/processor.hpp; 0: not known
+    std::int64_t noted_ns = 0;    ///< time when the first process with these files ended: nanoseconds since 1970, UTC
     bool has_changed_log = false;  ///< it multiplied after it had changed its own log, or switched the shim off
     RecordedObjects objects;
 };

@@ -7,6 +7,7 @@
 #include <cstring>
 #include <iterator>
 
+#include "record/processor.hpp"
 #include "record/write/file.hpp"
 #include "record/write/memory.hpp"
 #include "system/hash.hpp"
@@ -28,7 +29,12 @@ using Layout = decltype(format::FileState::layout);
 std::size_t used_size(const MarkSegment& mark) { return mark.size + mark.layouts * sizeof(Layout); }
 
 std::uint64_t hash_of(const MarkSegment& mark) {
-    return system::Hash().add(mark.pins).add(mark.flags).add(std::string_view(mark.files, used_size(mark))).value();
+    return system::Hash()
+        .add(mark.pins)
+        .add(mark.processor)
+        .add(mark.flags)
+        .add(std::string_view(mark.files, used_size(mark)))
+        .value();
 }
 
 bool write_all(int descriptor, const void* bytes, std::size_t size, std::uint64_t offset) {
@@ -119,6 +125,7 @@ int Mark::write(const ChildrenFile& file, std::uint16_t pins) const {
     MarkSegment& segment = pages_->segment;
     segment.noted_ns = raw::realtime_ns();
     segment.pins = pins;
+    segment.processor = this_processor() | ask_amx_permission();
     add_layouts();
     const system::SignalHold hold;
     const int descriptor = open_children_file(file);

@@ -12,6 +12,7 @@
 
 #include "record/format/entry_fields.hpp"
 #include "record/format/identity.hpp"
+#include "record/processor.hpp"
 #include "record/write/count_call.hpp"
 #include "record/write/memory.hpp"
 #include "system/io_error.hpp"
@@ -205,6 +206,7 @@ void Recording::fill_header(format::Header& header, std::int32_t self, std::int3
     std::ranges::copy(identity.boot_id, header.boot_id);
     header.max_size = settings_.max_size;
     header.architecture = static_cast<std::uint8_t>(architecture);
+    header.processor = this_processor();
     header.default_precision = static_cast<std::uint8_t>(start.default_precision);
     header.floor = static_cast<std::uint8_t>(start.floor);
     header.cpu_mode = static_cast<std::uint8_t>(start.cpu_mode);
@@ -518,6 +520,7 @@ void Recording::record_python_state(PythonState state) {
 
 void Recording::record_exit() {
     measure_rate();
+    std::atomic_ref(header()->processor).fetch_or(ask_amx_permission(), std::memory_order_relaxed);
     std::atomic_ref(header()->exited_at).store(ticks(), std::memory_order_release);
 }
 

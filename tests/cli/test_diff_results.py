@@ -293,7 +293,7 @@ def test_the_one_changed_task_of_a_pool_is_named(tmp_path):
     number = tasks_of_a_pool(200, 1).index(1.25)
     assert (first["a"]["thread"], first["a"]["number"]) == (number % 3 + 1, number // 3 + 1)
     text = fp32shim("diff", a, b).stdout
-    assert text.startswith("Other results: 1 of 200 products; all ran at the same precision\nEnvironment: not recorded in A and B\n"
+    assert text.startswith("Other results: 1 of 200 products; all ran at the same precision\nEnvironment: no difference is recorded\n"
                            "Operands: not recorded on both sides\nAnother order: ")
 
 
@@ -430,7 +430,7 @@ def test_the_page_draws_the_growth_and_has_all_tables(record, open_page):
     assert page.ink("#growth-chart") > 1000
     assert page.text("#outcome") == "3,005 products aligned: 1,002 with the same bits, 2,003 with different bits, 3 beyond 0.001."
     assert page.text("#summary") == ("Other results: 2,003 of 3,005 products; all ran at the same precision. "
-                                     "Environment: not recorded in A and B. Operands: not recorded on both sides.")
+                                     "Environment: no difference is recorded. Operands: not recorded on both sides.")
     assert "1,001" in page.text("#products") and "infinite" in page.text("#products")
     assert "model.py:42 <b>last" in page.text("#groups")
     assert "not shown: 1 infinite difference" in page.text("#growth-note")

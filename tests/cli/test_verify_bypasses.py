@@ -7,7 +7,9 @@ import pathlib
 import platform
 import shutil
 import signal
+import struct
 import subprocess
+import sys
 import textwrap
 
 import pytest
@@ -66,6 +68,18 @@ def bypasses(result):
     return sorted({bypass["bypass"] for bypass in result.json["bypasses"]})
 
 
+# Words of record/processor.hpp, which are at these offsets of a recording and of the first mark.
+X86_64, AARCH64, AVX512BW, AVX512_BF16, AVX_NE_CONVERT = 1 << 15, 1 << 14, 1, 2, 16
+IN_RECORDING, IN_FIRST_MARK = 208, 65536 + 18
+
+
+def write_processor(recording, word, offset=IN_RECORDING):
+    """Changes a recording as if it were of another processor; 0: as if nothing had been noted."""
+    with open(recording, "r+b") as file:
+        file.seek(offset)
+        file.write(word.to_bytes(2, sys.byteorder))
+
+
 @pytest.fixture
 def log(tmp_path):
     return tmp_path / "run.fp32rec"
@@ -89,6 +103,7 @@ def test_torch_has_onednn_and_the_verdict_names_what_was_assumed(log):
     shim.need(subprocess.run([shim.SYSTEM_PYTHON, "-c", torch], check=False, capture_output=True).returncode == 0,
               "no torch")
     record(log, shim.SYSTEM_PYTHON, "-c", torch)
+    write_processor(log, X86_64 | AVX512BW)
     result = verify(log)
     assert result.returncode == 3 and "oneDNN" in bypasses(result)
     assumptions = [word for bypass in bypasses(result) for word in ("--assume-unused", bypass.upper())]
@@ -96,6 +111,43 @@ def test_torch_has_onednn_and_the_verdict_names_what_was_assumed(log):
     assert (result.returncode, result.json["bypasses"]) == (0, [])
     text = fp32shim("verify", "--at-least", "fp32", *assumptions, log).stdout
     assert text.startswith("Shown: ") and "Assumed not to have multiplied below fp32" in text and "oneDNN" in text.split("Assumed")[1]
+
+
+@pytest.mark.parametrize("word, is_float32", [
+    (X86_64, True), (X86_64 | AVX512BW, False), (X86_64 | AVX512BW | AVX512_BF16, False), (X86_64 | AVX_NE_CONVERT, False),
+    (0, False), (AARCH64, False)], ids=["AVX2", "AVX512BW", "AVX512_BF16", "AVX_NE_CONVERT", "not known", "aarch64"])
+def test_onednn_is_no_doubt_on_a_processor_for_which_it_has_nothing_below_float32(log, tmp_path, word, is_float32):
+    onednn = plugin(tmp_path / "libdnnl.so.3")
+    load(log, f"local={onednn}", f"run={onednn}")
+    write_processor(log, word)
+    result = verify(log)
+    assert (result.returncode, bypasses(result)) == ((0, []) if is_float32 else (3, ["oneDNN"]))
+    reasons = [bypass["reason"] for bypass in result.json["always_float32"]]
+    text = fp32shim("verify", "--at-least", "fp32", log).stdout
+    why = "; its processor has no avx512bw or avx_ne_convert, without one of which oneDNN has no product below float32 ("
+    assert [why in reason for reason in reasons] == ([True] if is_float32 else [])
+    assert ("If these multiplied, they did so at float32:\n- oneDNN: " in text) == (why in text) == is_float32
+    for options in (["--at-least", "fp64"], ["--reproducible"]):
+        assert "oneDNN" in bypasses(fp32shim("verify", *options, "--format", "json", log))
+
+
+def test_onednn_is_a_doubt_on_any_processor_where_a_gpu_was_in_reach(log, tmp_path):
+    onednn, driver = plugin(tmp_path / "libdnnl.so.3"), plugin(tmp_path / "libcuda.so.1", "void run(void) {}")
+    load(log, f"local={onednn}", f"run={onednn}", f"local={driver}")
+    write_processor(log, X86_64)
+    assert bypasses(verify(log)) == ["oneDNN"]
+
+
+def test_the_processor_of_a_process_without_a_call_is_known(log, tmp_path):
+    product, onednn = plugin(tmp_path / "libproduct.so"), plugin(tmp_path / "libdnnl.so.3", "void run(void) {}")
+    loader = shim.client("loader")
+    record(log, "bash", "-c", f"'{loader}' local={product} run={product}; '{loader}' local={onednn}")
+    marks = log.with_name("run.children.fp32rec")
+    noted, = struct.unpack_from("H", marks.read_bytes(), IN_FIRST_MARK)
+    assert noted & (X86_64 | AARCH64)
+    for word, expected in ((X86_64, []), (X86_64 | AVX512BW, ["oneDNN"]), (0, ["oneDNN"])):
+        write_processor(marks, word, IN_FIRST_MARK)
+        assert bypasses(verify(log)) == expected
 
 
 def test_a_bypass_that_does_not_exist_is_refused_with_those_that_do(log):
@@ -114,13 +166,13 @@ def test_a_violation_is_one_whatever_else_was_loaded(log, tmp_path):
 
 def test_a_bypass_that_was_unloaded_before_the_end_is_known(log, tmp_path):
     seen = plugin(tmp_path / "libseen.so")
-    bypass = plugin(tmp_path / "libbypass.so", 'const char* mark(void) { return "dnnl_verbose,"; } void run(void) {}')
+    bypass = plugin(tmp_path / "libbypass.so", 'const char* mark(void) { return "gemm will use load-time value"; } void run(void) {}')
     load(log, f"local={seen}", f"run={seen}", f"local={bypass}", f"run={bypass}", f"close={bypass}")
     result = verify(log)
-    assert bypasses(result) == ["oneDNN"]
+    assert bypasses(result) == ["ncnn"]
     reason = result.json["bypasses"][0]["reason"]
     assert reason.startswith(f"in {bypass}: multiplies")
-    assert f"\n- oneDNN: {reason}\n" in fp32shim("verify", "--at-least", "fp32", log).stdout
+    assert f"\n- ncnn: {reason}\n" in fp32shim("verify", "--at-least", "fp32", log).stdout
 
 
 def test_a_bypass_that_the_environment_pins_is_named_so_and_is_no_proof(tmp_path):
@@ -292,13 +344,13 @@ def test_doctor_knows_the_variables_of_libraries_that_compile_kernels(variable, 
 
 
 def test_a_program_without_a_product_leaves_a_recording_that_says_what_was_loaded(tmp_path):
-    bypass = plugin(tmp_path / "libdnnl.so.3", "void run(void) {}")
+    bypass = plugin(tmp_path / "libXNNPACK.so.3", "void run(void) {}")
     done = subprocess.run([COMMAND, "run", "--log", tmp_path / "a.fp32rec", "--", shim.client("loader"), f"local={bypass}"],
                           capture_output=True, text=True, check=True, env=environment())
     assert "no matrix product was recorded" in done.stderr
-    assert "oneDNN in libdnnl.so.3" in done.stderr and "float64" not in done.stderr
+    assert "XNNPACK in libXNNPACK.so.3" in done.stderr and "float64" not in done.stderr
     result = verify(tmp_path / "a.fp32rec")
-    assert (result.returncode, bypasses(result)) == (3, ["oneDNN"])
+    assert (result.returncode, bypasses(result)) == (3, ["XNNPACK"])
     for options, ends in ((["-q"], "raise SystemExit(5)"), ([], "import os; os._exit(5)")):
         log = tmp_path / f"{len(options)}.fp32rec"
         done = subprocess.run([COMMAND, "run", *options, "--log", log, "--", shim.SYSTEM_PYTHON, "-c", ends],
@@ -307,11 +359,11 @@ def test_a_program_without_a_product_leaves_a_recording_that_says_what_was_loade
 
 
 def test_a_summary_names_what_was_loaded_beside_what_was_counted(tmp_path):
-    product, bypass = plugin(tmp_path / "libproduct.so"), plugin(tmp_path / "libdnnl.so.3", "void run(void) {}")
+    product, bypass = plugin(tmp_path / "libproduct.so"), plugin(tmp_path / "libXNNPACK.so.3", "void run(void) {}")
     done = subprocess.run([COMMAND, "run", "--", shim.client("loader"), f"local={product}", f"run={product}", f"local={bypass}"],
                           capture_output=True, text=True, check=True,
                           env=environment(LD_LIBRARY_PATH=shim.blas_directory("reference")))
-    assert "Not counted, if these multiplied: oneDNN in libdnnl.so.3\n" in done.stderr
+    assert "Not counted, if these multiplied: XNNPACK in libXNNPACK.so.3\n" in done.stderr
 
 
 def test_a_report_names_the_variables_that_pin_other_libraries(tmp_path):
@@ -577,20 +629,20 @@ def test_a_forked_child_knows_what_its_parent_had_loaded(tmp_path, log, numpy_pr
 
 def test_a_library_that_was_changed_since_is_judged_by_its_name_and_that_is_said(log, tmp_path):
     seen = plugin(tmp_path / "libseen.so")
-    dnnl = plugin(tmp_path / "libdnnl.so.9", "void run(void) {}")
+    dnnl = plugin(tmp_path / "libXNNPACK.so.9", "void run(void) {}")
     load(log, f"local={seen}", f"run={seen}", f"local={dnnl}", f"run={dnnl}")
-    assert bypasses(verify(log)) == ["oneDNN"]
+    assert bypasses(verify(log)) == ["XNNPACK"]
     plugin(seen, "int something_else;" + PRODUCT)
     dnnl.unlink()
     result = verify(log)
-    assert bypasses(result) == ["oneDNN", "unread"]
+    assert bypasses(result) == ["XNNPACK", "unread"]
     reasons = "\n".join(bypass["reason"] for bypass in result.json["bypasses"] if bypass["bypass"] == "unread")
     assert "libseen.so: the loaded file is a different file now" in reasons
-    assert "libdnnl.so.9: the loaded file does not exist here" in reasons
+    assert "libXNNPACK.so.9: the loaded file does not exist here" in reasons
 
 
-BYPASS = 'const char mark[] = "dnnl_verbose,"; '
-HARMLESS = 'const char mark[] = "other_string,"; '
+BYPASS = 'const char mark[] = "gemm will use load-time value"; '
+HARMLESS = 'const char mark[] = "another string of the length "; '
 
 
 def without_build_id(path, source):
@@ -641,7 +693,7 @@ def test_a_library_that_was_replaced_with_its_old_times_is_not_judged_in_its_new
         library.rename(tmp_path / "target.so")
         library.symlink_to(tmp_path / "target.so")
     load(log, f"local={library}", f"run={library}")
-    assert bypasses(verify(log)) == ["oneDNN"]
+    assert bypasses(verify(log)) == ["ncnn"]
     replace(library, other)
     result = verify(log)
     assert bypasses(result) == ["unread"]
@@ -678,7 +730,7 @@ def test_the_library_of_a_process_without_a_call_is_told_from_another_by_its_lay
     current = tmp_path / "current.so"
     current.symlink_to(library)
     record(log, "bash", "-c", f"'{shim.client('loader')}' local={current}; '{shim.client('loader')}' local={library} run={library}")
-    assert bypasses(verify(log)) == ["oneDNN"]
+    assert bypasses(verify(log)) == ["ncnn"]
     current.unlink()
     current.symlink_to(other)
     result = verify(log)
@@ -687,14 +739,14 @@ def test_the_library_of_a_process_without_a_call_is_told_from_another_by_its_lay
 
 
 def test_bypasses_of_many_recordings_are_said_once(tmp_path):
-    bypass = plugin(tmp_path / "libbypass.so", 'const char* mark(void) { return "dnnl_verbose,"; }' + PRODUCT)
+    bypass = plugin(tmp_path / "libbypass.so", 'const char* mark(void) { return "gemm will use load-time value"; }' + PRODUCT)
     for name in "abc":
         load(tmp_path / f"{name}.fp32rec", f"local={bypass}", f"run={bypass}")
     result = verify(tmp_path)
     assert len(result.json["bypasses"]) == 1
     assert len(result.json["bypasses"][0]["recordings"]) == 3
     text = fp32shim("verify", "--at-least", "fp32", tmp_path).stdout
-    assert f"\n- oneDNN: in {bypass}: " in text and "oneDNN in" not in text
+    assert f"\n- ncnn: in {bypass}: " in text and "ncnn in" not in text
 
 
 def test_the_start_of_a_forked_child_in_a_json_log_has_the_settings_after_a_reload(tmp_path, numpy_product):
@@ -802,8 +854,8 @@ def test_instructions_for_bf16_in_data_in_a_blas_or_in_a_known_library_are_no_fu
     mkl = plugin(tmp_path / "libmkl_avx512.so.3", f"void run(void) {{}} {asm}")
     words = [f"local={data}", f"run={data}", f"local={blas}", f"local={numpy}", f"local={mkl}"]
     assert bypasses(verify(load(log, *words))) == []
-    known = plugin(tmp_path / "libdnnl.so.3", f"void run(void) {{}} {asm}")
-    assert bypasses(verify(load(tmp_path / "known.fp32rec", *words, f"local={known}"))) == ["oneDNN"]
+    known = plugin(tmp_path / "libXNNPACK.so.3", f"void run(void) {{}} {asm}")
+    assert bypasses(verify(load(tmp_path / "known.fp32rec", *words, f"local={known}"))) == ["XNNPACK"]
     wrapper = plugin(tmp_path / "libwrapper.so", f"void sgemm_(void) {{}} void run(void) {{}} {asm}")
     assert bypasses(verify(load(tmp_path / "wrapper.fp32rec", *words, f"local={wrapper}"))) == ["half-code"]
 
@@ -1017,7 +1069,8 @@ ONEDNN_V1 = ONEDNN_F32.replace("verbose,exec", "verbose,v1,17.5,primitive,exec")
     ids=["float32", "bf16 operands", "fpmath", "no product", "only a head", "only created", "unknown", "no head", "two processes"])
 def test_a_log_of_onednn_counts_where_all_its_products_ran_at_float32(log, tmp_path, text, counts, why_not):
     bypass = plugin(tmp_path / "libbypass.so", 'const char* mark(void) { return "dnnl_verbose,"; }' + PRODUCT)
-    load(log, f"local={bypass}", f"run={bypass}")
+    driver = plugin(tmp_path / "libcuda.so.1", "void run(void) {}")  # with a GPU, oneDNN is a doubt on any processor
+    load(log, f"local={bypass}", f"run={bypass}", f"local={driver}")
     printed = tmp_path / "printed"
     printed.write_text(text)
     result = verify("--onednn-log", printed, log)
@@ -1028,7 +1081,7 @@ def test_a_log_of_onednn_counts_where_all_its_products_ran_at_float32(log, tmp_p
     os.utime(printed, (1, 1))
     assert verify("--onednn-log", printed, log).returncode == 3  # older than the recording
     printed.touch()
-    load(tmp_path / "second.fp32rec", f"local={bypass}", f"run={bypass}")
+    load(tmp_path / "second.fp32rec", f"local={bypass}", f"run={bypass}", f"local={driver}")
     entry, = verify("--onednn-log", printed, tmp_path).json["bypasses"]
     assert "cannot tell which of several processes it is of" in entry["reason"]
 

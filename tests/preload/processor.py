@@ -68,10 +68,16 @@ def environment():
 
 
 @functools.cache
+def flags_of_machine():
+    """The kernel's names of the machine's instructions. Recordings have these, whatever tests/run.sh asks for."""
+    with open("/proc/cpuinfo", encoding="utf-8") as text:
+        return next((line.split(":")[1].split() for line in text if line.startswith(("flags", "Features"))), [])
+
+
+@functools.cache
 def flags():
     """The kernel's names of the instructions that tests may expect."""
-    with open("/proc/cpuinfo", encoding="utf-8") as text:
-        found = next((line.split(":")[1].split() for line in text if line.startswith(("flags", "Features"))), [])
+    found = flags_of_machine()
     newer = LEVELS[level()].newer if level() else ()
     return frozenset(flag for flag in found if not flag.startswith(newer))
 

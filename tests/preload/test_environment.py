@@ -4,9 +4,11 @@ import json
 import os
 import re
 import subprocess
+import sys
 
 import pytest
 
+import processor
 from shim import BUILD, SYSTEM_PYTHON, blas_library, has_module, need, run, system_library
 
 COMMAND = BUILD / "bin/fp32shim"
@@ -73,6 +75,40 @@ def test_processor_and_python_are_those_that_the_system_names(record):
         names = {line.split(":", 1)[1].strip() for line in text if line.startswith("model name")}
     if names:
         assert {found["processor"]} == names
+
+
+IN_HEADER, AVX2, AVX512BW, AMX_ASKED, AMX_PERMITTED = 208, 1 << 15, 1 << 15 | 1, 1 << 12, 1 << 13  # record/processor.hpp
+
+
+def write_processor(recording, word):
+    with open(recording, "r+b") as file:
+        file.seek(IN_HEADER)
+        file.write(word.to_bytes(2, sys.byteorder))
+
+
+def test_features_are_those_that_the_system_names_also_where_nothing_multiplied(record, tmp_path):
+    names = {"avx512bw", "avx512_bf16", "avx512_fp16", "amx_bf16", "asimdhp", "asimdfhm", "bf16", "i8mm", "svebf16", "sme"}
+    flags = set(processor.flags_of_machine())
+    idle = tmp_path / "idle.fp32rec"
+    subprocess.run([COMMAND, "run", "--quiet", "--log", idle, "--", SYSTEM_PYTHON, "-c", ""], check=True)
+    for found in environments(record("a"), idle):
+        assert set(found["features"].split()) & names == flags & names
+        assert (found["amx"] is None) == ("amx_bf16" not in flags)
+
+
+def test_report_and_diff_show_features_and_the_permission_for_amx(record):
+    a, b = record("a"), record("b")
+    write_processor(a, AVX2)
+    write_processor(b, AVX512BW | AMX_ASKED)
+    assert [(one["features"], one["amx"]) for one in environments(a, b)] == [("none", None), ("avx512bw", "not permitted")]
+    assert command("report", a).split("\nEnvironment\n")[1].splitlines()[0].endswith(", no instructions for BF16 or FP16")
+    assert command("report", b).split("\nEnvironment\n")[1].splitlines()[0].endswith(", with avx512bw, AMX not permitted at its end")
+    assert command("diff", a, b).splitlines()[1] == "Environment: no instructions for BF16 or FP16 -> with avx512bw"
+    write_processor(a, AVX512BW | AMX_ASKED | AMX_PERMITTED)
+    assert command("diff", a, b).splitlines()[1] == "Environment: AMX permitted at its end -> AMX not permitted at its end"
+    write_processor(a, 0)  # as older versions record
+    assert environments(a)[0]["features"] is None
+    assert command("diff", a, b).splitlines()[1] == "Environment: no difference is recorded"
 
 
 def test_diff_says_in_its_second_line_that_openblas_stands_against_blis(record):

@@ -98,7 +98,7 @@ def program(tmp_path_factory):
 
 @pytest.fixture
 def bypass(tmp_path):
-    return build(tmp_path / "libdnnl.so.3", "void run(void) {}", "-shared", "-fPIC")
+    return build(tmp_path / "libXNNPACK.so.3", "void run(void) {}", "-shared", "-fPIC")
 
 
 @pytest.fixture
@@ -127,13 +127,13 @@ def test_a_process_without_a_call_is_judged_beside_one_with_calls(tmp_path, prog
         lines.reverse()
     done = run(tmp_path / name, "sh", "-c", "; ".join(lines), options=options)
     if not options:
-        assert "Not counted, if these multiplied: oneDNN in libdnnl.so.3" in done.stderr
+        assert "Not counted, if these multiplied: XNNPACK in libXNNPACK.so.3" in done.stderr
     recording, = (path for path in tmp_path.glob("*.fp32rec")
                   if ".children." not in path.name and fp32shim("report", "--format", "json", path).json["rows"])
     result = verify(recording)
-    assert (result.returncode, bypasses(result)) == (3, ["oneDNN"])
+    assert (result.returncode, bypasses(result)) == (3, ["XNNPACK"])
     assert "in a process of program without a call that is seen" in result.json["bypasses"][0]["reason"]
-    assert verify("--assume-unused", "oneDNN", recording).returncode == 0
+    assert verify("--assume-unused", "XNNPACK", recording).returncode == 0
 
 
 @pytest.mark.parametrize("words", [
@@ -144,7 +144,7 @@ def test_a_process_without_a_call_is_judged_beside_one_with_calls(tmp_path, prog
 def test_a_forked_child_that_ends_by__exit_is_judged(log, program, bypass, words):
     run(log, program, *(word.format(bypass) for word in words))
     result = verify(log)
-    assert (result.returncode, bypasses(result)) == (3, ["oneDNN"])
+    assert (result.returncode, bypasses(result)) == (3, ["XNNPACK"])
 
 
 @pytest.mark.parametrize("words", [["_exit", "load={}", "close"], ["return", "load={}", "close", "product"]],
@@ -152,13 +152,13 @@ def test_a_forked_child_that_ends_by__exit_is_judged(log, program, bypass, words
 def test_a_library_that_was_closed_before_the_process_was_recorded_is_judged(log, program, bypass, words):
     lines = [[program, "return", "product"], [program, *(word.format(bypass) for word in words)]]
     run(log, "sh", "-c", "; ".join(" ".join(f"'{word}'" for word in line) for line in lines))
-    assert bypasses(verify(log)) == ["oneDNN"]
+    assert bypasses(verify(log)) == ["XNNPACK"]
 
 
 def test_a_process_that_closed_a_library_before_its_first_product_leaves_its_recording_only(log, program, bypass):
     run(log, program, "return", f"load={bypass}", "close", "product")
     assert files(log.parent) == ["run.fp32rec"]
-    assert bypasses(verify(log)) == ["oneDNN"]
+    assert bypasses(verify(log)) == ["XNNPACK"]
 
 
 def test_a_file_of_marks_counts_as_no_recording(log, program, bypass):
@@ -174,7 +174,7 @@ def test_a_process_in_another_root_leaves_its_mark(log, program, bypass, tmp_pat
     done = run(log, program, "_exit", f"load={bypass}", f"chroot={tmp_path / 'root'}", status=7)
     assert done.stderr == "" and files(log.parent) == ["run.children.fp32rec"]
     # Without /proc in that root, the program's own file is unknown, which is a further doubt.
-    assert bypasses(verify(log.parent)) == ["oneDNN", "unread"]
+    assert bypasses(verify(log.parent)) == ["XNNPACK", "unread"]
 
 
 def test_a_mark_that_cannot_be_left_is_one_line(log, program, bypass):
@@ -188,12 +188,12 @@ def test_a_mark_that_cannot_be_left_is_one_line(log, program, bypass):
 @pytest.mark.parametrize("way", ["execv", "execvp"])
 def test_what_a_process_had_loaded_before_it_became_another_program_is_judged(log, program, bypass, way):
     run(log, program, way, f"load={bypass}")
-    assert bypasses(verify(log)) == ["oneDNN"]
+    assert bypasses(verify(log)) == ["XNNPACK"]
 
 
 def test_what_a_forked_child_had_loaded_before_it_became_another_program_is_judged(log, program, bypass):
     run(log, "bash", "-c", f"'{program}' 'forks and execs' product then 'load={bypass}'; exit 7")
-    assert bypasses(verify(log)) == ["oneDNN"]
+    assert bypasses(verify(log)) == ["XNNPACK"]
 
 
 @pytest.mark.parametrize("setting", ["FP32_MATMUL_LOG=stderr", "FP32_MATMUL_LOG=", "FP32_MATMUL_DISABLE=1",
@@ -210,7 +210,7 @@ def test_a_program_that_is_named_like_the_command_leaves_its_mark(log, program, 
     (tmp_path / "bin").mkdir()
     other = shutil.copy(program, tmp_path / "bin/fp32shim")
     run(log, "sh", "-c", f"{COMMAND} --version >/dev/null; '{program}' return product; '{other}' return 'load={bypass}'")
-    assert bypasses(verify(log)) == ["oneDNN"]
+    assert bypasses(verify(log)) == ["XNNPACK"]
     (log.parent / "run.children.fp32rec").unlink()
     run(tmp_path / "second.fp32rec", "sh", "-c", f"{COMMAND} --version >/dev/null; exec '{program}' return product")
     assert not (tmp_path / "second.children.fp32rec").exists()
@@ -222,7 +222,7 @@ def test_a_program_that_is_named_like_a_tool_outside_the_systems_folders_leaves_
     shim.need(subprocess.run(["unshare", "-m", "mount", "-t", "tmpfs", "none", "/usr/local/bin"], check=False,
                              capture_output=True).returncode == 0, "no mount namespaces can be made here")
     run(log, "unshare", "-m", "bash", "-c", script)
-    assert bypasses(verify(log)) == ["oneDNN", "unread"]  # the program is no longer there
+    assert bypasses(verify(log)) == ["XNNPACK", "unread"]  # the program is no longer there
 
 
 def test_processes_that_were_killed_are_one_doubt(log, program):
@@ -287,7 +287,7 @@ def test_what_a_process_had_loaded_is_known_where_it_runs_no_exit_handlers(log, 
     run(log, program, end, "product")
     assert verify(log).returncode == 0
     run(log.with_name("b.fp32rec"), program, end, "product", f"load={bypass}")
-    assert bypasses(verify(log.with_name("b.fp32rec"))) == ["oneDNN"]
+    assert bypasses(verify(log.with_name("b.fp32rec"))) == ["XNNPACK"]
 
 
 @pytest.mark.parametrize("end, status", [("exit_group", 7), ("crash", 7), ("own stack", 7), ("vfork", -signal.SIGKILL)])
@@ -318,7 +318,7 @@ def test_a_forked_child_that_loads_nothing_is_not_counted_where_it_blocks_all_si
 
 def test_a_tool_leaves_its_mark_where_another_library_is_preloaded_into_it(log, program, bypass):
     run(log, "sh", "-c", f"'{program}' return product; LD_PRELOAD=\"$LD_PRELOAD:{bypass}\" /bin/true; exit 7")
-    assert bypasses(verify(log)) == ["oneDNN"]
+    assert bypasses(verify(log)) == ["XNNPACK"]
 
 
 @pytest.mark.parametrize("end", ["return", "_exit", "_Exit", "quick_exit", "exit_group", "crash", "own stack"])

@@ -8,6 +8,7 @@ import sys
 
 import pytest
 
+import processor
 import shim
 import suites
 from wheels import KEEP_BYTE_CODE, PREFIX
@@ -93,4 +94,5 @@ def test_afterwards():
     assert lines[0] == "test_net.py::test_planted: ALLOWED below fp32"
     assert "torch.get_float32_matmul_precision() was 'medium'" in lines[1]
     assert not any("test_plain" in line or "test_afterwards" in line for line in lines)
-    assert any(line.startswith("  oneDNN: ") for line in lines)
+    if "avx512bw" in processor.flags_of_machine():  # without it, oneDNN multiplies at float32
+        assert any(line.startswith("  oneDNN: ") for line in lines)

@@ -12,6 +12,7 @@
 #include <set>
 #include <thread>
 
+#include "record/processor.hpp"
 #include "recording_fixture.hpp"
 
 namespace fp32shim::record::test {
@@ -73,6 +74,60 @@ TEST(RecordingRoundTrip, AFreshRecordingHasItsFactsAndNothingElse) {
     EXPECT_TRUE(reader->changes().empty());
 }
 
+TEST(RecordingRoundTrip, TheProcessorIsKnownFromTheBeginningAndItsPermissionForAmxAtTheEnd) {
+    const TemporaryFolder folder;
+    const Recording::Opened opened = Recording::open(folder / "a.fp32rec", facts(), start(), {});
+    ASSERT_EQ(opened.error, "");
+    const std::unique_ptr<Recording> recording(opened.recording);
+    const std::string path = recording->path();
+    using Facts = std::vector<std::pair<EnvironmentFact, std::string>>;
+    const auto noted = [&] {
+        Facts found;
+        const auto reader = read_recording(path);
+        for (const RecordedEnvironment& each : reader->environment()) found.emplace_back(each.fact, each.value);
+        return found;
+    };
+    Facts expected{{EnvironmentFact::features, feature_names(this_processor())}};
+    EXPECT_EQ(noted(), expected);
+    errno = 4711;
+    const std::uint16_t permission = ask_amx_permission();
+    EXPECT_EQ(errno, 4711);
+    recording->record_exit();
+    EXPECT_EQ(read_recording(path)->facts().processor, this_processor() | permission);
+    EXPECT_EQ(noted().size(), (permission & amx_was_asked) != 0 ? 2U : 1U);
+    for (const bool is_permitted : {false, true}) {
+        const auto word =
+            static_cast<std::uint16_t>(this_processor() | amx_was_asked | (is_permitted ? amx_is_permitted : 0));
+        std::fstream(path, std::ios::in | std::ios::out | std::ios::binary)
+            .seekp(offsetof(format::Header, processor))
+            .write(reinterpret_cast<const char*>(&word), sizeof word);
+        expected.resize(1);
+        expected.emplace_back(EnvironmentFact::amx, is_permitted ? "permitted" : "not permitted");
+        EXPECT_EQ(noted(), expected);
+    }
+}
+
+TEST(Processor, HasNamesForItsFeaturesAndNoneForWhatIsNotKnown) {
+    EXPECT_EQ(feature_names(0), "");
+    EXPECT_EQ(feature_names(has_avx512bw), "");
+    EXPECT_EQ(feature_names(processor_is_x86_64), "none");
+    EXPECT_EQ(feature_names(processor_is_x86_64 | has_avx512bw | has_avx_ne_convert | amx_was_asked),
+              "avx512bw avx_ne_convert");
+    EXPECT_EQ(feature_names(processor_is_aarch64 | 1U), "asimdhp");
+    EXPECT_EQ(feature_names(processor_is_x86_64 | 0xfff),
+              "avx512bw avx512_bf16 avx512_fp16 avx10_2 avx_ne_convert amx_bf16 amx_fp16 amx_tf32");
+    EXPECT_EQ(feature_names(processor_is_aarch64 | 0xfff),
+              "asimdhp asimdfhm bf16 i8mm svebf16 sveb16b16 sme smef16f32 smeb16f32 smef16f16 smeb16b16");
+}
+
+TEST(Processor, IsNotAskedForAmxOnceAFilterOfSystemCallsMayBeThere) {
+    EXPECT_EQ(in_child([] {
+                  ask_no_more_of_amx();
+                  return ask_amx_permission() == 0 ? 0 : 1;
+              }),
+              0);
+}
+
 TEST(RecordingRoundTrip, TheEnvironmentHasEachValueOfAFactOnceAndNoMoreThanThereIsRoomFor) {
     const TemporaryFolder folder;
     const Recording::Opened opened = Recording::open(folder / "a.fp32rec", facts(), start(), {});
@@ -91,12 +146,13 @@ TEST(RecordingRoundTrip, TheEnvironmentHasEachValueOfAFactOnceAndNoMoreThanThere
     ASSERT_TRUE(reader);
     expect_no_problems(*reader);
     const std::vector<RecordedEnvironment>& read = reader->environment();
-    ASSERT_EQ(read.size(), format::environment_limit);
+    ASSERT_EQ(read.size(), format::environment_limit + 1);
     EXPECT_EQ(read[0].fact, EnvironmentFact::processor);
     EXPECT_EQ(read[0].subject + "|" + read[0].value, "|A processor");
     EXPECT_EQ(read[1].subject + "|" + read[1].value, "libblas.so.3|1");
     EXPECT_EQ(read[2].value, "2");
     EXPECT_EQ(read[3].fact, EnvironmentFact::gpu);
+    EXPECT_EQ(read.back().fact, EnvironmentFact::features);
     EXPECT_EQ(in_child([&] {
                   RecordingEnvironment* own = recording->environment();
                   return own != nullptr && own->begin() && !own->begin() ? 0 : 1;
