@@ -13,9 +13,6 @@ namespace {
 using policy::Applied;
 using policy::Dtype;
 
-constexpr std::string_view line_beginnings[] = {"onednn_verbose", "dnnl_verbose", "mkldnn_verbose",
-                                                "onednn_graph_verbose"};
-
 constexpr std::string_view no_products[] = {
 #define NO_PRODUCT(kind) kind,
 #include "record/onednn/implementations.def"
@@ -155,7 +152,7 @@ std::size_t read_dimensions(std::string_view text, std::array<std::int64_t, most
     return 0;
 }
 
-/// Reads the shape of a matmul: `8x64x96:8x96x32`; before 3.0 with `:8x64x32`.
+/// Reads the shape of a matmul: `8x64x96:8x96x32`; up to 3.0 with `:8x64x32`.
 void read_matmul(std::string_view shape, OneDnnExecution& execution) {
     std::array<std::int64_t, most_dimensions> source = {}, weights = {};
     const std::size_t count = read_dimensions(cut(shape, ":"), source);
@@ -214,13 +211,15 @@ void judge(std::optional<std::size_t> type, bool is_strict_sum, OneDnnExecution&
     }
     execution.dtype = data_types[*type].dtype;
     if (!execution.dtype) {
-        execution.doubt = "its operands are integers";
+        execution.doubt = "quantised: some operands are integers";
         return;
     }
     if (!policy::is_single(*execution.dtype) && !policy::is_double(*execution.dtype)) return;
     const auto* const mode = std::ranges::find(modes, execution.fpmath, &Mode::word);
     const auto format = format_of(execution.implementation, execution.fpmath);
-    if (execution.engine != "cpu") {
+    if (execution.duration_ns < 0) {
+        execution.doubt = "the line is cut off";  // so attributes may be missing
+    } else if (execution.engine != "cpu") {
         execution.doubt = "formats of other devices than CPUs are not known";
     } else if (!is_strict_sum) {
         execution.doubt = "sums may be less exact than float32";
@@ -243,28 +242,31 @@ std::string_view value_of(std::string_view name, std::string_view attributes) {
     const std::size_t at = attributes.find(name);
     if (at == std::string_view::npos) return "strict";
     attributes.remove_prefix(at + name.size());
-    cut(attributes, ":");  // attr-fpmath_mode: in 2.6
-    return cut(attributes, ": ,");
+    cut(attributes, ":");
+    std::string_view value = cut(attributes, ": ,");
+    constexpr std::string_view prefix = "fpmath_mode_";  // 2.6 writes attr-fpmath_mode:fpmath_mode_bf16
+    if (value.starts_with(prefix)) value.remove_prefix(prefix.size());
+    return value;
 }
 
-/// Reads engine, number, kind, operations, formats, tensors, fpm:MODE, scratchpad:BYTES (since 3.9), implementation
-/// and backend of a partition. Names of operations are the program's own.
+/// Reads engine, number, kind, operations, formats, tensors, fpm:MODE, scratchpad:BYTES (since 3.13), implementation
+/// (since 3.6) and backend of a partition. Names of operations are the program's own, and may have commas.
 void read_partition(std::string_view text, OneDnnExecution& execution) {
     execution.kind = "partition";
     execution.engine = cut(text, ",");
     cut(text, ",");
     execution.shape = cut(text, ",");
     std::string_view backend;
-    std::optional<std::size_t> type;
     while (!text.empty()) {
         const std::string_view field = cut(text, ",");
-        if (begins_with_one_of(field, {"in0_", "out0_"})) type = read_types(field, execution);
+        if (begins_with_one_of(field, {"in0_", "out0_"})) read_types(field, execution);
         if (field.starts_with("fpm:")) execution.fpmath = value_of("fpm", field);
         execution.implementation = std::exchange(backend, field);
     }
-    // Executes its products as primitives, which print lines: src/graph/backend/dnnl/executables/, 3.13.
+    if (execution.implementation.starts_with("fpm:")) execution.implementation = {};
+    // dnnl_backend executes its products as primitives, which print lines: src/graph/backend/dnnl/executables/, 3.13.
     execution.multiplies = backend != "dnnl_backend";
-    judge(type, true, execution);
+    execution.doubt = "what the graph API executes in a partition is not told";
 }
 
 void read_primitive(std::string_view text, OneDnnExecution& execution) {
@@ -299,17 +301,17 @@ void read_execution(std::string_view text, bool is_of_graph, OneDnnExecution& ex
 
 OneDnnLine read_onednn_line(std::string_view line, OneDnnExecution& execution) {
     if (line.ends_with('\n')) line.remove_suffix(1);
-    if (line.find(',') == std::string_view::npos) return OneDnnLine::other_text;
-    const std::string_view beginning = cut(line, ",");
-    if (!is_one_of(line_beginnings, beginning)) return OneDnnLine::other_text;
-    bool is_of_graph = beginning == "onednn_graph_verbose";
+    if (!std::ranges::any_of(onednn_line_beginnings, [&](auto beginning) { return line.starts_with(beginning); }))
+        return OneDnnLine::other_text;
+    bool is_of_graph = cut(line, ",") == "onednn_graph_verbose";
     // Versions differ in the fields before: a mark of the format, a time, the part of the library.
     for (int field = 0; field < 4; ++field) {
         const std::string_view word = cut(line, ",");
         is_of_graph = is_of_graph || word == "graph";
         if (word == "info")
-            return begins_with_one_of(line, {"oneDNN v", "DNNL v", "Intel MKL-DNN v"}) ? OneDnnLine::head
-                                                                                       : OneDnnLine::info;
+            return !is_of_graph && begins_with_one_of(line, {"oneDNN v", "DNNL v", "Intel MKL-DNN v"})
+                       ? OneDnnLine::head
+                       : OneDnnLine::info;
         if (word == "error") return OneDnnLine::error;
         if (word != "exec") continue;
         read_execution(line, is_of_graph, execution);

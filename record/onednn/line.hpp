@@ -20,6 +20,10 @@ enum class OneDnnLine : std::uint8_t {
     other_line,  ///< a line of oneDNN of another kind: something was created, compiled or refused
 };
 
+/// Beginnings of all lines of oneDNN; one may stand after other output of the program.
+inline constexpr std::string_view onednn_line_beginnings[] = {"onednn_verbose,", "dnnl_verbose,", "mkldnn_verbose,",
+                                                              "onednn_graph_verbose,"};
+
 /// One executed primitive. All texts are parts of the line, or static.
 struct OneDnnExecution {
     std::string_view kind;            ///< `matmul`, `convolution`, `rnn`; `partition` for one of the graph API
