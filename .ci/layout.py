@@ -19,7 +19,7 @@ import tempfile
 FLOORS = {
     "system": ".",
     "policy": ". < toml",
-    "record": ". < format < write read lines",
+    "record": ". < format < write read lines onednn",
     "shim": """level3 < table memory scopes include/fp32shim < loader/elf < loader < entry settings < thread
                < where/python where/native < where < audit ranges children < decision
                < blas/emulate cublas < blas/multiply < blas < blas/fingerprint blas/audit cublas/audit < blas/govern cublas/govern

@@ -13,6 +13,7 @@ struct OneDnnLog {
     std::string file;             ///< path of the log; empty: none was given
     std::int64_t written_ns = 0;  ///< last change of the file: nanoseconds since 1970, UTC
     std::uint64_t processes = 0;  ///< number of heads; oneDNN prints one in each process
+    bool is_filtered = false;     ///< ONEDNN_VERBOSE left out lines of some primitives
     std::uint64_t executed = 0;   ///< executed primitives of any kind
     std::uint64_t products = 0;   ///< those of them that multiply, or may
     std::uint64_t below = 0;      ///< products that may have multiplied below float32

@@ -1065,8 +1065,10 @@ ONEDNN_V1 = ONEDNN_F32.replace("verbose,exec", "verbose,v1,17.5,primitive,exec")
     (ONEDNN_HEAD + ONEDNN_F32.replace("exec", "create:cache_miss"), (1, 0, 0), "{} shows no primitive that was executed"),
     (ONEDNN_HEAD + "onednn_verbose,exec,cpu,something_new\n", (1, 1, 1), "1 may have run below fp32"),
     (ONEDNN_F32, (0, 1, 0), "{} has no head"),
+    (ONEDNN_HEAD + "onednn_verbose,common,info,filter format is enabled, hit components: sum\n" + ONEDNN_F32, (1, 1, 0), "has a filter"),
+    (ONEDNN_HEAD + ONEDNN_F32.replace("brg:", "new:"), (1, 1, 1), "1 may have run below fp32"),
     (2 * (ONEDNN_HEAD + ONEDNN_F32), (2, 2, 0), "{} has lines of 2 processes")],
-    ids=["float32", "bf16 operands", "fpmath", "no product", "only a head", "only created", "unknown", "no head", "two processes"])
+    ids=["float32", "bf16 operands", "fpmath", "no product", "only a head", "only created", "unknown", "no head", "filter", "new implementation", "two processes"])
 def test_a_log_of_onednn_counts_where_all_its_products_ran_at_float32(log, tmp_path, text, counts, why_not):
     bypass = plugin(tmp_path / "libbypass.so", 'const char* mark(void) { return "dnnl_verbose,"; }' + PRODUCT)
     driver = plugin(tmp_path / "libcuda.so.1", "void run(void) {}")  # with a GPU, oneDNN is a doubt on any processor

@@ -1,0 +1,58 @@
+// The lines that oneDNN prints with ONEDNN_VERBOSE=1: one for each primitive that it executes. Uses no memory of the
+// heap, no locale and no floating-point arithmetic, so the preloaded library can read lines at any moment.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string_view>
+
+#include "policy/matmul_call.hpp"
+#include "policy/precision.hpp"
+
+namespace fp32shim::record {
+
+enum class OneDnnLine : std::uint8_t {
+    other_text,  ///< not printed by oneDNN
+    head,        ///< names the version; a process prints it once, before its other lines
+    info,        ///< tells the processor, the columns of later lines and the like
+    execution,   ///< a primitive, or a partition of the graph API, was executed
+    error,
+    other_line,  ///< a line of oneDNN of another kind: something was created, compiled or refused
+};
+
+/// Beginnings of all lines of oneDNN; one may stand after other output of the program.
+inline constexpr std::string_view onednn_line_beginnings[] = {"onednn_verbose,", "dnnl_verbose,", "mkldnn_verbose,",
+                                                              "onednn_graph_verbose,"};
+
+/// One executed primitive. All texts are parts of the line, or static.
+struct OneDnnExecution {
+    std::string_view kind;            ///< `matmul`, `convolution`, `rnn`; `partition` for one of the graph API
+    std::string_view implementation;  ///< `brg_matmul:avx512_core`; empty: the line names none
+    std::string_view engine;          ///< `cpu`, `gpu`, `gpu:0`; empty: the line names none
+    std::string_view fpmath;          ///< mode in the attributes; `strict` if they have none
+    std::string_view shape;           ///< `128x256:256x256`; for a partition its kind, such as `matmul_post_ops`
+    /// Types of elements: `f32`; empty: the line names none. In the backward pass, `source` and `weights` are what
+    /// the forward pass calls so.
+    std::string_view source_type, weights_type, result_type;
+    /// False if it multiplies no matrices (`reorder`, `pooling`), or if the products in it have lines of their own (a
+    /// partition).
+    bool multiplies = true;
+    std::optional<policy::Dtype> dtype;  ///< narrowest type of its tensors but the bias; absent: integers, or unknown
+    /// C is m×n, k is the summed dimension, as in MatmulCall; -1: unknown, or the primitive is no plain product.
+    std::int64_t m = -1, n = -1, k = -1;
+    std::int64_t batch = 1;
+    /// Lowest format that types, fpmath mode and implementation permit. `unchanged`: not known (`doubt`), or the
+    /// operands are narrower than float32 anyway.
+    policy::Applied applied = policy::Applied::unchanged;
+    std::optional<policy::Applied> actual;  ///< format in which the implementation computes; absent: not known
+    std::string_view doubt;                 ///< a clause why `applied` or `actual` is not known; empty: they are
+    std::int64_t duration_ns = -1;          ///< -1: not told
+    std::string_view identity;  ///< the part of the line that equal executions share: all after `exec,` but the time
+};
+
+/// Reads a line; its final newline may be missing. Changes `execution` only if the line is one. In the text of a cut
+/// line, the part that is missing is unknown. Source: src/common/verbose.cpp and src/graph/utils/verbose.cpp of
+/// oneDNN 0.21 to 3.13.
+OneDnnLine read_onednn_line(std::string_view line, OneDnnExecution& execution);
+
+}  // namespace fp32shim::record
