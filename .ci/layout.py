@@ -22,7 +22,7 @@ FLOORS = {
     "record": ". < format < write read lines onednn",
     "shim": """level3 < table memory scopes include/fp32shim < loader/elf < loader < entry settings < thread
                < where/python where/native < where < audit ranges children < decision
-               < blas/emulate cublas < blas/multiply < blas < blas/fingerprint blas/audit cublas/audit < blas/govern cublas/govern
+               < blas/emulate cublas onednn < blas/multiply < blas < blas/fingerprint blas/audit cublas/audit < blas/govern cublas/govern
                < sites < .""",
     "cli": """command_line files output < binaries < source_locations < recordings
               < report/page/shared < report/page/flame_graph < report/page/report report/page/diff report/page/results

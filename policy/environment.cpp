@@ -116,6 +116,12 @@ Problem check_instructions(std::string_view text, FromEnvironment& /*result*/) {
     return not_one_of(text, words);
 }
 
+Problem read_onednn(std::string_view text, FromEnvironment& result) {
+    if (text != "0" && text != "1") return not_one_of(text, {"0", "1"});
+    result.settings.log_onednn = text == "1";
+    return {};
+}
+
 Problem read_disable(std::string_view text, FromEnvironment& result) {
     if (text != "0" && text != "1") return not_one_of(text, {"0", "1"});
     result.disabled = text == "1";
@@ -138,6 +144,7 @@ constexpr Variable variables[] = {
     {"LOG_LEVEL", [](std::string_view text,
                      FromEnvironment& r) { return read_word(text, log_level_words, r.settings.log_level); }},
     {"WHERE", read_where},
+    {"ONEDNN", read_onednn},
     {"AUDIT", read_audit},
     {"ON_ERROR",
      [](std::string_view text, FromEnvironment& r) { return read_word(text, on_error_words, r.on_error); }},

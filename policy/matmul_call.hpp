@@ -9,7 +9,7 @@ namespace fp32shim::policy {
 
 enum class Device : std::uint8_t { cpu, cuda };
 
-enum class Dtype : std::uint8_t { float32, complex64, float16, bfloat16, float8, float64, complex128 };
+enum class Dtype : std::uint8_t { float32, complex64, float16, bfloat16, float8, float64, complex128, int8 };
 
 constexpr bool is_complex(Dtype dtype) { return dtype == Dtype::complex64 || dtype == Dtype::complex128; }
 /// Returns true for float32 and complex64: all settings apply to products of these types.

@@ -154,6 +154,7 @@ struct Policy {
     std::uint32_t log_mode = 0600;  ///< permission bits of the log; only its owner may write
     WhereSet log_where;             ///< sources of a call's location in its program
     std::string log_group;          ///< group of the log; empty: the process's own
+    bool log_onednn = false;        ///< record what copies of oneDNN in the process multiply
 
     double audit_sample = 0;       ///< fraction of calls to audit, 0 to 1
     std::uint64_t audit_seed = 0;  ///< seed for the random choice of the calls to audit

@@ -123,7 +123,7 @@ inline constexpr Word<Device> device_words[] = {{"cpu", Device::cpu}, {"cuda", D
 inline constexpr Word<Dtype> dtype_words[] = {
     {"float32", Dtype::float32},       {"complex64", Dtype::complex64}, {"float16", Dtype::float16},
     {"bfloat16", Dtype::bfloat16},     {"float8", Dtype::float8},       {"float64", Dtype::float64},
-    {"complex128", Dtype::complex128},
+    {"complex128", Dtype::complex128}, {"int8", Dtype::int8},
 };
 
 /// Words of the element types whose products the shim may alter. Products of other types are only recorded.

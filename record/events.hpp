@@ -59,6 +59,7 @@ struct StartEvent {
     bool rounds_at_random = false;  ///< previews round operands at random
     policy::LogLevel log_level = policy::LogLevel::calls;
     policy::WhereSet where;               ///< sources of a call's location in its program
+    bool asks_onednn = false;             ///< copies of oneDNN are made to tell what they execute
     std::span<const policy::Rule> rules;  ///< the rules in force; never destroyed
 };
 StartEvent make_start_event(std::string_view version, const policy::Policy& policy);

@@ -12,6 +12,7 @@
 #include "shim/loader/loaded_object.hpp"
 #include "shim/loader/next_definition.hpp"
 #include "shim/loader/provider.hpp"
+#include "shim/onednn/copies.hpp"
 #include "shim/settings/read_settings.hpp"
 #include "shim/settings/settings.hpp"
 #include "shim/sites/dlsym_entries.hpp"
@@ -117,6 +118,8 @@ bool is_import_by_python(const char* name) {
     return (has("python") || has("auto")) && start_variable("FP32_MATMUL_DISABLE").empty();
 }
 
+bool is_set_verbose(const char* name) { return system::equal(system::view(name), "dnnl_set_verbose"); }
+
 void* real_lookup(void* handle, const char* name, const char* version) {
     return version == nullptr ? fp32shim_real_dlsym(handle, name) : fp32shim_real_dlvsym(handle, name, version);
 }
@@ -136,6 +139,8 @@ void* answer_lookup(void* handle, const char* name, const char* version, std::ui
         const std::string_view wanted = version == nullptr ? std::string_view{} : system::view(version);
         found = find_past_shim(handle, name, wanted, return_address);
     }
+    if (found != nullptr && is_set_verbose(name))
+        return reinterpret_cast<void*>(onednn::setter_for(reinterpret_cast<onednn::SetVerbose*>(found)));
     if (found != nullptr) return entry_point_for(name, found);
     // No other object has the name, so the lookup has to fail as in the loader. The real function fails and sets
     // dlerror (which names this library as the place searched). RTLD_NEXT depends on the return address, so this call
@@ -152,6 +157,7 @@ int fp32shim_wants_lookup(void* handle, const char* name, std::uintptr_t return_
     using namespace fp32shim;
     find_real_lookups();
     if (name != nullptr && is_import_by_python(name)) where::compare_with_python();
+    if (name != nullptr && is_set_verbose(name)) return 1;
     if (name == nullptr || find_function(name) < 0) return 0;
     return handle != RTLD_NEXT || next_is_entry_point(name, return_address) ? 1 : 0;
 }

@@ -1,5 +1,6 @@
-// getenv. With FP32SHIM_XLA_FLAG, which `fp32shim run --pin` sets, an XLA that asks for XLA_FLAGS is told one flag
-// more than the environment has. By it, products go to cuBLAS, where a floor holds, and not into kernels of Triton.
+// getenv. A oneDNN that asks for its verbose mode is answered by onednn/copies.cpp. With FP32SHIM_XLA_FLAG, which
+// `fp32shim run --pin` sets, an XLA that asks for XLA_FLAGS is told one flag more than the environment has. By it,
+// products go to cuBLAS, where a floor holds, and not into kernels of Triton.
 //
 // The environment itself stays as it is. XLA ends the program on a flag that it does not know, so another XLA, in
 // this process or in a child, must not find the flag there. Other threads may be reading the environment. And
@@ -17,6 +18,7 @@
 #include "shim/loader/elf/readers.hpp"
 #include "shim/loader/next_definition.hpp"
 #include "shim/memory/arena.hpp"
+#include "shim/onednn/copies.hpp"
 #include "shim/settings/read_settings.hpp"
 #include "shim/settings/settings.hpp"
 #include "system/inline_text.hpp"
@@ -103,19 +105,6 @@ bool contains_string(std::string_view bytes, std::string_view text) {
     return false;
 }
 
-/// Returns true if the object has `text` among its constant strings.
-bool has_string(const link_map* object, std::string_view text) {
-    for (const bool is_code : {false, true}) {  // the strings of most libraries are apart from their code
-        for (const ElfW(Phdr) & segment : elf::program_headers(object)) {
-            const bool is_constant = (segment.p_flags & PF_R) != 0 && (segment.p_flags & PF_W) == 0;
-            if (segment.p_type != PT_LOAD || !is_constant || ((segment.p_flags & PF_X) != 0) != is_code) continue;
-            const auto* const bytes = reinterpret_cast<const char*>(object->l_addr + segment.p_vaddr);
-            if (contains_string({bytes, segment.p_filesz}, text)) return true;
-        }
-    }
-    return false;
-}
-
 /// Notes that XLA reads its flags without the pinned one. Recordings of this process no longer say that it is in
 /// force.
 void note_not_pinned() {
@@ -152,7 +141,7 @@ const char* answer(const char* own, const char* pinned_flag, ElfW(Addr) caller) 
         warn_not_pinned("names that flag itself", pinned);
     } else if (!flags.empty() && (first == std::string_view::npos || flags[first] != '-')) {
         warn_not_pinned("names a file", pinned);
-    } else if (has_string(asking, name.substr(2))) {
+    } else if (elf::find_in_constants(asking, [&](auto bytes) { return contains_string(bytes, name.substr(2)); })) {
         if (const char* const text = joined(flags, pinned)) return text;
     }
     note_not_pinned();
@@ -168,6 +157,11 @@ extern "C" __attribute__((visibility("default"))) char* getenv(const char* name)
     Getenv* const real = real_getenv.get();
     if (real == nullptr) return nullptr;  // impossible: there is no C library
     char* const value = real(name);
+    if (onednn::is_verbose_variable(system::view(name)))
+        return const_cast<char*>(onednn::answer_verbose(
+            system::view(name), value, real("DNNL_VERBOSE"),
+            real("ONEDNN_VERBOSE_LOGFILE") != nullptr || real("DNNL_VERBOSE_LOGFILE") != nullptr,
+            reinterpret_cast<ElfW(Addr)>(__builtin_return_address(0)) - 1));
     if (!is_xla_flags(name)) return value;
     const char* const pinned = real("FP32SHIM_XLA_FLAG");
     if (pinned == nullptr || !start_variable("FP32_MATMUL_DISABLE").empty()) return value;

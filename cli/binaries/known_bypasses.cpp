@@ -27,7 +27,8 @@ std::span<const KnownBypass> known_bypasses() {
          .files = {"libdnnl.", "libmkldnn."},
          .message = "multiplies with its own kernels, without calling a BLAS function (in torch: convolutions, LSTM, "
                     "and matrix products after torch's own `medium`)",
-         .remedy = "ONEDNN_DEFAULT_FPMATH_MODE=STRICT keeps it at float32",
+         .remedy = "ONEDNN_DEFAULT_FPMATH_MODE=STRICT keeps it at float32; run --pin sets that, and records what it "
+                   "multiplies",
          .pins = record::pin_onednn,
          // With neither, it has no kernels for BF16 and FP16. Those that round float32 data even need AMX
          // (`is_bf32`).
@@ -87,6 +88,13 @@ std::span<const KnownBypass> known_bypasses() {
          .markers = {"gemm will use load-time value"},
          .files = {"libncnn."},
          .message = "multiplies with its own kernels, by default at FP16 where the processor can"},
+        // Measured with 2026.4: softmax(q k) v is one node of its own code, with brgemm kernels of its oneDNN, which print
+        // no lines, and its INFERENCE_PRECISION_HINT was bf16 on a processor with avx512_bf16.
+        {.name = "OpenVINO",
+         .markers = {"N2ov9intel_cpu9BrgemmCPUE"},
+         .files = {"libopenvino_intel_cpu_plugin."},
+         .message = "multiplies in code that it makes itself (attention), by default at BF16 where the processor can",
+         .remedy = "the property INFERENCE_PRECISION_HINT=f32 keeps it at float32"},
         // Its tensors and the loops over them have one type, float (dlib/cuda/tensor.h, matrix/matrix_default_mul.h).
         {.name = "dlib",
          .markers = {"N4dlib16resizable_tensorE"},

@@ -96,8 +96,18 @@ bool MergedRow::is_refused() const {
     return !is_overflow && reason != "as_requested" && reason != "no_product" && requested != "native";
 }
 
+std::optional<record::OneDnnExecution> MergedRow::onednn_execution(std::string& line) const {
+    if (!is_onednn()) return std::nullopt;
+    line = fmt::format("onednn_verbose,exec,{},0", static_cast<std::string_view>(detail));
+    record::OneDnnExecution execution;
+    if (record::read_onednn_line(line, execution) != record::OneDnnLine::execution) return std::nullopt;
+    return execution;
+}
+
 std::string MergedRow::size_text() const {
     if (is_overflow) return "?";
+    if (std::string line; m < 0 && n < 0 && k < 0)
+        if (const auto execution = onednn_execution(line)) return std::string(execution->shape);
     std::string text = fmt::format("{}{}x{}x{}", is_folded ? "<=" : "", one_size(m), one_size(n), one_size(k));
     if (batch != 1) text += fmt::format(" batch {}", batch);
     return text;
@@ -279,6 +289,13 @@ void MergedCalls::add_audits(const record::RecordingReader& recording,
         list.insert(later, {found->second, processes_.size(), audit});
         return true;
     });
+}
+
+std::uint64_t MergedCalls::onednn_calls() const {
+    std::uint64_t calls = 0;
+    for (const MergedRow& row : rows())
+        if (row.is_onednn()) calls += row.counters.calls;
+    return calls;
 }
 
 std::uint64_t MergedCalls::float64_calls() const {

@@ -16,6 +16,7 @@
 #include "cli/recordings/rule_use.hpp"
 #include "cli/recordings/shared_text.hpp"
 #include "policy/precision.hpp"
+#include "record/onednn/line.hpp"
 #include "record/read/reader.hpp"
 
 namespace fp32shim::cli {
@@ -67,6 +68,8 @@ struct MergedRow : MergedDecision {
     std::optional<policy::Floor> floor_met() const;
     /// Returns true for products of float32 and complex64.
     bool is_float32() const { return dtype == "float32" || dtype == "complex64"; }
+    /// Returns true for executions of oneDNN.
+    bool is_onednn() const { return !is_overflow && std::string_view(function).starts_with(record::onednn_prefix); }
     /// Returns true for products of float64 and complex128.
     bool is_float64() const { return dtype == "float64" || dtype == "complex128"; }
     bool has_estimated_time() const { return counters.timed_calls < counters.calls; }
@@ -76,6 +79,9 @@ struct MergedRow : MergedDecision {
     bool is_refused() const;
     /// Returns `128x128x64` and the batch count. A `?` stands for a size that the function does not have.
     std::string size_text() const;
+    /// Returns what oneDNN told of the row's executions; nullopt for any other row. Its texts are valid while `line`,
+    /// which this function fills in, is unchanged.
+    std::optional<record::OneDnnExecution> onednn_execution(std::string& line) const;
     /// Returns the letters of the transpositions that the function has: `NT`; empty if it has none.
     std::string transposes_text() const;
     /// Returns the calling and the called library: `libfoo.so -> libopenblas.so.0`.
@@ -196,6 +202,8 @@ class MergedCalls {
     std::uint64_t calls_left_open() const { return calls_left_open_; }
     /// Returns the number of calls of float64 and complex128 in total().
     std::uint64_t float64_calls() const;
+    /// Returns the number of executions of oneDNN in total().
+    std::uint64_t onednn_calls() const;
     /// Returns the number of calls in total() that belong to no row.
     std::uint64_t calls_without_row() const;
     /// Returns the calls by format (MergedRow::ran_at()), the most precise format first. Calls without a row are

@@ -30,13 +30,14 @@ namespace fp32shim::cli {
 namespace {
 
 /// Lists the bypasses that libraries contain: `oneDNN in libtorch_cpu.so, NNPACK in libnnpack.so`. Leaves out entries
-/// about gaps in the recording, such as `later`, which the command `verify` reports.
+/// about gaps in the recording, such as `later`, which the command `verify` reports, and libraries whose products are
+/// recorded.
 std::string bypasses_text(const std::vector<PossibleBypass>& bypasses) {
     const std::vector<std::string_view> libraries = bypass_names();
     constexpr std::size_t most = 6;
     std::vector<std::string> texts;
     for (const PossibleBypass& bypass : bypasses) {
-        if (std::ranges::count(libraries, bypass.name) == 0) continue;
+        if (bypass.is_recorded || std::ranges::count(libraries, bypass.name) == 0) continue;
         std::vector<std::string> files;
         for (const std::string& path : bypass.files) files.emplace_back(system::base_name(path));
         std::string text = fmt::format("{} in {}", bypass.name, listed(files, 2));

@@ -88,14 +88,15 @@ class PossibleBypasses {
     }
     /// Adds a bypass found in the file at `path`. `pins` are the variables that keep it at float32. `why_float32`
     /// says why it certainly multiplies at float32, if it does. `remark` ends the reason.
-    void add(const Bypass& bypass, std::uint16_t pins, std::string path, const std::string& recording,
-             std::string_view remark, std::string_view why_float32) {
+    PossibleBypass& add(const Bypass& bypass, std::uint16_t pins, std::string path, const std::string& recording,
+                        std::string_view remark, std::string_view why_float32) {
         const std::string title = bypass.title == bypass.name ? "" : bypass.title + " ";
         PossibleBypass& possible =
             add(bypass.name, fmt::format("{}in {{}}: {}{}{}", title, bypass.message, why_float32, remark),
                 bypass.remedy, recording, pins);
         possible.is_float32 = bypass.is_float32 || !why_float32.empty();
         if (std::ranges::count(possible.files, path) == 0) possible.files.push_back(std::move(path));
+        return possible;
     }
     std::vector<PossibleBypass> release() {
         constexpr std::string_view gap = "{}";
@@ -187,6 +188,32 @@ bool may_have_a_gpu(const record::RecordedObjects& objects) {
     });
 }
 
+/// What a recording says of the oneDNN in a file.
+struct Told {
+    bool is_all = false;    ///< the recording has each product of that oneDNN
+    std::string_view text;  ///< words that follow what oneDNN does; empty: the recording says nothing
+};
+
+/// oneDNN asks for its verbose mode before it executes a primitive, unless it was built without that mode.
+/// Before 2.7, its gemm functions do not ask: those of float32 multiply at float32.
+Told what_onednn_told(const record::RecordedObjects& objects, const record::RecordedObject& object) {
+    using namespace record::format;
+    if (!objects.ask_onednn) return {};
+    if (object.has(object_is_silent))
+        return {false,
+                "; it may not have told all of its executions: the program chose what oneDNN prints or has "
+                "oneDNN linked in, it may use a GPU, or it prints in another way than is known"};
+    if (object.has(object_tells)) return {true, "; the calls above include each primitive by which it multiplied"};
+    if (object.has(object_asks_past))
+        return {false, "; it would not have asked the shim if it was to tell its executions"};
+    // One that asks is noted at once. Of a process that was killed, or still runs, other doubts tell what is not
+    // known.
+    return {true, objects.until_exit
+                      ? "; it executed no primitive, since it did not ask for its verbose mode"
+                      : "; it had executed no primitive so far, since it had not asked for its verbose "
+                        "mode"};
+}
+
 /// Returns the reason why a library multiplies at float32 on this processor, to follow its message; empty if it may
 /// multiply below. Precondition: the process had no GPU driver.
 std::string why_float32_on(std::uint16_t processor, const Bypass& bypass) {
@@ -211,8 +238,12 @@ void add_files(const record::RecordedObjects& objects, std::uint16_t pins, std::
         for (const Bypass& bypass : judged.bypasses) {
             if (bypass.device == "gpu" && !has_gpu) continue;
             const bool is_pinned = (pins & bypass.pins) == bypass.pins;
-            bypasses.add(bypass, is_pinned ? bypass.pins : 0, plain_path(object.path), recording, remark,
-                         has_gpu ? std::string() : why_float32_on(processor, bypass));
+            const Told told = bypass.name == onednn_name ? what_onednn_told(objects, object) : Told();
+            bypasses
+                .add(bypass, is_pinned ? bypass.pins : 0, plain_path(object.path), recording,
+                     fmt::format("{}{}", told.text, remark),
+                     has_gpu ? std::string() : why_float32_on(processor, bypass))
+                .is_recorded = told.is_all;
         }
         if (object.path.empty()) {
             bypasses.add(unread_libraries, fmt::format("the name of a loaded file is not known{}", remark), "",
@@ -220,7 +251,7 @@ void add_files(const record::RecordedObjects& objects, std::uint16_t pins, std::
         } else if (!judged.why_unread.empty()) {
             unread[judged.why_unread].emplace_back(system::base_name(object.path));
         }
-        if (object.is_bound_past)
+        if (object.has(record::format::object_is_bound_past))
             bypasses.add(
                 bound_past,
                 fmt::format("{}: opened with RTLD_DEEPBIND, linked so that it searches itself first, or a "

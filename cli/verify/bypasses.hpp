@@ -12,6 +12,9 @@
 
 namespace fp32shim::cli {
 
+/// Name of the bypass by a oneDNN.
+inline constexpr std::string_view onednn_name = "oneDNN";
+
 /// Code that multiplies without the shim and that a process may have used, or a gap in the process's recording.
 struct PossibleBypass {
     std::string name;    ///< word for `--assume-unused`; `child:NAME` for a child that the shim did not cover
@@ -23,6 +26,7 @@ struct PossibleBypass {
     std::vector<std::string> files{};     ///< paths of the files that contain the bypass; empty if no file does
     bool is_float32 = false;              ///< always multiplies at float32, so no verdict depends on it
     bool is_harmless = false;             ///< a child whose file was examined; no verdict depends on it
+    bool is_recorded = false;             ///< the recordings have what it multiplied; no verdict depends on it
 };
 
 /// Returns true if `processes` include another recording with which this process continued after a reload. The other

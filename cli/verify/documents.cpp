@@ -86,13 +86,14 @@ std::string verdict_sentence(const Json& result) {
     if (word == "shown")
         return fmt::format(
             "<b>Shown.</b> {} of {} {} in {} {}.{}", known, calls,
-            about_text(result["float64_calls"].get<std::uint64_t>(), result["calls"].get<std::uint64_t>()),
+            about_text(result["float64_calls"].get<std::uint64_t>(), result["calls"].get<std::uint64_t>(),
+                       result["onednn_calls"].get<std::uint64_t>()),
             recordings, escaped(claim.held),
             result["assumed_unused"].empty() ? "" : " This rests on the assumptions below.");
     return fmt::format(
-        "<b>Inconclusive.</b> It is shown of {} of {} of BLAS or cuBLAS in {} that they {}. What is not proven is "
+        "<b>Inconclusive.</b> It is shown of {} of {} of {} in {} that they {}. What is not proven is "
         "listed below.",
-        known, calls, recordings, escaped(claim.held));
+        known, calls, libraries_text(result["onednn_calls"].get<std::uint64_t>()), recordings, escaped(claim.held));
 }
 
 /// Returns a size; `?` for one that the function does not have.
@@ -180,10 +181,15 @@ Claim claim_of(const std::string& at_least) {
             "ran below " + at_least + ", or were allowed to", " below " + at_least};
 }
 
-std::string about_text(std::uint64_t float64_calls, std::uint64_t calls) {
-    return fmt::format("of BLAS or cuBLAS on {} data", float64_calls == 0       ? "float32"
-                                                       : float64_calls == calls ? "float64"
-                                                                                : "float32 and float64");
+std::string_view libraries_text(std::uint64_t onednn_calls) {
+    return onednn_calls == 0 ? "BLAS or cuBLAS" : "BLAS, cuBLAS or oneDNN";
+}
+
+std::string about_text(std::uint64_t float64_calls, std::uint64_t calls, std::uint64_t onednn_calls) {
+    return fmt::format("of {} on {} data", libraries_text(onednn_calls),
+                       float64_calls == 0       ? "float32"
+                       : float64_calls == calls ? "float64"
+                                                : "float32 and float64");
 }
 
 std::string verdict_page(Json result, const std::string& date) {
@@ -195,6 +201,7 @@ std::string verdict_page(Json result, const std::string& date) {
     html += list_part("What remains unproven", unproven_lines(result));
     html += list_part("Assumed not to have multiplied" + escaped(claim_in(result).below),
                       bypass_lines(result["assumed_unused"]));
+    html += list_part("Recorded, since oneDNN told what it multiplied", bypass_lines(result["recorded_bypasses"]));
     html += list_part("If these multiplied, they did so at float32", bypass_lines(result["always_float32"]));
     html += list_part("Children without the shim whose files have nothing known that multiplies",
                       bypass_lines(result["examined_children"]));

@@ -63,6 +63,12 @@ void judge_row(const MergedRow& row, policy::Floor at_least, bool allow_bf16x9, 
                          what, static_cast<std::string_view>(row.detail))});
     } else if (row.reason == "observed") {
         verified.doubts.push_back({"", what + ": operands are " + row.dtype + ", narrower than float32"});
+    } else if (row.is_onednn()) {
+        std::string line;
+        const auto execution = row.onednn_execution(line);
+        verified.doubts.push_back({"", fmt::format("{}: {}; oneDNN told: {}", what,
+                                                   execution ? execution->doubt : "its line cannot be read",
+                                                   std::string_view(row.detail))});
     } else {
         verified.doubts.push_back(
             {"", what + ": forwarded unchanged, so their format is not known (" + row.reason + ")"});
@@ -131,8 +137,6 @@ bool is_among(const std::vector<std::string>& lists, const std::string& word) {
         return list == word || std::ranges::count(split_at_commas(list), word, canonical_bypass_name) > 0;
     });
 }
-
-constexpr std::string_view onednn_name = "oneDNN";
 
 /// Judges the entries of oneDNN by its log, and says in them what the log shows. Returns true if the log shows that
 /// oneDNN multiplied at float32. Nothing in a log names its process, so it counts only if one process had oneDNN.
@@ -218,7 +222,8 @@ Verified verify_calls(const MergedCalls& calls, const std::vector<ReadingProblem
         const bool is_assumed =
             is_among(options.assumed_unused, bypass.name) || (is_logged && bypass.name == onednn_name);
         const bool is_no_matter = bypass.is_float32 && !options.reproducible && at_least <= policy::Floor::fp32;
-        (is_no_matter         ? verified.float32
+        (bypass.is_recorded   ? verified.recorded
+         : is_no_matter       ? verified.float32
          : bypass.is_harmless ? verified.examined
          : is_assumed         ? verified.assumed
                               : verified.bypasses)

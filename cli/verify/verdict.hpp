@@ -50,6 +50,7 @@ struct Verified {
     std::vector<PossibleBypass> bypasses;  ///< possible bypasses, except those in `assumed`
     std::vector<PossibleBypass> assumed;   ///< possible bypasses that --assume-unused names, or --onednn-log shows
     std::vector<PossibleBypass> float32;   ///< possible bypasses that always multiply at float32
+    std::vector<PossibleBypass> recorded;  ///< possible bypasses whose products are among the recorded calls
     std::vector<PossibleBypass> examined;  ///< uncovered children whose files have nothing known that multiplies
     std::vector<RuleCount> rules;
     ExpectedJobs expected;

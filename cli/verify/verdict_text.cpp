@@ -32,6 +32,13 @@ constexpr std::string_view scope_note_without_end =
     "so "
     "there may be others: only those of children that found their parent's are asked for.";
 
+constexpr std::string_view scope_note_of_onednn =
+    " Products of oneDNN are those that it told of itself. Their format follows from the types of the operands, the "
+    "fpmath mode and the name of the implementation, which say nothing of products inside recurrent layers that take "
+    "another mode from the environment. Products by its other functions (dnnl_sgemm, micro-kernels before 3.8) are "
+    "not "
+    "told. A oneDNN that was built without its verbose mode, or whose own object switches that off, tells nothing.";
+
 constexpr std::string_view scope_note_of_order =
     " A fixed order is one of float32 matrix products only: matrix products of float64 that were seen count as "
     "products in another order; other products of float64, products with vectors (gemv, dot), sums and "
@@ -106,10 +113,10 @@ std::string sentence_of(const Verified& verified, const MergedCalls& calls, cons
     if (verified.verdict().exit_code == exit_code::ok)
         return fmt::format("{}: {} {} in {} {}.\n", title,
                            total == 1 ? "the one call" : "all " + counted(total, "call"),
-                           about_text(calls.float64_calls(), total), recordings, claim.held);
+                           about_text(calls.float64_calls(), total, calls.onednn_calls()), recordings, claim.held);
     const bool is_rest = verified.shown_calls < total;
-    return fmt::format("{}: {} of {} of BLAS or cuBLAS in {} {}; {}.\n", title, count_text(verified.shown_calls),
-                       counted(total, "call"), recordings, claim.held,
+    return fmt::format("{}: {} of {} of {} in {} {}; {}.\n", title, count_text(verified.shown_calls),
+                       counted(total, "call"), libraries_text(calls.onednn_calls()), recordings, claim.held,
                        is_rest ? "the rest is not known" : "there may have been others");
 }
 
@@ -155,6 +162,7 @@ std::string scope_text(const VerifyOptions& options, const MergedCalls& calls) {
         return !process.is_children_only() && (process.facts.flags & record::format::flag_run_is_awaited) == 0;
     };
     if (std::ranges::any_of(calls.processes(), lacks_end)) text += scope_note_without_end;
+    if (calls.onednn_calls() > 0) text += scope_note_of_onednn;
     if (options.reproducible) text += scope_note_of_order;
     return text;
 }
@@ -191,6 +199,13 @@ std::string text_of(const Verified& verified, const MergedCalls& calls, const Ve
         text += fmt::format("- {}: {}{}{}{}\n", printable(bypass.name),
                             printable(recordings_prefix(bypass.recordings, calls)), printable(bypass.reason),
                             pinned.empty() ? "" : "; ", pinned);
+    }
+    if (!verified.recorded.empty())
+        text += fmt::format("\nRecorded, since oneDNN told what it multiplied ({}):\n",
+                            counted(calls.onednn_calls(), "product"));
+    for (const PossibleBypass& bypass : verified.recorded) {
+        text += fmt::format("- {}: {}{}\n", printable(bypass.name),
+                            printable(recordings_prefix(bypass.recordings, calls)), printable(bypass.reason));
     }
     if (!verified.float32.empty()) text += "\nNot counted. If these multiplied, they did so at float32:\n";
     for (const PossibleBypass& bypass : verified.float32) {

@@ -227,6 +227,10 @@ constexpr std::uint64_t duration_of(const EventRecord& event) { return event.dur
 // ---- objects ------------------------------------------------------------------------------------------------------
 
 inline constexpr std::uint32_t object_is_bound_past = 1;  ///< a product that the object calls bypasses the shim
+inline constexpr std::uint32_t object_tells = 2;  ///< the object has oneDNN, each of whose executions is recorded
+inline constexpr std::uint32_t object_is_silent =
+    4;  ///< if the object has oneDNN, some executions may not be recorded
+inline constexpr std::uint32_t object_asks_past = 8;  ///< the object's calls of getenv bypass the shim
 inline constexpr std::size_t build_id_limit = 20;
 /// Largest number of segments with objects. If they do not suffice, flag_objects_missed is set.
 inline constexpr std::uint32_t object_segment_limit = 8;
@@ -367,6 +371,8 @@ inline constexpr std::uint32_t flag_children_only = 256;  ///< the file only lis
 inline constexpr std::uint32_t flag_children_file = 512;  ///< there was such a file for the run when the process or
                                                           ///< the run ended
 inline constexpr std::uint32_t flag_run_is_awaited = 1024;  ///< `fp32shim run` was to note the end of the run
+inline constexpr std::uint32_t flag_asks_onednn = 2048;  ///< each oneDNN that asks how much to print is answered so
+                                                         ///< that it tells its executions (object_tells)
 
 /// Offset and size of one text in the header.
 struct TextRange {
@@ -513,6 +519,7 @@ inline constexpr std::uint32_t mark_lacks_files = 1;      ///< some loaded files
 inline constexpr std::uint32_t mark_has_lookup_past = 2;  ///< dlsym returned a library's own function, not the shim's
 /// The process multiplied after it had changed where its log is to be, or had switched the shim off.
 inline constexpr std::uint32_t mark_has_changed_log = 4;
+inline constexpr std::uint32_t mark_asks_onednn = 8;  ///< as flag_asks_onednn
 
 /// Marks list the loaded files of processes that ended without a recording. Processes with the same files and pins
 /// share one mark. Marks are stored in the file for the children of a run; mark number i is in segment i + 1.
@@ -685,7 +692,7 @@ static_assert(are_numbered_from_0(How::forward, How::round_operands, How::one_by
 static_assert(are_numbered_from_0(policy::Device::cpu, policy::Device::cuda));
 static_assert(are_numbered_from_0(policy::Dtype::float32, policy::Dtype::complex64, policy::Dtype::float16,
                                   policy::Dtype::bfloat16, policy::Dtype::float8, policy::Dtype::float64,
-                                  policy::Dtype::complex128));
+                                  policy::Dtype::complex128, policy::Dtype::int8));
 static_assert(are_numbered_from_0(policy::CpuMode::off, policy::CpuMode::emulate, policy::CpuMode::accelerate,
                                   policy::CpuMode::reproducible));
 static_assert(are_numbered_from_0(policy::Tf32Rounding::away, policy::Tf32Rounding::even,

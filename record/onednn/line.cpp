@@ -74,11 +74,11 @@ std::int64_t cut_number(std::string_view& text) {
     return number;
 }
 
-/// Returns a number of milliseconds that printf wrote with %g, in nanoseconds; -1: it is none.
+/// Returns a number of milliseconds that printf wrote with %g in any locale, in nanoseconds; -1: it is none.
 std::int64_t nanoseconds_of(std::string_view text) {
     std::int64_t number = cut_number(text), exponent = 6;
     if (number < 0) return -1;
-    if (text.starts_with('.')) {
+    if (text.starts_with('.') || text.starts_with(',')) {
         text.remove_prefix(1);
         for (; !text.empty() && text.front() >= '0' && text.front() <= '9' && number < INT64_MAX / 100; --exponent) {
             number = number * 10 + (text.front() - '0');
@@ -286,15 +286,25 @@ void read_primitive(std::string_view text, OneDnnExecution& execution) {
     judge(type, value_of("attr-acc-mode", text) == "strict", execution);
 }
 
-void read_execution(std::string_view text, bool is_of_graph, OneDnnExecution& execution) {
+/// Reads the text after `exec,`, whose time begins after `comma`.
+void read_execution(std::string_view text, std::size_t comma, bool is_of_graph, OneDnnExecution& execution) {
     execution = {};
     execution.fpmath = "strict";
     execution.identity = text;
-    if (const std::size_t comma = text.rfind(','); comma != std::string_view::npos) {
+    if (comma != std::string_view::npos) {
         execution.duration_ns = nanoseconds_of(text.substr(comma + 1));
         if (execution.duration_ns >= 0) execution.identity = text.substr(0, comma);
     }
     is_of_graph ? read_partition(execution.identity, execution) : read_primitive(execution.identity, execution);
+}
+
+void read_execution(std::string_view text, bool is_of_graph, OneDnnExecution& execution) {
+    const std::size_t comma = text.rfind(',');
+    read_execution(text, comma, is_of_graph, execution);
+    // No shape of a product is a number, so it belongs to the time, which has a comma in some locales: 0,5
+    std::string_view shape = execution.shape;
+    if (execution.multiplies && execution.duration_ns >= 0 && cut_number(shape) >= 0 && shape.empty())
+        read_execution(text, text.rfind(',', comma - 1), is_of_graph, execution);
 }
 
 }  // namespace

@@ -50,6 +50,9 @@ struct OneDnnExecution {
     std::string_view identity;  ///< the part of the line that equal executions share: all after `exec,` but the time
 };
 
+/// Beginning of the name by which recordings call a kind of primitive, as a function: `onednn_matmul`.
+inline constexpr std::string_view onednn_prefix = "onednn_";
+
 /// Reads a line; its final newline may be missing. Changes `execution` only if the line is one. In the text of a cut
 /// line, the part that is missing is unknown. Source: src/common/verbose.cpp and src/graph/utils/verbose.cpp of
 /// oneDNN 0.21 to 3.13.

@@ -376,7 +376,7 @@ const RecordedObjects& RecordingReader::objects() const {
             objects_.all.push_back({decisions_->text(record.path, offset),
                                     {record.build_id, record.build_id + size},
                                     realtime_of(record.first_seen),
-                                    (record.flags & format::object_is_bound_past) != 0,
+                                    record.flags,
                                     record.file});
         }
     }
@@ -488,7 +488,7 @@ bool read_files(const format::MarkSegment& segment, RecordedMark& mark) {
         object.first_seen_ns = mark.noted_ns;
         const std::string_view id = next_bytes(file.build_id_size);
         object.build_id.assign(id.begin(), id.end());
-        object.is_bound_past = (file.flags & format::object_is_bound_past) != 0;
+        object.flags = file.flags;
         mark.objects.all.push_back(std::move(object));
     }
     const std::size_t room = (sizeof segment.files - segment.size) / sizeof(format::FileState::layout);
@@ -520,6 +520,7 @@ void RecordingReader::read_marks(const format::Header& header) {
         mark.objects.until_exit = true;
         mark.objects.are_missing = (segment->flags & format::mark_lacks_files) != 0;
         mark.objects.had_lookup_past = (segment->flags & format::mark_has_lookup_past) != 0;
+        mark.objects.ask_onednn = (segment->flags & format::mark_asks_onednn) != 0;
         mark.has_changed_log = (segment->flags & format::mark_has_changed_log) != 0;
         marks_.push_back(std::move(mark));
     }

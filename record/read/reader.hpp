@@ -157,8 +157,10 @@ struct RecordedObject {
     std::string path;                    ///< path by which the loader named it
     std::vector<std::uint8_t> build_id;  ///< first 20 bytes of the build id; empty: the file has none
     std::int64_t first_seen_ns = 0;      ///< time when the shim first noticed the object: nanoseconds since 1970, UTC
-    bool is_bound_past = false;          ///< a product that the object calls is known to bypass the shim
+    std::uint32_t flags = 0;             ///< findings: bits format::object_…
     format::FileState file{};            ///< facts about the file when it was noted
+
+    bool has(std::uint32_t bit) const { return (flags & bit) != 0; }
 };
 
 /// Programs and libraries that a process had loaded. The list may be incomplete.
@@ -170,6 +172,7 @@ struct RecordedObjects {
     bool until_exit = false;       ///< loaded files were listed a last time at the program's `exit`
     bool are_missing = false;      ///< some loaded files could not be listed
     bool had_lookup_past = false;  ///< dlsym gave the program a library's own function, past the shim
+    bool ask_onednn = false;       ///< each oneDNN that asked was told to tell its executions (format::object_tells)
 };
 
 /// A program that was started without the shim, either by this process or by a process of the same `fp32shim run`

@@ -98,7 +98,7 @@ void Mark::add(const LoadedFile& file) {
     const std::string_view path = file.path.empty() ? program_ : file.path;
     const std::size_t id_size = std::min(file.build_id.size(), format::build_id_limit);
     const format::MarkedFile entry{static_cast<std::uint16_t>(path.size()), static_cast<std::uint8_t>(id_size),
-                                   static_cast<std::uint8_t>(file.is_bound_past ? format::object_is_bound_past : 0)};
+                                   static_cast<std::uint8_t>(file.flags)};
     if (sizeof entry + path.size() + id_size > sizeof segment.files - segment.size) return mark_incomplete();
     const auto append = [&](const void* bytes, std::size_t size) {
         std::memcpy(segment.files + segment.size, bytes, size);

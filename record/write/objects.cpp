@@ -39,8 +39,8 @@ void RecordingObjects::Walk::add(const LoadedFile& file) {
     const format::StringId id = objects_.rows_.string_id(path);
     if (ObjectRecord* known = objects_.find(file, id, next_); known == nullptr) {
         objects_.add(file, id, path);
-    } else if (file.is_bound_past) {
-        std::atomic_ref(known->flags).fetch_or(format::object_is_bound_past, std::memory_order_relaxed);
+    } else if (file.flags != 0) {
+        std::atomic_ref(known->flags).fetch_or(file.flags, std::memory_order_relaxed);
     }
 }
 
@@ -83,7 +83,7 @@ void RecordingObjects::add(const LoadedFile& file, format::StringId id, std::str
     ObjectRecord& record = segment->entries[count_ % ObjectSegment::capacity];
     record.first_seen = ticks();
     record.path = id;
-    record.flags = file.is_bound_past ? format::object_is_bound_past : 0;
+    record.flags = file.flags;
     record.build_id_size = static_cast<std::uint8_t>(std::min(file.build_id.size(), format::build_id_limit));
     std::copy_n(file.build_id.begin(), record.build_id_size, record.build_id);
     record.file = state_of(file, path);

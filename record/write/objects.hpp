@@ -19,7 +19,7 @@ namespace fp32shim::record {
 struct LoadedFile {
     std::string_view path;                   ///< path by which the loader names it; empty: the program itself
     std::span<const std::uint8_t> build_id;  ///< build id; empty: the file has none
-    bool is_bound_past = false;              ///< a product that the file calls is known to bypass the shim
+    std::uint32_t flags = 0;                 ///< findings: bits format::object_…
     format::FactHash<2> layout{};            ///< hash of the program headers in memory
 };
 

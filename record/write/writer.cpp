@@ -222,6 +222,7 @@ void Recording::fill_header(format::Header& header, std::int32_t self, std::int3
     header.more_pins = static_cast<std::uint8_t>(pins >> 8);
     header.run = facts_.run;
     if (facts_.run_is_awaited) header.flags |= format::flag_run_is_awaited;
+    if (start.asks_onednn) header.flags |= format::flag_asks_onednn;
     header.facts_ns = facts_.start_ns;
 
     put_texts(header, header_texts(facts_, start));

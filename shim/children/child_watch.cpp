@@ -409,6 +409,10 @@ void write_mark() {
     if (!may_leave_mark()) return;
     record::Mark mark;
     if (multiplies_nothing(mark)) return;
+    if (start_variable("FP32_MATMUL_ONEDNN") == "1") {
+        note_who_asks_past();
+        mark.mark_asks_onednn();
+    }
     record_files_at_exit(mark);
     if (has_changed_log()) mark.mark_changed_log();
     if (const int error = mark.write(runs_file(), pins_set_in(environ)); error != 0) warn_mark_not_written(error);

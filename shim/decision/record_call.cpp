@@ -102,7 +102,7 @@ std::uint64_t key_of(const Site& site, const Settings& in_force, const policy::M
                                                       const CallTime& time, ExpressKey key,
                                                       const FoundInResult* found) {
     record::Recording& recording = *in_force.recording;
-    ThreadContext* context = thread_context();
+    ThreadContext* const context = thread_context();
     if (context == nullptr) return recording.count_lost_call(in_force.log_every_call);
     if (context->recording != &recording || context->writer == nullptr) change_writer(*context, recording);
     if (context->writer == nullptr) return recording.count_lost_call(in_force.log_every_call);
@@ -184,6 +184,13 @@ std::uint64_t hash_of(const Site& site, const record::DecisionEvent& event) {
 }
 
 }  // namespace
+
+record::ThreadWriter* writer_in(record::Recording& recording) {
+    ThreadContext* const context = thread_context();
+    if (context == nullptr) return nullptr;
+    if (context->recording != &recording || context->writer == nullptr) change_writer(*context, recording);
+    return context->writer;
+}
 
 void record_call(const Site& site, const Settings& in_force, const policy::MatmulCall& call,
                  const policy::Decision& decision, const Done& done, const CallTime* time, ExpressKey key,

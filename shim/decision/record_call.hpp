@@ -50,6 +50,9 @@ struct FoundInResult {
     bool is_searched = false;                          ///< for NaN and infinity
 };
 
+/// Returns this thread's writer in a recording of this process; nullptr if there is no memory.
+record::ThreadWriter* writer_in(record::Recording& recording);
+
 /// Records a call in the recording or log, or on stderr, as the settings say. `time` is nullptr if it was not
 /// measured. `found` is nullptr if the result was not examined. Precondition: in_force.logs().
 void record_call(const Site& site, const Settings& in_force, const policy::MatmulCall& call,

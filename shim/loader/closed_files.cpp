@@ -13,7 +13,7 @@ constexpr unsigned file_limit = 4096;
 
 bool ClosedFiles::has(const record::LoadedFile& file) const {
     for (const File* known = newest(); known != nullptr; known = known->next)
-        if (known->file.is_bound_past == file.is_bound_past && known->file.path == file.path &&
+        if (known->file.flags == file.flags && known->file.path == file.path &&
             std::ranges::equal(known->file.build_id, file.build_id))
             return true;
     return false;
@@ -28,7 +28,7 @@ void ClosedFiles::add(const record::LoadedFile& file) {
     File* const added = own_id.data() != nullptr ? arena_try_new<File>() : nullptr;
     if (added == nullptr) return lacks_files_.store(true, std::memory_order_relaxed);
     const std::span build_id(reinterpret_cast<const std::uint8_t*>(own_id.data()), own_id.size());
-    added->file = {path, build_id, file.is_bound_past, file.layout};
+    added->file = {path, build_id, file.flags, file.layout};
     added->next = newest();
     while (!newest_.compare_exchange_weak(added->next, added, std::memory_order_release)) {
     }

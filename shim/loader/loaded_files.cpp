@@ -22,6 +22,7 @@ namespace {
 
 constinit std::atomic<bool> has_lookup_past{false};
 constinit std::atomic<bool> keeps_closed_files{false};
+constinit std::atomic<bool> notes_who_asks_past{false};
 constinit ClosedFiles closed_files;
 
 /// True if the loader may call a function without storing its address in the slot of a lazily bound reference, so
@@ -118,13 +119,33 @@ bool is_bound_past(const link_map* map) {
     return is_past;
 }
 
+/// Returns true if a call of getenv by this object may not reach the shim. A reference that was not used yet does no
+/// harm: the object has asked for nothing.
+bool asks_past(const link_map* map) {
+    const ImportTable* const table = imports_of(*loaded_object(map));
+    if (table == nullptr || table->getenv_slot == 0) return true;
+    const auto bound = *reinterpret_cast<const ElfW(Addr)*>(map->l_addr + table->getenv_slot);
+    if (bound == 0 || elf::is_own_code(bound)) return false;
+    return !elf::contains(map, bound) || (slots_may_stay_unused && !is_in_global_scope(map));
+}
+
+std::uint32_t findings_about(const link_map* map) {
+    std::uint32_t flags = loaded_object(map)->onednn.load(std::memory_order_relaxed);
+    if (is_bound_past(map)) flags |= record::format::object_is_bound_past;
+    if (!notes_who_asks_past.load(std::memory_order_relaxed)) return flags;
+    if (asks_past(map)) flags |= record::format::object_asks_past;
+    // The program may set the mode of a oneDNN inside it by a call that nobody sees.
+    if (map == elf::first_object()) flags |= record::format::object_is_silent;
+    return flags;
+}
+
 /// Adds an object's file to `list`, which is a record::Mark or a walk of record::RecordingObjects. Also notes if the
 /// object calls past the shim. Precondition: an elf::Reading is held.
 template <class List>
 void add_file(List& list, const link_map* map) {
     const std::string_view path = system::view(map->l_name);
     if (map == elf::own_object() || is_of_the_kernel(path) || !elf::is_mapped(map)) return;
-    list.add({path, elf::build_id(map), is_bound_past(map),
+    list.add({path, elf::build_id(map), findings_about(map),
               record::format::layout_hash(std::as_bytes(elf::program_headers(map)))});
 }
 
@@ -142,7 +163,7 @@ template <class List, class Notes>
 void add_all_files(List& list, Notes& notes) {
     for (const link_map* map = elf::first_object(); map != nullptr; map = map->l_next) add_file(list, map);
     for (const auto* closed = closed_files.newest(); closed != nullptr; closed = closed->next)
-        if (closed->file.is_bound_past || !is_loaded(closed->file)) list.add(closed->file);
+        if (closed->file.flags != 0 || !is_loaded(closed->file)) list.add(closed->file);
     if (has_lookup_past.load(std::memory_order_relaxed)) notes.mark_lookup_past();
     // If objects were being unloaded when this process was forked, their names are lost.
     if (!elf::is_list_complete() || closed_files.lacks_files()) notes.mark_incomplete();
@@ -172,6 +193,13 @@ void record_loaded_files(record::Recording& recording) {
     if (objects->stamp() != stamp) add_all_files(*objects);
     objects->mark_complete(stamp);
 }
+
+void record_loaded_file(record::RecordingObjects& objects, const link_map* map) {
+    record::RecordingObjects::Walk walk(objects);
+    add_file(walk, map);
+}
+
+void note_who_asks_past() { notes_who_asks_past.store(true, std::memory_order_relaxed); }
 
 void record_files_before_closing(record::RecordingObjects* objects, const void* handle) {
     if (objects == nullptr && !keeps_closed_files.load(std::memory_order_acquire)) return;

@@ -7,6 +7,8 @@
 // running then, and may crash the process if they come back from a product.
 #pragma once
 
+#include <link.h>
+
 #include "record/write/mark.hpp"
 #include "record/write/writer.hpp"
 
@@ -15,6 +17,13 @@ namespace fp32shim {
 /// Notes every loaded file in the recording; the callback of RecordingSettings::record_loaded_objects. Thread-safe,
 /// async-signal-safe.
 void record_loaded_files(record::Recording& recording);
+
+/// Notes one loaded file in the recording, and what is known of it by now. Precondition: an elf::Reading is held.
+void record_loaded_file(record::RecordingObjects& objects, const link_map* map);
+
+/// Makes the notes of files say from now on how each would ask for ONEDNN_VERBOSE, so that a oneDNN that never asked
+/// is known to have executed nothing.
+void note_who_asks_past();
 
 /// Notes the files that dlclose of this handle may unload, and if they call products past the shim. Without a
 /// recording

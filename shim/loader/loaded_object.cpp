@@ -52,11 +52,16 @@ const ImportTable* read_imports(const link_map* map, const ImportTable* old) {
     const elf::Object object = elf::read_object(map);
     std::size_t count = 0;
     bool is_same_as_old = old != nullptr;
+    ElfW(Addr) getenv_slot = 0;
+    elf::for_each_reference(object, [&](std::uint32_t symbol, const ElfW(Rela) & relocation) {
+        if (system::equal(system::view(object.strings + object.symbols[symbol].st_name), "getenv"))
+            getenv_slot = relocation.r_offset;
+    });
     read_each_import(object, [&](const Import& import) {
         is_same_as_old = is_same_as_old && count < old->count && old->imports[count] == import;
         ++count;
     });
-    if (is_same_as_old && count == old->count) return old;
+    if (is_same_as_old && count == old->count && getenv_slot == old->getenv_slot) return old;
     const std::size_t size = sizeof(ImportTable) + sizeof(Import) * count;
     auto* const table = static_cast<ImportTable*>(arena_try_allocate(size));
     if (table == nullptr) return nullptr;
@@ -65,6 +70,7 @@ const ImportTable* read_imports(const link_map* map, const ImportTable* old) {
     read_each_import(object, [&](const Import& import) { imports[filled++] = import; });
     table->imports = imports;
     table->count = count;
+    table->getenv_slot = getenv_slot;
     return table;
 }
 

@@ -54,6 +54,7 @@ DerivedSettings derive_settings(const policy::Policy& policy, const Circumstance
     derived.audits = audit_sample_of(policy) > 0 && (has_recording || lets_audits_judge(policy));
     derived.fingerprints = policy.audit_fingerprint && has_recording;
     derived.finds_nonfinite = policy.audit_nonfinite;
+    derived.asks_onednn = policy.log_onednn && has_recording;
     return derived;
 }
 

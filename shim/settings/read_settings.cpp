@@ -291,6 +291,7 @@ void read(Reading& reading) {
         settings->generation = reading.previous->generation + 1;
         settings->id = reading.previous->id == UINT8_MAX ? 1 : reading.previous->id + 1;
     }
+    if (settings->policy.log_onednn) note_who_asks_past();
     if (!settings->policy.disabled && !options.elevated) open_log(*settings, reading.previous);
     settings->policy.audit_sample = audit_sample_of(settings->policy);
     static_cast<DerivedSettings&>(*settings) =

@@ -10,7 +10,6 @@
 // References that it bound before are cleared there.
 #include <elf.h>
 #include <link.h>
-#include <sys/auxv.h>
 #include <sys/mman.h>
 
 #include <atomic>
@@ -21,11 +20,11 @@
 #include "shim/entry/gate.hpp"
 #include "shim/loader/elf/objects.hpp"
 #include "shim/loader/elf/readers.hpp"
+#include "shim/loader/elf/slots.hpp"
 #include "shim/loader/loaded_object.hpp"
 #include "shim/loader/provider.hpp"
 #include "system/elf.hpp"
 #include "system/inline_text.hpp"
-#include "system/raw_syscall.hpp"
 
 namespace fp32shim {
 namespace {
@@ -61,60 +60,6 @@ void* entry_point_of(FunctionIndex function) {
     return const_cast<char*>(fp32shim_entries) + function * FP32SHIM_ENTRY_SPACING;
 }
 
-/// Makes whole pages around [begin, end) writable for its lifetime. `protection` is what they have otherwise.
-class Writable {
-  public:
-    Writable(ElfW(Addr) begin, ElfW(Addr) end, long protection)
-        : begin_(begin & ~(getauxval(AT_PAGESZ) - 1)),
-          size_(end - begin_),
-          protection_(protection),
-          was_writable_((protection & PROT_WRITE) != 0) {
-        is_writable_ = was_writable_ || protect(protection | PROT_WRITE) == 0;
-    }
-    ~Writable() {
-        if (is_writable_ && !was_writable_) protect(protection_);
-    }
-    Writable(const Writable&) = delete;
-    Writable& operator=(const Writable&) = delete;
-
-    explicit operator bool() const { return is_writable_; }
-
-  private:
-    long protect(long protection) const {
-        return system::raw::syscall6(SYS_mprotect, static_cast<long>(begin_), static_cast<long>(size_), protection);
-    }
-
-    ElfW(Addr) begin_;
-    ElfW(Addr) size_;
-    long protection_;
-    bool was_writable_, is_writable_;
-};
-
-/// Returns the protection of the page with this slot after the loader has relocated the object. Returns PROT_NONE if
-/// the address belongs to no segment of the object.
-long protection_at(const link_map* map, ElfW(Addr) slot) {
-    const ElfW(Addr) page_mask = ~(getauxval(AT_PAGESZ) - 1);
-    long protection = PROT_NONE;
-    for (const ElfW(Phdr) & segment : elf::program_headers(map)) {
-        const ElfW(Addr) begin = map->l_addr + segment.p_vaddr, end = begin + segment.p_memsz;
-        if (segment.p_type == PT_LOAD && slot >= begin && slot < end)
-            protection |= ((segment.p_flags & PF_R) != 0 ? PROT_READ : 0) |
-                          ((segment.p_flags & PF_W) != 0 ? PROT_WRITE : 0) |
-                          ((segment.p_flags & PF_X) != 0 ? PROT_EXEC : 0);
-        // The loader protects the pages that lie in this range; the last page only if it lies there as a whole.
-        if (segment.p_type == PT_GNU_RELRO && slot >= (begin & page_mask) && slot < (end & page_mask))
-            return PROT_READ;
-    }
-    return protection;
-}
-
-void store_null(const link_map* map, ElfW(Addr) address) {
-    const long protection = protection_at(map, address);
-    if (protection == PROT_NONE) return;
-    auto* const slot = reinterpret_cast<ElfW(Addr)*>(address);
-    if (const Writable writable(address, address + sizeof *slot, protection); writable) *slot = 0;
-}
-
 /// Stores NULL for each weak reference of an object that the loader bound to an entry point of a missing function.
 void clear_weak_references(const link_map* map) {
     const elf::Object object = elf::read_object(map);
@@ -136,7 +81,8 @@ void clear_weak_references(const link_map* map) {
         // An object that the loader has not relocated yet has something else there.
         if (*reinterpret_cast<const ElfW(Addr)*>(slot) != reinterpret_cast<ElfW(Addr)>(entry_point_of(function)))
             return;
-        if (!is_provided(functions[function].name, elf::version_of(object, symbol).name)) store_null(map, slot);
+        if (!is_provided(functions[function].name, elf::version_of(object, symbol).name))
+            elf::change_slot(map, slot, 0);
     });
 }
 
@@ -157,8 +103,8 @@ void make_names_indirect() {
     if (symbols.empty()) return;
     const auto begin = reinterpret_cast<ElfW(Addr)>(symbols.data()), end = begin + symbols.size_bytes();
     // Pages with code stay as they are: another thread may be running it.
-    if (protection_at(map, begin) != PROT_READ) return;
-    const Writable writable(begin, end, PROT_READ);
+    if (elf::protection_at(map, begin) != PROT_READ) return;
+    const elf::Writable writable(begin, end, PROT_READ);
     if (!writable) return;
     const ElfW(Addr) entries = reinterpret_cast<ElfW(Addr)>(fp32shim_entries) - map->l_addr;
     const ElfW(Addr) resolvers = reinterpret_cast<ElfW(Addr)>(fp32shim_resolvers) - map->l_addr;

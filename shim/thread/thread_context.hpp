@@ -26,6 +26,9 @@ struct ThreadContext {
     Scopes scopes;                          ///< key() is on the same cache line as `writer`
     std::uint64_t audit_calls = 0;          ///< calls that might have been audited, see audit/groups.hpp
     std::array<std::span<char>, thread_part_count> parts{};  ///< memory of each part; empty until first used
+    /// Return address of the last call by which oneDNN printed on this thread, if its text was kept from the program;
+    /// 0: it was not, or another call followed.
+    std::uintptr_t kept_text_returned_to = 0;
     std::array<char, record::log_buffer_size> log_buffer{};
 };
 

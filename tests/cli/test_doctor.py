@@ -379,6 +379,7 @@ def test_a_blas_that_is_linked_into_a_dynamic_program_is_unseen(tmp_path):
     ("MKL, linked statically", "MKL FATAL ERROR: Cannot load %s"),
     ("ggml", "/build/ggml/src/ggml-cpu/ggml-cpu.c"),
     ("dlib", "N4dlib16resizable_tensorE"),
+    ("OpenVINO", "N2ov9intel_cpu9BrgemmCPUE"),
     ("ncnn", "opt.num_threads %d changed, gemm will use load-time value %d"),
 ])
 def test_kernels_that_are_inside_without_their_names_are_known_by_their_texts(tmp_path, name, text):

@@ -191,6 +191,8 @@ def test_a_question_is_answered_in_at_most_three_commands_as_the_page_says(quest
         commands = " ".join(line for line, _ in block)
         if "transformer.py" in commands:
             shim.need(shim.has_module("torch"), "no torch")
+            loaded = shim.python("import torch; print(open('/proc/self/maps').read())", preload=False, blas=None).stdout
+            shim.need("XNNPACK" not in loaded, "this torch brings XNNPACK, as Debian's does")
         if "OPENBLAS_CORETYPE=Prescott" in commands:
             shim.need(os.uname().machine == "x86_64", "Prescott is a kernel for x86-64")
         for line, lines in block:

@@ -102,7 +102,7 @@ def test_torch_has_onednn_and_the_verdict_names_what_was_assumed(log):
     torch = "import torch; a = torch.ones(9, 9); a @ a"
     shim.need(subprocess.run([shim.SYSTEM_PYTHON, "-c", torch], check=False, capture_output=True).returncode == 0,
               "no torch")
-    record(log, shim.SYSTEM_PYTHON, "-c", torch)
+    record(log, shim.SYSTEM_PYTHON, "-c", torch, FP32_MATMUL_ONEDNN="0")
     write_processor(log, X86_64 | AVX512BW)
     result = verify(log)
     assert result.returncode == 3 and "oneDNN" in bypasses(result)
@@ -190,7 +190,7 @@ def test_a_bypass_that_the_environment_pins_is_named_so_and_is_no_proof(tmp_path
             ("pinned", [[onednn], both.split(", ")],
              [f"  -> pinned by its environment: {entries}" for entries in (onednn, both)]),
             ("not", [[], []],  # static cuBLAS needs both of its variables
-             [f"  -> {onednn} keeps it at float32", "  -> NVIDIA_TF32_OVERRIDE=0 switches its TF32 off"])]:
+             [f"  -> {onednn} keeps it at float32; run --pin sets that, and records what it multiplies", "  -> NVIDIA_TF32_OVERRIDE=0 switches its TF32 off"])]:
         log = tmp_path / f"{name}.fp32rec"
         result = verify(log)
         assert (result.returncode, bypasses(result)) == (3, ["oneDNN", "static-cuBLAS"])

@@ -55,6 +55,11 @@ STARTER_HOOKS = {
 }
 # Functions that the copies of NVTX and ITT in programs call.
 RANGE_HOOKS = {"InitializeInjectionNvtx2", "InitializeInjectionNvtx2Preinject", "__itt_api_init"}
+# Functions by which programs set the verbose mode of oneDNN.
+MODE_HOOKS = {
+    "dnnl_set_verbose", "mkldnn_set_verbose", "_ZN5torch7verbose19_mkldnn_set_verboseEi",
+    "_ZN10torch_ipex5utils18onednn_set_verboseEi",
+}
 DECISION_KEYS = (
     "event schema time time_ns host job_id rank pid tid executable function dtype device device_index "
     "compute_capability trans_a trans_b m n k batch caller scope where provider requested source rule applied actual how "

@@ -79,6 +79,21 @@ bool contains(const link_map* map, ElfW(Addr) address);
 /// Returns the program headers of an object; empty if unknown. Precondition: the object is mapped.
 std::span<const ElfW(Phdr)> program_headers(const link_map* map);
 
+/// Returns true if `is_in(std::string_view bytes)` returns true for a segment of constants or code. Those without
+/// code come first, since they have the strings of most libraries. Precondition: the object is mapped.
+template <class IsIn>
+bool find_in_constants(const link_map* map, const IsIn& is_in) {
+    for (const bool is_code : {false, true}) {
+        for (const ElfW(Phdr) & segment : program_headers(map)) {
+            const bool is_constant = (segment.p_flags & PF_R) != 0 && (segment.p_flags & PF_W) == 0;
+            if (segment.p_type != PT_LOAD || !is_constant || ((segment.p_flags & PF_X) != 0) != is_code) continue;
+            const auto* const bytes = reinterpret_cast<const char*>(map->l_addr + segment.p_vaddr);
+            if (is_in(std::string_view(bytes, segment.p_filesz))) return true;
+        }
+    }
+    return false;
+}
+
 /// Returns the build id that the linker wrote into the object's file (NT_GNU_BUILD_ID); empty if it has none.
 std::span<const std::uint8_t> build_id(const link_map* map);
 

@@ -165,6 +165,17 @@ TEST(OneDnnLines, TellTimesInNanoseconds) {
         EXPECT_EQ(execution_of(line + time).duration_ns, expected) << time;
 }
 
+TEST(OneDnnLines, MayHaveACommaInTheirTime) {
+    const std::string line = product("jit:avx2"), before = line.substr(0, line.find(",0.5"));
+    for (const auto& [time, expected] : std::vector<std::pair<const char*, std::int64_t>>{
+             {",0,5", 500000}, {",12,0441", 12044100}, {",1,5e-05", 15}, {",3", 3000000}}) {
+        const OneDnnExecution execution = execution_of(before + time);
+        EXPECT_EQ(execution.duration_ns, expected) << time;
+        EXPECT_EQ(execution.m, 4) << time;
+        EXPECT_EQ(execution.shape, "4x5:5x6") << time;
+    }
+}
+
 TEST(OneDnnLines, WithHostileShapesHaveNoSizes) {
     const std::string line = product("jit:avx2"), before = line.substr(0, line.find("4x5"));
     for (const char* shape : {"", "x", "4", "4x", "x4:4x4", "4x5:5", "4x5:5x6x7", "9999999999999999999x5:5x6",

@@ -159,10 +159,10 @@ void expect_written_objects(const RecordedObjects& objects, std::string_view exe
     ASSERT_EQ(objects.all.size(), 2U);
     EXPECT_EQ(objects.all[0].path, executable);
     EXPECT_EQ(objects.all[0].build_id, std::vector<std::uint8_t>(std::begin(build_id), std::end(build_id)));
-    EXPECT_FALSE(objects.all[0].is_bound_past);
+    EXPECT_FALSE(objects.all[0].has(record::format::object_is_bound_past));
     EXPECT_EQ(objects.all[1].path, "/usr/lib/libfoo.so");
     EXPECT_TRUE(objects.all[1].build_id.empty());
-    EXPECT_TRUE(objects.all[1].is_bound_past);
+    EXPECT_TRUE(objects.all[1].has(record::format::object_is_bound_past));
     EXPECT_EQ(objects.looked_at_ns, 1'795'000'000'000'000'000 + 8'600'000);
     EXPECT_TRUE(objects.until_exit);
     EXPECT_FALSE(objects.are_missing);

@@ -1,0 +1,54 @@
+#include "shim/loader/elf/slots.hpp"
+
+#include <elf.h>
+#include <sys/auxv.h>
+#include <sys/mman.h>
+
+#include "shim/loader/elf/objects.hpp"
+#include "system/raw_syscall.hpp"
+
+namespace fp32shim::elf {
+
+Writable::Writable(ElfW(Addr) begin, ElfW(Addr) end, long protection)
+    : begin_(begin & ~(getauxval(AT_PAGESZ) - 1)),
+      size_(end - begin_),
+      protection_(protection),
+      was_writable_((protection & PROT_WRITE) != 0) {
+    is_writable_ = was_writable_ || protect(protection | PROT_WRITE) == 0;
+}
+
+Writable::~Writable() {
+    if (is_writable_ && !was_writable_) protect(protection_);
+}
+
+long Writable::protect(long protection) const {
+    return system::raw::syscall6(SYS_mprotect, static_cast<long>(begin_), static_cast<long>(size_), protection);
+}
+
+long protection_at(const link_map* map, ElfW(Addr) slot) {
+    const ElfW(Addr) page_mask = ~(getauxval(AT_PAGESZ) - 1);
+    long protection = PROT_NONE;
+    for (const ElfW(Phdr) & segment : program_headers(map)) {
+        const ElfW(Addr) begin = map->l_addr + segment.p_vaddr, end = begin + segment.p_memsz;
+        if (segment.p_type == PT_LOAD && slot >= begin && slot < end)
+            protection |= ((segment.p_flags & PF_R) != 0 ? PROT_READ : 0) |
+                          ((segment.p_flags & PF_W) != 0 ? PROT_WRITE : 0) |
+                          ((segment.p_flags & PF_X) != 0 ? PROT_EXEC : 0);
+        // The loader protects the pages that lie in this range; the last page only if it lies there as a whole.
+        if (segment.p_type == PT_GNU_RELRO && slot >= (begin & page_mask) && slot < (end & page_mask))
+            return PROT_READ;
+    }
+    return protection;
+}
+
+bool change_slot(const link_map* map, ElfW(Addr) slot, ElfW(Addr) function) {
+    const long protection = protection_at(map, slot);
+    if (protection == PROT_NONE) return false;
+    auto* const place = reinterpret_cast<ElfW(Addr)*>(slot);
+    const Writable writable(slot, slot + sizeof *place, protection);
+    if (!writable) return false;
+    __atomic_store_n(place, function, __ATOMIC_RELEASE);
+    return true;
+}
+
+}  // namespace fp32shim::elf

@@ -1,0 +1,34 @@
+// Changes what the loader has stored in an object: the addresses of the functions that it calls.
+#pragma once
+
+#include <link.h>
+
+namespace fp32shim::elf {
+
+/// Makes whole pages around [begin, end) writable for its lifetime. `protection` is what they have otherwise.
+class Writable {
+  public:
+    Writable(ElfW(Addr) begin, ElfW(Addr) end, long protection);
+    ~Writable();
+    Writable(const Writable&) = delete;
+    Writable& operator=(const Writable&) = delete;
+
+    explicit operator bool() const { return is_writable_; }
+
+  private:
+    long protect(long protection) const;
+
+    ElfW(Addr) begin_;
+    ElfW(Addr) size_;
+    long protection_;
+    bool was_writable_, is_writable_;
+};
+
+/// Returns the protection of the page with this slot after the loader has relocated the object. Returns PROT_NONE if
+/// the address belongs to no segment of the object.
+long protection_at(const link_map* map, ElfW(Addr) slot);
+
+/// Stores a function's address in a slot of the object. Returns false if the kernel does not allow that.
+bool change_slot(const link_map* map, ElfW(Addr) slot, ElfW(Addr) function);
+
+}  // namespace fp32shim::elf

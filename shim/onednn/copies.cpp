@@ -1,0 +1,303 @@
+#include "shim/onednn/copies.hpp"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+#include <utility>
+
+#include "shim/loader/elf/readers.hpp"
+#include "shim/loader/elf/slots.hpp"
+#include "shim/loader/loaded_files.hpp"
+#include "shim/loader/provider.hpp"
+#include "shim/settings/read_settings.hpp"
+#include "shim/settings/settings.hpp"
+#include "system/fork_safe_lock.hpp"
+#include "system/inline_text.hpp"
+#include "system/kept_state.hpp"
+#include "system/raw_syscall.hpp"
+
+namespace fp32shim::onednn {
+namespace {
+
+using record::format::object_is_silent;
+using record::format::object_tells;
+
+constexpr std::size_t most_copies = 16;
+constinit Copy copies[most_copies]{};
+constinit std::atomic<std::size_t> copy_count{0};
+constinit system::ForkSafeLock copies_lock;
+
+// ---- the value of the variable ------------------------------------------------------------------------------------
+
+bool equals_ignoring_case(std::string_view text, std::string_view lower) {
+    if (text.size() != lower.size()) return false;
+    for (std::size_t i = 0; i < text.size(); ++i) {
+        const char letter = text[i] >= 'A' && text[i] <= 'Z' ? static_cast<char>(text[i] - 'A' + 'a') : text[i];
+        if (letter != lower[i]) return false;
+    }
+    return true;
+}
+
+/// What a value of ONEDNN_VERBOSE asks for.
+struct Wish {
+    bool executions = false;  ///< lines about executions, of all primitives
+    bool others = false;      ///< any lines but those about errors
+    bool errors = true;
+};
+
+Wish wish_of(std::string_view value) {
+    constexpr std::string_view with_executions[] = {"1", "2", "-1", "all", "profile", "profile_exec"};
+    Wish wish;
+    bool is_filtered = false;
+    while (!value.empty()) {
+        const std::string_view word = value.substr(0, value.find(','));
+        value.remove_prefix(word.size() < value.size() ? word.size() + 1 : word.size());
+        if (equals_ignoring_case(word, "0") || equals_ignoring_case(word, "none")) {
+            wish = {.errors = false};
+            continue;
+        }
+        wish.errors = true;
+        wish.others = wish.others || !equals_ignoring_case(word, "error");
+        for (const std::string_view known : with_executions)
+            wish.executions = wish.executions || equals_ignoring_case(word, known);
+        is_filtered = is_filtered || (word.size() >= 7 && equals_ignoring_case(word.substr(0, 7), "filter="));
+    }
+    wish.executions = wish.executions && !is_filtered;
+    return wish;
+}
+
+// ---- the object ---------------------------------------------------------------------------------------------------
+
+bool contains_one_of(const link_map* map, std::initializer_list<std::string_view> texts) {
+    return elf::find_in_constants(map, [&](std::string_view bytes) {
+        return std::ranges::any_of(texts, [&](std::string_view text) {
+            return memmem(bytes.data(), bytes.size(), text.data(), text.size()) != nullptr;
+        });
+    });
+}
+
+/// Returns true if the object has the beginning of a line of oneDNN. Others may ask for the variable too: an
+/// interpreter for its program, or a library through which oneDNN asks.
+bool contains_onednn(const link_map* map) { return contains_one_of(map, {"dnn_verbose", "dnnl_verbose"}); }
+
+/// Returns true if the code at `caller` is of MKL-DNN before 1.1, which knows no other variable than MKLDNN_VERBOSE.
+/// torch, which has a later one, copies that variable into the environment, where children would find it.
+bool is_mkldnn_at(std::uintptr_t caller) {
+    const system::KeptState kept;
+    const elf::Reading reading;
+    const link_map* const map = elf::object_at(caller);
+    return map != nullptr && !contains_one_of(map, {"onednn_verbose", "dnnl_verbose"}) && contains_onednn(map);
+}
+
+/// Returns false if OpenCL certainly finds no device: its loader looks for drivers there, or where a variable says.
+bool may_have_opencl_device() {
+    for (const char* name : {"OCL_ICD_VENDORS", "OCL_ICD_FILENAMES", "OPENCL_VENDOR_PATH"})
+        if (std::getenv(name) != nullptr) return true;
+    return system::raw::syscall6(SYS_faccessat, AT_FDCWD, "/etc/OpenCL/vendors", F_OK) != -ENOENT;
+}
+
+/// Returns true if products of this oneDNN may run on a GPU. With its verbose mode on, it waits for each of them.
+bool may_use_gpu(const LoadedObject& object) {
+    bool is_found = false;
+    visit_needed(object, [&](const LoadedObject& needed) {
+        is_found = needed.name.starts_with("libsycl.") || needed.name.starts_with("libze_loader.") ||
+                   (needed.name.starts_with("libOpenCL.") && may_have_opencl_device());
+        return is_found;
+    });
+    return is_found;
+}
+
+void set_addresses(Copy& copy, const link_map* map) {
+    std::uintptr_t begin = UINTPTR_MAX, end = 0;
+    for (const ElfW(Phdr) & segment : elf::program_headers(map)) {
+        if (segment.p_type != PT_LOAD) continue;
+        begin = std::min<std::uintptr_t>(begin, map->l_addr + segment.p_vaddr);
+        end = std::max<std::uintptr_t>(end, map->l_addr + segment.p_vaddr + segment.p_memsz);
+    }
+    copy.begin.store(begin, std::memory_order_relaxed);
+    copy.end.store(end, std::memory_order_relaxed);
+}
+
+/// Puts our functions in the place of those by which the object prints. Returns false if it does not print by them,
+/// if they are not the C library's (another preloaded library may have printf), or if a place cannot be changed.
+bool replace_printing(const LoadedObject& loaded) {
+    const link_map* const map = loaded.map;
+    const elf::Object object = elf::read_object(map);
+    const LoadedObject* const library = find_default(&loaded, "vprintf", {}).provider;  // ours call it
+    for (const Replacement& replacement : replacements)
+        if (find_default(&loaded, replacement.name, {}).provider != library) return false;
+    bool prints = false, is_changed = true;
+    elf::for_each_reference(object, [&](std::uint32_t symbol, const ElfW(Rela) & relocation) {
+        const std::string_view name = system::view(object.strings + object.symbols[symbol].st_name);
+        for (const Replacement& replacement : replacements) {
+            if (!system::equal(name, replacement.name)) continue;
+            prints = prints || replacement.prints;
+            is_changed = elf::change_slot(map, object.base + relocation.r_offset,
+                                          reinterpret_cast<ElfW(Addr)>(replacement.function)) &&
+                         is_changed;
+        }
+    });
+    return prints && is_changed;
+}
+
+Copy* find_copy(const LoadedObject* object) {
+    const std::size_t count = copy_count.load(std::memory_order_acquire);
+    for (std::size_t i = 0; i < count; ++i)
+        if (&copies[i].object() == object) return &copies[i];
+    return nullptr;
+}
+
+/// Notes if the copy tells its executions. If it is silent once, it stays so in the recording.
+void note(LoadedObject& object, bool tells) {
+    object.onednn.fetch_or(tells ? object_tells : object_is_silent, std::memory_order_relaxed);
+    record::Recording* const recording = own_recording();
+    record::RecordingObjects* const objects = recording == nullptr ? nullptr : recording->objects();
+    if (objects != nullptr) record_loaded_file(*objects, object.map);
+}
+
+/// Returns the copy in an object, whose lines come to printing.cpp from now on. Returns nullptr if the settings do
+/// not ask for executions, or if they cannot be had. Precondition: an elf::Reading is held.
+Copy* prepare(const link_map* map) {
+    const system::HeldLock held(copies_lock);
+    if (!held) return nullptr;
+    LoadedObject* const object = loaded_object(map);
+    const std::uint32_t loads = object->loads.load(std::memory_order_acquire);
+    Copy* copy = find_copy(object);
+    if (copy != nullptr && copy->loads == loads) return copy;
+    if (copy == nullptr && (object->onednn.load(std::memory_order_relaxed) & object_is_silent) != 0) return nullptr;
+    const Settings* const in_force = known_settings();
+    const bool is_asked = in_force != nullptr && in_force->asks_onednn;
+    if (is_asked && !contains_onednn(map)) return nullptr;
+    const std::size_t count = copy_count.load(std::memory_order_relaxed);
+    if (copy == nullptr && count < most_copies) copy = &copies[count];
+    // The program may set the mode of a oneDNN inside it by a call that nobody sees, and would miss its lines then.
+    const bool can_tell = copy != nullptr && is_asked && map != elf::first_object() && !may_use_gpu(*object) &&
+                          replace_printing(*object);
+    note(*object, can_tell);
+    if (!can_tell) return nullptr;
+    copy->loads = loads;
+    set_addresses(*copy, map);
+    copy->is_set.store(false, std::memory_order_relaxed);
+    copy->shows.store(false, std::memory_order_relaxed);
+    copy->shows_errors.store(false, std::memory_order_relaxed);
+    copy->head_size.store(0, std::memory_order_relaxed);
+    if (copy == &copies[count]) {
+        copy->site.provider = object;
+        copy->site.number = (count + 1) * site_number_step;
+        copy_count.store(count + 1, std::memory_order_release);
+    }
+    return copy;
+}
+
+/// Returns true if the object calls another one's dnnl_set_verbose, which comes here again.
+bool calls_set_verbose(const link_map* map) {
+    const elf::Object object = elf::read_object(map);
+    bool calls = false;
+    elf::for_each_undefined_symbol(object, [&](std::uint32_t symbol) {
+        calls =
+            calls || system::equal(system::view(object.strings + object.symbols[symbol].st_name), "dnnl_set_verbose");
+    });
+    return calls;
+}
+
+/// Returns false if the settings are not known yet and will hardly ask for executions. They are not read then: a
+/// sandbox may kill a process for opening files.
+bool may_ask() {
+    const std::string_view value = start_variable("FP32_MATMUL_ONEDNN");
+    return known_settings() != nullptr || (!value.empty() && value != "0") ||
+           !start_variable("FP32_MATMUL_POLICY").empty();
+}
+
+/// Returns the copy in the object with this address, as prepare() does. `sets`: the address is that of a function
+/// that sets the mode, perhaps of another object.
+Copy* prepare_at(std::uintptr_t address, bool sets) {
+    const system::KeptState kept;
+    if (may_ask() && settings().forward_everything) return nullptr;
+    const elf::Reading reading;
+    const link_map* const map = elf::object_at(address);
+    return map == nullptr || (sets && calls_set_verbose(map)) ? nullptr : prepare(map);
+}
+
+/// The functions dnnl_set_verbose that the program has looked up in libraries, and those that stand for them.
+constinit std::atomic<SetVerbose*> looked_up[most_copies]{};
+template <std::size_t... indices>
+constexpr std::array<SetVerbose*, sizeof...(indices)> setters_of(std::index_sequence<indices...> /*unused*/) {
+    return {[](int level) { return set_verbose(looked_up[indices].load(std::memory_order_relaxed), level); }...};
+}
+constexpr auto setters = setters_of(std::make_index_sequence<most_copies>());
+
+}  // namespace
+
+Copy* copy_at(std::uintptr_t address) {
+    const std::size_t count = copy_count.load(std::memory_order_acquire);
+    for (std::size_t i = 0; i < count; ++i) {
+        Copy& copy = copies[i];
+        if (address >= copy.begin.load(std::memory_order_relaxed) &&
+            address < copy.end.load(std::memory_order_relaxed) &&
+            copy.object().loaded.load(std::memory_order_acquire))
+            return &copy;
+    }
+    return nullptr;
+}
+
+bool is_verbose_variable(std::string_view name) {
+    return system::equal(name, "ONEDNN_VERBOSE") || system::equal(name, "DNNL_VERBOSE") ||
+           system::equal(name, "MKLDNN_VERBOSE");
+}
+
+const char* answer_verbose(std::string_view name, const char* own, const char* other, bool has_log_file,
+                           std::uintptr_t caller) {
+    if (system::equal(name, "MKLDNN_VERBOSE") && !is_mkldnn_at(caller)) return own;
+    if (has_log_file) {
+        const system::KeptState kept;
+        const elf::Reading reading;
+        const link_map* const map = elf::object_at(caller);
+        if (map != nullptr) note(*loaded_object(map), false);
+        return own;
+    }
+    Copy* const copy = prepare_at(caller, false);
+    if (copy == nullptr) return own;
+    const char* const value = own != nullptr && *own != '\0' ? own : other;
+    const Wish wish = value == nullptr ? Wish{} : wish_of(system::view(value));
+    // Several threads may ask, and get the same answer.
+    if (!copy->is_set.load(std::memory_order_relaxed)) {
+        copy->shows_errors.store(wish.errors, std::memory_order_relaxed);
+        copy->shows.store(wish.others, std::memory_order_relaxed);
+    }
+    if (!wish.others) return "1";
+    if (!wish.executions) {
+        const elf::Reading reading;
+        note(copy->object(), false);
+    }
+    return own;
+}
+
+int set_verbose(SetVerbose* set, int level) {
+    constexpr int most = 2;
+    Copy* const copy = level < 0 || level > most ? nullptr : prepare_at(reinterpret_cast<std::uintptr_t>(set), true);
+    if (copy == nullptr) return set(level);
+    copy->is_set.store(true, std::memory_order_relaxed);
+    copy->shows.store(level > 0, std::memory_order_relaxed);
+    copy->shows_errors.store(level > 0, std::memory_order_relaxed);
+    return set(level > 0 ? level : 1);
+}
+
+SetVerbose* setter_for(SetVerbose* found) {
+    {
+        const system::KeptState kept;
+        if (!may_ask() || settings().forward_everything || !settings().asks_onednn) return found;
+    }
+    for (std::size_t i = 0; i < most_copies; ++i) {
+        SetVerbose* known = nullptr;
+        if (looked_up[i].compare_exchange_strong(known, found, std::memory_order_relaxed) || known == found)
+            return setters[i];
+    }
+    return found;
+}
+
+}  // namespace fp32shim::onednn

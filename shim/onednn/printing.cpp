@@ -1,0 +1,145 @@
+// The functions by which oneDNN prints. In an object with oneDNN, they take the place of those of the C library. A
+// line of oneDNN that the program would not have seen without the shim is kept from it; everything else is printed.
+//
+// All versions from 1.0 to 3.13 print each line by one call of printf, and the head of the log by several, which may
+// have been compiled into calls of __printf_chk or puts. Some then call fflush, which would write what the program
+// has put into its buffer, in a place where it did not write before. So a fflush right after such a call is left out
+// too.
+#include <cstdarg>
+#include <cstdio>
+#include <cstring>
+#include <span>
+
+#include "record/onednn/line.hpp"
+#include "shim/loader/next_definition.hpp"
+#include "shim/onednn/copies.hpp"
+#include "shim/onednn/record_execution.hpp"
+#include "shim/thread/thread_context.hpp"
+#include "system/inline_text.hpp"
+#include "system/kept_state.hpp"
+
+namespace fp32shim::onednn {
+namespace {
+
+constinit Next<int(int flag, const char* format, std::va_list arguments)> real_vprintf_chk{"__vprintf_chk"};
+
+/// Largest distance of two calls of one piece of code: a text and its fflush.
+constexpr std::uintptr_t nearby = 256;
+
+/// Return address of the last call on this thread, if its text was kept from the program; 0: none.
+std::uintptr_t kept_text_returned_to() {
+    const ThreadContext* const context = existing_thread_context();
+    return context == nullptr ? 0 : context->kept_text_returned_to;
+}
+
+bool begins_line(std::string_view text) {
+    constexpr std::string_view beginnings[] = {"onednn_verbose", "dnnl_verbose", "mkldnn_verbose",
+                                               "onednn_graph_verbose", "dnnl_graph_verbose"};
+    for (const std::string_view beginning : beginnings)
+        if (text.starts_with(beginning)) return true;
+    return false;
+}
+
+/// Keeps a part of the head of the log, in case that a line is shown later. `end` follows the text.
+void keep_head(Copy& copy, std::string_view text, std::string_view end) {
+    const std::size_t size = copy.head_size.load(std::memory_order_relaxed);
+    if (text.size() + end.size() > sizeof copy.head - size) return;
+    std::memcpy(copy.head + size, text.data(), text.size());
+    std::memcpy(copy.head + size + text.size(), end.data(), end.size());
+    copy.head_size.store(size + text.size() + end.size(), std::memory_order_relaxed);
+}
+
+void show_head(Copy& copy) {
+    const std::size_t size = copy.head_size.exchange(0, std::memory_order_relaxed);
+    if (size != 0) std::fwrite(copy.head, 1, size, stdout);
+}
+
+/// Records the execution that a text of oneDNN tells. `end` is printed after the text. Returns true if the program is
+/// not to see the text.
+bool keep(std::string_view text, std::uintptr_t return_address, std::string_view end = {}) {
+    Copy* const copy = copy_at(return_address);
+    if (copy == nullptr) return false;
+    record::OneDnnExecution execution;
+    const record::OneDnnLine line = record::read_onednn_line(text, execution);
+    if (line == record::OneDnnLine::execution && execution.multiplies) record_execution(*copy, execution);
+    const bool is_error = line == record::OneDnnLine::error;
+    const bool is_shown = (is_error ? copy->shows_errors : copy->shows).load(std::memory_order_relaxed);
+    if (is_shown) show_head(*copy);
+    if (!is_shown && line != record::OneDnnLine::execution && !is_error) keep_head(*copy, text, end);
+    if (ThreadContext* const context = thread_context())
+        context->kept_text_returned_to = is_shown ? 0 : return_address;
+    return !is_shown;
+}
+
+/// Returns true if this is a text of oneDNN that the program is not to see.
+bool keep(const char* format, std::va_list arguments, std::uintptr_t return_address) {
+    if (format == nullptr) return false;
+    const system::KeptState kept;
+    const std::string_view pattern = system::view(format);
+    if (system::equal(pattern, "%s") || system::equal(pattern, "%s\n")) {
+        std::va_list copied;
+        va_copy(copied, arguments);
+        const char* const text = va_arg(copied, const char*);
+        va_end(copied);
+        return text != nullptr && begins_line(system::view(text)) && keep(system::view(text), return_address);
+    }
+    // The second part of a line with the names of the columns. It may be a tail call, so it may return to elsewhere.
+    const bool continues = kept_text_returned_to() != 0 && pattern.starts_with("%soperation,");
+    if (!continues && !begins_line(pattern)) return false;
+    char text[2048];  // a thread may have 16 KB of stack, of which finding the location takes 5
+    std::va_list copied;
+    va_copy(copied, arguments);
+    const int size = std::vsnprintf(text, sizeof text, format, copied);
+    va_end(copied);
+    if (size < 0) return false;
+    return keep({text, std::min(static_cast<std::size_t>(size), sizeof text - 1)}, return_address);
+}
+
+std::uintptr_t address(void* pointer) { return reinterpret_cast<std::uintptr_t>(pointer); }
+
+int replaced_printf(const char* format, ...) {
+    std::va_list arguments;
+    va_start(arguments, format);
+    const int result =
+        keep(format, arguments, address(__builtin_return_address(0))) ? 1 : std::vprintf(format, arguments);
+    va_end(arguments);
+    return result;
+}
+
+int replaced_printf_chk(int flag, const char* format, ...) {
+    std::va_list arguments;
+    va_start(arguments, format);
+    const int result = keep(format, arguments, address(__builtin_return_address(0)))
+                           ? 1
+                           : real_vprintf_chk.get()(flag, format, arguments);
+    va_end(arguments);
+    return result;
+}
+
+int replaced_puts(const char* text) {
+    const auto return_address = address(__builtin_return_address(0));
+    if (begins_line(system::view(text))) {
+        const system::KeptState kept;
+        if (keep(system::view(text), return_address, "\n")) return 1;
+    }
+    return std::puts(text);
+}
+
+int replaced_fflush(std::FILE* stream) {
+    ThreadContext* const context = existing_thread_context();
+    const std::uintptr_t before = kept_text_returned_to();
+    const bool is_after_kept = before != 0 && address(__builtin_return_address(0)) - before < nearby;
+    if (context != nullptr) context->kept_text_returned_to = 0;
+    return is_after_kept ? 0 : std::fflush(stream);
+}
+
+}  // namespace
+
+const Replacement replacements[replacement_count] = {
+    {"printf", reinterpret_cast<void*>(replaced_printf), true},
+    {"__printf_chk", reinterpret_cast<void*>(replaced_printf_chk), true},
+    {"puts", reinterpret_cast<void*>(replaced_puts), false},
+    {"fflush", reinterpret_cast<void*>(replaced_fflush), false},
+};
+
+}  // namespace fp32shim::onednn

@@ -1,0 +1,15 @@
+// What a library of fake_onednn.c exports.
+#pragma once
+
+/// Each asks for a line; the first that is asked for prints the head before it. `text` is the line without its
+/// beginning and its time.
+void fake_execute(const char* text);
+void fake_create(const char* text);
+void fake_fail(const char* text);
+
+/// oneDNN's own function: 0 prints nothing, 1 executions, 2 also creations. Returns 0; 2: there is no such level.
+int dnnl_set_verbose(int level);
+
+/// Prints lines of another kind by printf and puts.
+void fake_say(void);
+void fake_flush(void);
