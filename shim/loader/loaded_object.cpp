@@ -54,8 +54,8 @@ const ImportTable* read_imports(const link_map* map, const ImportTable* old) {
     bool is_same_as_old = old != nullptr;
     ElfW(Addr) getenv_slot = 0;
     elf::for_each_reference(object, [&](std::uint32_t symbol, const ElfW(Rela) & relocation) {
-        if (system::equal(system::view(object.strings + object.symbols[symbol].st_name), "getenv"))
-            getenv_slot = relocation.r_offset;
+        const char* const name = object.strings + object.symbols[symbol].st_name;
+        if (name[0] == 'g' && system::equal(system::view(name), "getenv")) getenv_slot = relocation.r_offset;
     });
     read_each_import(object, [&](const Import& import) {
         is_same_as_old = is_same_as_old && count < old->count && old->imports[count] == import;
