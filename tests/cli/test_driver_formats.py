@@ -22,6 +22,7 @@ OTHERS = [
     "made_up_gemm:64x32x16/NN:native:fp32:as_requested:7",
     "sgemm_:64x32x16/;N:native:fp32:as_requested:11",
     "sbgemm_:32:native:unchanged:observed:12",
+    "onednn_matmul:32:native:fp32:not_governable:13",
 ]
 
 
@@ -73,9 +74,10 @@ def test_rocblas_bench_gets_column_major_products_of_the_same_memory(recording):
 def test_what_a_driver_cannot_express_is_named_with_its_reason(recording, format_):
     text = written(recording, format_)
     reasons = left_out(text)
-    assert {key: reasons[key] for key in (7, 8, 9, 11, 12)} == {
+    assert {key: reasons[key] for key in (7, 8, 9, 11, 12, 13)} == {
         9: "syrk is not a gemm", 8: "it multiplies nothing", 7: "this version does not know the function",
-        11: "its sizes or transpositions are not known", 12: "the type of its result is not recorded"}
+        11: "its sizes or transpositions are not known", 12: "the type of its result is not recorded",
+        13: "oneDNN ran it itself, and no function of a BLAS"}
     assert (6 in reasons) == (format_ == "benchdnn")
     assert len(measured(text)) + len(reasons) == len(GEMMS) + len(OTHERS)
     assert all(line.startswith(("#", "--", "rocblas-bench -f gemm")) for line in text.splitlines())
