@@ -88,8 +88,8 @@ std::span<const KnownBypass> known_bypasses() {
          .markers = {"gemm will use load-time value"},
          .files = {"libncnn."},
          .message = "multiplies with its own kernels, by default at FP16 where the processor can"},
-        // Measured with 2026.4: softmax(q k) v is one node of its own code, with brgemm kernels of its oneDNN, which print
-        // no lines, and its INFERENCE_PRECISION_HINT was bf16 on a processor with avx512_bf16.
+        // Measured with 2026.4: softmax(q k) v is one node of its own code, with brgemm kernels of its oneDNN, which
+        // print no lines, and its INFERENCE_PRECISION_HINT was bf16 on a processor with avx512_bf16.
         {.name = "OpenVINO",
          .markers = {"N2ov9intel_cpu9BrgemmCPUE"},
          .files = {"libopenvino_intel_cpu_plugin."},
