@@ -169,7 +169,8 @@ TEST(OneDnnLines, MayHaveACommaInTheirTime) {
     const std::string line = product("jit:avx2"), before = line.substr(0, line.find(",0.5"));
     for (const auto& [time, expected] : std::vector<std::pair<const char*, std::int64_t>>{
              {",0,5", 500000}, {",12,0441", 12044100}, {",1,5e-05", 15}, {",3", 3000000}}) {
-        const OneDnnExecution execution = execution_of(before + time);
+        const std::string timed = before + time;  // the execution refers to it
+        const OneDnnExecution execution = execution_of(timed);
         EXPECT_EQ(execution.duration_ns, expected) << time;
         EXPECT_EQ(execution.m, 4) << time;
         EXPECT_EQ(execution.shape, "4x5:5x6") << time;
