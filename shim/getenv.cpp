@@ -157,7 +157,8 @@ extern "C" __attribute__((visibility("default"))) char* getenv(const char* name)
     Getenv* const real = real_getenv.get();
     if (real == nullptr) return nullptr;  // impossible: there is no C library
     char* const value = real(name);
-    if (onednn::is_verbose_variable(system::view(name)))
+    const bool may_be_verbose = name[0] == 'O' || name[0] == 'D' || name[0] == 'M';
+    if (may_be_verbose && onednn::is_verbose_variable(system::view(name)))
         return const_cast<char*>(onednn::answer_verbose(
             system::view(name), value, real("DNNL_VERBOSE"),
             real("ONEDNN_VERBOSE_LOGFILE") != nullptr || real("DNNL_VERBOSE_LOGFILE") != nullptr,

@@ -28,7 +28,7 @@ std::span<const KnownBypass> known_bypasses() {
          .message = "multiplies with its own kernels, without calling a BLAS function (in torch: convolutions, LSTM, "
                     "and matrix products after torch's own `medium`)",
          .remedy = "ONEDNN_DEFAULT_FPMATH_MODE=STRICT keeps it at float32; run --pin sets that, and records what it "
-                   "multiplies",
+                   "tells of its products",
          .pins = record::pin_onednn,
          // With neither, it has no kernels for BF16 and FP16. Those that round float32 data even need AMX
          // (`is_bf32`).

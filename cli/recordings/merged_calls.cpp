@@ -291,17 +291,10 @@ void MergedCalls::add_audits(const record::RecordingReader& recording,
     });
 }
 
-std::uint64_t MergedCalls::onednn_calls() const {
-    std::uint64_t calls = 0;
-    for (const MergedRow& row : rows())
-        if (row.is_onednn()) calls += row.counters.calls;
-    return calls;
-}
-
-std::uint64_t MergedCalls::float64_calls() const {
+std::uint64_t MergedCalls::calls_of(bool (MergedRow::*is_of)() const) const {
     std::uint64_t sum = 0;
     for (const MergedRow& row : rows_)
-        if (row.is_float64()) sum += row.counters.calls;
+        if ((row.*is_of)()) sum += row.counters.calls;
     return sum;
 }
 

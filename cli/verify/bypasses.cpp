@@ -188,7 +188,7 @@ bool may_have_a_gpu(const record::RecordedObjects& objects) {
     });
 }
 
-/// What a recording says of the oneDNN in a file.
+/// Answer to the question if a recording has all products of the oneDNN in a file.
 struct Told {
     bool is_all = false;    ///< the recording has each product of that oneDNN
     std::string_view text;  ///< words that follow what oneDNN does; empty: the recording says nothing

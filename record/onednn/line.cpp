@@ -131,8 +131,6 @@ std::optional<std::size_t> read_types(std::string_view tensors, OneDnnExecution&
             execution.source_type = type;
         else if (execution.weights_type.empty() && begins_with_one_of(name, {"wei", "key", "src_b", "in1"}))
             execution.weights_type = type;
-        else if (execution.result_type.empty() && begins_with_one_of(name, {"dst", "out0"}))
-            execution.result_type = type;
         narrowest = std::max(narrowest.value_or(0), data_type(type));
     }
     return narrowest;

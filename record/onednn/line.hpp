@@ -33,7 +33,7 @@ struct OneDnnExecution {
     std::string_view shape;           ///< `128x256:256x256`; for a partition its kind, such as `matmul_post_ops`
     /// Types of elements: `f32`; empty: the line names none. In the backward pass, `source` and `weights` are what
     /// the forward pass calls so.
-    std::string_view source_type, weights_type, result_type;
+    std::string_view source_type, weights_type;
     /// False if it multiplies no matrices (`reorder`, `pooling`), or if the products in it have lines of their own (a
     /// partition).
     bool multiplies = true;

@@ -96,16 +96,22 @@ std::uint64_t key_of(const Site& site, const Settings& in_force, const policy::M
     if (context.writer == nullptr) context.writer = recording.attach();
 }
 
+/// Returns this thread's context, with a writer in this recording; nullptr if there is no memory.
+[[gnu::always_inline]] inline ThreadContext* context_in(record::Recording& recording) {
+    ThreadContext* const context = thread_context();
+    if (context == nullptr) return nullptr;
+    if (context->recording != &recording || context->writer == nullptr) change_writer(*context, recording);
+    return context->writer == nullptr ? nullptr : context;
+}
+
 [[gnu::always_inline]] inline void count_in_recording(const Site& site, const Settings& in_force,
                                                       const policy::MatmulCall& call,
                                                       const policy::Decision& decision, const Done& done,
                                                       const CallTime& time, ExpressKey key,
                                                       const FoundInResult* found) {
     record::Recording& recording = *in_force.recording;
-    ThreadContext* const context = thread_context();
+    ThreadContext* const context = context_in(recording);
     if (context == nullptr) return recording.count_lost_call(in_force.log_every_call);
-    if (context->recording != &recording || context->writer == nullptr) change_writer(*context, recording);
-    if (context->writer == nullptr) return recording.count_lost_call(in_force.log_every_call);
     if (key.value == 0) {
         key.value = key_of(site, in_force, call, decision, done);
     } else {
@@ -186,10 +192,8 @@ std::uint64_t hash_of(const Site& site, const record::DecisionEvent& event) {
 }  // namespace
 
 record::ThreadWriter* writer_in(record::Recording& recording) {
-    ThreadContext* const context = thread_context();
-    if (context == nullptr) return nullptr;
-    if (context->recording != &recording || context->writer == nullptr) change_writer(*context, recording);
-    return context->writer;
+    ThreadContext* const context = context_in(recording);
+    return context == nullptr ? nullptr : context->writer;
 }
 
 void record_call(const Site& site, const Settings& in_force, const policy::MatmulCall& call,

@@ -43,7 +43,7 @@ bool equals_ignoring_case(std::string_view text, std::string_view lower) {
     return true;
 }
 
-/// What a value of ONEDNN_VERBOSE asks for.
+/// Lines that a value of ONEDNN_VERBOSE asks for.
 struct Wish {
     bool executions = false;  ///< lines about executions, of all primitives
     bool others = false;      ///< any lines but those about errors
@@ -163,9 +163,12 @@ void note(LoadedObject& object, bool tells) {
 /// Returns the copy in an object, whose lines come to printing.cpp from now on. Returns nullptr if the settings do
 /// not ask for executions, or if they cannot be had. Precondition: an elf::Reading is held.
 Copy* prepare(const link_map* map) {
-    const system::HeldLock held(copies_lock);
-    if (!held) return nullptr;
     LoadedObject* const object = loaded_object(map);
+    const system::HeldLock held(copies_lock);
+    if (!held) {
+        note(*object, false);
+        return nullptr;
+    }
     const std::uint32_t loads = object->loads.load(std::memory_order_acquire);
     Copy* copy = find_copy(object);
     if (copy != nullptr && copy->loads == loads) return copy;
@@ -213,11 +216,14 @@ bool may_ask() {
            !start_variable("FP32_MATMUL_POLICY").empty();
 }
 
+/// Returns true if the settings ask for executions. Reads them if they may.
+bool asks() { return may_ask() && settings().asks_onednn; }
+
 /// Returns the copy in the object with this address, as prepare() does. `sets`: the address is that of a function
 /// that sets the mode, perhaps of another object.
 Copy* prepare_at(std::uintptr_t address, bool sets) {
     const system::KeptState kept;
-    if (may_ask() && settings().forward_everything) return nullptr;
+    asks();  // reads the settings, before the loader's list is held
     const elf::Reading reading;
     const link_map* const map = elf::object_at(address);
     return map == nullptr || (sets && calls_set_verbose(map)) ? nullptr : prepare(map);
@@ -252,7 +258,8 @@ bool is_verbose_variable(std::string_view name) {
 
 const char* answer_verbose(std::string_view name, const char* own, const char* other, bool has_log_file,
                            std::uintptr_t caller) {
-    if (system::equal(name, "MKLDNN_VERBOSE") && !is_mkldnn_at(caller)) return own;
+    // torch asks for this one too. Its file is not searched for the lines of a oneDNN where nobody wants them.
+    if (system::equal(name, "MKLDNN_VERBOSE") && (!asks() || !is_mkldnn_at(caller))) return own;
     if (has_log_file) {
         const system::KeptState kept;
         const elf::Reading reading;
@@ -290,7 +297,7 @@ int set_verbose(SetVerbose* set, int level) {
 SetVerbose* setter_for(SetVerbose* found) {
     {
         const system::KeptState kept;
-        if (!may_ask() || settings().forward_everything || !settings().asks_onednn) return found;
+        if (!asks()) return found;
     }
     for (std::size_t i = 0; i < most_copies; ++i) {
         SetVerbose* known = nullptr;

@@ -5,10 +5,10 @@
 // have been compiled into calls of __printf_chk or puts. Some then call fflush, which would write what the program
 // has put into its buffer, in a place where it did not write before. So a fflush right after such a call is left out
 // too.
+#include <algorithm>
 #include <cstdarg>
 #include <cstdio>
 #include <cstring>
-#include <span>
 
 #include "record/onednn/line.hpp"
 #include "shim/loader/next_definition.hpp"

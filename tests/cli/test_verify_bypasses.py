@@ -190,7 +190,7 @@ def test_a_bypass_that_the_environment_pins_is_named_so_and_is_no_proof(tmp_path
             ("pinned", [[onednn], both.split(", ")],
              [f"  -> pinned by its environment: {entries}" for entries in (onednn, both)]),
             ("not", [[], []],  # static cuBLAS needs both of its variables
-             [f"  -> {onednn} keeps it at float32; run --pin sets that, and records what it multiplies", "  -> NVIDIA_TF32_OVERRIDE=0 switches its TF32 off"])]:
+             [f"  -> {onednn} keeps it at float32; run --pin sets that, and records what it tells of its products", "  -> NVIDIA_TF32_OVERRIDE=0 switches its TF32 off"])]:
         log = tmp_path / f"{name}.fp32rec"
         result = verify(log)
         assert (result.returncode, bypasses(result)) == (3, ["oneDNN", "static-cuBLAS"])

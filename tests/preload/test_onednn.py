@@ -579,6 +579,16 @@ def test_debian_s_onednn_shows_what_the_program_sets(tmp_path, real, without_gpu
     assert calls(rows_of(tmp_path / "run.fp32rec")) == 3
 
 
+def test_debian_s_onednn_itself_tells_each_product_where_opencl_finds_no_device(tmp_path, real):
+    shim.need(not os.path.exists("/etc/OpenCL/vendors"), "OpenCL may find a device here")
+    words = [*real, "64x48x32", "threads", "8x8x8x1"]
+    plain, seen = start(words, shim.environment()), start(words, shimmed(tmp_path / "run.fp32rec"))
+    shown = without_times(start(words, shim.environment(env={"ONEDNN_VERBOSE": "1"})).stdout)
+    assert (seen.stdout, seen.status, seen.stderr) == (plain.stdout, 0, plain.stderr)
+    products = sum(b",exec," in line and b",reorder," not in line for line in shown)
+    assert calls(rows_of(tmp_path / "run.fp32rec")) == products > 100
+
+
 def test_a_onednn_that_may_use_a_gpu_is_left_alone(log, real):
     shim.need(list(shim.SYSTEM_LIBRARIES.glob("libOpenCL.so.1")), "oneDNN is built for CPUs only here")
     done = record(log, *real, "4x4x4", OCL_ICD_VENDORS="/nowhere")

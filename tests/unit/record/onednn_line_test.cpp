@@ -37,8 +37,7 @@ std::string summary(std::string_view line) {
     }
     std::ostringstream out;
     out << execution.kind << ' ' << execution.implementation << ' ' << execution.engine << ' ' << execution.fpmath
-        << ' ' << execution.source_type << ':' << execution.weights_type << ':' << execution.result_type << ' '
-        << execution.shape;
+        << ' ' << execution.source_type << ':' << execution.weights_type << ' ' << execution.shape;
     if (execution.m >= 0)
         out << " m" << execution.m << " n" << execution.n << " k" << execution.k << " batch" << execution.batch;
     out << ' ' << execution.duration_ns << "ns";
@@ -88,24 +87,24 @@ TEST(OneDnnLines, SayWhatTheLibrariesMeant) {
 }
 
 TEST(OneDnnLines, OfOtherKindsAreToldApart) {
-    for (
-        const auto& [line, expected] : std::vector<std::pair<const char*, const char*>>{
-            {"", "other text"},
-            {"onednn_verbose", "other text"},
-            {" onednn_verbose,exec,cpu", "other text"},
-            {"onednn_verbose,info,cpu,runtime:OpenMP,nthr:2\n", "info"},
-            {"dnnl_verbose,info,DNNL v1.3.0 (commit N/A)", "head"},
-            {"mkldnn_verbose,info,Intel MKL-DNN v0.21.5 (commit N/A)", "head"},
-            {"onednn_verbose,v1,common,error,runtime,SYCL cpu devices queried but not found", "error"},
-            {"onednn_verbose,cpu,error,acl,unsupported", "error"},
-            {"onednn_verbose,v1,primitive,create:cache_miss,cpu,matmul,brg_matmul:avx2", "other line"},
-            {"onednn_verbose,v1,graph,compile,cache_miss,cpu,1", "other line"},
-            {"onednn_verbose,v1,primitive,exec:external,CpuGemm,0.5", "other line"},
-            {"onednn_verbose,v1,17.5,primitive,exec,unknown primitive info,0.5",
-             "unknown primitive info   strict ::  500000ns, applied unchanged; the line names no type that is known"},
-            {"mkldnn_verbose,exec,convolution,jit:avx2,forward_training,fsrc:nChw8c fwei:OIhw8i8o,alg:direct,mb1,0.1",
-             "convolution jit:avx2  strict :: mb1 100000ns, applied unchanged; the line names no type that is "
-             "known"}})
+    for (const auto& [line, expected] : std::vector<std::pair<const char*, const char*>>{
+             {"", "other text"},
+             {"onednn_verbose", "other text"},
+             {" onednn_verbose,exec,cpu", "other text"},
+             {"onednn_verbose,info,cpu,runtime:OpenMP,nthr:2\n", "info"},
+             {"dnnl_verbose,info,DNNL v1.3.0 (commit N/A)", "head"},
+             {"mkldnn_verbose,info,Intel MKL-DNN v0.21.5 (commit N/A)", "head"},
+             {"onednn_verbose,v1,common,error,runtime,SYCL cpu devices queried but not found", "error"},
+             {"onednn_verbose,cpu,error,acl,unsupported", "error"},
+             {"onednn_verbose,v1,primitive,create:cache_miss,cpu,matmul,brg_matmul:avx2", "other line"},
+             {"onednn_verbose,v1,graph,compile,cache_miss,cpu,1", "other line"},
+             {"onednn_verbose,v1,primitive,exec:external,CpuGemm,0.5", "other line"},
+             {"onednn_verbose,v1,17.5,primitive,exec,unknown primitive info,0.5",
+              "unknown primitive info   strict :  500000ns, applied unchanged; the line names no type that is known"},
+             {"mkldnn_verbose,exec,convolution,jit:avx2,forward_training,fsrc:nChw8c "
+              "fwei:OIhw8i8o,alg:direct,mb1,0.1",
+              "convolution jit:avx2  strict : mb1 100000ns, applied unchanged; the line names no type that is "
+              "known"}})
         EXPECT_EQ(summary(line), expected) << line;
 }
 
@@ -190,7 +189,7 @@ int texts_outside(std::string_view line, const OneDnnExecution& execution) {
     int count = 0;
     for (const std::string_view text :
          {execution.kind, execution.implementation, execution.engine, execution.fpmath, execution.shape,
-          execution.source_type, execution.weights_type, execution.result_type, execution.identity}) {
+          execution.source_type, execution.weights_type, execution.identity}) {
         const bool is_inside = text.data() >= line.data() && text.data() + text.size() <= line.data() + line.size();
         const bool is_constant = text == "strict" || text == "partition" || text.starts_with('f') || text == "bf16" ||
                                  text.ends_with('8') || text.ends_with('4') || text.ends_with("32");

@@ -1,4 +1,4 @@
-// What a library of fake_onednn.c exports.
+// Declares the functions of the libraries that fake_onednn.c is built into.
 #pragma once
 
 /// Each asks for a line; the first that is asked for prints the head before it. `text` is the line without its
