@@ -4,6 +4,7 @@
 #include "cublas/calls.hpp"
 #include "cublas/handle.hpp"
 #include "environment.hpp"
+#include "named_kernel.hpp"
 #include "products/kernel.hpp"
 
 namespace stand_in {
@@ -19,6 +20,7 @@ inline CUstream stream_of(cublasHandle_t handle) {
 template <class Operation>
 cublasStatus_t launch(Caller caller, Operation operation) {
     const int device = caller.handle->head.device;
+    launch_named_kernel(caller.xt ? nullptr : stream_of(caller.handle));
     if (caller.xt) return status_of(stand_in_run(device, kernel_of(std::move(operation), any_view)));
     return status_of(stand_in_launch(device, stream_of(caller.handle), kernel_of(std::move(operation))));
 }

@@ -7,6 +7,7 @@
 
 #include "cublaslt/algorithm.hpp"
 #include "environment.hpp"
+#include "named_kernel.hpp"
 #include "products/kernel.hpp"
 
 namespace stand_in {
@@ -264,6 +265,7 @@ extern "C" cublasStatus_t CUBLASWINAPI cublasLtMatmul(
         gemm.fixed_point_bits = environment().fixed_point_bits;
     status = add_epilogue(operation, call.types, &gemm);
     if (status != CUBLAS_STATUS_SUCCESS) return status;
+    launch_named_kernel(reinterpret_cast<CUstream>(stream));
     if (grouped) {
         std::array<GroupedLayout, 4> layouts{};
         const LayoutDescriptor* const all[] = {call.a, call.b, call.c, call.d};

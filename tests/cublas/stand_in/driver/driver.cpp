@@ -22,9 +22,9 @@
 #include <utility>
 #include <vector>
 
+#include "driver/current.hpp"
 #include "driver/device_memory.hpp"
 #include "driver/driver_private.hpp"
-#include "driver/stream.hpp"
 
 namespace stand_in {
 namespace {
@@ -91,23 +91,6 @@ CUresult allow_unsafe_call(CUcontext context) {
 
 CUcontext current() { return context_stack().empty() ? nullptr : context_stack().back(); }
 
-CUresult require_context(CUcontext* context) {
-    if (!driver().initialized) return CUDA_ERROR_NOT_INITIALIZED;
-    *context = current();
-    if (*context == nullptr) return CUDA_ERROR_INVALID_CONTEXT;
-    return driver().scheduler.fault(*context);
-}
-
-// NULL and the two reserved values name default streams. The per-thread default stream is treated like the legacy
-// one.
-CUresult require_stream(CUstream* stream) {
-    if (*stream != nullptr && *stream != CU_STREAM_LEGACY && *stream != CU_STREAM_PER_THREAD) return CUDA_SUCCESS;
-    CUcontext context = nullptr;
-    const CUresult result = require_context(&context);
-    if (result == CUDA_SUCCESS) *stream = &context->legacy_stream;
-    return result;
-}
-
 // Returns the number of calls of cuStreamQuery that get a true answer; -1: all.
 long queries_until_streams_are_busy() {
     const char* const streams = std::getenv("STAND_IN_STREAMS");
@@ -166,6 +149,26 @@ CUresult copy_rows(const CUDA_MEMCPY2D* copy, CUstream stream) {
 }
 
 }  // namespace
+
+Scheduler& scheduler() { return driver().scheduler; }
+
+CUresult require_driver() { return driver().initialized ? CUDA_SUCCESS : CUDA_ERROR_NOT_INITIALIZED; }
+
+CUresult require_context(CUcontext* context) {
+    if (!driver().initialized) return CUDA_ERROR_NOT_INITIALIZED;
+    *context = current();
+    if (*context == nullptr) return CUDA_ERROR_INVALID_CONTEXT;
+    return driver().scheduler.fault(*context);
+}
+
+CUresult require_stream(CUstream* stream) {
+    if (*stream != nullptr && *stream != CU_STREAM_LEGACY && *stream != CU_STREAM_PER_THREAD) return CUDA_SUCCESS;
+    CUcontext context = nullptr;
+    const CUresult result = require_context(&context);
+    if (result == CUDA_SUCCESS) *stream = &context->legacy_stream;
+    return result;
+}
+
 }  // namespace stand_in
 
 using stand_in::current;
@@ -185,6 +188,13 @@ void hang_if_told(const char* function) {
 bool replays_nothing() {
     const char* const graphs = std::getenv("STAND_IN_GRAPHS");
     return graphs != nullptr && std::string_view(graphs) == "empty";
+}
+
+CUresult launch_graph(CUgraphExec exec, CUstream stream) {
+    hang_if_told("cuGraphLaunch");
+    const CUresult result = stand_in::require_stream(&stream);
+    if (result == CUDA_SUCCESS && replays_nothing()) return CUDA_SUCCESS;
+    return result != CUDA_SUCCESS ? result : driver().scheduler.launch_graph(exec, stream);
 }
 
 }  // namespace
@@ -251,6 +261,29 @@ CUresult CUDAAPI cuDeviceGetAttribute(int* value, CUdevice_attribute attribute, 
             break;
         case CU_DEVICE_ATTRIBUTE_UNIFIED_ADDRESSING:
             *value = 1;
+            break;
+        // Sizes of an H100, which compilers of kernels ask for.
+        case CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK:
+            *value = 48 << 10;
+            break;
+        case CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN:
+            *value = 227 << 10;
+            break;
+        case CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_MULTIPROCESSOR:
+            *value = 228 << 10;
+            break;
+        case CU_DEVICE_ATTRIBUTE_MAX_REGISTERS_PER_BLOCK:
+            *value = 64 << 10;
+            break;
+        case CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_BLOCK:
+            *value = 1024;
+            break;
+        case CU_DEVICE_ATTRIBUTE_CLOCK_RATE:  // kHz
+        case CU_DEVICE_ATTRIBUTE_MEMORY_CLOCK_RATE:
+            *value = 1'000'000;
+            break;
+        case CU_DEVICE_ATTRIBUTE_GLOBAL_MEMORY_BUS_WIDTH:  // bits
+            *value = 64;
             break;
         case CU_DEVICE_ATTRIBUTE_INTEGRATED:
         case CU_DEVICE_ATTRIBUTE_MANAGED_MEMORY:
@@ -343,6 +376,17 @@ CUresult CUDAAPI cuCtxSynchronize(void) {
     return result != CUDA_SUCCESS ? result : driver().scheduler.synchronize_context(context);
 }
 
+// Limits are for code on the device, which the stand-in does not run.
+CUresult CUDAAPI cuCtxGetLimit(std::size_t* value, CUlimit limit) {
+    if (value == nullptr || limit >= CU_LIMIT_MAX) return CUDA_ERROR_INVALID_VALUE;
+    *value = 1 << 20;
+    return CUDA_SUCCESS;
+}
+
+CUresult CUDAAPI cuCtxSetLimit(CUlimit limit, std::size_t) {
+    return limit < CU_LIMIT_MAX ? CUDA_SUCCESS : CUDA_ERROR_UNSUPPORTED_LIMIT;
+}
+
 // ---- memory
 
 CUresult CUDAAPI cuMemAlloc_v2(CUdeviceptr* address, std::size_t bytes) {
@@ -374,6 +418,14 @@ CUresult CUDAAPI cuMemGetInfo_v2(std::size_t* free_bytes, std::size_t* total_byt
     if (free_bytes == nullptr || total_bytes == nullptr) return CUDA_ERROR_INVALID_VALUE;
     *total_bytes = driver().memory.total_bytes();
     *free_bytes = *total_bytes - driver().memory.used(context->device);
+    return CUDA_SUCCESS;
+}
+
+CUresult CUDAAPI cuPointerGetAttribute(void* value, CUpointer_attribute attribute, CUdeviceptr address) {
+    if (!driver().initialized) return CUDA_ERROR_NOT_INITIALIZED;
+    if (value == nullptr || driver().memory.view(address, 1) == nullptr) return CUDA_ERROR_INVALID_VALUE;
+    if (attribute != CU_POINTER_ATTRIBUTE_DEVICE_POINTER) return CUDA_ERROR_NOT_SUPPORTED;
+    std::memcpy(value, &address, sizeof address);
     return CUDA_SUCCESS;
 }
 
@@ -517,12 +569,12 @@ CUresult CUDAAPI cuGraphInstantiateWithFlags(CUgraphExec* exec, CUgraph graph, u
     return driver().scheduler.instantiate(graph, exec);
 }
 
-CUresult CUDAAPI cuGraphLaunch(CUgraphExec exec, CUstream stream) {
-    hang_if_told("cuGraphLaunch");
-    const CUresult result = stand_in::require_stream(&stream);
-    if (result == CUDA_SUCCESS && replays_nothing()) return CUDA_SUCCESS;
-    return result != CUDA_SUCCESS ? result : driver().scheduler.launch_graph(exec, stream);
-}
+CUresult CUDAAPI cuGraphLaunch(CUgraphExec exec, CUstream stream) { return launch_graph(exec, stream); }
+
+// The form for programs whose default stream is the thread's own. In the stand-in it is the legacy one.
+#pragma GCC visibility push(default)
+CUresult CUDAAPI cuGraphLaunch_ptsz(CUgraphExec exec, CUstream stream) { return launch_graph(exec, stream); }
+#pragma GCC visibility pop
 
 CUresult CUDAAPI cuGraphExecDestroy(CUgraphExec exec) { return driver().scheduler.destroy(exec); }
 

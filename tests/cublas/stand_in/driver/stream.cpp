@@ -1,5 +1,6 @@
 #include "driver/stream.hpp"
 
+#include <algorithm>
 #include <limits>
 #include <utility>
 
@@ -11,6 +12,25 @@ constexpr std::uint64_t everything = std::numeric_limits<std::uint64_t>::max();
 bool is_legacy(CUstream stream) { return stream == &stream->context->legacy_stream; }
 
 bool capturing(const CUstream_st& stream) { return stream.capture_status != CU_STREAM_CAPTURE_STATUS_NONE; }
+
+CUgraphNode append(CUgraph graph, GraphWork content) {
+    graph->nodes.push_back(std::make_unique<CUgraphNode_st>());
+    graph->nodes.back()->content = std::move(content);
+    return graph->nodes.back().get();
+}
+
+CUresult do_nothing() { return CUDA_SUCCESS; }
+
+bool is_kernel(const GraphWork& work) { return work.launches != nullptr; }
+
+void add_work_of(const CUgraph_st& graph, std::vector<CUgraphExec_st::Node>& work) {
+    for (const auto& node : graph.nodes) {
+        if (node->child != nullptr)
+            add_work_of(*node->child, work);
+        else
+            work.push_back({node.get(), node->content});
+    }
+}
 
 }  // namespace
 
@@ -56,7 +76,7 @@ CUresult Scheduler::launch_locked(CUstream stream, const Kernel& kernel) {
     if (context->fault != CUDA_SUCCESS) return context->fault;
     if (stream->capture_status == CU_STREAM_CAPTURE_STATUS_INVALIDATED) return CUDA_ERROR_STREAM_CAPTURE_INVALIDATED;
     if (stream->capture_status == CU_STREAM_CAPTURE_STATUS_ACTIVE) {
-        stream->captured->nodes.push_back(kernel);
+        append(stream->captured.get(), {.work = kernel});
         return CUDA_SUCCESS;
     }
     if (is_legacy(stream)) {
@@ -74,6 +94,17 @@ CUresult Scheduler::launch_locked(CUstream stream, const Kernel& kernel) {
 CUresult Scheduler::launch(CUstream stream, const Kernel& kernel) {
     std::lock_guard lock(mutex_);
     return launch_locked(stream, kernel);
+}
+
+CUresult Scheduler::launch_named(CUstream stream, LaunchCounts* launches, const CUDA_KERNEL_NODE_PARAMS& parameters) {
+    std::lock_guard lock(mutex_);
+    const CUresult result = launch_locked(stream, do_nothing);
+    if (result != CUDA_SUCCESS) return result;
+    if (capturing(*stream))
+        stream->captured->nodes.back()->content = {do_nothing, launches, parameters};
+    else
+        ++launches->direct;
+    return CUDA_SUCCESS;
 }
 
 CUresult Scheduler::launch_uncaptured(CUstream stream, const Kernel& kernel) {
@@ -345,10 +376,128 @@ CUresult Scheduler::capture_status(CUstream stream, CUstreamCaptureStatus* statu
     return CUDA_SUCCESS;
 }
 
+CUresult Scheduler::create_graph(CUgraph* graph) {
+    if (graph == nullptr) return CUDA_ERROR_INVALID_VALUE;
+    std::lock_guard lock(mutex_);
+    *graph = *graphs_.insert(new CUgraph_st).first;
+    return CUDA_SUCCESS;
+}
+
+CUgraph Scheduler::copy_of(const CUgraph_st& original) {
+    CUgraph copy = *graphs_.insert(new CUgraph_st).first;
+    for (const auto& node : original.nodes) {
+        CUgraphNode copied = append(copy, node->content);
+        if (node->child != nullptr) copied->child.reset(copy_of(*node->child));
+    }
+    return copy;
+}
+
+void Scheduler::forget(CUgraph graph) {
+    graphs_.erase(graph);
+    for (const auto& node : graph->nodes)
+        if (node->child != nullptr) forget(node->child.get());
+}
+
+CUresult Scheduler::clone(CUgraph original, CUgraph* copy) {
+    std::lock_guard lock(mutex_);
+    if (copy == nullptr || !graphs_.contains(original)) return CUDA_ERROR_INVALID_VALUE;
+    *copy = copy_of(*original);
+    return CUDA_SUCCESS;
+}
+
+CUresult Scheduler::add_node(CUgraph graph, LaunchCounts* launches, const CUDA_KERNEL_NODE_PARAMS& parameters,
+                             CUgraphNode* node) {
+    std::lock_guard lock(mutex_);
+    if (node == nullptr || !graphs_.contains(graph)) return CUDA_ERROR_INVALID_VALUE;
+    *node = append(graph, {do_nothing, launches, parameters});
+    return CUDA_SUCCESS;
+}
+
+CUresult Scheduler::add_child(CUgraph graph, CUgraph child, CUgraphNode* node) {
+    std::lock_guard lock(mutex_);
+    if (node == nullptr || !graphs_.contains(graph) || !graphs_.contains(child)) return CUDA_ERROR_INVALID_VALUE;
+    CUgraph copy = copy_of(*child);
+    *node = append(graph, {});
+    (*node)->child.reset(copy);
+    return CUDA_SUCCESS;
+}
+
+CUresult Scheduler::child_of(CUgraphNode node, CUgraph* child) {
+    std::lock_guard lock(mutex_);
+    if (child == nullptr || !is_node(node) || node->child == nullptr) return CUDA_ERROR_INVALID_VALUE;
+    *child = node->child.get();
+    return CUDA_SUCCESS;
+}
+
+CUresult Scheduler::nodes(CUgraph graph, CUgraphNode* nodes, std::size_t* count) {
+    std::lock_guard lock(mutex_);
+    if (count == nullptr || !graphs_.contains(graph)) return CUDA_ERROR_INVALID_VALUE;
+    if (nodes != nullptr)
+        for (std::size_t i = 0; i < *count; ++i) nodes[i] = i < graph->nodes.size() ? graph->nodes[i].get() : nullptr;
+    if (nodes == nullptr || *count > graph->nodes.size()) *count = graph->nodes.size();
+    return CUDA_SUCCESS;
+}
+
+bool Scheduler::is_node(CUgraphNode node) const {
+    return std::any_of(graphs_.begin(), graphs_.end(), [node](CUgraph graph) {
+        return std::any_of(graph->nodes.begin(), graph->nodes.end(),
+                           [node](const auto& n) { return n.get() == node; });
+    });
+}
+
+CUresult Scheduler::node_type(CUgraphNode node, CUgraphNodeType* type) {
+    std::lock_guard lock(mutex_);
+    if (type == nullptr || !is_node(node)) return CUDA_ERROR_INVALID_VALUE;
+    // The stand-in's own work, such as products, runs on the host and has no kernel that it could name.
+    *type = node->child != nullptr     ? CU_GRAPH_NODE_TYPE_GRAPH
+            : is_kernel(node->content) ? CU_GRAPH_NODE_TYPE_KERNEL
+                                       : CU_GRAPH_NODE_TYPE_HOST;
+    return CUDA_SUCCESS;
+}
+
+CUresult Scheduler::get_parameters(CUgraphNode node, CUDA_KERNEL_NODE_PARAMS* parameters) {
+    std::lock_guard lock(mutex_);
+    if (parameters == nullptr || !is_node(node) || !is_kernel(node->content)) return CUDA_ERROR_INVALID_VALUE;
+    *parameters = node->content.parameters;
+    return CUDA_SUCCESS;
+}
+
+CUresult Scheduler::set_parameters(CUgraphNode node, LaunchCounts* launches,
+                                   const CUDA_KERNEL_NODE_PARAMS& parameters) {
+    std::lock_guard lock(mutex_);
+    if (!is_node(node) || !is_kernel(node->content)) return CUDA_ERROR_INVALID_VALUE;
+    node->content = {do_nothing, launches, parameters};
+    return CUDA_SUCCESS;
+}
+
+CUresult Scheduler::set_kernel(CUgraphExec exec, CUgraphNode node, LaunchCounts* launches) {
+    std::lock_guard lock(mutex_);
+    if (!executables_.contains(exec)) return CUDA_ERROR_INVALID_VALUE;
+    for (auto& each : exec->nodes) {
+        if (each.original != node || !is_kernel(each.content)) continue;
+        each.content.launches = launches;
+        return CUDA_SUCCESS;
+    }
+    return CUDA_ERROR_INVALID_VALUE;
+}
+
+CUresult Scheduler::update(CUgraphExec exec, CUgraph graph) {
+    std::lock_guard lock(mutex_);
+    if (!executables_.contains(exec) || !graphs_.contains(graph)) return CUDA_ERROR_INVALID_VALUE;
+    std::vector<CUgraphExec_st::Node> work;
+    add_work_of(*graph, work);
+    const auto same_type = [](const auto& a, const auto& b) { return is_kernel(a.content) == is_kernel(b.content); };
+    if (!std::equal(work.begin(), work.end(), exec->nodes.begin(), exec->nodes.end(), same_type))
+        return CUDA_ERROR_GRAPH_EXEC_UPDATE_FAILURE;
+    for (std::size_t i = 0; i < work.size(); ++i) exec->nodes[i].content = std::move(work[i].content);
+    return CUDA_SUCCESS;
+}
+
 CUresult Scheduler::instantiate(CUgraph graph, CUgraphExec* exec) {
     std::lock_guard lock(mutex_);
     if (exec == nullptr || !graphs_.contains(graph)) return CUDA_ERROR_INVALID_VALUE;
-    *exec = new CUgraphExec_st{graph->nodes};
+    *exec = new CUgraphExec_st;
+    add_work_of(*graph, (*exec)->nodes);
     executables_.insert(*exec);
     return CUDA_SUCCESS;
 }
@@ -356,18 +505,30 @@ CUresult Scheduler::instantiate(CUgraph graph, CUgraphExec* exec) {
 CUresult Scheduler::launch_graph(CUgraphExec exec, CUstream stream) {
     std::lock_guard lock(mutex_);
     if (!executables_.contains(exec)) return CUDA_ERROR_INVALID_VALUE;
-    return launch_locked(stream, [nodes = exec->nodes] {
-        for (const Kernel& node : nodes) {
-            const CUresult result = node();
+    const CUresult launched = launch_locked(stream, [nodes = exec->nodes] {
+        for (const auto& node : nodes) {
+            const CUresult result = node.content.work();
             if (result != CUDA_SUCCESS) return result;
         }
         return CUDA_SUCCESS;
     });
+    if (launched != CUDA_SUCCESS) return launched;
+    if (capturing(*stream)) {
+        // CUDA adds one node for the whole graph; here it is a child graph, so that its kernels have names.
+        CUgraph child = *graphs_.insert(new CUgraph_st).first;
+        for (const auto& node : exec->nodes) append(child, node.content);
+        stream->captured->nodes.back()->child.reset(child);
+        return CUDA_SUCCESS;
+    }
+    for (const auto& node : exec->nodes)
+        if (is_kernel(node.content)) ++node.content.launches->replayed;
+    return CUDA_SUCCESS;
 }
 
 CUresult Scheduler::destroy(CUgraph graph) {
     std::lock_guard lock(mutex_);
-    if (graphs_.erase(graph) == 0) return CUDA_ERROR_INVALID_VALUE;
+    if (!graphs_.contains(graph)) return CUDA_ERROR_INVALID_VALUE;
+    forget(graph);
     delete graph;
     return CUDA_SUCCESS;
 }

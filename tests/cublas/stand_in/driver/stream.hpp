@@ -15,13 +15,33 @@
 #include <vector>
 
 #include "driver/driver_private.hpp"
+#include "driver/launch_counts.hpp"
+
+namespace stand_in {
+
+struct GraphWork {
+    Kernel work;
+    LaunchCounts* launches = nullptr;      // NULL: not a kernel that the program named
+    CUDA_KERNEL_NODE_PARAMS parameters{};  // of such a kernel
+};
+
+}  // namespace stand_in
+
+struct CUgraphNode_st {
+    stand_in::GraphWork content;
+    std::unique_ptr<CUgraph_st> child;  // this graph in place of the content
+};
 
 struct CUgraph_st {
-    std::vector<stand_in::Kernel> nodes;
+    std::vector<std::unique_ptr<CUgraphNode_st>> nodes;
 };
 
 struct CUgraphExec_st {
-    std::vector<stand_in::Kernel> nodes;
+    struct Node {
+        CUgraphNode original;  // only its address is used: the graph may be gone
+        stand_in::GraphWork content;
+    };
+    std::vector<Node> nodes;  // also those of child graphs
 };
 
 struct CUstream_st {
@@ -70,6 +90,8 @@ class Scheduler {
     CUresult create_stream(CUcontext context, unsigned flags, CUstream* stream);
     CUresult destroy_stream(CUstream stream);
     CUresult launch(CUstream stream, const Kernel& kernel);
+    // Launches a kernel that the program named. It does nothing but count.
+    CUresult launch_named(CUstream stream, LaunchCounts* launches, const CUDA_KERNEL_NODE_PARAMS& parameters);
     // Launches work that cannot be part of a graph in the stand-in. If the stream captures, refuses it and ends the
     // capture.
     CUresult launch_uncaptured(CUstream stream, const Kernel& kernel);
@@ -97,6 +119,23 @@ class Scheduler {
     CUresult end_capture(CUstream stream, CUgraph* graph);
     CUresult capture_status(CUstream stream, CUstreamCaptureStatus* status);
 
+    CUresult create_graph(CUgraph* graph);
+    // Copies the nodes. The copies have other addresses.
+    CUresult clone(CUgraph original, CUgraph* copy);
+    CUresult add_node(CUgraph graph, LaunchCounts* launches, const CUDA_KERNEL_NODE_PARAMS& parameters,
+                      CUgraphNode* node);
+    // Adds a copy of another graph as a node.
+    CUresult add_child(CUgraph graph, CUgraph child, CUgraphNode* node);
+    CUresult child_of(CUgraphNode node, CUgraph* child);
+    // As cuGraphGetNodes: `nodes` may be NULL, and then `count` becomes the number of nodes.
+    CUresult nodes(CUgraph graph, CUgraphNode* nodes, std::size_t* count);
+    CUresult node_type(CUgraphNode node, CUgraphNodeType* type);
+    CUresult get_parameters(CUgraphNode node, CUDA_KERNEL_NODE_PARAMS* parameters);
+    CUresult set_parameters(CUgraphNode node, LaunchCounts* launches, const CUDA_KERNEL_NODE_PARAMS& parameters);
+    // Changes the kernel that an executable graph launches in place of a node.
+    CUresult set_kernel(CUgraphExec exec, CUgraphNode node, LaunchCounts* launches);
+    // Takes the work of another graph that has as many nodes, and of the same types.
+    CUresult update(CUgraphExec exec, CUgraph graph);
     CUresult instantiate(CUgraph graph, CUgraphExec* exec);
     CUresult launch_graph(CUgraphExec exec, CUstream stream);
     CUresult destroy(CUgraph graph);
@@ -108,6 +147,9 @@ class Scheduler {
 
   private:
     bool known(CUstream stream) const;
+    bool is_node(CUgraphNode node) const;
+    CUgraph copy_of(const CUgraph_st& original);
+    void forget(CUgraph graph);
     CUresult launch_locked(CUstream stream, const Kernel& kernel);
     void invalidate_captures(CUcontext context);
     // Runs work in order, as long as next() returns a stream whose first work may run.
@@ -124,7 +166,7 @@ class Scheduler {
     std::set<CUstream> legacy_streams_;
     std::set<CUstream> streams_;
     std::set<CUevent> events_;
-    std::set<CUgraph> graphs_;
+    std::set<CUgraph> graphs_;  // also child graphs
     std::set<CUgraphExec> executables_;
 };
 
