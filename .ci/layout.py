@@ -19,11 +19,11 @@ import tempfile
 FLOORS = {
     "system": ".",
     "policy": ". < toml",
-    "record": ". < format < write read lines onednn",
+    "record": ". < format < write read lines onednn kernels",
     "shim": """level3 < table memory scopes include/fp32shim < loader/elf < loader < entry settings < thread
                < where/python where/native < where < audit ranges children < decision
                < blas/emulate cublas onednn < blas/multiply < blas < blas/fingerprint blas/audit cublas/audit < blas/govern cublas/govern
-               < sites < .""",
+               < sites < kernels < .""",
     "cli": """command_line files output < binaries < source_locations < recordings
               < report/page/shared < report/page/flame_graph < report/page/report report/page/diff report/page/results
               < report/page < report < report/diff

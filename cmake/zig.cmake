@@ -37,7 +37,7 @@ set(CMAKE_ASM_COMPILER ${zig}/cc)
 # Links each header-only library into its own folder. With /usr/include as a whole, the compiler would find this
 # machine's C library before zig's.
 file(MAKE_DIRECTORY ${zig}/include)
-foreach(name toml++ nlohmann CLI fmt elfutils dwarf.h gelf.h libelf.h zlib.h zconf.h)
+foreach(name toml++ nlohmann CLI fmt elfutils dwarf.h gelf.h libelf.h zlib.h zconf.h lz4.h zstd.h zstd_errors.h)
   find_path(FP32SHIM_${name}_FOUND_IN ${name} PATHS /usr/include /usr/local/include)
   if(FP32SHIM_${name}_FOUND_IN)
     file(CREATE_LINK ${FP32SHIM_${name}_FOUND_IN}/${name} ${zig}/include/${name} SYMBOLIC)

@@ -2,7 +2,8 @@
 # examples/demo.sh and tests/run.sh. The names are those of Debian 12 and 13, Ubuntu 22.04 and 24.04.
 # shellcheck shell=bash disable=SC2034
 
-packages_to_build=(g++ cmake ninja-build libtomlplusplus-dev libcli11-dev libfmt-dev nlohmann-json3-dev libjs-chart.js libdw-dev zlib1g-dev)
+packages_to_build=(g++ cmake ninja-build libtomlplusplus-dev libcli11-dev libfmt-dev nlohmann-json3-dev libjs-chart.js libdw-dev zlib1g-dev
+    liblz4-dev libzstd-dev)
 packages_for_examples=(libopenblas-dev)
 packages_for_tests=(libgtest-dev libbenchmark-dev gfortran python3-pytest python3-venv)
 # Programs and libraries under which the whole-process tests run the shim. Tests of packages that a release lacks are

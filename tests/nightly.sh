@@ -21,7 +21,7 @@
 #   deploy     docs/deploy.md in whole systems: Slurm, buildah, services, /etc/ld.so.preload. On Debian, as root
 #   fleet      10,000 recordings of 1,000 rows (6 GB); queries by Spark, which it installs (400 MB; needs Java 17)
 #   notebooks  notebooks that nbconvert and JupyterLab execute; installs Jupyter for them (needs chromium)
-#   fuzz       the reader of recordings, by libFuzzer, for ten minutes
+#   fuzz       the readers of recordings and of GPU kernels, by libFuzzer, for ten minutes each
 #   clang      everything built by clang, the command too
 #   lint       clang-tidy with its analyzer, on the command too
 set -uo pipefail
@@ -132,9 +132,14 @@ planted() { long_test cli/programs/planted.py; }
 
 fuzz() {
     cmake --preset clang -B build/fuzz -DFP32SHIM_FUZZ=ON -DFP32SHIM_BENCH=OFF -DFP32SHIM_CUDA_INCLUDE=OFF &&
-        cmake --build build/fuzz --target recording_reader_fuzzer &&
-        mkdir -p build/fuzz/found && cp -n tests/fuzz/corpus/* build/fuzz/found/ &&
-        (cd build/fuzz && bin/recording_reader_fuzzer -max_total_time="${FUZZ_SECONDS:-600}" -timeout=10 -rss_limit_mb=1024 found)
+        cmake --build build/fuzz --target recording_reader_fuzzer kernel_image_fuzzer &&
+        fuzz_one recording_reader_fuzzer tests/fuzz/corpus && fuzz_one kernel_image_fuzzer tests/unit/record/kernel_images
+}
+
+# fuzz_one FUZZER FOLDER: keeps the inputs that it finds, to begin from them the next night.
+fuzz_one() {
+    mkdir -p "build/fuzz/found/$1" && cp -n "$2"/* "build/fuzz/found/$1/" &&
+        (cd build/fuzz && "bin/$1" -max_total_time="${FUZZ_SECONDS:-600}" -timeout=10 -rss_limit_mb=2048 "found/$1")
 }
 
 clang() { cmake --preset clang && cmake --build build/clang; }  # each file alone, also those of the tests

@@ -1,0 +1,131 @@
+// The tensor-core instructions in machine code. instructions.def has the table.
+#include <algorithm>
+#include <array>
+#include <cstdint>
+#include <cstring>
+#include <iterator>
+
+#include "record/kernels/kinds.hpp"
+
+namespace fp32shim::record {
+namespace {
+
+constexpr unsigned architectures[] = {
+#define ARCHITECTURE(number) number,
+#include "record/kernels/instructions.def"
+};
+
+enum class Tells : std::uint8_t { nothing, itself, field, descriptor };
+
+struct Instruction {
+    unsigned bits, oldest, newest;
+    Tells tells;
+    std::uint8_t value;  ///< formats, or the place of the field
+};
+constexpr Instruction instructions[] = {
+    {0, 0, 0, Tells::nothing, 0},
+#define TENSOR(name, bits, oldest, newest, formats) {bits, oldest, newest, Tells::itself, formats},
+#define TENSOR_FIELD(name, bits, oldest, newest, shift) {bits, oldest, newest, Tells::field, shift},
+#define TENSOR_DESCRIPTOR(name, bits, oldest, newest) {bits, oldest, newest, Tells::descriptor, 0},
+#include "record/kernels/instructions.def"
+};
+
+constexpr std::array<std::uint8_t, 1 << 12> instruction_of = [] {
+    std::array<std::uint8_t, 1 << 12> places = {};
+    for (std::size_t i = 1; i < std::size(instructions); ++i)
+        places[instructions[i].bits] = static_cast<std::uint8_t>(i);
+    return places;
+}();
+
+/// The 16 bytes of an instruction.
+struct Words {
+    std::uint64_t low, high;
+    unsigned bits(unsigned shift, unsigned count) const { return low >> shift & ((1U << count) - 1); }
+};
+
+TensorFormats format_of(std::uint64_t field) {
+    constexpr TensorFormats formats[] = {tensor_fp16, tensor_bf16, tensor_tf32};
+    return field < std::size(formats) ? formats[field] : tensor_unknown;
+}
+
+/// Constants in the uniform registers of sm_100 to sm_110, as if the code ran from its first line to its last.
+class UniformRegisters {
+  public:
+    void run(const Words& words) {
+        constexpr unsigned umov_of_constant = 0x882, always = 7;  // bits 12-15: the predicate
+        const unsigned target = words.bits(16, 8);
+        if (words.bits(0, 12) == umov_of_constant && words.bits(12, 4) == always) {
+            value_[target] = static_cast<std::uint32_t>(words.low >> 32);
+            is_constant_[target] = true;
+        } else {
+            for (unsigned i = 0; i < written_by(words); ++i) is_constant_[(target + i) & 255] = false;
+        }
+    }
+
+    /// Returns the format of UTC*MMA: its kind is in the instruction, and for FP16, BF16 and TF32 the type of the
+    /// operands is in the descriptor, a uniform register ("Instruction descriptor" in the PTX ISA).
+    ///
+    ///     instruction   low 63: UTCOMMA, of FP4 | low 40-47: the register before the descriptor's
+    ///                   high 8-9: 0 UTCHMMA, 1 UTCIMMA, 3 UTCQMMA
+    ///     descriptor    4-5: type of the sum, 0 or 1 | 7-9 and 10-12: types of the operands, 0 FP16, 1 BF16, 2 TF32
+    TensorFormats format_of_utcmma(const Words& words) const {
+        const std::uint64_t kind = words.high >> 8 & 3;
+        if (words.low >> 63 != 0 || kind == 3) return tensor_fp8;
+        if (kind != 0) return kind == 1 ? tensor_integer : tensor_unknown;
+        const unsigned source = (words.bits(40, 8) + 1) & 255;
+        const std::uint32_t descriptor = value_[source], type = descriptor >> 7 & 7;
+        if (!is_constant_[source] || (descriptor >> 10 & 7) != type || (descriptor >> 4 & 3) > 1)
+            return tensor_unknown;
+        return format_of(type);
+    }
+
+  private:
+    /// Returns the number of registers that an instruction may write. These are all that nvdisasm prints with such a
+    /// register in front; the highest three of the 12 bits choose the kinds of their operands.
+    static unsigned written_by(const Words& words) {
+        switch (const unsigned name = words.bits(0, 9)) {
+            case 0x097:  // UIADD3.64
+            case 0x0a5:  // UIMAD.WIDE
+            case 0x1b2:  // SYNCS
+            case 0x1ce:  // ULEPC
+                return 2;
+            case 0x1ac:  // LDCU: 5 is .64, 6 .128
+                return (words.high >> 9 & 7) < 5 ? 1 : (words.high >> 9 & 7) == 5 ? 2 : 4;
+            case 0x02f:  // ELECT
+            case 0x1c3:  // S2UR
+            case 0x1c4:  // REDUX
+            case 0x1e3:  // UTCATOMSWS
+                return 1;
+            default:  // UMOV, UP2UR, VOTEU, USEL, UIADD3, ..., R2UR, CREDUX
+                return name >= 0x082 && name <= 0x0cc ? 1 : 0;
+        }
+    }
+
+    std::array<std::uint32_t, 256> value_ = {};
+    std::array<bool, 256> is_constant_ = {};
+};
+
+}  // namespace
+
+bool knows_instructions_of(unsigned architecture) {
+    return std::ranges::find(architectures, architecture) != std::end(architectures);
+}
+
+TensorFormats formats_in_code(std::span<const std::byte> code, unsigned architecture) {
+    const bool has_utcmma = architecture >= 100 && architecture <= 110;
+    UniformRegisters registers;
+    TensorFormats formats = 0;
+    Words words;
+    for (; code.size() >= sizeof words; code = code.subspan(sizeof words)) {
+        std::memcpy(&words, code.data(), sizeof words);
+        if (has_utcmma) registers.run(words);
+        const Instruction& found = instructions[instruction_of[words.bits(0, 12)]];
+        if (found.tells == Tells::nothing || architecture < found.oldest || architecture > found.newest) continue;
+        formats |= found.tells == Tells::itself  ? found.value
+                   : found.tells == Tells::field ? format_of(words.high >> found.value & 3)
+                                                 : registers.format_of_utcmma(words);
+    }
+    return formats;
+}
+
+}  // namespace fp32shim::record

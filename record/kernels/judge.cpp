@@ -1,0 +1,163 @@
+#include "record/kernels/judge.hpp"
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <utility>
+
+#include "policy/glob.hpp"
+
+namespace fp32shim::record {
+namespace {
+
+using policy::Applied;
+using policy::Dtype;
+
+enum class Kind : std::uint8_t { no_product, product, by_type, silent };
+
+struct Rule {
+    std::string_view pattern;
+    Kind kind;
+    Dtype dtype = Dtype::float32;
+    Applied applied = Applied::unchanged;
+};
+constexpr Rule rules[] = {
+#define NO_PRODUCT(pattern) {pattern "*", Kind::no_product},
+#define PRODUCT(pattern, dtype, applied) {pattern "*", Kind::product, Dtype::dtype, Applied::applied},
+#define NARROW(pattern, dtype) PRODUCT(pattern, dtype, unchanged)
+#define BY_TYPE(pattern) {pattern "*", Kind::by_type},
+#define SILENT(pattern) {pattern "*", Kind::silent},
+#include "record/kernels/names.def"
+};
+
+struct OperandType {
+    std::string_view pattern;
+    Dtype dtype;
+};
+/// Types of a template's arguments or of parameters, the narrowest first. The Itanium C++ ABI calls double, float and
+/// signed char d, f and a, and integers i and l.
+constexpr OperandType operand_types[] = {{"*__nv_fp8*", Dtype::float8},    {"*__nv_bfloat16*", Dtype::bfloat16},
+                                         {"*__half*", Dtype::float16},     {"*IKa*", Dtype::int8},
+                                         {"*aa[fi][fi]*", Dtype::int8},    {"*I[il]a[fi][fi]*", Dtype::int8},
+                                         {"*double2*", Dtype::complex128}, {"*ComplexIdE*", Dtype::complex128},
+                                         {"*float2*", Dtype::complex64},   {"*ComplexIfE*", Dtype::complex64},
+                                         {"*Id*", Dtype::float64},         {"*I[il]d*", Dtype::float64},
+                                         {"*I[il][il]d*", Dtype::float64}, {"*dddE*", Dtype::float64},
+                                         {"*PKd*", Dtype::float64},        {"*If*", Dtype::float32},
+                                         {"*I[il]f*", Dtype::float32},     {"*I[il][il]f*", Dtype::float32},
+                                         {"*fffE*", Dtype::float32},       {"*PKf*", Dtype::float32}};
+
+/// Words for formats and instructions below float32. A kernel with one in its name is none of those of which the
+/// table says that they multiply in float32.
+constexpr std::string_view lower_formats[] = {"*[tT][fF]32*", "*tfloat32*", "*[bB][fF]16x*", "*[hH][mM][mM][aA]*",
+                                              "*[hH][gG][mM][mM][aA]*"};
+
+/// NVIDIA's libraries with kernels, up to ".so" or the hash that auditwheel adds. libcudart has none.
+constexpr std::string_view libraries[] = {
+    "libcublas",   "libcublasLt",   "libcublasMp",  "libcuda",   "libcudnn*",   "libcudss*",
+    "libcufft",    "libcufftMp",    "libcufftw",    "libcurand", "libcusolver", "libcusolverM[gp]",
+    "libcusparse", "libcusparseLt", "libcutensor*", "libnccl",   "libnpp*",     "libnvblas",
+    "libnvinfer*", "libnvJitLink",  "libnvjpeg*",   "libnvrtc*", "libnvshmem*"};
+
+constexpr std::pair<TensorFormats, std::string_view> format_names[] = {
+    {tensor_fp16, "FP16"}, {tensor_bf16, "BF16"},       {tensor_tf32, "TF32"},
+    {tensor_fp8, "FP8"},   {tensor_integer, "integer"}, {tensor_unknown, "unknown"}};
+constexpr TensorFormats below_fp32 = 95;  // all of these
+
+/// A clause that is put together when the program is compiled.
+struct Clause {
+    char text[120] = {};
+    std::size_t size = 0;
+    constexpr void append(std::string_view more) {
+        for (const char c : more) text[size++] = c;
+    }
+};
+
+/// Clauses for each set of formats.
+constexpr auto doubts = [] {
+    std::array<Clause, below_fp32 + 1> all{};
+    for (std::size_t set = 1; set < all.size(); ++set) {
+        all[set].append("has ");
+        for (std::size_t left = set & below_fp32; const auto& [format, name] : format_names) {
+            if ((left & format) == 0) continue;
+            all[set].append(name);
+            left &= ~std::size_t{format};
+            all[set].append(std::has_single_bit(left) ? " and " : left != 0 ? ", " : " instructions");
+        }
+        all[set].append(set == tensor_tf32 ? ", so it multiplies in TF32 or in 3×TF32"
+                                           : ": whether its operands are float32 is not known");
+    }
+    return all;
+}();
+
+/// Returns the formats that code may have to multiply so. What cannot be told from the code is allowed where others
+/// are.
+TensorFormats allowed_by(const KernelJudgement& judgement) {
+    const auto [multiplies, dtype, applied, doubt] = judgement;
+    TensorFormats allowed = 0;
+    if (applied == Applied::tf32 || applied == Applied::tf32x3) allowed = tensor_tf32;
+    if (applied == Applied::bf16 || applied == Applied::bf16x9 || dtype == Dtype::bfloat16) allowed = tensor_bf16;
+    if (applied == Applied::fp16 || dtype == Dtype::float16) allowed = tensor_fp16;
+    if (applied == Applied::fp64_emulated) allowed = tensor_integer | tensor_fp8;
+    if (dtype == Dtype::float8) allowed = tensor_fp8 | tensor_fp16;
+    if (dtype == Dtype::int8) allowed = tensor_integer;
+    return multiplies && allowed != 0 ? allowed | tensor_unknown : 0;
+}
+
+/// Returns the first of the rules or types whose pattern matches; nullptr: none does.
+template <typename Row, std::size_t count>
+const Row* first_match(const Row (&rows)[count], std::string_view name) {
+    const Row* row = std::ranges::find_if(rows, [&](const Row& r) { return policy::glob_matches(r.pattern, name); });
+    return row == std::end(rows) ? nullptr : row;
+}
+
+bool matches_any(std::span<const std::string_view> patterns, std::string_view name) {
+    return std::ranges::any_of(patterns, [&](std::string_view p) { return policy::glob_matches(p, name); });
+}
+
+/// Returns what the name tells.
+std::optional<KernelJudgement> judge_name(std::string_view name) {
+    const Rule* rule = first_match(rules, name);
+    if (rule == nullptr || rule->kind == Kind::silent) return std::nullopt;
+    KernelJudgement judged{rule->kind != Kind::no_product, rule->dtype, rule->applied, {}};
+    if (rule->kind == Kind::by_type) {
+        const OperandType* type = first_match(operand_types, name);
+        if (type == nullptr) return std::nullopt;
+        judged.dtype = type->dtype;
+        if (policy::is_double(type->dtype)) judged.applied = Applied::fp64;
+        if (policy::is_single(type->dtype)) judged.applied = Applied::fp32;
+    }
+    if (judged.applied == Applied::fp32 && matches_any(lower_formats, name)) return std::nullopt;
+    return judged;
+}
+
+}  // namespace
+
+KernelJudgement judge_kernel(const KernelEvidence& evidence) {
+    const auto doubt = [](std::string_view clause, Dtype dtype = Dtype::float32) {
+        return KernelJudgement{true, dtype, Applied::unchanged, clause};
+    };
+    const std::optional<KernelJudgement> named = judge_name(evidence.name);
+    if (!evidence.formats) return named.value_or(doubt("tells no format by its name, and its code was not read"));
+    const TensorFormats formats = *evidence.formats & below_fp32;
+    if (!named) {
+        if (formats == 0) return {true, Dtype::float32, Applied::fp32, {}};
+        return doubt({doubts[formats].text, doubts[formats].size});
+    }
+    const TensorFormats allowed = allowed_by(*named);
+    const bool needs_tensor_cores = allowed != 0 && policy::is_single(named->dtype);
+    if ((formats & ~allowed) == 0 && (formats != 0 || !needs_tensor_cores)) return *named;
+    if (!named->multiplies) return doubt("multiplies nothing by its name, but has tensor-core instructions");
+    if (allowed == 0) return doubt("has no tensor-core format by its name, but by its instructions", named->dtype);
+    return doubt("has another format by its name than by its instructions", named->dtype);
+}
+
+bool is_library_of_nvidia(std::string_view file_name) {
+    const std::size_t end = std::min(file_name.find_first_of("-."), file_name.size());
+    return matches_any(libraries, file_name.substr(0, end));
+}
+
+}  // namespace fp32shim::record

@@ -1,0 +1,49 @@
+// The format in which a GPU kernel multiplies, by its name and by the instructions in its code. Uses no memory of the
+// heap.
+#pragma once
+
+#include <optional>
+#include <string_view>
+
+#include "policy/matmul_call.hpp"
+#include "policy/precision.hpp"
+#include "record/kernels/image.hpp"
+
+namespace fp32shim::record {
+
+/// What is known about a kernel.
+struct KernelEvidence {
+    std::string_view name;                 ///< as the driver has it: mangled, if the kernel is C++
+    std::optional<TensorFormats> formats;  ///< of the instructions in its code; absent: its code was not read
+};
+
+struct KernelJudgement {
+    /// False if its name tells that it multiplies no matrices.
+    bool multiplies = true;
+    /// Type of its operands. float32 also if it is not known.
+    policy::Dtype dtype = policy::Dtype::float32;
+    /// Lowest format in which it may multiply operands of float32. `unchanged`: not known (`doubt`), or its operands
+    /// are narrower or wider anyway.
+    policy::Applied applied = policy::Applied::unchanged;
+    std::string_view doubt;  ///< a clause that follows the kernel's name; empty: none
+};
+
+/// Returns the judgement of a kernel of which nothing is known. `doubt`: why.
+constexpr KernelJudgement unknown_kernel(std::string_view doubt) {
+    KernelJudgement judgement;
+    judgement.doubt = doubt;
+    return judgement;
+}
+
+/// Beginning of the names by which recordings call kernels, as functions: `kernel:ampere_sgemm_128x64_nn`.
+inline constexpr std::string_view kernel_prefix = "kernel:";
+/// Stands for the name of a kernel where a graph was replayed. No kernel has a blank in its name.
+inline constexpr std::string_view graph_replay = "graph replay";
+
+/// Judges by the table of names (names.def), then by the instructions.
+KernelJudgement judge_kernel(const KernelEvidence& evidence);
+
+/// Returns true for the file names of NVIDIA's libraries, whose code is not read: their kernels tell by their names.
+bool is_library_of_nvidia(std::string_view file_name);
+
+}  // namespace fp32shim::record

@@ -1,0 +1,26 @@
+// Unpacks entries of fatbins, into pages of its own.
+#pragma once
+
+#include "record/kernels/bytes.hpp"
+
+namespace fp32shim::record {
+
+enum class Packing : std::uint8_t { none, lz4, zstd };
+
+/// The unpacked bytes of an entry. They live as long as this object, or as `packed` if that was not packed.
+class Unpacked {
+  public:
+    Unpacked(Bytes packed, Packing packing, std::uint64_t unpacked_size);
+    ~Unpacked();
+    Unpacked(const Unpacked&) = delete;
+    Unpacked& operator=(const Unpacked&) = delete;
+
+    Bytes bytes() const { return bytes_; }
+    std::string_view doubt() const { return doubt_; }  ///< why there are no bytes; empty: there are
+
+  private:
+    Bytes bytes_, pages_;
+    std::string_view doubt_;
+};
+
+}  // namespace fp32shim::record
