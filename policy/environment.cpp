@@ -116,9 +116,10 @@ Problem check_instructions(std::string_view text, FromEnvironment& /*result*/) {
     return not_one_of(text, words);
 }
 
-Problem read_onednn(std::string_view text, FromEnvironment& result) {
+template <auto setting>
+Problem read_switch(std::string_view text, FromEnvironment& result) {
     if (text != "0" && text != "1") return not_one_of(text, {"0", "1"});
-    result.settings.log_onednn = text == "1";
+    result.settings.*setting = text == "1";
     return {};
 }
 
@@ -144,7 +145,8 @@ constexpr Variable variables[] = {
     {"LOG_LEVEL", [](std::string_view text,
                      FromEnvironment& r) { return read_word(text, log_level_words, r.settings.log_level); }},
     {"WHERE", read_where},
-    {"ONEDNN", read_onednn},
+    {"ONEDNN", read_switch<&SettingsLayer::log_onednn>},
+    {"KERNELS", read_switch<&SettingsLayer::log_kernels>},
     {"AUDIT", read_audit},
     {"ON_ERROR",
      [](std::string_view text, FromEnvironment& r) { return read_word(text, on_error_words, r.on_error); }},

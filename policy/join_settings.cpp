@@ -34,6 +34,7 @@ void overlay(const SettingsLayer& settings, Source source, Policy& policy) {
     replace(policy.log_where, settings.log_where);
     replace(policy.log_group, settings.log_group);
     replace(policy.log_onednn, settings.log_onednn);
+    replace(policy.log_kernels, settings.log_kernels);
     replace(policy.audit_sample, settings.audit_sample);
     replace(policy.audit_seed, settings.audit_seed);
     if (settings.audit_against) policy.audit_against = settings.audit_against;

@@ -30,6 +30,7 @@ struct SettingsLayer {
     std::optional<WhereSet> log_where;
     std::optional<std::string> log_group;
     std::optional<bool> log_onednn;
+    std::optional<bool> log_kernels;
     std::optional<double> audit_sample;
     std::optional<std::uint64_t> audit_seed;
     std::optional<AuditFormat> audit_against;

@@ -54,6 +54,7 @@ StartEvent make_start_event(std::string_view version, const policy::Policy& poli
     event.rounds_at_random = policy.stochastic_seed.has_value();
     event.where = policy.log_where;
     event.asks_onednn = policy.log_onednn;
+    event.asks_kernels = policy.log_kernels;
     if (policy.log_level != policy::LogLevel::unset) event.log_level = policy.log_level;
     return event;
 }

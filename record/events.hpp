@@ -60,6 +60,7 @@ struct StartEvent {
     policy::LogLevel log_level = policy::LogLevel::calls;
     policy::WhereSet where;               ///< sources of a call's location in its program
     bool asks_onednn = false;             ///< copies of oneDNN are made to tell what they execute
+    bool asks_kernels = false;            ///< the kernels that are launched on GPUs are recorded
     std::span<const policy::Rule> rules;  ///< the rules in force; never destroyed
 };
 StartEvent make_start_event(std::string_view version, const policy::Policy& policy);

@@ -3,6 +3,7 @@
 #include "shim/blas/govern/govern.hpp"
 #include "shim/blas/product.hpp"
 #include "shim/cublas/govern/govern.hpp"
+#include "shim/kernels/driver_calls.hpp"
 #include "shim/settings/settings.hpp"
 #include "shim/sites/find_site.hpp"
 
@@ -25,6 +26,7 @@ extern "C" fp32shim::CallOutcome fp32shim_govern(fp32shim::Site* site, const fp3
     if (!stands_in && site->function->convention == Convention::bare &&
         !blas::arguments_look_like_pointers(*site->function, *frame))
         return untouched;
+    if (site->function->convention == Convention::driver) return kernels::run_driver_call(*site, *frame, in_force);
     const bool inner = is_inner(*site, frame);
     if (inner && !stands_in) {
         running.provider->calls_back.store(true, std::memory_order_relaxed);

@@ -6,8 +6,10 @@
 // up their own strcmp through these hooks before it works.
 #include <dlfcn.h>
 
+#include "shim/kernels/driver_calls.hpp"
 #include "shim/loader/elf/objects.hpp"
 #include "shim/loader/elf/readers.hpp"
+#include "shim/loader/elf/slots.hpp"
 #include "shim/loader/loaded_files.hpp"
 #include "shim/loader/loaded_object.hpp"
 #include "shim/loader/next_definition.hpp"
@@ -19,6 +21,7 @@
 #include "shim/sites/find_site.hpp"
 #include "shim/table/functions.hpp"
 #include "shim/where/python/interpreter.hpp"
+#include "system/fork_safe_lock.hpp"
 #include "system/inline_text.hpp"
 #include "system/line_writer.hpp"
 #include "system/stderr_line.hpp"
@@ -118,6 +121,30 @@ bool is_import_by_python(const char* name) {
     return (has("python") || has("auto")) && start_variable("FP32_MATMUL_DISABLE").empty();
 }
 
+/// Returns true if a lookup from `return_address` has to find a function as it would without the shim: one of the
+/// CUDA driver, unless kernels are asked for.
+bool is_left_alone(FunctionIndex function, std::uintptr_t return_address) {
+    return functions[function].convention == Convention::driver && !kernels::sees_lookups_of(return_address - 1);
+}
+
+/// Some objects have variables with the names of the CUDA driver's functions, for the addresses that dlsym gives. The
+/// loader has bound their references to the shim, since it comes first. This gives the variables back to the object.
+void give_variables_back(std::uintptr_t return_address) {
+    const elf::Reading reading;
+    LoadedObject* const caller = object_containing(return_address - 1);
+    if (caller == nullptr) return;
+    const elf::Object object = elf::read_object(caller->map);
+    for_each_import(*caller, [&](const Import& import) {
+        const ElfW(Addr) slot = object.base + import.slot;
+        const auto is_ours = [&] { return elf::is_own_code(*reinterpret_cast<const ElfW(Addr)*>(slot)); };
+        if (!is_own_variable(object, import) || !is_ours()) return;
+        static constinit system::ForkSafeLock lock;
+        const system::HeldLock held(lock);
+        if (held && is_ours())
+            elf::change_slot(object.map, slot, object.base + object.symbols[import.symbol].st_value);
+    });
+}
+
 bool is_set_verbose(const char* name) { return system::equal(system::view(name), "dnnl_set_verbose"); }
 
 void* real_lookup(void* handle, const char* name, const char* version) {
@@ -141,7 +168,8 @@ void* answer_lookup(void* handle, const char* name, const char* version, std::ui
     }
     if (found != nullptr && is_set_verbose(name))
         return reinterpret_cast<void*>(onednn::setter_for(reinterpret_cast<onednn::SetVerbose*>(found)));
-    if (found != nullptr) return entry_point_for(name, found);
+    if (found != nullptr)
+        return is_left_alone(find_function(name), return_address) ? found : entry_point_for(name, found);
     // No other object has the name, so the lookup has to fail as in the loader. The real function fails and sets
     // dlerror (which names this library as the place searched). RTLD_NEXT depends on the return address, so this call
     // must not become a jump.
@@ -158,8 +186,11 @@ int fp32shim_wants_lookup(void* handle, const char* name, std::uintptr_t return_
     find_real_lookups();
     if (name != nullptr && is_import_by_python(name)) where::compare_with_python();
     if (name != nullptr && is_set_verbose(name)) return 1;
-    if (name == nullptr || find_function(name) < 0) return 0;
-    return handle != RTLD_NEXT || next_is_entry_point(name, return_address) ? 1 : 0;
+    const FunctionIndex function = name == nullptr ? -1 : find_function(name);
+    if (function < 0) return 0;
+    if (functions[function].convention == Convention::driver) give_variables_back(return_address);
+    if (handle == RTLD_NEXT) return next_is_entry_point(name, return_address) ? 1 : 0;
+    return handle == RTLD_DEFAULT || !is_left_alone(function, return_address) || includes_shim(handle) ? 1 : 0;
 }
 
 void* fp32shim_answer_dlsym(void* handle, const char* name, void*, std::uintptr_t return_address) {

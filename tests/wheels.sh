@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Tests the shim under unmodified wheels from PyPI, and under MKL: tests/preload/wheels/. Also fetches two versions of
-# cuBLAS that torch does not use, into cublas/ of the environment, where tests/cublas/ reads them, and other versions of
-# pytest into pytest/.
+# cuBLAS that torch does not use, into cublas/ of the environment, where tests/cublas/ reads them, other versions of
+# pytest into pytest/, and Triton and cuda.bindings into kernels/.
 #
 #   tests/wheels.sh                  makes the virtual environment if needed, then runs the tests
 #   tests/wheels.sh --prepare        only makes it; the one line on stdout is its path
@@ -36,7 +36,7 @@ make_environment() {
         fail "$python is $("$python" -V), these wheels need 3.11 or newer: set PYTHON to one"
     local free
     free=$(df -Pk "$(dirname "$wheels")" | awk 'NR == 2 { print int($4 / 1024 / 1024) }')
-    [ "$free" -ge 10 ] || say "only ${free} GiB free at $wheels, the wheels take 7.5: set FP32SHIM_WHEELS to another place"
+    [ "$free" -ge 10 ] || say "only ${free} GiB free at $wheels, the wheels take 8.5: set FP32SHIM_WHEELS to another place"
     say "making $wheels: $(grep -c == "$here/requirements.txt") wheels, about 6 GiB, one to three minutes"
     "$python" -m venv --clear "$wheels" || fail "no virtual environment: install venv (Debian, Ubuntu: python3-venv)"
     : > "$wheels/fp32shim-recipe"
@@ -64,11 +64,20 @@ add_pytest() {
     cp "$here/pytest.txt" "$wheels/pytest/fp32shim-recipe"
 }
 
+# Adds programs that launch GPU kernels, out of torch's reach: with them it would load other code.
+add_kernels() {
+    rm -rf "$wheels/kernels"
+    say "adding $(grep == "$here/kernels.txt" | tr '\n' ' ')about 1 GiB"
+    install --target "$wheels/kernels" -r "$here/kernels.txt"
+    cp "$here/kernels.txt" "$wheels/kernels/fp32shim-recipe"
+}
+
 mkdir -p "$(dirname "$wheels")"
 if [ ! -e "$wheels/bin/python" ] || [ -e "$wheels/fp32shim-recipe" ]; then
     if [ "$(recipe)" != "$(cat "$wheels/fp32shim-recipe")" ]; then make_environment; else say "$wheels is up to date"; fi
     cmp -s "$here/cublas.txt" "$wheels/cublas/fp32shim-recipe" || add_cublas
     cmp -s "$here/pytest.txt" "$wheels/pytest/fp32shim-recipe" || add_pytest
+    cmp -s "$here/kernels.txt" "$wheels/kernels/fp32shim-recipe" || add_kernels
 else
     say "$wheels was not made by this script: used as it is"
 fi

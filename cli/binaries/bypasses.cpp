@@ -27,7 +27,8 @@ constexpr std::string_view static_blas_name = "static-BLAS", half_code_name = "h
 /// are seen where they come in, and numpy's main library, which uses them for functions of its type float16 only.
 constexpr std::string_view no_half_code[] = {"libmkl_", "_multiarray_umath."};
 
-constexpr std::string_view lookup_markers[] = {"cublasGemmEx", "cublasSgemm_v2", "cublasLtMatmul"};
+constexpr std::string_view launch_marker = "cuLaunchKernel";
+constexpr std::string_view lookup_markers[] = {"cublasGemmEx", "cublasSgemm_v2", "cublasLtMatmul", launch_marker};
 
 bool begins_with_any(std::string_view name, const std::vector<std::string_view>& beginnings) {
     return std::ranges::any_of(beginnings, [&](std::string_view beginning) { return name.starts_with(beginning); });
@@ -154,9 +155,14 @@ std::vector<std::string_view> bypass_names() {
     return names;
 }
 
-bool looks_up_cublas(const std::string& path, const ElfFile& elf) {
-    if (has_kind(elf.imports, FunctionKind::cublas) || has_kind(elf.exports, FunctionKind::cublas)) return false;
-    return !system::base_name(path).starts_with("libcublas") && !find_markers(path, lookup_markers).empty();
+LookedUp find_looked_up(const std::string& path, const ElfFile& elf) {
+    const std::string_view name = system::base_name(path);
+    if (name.starts_with("libcublas") || name.starts_with("libcuda.")) return {};
+    const bool has_cublas =
+        has_kind(elf.imports, FunctionKind::cublas) || has_kind(elf.exports, FunctionKind::cublas);
+    Markers found = find_markers(path, lookup_markers);
+    const bool launches = found.erase(launch_marker) > 0;
+    return {!has_cublas && !found.empty(), launches};
 }
 
 bool contains_mkl(const std::string& path) { return !find_markers(path, {&mkl_marker, 1}).empty(); }

@@ -97,7 +97,7 @@ class KeptResult {
         if (!json.is_object()) return std::nullopt;
         try {
             if (json.at("key") != key_) return std::nullopt;
-            ScannedFile file{json.at("build_id"), {}, json.at("looks_up_cublas")};
+            ScannedFile file{json.at("build_id"), {}, {json.at("looks_up_cublas"), json.at("launches_kernels")}};
             for (const Json& bypass : json.at("bypasses"))
                 file.bypasses.push_back({bypass.at("name"), bypass.at("title"), object_, bypass.at("device"),
                                          bypass.at("message"), bypass.at("remedy"), bypass.at("pins"),
@@ -115,7 +115,8 @@ class KeptResult {
         if (!folder.is_open() || getrandom(&number, sizeof number, GRND_NONBLOCK) != sizeof number) return;
         Json json = {{"key", key_},
                      {"build_id", file.build_id},
-                     {"looks_up_cublas", file.looks_up_cublas},
+                     {"looks_up_cublas", file.looked_up.cublas},
+                     {"launches_kernels", file.looked_up.kernels},
                      {"bypasses", Json::array()}};
         for (const Bypass& bypass : file.bypasses)
             json["bypasses"].push_back({{"name", bypass.name},
@@ -148,7 +149,7 @@ std::optional<ScannedFile> scan_file(const std::string& path) {
     if (auto known = kept.read()) return known;
     const auto elf = read_elf(path, is_intercepted);
     if (!elf) return std::nullopt;
-    ScannedFile file{elf->build_id, find_bypasses(path, *elf), looks_up_cublas(path, *elf)};
+    ScannedFile file{elf->build_id, find_bypasses(path, *elf), find_looked_up(path, *elf)};
     kept.write(file);
     return file;
 }

@@ -14,10 +14,10 @@ namespace fp32shim::cli {
 struct ScannedFile {
     std::vector<std::uint8_t> build_id;  ///< empty: none
     std::vector<Bypass> bypasses;
-    bool looks_up_cublas = false;
+    LookedUp looked_up;
 };
 
-/// Returns what find_bypasses() and looks_up_cublas() find in a file; nullopt if it cannot be read or is no ELF file.
+/// Returns what find_bypasses() and find_looked_up() find in a file; nullopt if it cannot be read or is no ELF file.
 /// A large file is scanned once: the result is kept in $XDG_CACHE_HOME/fp32shim/libraries (without the variable, in
 /// ~/.cache/fp32shim/libraries) and used again while path, device, inode, size and both times of the file, and this
 /// program, are the same. Build ids would not do, since strip and patchelf keep them. The cache is used only if it

@@ -296,11 +296,15 @@ void add_bypasses(const Objects& objects, ExaminedProcess& result) {
         progress.show(++done, objects.all().size());
         if (object.is_shim || !looked_at.insert(object.path).second) continue;
         auto file = scan_file(object.path);
-        if (!file) file = ScannedFile{{}, find_bypasses_by_name(object.path)};
+        if (!file) file = ScannedFile{{}, find_bypasses_by_name(object.path), {}};
         for (Bypass& bypass : file->bypasses) result.bypasses.push_back(std::move(bypass));
-        if (file->looks_up_cublas) {
+        if (file->looked_up.cublas)
             result.notes.push_back({object.path, "looks up cuBLAS functions at run time (dlsym): seen"});
-        }
+        if (file->looked_up.kernels)
+            result.notes.push_back(
+                {object.path,
+                 "can launch kernels on GPUs through the CUDA driver: run --pin and run --where record each launch "
+                 "and, where it is known, in which format the kernel multiplies"});
     }
 }
 

@@ -101,8 +101,12 @@ void judge_bypasses(const std::vector<const Bypass*>& all, DoctorResult& result)
     for (const auto& group : grouped(all, key)) {
         const Bypass& bypass = *group.front();
         const std::vector<std::string> objects = distinct(group, &Bypass::object);
+        const bool has_kernels = bypass.device == "gpu" && bypass.name != "AMD-BLAS";
         result.not_seen.push_back({bypass.object,
-                                   fmt::format("{} in {}: {}", bypass.title, base_names(objects), bypass.message),
+                                   fmt::format("{} in {}: {}{}", bypass.title, base_names(objects), bypass.message,
+                                               has_kernels ? "; run --pin and run --where record these kernels and, "
+                                                             "where it is known, in which format each multiplies"
+                                                           : ""),
                                    bypass.remedy});
     }
 }

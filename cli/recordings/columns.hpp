@@ -18,8 +18,14 @@ inline constexpr Column<Row> counter_columns[] = {
     {"calls", [](const Row& row) { return FieldValue(row.counters.calls); }},
     {"host_ns", [](const Row& row) { return FieldValue(row.counters.total_ns); }},
     {"timed_calls", [](const Row& row) { return FieldValue(row.counters.timed_calls); }},
-    {"host_ns_min", [](const Row& row) { return FieldValue(row.counters.shortest_ns); }},
-    {"host_ns_max", [](const Row& row) { return FieldValue(row.counters.longest_ns); }},
+    {"host_ns_min",
+     [](const Row& row) {
+         return row.counters.timed_calls == 0 ? FieldValue() : FieldValue(row.counters.shortest_ns);
+     }},
+    {"host_ns_max",
+     [](const Row& row) {
+         return row.counters.timed_calls == 0 ? FieldValue() : FieldValue(row.counters.longest_ns);
+     }},
     {"host_ns_median", [](const Row& row) { return row.median_ns ? FieldValue(*row.median_ns) : FieldValue(); }},
     {"first", [](const Row& row) { return FieldValue::time_or_null(row.counters.first_ns); }},
     {"last", [](const Row& row) { return FieldValue::time_or_null(row.counters.last_ns); }},

@@ -11,6 +11,7 @@
 #include "cli/recordings/call_paths.hpp"
 #include "cli/recordings/filter.hpp"
 #include "cli/recordings/row_groups.hpp"
+#include "cli/source_locations/function_symbols.hpp"
 #include "policy/conditions.hpp"
 #include "policy/words.hpp"
 #include "system/hash.hpp"
@@ -104,8 +105,22 @@ std::optional<record::OneDnnExecution> MergedRow::onednn_execution(std::string& 
     return execution;
 }
 
+std::string MergedRow::function_text() const {
+    if (!is_kernel()) return std::string(static_cast<std::string_view>(function));
+    std::string name(static_cast<std::string_view>(function).substr(record::kernel_prefix.size()));
+    const bool is_mangled = name.starts_with("_Z");
+    if (is_mangled) name = demangled_function(name);
+    // A template's name begins with its type: void at::native::reduce_kernel<512, 1, …>(…)
+    if (name.starts_with("void ")) name.erase(0, 5);
+    // Names of cuDNN's kernels, which tell a type in each part, have up to 180 characters.
+    std::size_t size = is_mangled ? 100 : 200;
+    if (name.size() <= size) return name;
+    while (size > 0 && (name[size] & 0xc0) == 0x80) --size;  // not inside a character of UTF-8
+    return name.substr(0, size) + "…";
+}
+
 std::string MergedRow::size_text() const {
-    if (is_overflow) return "?";
+    if (is_overflow || is_kernel()) return "?";
     if (std::string line; m < 0 && n < 0 && k < 0)
         if (const auto execution = onednn_execution(line)) return std::string(execution->shape);
     std::string text = fmt::format("{}{}x{}x{}", is_folded ? "<=" : "", one_size(m), one_size(n), one_size(k));
@@ -129,7 +144,9 @@ std::string MergedRow::requested_text() const {
     return fmt::format("{} ({})", requested, rule.empty() ? source : fmt::format("rule \"{}\"", rule));
 }
 
-std::optional<policy::Floor> MergedRow::floor_met() const { return floor_met_by_word(ran_at()); }
+std::optional<policy::Floor> MergedRow::floor_met() const {
+    return is_kernel() && ran_at() == "tf32x3" ? policy::Floor::fp32 : floor_met_by_word(ran_at());
+}
 
 std::optional<policy::Floor> floor_shown_by(policy::Applied format) {
     const bool has_known_floor = format != policy::Applied::fp64_emulated && format != policy::Applied::fixed;
@@ -145,7 +162,12 @@ void Share::add(const record::RecordedCounters& counters) {
     calls += counters.calls;
     host_ns += counters.total_ns;
     timed_calls += counters.timed_calls;
-    is_estimate |= counters.timed_calls < counters.calls;
+    is_estimate |= counters.timed_calls != 0 && counters.timed_calls < counters.calls;
+}
+
+std::string Share::time_text() const {
+    if (calls != 0 && timed_calls == 0) return "not timed";
+    return duration_text(static_cast<double>(host_ns), is_estimate);
 }
 
 void ShareWithWork::add(const record::RecordedCounters& counters, double flops) {

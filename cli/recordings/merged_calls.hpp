@@ -16,6 +16,7 @@
 #include "cli/recordings/rule_use.hpp"
 #include "cli/recordings/shared_text.hpp"
 #include "policy/precision.hpp"
+#include "record/kernels/judge.hpp"
 #include "record/onednn/line.hpp"
 #include "record/read/reader.hpp"
 
@@ -64,12 +65,17 @@ struct MergedRow : MergedDecision {
     /// Returns the format that the library reports. If it reports none, returns the least precise format that the
     /// call permits.
     SharedText ran_at() const { return actual.empty() ? applied : actual; }
-    /// Returns the floor that ran_at() meets; nullopt if the format is not known.
+    /// Returns the floor that ran_at() meets; nullopt if the format is not known. A kernel that multiplies in three
+    /// products of TF32 meets fp32: torch's attention for float32 does so, and its errors are those of FP32.
     std::optional<policy::Floor> floor_met() const;
     /// Returns true for products of float32 and complex64.
     bool is_float32() const { return dtype == "float32" || dtype == "complex64"; }
     /// Returns true for executions of oneDNN.
     bool is_onednn() const { return !is_overflow && std::string_view(function).starts_with(record::onednn_prefix); }
+    /// Returns true for kernels that were launched on a GPU outside products of cuBLAS, and for replays of graphs.
+    bool is_kernel() const { return !is_overflow && std::string_view(function).starts_with(record::kernel_prefix); }
+    /// Returns the function's name; of a kernel, the name in its source, without long arguments of templates.
+    std::string function_text() const;
     /// Returns true for products of float64 and complex128.
     bool is_float64() const { return dtype == "float64" || dtype == "complex128"; }
     bool has_estimated_time() const { return counters.timed_calls < counters.calls; }
@@ -150,6 +156,8 @@ struct Share {
     bool is_estimate = false;  ///< `host_ns` is an estimate because not all calls were timed
 
     void add(const record::RecordedCounters& counters);
+    /// Returns `1.3 s`, `~1.3 s` for an estimate, or `not timed`.
+    std::string time_text() const;
 };
 
 /// Sum of calls, their durations and their floating-point operations.
@@ -204,6 +212,8 @@ class MergedCalls {
     std::uint64_t float64_calls() const { return calls_of(&MergedRow::is_float64); }
     /// Returns the number of executions of oneDNN in total().
     std::uint64_t onednn_calls() const { return calls_of(&MergedRow::is_onednn); }
+    /// Returns the number of launches of kernels, and of replays of graphs, in total().
+    std::uint64_t kernel_launches() const { return calls_of(&MergedRow::is_kernel); }
     /// Returns the number of calls in total() that belong to no row.
     std::uint64_t calls_without_row() const;
     /// Returns the calls by format (MergedRow::ran_at()), the most precise format first. Calls without a row are

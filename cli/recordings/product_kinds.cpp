@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "policy/words.hpp"
+#include "record/kernels/judge.hpp"
 #include "record/onednn/line.hpp"
 #include "shim/table/functions.hpp"
 
@@ -78,6 +79,8 @@ std::string ProductKind::why_no_gemm() const {
     if (is_overflow) return "only the number of these calls is known";
     if (!functions.empty() && std::string_view(functions.front()).starts_with(record::onednn_prefix))
         return "oneDNN ran it itself, and no function of a BLAS";
+    if (!functions.empty() && std::string_view(functions.front()).starts_with(record::kernel_prefix))
+        return "it is a kernel on a GPU, and no function of a BLAS";
     if (operation.empty()) return "this version does not know the function";
     if (operation != "gemm") return fmt::format("{} is not a gemm", operation);
     if (is_folded) return "the recording has its sizes rounded up to powers of two";

@@ -60,7 +60,7 @@ std::string head_text(const MergedCalls& calls) {
         return none_below_text(calls) + "\n" + open_text(calls);
     std::string text =
         fmt::format("{}, {} on the host", is_filtered ? calls_in_some(calls) : calls_in_all(calls, total.calls),
-                    duration_text(static_cast<double>(total.host_ns), total.is_estimate));
+                    total.time_text());
     if (calls.first_ns() != 0) {
         text += fmt::format(", {:.19}Z to {:.19}Z", timestamp(calls.first_ns()), timestamp(calls.last_ns()));
     }
@@ -100,11 +100,10 @@ std::string format_text(const MergedCalls& calls, int stream) {
                      stream) +
             "\n";
     for (const auto& [format, share] : shares) {
-        const std::string of_host_time = share_text(share.host_ns, total.host_ns);
+        const std::string of_host_time = share.timed_calls == 0 ? "" : share_text(share.host_ns, total.host_ns);
         text += fmt::format("{} {:>15} {:>7} {:>12}{}\n",
                             coloured(fmt::format("{:<13}", format), colour_of_format(format), stream),
-                            count_text(share.calls), share_text(share.calls, total.calls),
-                            duration_text(static_cast<double>(share.host_ns), share.is_estimate),
+                            count_text(share.calls), share_text(share.calls, total.calls), share.time_text(),
                             of_host_time.empty() ? "" : fmt::format(" {:>7}", of_host_time));
     }
     return text;
@@ -187,11 +186,13 @@ std::vector<TextColumn<Row>> with_amount_columns(std::initializer_list<TextColum
         {{"calls", true}, [](const Row& row) { return count_text(row.counters.calls); }},
         {{"host time", true},
          [](const Row& row) {
+             if (row.counters.timed_calls == 0) return std::string("not timed");
              return duration_text(static_cast<double>(row.counters.total_ns), row.has_estimated_time());
          }},
         {{"mean", true, 0, detail_rank},
          [](const Row& row) {
              const auto calls = static_cast<double>(std::max<std::uint64_t>(row.counters.calls, 1));
+             if (row.counters.timed_calls == 0) return std::string();
              return duration_text(static_cast<double>(row.counters.total_ns) / calls, row.has_estimated_time());
          }},
         {{"min", true, 0, spread_rank},
@@ -209,8 +210,7 @@ std::vector<TextColumn<Row>> with_amount_columns(std::initializer_list<TextColum
 }
 
 const auto call_site_columns = with_amount_columns<MergedRow>({
-    {{"function"},
-     [](const MergedRow& row) { return row.is_overflow ? "(found no room)" : std::string(row.function); }},
+    {{"function"}, [](const MergedRow& row) { return row.is_overflow ? "(found no room)" : row.function_text(); }},
     {{"size"}, [](const MergedRow& row) { return row.size_text(); }},
     {{"trans"}, [](const MergedRow& row) { return row.transposes_text(); }, Shown::where_they_differ},
     {{"GPU"},

@@ -43,7 +43,7 @@ constexpr std::pair<NoShare, std::string_view> reasons[] = {
     {NoShare::on_gpu, "products ran on a GPU, and the host times only their launch"}};
 
 bool is_float32_at_fp32(const MergedRow& row) {
-    return !row.is_overflow && row.is_float32() && row.ran_at() == "fp32";
+    return !row.is_overflow && !row.is_kernel() && row.is_float32() && row.ran_at() == "fp32";
 }
 
 bool can_be_lowered(const MergedRow& row) {

@@ -166,8 +166,8 @@ void apply(const RunOptions& options, ProcessEnvironment& environment) {
     for (const auto& [name, value] : variables) {
         if (!value.empty()) environment.set(name, value);
     }
-    if ((options.pin || !options.where.empty()) && environment.get("FP32_MATMUL_ONEDNN").empty())
-        environment.set("FP32_MATMUL_ONEDNN", "1");
+    for (const char* name : {"FP32_MATMUL_ONEDNN", "FP32_MATMUL_KERNELS"})
+        if ((options.pin || !options.where.empty()) && environment.get(name).empty()) environment.set(name, "1");
     if (!options.floor.empty()) raise_floor(environment, options.floor);
     if (options.pin) {
         raise_floor(environment, "fp32");

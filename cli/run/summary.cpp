@@ -54,8 +54,7 @@ std::string time_text(const Share& total, std::int64_t program_ns) {
         total.host_ns <= whole ? share_text(total.host_ns, whole) + " of that" : "more than that";
     return fmt::format(
         "The program ran for {}. Its recorded products took {} on the host, added up over threads: {}.\n",
-        duration_text(static_cast<double>(whole)),
-        duration_text(static_cast<double>(total.host_ns), total.is_estimate), share);
+        duration_text(static_cast<double>(whole)), total.time_text(), share);
 }
 
 }  // namespace

@@ -178,13 +178,18 @@ void add_children(const MergedProcess& process, ChildPrograms& programs, Possibl
                      "", process.path);
 }
 
+constexpr std::string_view cuda_driver = "libcuda.so";
+constexpr std::string_view gpu_drivers[] = {cuda_driver, "libamdhip64.so", "libhsa-runtime64.so", "libze_loader.so"};
+
+bool is_gpu_driver(std::string_view name) {
+    return std::ranges::any_of(gpu_drivers, [&](std::string_view driver) { return name.starts_with(driver); });
+}
+
 /// Returns false if the process certainly had no GPU driver. Without a driver, no program can use a GPU.
 bool may_have_a_gpu(const record::RecordedObjects& objects) {
-    constexpr std::string_view drivers[] = {"libcuda.so", "libamdhip64.so", "libhsa-runtime64.so", "libze_loader.so"};
     if (objects.looked_at_ns == 0 || objects.are_missing) return true;
-    return std::ranges::any_of(objects.all, [&](const record::RecordedObject& object) {
-        const std::string_view name = system::base_name(object.path);
-        return std::ranges::any_of(drivers, [&](std::string_view driver) { return name.starts_with(driver); });
+    return std::ranges::any_of(objects.all, [](const record::RecordedObject& object) {
+        return is_gpu_driver(system::base_name(object.path));
     });
 }
 
@@ -214,6 +219,19 @@ Told what_onednn_told(const record::RecordedObjects& objects, const record::Reco
                         "mode"};
 }
 
+/// A library that multiplies on a GPU does so in kernels.
+Told what_kernels_showed(const record::RecordedObjects& objects) {
+    const auto is_other_driver = [](const record::RecordedObject& object) {
+        const std::string_view name = system::base_name(object.path);
+        return is_gpu_driver(name) && !name.starts_with(cuda_driver);
+    };
+    if (!objects.ask_kernels) return {};
+    if (std::ranges::any_of(objects.all, is_other_driver))
+        return {false, "; the process had a driver for GPUs other than NVIDIA's, whose kernels are not seen"};
+    if (objects.kernels_missed) return {false, "; some kernels may not have been recorded"};
+    return {true, "; the calls above include the kernels that the process launched through the CUDA driver"};
+}
+
 /// Returns the reason why a library multiplies at float32 on this processor, to follow its message; empty if it may
 /// multiply below. Precondition: the process had no GPU driver.
 std::string why_float32_on(std::uint16_t processor, const Bypass& bypass) {
@@ -238,7 +256,9 @@ void add_files(const record::RecordedObjects& objects, std::uint16_t pins, std::
         for (const Bypass& bypass : judged.bypasses) {
             if (bypass.device == "gpu" && !has_gpu) continue;
             const bool is_pinned = (pins & bypass.pins) == bypass.pins;
-            const Told told = bypass.name == onednn_name ? what_onednn_told(objects, object) : Told();
+            const Told told = bypass.name == onednn_name ? what_onednn_told(objects, object)
+                              : bypass.device == "gpu"   ? what_kernels_showed(objects)
+                                                         : Told();
             bypasses
                 .add(bypass, is_pinned ? bypass.pins : 0, plain_path(object.path), recording,
                      fmt::format("{}{}", told.text, remark),
@@ -257,7 +277,7 @@ void add_files(const record::RecordedObjects& objects, std::uint16_t pins, std::
                 fmt::format("{}: opened with RTLD_DEEPBIND, linked so that it searches itself first, or a "
                             "BLAS comes before the shim (in LD_PRELOAD, or in the program), or LD_BIND_NOT or "
                             "LD_AUDIT hides which functions it calls; what it multiplies with BLAS functions "
-                            "may not go through the shim{}",
+                            "or launches on a GPU may not go through the shim{}",
                             plain_path(object.path), remark),
                 "", recording);
     }

@@ -87,13 +87,15 @@ std::string verdict_sentence(const Json& result) {
         return fmt::format(
             "<b>Shown.</b> {} of {} {} in {} {}.{}", known, calls,
             about_text(result["float64_calls"].get<std::uint64_t>(), result["calls"].get<std::uint64_t>(),
-                       result["onednn_calls"].get<std::uint64_t>()),
+                       result["onednn_calls"].get<std::uint64_t>(), result["kernel_launches"].get<std::uint64_t>()),
             recordings, escaped(claim.held),
             result["assumed_unused"].empty() ? "" : " This rests on the assumptions below.");
     return fmt::format(
         "<b>Inconclusive.</b> It is shown of {} of {} of {} in {} that they {}. What is not proven is "
         "listed below.",
-        known, calls, libraries_text(result["onednn_calls"].get<std::uint64_t>()), recordings, escaped(claim.held));
+        known, calls,
+        libraries_text(result["onednn_calls"].get<std::uint64_t>(), result["kernel_launches"].get<std::uint64_t>()),
+        recordings, escaped(claim.held));
 }
 
 /// Returns a size; `?` for one that the function does not have.
@@ -181,12 +183,14 @@ Claim claim_of(const std::string& at_least) {
             "ran below " + at_least + ", or were allowed to", " below " + at_least};
 }
 
-std::string_view libraries_text(std::uint64_t onednn_calls) {
-    return onednn_calls == 0 ? "BLAS or cuBLAS" : "BLAS, cuBLAS or oneDNN";
+std::string_view libraries_text(std::uint64_t onednn_calls, std::uint64_t kernel_launches) {
+    if (kernel_launches == 0) return onednn_calls == 0 ? "BLAS or cuBLAS" : "BLAS, cuBLAS or oneDNN";
+    return onednn_calls == 0 ? "BLAS, cuBLAS or kernels on GPUs" : "BLAS, cuBLAS, oneDNN or kernels on GPUs";
 }
 
-std::string about_text(std::uint64_t float64_calls, std::uint64_t calls, std::uint64_t onednn_calls) {
-    return fmt::format("of {} on {} data", libraries_text(onednn_calls),
+std::string about_text(std::uint64_t float64_calls, std::uint64_t calls, std::uint64_t onednn_calls,
+                       std::uint64_t kernel_launches) {
+    return fmt::format("of {} on {} data", libraries_text(onednn_calls, kernel_launches),
                        float64_calls == 0       ? "float32"
                        : float64_calls == calls ? "float64"
                                                 : "float32 and float64");
@@ -201,7 +205,11 @@ std::string verdict_page(Json result, const std::string& date) {
     html += list_part("What remains unproven", unproven_lines(result));
     html += list_part("Assumed not to have multiplied" + escaped(claim_in(result).below),
                       bypass_lines(result["assumed_unused"]));
-    html += list_part("Recorded, since oneDNN told what it multiplied", bypass_lines(result["recorded_bypasses"]));
+    std::vector<std::string> allowed;
+    for (const Json& name : result["allowed_kernels"]) allowed.push_back(shown_text(name));
+    html += list_part("Kernels that are not judged, since --allow-kernel names them", allowed);
+    html += list_part("Recorded, since they told or showed what they multiplied",
+                      bypass_lines(result["recorded_bypasses"]));
     html += list_part("If these multiplied, they did so at float32", bypass_lines(result["always_float32"]));
     html += list_part("Children without the shim whose files have nothing known that multiplies",
                       bypass_lines(result["examined_children"]));

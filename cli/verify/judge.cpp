@@ -6,31 +6,64 @@
 #include "cli/recordings/columns.hpp"
 #include "cli/recordings/process_text.hpp"
 #include "cli/verify/verdict.hpp"
+#include "policy/glob.hpp"
 #include "policy/messages.hpp"
 #include "policy/words.hpp"
 
 namespace fp32shim::cli {
 namespace {
 
-/// Returns the floor that a format meets; nullopt if the format is unknown. With `allow_bf16x9`, bf16x9 meets fp32.
-std::optional<policy::Floor> floor_met_by_format(policy::Applied format, bool allow_bf16x9) {
-    if (format == policy::Applied::bf16x9 && allow_bf16x9) return policy::Floor::fp32;
+/// Returns the floor that a format meets; nullopt if the format is unknown. With --allow-bf16x9, bf16x9 meets fp32.
+/// So does a kernel that multiplies in three products of TF32: torch's attention for float32 does, and its errors are
+/// those of FP32. The verdict names such kernels.
+std::optional<policy::Floor> floor_met_by_format(policy::Applied format, bool is_kernel,
+                                                 const VerifyOptions& options) {
+    if (format == policy::Applied::bf16x9 && options.allow_bf16x9) return policy::Floor::fp32;
+    if (format == policy::Applied::tf32x3 && is_kernel) return policy::Floor::fp32;
     return floor_shown_by(format);
 }
-std::optional<policy::Floor> floor_met_by_format(const std::string& format, bool allow_bf16x9) {
+std::optional<policy::Floor> floor_met_by_format(const std::string& format, bool is_kernel,
+                                                 const VerifyOptions& options) {
     const auto applied = policy::parse_word(policy::applied_words, format);
-    return applied ? floor_met_by_format(*applied, allow_bf16x9) : std::nullopt;
+    return applied ? floor_met_by_format(*applied, is_kernel, options) : std::nullopt;
+}
+
+/// Returns true if --allow-kernel names this function, as a recording has it or as it is shown.
+bool is_allowed(const std::string& function, const VerifyOptions& options) {
+    if (!function.starts_with(record::kernel_prefix)) return false;
+    MergedRow row;
+    row.function = function;
+    return std::ranges::any_of(options.allowed_kernels, [&](const std::string& glob) {
+        return policy::glob_matches(glob, function.substr(record::kernel_prefix.size())) ||
+               policy::glob_matches(glob, row.function_text());
+    });
+}
+
+/// Returns the floor below which a call violates what the options ask. A kernel that multiplies in float32, if it
+/// multiplies at all, is no violation of fp64: nobody knows what the program wanted of it.
+policy::Floor violated_below(const VerifyOptions& options, std::string_view function) {
+    const bool is_kernel = function.starts_with(record::kernel_prefix);
+    return is_kernel ? std::min(floor_of(options), policy::Floor::fp32) : floor_of(options);
 }
 
 /// Returns true if the calls of a row ran, or were allowed to run, below the floor. `row` is null for calls without a
 /// row.
-bool is_below(const record::RecordedRow* row, policy::Floor at_least, bool allow_bf16x9) {
+bool is_below(const record::RecordedRow* row, const VerifyOptions& options) {
     if (row == nullptr || row->is_overflow) return false;
-    const auto strictness = floor_met_by_format(row->decision.actual.value_or(row->decision.applied), allow_bf16x9);
-    return strictness && *strictness < at_least;
+    const std::string function(row->decision.call.function);
+    const auto strictness = floor_met_by_format(row->decision.actual.value_or(row->decision.applied),
+                                                function.starts_with(record::kernel_prefix), options);
+    return strictness && *strictness < violated_below(options, function) && !is_allowed(function, options);
 }
 
-void judge_row(const MergedRow& row, policy::Floor at_least, bool allow_bf16x9, Verified& verified) {
+/// Describes the launches of a kernel: its name, and the program's line if it is known.
+std::string launches_text(const MergedRow& row) {
+    return fmt::format("{} of the kernel {} ({}{}{})", launches(row.counters.calls), row.function_text(),
+                       row.route_text(), row.where.empty() ? "" : ", ", row.where);
+}
+
+void judge_row(const MergedRow& row, const VerifyOptions& options, Verified& verified) {
+    const policy::Floor at_least = floor_of(options);
     const std::uint64_t count = row.counters.calls;
     if (row.is_overflow) {
         verified.doubts.push_back(
@@ -38,9 +71,15 @@ void judge_row(const MergedRow& row, policy::Floor at_least, bool allow_bf16x9, 
                              count == 1 ? "is" : "are", count == 1 ? "it" : "them")});
         return;
     }
-    const auto strictness = floor_met_by_format(row.ran_at(), allow_bf16x9);
-    const std::string what =
-        fmt::format("{} of {} {} ({})", counted(count, "call"), row.function, row.size_text(), row.route_text());
+    if (is_allowed(row.function, options)) {
+        verified.allowed_kernels.insert(row.function_text());
+        verified.allowed_launches += count;
+        return;
+    }
+    const auto strictness = floor_met_by_format(row.ran_at(), row.is_kernel(), options);
+    const std::string what = row.is_kernel() ? launches_text(row)
+                                             : fmt::format("{} of {} {} ({})", counted(count, "call"), row.function,
+                                                           row.size_text(), row.route_text());
     const std::string contradiction = contradiction_in(row);
     if (!contradiction.empty() && (!strictness || *strictness >= at_least)) {
         verified.doubts.push_back(
@@ -49,8 +88,10 @@ void judge_row(const MergedRow& row, policy::Floor at_least, bool allow_bf16x9, 
     } else if (strictness) {
         if (*strictness >= at_least)
             verified.shown_calls += count;
-        else
+        else if (*strictness < violated_below(options, row.function))
             verified.violations.push_back(&row);
+        else
+            verified.doubts.push_back({"", what + ": it multiplies in float32, if it multiplies"});
     } else if (row.reason == "no_product") {
         verified.shown_calls += count;  // nothing was multiplied
     } else if (row.ran_at() == "fp64_emulated") {
@@ -61,6 +102,8 @@ void judge_row(const MergedRow& row, policy::Floor at_least, bool allow_bf16x9, 
             {"",
              fmt::format("{}: operands were rounded to fixed-point numbers ({}), with which no format is compared",
                          what, static_cast<std::string_view>(row.detail))});
+    } else if (row.is_kernel() && !row.detail.empty()) {
+        verified.doubts.push_back({"", fmt::format("{}: it {}", what, row.detail)});
     } else if (row.reason == "observed") {
         verified.doubts.push_back({"", what + ": operands are " + row.dtype + ", narrower than float32"});
     } else if (row.is_onednn()) {
@@ -83,10 +126,12 @@ bool has_other_order(record::How how, policy::Reason reason) {
 }
 
 void judge_order(const MergedRow& row, Verified& verified) {
-    if (row.is_overflow) return judge_row(row, policy::Floor::none, false, verified);
+    if (row.is_overflow) return judge_row(row, {}, verified);
     const std::uint64_t count = row.counters.calls;
     if (row.how == "fixed_order" || row.reason == "no_product")
         verified.shown_calls += count;
+    else if (row.is_kernel())
+        verified.doubts.push_back({"", launches_text(row) + ": if it multiplies, nobody knows in which order"});
     else if (row.reason == "invalid_arguments")
         verified.doubts.push_back(
             {"", fmt::format("{} of {} {}: invalid by the BLAS standard, but the library may have multiplied",
@@ -102,6 +147,12 @@ void judge_process(const MergedProcess& process, bool is_continued, Verified& ve
         doubt(fmt::format("there was no room for {}: only the number is known",
                           counted(process.uncounted_calls, "call")));
     }
+    if (process.objects.kernels_missed)
+        doubt(
+            "some kernels that it launched on a GPU may not be recorded: a reload turned that on or off, a graph "
+            "with "
+            "them was made before this recording, there was no room or memory for them, or the driver has functions "
+            "that this version does not know");
     if (process.dropped_events > 0)
         doubt(fmt::format("{} {} dropped", counted(process.dropped_events, "event"),
                           process.dropped_events == 1 ? "was" : "were"));
@@ -188,8 +239,10 @@ policy::Floor floor_of(const VerifyOptions& options) {
 }
 
 bool is_violation(const record::RecordedRow* row, const VerifyOptions& options) {
-    if (!options.reproducible) return is_below(row, floor_of(options), options.allow_bf16x9);
-    return row != nullptr && !row->is_overflow && has_other_order(row->decision.how, row->decision.reason);
+    if (!options.reproducible) return is_below(row, options);
+    return row != nullptr && !row->is_overflow &&
+           !std::string_view(row->decision.call.function).starts_with(record::kernel_prefix) &&
+           has_other_order(row->decision.how, row->decision.reason);
 }
 
 Verified verify_calls(const MergedCalls& calls, const std::vector<ReadingProblem>& problems,
@@ -197,6 +250,7 @@ Verified verify_calls(const MergedCalls& calls, const std::vector<ReadingProblem
     const policy::Floor at_least = floor_of(options);
     Verified verified;
     verified.rules = calls.rules();
+    verified.kernels = kernels_of(calls);
     verified.expected = std::move(expected);
     verified.onednn_log = std::move(log);
     compare_jobs(calls.processes(), verified.expected);
@@ -205,8 +259,7 @@ Verified verify_calls(const MergedCalls& calls, const std::vector<ReadingProblem
             {"", fmt::format("job {} is expected, but none of these recordings is of it", job)});
     for (const MergedRow* row : sorted(calls.rows(), RowOrder::calls)) {
         if (row->counters.calls == 0) continue;
-        options.reproducible ? judge_order(*row, verified)
-                             : judge_row(*row, at_least, options.allow_bf16x9, verified);
+        options.reproducible ? judge_order(*row, verified) : judge_row(*row, options, verified);
     }
     for (const MergedProcess& process : calls.processes())
         judge_process(process, is_continued(process, calls.processes()), verified);

@@ -15,13 +15,15 @@
 #include "cli/verify/bypasses.hpp"
 #include "cli/verify/evidence.hpp"
 #include "cli/verify/expected_jobs.hpp"
+#include "cli/verify/kernels.hpp"
 #include "cli/verify/onednn_log.hpp"
 
 namespace fp32shim::cli {
 
 struct VerifyOptions {
     std::vector<std::string> recordings;
-    std::vector<std::string> assumed_unused;  ///< each element may have several names, separated by commas
+    std::vector<std::string> assumed_unused;   ///< each element may have several names, separated by commas
+    std::vector<std::string> allowed_kernels;  ///< globs
     std::string at_least, expect, onednn_log, output;
     std::string format = "table";
     bool allow_bf16x9 = false, requires_rules = false, reproducible = false;
@@ -47,11 +49,14 @@ inline constexpr Verdict inconclusive = {"inconclusive", "Inconclusive", Colour:
 struct Verified {
     std::vector<const MergedRow*> violations;
     std::vector<Doubt> doubts;
-    std::vector<PossibleBypass> bypasses;  ///< possible bypasses, except those in `assumed`
-    std::vector<PossibleBypass> assumed;   ///< possible bypasses that --assume-unused names, or --onednn-log shows
-    std::vector<PossibleBypass> float32;   ///< possible bypasses that always multiply at float32
-    std::vector<PossibleBypass> recorded;  ///< possible bypasses whose products are among the recorded calls
-    std::vector<PossibleBypass> examined;  ///< uncovered children whose files have nothing known that multiplies
+    std::vector<PossibleBypass> bypasses;   ///< possible bypasses, except those in `assumed`
+    std::vector<PossibleBypass> assumed;    ///< possible bypasses that --assume-unused names, or --onednn-log shows
+    std::vector<PossibleBypass> float32;    ///< possible bypasses that always multiply at float32
+    std::vector<PossibleBypass> recorded;   ///< possible bypasses whose products are among the recorded calls
+    std::vector<PossibleBypass> examined;   ///< uncovered children whose files have nothing known that multiplies
+    std::set<std::string> allowed_kernels;  ///< kernels that --allow-kernel names, which are not judged
+    std::uint64_t allowed_launches = 0;
+    Kernels kernels;
     std::vector<RuleCount> rules;
     ExpectedJobs expected;
     OneDnnLog onednn_log;

@@ -20,7 +20,8 @@ constexpr std::string_view scope_note =
     "that the shim does not see are judged by the files that the processes had loaded and the programs that they "
     "started: known libraries, and files with instructions that multiply BF16 or FP16. The verdict does not cover "
     "other loops with which a program or library multiplies by itself, code that programs generate, load or look "
-    "up themselves at run time (for a GPU, for example), LAPACK routines that multiply inside their own library, "
+    "up themselves at run time (for a GPU whose kernels are not recorded, for example), LAPACK routines that "
+    "multiply inside their own library, "
     "linker namespaces of dlmopen, processes without a recording that were killed or ended past the C library, "
     "what constructors do before the shim's or destructors after it, what a forked child loads before it executes a "
     "program, processes that could not record what they multiplied, loaded or started (a line on stderr says so), "
@@ -38,6 +39,17 @@ constexpr std::string_view scope_note_of_onednn =
     "another mode from the environment. Products by its other functions (dnnl_sgemm, micro-kernels before 3.8) are "
     "not "
     "told. A oneDNN that was built without its verbose mode, or whose own object switches that off, tells nothing.";
+
+constexpr std::string_view scope_note_of_kernels =
+    " These recordings have the kernels that were launched on NVIDIA GPUs, too, of those processes that were to "
+    "record "
+    "them (FP32_MATMUL_KERNELS=1). A kernel is judged by its name, if a "
+    "table of names knows it, and otherwise by the tensor-core "
+    "instructions in its code; the code of NVIDIA's libraries is not read. A kernel without such instructions may "
+    "still "
+    "round its operands by itself. Kernels inside a product of cuBLAS belong to that product. Kernels that other "
+    "kernels "
+    "launch on the GPU, and those of drivers other than CUDA's, are not seen.";
 
 constexpr std::string_view scope_note_of_order =
     " A fixed order is one of float32 matrix products only: matrix products of float64 that were seen count as "
@@ -71,7 +83,7 @@ std::string products_text(const JudgedCalls& judged, const MergedCalls& calls) {
     for (const auto& [index, count] : judged.below_by_row) {
         if (++said > most_violators) break;
         const MergedRow& row = calls.rows()[index];
-        text += fmt::format("    {} of {} {} at {}\n", counted(count, "call"), printable(row.function),
+        text += fmt::format("    {} of {} {} at {}\n", counted(count, "call"), printable(row.function_text()),
                             row.size_text(), printable(row.ran_at()));
     }
     if (judged.below_by_row.size() > said)
@@ -99,7 +111,7 @@ std::string violators_text(const MergedCalls& calls, const std::vector<JudgedCal
 /// Returns the verdict as a sentence. For a violation it adds the calls and the processes. `claim` has the words.
 std::string sentence_of(const Verified& verified, const MergedCalls& calls, const std::vector<JudgedCalls>& judged,
                         const Claim& claim) {
-    const std::uint64_t total = calls.total().calls;
+    const std::uint64_t total = calls.total().calls - verified.allowed_launches;
     const std::string title = coloured(verified.verdict().title, verified.verdict().colour);
     const std::string recordings = counted(calls.recording_count(), "recording");
     if (!verified.violations.empty()) {
@@ -113,11 +125,12 @@ std::string sentence_of(const Verified& verified, const MergedCalls& calls, cons
     if (verified.verdict().exit_code == exit_code::ok)
         return fmt::format("{}: {} {} in {} {}.\n", title,
                            total == 1 ? "the one call" : "all " + counted(total, "call"),
-                           about_text(calls.float64_calls(), total, calls.onednn_calls()), recordings, claim.held);
+                           about_text(calls.float64_calls(), total, calls.onednn_calls(), calls.kernel_launches()),
+                           recordings, claim.held);
     const bool is_rest = verified.shown_calls < total;
     return fmt::format("{}: {} of {} of {} in {} {}; {}.\n", title, count_text(verified.shown_calls),
-                       counted(total, "call"), libraries_text(calls.onednn_calls()), recordings, claim.held,
-                       is_rest ? "the rest is not known" : "there may have been others");
+                       counted(total, "call"), libraries_text(calls.onednn_calls(), calls.kernel_launches()),
+                       recordings, claim.held, is_rest ? "the rest is not known" : "there may have been others");
 }
 
 /// Returns lines about the types of the operands; empty if all are of float32 or narrower and may be.
@@ -163,6 +176,7 @@ std::string scope_text(const VerifyOptions& options, const MergedCalls& calls) {
     };
     if (std::ranges::any_of(calls.processes(), lacks_end)) text += scope_note_without_end;
     if (calls.onednn_calls() > 0) text += scope_note_of_onednn;
+    if (calls.kernel_launches() > 0) text += scope_note_of_kernels;
     if (options.reproducible) text += scope_note_of_order;
     return text;
 }
@@ -172,6 +186,13 @@ std::string text_of(const Verified& verified, const MergedCalls& calls, const Ve
     if (calls.processes().empty()) return unread_text(verified);
     const Claim claim = claim_of(options.at_least);
     std::string text = sentence_of(verified, calls, judged, claim) + types_text(verified, calls, options);
+    if (const std::string kernels = kernels_text(verified.kernels); !kernels.empty())
+        text += fmt::format("\n{}\n", printable(kernels));
+    if (!verified.allowed_kernels.empty())
+        text += fmt::format(
+            "\nNot judged, since --allow-kernel names them: {} with {}\n",
+            printable(listed({verified.allowed_kernels.begin(), verified.allowed_kernels.end()}, most_violators)),
+            launches(verified.allowed_launches));
     if (has_unused_rule(verified.rules)) text += '\n' + unused_rules_text(verified.rules, most_doubts);
     if (!verified.doubts.empty()) text += "\nNot known:\n";
     text += doubts_text(verified.doubts);
@@ -201,8 +222,10 @@ std::string text_of(const Verified& verified, const MergedCalls& calls, const Ve
                             pinned.empty() ? "" : "; ", pinned);
     }
     if (!verified.recorded.empty())
-        text += fmt::format("\nRecorded, since oneDNN told what it multiplied ({}):\n",
-                            counted(calls.onednn_calls(), "product"));
+        text += fmt::format(
+            "\nRecorded, since they told or showed what they multiplied ({} of oneDNN, {} of kernels "
+            "on GPUs):\n",
+            counted(calls.onednn_calls(), "product"), launches(verified.kernels.launches));
     for (const PossibleBypass& bypass : verified.recorded) {
         text += fmt::format("- {}: {}{}\n", printable(bypass.name),
                             printable(recordings_prefix(bypass.recordings, calls)), printable(bypass.reason));

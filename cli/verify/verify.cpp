@@ -97,6 +97,9 @@ Action define_verify(CLI::App& app) {
         app.add_flag("--reproducible", options->reproducible,
                      "Instead of that: all products must have run in a fixed order (run --reproducible)")
             ->excludes(at_least);
+    add_values(app, "--allow-kernel", options->allowed_kernels,
+               "Kernels on a GPU that may multiply in any format; the verdict lists them")
+        ->type_name("GLOB");
     app.add_flag("--allow-bf16x9", options->allow_bf16x9, "BF16x9 counts as FP32, as with [limits] allow_bf16x9");
     app.add_flag("--require-rules", options->requires_rules,
                  "Also end with status 1 if a rule of the policy decided no call");

@@ -103,6 +103,26 @@ def torch_linear(answers):
     return seen, f"forcing TF32 costs {cost:.2f} us a layer more than asking for it: look for calls that it makes in addition"
 
 
+def torch_kernels(answers):
+    """Kernels inside products of cuBLAS have no rows, so names of products may be missing. Kernels of graphs are counted
+    once, when they are captured, and names may be cut."""
+    profiled, recorded = dict(answers["profiled"]), dict(answers["recorded"])
+    replays, unknown = recorded.pop("graph replay", 0), recorded.pop("unknown", 0)
+    of_products = ("gemm", "xmma", "nvjet", "cutlass", "splitK", "gemv", "cublas")
+    whole = {next((full for full in profiled if full.startswith(name[:400])), name): count for name, count in recorded.items()}
+    missing = [name for name in profiled if name not in whole and not any(word in name for word in of_products)]
+    other = [name for name, count in whole.items() if name in profiled and count != profiled[name] and "scan" not in name]
+    more = [name for name in whole if name not in profiled]
+    seen = (f"profiled: {len(profiled)} kernels, {sum(profiled.values())} launches; recorded: {len(whole)} kernels, "
+            f"{sum(whole.values())} launches, {replays} replays, {unknown} of unknown kernels")
+    for what, names in (("missing", missing), ("another count", other), ("not profiled", more)):
+        if names:
+            seen += f"; {what}: " + ", ".join(name[:80] for name in names[:5])
+    if unknown or missing or other or more:
+        return seen, "kernels are launched by a way that is not seen: verify must not say Shown"
+    return seen, NOTHING if replays else "no graph was replayed, so the experiment proves less"
+
+
 def torch_pinv(answers):
     return torch_solves(answers)
 

@@ -26,6 +26,7 @@ PIN = {**FLOOR, "TRITON_F32_DEFAULT": "ieee", "JAX_DEFAULT_MATMUL_PRECISION": "h
        "TORCH_ALLOW_TF32_CUBLAS_OVERRIDE": "0", "NVIDIA_TF32_OVERRIDE": "0",
        "FP32SHIM_XLA_FLAG": "--xla_gpu_enable_triton_gemm=false"}
 OVERRIDE = {"NVIDIA_TF32_OVERRIDE": "1"}
+KERNELS = {"LD_PRELOAD": "SHIM", "FP32_MATMUL_KERNELS": "1", "FP32_MATMUL_LOG": "FOLDER/kernels.fp32rec"}
 NO_TRITON = {"XLA_FLAGS": "--xla_gpu_enable_triton_gemm=false"}
 
 ASKS = {"EXPERIMENT_ASKS_FOR_TF32": "1"}
@@ -47,6 +48,8 @@ EXPERIMENTS = {
                        {"native": {}, "high": HIGH, "floor fp32": FLOOR}),
     "torch_pinv": ("torch_experiments", "pinv under high at most 10 times the residual of native",
                    {"native": {}, "high": HIGH}),
+    "torch_kernels": ("torch_experiments", "the kernels that torch.profiler counts, as often, none unknown",
+                      {"profiled": {}, "recorded": KERNELS}),
     # Two processes that do the same tell what a difference between two processes means here.
     "torch_linear": ("torch_experiments", "forcing TF32 costs a small Linear layer no more than asking for it",
                      {"plain": {}, "asks for TF32": ASKS, "asks for TF32, again": ASKS, "high": HIGH}),
@@ -61,13 +64,13 @@ EXPERIMENTS = {
                        {"native": {}, "floor fp32": FLOOR, "pin": PIN}),
 }
 TURNS = {"torch_linear": 40}  # rounds; measure_NAME() returns (answer, function that measures one turn)
-LIMIT, LIMITS = 60, {"torch_autotune": 300}  # seconds
+LIMIT, LIMITS = 60, {"torch_autotune": 300, "torch_kernels": 120}  # seconds
 
 
 def measure(name, variables, shim, folder):
     """What measure_NAME() returns under this environment; (answer, why there is none, whether it is skipped)."""
     child = {**os.environ, "EXPERIMENT_FOLDER": folder, "FP32_MATMUL_LOG": os.path.join(folder, "log.jsonl")}
-    child.update({key: value.replace("SHIM", shim) for key, value in variables.items()})
+    child.update({key: value.replace("SHIM", shim).replace("FOLDER", folder) for key, value in variables.items()})
     finished = subprocess.run([sys.executable, "-B", os.path.abspath(__file__), name, "--measure"], env=child, text=True,
                               stdout=subprocess.PIPE, stderr=subprocess.PIPE, check=False)
     last = (finished.stderr.strip().splitlines() or [f"status {finished.returncode}"])[-1]

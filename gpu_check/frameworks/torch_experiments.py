@@ -1,7 +1,10 @@
 """What experiments.py measures of PyTorch."""
 
+import collections
+import ctypes
 import json
 import os
+import subprocess
 import time
 
 import torch
@@ -142,6 +145,62 @@ def measure_torch_pinv():
     inverse = torch.linalg.pinv(matrix).double()
     wide = matrix.double()
     return {"pinv": f"{float((wide @ inverse @ wide - wide).norm() / wide.norm()):.1e}"}
+
+
+REPLAYS = 3
+
+
+def _kernel_work():
+    """Products, convolutions, an LSTM, attention, a transform, a factorisation, a compiled function and a graph."""
+    torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = True
+    image, a = torch.randn(2, 16, 32, 32, device="cuda"), torch.randn(256, 256, device="cuda")
+    with torch.no_grad():
+        torch.nn.Sequential(torch.nn.Conv2d(16, 32, 3), torch.nn.BatchNorm2d(32), torch.nn.ReLU()).cuda()(image)
+        torch.nn.LSTM(64, 64).cuda()(torch.randn(8, 4, 64, device="cuda"))
+        head = torch.randn(2, 4, 64, 64, device="cuda")
+        torch.nn.functional.scaled_dot_product_attention(head, head, head)
+        torch.fft.fft(a)
+        torch.linalg.cholesky(a @ a.T + 600 * torch.eye(256, device="cuda"))
+        a.half() @ a.half()
+        torch.compile(lambda x: torch.relu(x @ x) + 1)(a)
+        torch.cuda.synchronize()
+        graph = torch.cuda.CUDAGraph()
+        with torch.cuda.graph(graph):
+            a.cumsum(0)
+        for _ in range(REPLAYS):
+            graph.replay()
+    torch.cuda.synchronize()
+
+
+def _recorded_kernels():
+    """Launches by the names of kernels, from this process's recording so far."""
+    folder = os.path.dirname(os.environ["LD_PRELOAD"])
+    beside = [os.environ.get("FP32SHIM_COMMAND", ""), f"{folder}/fp32shim", f"{folder}/../bin/fp32shim"]
+    command = next((path for path in beside if os.path.exists(path)), None)
+    if command is None:
+        raise NoDevice("no command fp32shim, which reads recordings, beside the library or in FP32SHIM_COMMAND")
+    done = subprocess.run([command, "report", "--format", "json", os.environ["FP32_MATMUL_LOG"]], check=True,
+                          stdout=subprocess.PIPE, env={**os.environ, "LD_PRELOAD": ""})
+    demangle = ctypes.CDLL("libstdc++.so.6").__cxa_demangle
+    demangle.restype = ctypes.c_char_p
+    counts = collections.Counter()
+    for row in json.loads(done.stdout)["rows"]:
+        if row["function"].startswith("kernel:"):
+            name = row["function"].removeprefix("kernel:")
+            plain = demangle(name.encode(), None, None, ctypes.byref(ctypes.c_int()))
+            counts[plain.decode() if plain else name] += row["calls"]
+    return counts
+
+
+def measure_torch_kernels():
+    _need_device()
+    if "LD_PRELOAD" in os.environ:
+        _kernel_work()
+        return _recorded_kernels()
+    with torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CUDA]) as profiled:
+        _kernel_work()
+    return collections.Counter(event.name for event in profiled.events() if str(event.device_type).endswith("CUDA")
+                               and not event.name.startswith(("Memcpy", "Memset")))
 
 
 def _decisions(path):

@@ -117,10 +117,15 @@ constexpr Key<Layer> cuda_keys[] = {
     {"pedantic", read_boolean_into<&Layer::pedantic>},
 };
 constexpr Key<Layer> log_keys[] = {
-    {"path", read_log_path},         {"level", read_word_into<&Layer::log_level, log_level_words>},
-    {"max_size", read_log_max_size}, {"on_full", read_word_into<&Layer::log_on_full, on_full_words>},
-    {"mode", read_log_mode},         {"group", read_string_into<&Layer::log_group>},
-    {"where", read_log_where},       {"onednn", read_boolean_into<&Layer::log_onednn>},
+    {"path", read_log_path},
+    {"level", read_word_into<&Layer::log_level, log_level_words>},
+    {"max_size", read_log_max_size},
+    {"on_full", read_word_into<&Layer::log_on_full, on_full_words>},
+    {"mode", read_log_mode},
+    {"group", read_string_into<&Layer::log_group>},
+    {"where", read_log_where},
+    {"onednn", read_boolean_into<&Layer::log_onednn>},
+    {"kernels", read_boolean_into<&Layer::log_kernels>},
 };
 constexpr Key<Layer> audit_keys[] = {
     {"sample", read_audit_sample},

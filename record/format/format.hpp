@@ -75,8 +75,10 @@ inline constexpr std::uint32_t flag_children_only = 256;  ///< the file only lis
 inline constexpr std::uint32_t flag_children_file = 512;  ///< there was such a file for the run when the process or
                                                           ///< the run ended
 inline constexpr std::uint32_t flag_run_is_awaited = 1024;  ///< `fp32shim run` was to note the end of the run
-inline constexpr std::uint32_t flag_asks_onednn = 2048;  ///< each oneDNN that asks how much to print is answered so
-                                                         ///< that it tells its executions (object_tells)
+inline constexpr std::uint32_t flag_asks_onednn = 2048;   ///< each oneDNN that asks how much to print is answered so
+                                                          ///< that it tells its executions (object_tells)
+inline constexpr std::uint32_t flag_asks_kernels = 4096;  ///< the kernels that are launched on GPUs are recorded
+inline constexpr std::uint32_t flag_kernels_missed = 8192;  ///< but some may not be
 
 /// Offset and size of one text in the header.
 struct TextRange {
@@ -223,7 +225,8 @@ inline constexpr std::uint32_t mark_lacks_files = 1;      ///< some loaded files
 inline constexpr std::uint32_t mark_has_lookup_past = 2;  ///< dlsym returned a library's own function, not the shim's
 /// The process multiplied after it had changed where its log is to be, or had switched the shim off.
 inline constexpr std::uint32_t mark_has_changed_log = 4;
-inline constexpr std::uint32_t mark_asks_onednn = 8;  ///< as flag_asks_onednn
+inline constexpr std::uint32_t mark_asks_onednn = 8;    ///< as flag_asks_onednn
+inline constexpr std::uint32_t mark_asks_kernels = 16;  ///< as flag_asks_kernels
 
 /// Marks list the loaded files of processes that ended without a recording. Processes with the same files and pins
 /// share one mark. Marks are stored in the file for the children of a run; mark number i is in segment i + 1.

@@ -231,6 +231,8 @@ void RecordingReader::read_facts(const format::Header& header, std::size_t heade
     objects_.are_missing = (header.flags & format::flag_objects_missed) != 0;
     objects_.had_lookup_past = (header.flags & format::flag_lookup_past) != 0;
     objects_.ask_onednn = (header.flags & format::flag_asks_onednn) != 0;
+    objects_.ask_kernels = (header.flags & format::flag_asks_kernels) != 0;
+    objects_.kernels_missed = (header.flags & format::flag_kernels_missed) != 0;
     take_rate(header);
     // Clock ticks after boot are of 10 ms in Linux's interface. CLOCK_MONOTONIC stands still while the machine
     // sleeps, so a start after the settings were read is none.

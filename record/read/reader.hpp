@@ -173,6 +173,8 @@ struct RecordedObjects {
     bool are_missing = false;      ///< some loaded files could not be listed
     bool had_lookup_past = false;  ///< dlsym gave the program a library's own function, past the shim
     bool ask_onednn = false;       ///< each oneDNN that asked was told to tell its executions (format::object_tells)
+    bool ask_kernels = false;      ///< the kernels that were launched on GPUs are recorded
+    bool kernels_missed = false;   ///< but some may not be
 };
 
 /// A program that was started without the shim, either by this process or by a process of the same `fp32shim run`

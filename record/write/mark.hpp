@@ -23,6 +23,7 @@ class Mark {
     void mark_incomplete() { set_flag(format::mark_lacks_files); }
     void mark_changed_log() { set_flag(format::mark_has_changed_log); }
     void mark_asks_onednn() { set_flag(format::mark_asks_onednn); }
+    void mark_asks_kernels() { set_flag(format::mark_asks_kernels); }
     void mark_lookup_past() { set_flag(format::mark_has_lookup_past); }
 
     /// Writes the mark, unless an earlier process has left an equal one. `pins`: ProcessFacts::pins. Returns 0 or an

@@ -223,6 +223,7 @@ void Recording::fill_header(format::Header& header, std::int32_t self, std::int3
     header.run = facts_.run;
     if (facts_.run_is_awaited) header.flags |= format::flag_run_is_awaited;
     if (start.asks_onednn) header.flags |= format::flag_asks_onednn;
+    if (start.asks_kernels) header.flags |= format::flag_asks_kernels;
     header.facts_ns = facts_.start_ns;
 
     put_texts(header, header_texts(facts_, start));
@@ -306,6 +307,11 @@ void Recording::drop_pins(std::uint16_t pins) {
     if (!is_of_this_process()) return;
     std::atomic_ref(header()->pins).fetch_and(static_cast<std::uint8_t>(~pins), std::memory_order_relaxed);
     std::atomic_ref(header()->more_pins).fetch_and(static_cast<std::uint8_t>(~pins >> 8), std::memory_order_relaxed);
+}
+
+void Recording::mark_kernels_missed() {
+    if (!ensure_own_file()) return;
+    std::atomic_ref(header()->flags).fetch_or(format::flag_kernels_missed, std::memory_order_relaxed);
 }
 
 bool Recording::is_of_this_process() const { return is_of(system::this_process()) && file_.is_open(); }

@@ -196,6 +196,9 @@ class Recording {
     /// Thread-safe.
     void drop_pins(std::uint16_t pins);
 
+    /// Records that some kernels of GPUs may not be in the recording. Thread-safe.
+    void mark_kernels_missed();
+
     /// Records the state of the reader of Python's stacks. Has no effect in a forked child without a file of its own.
     void record_python_state(PythonState state);
 

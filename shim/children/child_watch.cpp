@@ -413,6 +413,11 @@ void write_mark() {
         note_who_asks_past();
         mark.mark_asks_onednn();
     }
+    // If the settings were read, nothing is recorded: a log could not be opened, for example.
+    if (known_settings() == nullptr && start_variable("FP32_MATMUL_KERNELS") == "1") {
+        note_calls_of_driver();
+        mark.mark_asks_kernels();
+    }
     record_files_at_exit(mark);
     if (has_changed_log()) mark.mark_changed_log();
     if (const int error = mark.write(runs_file(), pins_set_in(environ)); error != 0) warn_mark_not_written(error);

@@ -1,5 +1,7 @@
 #include "shim/cublas/driver.hpp"
 
+#include <algorithm>
+
 #include "shim/loader/elf/objects.hpp"
 #include "shim/loader/elf/readers.hpp"
 #include "shim/loader/provider.hpp"
@@ -14,11 +16,22 @@ const LoadedObject* driver_object() {
     return nullptr;
 }
 
+using GetAttribute = ForeignFunction<std::int32_t(std::int32_t* value, std::int32_t attribute, std::int32_t device)>;
+
+/// Returns 0 if the driver does not tell.
+std::int32_t compute_capability_of(const GetAttribute& get_attribute, std::int32_t device) {
+    std::int32_t major = 0, minor = 0;
+    return get_attribute(&major, compute_capability_major, device) == 0 &&
+                   get_attribute(&minor, compute_capability_minor, device) == 0
+               ? major * 10 + minor
+               : 0;
+}
+
 }  // namespace
 
 Device current_device() {
     ForeignFunction<std::int32_t(std::int32_t * device)> get_device;
-    ForeignFunction<std::int32_t(std::int32_t * value, std::int32_t attribute, std::int32_t device)> get_attribute;
+    GetAttribute get_attribute;
     {
         const elf::Reading reading;
         if (const LoadedObject* const object = driver_object()) {
@@ -28,14 +41,31 @@ Device current_device() {
     }
     Device device;
     std::int32_t index = -1;
-    std::int32_t major = 0;
-    std::int32_t minor = 0;
     if (get_device == nullptr || get_attribute == nullptr || get_device(&index) != 0) return device;
     device.index = index;
-    if (get_attribute(&major, compute_capability_major, index) == 0 &&
-        get_attribute(&minor, compute_capability_minor, index) == 0)
-        device.compute_capability = major * 10 + minor;
+    device.compute_capability = compute_capability_of(get_attribute, index);
     return device;
+}
+
+std::array<std::int32_t, 9> compute_capabilities() {
+    ForeignFunction<std::int32_t(std::int32_t * count)> get_count;
+    GetAttribute get_attribute;
+    {
+        const elf::Reading reading;
+        if (const LoadedObject* const object = driver_object()) {
+            find_in(*object, "cuDeviceGetCount", get_count);
+            find_in(*object, "cuDeviceGetAttribute", get_attribute);
+        }
+    }
+    std::array<std::int32_t, 9> found{};
+    std::int32_t count = 0;
+    if (get_count == nullptr || get_attribute == nullptr || get_count(&count) != 0) return found;
+    std::size_t size = 0;
+    for (std::int32_t i = 0; i < count && size + 1 < found.size(); ++i) {
+        const std::int32_t one = compute_capability_of(get_attribute, i);
+        if (one != 0 && std::ranges::count(found, one) == 0) found[size++] = one;
+    }
+    return found;
 }
 
 Driver find_driver() {

@@ -1,6 +1,7 @@
 // Finds the CUDA driver that the program has loaded, and the functions of it that the shim calls.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 
@@ -18,6 +19,9 @@ struct alignas(8) Device {                // fits in one word, so that threads r
 
 /// Returns the device of this thread's current context.
 Device current_device();
+
+/// Returns the compute capabilities of all devices that the process can use, each once, and then 0.
+std::array<std::int32_t, 9> compute_capabilities();
 
 /// The functions of the driver that audits call. nullptr: the driver lacks the function.
 struct Driver {

@@ -65,8 +65,8 @@ struct Site {
     std::atomic<std::uint64_t> bound_at;  ///< objects_stamp() when the site was bound
     KeyedArguments keyed;                 ///< tells which arguments distinguish the calls of the site
     EntryIndex entry;                     ///< the entry point that was called
-    bool is_blas;                         ///< false: calls are left alone (not a BLAS, or cuBLAS calling itself)
-    bool ambiguous;                       ///< importers of the function bind to several libraries, see Binding
+    bool is_blas;       ///< false: calls are left alone (not a BLAS; cuBLAS, or the CUDA driver, calling itself)
+    bool ambiguous;     ///< importers of the function bind to several libraries, see Binding
     bool by_importers;  ///< the caller does not import the function: the site is bound again when objects are added
     std::atomic<bool> forwards_while_bound;  ///< calls are forwarded by a gate that only checks the binding
     bool was_rebound;                        ///< another site has replaced it: dead for good

@@ -23,6 +23,8 @@ namespace {
 constinit std::atomic<bool> has_lookup_past{false};
 constinit std::atomic<bool> keeps_closed_files{false};
 constinit std::atomic<bool> notes_who_asks_past{false};
+constinit std::atomic<bool> notes_calls_of_driver{false};
+constinit std::atomic<bool> has_lookup_of_driver_past{false};
 constinit ClosedFiles closed_files;
 
 /// True if the loader may call a function without storing its address in the slot of a lazily bound reference, so
@@ -92,9 +94,14 @@ bool is_earlier_preload(const link_map* wanted) {
     return false;
 }
 
+/// Returns true if code of `holder`, which a reference is bound to, is no part of the shim and does not lead there.
+bool is_past_shim(const link_map* holder) {
+    return !is_earlier_preload(holder) || !may_go_on_to_us(elf::read_object(holder));
+}
+
 bool leads_past_shim(const elf::Object& object, const Import& import) {
     const auto bound = *reinterpret_cast<const ElfW(Addr)*>(object.base + import.slot);
-    if (bound == 0 || elf::is_own_code(bound)) return false;
+    if (bound == 0 || elf::is_own_code(bound) || is_own_variable(object, import)) return false;
     const ElfW(Sym)& symbol = object.symbols[import.symbol];
     // A lazily bound reference that was not used yet points into the object's own stubs. If its slot may stay so, an
     // object that dlopen opened may have been bound past the shim, by RTLD_DEEPBIND.
@@ -104,19 +111,43 @@ bool leads_past_shim(const elf::Object& object, const Import& import) {
     const link_map* holder = elf::object_at(bound);
     if (holder == nullptr) return true;
     if (holder == elf::first_object()) return !is_stub_at(elf::read_object(holder), bound);
-    return !is_earlier_preload(holder) || !may_go_on_to_us(elf::read_object(holder));
+    return is_past_shim(holder);
+}
+
+bool is_driver_loaded() {
+    for (const link_map* map = elf::first_object(); map != nullptr; map = map->l_next)
+        if (elf::name_of(map).starts_with("libcuda.so")) return true;
+    return false;
+}
+
+/// Returns true if dlsym gives this object the CUDA driver's own functions, since its call of dlsym bypasses the
+/// shim. The driver's own libraries launch nothing for themselves.
+bool asks_driver_past(const link_map* map) {
+    const ImportTable* const table = imports_of(*loaded_object(map));
+    const std::string_view file = elf::name_of(map);
+    if (table == nullptr || table->dlsym_slot == 0 || file.starts_with("libcuda.so") ||
+        file.starts_with("libnvidia-"))
+        return false;
+    const auto bound = *reinterpret_cast<const ElfW(Addr)*>(map->l_addr + table->dlsym_slot);
+    // A reference that was not used yet does no harm.
+    if (bound == 0 || elf::is_own_code(bound) || elf::contains(map, bound)) return false;
+    const link_map* const holder = elf::object_at(bound);
+    return holder != nullptr && is_past_shim(holder) && is_driver_loaded();
 }
 
 /// Returns true if a reference of the object to a product is bound to a function other than the shim's, or may be.
-/// Reasons: the object was opened with RTLD_DEEPBIND, it looks into itself first, or a BLAS comes before the shim.
+/// Reasons: the object was opened with RTLD_DEEPBIND, it looks into itself first, or a BLAS comes before the shim. If
+/// kernels are recorded, the same of the driver's functions, and of dlsym, by which programs find them.
 bool is_bound_past(const link_map* map) {
     const elf::Object object = elf::read_object(map);
     bool is_past = false;
     for_each_import(*loaded_object(map), [&](const Import& import) {
-        if (is_past || functions[import.function].convention == Convention::bare) return;
+        const Convention convention = functions[import.function].convention;
+        if (is_past || convention == Convention::bare) return;
+        if (convention == Convention::driver && !notes_calls_of_driver.load(std::memory_order_relaxed)) return;
         is_past = leads_past_shim(object, import);
     });
-    return is_past;
+    return is_past || (notes_calls_of_driver.load(std::memory_order_relaxed) && asks_driver_past(map));
 }
 
 /// Returns true if a call of getenv by this object may not reach the shim. A reference that was not used yet does no
@@ -164,7 +195,9 @@ void add_all_files(List& list, Notes& notes) {
     for (const link_map* map = elf::first_object(); map != nullptr; map = map->l_next) add_file(list, map);
     for (const auto* closed = closed_files.newest(); closed != nullptr; closed = closed->next)
         if (closed->file.flags != 0 || !is_loaded(closed->file)) list.add(closed->file);
-    if (has_lookup_past.load(std::memory_order_relaxed)) notes.mark_lookup_past();
+    const bool is_of_driver = notes_calls_of_driver.load(std::memory_order_relaxed) &&
+                              has_lookup_of_driver_past.load(std::memory_order_relaxed);
+    if (is_of_driver || has_lookup_past.load(std::memory_order_relaxed)) notes.mark_lookup_past();
     // If objects were being unloaded when this process was forked, their names are lost.
     if (!elf::is_list_complete() || closed_files.lacks_files()) notes.mark_incomplete();
 }
@@ -200,6 +233,7 @@ void record_loaded_file(record::RecordingObjects& objects, const link_map* map) 
 }
 
 void note_who_asks_past() { notes_who_asks_past.store(true, std::memory_order_relaxed); }
+void note_calls_of_driver() { notes_calls_of_driver.store(true, std::memory_order_relaxed); }
 
 void record_files_before_closing(record::RecordingObjects* objects, const void* handle) {
     if (objects == nullptr && !keeps_closed_files.load(std::memory_order_acquire)) return;
@@ -241,5 +275,7 @@ void mark_lookup_past(record::RecordingObjects* objects) {
     has_lookup_past.store(true, std::memory_order_relaxed);
     if (objects != nullptr) objects->mark_lookup_past();
 }
+
+void note_lookup_of_driver_past() { has_lookup_of_driver_past.store(true, std::memory_order_relaxed); }
 
 }  // namespace fp32shim

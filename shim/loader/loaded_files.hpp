@@ -25,6 +25,13 @@ void record_loaded_file(record::RecordingObjects& objects, const link_map* map);
 /// is known to have executed nothing.
 void note_who_asks_past();
 
+/// Makes the notes of files say from now on if calls of the CUDA driver bypass the shim, too.
+void note_calls_of_driver();
+
+/// Notes that dlsym gave the program the CUDA driver's own function, since kernels were not asked for. It counts if
+/// they are later.
+void note_lookup_of_driver_past();
+
 /// Notes the files that dlclose of this handle may unload, and if they call products past the shim. Without a
 /// recording
 /// (`objects` is nullptr), keeps the notes in memory once keep_closed_files() was called. Thread-safe.

@@ -53,15 +53,18 @@ const ImportTable* read_imports(const link_map* map, const ImportTable* old) {
     std::size_t count = 0;
     bool is_same_as_old = old != nullptr;
     ElfW(Addr) getenv_slot = 0;
+    ElfW(Addr) dlsym_slot = 0;
     elf::for_each_reference(object, [&](std::uint32_t symbol, const ElfW(Rela) & relocation) {
         const char* const name = object.strings + object.symbols[symbol].st_name;
         if (name[0] == 'g' && system::equal(system::view(name), "getenv")) getenv_slot = relocation.r_offset;
+        if (name[0] == 'd' && system::equal(system::view(name), "dlsym")) dlsym_slot = relocation.r_offset;
     });
     read_each_import(object, [&](const Import& import) {
         is_same_as_old = is_same_as_old && count < old->count && old->imports[count] == import;
         ++count;
     });
-    if (is_same_as_old && count == old->count && getenv_slot == old->getenv_slot) return old;
+    if (is_same_as_old && count == old->count && getenv_slot == old->getenv_slot && dlsym_slot == old->dlsym_slot)
+        return old;
     const std::size_t size = sizeof(ImportTable) + sizeof(Import) * count;
     auto* const table = static_cast<ImportTable*>(arena_try_allocate(size));
     if (table == nullptr) return nullptr;
@@ -71,6 +74,7 @@ const ImportTable* read_imports(const link_map* map, const ImportTable* old) {
     table->imports = imports;
     table->count = count;
     table->getenv_slot = getenv_slot;
+    table->dlsym_slot = dlsym_slot;
     return table;
 }
 

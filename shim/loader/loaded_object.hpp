@@ -32,7 +32,8 @@ struct ImportTable {
     const Import* imports;
     std::size_t count;
     ElfW(Addr)
-        getenv_slot;  ///< place where the loader stores the address of getenv; 0: the object does not import it
+        getenv_slot;        ///< place where the loader stores the address of getenv; 0: the object does not import it
+    ElfW(Addr) dlsym_slot;  ///< the same of dlsym
 };
 
 /// The record of a loaded object. Never freed. `map` may only be dereferenced while `loaded` is true.
@@ -80,6 +81,12 @@ void for_each_import(LoadedObject& object, Visit visit) {
     const ImportTable* const table = imports_of(object);
     if (table == nullptr) return read_each_import(elf::read_object(object.map), visit);
     for (std::size_t i = 0; i < table->count; ++i) visit(table->imports[i]);
+}
+
+/// Returns true if the import is of a variable that the object defines by itself under the name of a function.
+inline bool is_own_variable(const elf::Object& object, const Import& import) {
+    const ElfW(Sym)& symbol = object.symbols[import.symbol];
+    return symbol.st_shndx != SHN_UNDEF && (symbol.st_info & 15) == STT_OBJECT;
 }
 
 /// Returns the index of the object's import of `function` in its symbol table, or -1. An object imports a name if it

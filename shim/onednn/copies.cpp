@@ -208,16 +208,11 @@ bool calls_set_verbose(const link_map* map) {
     return calls;
 }
 
-/// Returns false if the settings are not known yet and will hardly ask for executions. They are not read then: a
-/// sandbox may kill a process for opening files.
-bool may_ask() {
-    const std::string_view value = start_variable("FP32_MATMUL_ONEDNN");
-    return known_settings() != nullptr || (!value.empty() && value != "0") ||
-           !start_variable("FP32_MATMUL_POLICY").empty();
-}
-
 /// Returns true if the settings ask for executions. Reads them if they may.
-bool asks() { return may_ask() && settings().asks_onednn; }
+bool asks() {
+    const Settings* const in_force = settings_if_wanted("FP32_MATMUL_ONEDNN");
+    return in_force != nullptr && in_force->asks_onednn;
+}
 
 /// Returns the copy in the object with this address, as prepare() does. `sets`: the address is that of a function
 /// that sets the mode, perhaps of another object.

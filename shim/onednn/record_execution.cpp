@@ -1,14 +1,7 @@
 #include "shim/onednn/record_execution.hpp"
 
-#include <alloca.h>
-
-#include "record/write/count_call.hpp"
-#include "shim/decision/note_environment.hpp"
-#include "shim/decision/record_call.hpp"
+#include "shim/decision/record_observed.hpp"
 #include "shim/settings/settings.hpp"
-#include "shim/thread/thread_context.hpp"
-#include "shim/where/location.hpp"
-#include "shim/where/python/interpreter.hpp"
 #include "system/hash.hpp"
 #include "system/line_writer.hpp"
 
@@ -29,8 +22,8 @@ bool is_integer(const record::OneDnnExecution& execution) {
 
 /// Fills in the event of an execution. Nothing was asked of oneDNN, so the program's own request is what it was to
 /// run at.
-void describe(const Copy& copy, const record::OneDnnExecution& execution, const Settings& in_force,
-              std::string_view function, where::CallLocation& location, record::DecisionEvent& event) {
+void describe(const Copy& copy, const record::OneDnnExecution& execution, std::string_view function,
+              record::DecisionEvent& event) {
     event.call.function = function;
     event.call.caller = event.provider = copy.object().name;
     event.call.dtype = execution.dtype.value_or(is_integer(execution) ? policy::Dtype::int8 : policy::Dtype::float32);
@@ -44,12 +37,6 @@ void describe(const Copy& copy, const record::OneDnnExecution& execution, const 
                        ? policy::Reason::not_governable
                        : policy::Reason::observed;
     event.detail = execution.identity;
-    if (const ThreadContext* context = existing_thread_context()) event.call.scope = context->scopes.label();
-    location.find(copy.site, in_force);
-    if (in_force.reads_python_lines) in_force.recording->record_python_state(where::python_state());
-    event.call.where = location.where();
-    event.stack = &location;
-    note_environment(*in_force.recording, copy.site, event.call);
 }
 
 }  // namespace
@@ -57,24 +44,15 @@ void describe(const Copy& copy, const record::OneDnnExecution& execution, const 
 void record_execution(const Copy& copy, const record::OneDnnExecution& execution) {
     const Settings* const in_force = known_settings();
     if (in_force == nullptr || in_force->recording == nullptr) return;
-    record::Recording& recording = *in_force->recording;
-    record::ThreadWriter* const writer = writer_in(recording);
-    if (writer == nullptr) return recording.count_lost_call(in_force->log_every_call);
     char name[64];
     system::LineWriter function(name);
     function.text(record::onednn_prefix).escaped(execution.kind, 40);
     const std::uint64_t end = record::ticks();
-    const std::uint64_t duration = ticks_of(execution.duration_ns, recording.ticks_rate());
+    const std::uint64_t duration = ticks_of(execution.duration_ns, in_force->recording->ticks_rate());
     const std::uint64_t begin = duration == 0 || duration >= end ? record::Recording::not_timed : end - duration;
-    system::Hash hash;
-    hash.add(copy.site.number).add(execution.identity).add(in_force->generation);
-    if (scopes_in_use()) hash.add(scope_key());
-    std::uint64_t key = hash.value();
-    if (in_force->tells_paths_apart()) key = where::with_location_key(key, where::location_key(*in_force));
-    where::CallLocation location(in_force->tells_paths_apart() ? alloca(sizeof(where::LocationBuffer)) : nullptr);
-    recording.count(*writer, key, begin, end, in_force->log_every_call, [&](record::DecisionEvent& event) {
-        describe(copy, execution, *in_force, function.view(), location, event);
-    });
+    const std::uint64_t kind = system::Hash().add(execution.identity).value();
+    record_observed(copy.site, *in_force, kind, {begin, end}, true,
+                    [&](record::DecisionEvent& event) { describe(copy, execution, function.view(), event); });
 }
 
 }  // namespace fp32shim::onednn

@@ -55,6 +55,7 @@ DerivedSettings derive_settings(const policy::Policy& policy, const Circumstance
     derived.fingerprints = policy.audit_fingerprint && has_recording;
     derived.finds_nonfinite = policy.audit_nonfinite;
     derived.asks_onednn = policy.log_onednn && has_recording;
+    derived.asks_kernels = policy.log_kernels && has_recording;
     return derived;
 }
 

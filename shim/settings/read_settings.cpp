@@ -188,6 +188,24 @@ std::string_view start_variable(std::string_view name) {
     return {};
 }
 
+bool may_ask_for_kernels() {
+    for (char** entry = start_environment(); *entry != nullptr; ++entry) {
+        for (const std::string_view name : {"FP32_MATMUL_KERNELS=", "FP32_MATMUL_POLICY="}) {
+            const std::string_view text = system::view(*entry);
+            if (!text.starts_with(name)) continue;
+            if (text.size() > name.size() && text[name.size()] != '0') return true;
+        }
+    }
+    return false;
+}
+
+const Settings* settings_if_wanted(std::string_view variable) {
+    const std::string_view value = start_variable(variable);
+    const bool may_ask = known_settings() != nullptr || (!value.empty() && value != "0") ||
+                         !start_variable("FP32_MATMUL_POLICY").empty();
+    return may_ask ? &settings() : nullptr;
+}
+
 namespace {
 
 /// Returns the environment as it was at the first call of this function, also for later reloads. If it had none of
@@ -292,12 +310,17 @@ void read(Reading& reading) {
         settings->id = reading.previous->id == UINT8_MAX ? 1 : reading.previous->id + 1;
     }
     if (settings->policy.log_onednn) note_who_asks_past();
+    if (settings->policy.log_kernels) note_calls_of_driver();
     if (!settings->policy.disabled && !options.elevated) open_log(*settings, reading.previous);
     settings->policy.audit_sample = audit_sample_of(settings->policy);
     static_cast<DerivedSettings&>(*settings) =
         derive_settings(settings->policy, {.has_elevated_rights = options.elevated,
                                            .has_module_paths = has_module_paths(environment),
                                            .log = open_kind(*settings)});
+    // Only part of what a process launches is recorded if a reload begins or ends it.
+    if (reading.is_reload() && settings->asks_kernels != reading.previous->asks_kernels)
+        for (record::Recording* const recording : {settings->recording, reading.previous->recording})
+            if (recording != nullptr) recording->mark_kernels_missed();
     if (!settings->forward_everything && !reading.is_reload()) warn_needs_recording(*settings);
     if (!complaint.empty() && settings->log != nullptr) {
         auto buffer = std::make_unique<std::array<char, record::log_buffer_size>>();

@@ -26,12 +26,15 @@ bool needs_gate(Site& site) {
     if (site.runs_one_by_one()) return true;
     const Settings& in_force = settings();
     if (in_force.forward_everything || !site.is_blas) return false;
+    if (site.function->convention == Convention::driver) return in_force.asks_kernels;
     return is_of_cublas(site.function->convention) ? cublas::needs_gate(site, in_force)
                                                    : blas::needs_gate(site, in_force);
 }
 
 void* gate_of(const Site& site) {
-    if (site.function->convention == Convention::cublas) return reinterpret_cast<void*>(&fp32shim_cublas_gate);
+    const Convention convention = site.function->convention;
+    if (convention == Convention::cublas || convention == Convention::driver)
+        return reinterpret_cast<void*>(&fp32shim_cublas_gate);
     const bool is_worth_a_look =
         blas::may_take_express_lane(site, settings()) || site.forwards_while_bound.load(std::memory_order_relaxed);
     return reinterpret_cast<void*>(is_worth_a_look ? &fp32shim_express_gate : &fp32shim_govern_gate);

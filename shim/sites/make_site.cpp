@@ -4,6 +4,7 @@
 
 #include "shim/blas/routine.hpp"
 #include "shim/cublas/govern/govern.hpp"
+#include "shim/cublas/routes.hpp"
 #include "shim/loader/elf/readers.hpp"
 #include "shim/loader/provider.hpp"
 #include "shim/sites/dlsym_entries.hpp"
@@ -64,8 +65,10 @@ Routine find_stand_in(LoadedObject* caller, const Function& function) {
     return {};
 }
 
-/// Returns false for a bare name (`sgemm`) in a library that is not a BLAS, that is, one without `sgemm_`.
+/// Returns false for a bare name (`sgemm`) in a library that is not a BLAS, that is, one without `sgemm_`; and for
+/// the CUDA driver's calls of itself.
 bool is_blas(const Site& site) {
+    if (site.routine->convention == Convention::driver) return site.caller != site.provider;
     if (site.routine->convention != Convention::bare) return true;
     const FunctionIndex known_name = find_function(*site.routine->family, NameForm::underscored);
     return known_name >= 0 && find_in(*site.provider, functions[known_name].name) != nullptr;
@@ -141,7 +144,12 @@ Site* make_site(EntryIndex entry, std::uintptr_t return_address, LoadedObject* o
     // Without a provider: the library behind an entry point for dlsym was unloaded, so only its address is known.
     if (site->provider != nullptr) {
         site->is_blas = is_blas(*site);
-        is_of_cublas(site->function->convention) ? cublas::bind(*site) : bind_cpu(*site);
+        if (is_of_cublas(site->function->convention))
+            cublas::bind(*site);
+        else if (site->function->convention == Convention::driver)
+            site->cublas.route = cublas::route_of(*site->function->family);
+        else
+            bind_cpu(*site);
         if (site->ambiguous) warn_ambiguous_provider(*site, *site->provider);
     }
     return site;

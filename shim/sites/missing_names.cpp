@@ -8,6 +8,9 @@
 // relocates this library, it calls fp32shim_when_relocated(), which makes the names indirect (STT_GNU_IFUNC) in this
 // process's copy of the symbol table. From then on the loader asks fp32shim_resolve() whenever it binds a reference.
 // References that it bound before are cleared there.
+//
+// Names of the CUDA driver's functions are hidden then if nothing asks for kernels. Libraries have variables with
+// such names, which the loader would bind to the entry points.
 #include <elf.h>
 #include <link.h>
 #include <sys/mman.h>
@@ -23,6 +26,7 @@
 #include "shim/loader/elf/slots.hpp"
 #include "shim/loader/loaded_object.hpp"
 #include "shim/loader/provider.hpp"
+#include "shim/settings/read_settings.hpp"
 #include "system/elf.hpp"
 #include "system/inline_text.hpp"
 
@@ -94,9 +98,24 @@ std::span<ElfW(Sym)> own_symbols(const elf::Object& own) {
     return {const_cast<ElfW(Sym)*>(own.symbols), count};
 }
 
-/// Makes the exported names indirect in this process's copy of the symbol table. If that is impossible, they stay
-/// functions, and weak references that the loader binds from now on are never NULL.
-void make_names_indirect() {
+/// Gives an object that was relocated before its own variables with names of the CUDA driver's functions: the loader
+/// has bound its references to the entry points.
+void give_variables_back(const link_map* map) {
+    const elf::Object object = elf::read_object(map);
+    const ElfW(Sym)* const known = elf::find_definition(object, functions[row_cuLaunchKernel].name, {});
+    if (known == nullptr || ELF64_ST_TYPE(known->st_info) != STT_OBJECT) return;
+    elf::for_each_reference(object, [&](std::uint32_t symbol, const ElfW(Rela) & relocation) {
+        const ElfW(Sym)& variable = object.symbols[symbol];
+        const ElfW(Addr) slot = object.base + relocation.r_offset;
+        if (variable.st_shndx != SHN_UNDEF && ELF64_ST_TYPE(variable.st_info) == STT_OBJECT &&
+            elf::is_own_code(*reinterpret_cast<const ElfW(Addr)*>(slot)))
+            elf::change_slot(map, slot, object.base + variable.st_value);
+    });
+}
+
+/// Makes the exported names indirect in this process's copy of the symbol table, or hides them. If that is
+/// impossible, they stay functions, and weak references that the loader binds from now on are never NULL.
+void change_names() {
     const link_map* const map = elf::own_object();
     if (map == nullptr) return;
     const std::span<ElfW(Sym)> symbols = own_symbols(elf::read_object(map));
@@ -107,10 +126,16 @@ void make_names_indirect() {
     const elf::Writable writable(begin, end, PROT_READ);
     if (!writable) return;
     const ElfW(Addr) entries = reinterpret_cast<ElfW(Addr)>(fp32shim_entries) - map->l_addr;
+    const bool hides_driver = !may_ask_for_kernels();
     const ElfW(Addr) resolvers = reinterpret_cast<ElfW(Addr)>(fp32shim_resolvers) - map->l_addr;
     for (ElfW(Sym) & symbol : symbols) {
         const ElfW(Addr) function = (symbol.st_value - entries) / FP32SHIM_ENTRY_SPACING;
         if (symbol.st_value < entries || function >= function_count) continue;
+        if (hides_driver && functions[function].convention == Convention::driver) {
+            symbol.st_shndx = SHN_UNDEF;
+            symbol.st_value = 0;
+            continue;
+        }
         symbol.st_info = ELF64_ST_INFO(ELF64_ST_BIND(symbol.st_info), STT_GNU_IFUNC);
         symbol.st_value = resolvers + function * FP32SHIM_RESOLVER_SPACING;
     }
@@ -131,8 +156,11 @@ __attribute__((visibility("hidden"))) fp32shim::Nothing* fp32shim_when_relocated
     using namespace fp32shim;
     const link_map* const own = elf::own_object();
     for (const link_map* map = elf::first_object(); map != nullptr; map = map->l_next)
-        if (map != own) clear_weak_references(map);
-    make_names_indirect();
+        if (map != own) {
+            clear_weak_references(map);
+            give_variables_back(map);
+        }
+    change_names();
     return nothing;
 }
 

@@ -80,7 +80,7 @@ enum class Road : std::uint8_t {
     lt_matmul,     ///< cublasLt: by a changed copy of the descriptor
 };
 
-/// The effect of a cuBLAS function that multiplies nothing.
+/// The effect of a function of cuBLAS or of the CUDA driver that multiplies nothing.
 enum class Effect : std::uint8_t {
     handle_created,
     handle_destroyed,
@@ -89,6 +89,20 @@ enum class Effect : std::uint8_t {
     math_mode_read,
     algorithms_found,   ///< cublasLt: searches algorithms, for the product in the form that the shim will run
     algorithm_checked,  ///< cublasLt: checks if an algorithm fits a product
+    // The CUDA driver. Before the colon: the argument that the table names.
+    image_loaded,     ///< image: loads a module or library from memory
+    file_loaded,      ///< path: loads a module or library from a file
+    image_unloaded,   ///< module or library
+    kernel_found,     ///< name: finds a function in a module, or a kernel in a library
+    kernels_listed,   ///< array for the handles of all functions in a module, or kernels in a library
+    module_found,     ///< library: finds the module that it has in the current context
+    function_found,   ///< kernel: finds the function that it has in the current context
+    kernel_launched,  ///< function or kernel
+    many_launched,    ///< launches on several devices; not followed
+    graph_launched,   ///< graph
+    kernel_in_graph,  ///< parameters of a kernel node
+    node_in_graph,    ///< parameters of a node of any kind
+    address_found,    ///< place for the address: looks a function of the driver up
 };
 
 constexpr int max_words = 24;  ///< highest number of integer-class arguments that `call_words` can pass
@@ -121,9 +135,11 @@ struct ProductFamily : Family {
     const ProductFamily* with_compute_type = nullptr;
 };
 
-/// A family of cuBLAS functions that multiply nothing, but report or change settings of later products.
+/// A family of functions that multiply nothing: of cuBLAS, if they report or change settings of later products, or of
+/// the CUDA driver.
 struct StateFamily : Family {
     Effect effect;
+    std::int8_t at = 0;  ///< of the driver's functions: the index of the argument that Effect names
 };
 
 using Roles = std::initializer_list<Role>;
@@ -226,6 +242,13 @@ inline constexpr Roles
 
 }  // namespace roles
 
+/// Returns a family of functions of the CUDA driver.
+constexpr StateFamily driver_family(Effect effect, std::int8_t words, std::int8_t at) {
+    Positions all = positions({}, Role::other, Scalars::by_pointer);
+    all.words = words;
+    return {{Treatment::state, all, all}, effect, at};
+}
+
 /// The families, one constant per row of table/families.def.
 namespace families {
 
@@ -244,6 +267,8 @@ namespace families {
 #define LEGACY(family, operation, dtype, list) \
     inline constexpr ProductFamily family = legacy_family(blas::Operation::operation, policy::Dtype::dtype, roles::list);
 #define STATE(family, effect, words) inline constexpr StateFamily family = state_family(Effect::effect, words);
+#define DRIVER(family, effect, words, at) \
+    inline constexpr StateFamily family = driver_family(Effect::effect, words, at);
 #include "shim/table/families.def"
 
 }  // namespace families

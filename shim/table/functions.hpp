@@ -15,10 +15,15 @@ enum class Convention : std::uint8_t {
     bare,     ///< fortran, under a name that any library may use for something else
     cublas,   ///< options (cuBLAS's enums) and sizes by value, scalars by pointer, handle first; cublasXt and Lt too
     legacy,   ///< cuBLAS before version 2: no handle, options as characters, scalars by value, no status
+    driver,   ///< the CUDA driver: integers and pointers
 };
 
 constexpr bool is_of_cublas(Convention convention) {
     return convention == Convention::cublas || convention == Convention::legacy;
+}
+
+constexpr bool is_of_cpu(Convention convention) {
+    return !is_of_cublas(convention) && convention != Convention::driver;
 }
 
 /// Width of integer arguments. `probe`: the name does not tell the width, so the shim tests the library.

@@ -1,6 +1,7 @@
 #include "shim/thread/running.hpp"
 
 #include "shim/loader/elf/objects.hpp"
+#include "shim/thread/thread_context.hpp"
 
 namespace fp32shim {
 
@@ -20,6 +21,18 @@ bool is_inner(const Site& site, const Frame* frame) {
     if (running.provider == nullptr || frame >= running.frame || site.caller == nullptr) return false;
     return site.caller == running.provider || site.caller == running.delegate ||
            site.caller->map == elf::own_object() || (is_mkl(*site.caller) && is_mkl(*running.provider));
+}
+
+void permit(const Frame& product, policy::Applied lowest) {
+    ThreadContext* const context = thread_context();
+    if (context == nullptr) return;
+    context->product = &product;
+    context->permitted = lowest;
+}
+
+policy::Applied permitted_in(const Frame& product) {
+    const ThreadContext* const context = existing_thread_context();
+    return context != nullptr && context->product == &product ? context->permitted : policy::Applied::fp32;
 }
 
 LoadedObject* running_library() { return running.delegate != nullptr ? running.delegate : running.provider; }

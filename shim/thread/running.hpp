@@ -2,6 +2,7 @@
 // them.
 #pragma once
 
+#include "policy/precision.hpp"
 #include "shim/entry/frame.hpp"
 #include "shim/entry/site.hpp"
 
@@ -23,6 +24,12 @@ __attribute__((tls_model("initial-exec"))) extern constinit thread_local Running
 
 /// Returns true if this call is made inside a product that is running on this thread.
 bool is_inner(const Site& site, const Frame* frame);
+
+/// Notes the lowest format that a product may use, which this thread is about to run.
+void permit(const Frame& product, policy::Applied lowest);
+
+/// Returns the format that permit() noted for a product that this thread runs; fp32 if none was noted.
+policy::Applied permitted_in(const Frame& product);
 
 /// Returns the library in which this thread's product is running: the delegate if there is one, otherwise the
 /// provider. Returns nullptr outside every product.

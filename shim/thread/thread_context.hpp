@@ -8,11 +8,14 @@
 #include <cstdint>
 #include <span>
 
+#include "policy/precision.hpp"
 #include "record/lines/decision_log.hpp"
 #include "record/write/writer.hpp"
 #include "shim/scopes/scopes.hpp"
 
 namespace fp32shim {
+
+struct Frame;
 
 /// A part of a thread's state that belongs to code of a higher floor and that few threads need.
 enum class ThreadPart : std::uint8_t { kept_decisions, unwind_cache };
@@ -29,6 +32,8 @@ struct ThreadContext {
     /// Return address of the last call by which oneDNN printed on this thread, if its text was kept from the program;
     /// 0: it was not, or another call followed.
     std::uintptr_t kept_text_returned_to = 0;
+    const Frame* product = nullptr;                          ///< that of the last permit()
+    policy::Applied permitted = policy::Applied::unchanged;  ///< and its format
     std::array<char, record::log_buffer_size> log_buffer{};
 };
 

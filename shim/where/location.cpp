@@ -68,13 +68,19 @@ void CallLocation::find(const Site& site, const Settings& in_force, bool with_py
 
 void CallLocation::write_where() {
     chosen_.reset();
+    bool is_of_string = false;
     for (std::size_t i = 0; i < room_->stack.count; ++i) {
         const std::optional<PythonLocation> location = python_->location_of(room_->stack.frames[i]);
         if (!location) continue;
         if (!chosen_) chosen_ = location;  // the fallback if all frames belong to packages
-        if (is_library_file(python_->file_of(*location, room_->file))) continue;
-        chosen_ = location;
-        break;
+        const std::string_view file = python_->file_of(*location, room_->file);
+        if (is_library_file(file)) continue;
+        // A string is the program of `python -c`, or else often code that a package made: a line of a file goes
+        // first.
+        const bool is_string = system::equal(file, "<string>");
+        if (!is_string || !is_of_string) chosen_ = location;
+        if (!is_string) break;
+        is_of_string = true;
     }
     record::StackFrame frame;
     if (chosen_)

@@ -48,6 +48,8 @@ def plugin(path, source=PRODUCT):
 
 
 def record(log, *words, status=0, **settings):
+    """Without kernels on GPUs: libraries that multiply in them would be no doubts (tests/cublas/test_kernel_verdicts.py)."""
+    settings.setdefault("FP32_MATMUL_KERNELS", "0")
     done = subprocess.run([COMMAND, "run", "--quiet", "--pin", "--log", log, "--", *words], capture_output=True, text=True,
                           check=False, env=environment(LD_LIBRARY_PATH=shim.blas_directory("reference"), **settings))
     assert done.returncode == status, done.stderr
@@ -55,7 +57,8 @@ def record(log, *words, status=0, **settings):
 
 
 def load(log, *words):
-    return record(log, shim.client("loader"), *words)
+    """Loads libraries. What they would launch on a GPU is not recorded: tests/cublas/test_kernel_verdicts.py is about that."""
+    return record(log, shim.client("loader"), *words, FP32_MATMUL_KERNELS="0")
 
 
 def verify(*words):

@@ -97,6 +97,18 @@ def test_packages_are_skipped_and_code_of_strings_is_not(tmp_path):
     assert locations(result) == ["<string>:2 <module>"]
 
 
+def test_code_that_a_package_made_of_a_string_is_skipped_if_a_file_called_it(tmp_path):
+    package = tmp_path / "site-packages"
+    package.mkdir()
+    (package / "maker.py").write_text("names = {}\nexec('def multiply(x):\\n    return x @ x', names)\nmultiply = names['multiply']\n")
+    code = "import numpy, maker\n\nmaker.multiply(numpy.ones((4, 4), numpy.float32))"
+    (tmp_path / "program.py").write_text(code)
+    environment = {**PYTHON, "PYTHONPATH": str(package)}
+    result = run(SYSTEM_PYTHON, tmp_path / "program.py", env=environment)
+    assert locations(result) == ["program.py:3 <module>"]
+    assert locations(python(code, env=environment)) == ["<string>:2 multiply"]
+
+
 # A program with Python inside, one of whose functions for its stack is the program's.
 EMBEDS = """
 void Py_Initialize(void);

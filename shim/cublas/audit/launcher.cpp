@@ -113,6 +113,7 @@ std::int32_t launch_by_cublas(const Launcher& launcher, const Level3& single, Fo
     };
     const Running outer = running;
     running = {launcher.site.provider, nullptr, &launcher.frame};
+    permit(launcher.frame, policy::Applied::unchanged);
     // A logging callback of the program may have set another mode in the meantime.
     const std::int32_t status = by_type ? multiply()
                                         : call_under_math_mode(*launcher.product.handle, library,
@@ -149,6 +150,7 @@ std::int32_t launch_by_lt(const Launcher& launcher, const Level3& single, Format
     frame.put(argument_stream, static_cast<const void*>(launcher.stream));  // the library chooses the algorithm
     const Running outer = running;
     running = {launcher.site.provider, nullptr, &launcher.frame};
+    permit(launcher.frame, policy::Applied::unchanged);
     const auto status =
         static_cast<std::int32_t>(launcher.site.cublas.route->as_called(launcher.site.real, frame.frame()));
     running = outer;

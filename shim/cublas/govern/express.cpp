@@ -44,7 +44,12 @@ bool run_recorded(Site& site, const Frame& frame, std::uint64_t kept, const Hand
     const bool is_timed = recording.times_next(writer, key);
     const std::uint64_t begin = is_timed ? record::ticks() : record::Recording::not_timed;
     const bool is_forwarded = change.how == record::How::forward;
+    if (in_force.asks_kernels) {
+        running = {site.provider, nullptr, &frame};
+        permit(frame, done_as_planned(site, plan_of(kept)).applied);
+    }
     status = is_forwarded ? call_as_called(site, frame) : call_with_compute_type(site, frame, change);
+    if (in_force.asks_kernels) running = {};  // no product was running before
     if (is_refusal(status) && !is_forwarded) return false;
     if (!is_timed && status == status_success && recording.count_untimed(writer, key, context->writes_every_call))
         return true;

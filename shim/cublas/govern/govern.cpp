@@ -82,6 +82,7 @@ inline bool multiplies_nothing(const Site& site, const Frame& frame, const Produ
     const bool logs = in_force.logs();
     const Running outer = running;
     running = {site.provider, nullptr, &frame};
+    if (in_force.asks_kernels) permit(frame, done.applied);
     if (logs) time.begin = time_now(in_force);
     const std::int32_t status = run(site, frame, product, plan, done);
     if (logs) time.end = time_now(in_force);

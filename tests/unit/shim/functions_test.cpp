@@ -46,7 +46,7 @@ TEST(Functions, AreFoundByFamilyAndForm) {
 
 TEST(Functions, OfTheCpuHaveOneNameOfEachForm) {
     for (FunctionIndex index = 0; index < function_count; ++index) {
-        if (is_of_cublas(functions[index].convention)) continue;
+        if (!is_of_cpu(functions[index].convention)) continue;
         EXPECT_EQ(find_function(*functions[index].family, functions[index].form), index) << name_of(index);
     }
 }
@@ -65,7 +65,7 @@ TEST(Functions, UnderBareNamesHaveAnUnderscoredOne) {
 TEST(Functions, PassNoMoreArgumentsThanCanBeCalledWith) {
     constexpr int hidden_lengths = 4;
     for (FunctionIndex index = 0; index < function_count; ++index) {
-        if (is_of_cublas(functions[index].convention)) continue;
+        if (!is_of_cpu(functions[index].convention)) continue;
         EXPECT_LE(functions[index].positions().words + hidden_lengths, max_words) << name_of(index);
     }
 }
@@ -82,7 +82,7 @@ TEST(Functions, SayTheirIntegerWidthWhereTheNameDoes) {
 TEST(Functions, TakeALayoutFirstInCblasOnly) {
     for (FunctionIndex index = 0; index < function_count; ++index) {
         const Function& function = functions[index];
-        if (is_of_cublas(function.convention)) continue;
+        if (!is_of_cpu(function.convention)) continue;
         const bool is_cblas = function.convention == Convention::cblas;
         EXPECT_EQ(name_of(index).find("cblas") != std::string::npos, is_cblas) << name_of(index);
         EXPECT_EQ(function.positions().of(Role::layout) >= 0, is_cblas) << name_of(index);

@@ -1,0 +1,89 @@
+#include "cli/verify/kernels.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+
+#include "cli/output/terminal.hpp"
+#include "policy/words.hpp"
+
+namespace fp32shim::cli {
+namespace {
+
+KernelKind kind_of(const MergedRow& row) {
+    if (row.reason == "no_product") return KernelKind::no_product;
+    if (row.ran_at() == "tf32x3") return KernelKind::split;
+    if (const auto floor = row.floor_met())
+        return *floor >= policy::Floor::fp32 ? KernelKind::full : KernelKind::below;
+    const bool is_wide = row.is_float32() || row.is_float64();
+    return is_wide || !row.detail.empty() ? KernelKind::unknown : KernelKind::narrower;
+}
+
+/// Maximum number of names in a sentence. The others are only counted.
+constexpr std::size_t most_names = 8;
+
+}  // namespace
+
+std::size_t Kernels::count() const {
+    std::size_t sum = 0;
+    for (const auto& kind : names) sum += kind.size();
+    return sum;
+}
+
+Kernels kernels_of(const MergedCalls& calls) {
+    Kernels kernels;
+    std::map<std::string, KernelKind> kinds;  // by the whole name: function_text() may be the same for two kernels
+    std::map<std::string, std::string> texts;
+    for (const MergedRow& row : calls.rows()) {
+        if (!row.is_kernel() || row.counters.calls == 0) continue;
+        const std::string name(static_cast<std::string_view>(row.function));
+        const std::string& text = texts.try_emplace(name, row.function_text()).first->second;
+        if (text == record::graph_replay) {
+            kernels.replays += row.counters.calls;
+            continue;
+        }
+        kernels.launches += row.counters.calls;
+        KernelKind& kind = kinds.try_emplace(name, KernelKind::no_product).first->second;
+        kind = std::max(kind, kind_of(row));
+    }
+    for (const auto& [name, kind] : kinds) kernels.names[static_cast<std::size_t>(kind)].push_back(texts[name]);
+    return kernels;
+}
+
+std::string launches(std::uint64_t count) { return count == 1 ? "1 launch" : count_text(count) + " launches"; }
+
+std::string kernels_text(const Kernels& kernels) {
+    if (kernels.count() == 0) return {};
+    std::vector<std::string> parts;
+    const auto add = [&](KernelKind kind, std::string_view what, bool with_names) {
+        const std::vector<std::string>& names = kernels.of(kind);
+        if (names.empty()) return;
+        parts.push_back(fmt::format("{} {}{}", count_text(names.size()), what,
+                                    with_names ? fmt::format(" ({})", listed(names, most_names)) : ""));
+    };
+    add(KernelKind::no_product, "multiplied nothing", false);
+    add(KernelKind::full, "multiplied at float32 or wider, if at all", false);
+    add(KernelKind::split, "multiplied float32 in three products of TF32, which is about as accurate as FP32", true);
+    add(KernelKind::narrower, "multiplied operands narrower than float32", true);
+    add(KernelKind::below, "multiplied float32 in a lower format", true);
+    add(KernelKind::unknown, "not known", true);
+    const auto times = [](std::uint64_t count) { return count == 1 ? "once" : count_text(count) + " times"; };
+    return fmt::format("Launched on GPUs outside products of cuBLAS: {}, {}{}. Of these: {}.",
+                       counted(kernels.count(), "kernel"), times(kernels.launches),
+                       kernels.replays == 0
+                           ? ""
+                           : fmt::format("; graphs were launched {}, which does not count their kernels again",
+                                         times(kernels.replays)),
+                       fmt::join(parts, "; "));
+}
+
+Json to_json(const Kernels& kernels) {
+    Json json = {{"launches", kernels.launches}, {"graph_replays", kernels.replays}};
+    constexpr std::array<const char*, kernel_kinds> keys = {"no_product", "full",  "split",
+                                                            "narrower",   "below", "unknown"};
+    for (std::size_t i = 0; i < kernel_kinds; ++i) json[keys[i]] = kernels.names[i];
+    return json;
+}
+
+}  // namespace fp32shim::cli

@@ -1,0 +1,50 @@
+// Records products that the shim did not run or change: it was told of them, or saw how they were launched.
+#pragma once
+
+#include <alloca.h>
+
+#include <cstdint>
+
+#include "record/write/count_call.hpp"
+#include "shim/decision/note_environment.hpp"
+#include "shim/decision/record_call.hpp"
+#include "shim/settings/settings.hpp"
+#include "shim/thread/thread_context.hpp"
+#include "shim/where/location.hpp"
+#include "shim/where/python/interpreter.hpp"
+#include "system/hash.hpp"
+#include "system/kept_state.hpp"
+
+namespace fp32shim {
+
+/// Counts a call that has just ended on this thread, in the recording in force; precondition: there is one. Calls
+/// with the same site and `kind` share a row. `with_location`: also only if the same lines of the program led to
+/// them. `describe(event)` fills in the row, but for scope and location; it is called for a new row only.
+template <class Describe>
+void record_observed(const Site& site, const Settings& in_force, std::uint64_t kind, const CallTime& time,
+                     bool with_location, const Describe& describe) {
+    record::Recording& recording = *in_force.recording;
+    record::ThreadWriter* const writer = writer_in(recording);
+    if (writer == nullptr) return recording.count_lost_call(in_force.log_every_call);
+    system::Hash hash;
+    hash.add(site.number).add(kind).add(in_force.generation);
+    if (scopes_in_use()) hash.add(scope_key());
+    const bool tells_paths = with_location && in_force.tells_paths_apart();
+    const std::uint64_t key =
+        tells_paths ? where::with_location_key(hash.value(), where::location_key(in_force)) : hash.value();
+    where::CallLocation location(tells_paths ? alloca(sizeof(where::LocationBuffer)) : nullptr);
+    recording.count(*writer, key, time.begin, time.end, in_force.log_every_call, [&](record::DecisionEvent& event) {
+        const system::KeptState kept;
+        describe(event);
+        if (const ThreadContext* context = existing_thread_context()) event.call.scope = context->scopes.label();
+        if (with_location) {
+            location.find(site, in_force);
+            if (in_force.reads_python_lines) recording.record_python_state(where::python_state());
+            event.call.where = location.where();
+            event.stack = &location;
+        }
+        note_environment(recording, site, event.call);
+    });
+}
+
+}  // namespace fp32shim

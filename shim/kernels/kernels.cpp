@@ -1,0 +1,261 @@
+#include "shim/kernels/kernels.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+
+#include "policy/precision.hpp"
+#include "shim/cublas/driver.hpp"
+#include "shim/kernels/image_memory.hpp"
+#include "shim/loader/elf/objects.hpp"
+#include "shim/loader/elf/readers.hpp"
+#include "shim/memory/arena.hpp"
+#include "system/fork_safe_lock.hpp"
+#include "system/hash.hpp"
+#include "system/inline_text.hpp"
+
+namespace fp32shim::kernels {
+
+using record::KernelJudgement;
+using record::TensorFormats;
+
+/// The formats that the code of a kernel has. Entries of an image form a list.
+struct Code {
+    std::uint64_t name_hash;
+    TensorFormats formats;
+    const Code* next;
+};
+
+/// A loaded image.
+struct Image {
+    const void* address;         ///< of the image among an object's constants; nullptr: in memory that may change
+    const LoadedObject* object;  ///< the object with these constants
+    std::uint32_t loads;         ///< its number of loads, since another file may be loaded at its address
+    bool is_of_nvidia;           ///< its code is not read: the names of its kernels tell
+    bool is_scanned;             ///< `codes` and `doubt` have what its code tells
+    std::string_view doubt;      ///< a clause why its code does not tell all; empty: it does
+    const Code* codes;
+    std::atomic<bool> is_loaded;
+};
+
+namespace {
+
+constinit system::ForkSafeLock lock;  // of the images, and of all changes; launches of known kernels take none
+constinit std::atomic<bool> loses_handles{false};
+constinit std::uint64_t kernel_count = 0;
+
+// ---- handles ------------------------------------------------------------------------------------------------------
+
+/// Handles and what they stand for: a hash table with open addressing. A handle that the driver gives out again gets
+/// a new value. Readers take no lock. Lies in pages that are not there before they are used.
+template <class Value, unsigned bits>
+class HandleTable {
+  public:
+    Value* find(Handle handle) const {
+        for (std::size_t i = 0, at = first(handle); i < longest_probe; ++i, at = next(at)) {
+            const Handle held = entries_[at].handle.load(std::memory_order_acquire);
+            if (held == handle) return entries_[at].value.load(std::memory_order_acquire);
+            if (held == nullptr) return nullptr;
+        }
+        return nullptr;
+    }
+    /// Returns false if there is no room. Precondition: the lock is held.
+    bool set(Handle handle, Value* value) {
+        for (std::size_t i = 0, at = first(handle); i < longest_probe; ++i, at = next(at)) {
+            const Handle held = entries_[at].handle.load(std::memory_order_relaxed);
+            if (held != nullptr && held != handle) continue;
+            entries_[at].value.store(value, std::memory_order_release);
+            entries_[at].handle.store(handle, std::memory_order_release);
+            return true;
+        }
+        return false;
+    }
+
+  private:
+    static constexpr std::size_t longest_probe = 256;
+    static std::size_t first(Handle handle) {
+        return system::table_index(reinterpret_cast<std::uintptr_t>(handle) >> 4, bits);
+    }
+    static std::size_t next(std::size_t at) { return (at + 1) & ((std::size_t{1} << bits) - 1); }
+
+    struct Entry {
+        std::atomic<Handle> handle;
+        std::atomic<Value*> value;
+    };
+    std::array<Entry, std::size_t{1} << bits> entries_{};
+};
+
+constinit HandleTable<Image, 14> images;
+constinit HandleTable<Kernel, 17> kernels;
+constinit HandleTable<Kernel, 17> kernels_by_name;  // by a hash of the image and the name
+
+template <class Table, class Value>
+void set_or_lose(Table& table, Handle handle, Value* value) {
+    if (!table.set(handle, value)) loses_handles.store(true, std::memory_order_relaxed);
+}
+
+// ---- images -------------------------------------------------------------------------------------------------------
+
+constexpr std::string_view code_not_read = "is in code that was not read, and of no library of NVIDIA's";
+constexpr std::string_view without_memory = "is not known: there was no memory to note it";
+
+bool is_below_fp32(policy::Applied format) {
+    const auto floor = policy::floor_met_by(format);
+    return floor && *floor < policy::Floor::fp32 && format != policy::Applied::tf32x3;
+}
+
+std::uint64_t hash_of(std::string_view name) { return system::Hash().add(name).value(); }
+
+void add_code(void* context, std::string_view name, TensorFormats formats) {
+    Image& image = *static_cast<Image*>(context);
+    auto* const code = arena_try_new<Code>(hash_of(name), formats, image.codes);
+    if (code == nullptr)
+        image.doubt = without_memory;
+    else
+        image.codes = code;
+}
+
+/// Reads the kernels of an image. Precondition: the lock is held.
+void scan(Image& image, std::span<const std::byte> bytes) {
+    image.is_scanned = true;
+    if (bytes.empty()) image.doubt = "is in an image that could not be read";
+    // A library is loaded for all devices, perhaps before the thread has one, so a kernel gets the formats on all.
+    const auto devices = cublas::compute_capabilities();
+    for (std::size_t i = 0; i == 0 || devices[i] != 0; ++i) {
+        const auto facts = record::scan_image(bytes, devices[i], {add_code, &image});
+        if (!image.doubt.empty()) return;
+        image.doubt = facts.doubt;
+        if (facts.doubt.empty() && facts.launches_kernels)
+            image.doubt = "is beside code that may launch kernels from the GPU, which nobody sees";
+    }
+}
+
+/// The loaded object that has an address, as far as images need it.
+struct Place {
+    const LoadedObject* object = nullptr;
+    bool is_of_nvidia = false;
+    bool is_constant = false;
+};
+
+/// Precondition: an elf::Reading is held.
+Place place_of(const void* address) {
+    const auto wanted = reinterpret_cast<std::uintptr_t>(address);
+    const link_map* const map = elf::object_at(wanted);
+    if (map == nullptr) return {};
+    Place place{loaded_object(map), record::is_library_of_nvidia(elf::name_of(map))};
+    for (const ElfW(Phdr) & segment : elf::program_headers(map)) {
+        const std::uintptr_t offset = wanted - map->l_addr - segment.p_vaddr;
+        if (segment.p_type == PT_LOAD && offset < segment.p_filesz && (segment.p_flags & PF_W) == 0)
+            place.is_constant = true;
+    }
+    return place;
+}
+
+/// Returns what the code of a kernel has; absent if it was not read. Precondition: the lock is held.
+std::optional<TensorFormats> formats_of(Image& image, const Kernel& kernel) {
+    if (image.is_of_nvidia) return std::nullopt;
+    if (!image.is_scanned && image.address != nullptr) {
+        // A copy, since dlclose does not wait for long: the object may be gone before the scan ends.
+        std::optional<ImageMemory> copy;
+        {
+            const elf::Reading reading;
+            const Place place = place_of(image.address);
+            if (place.object == image.object && place.object->loads == image.loads) copy.emplace(image.address);
+        }
+        scan(image, copy ? copy->bytes() : std::span<const std::byte>());
+    }
+    const std::uint64_t hash = hash_of(kernel.name);
+    std::optional<TensorFormats> formats;
+    for (const Code* code = image.codes; code != nullptr; code = code->next)
+        if (code->name_hash == hash) formats = formats.value_or(0) | code->formats;
+    return formats;
+}
+
+}  // namespace
+
+void note_image(Handle module, const void* code, const char* file, std::string_view caller) {
+    const void* const address = file == nullptr ? fatbin_of(code) : nullptr;
+    Place place;
+    {
+        const elf::Reading reading;
+        place = place_of(address);
+    }
+    const system::HeldLock held(lock);
+    auto* const image = held ? arena_try_new<Image>() : nullptr;
+    if (image == nullptr) return loses_handles.store(true, std::memory_order_relaxed);
+    image->is_of_nvidia = place.object != nullptr ? place.is_of_nvidia : record::is_library_of_nvidia(caller);
+    image->is_loaded.store(true, std::memory_order_relaxed);
+    if (place.is_constant) {
+        image->address = address;
+        image->object = place.object;
+        image->loads = place.object->loads;
+    } else if (!image->is_of_nvidia) {
+        scan(*image, (file == nullptr ? ImageMemory(address) : ImageMemory(file)).bytes());
+    }
+    set_or_lose(images, module, image);
+}
+
+void note_module(Handle module, Handle library) {
+    const system::HeldLock held(lock);
+    if (!held) return loses_handles.store(true, std::memory_order_relaxed);
+    set_or_lose(images, module, images.find(library));
+}
+
+bool note_loaded(Handle module, bool is_loaded) {
+    Image* const image = images.find(module);
+    return image != nullptr && image->is_loaded.exchange(is_loaded, std::memory_order_acq_rel);
+}
+
+void note_kernel(Handle handle, Handle module, const char* name) {
+    const system::HeldLock held(lock);
+    if (!held) return loses_handles.store(true, std::memory_order_relaxed);
+    Image* const image = images.find(module);
+    const std::string_view text = system::view(name);
+    // The driver has the same functions in another context.
+    const auto key = reinterpret_cast<Handle>(system::Hash().add(image).add(text).value());
+    Kernel* kernel = kernels_by_name.find(key);
+    if (kernel == nullptr || kernel->image != image || !system::equal(kernel->name, text)) {
+        const std::string_view copy = arena_try_copy(text);
+        kernel = copy.data() == nullptr ? nullptr : arena_try_new<Kernel>(copy, image, kernel_count + 1);
+        if (kernel == nullptr) return loses_handles.store(true, std::memory_order_relaxed);
+        ++kernel_count;
+        kernels_by_name.set(key, kernel);
+    }
+    set_or_lose(kernels, handle, kernel);
+}
+
+void note_function(Handle function, Handle kernel) {
+    const system::HeldLock held(lock);
+    if (!held) return loses_handles.store(true, std::memory_order_relaxed);
+    set_or_lose(kernels, function, kernels.find(kernel));
+}
+
+Kernel* find_kernel(Handle handle) {
+    Kernel* const kernel = kernels.find(handle);
+    if (kernel == nullptr || kernel->image == nullptr) return kernel;
+    return kernel->image->is_loaded.load(std::memory_order_acquire) ? kernel : nullptr;
+}
+
+const KernelJudgement& judgement_of(Kernel& kernel) {
+    if (const KernelJudgement* const known = kernel.judgement.load(std::memory_order_acquire)) return *known;
+    const system::HeldLock held(lock);
+    auto* const made = held ? arena_try_new<KernelJudgement>() : nullptr;
+    static constexpr KernelJudgement unknown = record::unknown_kernel(without_memory);
+    if (made == nullptr) return unknown;
+    record::KernelEvidence evidence{kernel.name, std::nullopt};
+    if (kernel.image != nullptr) evidence.formats = formats_of(*kernel.image, kernel);
+    *made = record::judge_kernel(evidence);
+    // The table of names is about kernels of known libraries. Where neither the library nor the code tells that a
+    // kernel is one of these, a name is no proof that it multiplies in float32. A name that tells a lower format is
+    // believed all the same.
+    const Image* const image = kernel.image;
+    const bool is_known = image != nullptr && (image->is_of_nvidia || (evidence.formats && image->doubt.empty()));
+    if (!is_known && !is_below_fp32(made->applied))
+        *made = record::unknown_kernel(image != nullptr && !image->doubt.empty() ? image->doubt : code_not_read);
+    kernel.judgement.store(made, std::memory_order_release);
+    return *made;
+}
+
+bool has_lost_handles() { return loses_handles.load(std::memory_order_relaxed); }
+
+}  // namespace fp32shim::kernels
