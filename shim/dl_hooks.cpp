@@ -21,7 +21,6 @@
 #include "shim/sites/find_site.hpp"
 #include "shim/table/functions.hpp"
 #include "shim/where/python/interpreter.hpp"
-#include "system/fork_safe_lock.hpp"
 #include "system/inline_text.hpp"
 #include "system/line_writer.hpp"
 #include "system/stderr_line.hpp"
@@ -127,22 +126,11 @@ bool is_left_alone(FunctionIndex function, std::uintptr_t return_address) {
     return functions[function].convention == Convention::driver && !kernels::sees_lookups_of(return_address - 1);
 }
 
-/// Some objects have variables with the names of the CUDA driver's functions, for the addresses that dlsym gives. The
-/// loader has bound their references to the shim, since it comes first. This gives the variables back to the object.
-void give_variables_back(std::uintptr_t return_address) {
+/// Gives the object that looks a function of the CUDA driver up its own variable of that name.
+void give_variables_back(std::uintptr_t return_address, const char* name) {
     const elf::Reading reading;
-    LoadedObject* const caller = object_containing(return_address - 1);
-    if (caller == nullptr) return;
-    const elf::Object object = elf::read_object(caller->map);
-    for_each_import(*caller, [&](const Import& import) {
-        const ElfW(Addr) slot = object.base + import.slot;
-        const auto is_ours = [&] { return elf::is_own_code(*reinterpret_cast<const ElfW(Addr)*>(slot)); };
-        if (!is_own_variable(object, import) || !is_ours()) return;
-        static constinit system::ForkSafeLock lock;
-        const system::HeldLock held(lock);
-        if (held && is_ours())
-            elf::change_slot(object.map, slot, object.base + object.symbols[import.symbol].st_value);
-    });
+    if (const link_map* const caller = elf::object_at(return_address - 1))
+        elf::give_variables_back(caller, system::view(name));
 }
 
 bool is_set_verbose(const char* name) { return system::equal(system::view(name), "dnnl_set_verbose"); }
@@ -188,7 +176,7 @@ int fp32shim_wants_lookup(void* handle, const char* name, std::uintptr_t return_
     if (name != nullptr && is_set_verbose(name)) return 1;
     const FunctionIndex function = name == nullptr ? -1 : find_function(name);
     if (function < 0) return 0;
-    if (functions[function].convention == Convention::driver) give_variables_back(return_address);
+    if (functions[function].convention == Convention::driver) give_variables_back(return_address, name);
     if (handle == RTLD_NEXT) return next_is_entry_point(name, return_address) ? 1 : 0;
     return handle == RTLD_DEFAULT || !is_left_alone(function, return_address) || includes_shim(handle) ? 1 : 0;
 }

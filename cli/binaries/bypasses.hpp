@@ -30,8 +30,8 @@ std::vector<Bypass> find_bypasses_by_name(const std::string& path);
 /// Returns the names of all bypasses known to fp32shim, in the form that `--assume-unused` accepts.
 std::vector<std::string_view> bypass_names();
 
-/// What a file looks up at run time (dlsym, cuGetProcAddress). It contains the names as text, but neither imports nor
-/// exports such functions.
+/// Functions that a file looks up at run time (dlsym, cuGetProcAddress). It contains the names as text, but neither
+/// imports nor exports such functions.
 struct LookedUp {
     bool cublas = false;   ///< functions of cuBLAS that multiply, as XLA does
     bool kernels = false;  ///< functions of the CUDA driver that launch kernels, as libcudart does

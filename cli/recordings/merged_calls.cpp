@@ -145,10 +145,12 @@ std::string MergedRow::requested_text() const {
 }
 
 std::optional<policy::Floor> MergedRow::floor_met() const {
-    return is_kernel() && ran_at() == "tf32x3" ? policy::Floor::fp32 : floor_met_by_word(ran_at());
+    const auto format = policy::parse_word(policy::applied_words, ran_at());
+    return format ? floor_shown_by(*format, function) : std::nullopt;
 }
 
-std::optional<policy::Floor> floor_shown_by(policy::Applied format) {
+std::optional<policy::Floor> floor_shown_by(policy::Applied format, std::string_view function) {
+    if (format == policy::Applied::tf32x3 && function.starts_with(record::kernel_prefix)) return policy::Floor::fp32;
     const bool has_known_floor = format != policy::Applied::fp64_emulated && format != policy::Applied::fixed;
     return has_known_floor ? policy::floor_met_by(format) : std::nullopt;
 }

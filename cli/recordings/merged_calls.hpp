@@ -65,8 +65,7 @@ struct MergedRow : MergedDecision {
     /// Returns the format that the library reports. If it reports none, returns the least precise format that the
     /// call permits.
     SharedText ran_at() const { return actual.empty() ? applied : actual; }
-    /// Returns the floor that ran_at() meets; nullopt if the format is not known. A kernel that multiplies in three
-    /// products of TF32 meets fp32: torch's attention for float32 does so, and its errors are those of FP32.
+    /// Returns the floor that ran_at() meets; nullopt if the format is not known.
     std::optional<policy::Floor> floor_met() const;
     /// Returns true for products of float32 and complex64.
     bool is_float32() const { return dtype == "float32" || dtype == "complex64"; }
@@ -98,7 +97,9 @@ struct MergedRow : MergedDecision {
 
 /// Returns the floor that calls at a format are known to meet; nullopt for `unchanged`, for `fp64_emulated`, whose
 /// bits are not recorded, and for `fixed`, with which no floor can be compared.
-std::optional<policy::Floor> floor_shown_by(policy::Applied format);
+/// Three products of TF32 meet fp32 in a kernel of a GPU, which is called by this name of a function: torch's
+/// attention for float32 multiplies so, and its errors are those of FP32. `verify` names such kernels.
+std::optional<policy::Floor> floor_shown_by(policy::Applied format, std::string_view function = {});
 /// Returns the floor that a format of MergedRow::ran_at() is known to meet; nullopt if the word is no known format.
 std::optional<policy::Floor> floor_met_by_word(std::string_view format);
 

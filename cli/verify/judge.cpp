@@ -14,18 +14,15 @@ namespace fp32shim::cli {
 namespace {
 
 /// Returns the floor that a format meets; nullopt if the format is unknown. With --allow-bf16x9, bf16x9 meets fp32.
-/// So does a kernel that multiplies in three products of TF32: torch's attention for float32 does, and its errors are
-/// those of FP32. The verdict names such kernels.
-std::optional<policy::Floor> floor_met_by_format(policy::Applied format, bool is_kernel,
+std::optional<policy::Floor> floor_met_by_format(policy::Applied format, std::string_view function,
                                                  const VerifyOptions& options) {
     if (format == policy::Applied::bf16x9 && options.allow_bf16x9) return policy::Floor::fp32;
-    if (format == policy::Applied::tf32x3 && is_kernel) return policy::Floor::fp32;
-    return floor_shown_by(format);
+    return floor_shown_by(format, function);
 }
-std::optional<policy::Floor> floor_met_by_format(const std::string& format, bool is_kernel,
+std::optional<policy::Floor> floor_met_by_format(const std::string& format, std::string_view function,
                                                  const VerifyOptions& options) {
     const auto applied = policy::parse_word(policy::applied_words, format);
-    return applied ? floor_met_by_format(*applied, is_kernel, options) : std::nullopt;
+    return applied ? floor_met_by_format(*applied, function, options) : std::nullopt;
 }
 
 /// Returns true if --allow-kernel names this function, as a recording has it or as it is shown.
@@ -51,8 +48,8 @@ policy::Floor violated_below(const VerifyOptions& options, std::string_view func
 bool is_below(const record::RecordedRow* row, const VerifyOptions& options) {
     if (row == nullptr || row->is_overflow) return false;
     const std::string function(row->decision.call.function);
-    const auto strictness = floor_met_by_format(row->decision.actual.value_or(row->decision.applied),
-                                                function.starts_with(record::kernel_prefix), options);
+    const auto strictness =
+        floor_met_by_format(row->decision.actual.value_or(row->decision.applied), function, options);
     return strictness && *strictness < violated_below(options, function) && !is_allowed(function, options);
 }
 
@@ -76,7 +73,7 @@ void judge_row(const MergedRow& row, const VerifyOptions& options, Verified& ver
         verified.allowed_launches += count;
         return;
     }
-    const auto strictness = floor_met_by_format(row.ran_at(), row.is_kernel(), options);
+    const auto strictness = floor_met_by_format(row.ran_at(), row.function, options);
     const std::string what = row.is_kernel() ? launches_text(row)
                                              : fmt::format("{} of {} {} ({})", counted(count, "call"), row.function,
                                                            row.size_text(), row.route_text());

@@ -1,4 +1,4 @@
-// What a verdict says of the kernels that were launched on GPUs.
+// Sums up the kernels that were launched on GPUs, for a verdict.
 #pragma once
 
 #include <array>
@@ -11,7 +11,7 @@
 
 namespace fp32shim::cli {
 
-/// What is known of a kernel, from the best to the worst.
+/// Kinds of kernels by what is known of them, from the best to the worst.
 enum class KernelKind : std::uint8_t {
     no_product,  ///< its name says that it multiplies no matrices
     full,        ///< float32 or wider, by its name; or no instruction in its code multiplies in less
@@ -22,7 +22,7 @@ enum class KernelKind : std::uint8_t {
 };
 inline constexpr std::size_t kernel_kinds = 6;
 
-/// The kernels of some recordings: those whose launch was seen outside products of BLAS and cuBLAS.
+/// The kernels of some recordings, without those inside products of cuBLAS that multiply in what the product may.
 struct Kernels {
     std::array<std::vector<std::string>, kernel_kinds> names;  ///< by KernelKind; each kernel once, at its worst
     std::uint64_t launches = 0;                                ///< without replays

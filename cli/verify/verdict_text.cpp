@@ -43,13 +43,12 @@ constexpr std::string_view scope_note_of_onednn =
 constexpr std::string_view scope_note_of_kernels =
     " These recordings have the kernels that were launched on NVIDIA GPUs, too, of those processes that were to "
     "record "
-    "them (FP32_MATMUL_KERNELS=1). A kernel is judged by its name, if a "
-    "table of names knows it, and otherwise by the tensor-core "
-    "instructions in its code; the code of NVIDIA's libraries is not read. A kernel without such instructions may "
-    "still "
-    "round its operands by itself. Kernels inside a product of cuBLAS belong to that product. Kernels that other "
-    "kernels "
-    "launch on the GPU, and those of drivers other than CUDA's, are not seen.";
+    "them (FP32_MATMUL_KERNELS=1). A kernel is judged by its name, if a table of names knows it, and otherwise by "
+    "the "
+    "tensor-core instructions in its code; the code of NVIDIA's libraries is not read. A kernel without such "
+    "instructions may still round its operands by itself. Kernels inside a product of cuBLAS belong to that product, "
+    "unless they multiply in less than the product may. Kernels that other kernels launch on the GPU, and those of "
+    "drivers other than CUDA's, are not seen.";
 
 constexpr std::string_view scope_note_of_order =
     " A fixed order is one of float32 matrix products only: matrix products of float64 that were seen count as "

@@ -33,7 +33,7 @@ inline constexpr std::uint32_t fatbin_wrapper_magic = 0x466243b1;
 /// Otherwise call it again with as many bytes as it returned. 0: the bytes begin no image. A wrapper is no image.
 std::uint64_t image_size(std::span<const std::byte> beginning);
 
-/// What an image has beside its kernels.
+/// Facts about an image as a whole.
 struct ImageFacts {
     bool has_code = false;          ///< it has code that the device can run, or PTX for it
     bool launches_kernels = false;  ///< kernels in it may launch kernels from the device

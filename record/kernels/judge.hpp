@@ -11,7 +11,7 @@
 
 namespace fp32shim::record {
 
-/// What is known about a kernel.
+/// Facts by which a kernel is judged.
 struct KernelEvidence {
     std::string_view name;                 ///< as the driver has it: mangled, if the kernel is C++
     std::optional<TensorFormats> formats;  ///< of the instructions in its code; absent: its code was not read

@@ -131,8 +131,8 @@ bool sees_lookups_of(std::uintptr_t caller) {
 
 CallOutcome run_driver_call(const Site& site, const Frame& frame, const Settings& in_force) {
     const StateFamily& family = site.function->state();
-    // What is unloaded is forgotten first: another thread may get the same handle once the driver has it back. The
-    // driver refuses to unload the module of a library.
+    // An image is forgotten before it is unloaded: another thread may get the same handle once the driver has it
+    // back. The driver refuses to unload the module of a library.
     const bool unloads = family.effect == Effect::image_unloaded;
     const bool was_loaded = unloads && note_loaded(argument<Handle>(frame, family.at), false);
     const auto status = static_cast<std::int32_t>(site.cublas.route->as_called(site.real, frame));

@@ -188,22 +188,14 @@ std::string_view start_variable(std::string_view name) {
     return {};
 }
 
-bool may_ask_for_kernels() {
-    for (char** entry = start_environment(); *entry != nullptr; ++entry) {
-        for (const std::string_view name : {"FP32_MATMUL_KERNELS=", "FP32_MATMUL_POLICY="}) {
-            const std::string_view text = system::view(*entry);
-            if (!text.starts_with(name)) continue;
-            if (text.size() > name.size() && text[name.size()] != '0') return true;
-        }
-    }
-    return false;
+bool may_ask_at_start(std::string_view variable) {
+    keep_start_variables();
+    const std::string_view value = start_variable(variable);
+    return (!value.empty() && value != "0") || !start_variable("FP32_MATMUL_POLICY").empty();
 }
 
 const Settings* settings_if_wanted(std::string_view variable) {
-    const std::string_view value = start_variable(variable);
-    const bool may_ask = known_settings() != nullptr || (!value.empty() && value != "0") ||
-                         !start_variable("FP32_MATMUL_POLICY").empty();
-    return may_ask ? &settings() : nullptr;
+    return known_settings() != nullptr || may_ask_at_start(variable) ? &settings() : nullptr;
 }
 
 namespace {

@@ -16,9 +16,9 @@ Settings* read_settings(const Settings* previous);
 /// read the settings.
 std::string_view start_variable(std::string_view name);
 
-/// Returns false if the environment that the process started with neither asks for kernels of GPUs nor names a
-/// policy. May be called while the loader relocates this library.
-bool may_ask_for_kernels();
+/// Returns false if the environment that the process started with neither sets one of the shim's variables, such as
+/// FP32_MATMUL_KERNELS, nor names a policy. May be called while the loader relocates this library.
+bool may_ask_at_start(std::string_view variable);
 
 /// Returns the settings in force if they are known. If not, reads them where one of the shim's variables, such as
 /// FP32_MATMUL_ONEDNN, or a policy may ask for something. Returns nullptr otherwise: a sandbox may kill a process for

@@ -98,21 +98,6 @@ std::span<ElfW(Sym)> own_symbols(const elf::Object& own) {
     return {const_cast<ElfW(Sym)*>(own.symbols), count};
 }
 
-/// Gives an object that was relocated before its own variables with names of the CUDA driver's functions: the loader
-/// has bound its references to the entry points.
-void give_variables_back(const link_map* map) {
-    const elf::Object object = elf::read_object(map);
-    const ElfW(Sym)* const known = elf::find_definition(object, functions[row_cuLaunchKernel].name, {});
-    if (known == nullptr || ELF64_ST_TYPE(known->st_info) != STT_OBJECT) return;
-    elf::for_each_reference(object, [&](std::uint32_t symbol, const ElfW(Rela) & relocation) {
-        const ElfW(Sym)& variable = object.symbols[symbol];
-        const ElfW(Addr) slot = object.base + relocation.r_offset;
-        if (variable.st_shndx != SHN_UNDEF && ELF64_ST_TYPE(variable.st_info) == STT_OBJECT &&
-            elf::is_own_code(*reinterpret_cast<const ElfW(Addr)*>(slot)))
-            elf::change_slot(map, slot, object.base + variable.st_value);
-    });
-}
-
 /// Makes the exported names indirect in this process's copy of the symbol table, or hides them. If that is
 /// impossible, they stay functions, and weak references that the loader binds from now on are never NULL.
 void change_names() {
@@ -126,7 +111,7 @@ void change_names() {
     const elf::Writable writable(begin, end, PROT_READ);
     if (!writable) return;
     const ElfW(Addr) entries = reinterpret_cast<ElfW(Addr)>(fp32shim_entries) - map->l_addr;
-    const bool hides_driver = !may_ask_for_kernels();
+    const bool hides_driver = !may_ask_at_start("FP32_MATMUL_KERNELS");
     const ElfW(Addr) resolvers = reinterpret_cast<ElfW(Addr)>(fp32shim_resolvers) - map->l_addr;
     for (ElfW(Sym) & symbol : symbols) {
         const ElfW(Addr) function = (symbol.st_value - entries) / FP32SHIM_ENTRY_SPACING;
@@ -158,7 +143,7 @@ __attribute__((visibility("hidden"))) fp32shim::Nothing* fp32shim_when_relocated
     for (const link_map* map = elf::first_object(); map != nullptr; map = map->l_next)
         if (map != own) {
             clear_weak_references(map);
-            give_variables_back(map);
+            elf::give_variables_back(map, functions[row_cuLaunchKernel].name);
         }
     change_names();
     return nothing;

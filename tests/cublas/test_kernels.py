@@ -488,6 +488,15 @@ def test_a_linked_program_calls_the_driver_itself_unless_kernels_are_asked_for(c
     assert (done.stdout, done.stderr, done.returncode) == (library + "\n", "", 0)
 
 
+def test_a_policy_may_ask_for_kernels_whatever_its_name(compiled, tmp_path):
+    program = compiled(TWO_LAUNCHES.replace("BEFORE", "").replace("BETWEEN", ""))
+    (tmp_path / "0.toml").write_text(f'schema = 1\n[log]\npath = "{tmp_path / "run.fp32rec"}"\nkernels = true\n')
+    variables = shim.environment(libraries=[STAND_IN], preload=[shim.LIBRARY], env={"FP32_MATMUL_POLICY": "0.toml"})
+    done = subprocess.run([program], env=variables, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert counts_of(rows_of(tmp_path / "run.fp32rec")) == {"one": 3}
+
+
 @pytest.mark.parametrize("asked", ["0", "1"])
 def test_variables_with_names_of_the_drivers_functions_are_a_linked_librarys_own(tmp_path, asked):
     library = build(tmp_path / "libvariables.so", """

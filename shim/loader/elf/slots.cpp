@@ -5,6 +5,7 @@
 #include <sys/mman.h>
 
 #include "shim/loader/elf/objects.hpp"
+#include "system/fork_safe_lock.hpp"
 #include "system/raw_syscall.hpp"
 
 namespace fp32shim::elf {
@@ -49,6 +50,22 @@ bool change_slot(const link_map* map, ElfW(Addr) slot, ElfW(Addr) function) {
     if (!writable) return false;
     __atomic_store_n(place, function, __ATOMIC_RELEASE);
     return true;
+}
+
+void give_variables_back(const link_map* map, std::string_view name) {
+    const Object object = read_object(map);
+    const ElfW(Sym)* const known = find_definition(object, name, {});
+    if (known == nullptr || ELF64_ST_TYPE(known->st_info) != STT_OBJECT) return;
+    static constinit system::ForkSafeLock lock;
+    const system::HeldLock held(lock);
+    if (!held) return;
+    for_each_reference(object, [&](std::uint32_t symbol, const ElfW(Rela) & relocation) {
+        const ElfW(Sym)& variable = object.symbols[symbol];
+        const ElfW(Addr) slot = object.base + relocation.r_offset;
+        if (variable.st_shndx != SHN_UNDEF && ELF64_ST_TYPE(variable.st_info) == STT_OBJECT &&
+            is_own_code(*reinterpret_cast<const ElfW(Addr)*>(slot)))
+            change_slot(map, slot, object.base + variable.st_value);
+    });
 }
 
 }  // namespace fp32shim::elf

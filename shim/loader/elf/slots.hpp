@@ -3,6 +3,8 @@
 
 #include <link.h>
 
+#include <string_view>
+
 namespace fp32shim::elf {
 
 /// Makes whole pages around [begin, end) writable for its lifetime. `protection` is what they have otherwise.
@@ -30,5 +32,10 @@ long protection_at(const link_map* map, ElfW(Addr) slot);
 
 /// Stores a function's address in a slot of the object. Returns false if the kernel does not allow that.
 bool change_slot(const link_map* map, ElfW(Addr) slot, ElfW(Addr) function);
+
+/// Some objects have variables with the names of functions that the shim exports, for the addresses that dlsym gives.
+/// The loader binds the object's references to the shim, since it comes first. If the object has a variable of this
+/// name, gives it all such variables back.
+void give_variables_back(const link_map* map, std::string_view name);
 
 }  // namespace fp32shim::elf

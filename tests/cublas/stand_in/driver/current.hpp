@@ -1,4 +1,5 @@
-// What the other files of the driver ask driver.cpp: the scheduler, and the context that is current on a thread.
+// Functions of driver.cpp for the other files of the driver: the scheduler, and the context that is current on a
+// thread.
 #pragma once
 
 #include "driver/stream.hpp"
