@@ -56,10 +56,15 @@ constexpr Key all_keys[] = {
 };
 
 Grouping usual_grouping(const ResultsOfSide& a, const ResultsOfSide& b) {
-    const auto has_place = [](const MergedRow& row) { return !row.where.empty(); };
-    const bool has_places =
-        std::ranges::any_of(a.calls.rows(), has_place) || std::ranges::any_of(b.calls.rows(), has_place);
-    return {.by_function = true, .by_where = has_places, .by_scope = true, .by_caller = !has_places};
+    const auto any_has = [&](SharedText MergedRow::*text) {
+        const auto has = [text](const MergedRow& row) { return !(row.*text).empty(); };
+        return std::ranges::any_of(a.calls.rows(), has) || std::ranges::any_of(b.calls.rows(), has);
+    };
+    const bool has_places = any_has(&MergedRow::where);
+    return {.by_function = true,
+            .by_where = has_places,
+            .by_scope = any_has(&MergedRow::scope),
+            .by_caller = !has_places};
 }
 
 }  // namespace

@@ -40,10 +40,10 @@ struct Changes {
     std::uint64_t otherwise = 0;         ///< number of groups that ran otherwise
 };
 
-/// Compares the calls of two runs. An empty grouping stands for scope, function and place; for the calling library
-/// instead of the place if no call has a place. If a function of the program makes calls from other lines in one run
-/// than in the other, as after an edit, its lines are left out, and its calls form one group. Offsets into compiled
-/// code are treated in the same way.
+/// Compares the calls of two runs. An empty grouping stands for place, scope and function, without the scope if no
+/// call has one, and with the calling library instead of the place if no call has a place. If a function of the
+/// program makes calls from other lines in one run than in the other, as after an edit, its lines are left out, and
+/// its calls form one group. Offsets into compiled code are treated in the same way.
 Changes changes_of(const ResultsOfSide& a, const ResultsOfSide& b, Grouping grouping, RowOrder order);
 
 }  // namespace fp32shim::cli

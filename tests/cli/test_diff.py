@@ -46,7 +46,7 @@ def test_groups_have_both_sides(sides):
     gone = found["model.py:60 Model.backward", "cblas_sgemm"]
     assert (gone["a"]["calls"], gone["b"]["calls"], gone["b"]["applied"]) == (6, 0, {})
     assert (report["a"]["calls"], report["b"]["calls"], report["b"]["applied"]) == (16, 23, {"fp32": 3, "tf32": 20})
-    assert report["by"] == ["where", "scope", "function"] and report["groups_at_other_precision"] == 1
+    assert report["by"] == ["where", "function"] and report["groups_at_other_precision"] == 1
     for side in "ab":
         for key in ("calls", "host_ns", "flops_total"):
             assert sum(group[side][key] for group in report["changes"]) == report[side][key] > 0
@@ -99,7 +99,7 @@ def test_calls_without_lines_are_compared_by_the_calling_library(tmp_path):
     sides = [make_recording(tmp_path / f"{name}.fp32rec", "summary", f"sgemm_:8:native:{kind}:as_requested:3")
              for name, kind in (("a", "fp32"), ("b", "tf32"))]
     report = compare(*sides)
-    assert report["by"] == ["scope", "caller", "function"]
+    assert report["by"] == ["caller", "function"]
     assert [(group["a"]["applied"], group["b"]["applied"]) for group in report["changes"]] == [({"fp32": 3}, {"tf32": 3})]
 
 
@@ -134,7 +134,7 @@ def test_the_page_shows_calls_times_and_precisions_of_both_sides(open_page, side
     assert page.text("#summary").startswith("Results were not compared, because A and B have no fingerprints. ")
     assert "1 of 3 groups ran at another precision" in page.text("#changes-answer")
     rows = page.run("return [...document.querySelectorAll('#changes tbody tr')].map(row => [...row.cells].map(cell => cell.textContent.trim()))")
-    assert [(row[0], row[3], row[4]) for row in rows] == [("model.py:41 Model.forward", "10", "20"), ("model.py:60 Model.backward", "6", "0"),
+    assert [(row[0], row[2], row[3]) for row in rows] == [("model.py:41 Model.forward", "10", "20"), ("model.py:60 Model.backward", "6", "0"),
                                                           ("model.py:41 Model.forward", "0", "3")]
     assert [row[-2:] for row in rows] == [["fp32", "tf32"], ["fp32", "–"], ["–", "fp32"]]
     assert "16" in page.text("#calls") and "23" in page.text("#calls")
