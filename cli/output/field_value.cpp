@@ -74,9 +74,9 @@ void as_csv(std::string& out, std::string_view text) {
         out += csv_text(text);
 }
 
-Json to_json(auto value) { return value; }
-Json to_json(FieldValue::Time time) { return timestamp(time.ns); }
-Json to_json(FieldValue::Capability value) { return text_of(value); }
+Json as_tree(auto value) { return value; }
+Json as_tree(FieldValue::Time time) { return timestamp(time.ns); }
+Json as_tree(FieldValue::Capability value) { return text_of(value); }
 
 }  // namespace
 
@@ -98,8 +98,8 @@ void FieldValue::append_csv(std::string& out) const {
     std::visit([&out](auto value) { as_csv(out, value); }, value_);
 }
 
-Json FieldValue::json() const {
-    return std::visit([](auto value) { return to_json(value); }, value_);
+Json FieldValue::tree() const {
+    return std::visit([](auto value) { return as_tree(value); }, value_);
 }
 
 }  // namespace fp32shim::cli

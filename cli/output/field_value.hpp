@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <initializer_list>
+#include <limits>
 #include <span>
 #include <string>
 #include <string_view>
@@ -46,7 +47,15 @@ class FieldValue {
     /// Appends the value as CSV: nothing for null, and texts in the form of csv_text(). Numbers stay numbers, even
     /// negative ones.
     void append_csv(std::string& out) const;
-    Json json() const;
+    /// Returns the value as a tree of JSON.
+    Json tree() const;
+    /// Limits a count to 63 bits, since database engines read signed integers of 64 bits. Only a damaged recording
+    /// exceeds that.
+    FieldValue with_signed_count() const {
+        constexpr std::uint64_t most = std::numeric_limits<std::int64_t>::max();
+        const std::uint64_t* const count = std::get_if<std::uint64_t>(&value_);
+        return count != nullptr && *count > most ? FieldValue(most) : *this;
+    }
 
   private:
     std::variant<std::nullptr_t, bool, std::int64_t, std::uint64_t, double, std::string_view, Time, Capability>

@@ -187,6 +187,10 @@ void ShareWithWork::add(const ShareWithWork& others) {
 
 double ShareWithWork::weight(RowOrder order) const { return cli::weight(order, calls, host_ns, work); }
 
+RowOrder parse_row_order(std::string_view word) {
+    return static_cast<RowOrder>(std::ranges::find(row_order_words, word) - row_order_words.begin());
+}
+
 double weight(RowOrder order, std::uint64_t calls, std::uint64_t host_ns, double work) {
     if (order == RowOrder::flops) return work;
     return static_cast<double>(order == RowOrder::calls ? calls : host_ns);
@@ -274,7 +278,8 @@ void MergedCalls::add(const std::string& path, record::RecordingReader& recordin
         process.host_ns += counters.total_ns;
         if (counters.timed_calls < counters.calls) process.sampled_ns += counters.total_ns;
         process.has_gpu_calls |= row != nullptr && row->decision.call.device == policy::Device::cuda;
-        total_.add(counters);
+        total_.add(counters, rows_[index].flops);
+        if (rows_[index].flops < 0) calls_without_work_ += counters.calls;
         if (first_ns_ == 0 || counters.first_ns < first_ns_) first_ns_ = counters.first_ns;
         last_ns_ = std::max(last_ns_, counters.last_ns);
     }
@@ -286,9 +291,11 @@ void MergedCalls::add(const std::string& path, record::RecordingReader& recordin
     if (takes_all) {
         process.calls += process.uncounted_calls;
         total_.calls += process.uncounted_calls;
+        calls_without_work_ += process.uncounted_calls;
     } else if (rows->leaves_open(nullptr)) {
         calls_left_open_ += process.uncounted_calls;
     }
+    if (opened_ns_ == 0 || process.facts.opened_ns < opened_ns_) opened_ns_ = process.facts.opened_ns;
     processes_.push_back(std::move(process));
 }
 
@@ -326,14 +333,14 @@ std::uint64_t MergedCalls::calls_without_row() const {
     return filter_ == nullptr || filter_->is_empty() ? uncounted_calls() : 0;
 }
 
-std::vector<std::pair<std::string, Share>> MergedCalls::by_format() const {
-    std::vector<std::pair<std::string, Share>> result;
-    for (const auto& [format, applied] : policy::applied_words) result.emplace_back(format, Share());
-    result.emplace_back("unknown", Share());
+std::vector<std::pair<std::string, ShareWithWork>> MergedCalls::by_format() const {
+    std::vector<std::pair<std::string, ShareWithWork>> result;
+    for (const auto& [format, applied] : policy::applied_words) result.emplace_back(format, ShareWithWork());
+    result.emplace_back("unknown", ShareWithWork());
     for (const MergedRow& row : rows_) {
         const auto range = std::find_if(result.begin(), result.end() - 1,
                                         [&](const auto& entry) { return entry.first == row.ran_at(); });
-        range->second.add(row.counters);
+        range->second.add(row.counters, row.flops);
     }
     result.back().second.calls += calls_without_row();
     std::erase_if(result, [](const auto& entry) { return entry.second.calls == 0; });

@@ -13,6 +13,8 @@
 #include "cli/recordings/filter.hpp"
 #include "cli/recordings/fixed_order.hpp"
 #include "cli/recordings/process_text.hpp"
+#include "cli/report/output_file.hpp"
+#include "cli/report/report_formats.hpp"
 #include "cli/report/tables.hpp"
 #include "policy/words.hpp"
 
@@ -67,9 +69,27 @@ std::string head_text(const MergedCalls& calls) {
     return text + "\n" + open_text(calls);
 }
 
+/// Counts the processes that have each line.
+using LineCounts = std::map<std::string, std::uint64_t>;
+
+/// Returns the first lines, each with its number of recordings if there are several. `has_number` is false for a line
+/// that all recordings have.
+std::string lines_text(const LineCounts& lines, std::string_view begin, bool has_number, std::size_t most) {
+    std::string text;
+    std::size_t shown = 0;
+    for (const auto& [line, count] : lines) {
+        if (shown++ == most) break;
+        text +=
+            fmt::format("{}{}{}\n", begin, line, has_number ? fmt::format(" ({})", counted(count, "recording")) : "");
+    }
+    if (lines.size() > most)
+        text += fmt::format("{}; --format json has all\n", counted(lines.size() - most, "more line"));
+    return text;
+}
+
 /// Returns the settings at the start of the recordings, one line for each distinct set.
 std::string all_settings_text(const MergedCalls& calls) {
-    std::map<std::string, std::uint64_t> settings;
+    LineCounts settings;
     for (const MergedProcess& process : calls.processes()) {
         if (process.is_children_only()) continue;
         const record::StartEvent& start = process.facts.start;
@@ -82,13 +102,17 @@ std::string all_settings_text(const MergedCalls& calls) {
         }
         ++settings[printable(line)];
     }
-    const std::string when = calls.recording_count() == 1 ? "At its start" : "At their start";
-    std::string text;
-    for (const auto& [line, count] : settings) {
-        text += fmt::format("{}: {}", when, line);
-        text += settings.size() == 1 ? "\n" : fmt::format(" ({})\n", counted(count, "recording"));
-    }
-    return text;
+    return lines_text(settings,
+                      calls.recording_count() == 1 ? "At its start: " : "At their start: ", settings.size() > 1,
+                      settings.size());
+}
+
+/// Returns the distinct environments of the processes; empty if none is recorded.
+std::string environments_text(const MergedCalls& calls) {
+    LineCounts lines;
+    for (const MergedProcess& process : calls.processes())
+        for (const std::string& line : process.environment.lines()) ++lines[printable(line)];
+    return lines_text(lines, "", calls.recording_count() > 1, 20);
 }
 
 std::string format_text(const MergedCalls& calls, int stream) {
@@ -339,23 +363,38 @@ void write_tables(const std::vector<TextColumn<Row>>& columns, const std::vector
     write(refused);
 }
 
-}  // namespace
-
-std::string environments_text(const MergedCalls& calls) {
-    constexpr std::size_t most = 20;
-    std::map<std::string, std::uint64_t> recordings;  // by line
-    for (const MergedProcess& process : calls.processes())
-        for (const std::string& line : process.environment.lines()) ++recordings[printable(line)];
-    std::string text;
-    std::size_t shown = 0;
-    for (const auto& [line, count] : recordings) {
-        if (shown++ == most) break;
-        text += line + (calls.recording_count() == 1 ? "\n" : fmt::format(" ({})\n", counted(count, "recording")));
-    }
-    if (recordings.size() > most)
-        text += fmt::format("{}; --format json has all\n", counted(recordings.size() - most, "more line"));
-    return text;
+void put_section(const std::string& title, const std::string& body, int stream, const TextSink& put) {
+    if (body.empty()) return;
+    put(fmt::format("\n{}{}{}", coloured(title, Colour::bold, stream), title.empty() ? "" : "\n", body));
 }
+
+/// Writes a report for people: totals, formats, the most important call sites, refusals and omissions. If `groups`
+/// are given, they replace the call sites. `stream` is 1 for stdout, 2 for stderr, -1 for a file. The report is
+/// written line by line, since it may have a million lines.
+void write_report(const MergedCalls& calls, const TableLimits& limits, int stream, const TextSink& put,
+                  const std::optional<std::vector<RowGroup>>& groups) {
+    const auto section = [&](const std::string& title, const std::string& body) {
+        put_section(title, body, stream, put);
+    };
+    put(head_text(calls) + all_settings_text(calls));
+    section("First NaN or infinity from finite operands", nonfinite_text(calls, limits, stream));
+    section("First product that received NaN or infinity", received_text(calls, limits, stream));
+    section("", format_text(calls, stream) + operands_text(calls) + fixed_order_text(calls));
+    if (groups) {
+        std::vector<const RowGroup*> all;
+        for (const RowGroup& group : *groups) all.push_back(&group);
+        write_tables(group_text_columns, all, "more group", limits, stream, put);
+    } else {
+        write_tables(call_site_columns, sorted(calls.rows(), limits.order), "more row", limits, stream, put);
+    }
+    section("Audits: the largest errors", audits_text(calls, limits, stream));
+    section("Changed while it ran", all_changes_text(calls));
+    section("", unused_rules_text(calls.rules(), limits.sites));
+    section("Not complete", missing_text(calls));
+    if (calls.total().is_estimate) section("", "~: estimated, because only some of the short calls are timed\n");
+}
+
+}  // namespace
 
 std::string operands_text(const MergedCalls& calls) {
     if (calls.float64_calls() == 0) return {};
@@ -375,34 +414,19 @@ Table call_site_table(const std::vector<const MergedRow*>& rows, std::size_t lim
     return table_of(call_site_columns, first_rows(rows, limit), false);
 }
 
-void write_report_table(const MergedCalls& calls, const TableLimits& limits, int stream, const TextSink& put,
-                        const std::vector<RowGroup>* groups) {
-    put(head_text(calls) + all_settings_text(calls));
-    const auto section = [&](const std::string& title, const std::string& body) {
-        if (body.empty()) return;
-        put(fmt::format("\n{}{}{}", coloured(title, Colour::bold, stream), title.empty() ? "" : "\n", body));
-    };
-    section("First NaN or infinity from finite operands", nonfinite_text(calls, limits, stream));
-    section("First product that received NaN or infinity", received_text(calls, limits, stream));
-    section("", format_text(calls, stream) + operands_text(calls) + fixed_order_text(calls));
-    if (groups == nullptr) {
-        write_tables(call_site_columns, sorted(calls.rows(), limits.order), "more row", limits, stream, put);
-    } else {
-        std::vector<const RowGroup*> all;
-        for (const RowGroup& group : *groups) all.push_back(&group);
-        write_tables(group_text_columns, all, "more group", limits, stream, put);
-    }
-    section("Audits: the largest errors", audits_text(calls, limits, stream));
-    section("Changed while it ran", all_changes_text(calls));
-    section("", unused_rules_text(calls.rules(), limits.sites));
-    section("Not complete", missing_text(calls));
-    if (calls.total().is_estimate) section("", "~: estimated, because only some of the short calls are timed\n");
-}
-
 std::string report_table(const MergedCalls& calls, const TableLimits& limits, int stream) {
     std::string text;
-    write_report_table(calls, limits, stream, [&](std::string_view piece) { text += piece; });
+    write_report(
+        calls, limits, stream, [&](std::string_view piece) { text += piece; }, std::nullopt);
     return text;
+}
+
+void write_table(const ReportContents& contents, const ReportView& view, ReportOutput& output) {
+    const auto put = [&](std::string_view text) { output.put(text); };
+    write_report(contents.calls, {.sites = view.top, .order = view.order}, view.stream, put,
+                 contents.grouped_by(view.grouping, view.order));
+    put_section("What faster products could gain", worth_text(contents.calls), view.stream, put);
+    put_section("Environment", environments_text(contents.calls), view.stream, put);
 }
 
 }  // namespace fp32shim::cli

@@ -20,13 +20,8 @@ struct TableLimits {
 /// Returns a line with the numbers of calls by their operands' types; empty if no call is of float64.
 std::string operands_text(const MergedCalls& calls);
 
-/// Writes a report for people: totals, formats, the most important call sites, refusals and omissions. If `groups`
-/// are given, they replace the call sites. `stream` is 1 for stdout, 2 for stderr, -1 for a file. The report is
-/// written line by line, since it may have a million lines.
-void write_report_table(const MergedCalls& calls, const TableLimits& limits, int stream, const TextSink& put,
-                        const std::vector<RowGroup>* groups = nullptr);
-/// Returns the distinct environments of the processes; empty if none is recorded.
-std::string environments_text(const MergedCalls& calls);
+/// Returns a report for people: totals, formats, the most important call sites, refusals and omissions. `stream` is 1
+/// for stdout, 2 for stderr, -1 for a file.
 std::string report_table(const MergedCalls& calls, const TableLimits& limits, int stream);
 
 /// Texts of a table about audits. Columns that are empty in all rows are left out.

@@ -1,14 +1,17 @@
-#include "cli/report/worth.hpp"
-
+// What faster products could gain at most (Amdahl), and what TF32 would gain on GPUs by published figures.
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <limits>
+#include <string_view>
+#include <vector>
 
 #include "cli/output/json.hpp"
 #include "cli/output/terminal.hpp"
 #include "cli/recordings/filter.hpp"
+#include "cli/report/report_formats.hpp"
 #include "shim/table/functions.hpp"
 
 namespace fp32shim::cli {
@@ -17,8 +20,13 @@ namespace {
 /// Largest share of estimated times with which a process's time counts as known.
 constexpr double most_sampled = 0.01;
 
+/// Published peak rates of a GPU, dense, in operations and bytes per second.
+struct GpuPeaks {
+    std::string_view name;
+    double fp32, tf32, bandwidth;
+};
 // Dense peaks of NVIDIA's data sheets; docs/worth.md names them.
-constexpr GpuPeaks published_peaks[] = {
+constexpr GpuPeaks gpu_peaks[] = {
     {"A100", 19.5e12, 156e12, 2.039e12}, {"H100", 67e12, 494.7e12, 3.35e12}, {"B200", 80e12, 1100e12, 8e12}};
 
 // The upper end of a range: more bytes than this are in no cache of these GPUs.
@@ -26,6 +34,31 @@ constexpr double largest_cache = 128e6;
 // The lower end of a range: each call costs a launch, whatever the format, and TF32 reaches this part of its peak.
 constexpr double launch_seconds = 5e-6;
 constexpr double least_of_tf32_peak = 0.5;
+
+/// Reasons why the share of products in a process's time is not known.
+enum class NoShare : std::uint8_t { none, no_wall_time, incomplete, sampled, on_gpu, count_ };
+
+/// Share of the wall time of processes that products take.
+struct ProductShare {
+    std::uint64_t processes = 0;             ///< number of processes of which it is known
+    double least = 0, most = 0;              ///< shares of single processes; above 1 if products ran at the same time
+    std::uint64_t wall_ns = 0, host_ns = 0;  ///< sums over these processes
+    std::array<std::uint64_t, static_cast<std::size_t>(NoShare::count_)> unknown =
+        {};  ///< number of processes by reason
+};
+
+/// Factor by which products would be faster at TF32 than at FP32 on a GPU, each product by itself: a range, because
+/// it depends on how much of the peaks is reached.
+struct GainRange {
+    double from = 0, to = 0;
+};
+
+/// The products for which TF32 is estimated: those that ran at FP32, could be lowered, and have known sizes.
+struct Tf32Worth {
+    std::uint64_t calls = 0;       ///< number of their calls
+    std::uint64_t fp32_calls = 0;  ///< number of all calls that ran at FP32
+    std::vector<GainRange> gains;  ///< for each of gpu_peaks; empty without such products
+};
 
 NoShare why_no_share(const MergedProcess& process) {
     const std::int64_t wall = process.facts.wall_ns();
@@ -74,6 +107,10 @@ std::string factor_text(double factor) { return fmt::format("{:.{}f}", factor, f
 
 std::string percent(double share) { return fmt::format("{:.1f}%", 100 * share); }
 
+/// Returns the largest factor by which a process could become faster if its products took no time and nothing else
+/// changed; infinity if no bound follows.
+double largest_gain(double share) { return share < 1 ? 1 / (1 - share) : std::numeric_limits<double>::infinity(); }
+
 std::string share_text(const ProductShare& share, std::string_view products) {
     const bool is_one = share.processes == 1;
     const std::string shares =
@@ -96,19 +133,13 @@ std::string share_text(const ProductShare& share, std::string_view products) {
 std::string tf32_text(const Tf32Worth& worth) {
     std::string text;
     for (std::size_t i = 0; i < worth.gains.size(); ++i)
-        text += fmt::format("{}{} {} to {} times", i == 0 ? "" : ", ", gpu_peaks()[i].name,
+        text += fmt::format("{}{} {} to {} times", i == 0 ? "" : ", ", gpu_peaks[i].name,
                             factor_text(worth.gains[i].from), factor_text(worth.gains[i].to));
     return fmt::format(
         "By published peaks, TF32 in place of FP32 on a GPU would make these products themselves faster: "
         "{}\n({} of {} of float32 at FP32; docs/worth.md has assumptions and sources)\n",
         text, count_text(worth.calls), counted(worth.fp32_calls, "call"));
 }
-
-}  // namespace
-
-std::span<const GpuPeaks> gpu_peaks() { return published_peaks; }
-
-double largest_gain(double share) { return share < 1 ? 1 / (1 - share) : std::numeric_limits<double>::infinity(); }
 
 ProductShare product_share(const MergedCalls& calls) {
     ProductShare share;
@@ -137,7 +168,7 @@ Tf32Worth tf32_worth(const MergedCalls& calls) {
         if (can_be_lowered(row)) worth.calls += row.counters.calls;
     }
     if (worth.calls == 0) return worth;
-    for (const GpuPeaks& gpu : gpu_peaks()) {
+    for (const GpuPeaks& gpu : gpu_peaks) {
         double fp32 = 0, tf32 = 0, slow_fp32 = 0, slow_tf32 = 0;  // seconds
         for (const MergedRow& row : calls.rows()) {
             if (!is_float32_at_fp32(row) || !can_be_lowered(row)) continue;
@@ -151,6 +182,8 @@ Tf32Worth tf32_worth(const MergedCalls& calls) {
     }
     return worth;
 }
+
+}  // namespace
 
 std::string worth_text(const MergedCalls& calls) {
     const ProductShare share = product_share(calls);
@@ -182,7 +215,7 @@ Json worth_json(const MergedCalls& calls) {
                  {"tf32", Json::array()}};
     for (std::size_t i = 0; i < worth.gains.size(); ++i)
         json["tf32"].push_back(
-            {{"gpu", gpu_peaks()[i].name}, {"from", worth.gains[i].from}, {"to", worth.gains[i].to}});
+            {{"gpu", gpu_peaks[i].name}, {"from", worth.gains[i].from}, {"to", worth.gains[i].to}});
     return json;
 }
 

@@ -99,8 +99,8 @@ std::string live_table(const std::vector<LiveGroup>& groups, std::size_t limit) 
     return table.text() + counted(groups.size() - limit, "more group") + "\n";
 }
 
-Json to_json(const LiveGroup& group) {
-    Json json = to_json(group_columns(), static_cast<const RowGroup&>(group));
+Json live_group_json(const LiveGroup& group) {
+    Json json = object_of(group_columns(), static_cast<const RowGroup&>(group));
     json["calls_per_second"] = group.calls_per_second;
     json["host_share"] = group.host_share;
     return json;

@@ -48,6 +48,6 @@ std::vector<LiveGroup> sum_up(const std::vector<const std::vector<LiveGroup>*>& 
 std::string live_table(const std::vector<LiveGroup>& groups, std::size_t limit);
 
 /// Returns a group as JSON (docs/cli/formats.md).
-Json to_json(const LiveGroup& group);
+Json live_group_json(const LiveGroup& group);
 
 }  // namespace fp32shim::cli

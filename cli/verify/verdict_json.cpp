@@ -67,7 +67,7 @@ Json to_json(const Verified& verified, const MergedCalls& calls, const VerifyOpt
                  {"always_float32", to_json(verified.float32)},
                  {"examined_children", to_json(verified.examined)},
                  {"recorded_bypasses", to_json(verified.recorded)},
-                 {"rules", cli::to_json(verified.rules)},
+                 {"rules", rules_json(verified.rules)},
                  {"expected", to_json(verified.expected)},
                  {"onednn_log",
                   {{"file", text_or_null(verified.onednn_log.file)},
@@ -78,7 +78,7 @@ Json to_json(const Verified& verified, const MergedCalls& calls, const VerifyOpt
     for (std::size_t i = 0; i < calls.processes().size(); ++i)
         json["processes"].push_back(evidence_of(calls.processes()[i], judged[i]));
     for (const MergedRow* row : verified.violations) {
-        Json violation = cli::to_json(row_columns(), *row);
+        Json violation = object_of(row_columns(), *row);
         violation["made_by"] = makers_of(static_cast<std::size_t>(row - calls.rows().data()), calls, judged);
         json["violations"].push_back(std::move(violation));
     }
