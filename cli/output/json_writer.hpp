@@ -91,8 +91,10 @@ class JsonWriter {
         return close(']');
     }
 
-    /// Passes on the text so far. Returns false if that failed, now or earlier; then the caller can stop.
-    bool flush() {
+    /// Passes on the text so far, if it has `least` bytes. Returns false if that failed, now or earlier; then the
+    /// caller can stop.
+    bool flush(std::size_t least = 0) {
+        if (text_.size() < least) return is_open_;
         is_open_ = is_open_ && sink_(text_);
         text_.clear();
         return is_open_;

@@ -19,6 +19,8 @@
 namespace fp32shim::cli {
 namespace {
 
+constexpr std::size_t many_bytes = 65536;  ///< lines are collected and written in pieces of this size
+
 /// A process with the problems found while its recording was read.
 struct ReadProcess {
     const MergedProcess& process;
@@ -74,7 +76,7 @@ void write_recording(JsonWriter& json, const MergedCalls& calls, const std::vect
     const std::string facts = append(begin, process_columns(), process).take();
     for (const MergedRow& row : calls.rows()) {
         append<MergedRow>(begin_line(json, "row").raw(facts), row_line_columns, row).finish('}');
-        if (!json.flush()) return;
+        if (!json.flush(many_bytes)) return;
     }
     append(begin_line(json, "recording").raw(facts), further_process_columns(), process);
     append<ReadProcess>(json, own_process_columns, {process, problems, calls.audits().lost()}).finish('}');
@@ -103,7 +105,7 @@ LinesWritten write_lines(const std::vector<std::string>& paths, const Filter& fi
     written.problems = visit_recordings(paths, [&](const std::string& path, record::RecordingReader& recording) {
         prepare(recording);
         ++written.recordings;
-        if (!json.flush()) return;
+        if (!json.flush(many_bytes)) return;
         const TextsForAWhile texts;
         locations.name_rows_of(recording, filter.looks_at_call_sites());
         MergedCalls calls(&filter, MergedCalls::Objects::left_out);
@@ -117,7 +119,7 @@ LinesWritten write_lines(const std::vector<std::string>& paths, const Filter& fi
     });
     for (const ReadingProblem& problem : written.problems)
         if (problem.is_unread) write_unread(json, problem);
-    json.flush();
+    written.rest = json.take();
     return written;
 }
 

@@ -175,6 +175,7 @@ int report_lines(const std::vector<std::string>& paths, const ReportOptions& opt
         say("report", problem);
         return exit_code::usage;
     }
+    output.put(written.rest);
     warn_sizes_rounded(written.calls_with_rounded_sizes, options.filter);
     print_problems("report", written.problems);
     return finish(output, !written.problems.empty() || written.recordings == 0);

@@ -96,6 +96,7 @@ struct LinesWritten {
     std::vector<ReadingProblem> problems;
     std::size_t recordings = 0;                  ///< number of recordings that could be read
     std::uint64_t calls_with_rounded_sizes = 0;  ///< number of calls that passed the filter
+    std::string rest;                            ///< end of the text, which the caller must write
 };
 /// Writes a line of JSON for each row of each recording, and a line for the recording itself, for database engines.
 /// Recordings are not merged, so memory depends on the largest one and not on their number. With a filter, a
