@@ -12,7 +12,7 @@
 #include "cli/log/writers.hpp"
 #include "cli/output/json_writer.hpp"
 #include "cli/recordings/call_paths.hpp"
-#include "cli/recordings/columns.hpp"
+#include "cli/recordings/csv_and_json_columns.hpp"
 #include "system/inline_text.hpp"
 
 namespace fp32shim::cli {
@@ -200,7 +200,7 @@ class ChromeWriter : public LogWriter {
     }
 
     PerRow<std::string> heads_, arguments_;
-    JsonWriter json_{{.levels = 2}, put};
+    JsonWriter json_{{.levels = 2}, print_entry};
     struct Track {
         std::int64_t number = 0;  ///< number of the process in the trace
         const RecordingReader* recording = nullptr;

@@ -9,12 +9,11 @@
 #include <string>
 #include <utility>
 
-#include "cli/log/audit_entries.hpp"
 #include "cli/log/source.hpp"
 #include "cli/output/json_writer.hpp"
 #include "cli/output/moment.hpp"
 #include "cli/output/terminal.hpp"
-#include "cli/recordings/columns.hpp"
+#include "cli/recordings/csv_and_json_columns.hpp"
 #include "record/lines/event_lines.hpp"
 
 namespace fp32shim::cli {
@@ -72,7 +71,8 @@ class TableWriter : public LogWriter {
             const record::ProcessFacts& process = recording.facts().process;
             hosts.insert(process.host);
             const std::string name = with_host_and_rank(fmt::format("process {}", process.pid), process);
-            put(coloured(fmt::format("{}: {}", printable(name), printable(process.command)), Colour::bold) + "\n");
+            print_entry(coloured(fmt::format("{}: {}", printable(name), printable(process.command)), Colour::bold) +
+                        "\n");
         }
         names_processes_ = recordings.size() > 1;
         names_hosts_ = hosts.size() > 1;
@@ -94,7 +94,7 @@ class TableWriter : public LogWriter {
                             duration(entry.counters->total_ns, entry.counters->timed_calls < entry.counters->calls));
         else
             line += fmt::format("{:>19}  {}; ", entry.event(), words_of(entry.row, *entry.audit));
-        return put(line + decision_words(entry.row) + "\n");
+        return print_entry(line + decision_words(entry.row) + "\n");
     }
     bool accepts_repeated_rows() const override { return true; }
 
@@ -137,7 +137,7 @@ class JsonLogWriter : public LogWriter {
         return put_object(json_.finish('}').take());
     }
     void end() override {
-        if (is_array_) put(has_entries_ ? "\n]\n" : "[]\n");
+        if (is_array_) print_entry(has_entries_ ? "\n]\n" : "[]\n");
     }
 
   private:
@@ -151,9 +151,9 @@ class JsonLogWriter : public LogWriter {
     }
     /// Writes an object. Its text must end with a line feed.
     bool put_object(std::string_view object) {
-        if (!is_array_) return put(object);
+        if (!is_array_) return print_entry(object);
         object.remove_suffix(1);
-        return put(std::exchange(has_entries_, true) ? ",\n" : "[\n") && put(object);
+        return print_entry(std::exchange(has_entries_, true) ? ",\n" : "[\n") && print_entry(object);
     }
 
     JsonWriter json_;
@@ -167,7 +167,7 @@ class JsonLogWriter : public LogWriter {
 class CsvWriter : public LogWriter {
   public:
     void begin(std::span<const LogSource>) override {
-        put(csv_names<LogEntry>(common_columns) + ',' + csv_names(row_columns()) + "\r\n");
+        print_entry(csv_names<LogEntry>(common_columns) + ',' + csv_names(row_columns()) + "\r\n");
     }
     bool write(const LogEntry& entry) override {
         if (entry.audit != nullptr) return true;
@@ -176,7 +176,7 @@ class CsvWriter : public LogWriter {
         line += ',';
         if (entry.counters != nullptr) {
             append_csv(line, row_columns(), row_of(entry));
-            return put(line += "\r\n");
+            return print_entry(line += "\r\n");
         }
         line += decisions_.of(entry, [&] {
             std::string text;
@@ -187,7 +187,7 @@ class CsvWriter : public LogWriter {
             line += ',';
             if (column.name == "host_ns") duration_of(entry).append_csv(line);
         }
-        return put(line += "\r\n");
+        return print_entry(line += "\r\n");
     }
 
   private:
@@ -211,7 +211,7 @@ std::optional<std::uint64_t> LogEntry::host_ns() const {
     return call != nullptr && call->is_timed ? std::optional(call->duration_ns) : std::nullopt;
 }
 
-bool put(std::string_view text) {
+bool print_entry(std::string_view text) {
     print(text);
     return std::ferror(stdout) == 0;
 }

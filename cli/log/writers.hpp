@@ -5,9 +5,11 @@
 #include <memory>
 #include <optional>
 #include <span>
+#include <string>
 #include <string_view>
 #include <vector>
 
+#include "cli/output/field_value.hpp"
 #include "record/read/reader.hpp"
 
 namespace fp32shim::cli {
@@ -73,8 +75,22 @@ class PerRow {
     std::vector<Kept> kept_;
 };
 
+// --- Entries for audits, and for the first NaN or infinity
+
+/// Returns the name of the event in docs/log-format.md: `audit`, `nonfinite` or `received`.
+std::string_view event_of(const record::RecordedAudit& audit);
+
+/// Returns the keys of the event, except those that every event or every decision has.
+std::span<const Column<record::RecordedAudit>> columns_of(const record::RecordedAudit& audit);
+
+/// Returns the result of an audit as text: `tf32 with fp32: norm 1.2e-04, row or column 3.0e-04, component 2.2e-05`.
+/// `row` is the row of the audited call.
+std::string words_of(const record::RecordedRow& row, const record::RecordedAudit& audit);
+
+// --- What formats share
+
 /// Writes to stdout. Returns false if it cannot be written.
-bool put(std::string_view text);
+bool print_entry(std::string_view text);
 
 /// Returns `what` followed by the process's host and rank: `python3 on node7, rank 3`.
 std::string with_host_and_rank(std::string_view what, const record::ProcessFacts& process);

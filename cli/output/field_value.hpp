@@ -44,8 +44,8 @@ class FieldValue {
 
     /// Appends the value as JSON. Texts become strings with the escapes of dumped().
     void append_json(std::string& out) const;
-    /// Appends the value as CSV: nothing for null, and texts in the form of csv_text(). Numbers stay numbers, even
-    /// negative ones.
+    /// Appends the value as CSV: nothing for null, and texts in quotes where RFC 4180 needs them. Numbers stay
+    /// numbers, even negative ones.
     void append_csv(std::string& out) const;
     /// Returns the value as a tree of JSON.
     Json tree() const;
@@ -95,10 +95,5 @@ std::string csv_names(std::span<const Column<Row>> columns) {
     text.pop_back();
     return text;
 }
-
-/// Writes a text as a field of RFC 4180, in quotes if it contains a comma or a quote. Characters that are not plain
-/// (system/plain_text.hpp), except tabs, become \xNN. If a spreadsheet would read the text as a formula, a `'` is put
-/// before it.
-std::string csv_text(std::string_view text);
 
 }  // namespace fp32shim::cli

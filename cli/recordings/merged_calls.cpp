@@ -160,11 +160,12 @@ std::optional<policy::Floor> floor_met_by_word(std::string_view format) {
     return applied ? floor_shown_by(*applied) : std::nullopt;
 }
 
-void Share::add(const record::RecordedCounters& counters) {
+void Share::add(const record::RecordedCounters& counters, double flops) {
     calls += counters.calls;
     host_ns += counters.total_ns;
     timed_calls += counters.timed_calls;
     is_estimate |= counters.timed_calls != 0 && counters.timed_calls < counters.calls;
+    work += std::max(flops, 0.0) * static_cast<double>(counters.calls);
 }
 
 std::string Share::time_text() const {
@@ -172,12 +173,7 @@ std::string Share::time_text() const {
     return duration_text(static_cast<double>(host_ns), is_estimate);
 }
 
-void ShareWithWork::add(const record::RecordedCounters& counters, double flops) {
-    Share::add(counters);
-    work += std::max(flops, 0.0) * static_cast<double>(counters.calls);
-}
-
-void ShareWithWork::add(const ShareWithWork& others) {
+void Share::add(const Share& others) {
     calls += others.calls;
     host_ns += others.host_ns;
     timed_calls += others.timed_calls;
@@ -185,7 +181,7 @@ void ShareWithWork::add(const ShareWithWork& others) {
     work += others.work;
 }
 
-double ShareWithWork::weight(RowOrder order) const { return cli::weight(order, calls, host_ns, work); }
+double Share::weight(RowOrder order) const { return cli::weight(order, calls, host_ns, work); }
 
 RowOrder parse_row_order(std::string_view word) {
     return static_cast<RowOrder>(std::ranges::find(row_order_words, word) - row_order_words.begin());
@@ -228,7 +224,7 @@ void MergedCalls::set_medians(const CallDurations& durations) {
 }
 
 void MergedCalls::add(const std::string& path, record::RecordingReader& recording, CallPaths* paths,
-                      ProcessGroups* groups) {
+                      RowGroups* groups) {
     MergedProcess process{.path = path,
                           .facts = recording.facts(),
                           .state = recording.state(),
@@ -333,10 +329,10 @@ std::uint64_t MergedCalls::calls_without_row() const {
     return filter_ == nullptr || filter_->is_empty() ? uncounted_calls() : 0;
 }
 
-std::vector<std::pair<std::string, ShareWithWork>> MergedCalls::by_format() const {
-    std::vector<std::pair<std::string, ShareWithWork>> result;
-    for (const auto& [format, applied] : policy::applied_words) result.emplace_back(format, ShareWithWork());
-    result.emplace_back("unknown", ShareWithWork());
+std::vector<std::pair<std::string, Share>> MergedCalls::by_format() const {
+    std::vector<std::pair<std::string, Share>> result;
+    for (const auto& [format, applied] : policy::applied_words) result.emplace_back(format, Share());
+    result.emplace_back("unknown", Share());
     for (const MergedRow& row : rows_) {
         const auto range = std::find_if(result.begin(), result.end() - 1,
                                         [&](const auto& entry) { return entry.first == row.ran_at(); });

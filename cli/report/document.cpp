@@ -9,7 +9,7 @@
 #include "cli/output/json.hpp"
 #include "cli/output/json_writer.hpp"
 #include "cli/output/moment.hpp"
-#include "cli/recordings/columns.hpp"
+#include "cli/recordings/csv_and_json_columns.hpp"
 #include "cli/report/output_file.hpp"
 #include "cli/report/report_formats.hpp"
 #include "policy/words.hpp"
@@ -17,7 +17,7 @@
 namespace fp32shim::cli {
 namespace {
 
-Json share_json(const ShareWithWork& share) {
+Json share_json(const Share& share) {
     return {{"calls", share.calls},
             {"host_ns", share.host_ns},
             {"timed_calls", share.timed_calls},

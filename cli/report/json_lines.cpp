@@ -6,7 +6,7 @@
 
 #include "cli/output/json_writer.hpp"
 #include "cli/recordings/call_durations.hpp"
-#include "cli/recordings/columns.hpp"
+#include "cli/recordings/csv_and_json_columns.hpp"
 #include "cli/recordings/filter.hpp"
 #include "cli/recordings/native_locations.hpp"
 #include "cli/recordings/process_text.hpp"

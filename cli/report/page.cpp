@@ -9,7 +9,7 @@
 
 #include "cli/output/json.hpp"
 #include "cli/output/moment.hpp"
-#include "cli/recordings/columns.hpp"
+#include "cli/recordings/csv_and_json_columns.hpp"
 #include "cli/recordings/process_text.hpp"
 #include "cli/report/html_page.hpp"
 #include "cli/report/output_file.hpp"
@@ -108,11 +108,17 @@ Json changes_json(const MergedCalls& calls) {
     return json;
 }
 
-Json table_json(const AuditTable& table) {
-    Json heads = Json::array();
-    for (const Table::Column& head : table.heads)
-        heads.push_back({{"title", head.title}, {"number", head.is_number}});
-    return {{"heads", std::move(heads)}, {"rows", table.rows}, {"more", table.left_out}};
+Json table_json(const LimitedTable& limited) {
+    const Table& table = limited.table;
+    Json json = {{"heads", Json::array()}, {"rows", Json::array()}, {"more", limited.left_out}};
+    for (const Table::Column& head : table.columns())
+        json["heads"].push_back({{"title", head.title}, {"number", head.is_number}});
+    for (std::size_t row = 0; row < table.row_count(); ++row) {
+        json["rows"].push_back(Json::array());
+        for (std::size_t column = 0; column < table.columns().size(); ++column)
+            json["rows"].back().push_back(table.cell(row, column));
+    }
+    return json;
 }
 
 Json timeline_json(const Timeline& timeline) {

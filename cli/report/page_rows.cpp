@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "cli/output/json.hpp"
-#include "cli/recordings/columns.hpp"
+#include "cli/recordings/csv_and_json_columns.hpp"
 #include "cli/report/page_parts.hpp"
 #include "cli/report/timeline.hpp"
 

@@ -15,7 +15,7 @@ namespace fp32shim::cli {
 namespace {
 
 /// Sums of calls by the kind and the name of their place.
-using Places = std::map<std::pair<std::string_view, std::string>, ShareWithWork>;
+using Places = std::map<std::pair<std::string_view, std::string>, Share>;
 
 /// Returns the best that is known of the place of a row's calls: a line, a scope, or caller and function.
 Places::key_type place_of(const MergedRow& row) {
@@ -26,7 +26,7 @@ Places::key_type place_of(const MergedRow& row) {
     return {"caller", std::string(row.caller) + ", in calls of " + std::string(row.function)};
 }
 
-Json sums_json(const ShareWithWork& share) {
+Json sums_json(const Share& share) {
     return {{"calls", share.calls}, {"host_ns", share.host_ns}, {"work", share.work}};
 }
 
@@ -44,7 +44,7 @@ Json largest_json(const Places& places, RowOrder order) {
 }  // namespace
 
 Json verdict_json(const MergedCalls& calls) {
-    ShareWithWork below;
+    Share below;
     Places places, places_below;
     std::map<std::string_view, std::uint64_t> formats;
     std::uint64_t allowed = 0, previewed = 0, narrower = 0, rounded = 0, unknown = calls.calls_without_row();
@@ -68,7 +68,7 @@ Json verdict_json(const MergedCalls& calls) {
         }
     }
     if (calls.calls_without_row() > 0) places[{"unknown", ""}].calls += calls.calls_without_row();
-    const ShareWithWork total = calls.total();
+    const Share total = calls.total();
     const RowOrder order = calls.calls_without_work() == 0 && total.work > 0 ? RowOrder::flops
                            : total.host_ns > 0                               ? RowOrder::time
                                                                              : RowOrder::calls;

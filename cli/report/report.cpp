@@ -85,10 +85,10 @@ ReportContents read(const std::vector<std::string>& paths, const ReportOptions& 
     NativeLocations native_locations;
     ReportContents contents{.calls = MergedCalls(&options.filter, MergedCalls::Objects::left_out),
                             .paths = CallPaths(&native_locations),
-                            .groups = ProcessGroups(grouping)};
+                            .groups = RowGroups(grouping)};
     const bool needs_paths = grouping.by_call_site || format.needs_paths;
     CallPaths* const call_paths = needs_paths ? &contents.paths : nullptr;
-    ProcessGroups* const groups = grouping.has_process_keys() ? &contents.groups : nullptr;
+    RowGroups* const groups = grouping.has_process_keys() ? &contents.groups : nullptr;
     contents.problems = visit_recordings(paths, [&](const std::string& path, record::RecordingReader& recording) {
         preparation.prepare(recording);
         native_locations.name_rows_of(recording, options.filter.looks_at_call_sites());
@@ -247,7 +247,7 @@ Action define_report(CLI::App& app) {
         ->type_name("FILE")
         ->required();
     add_format(app, options->format, report_formats());
-    options->format = nullptr;  // the name of the output tells it, unless an option does
+    options->format = nullptr;  // without --format, the end of the output's name chooses the format
     add_output(app, options->output)
         ->description(
             "Write to this file, completely or not at all; -: stdout; without --format, an ending such as .html or "

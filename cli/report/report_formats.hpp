@@ -26,7 +26,7 @@ class ReportOutput;
 struct ReportContents {
     MergedCalls calls;
     CallPaths paths;
-    ProcessGroups groups;  ///< empty unless rows are grouped by keys of processes
+    RowGroups groups;  ///< empty unless rows are grouped by keys of processes
     CallDurations durations{};
     Timeline timeline{};
     std::map<std::string, Share> metrics{};  ///< calls by the labels that Prometheus gets
@@ -118,7 +118,7 @@ std::string worth_text(const MergedCalls& calls);
 Json worth_json(const MergedCalls& calls);
 
 /// Calls of one path that ran at one format.
-struct PathShare : ShareWithWork {
+struct PathShare : Share {
     std::uint32_t node = 0;  ///< innermost level: index in CallPaths::nodes()
     SharedText format;       ///< format at which the calls ran; `unknown` for calls without a decision
     std::int32_t row = -1;   ///< index in a page's list of decisions; -1: not listed

@@ -15,7 +15,7 @@
 #include "cli/output/terminal.hpp"
 #include "cli/recordings/call_durations.hpp"
 #include "cli/recordings/call_paths.hpp"
-#include "cli/recordings/columns.hpp"
+#include "cli/recordings/csv_and_json_columns.hpp"
 #include "cli/recordings/merged_calls.hpp"
 #include "cli/recordings/native_locations.hpp"
 #include "cli/recordings/row_groups.hpp"

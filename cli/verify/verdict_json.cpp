@@ -1,4 +1,4 @@
-#include "cli/recordings/columns.hpp"
+#include "cli/recordings/csv_and_json_columns.hpp"
 #include "cli/verify/verdict.hpp"
 
 namespace fp32shim::cli {

@@ -1,4 +1,4 @@
-#include "cli/recordings/columns.hpp"
+#include "cli/recordings/csv_and_json_columns.hpp"
 
 #include <algorithm>
 
