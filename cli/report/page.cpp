@@ -150,6 +150,8 @@ Json sources_json(const CallPaths& paths, std::int64_t changed_after_ns) {
 Json page_data(const ReportContents& contents, const ReportView& view) {
     const MergedCalls& calls = contents.calls;
     Json json = head_json(calls);
+    // The page has tables and warnings of these, which are limited.
+    for (const char* const key : {"first_nonfinite", "first_received", "rules"}) json.erase(key);
     json["version"] = FP32SHIM_VERSION;
     json["filtered"] = view.is_filtered;
     json["sort"] = page_name(view.order);
