@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <set>
 
-#include "cli/recordings/columns.hpp"
+#include "cli/recordings/csv_and_json_columns.hpp"
 #include "cli/recordings/process_text.hpp"
 #include "cli/verify/verdict.hpp"
 #include "policy/glob.hpp"
