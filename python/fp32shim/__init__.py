@@ -304,7 +304,7 @@ class Recording:
         self.file_names: dict[str, str] = {}  # other names of source files in all that is returned, by their paths
 
     def report(self) -> dict[str, typing.Any]:
-        """Returns all that `fp32shim report --format json` prints; docs/cli/report-json.md describes it."""
+        """Returns all that `fp32shim report --format json` prints; docs/schema.md describes it."""
         import json
 
         report: dict[str, typing.Any] = json.loads(self._report("json"))

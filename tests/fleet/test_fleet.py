@@ -29,22 +29,19 @@ def without(line, *keys):
 
 
 def documented_keys():
-    """The keys of each kind of line, in their order, by docs/cli/report-jsonl.md."""
-    page = (shim.ROOT / "docs/cli/report-jsonl.md").read_text()
-    keys = {}
-    for title in ("every line", "a row", "a recording"):
-        section = page.split(f"\n## Keys of {title}\n")[1].split("\n## ")[0]
-        keys[title] = [key for line in section.splitlines() if line.startswith("| `")
-                       for key in re.findall(r"`(\w+)`", line.split("|")[1])]
-    return keys
+    """The keys of each kind of line, in their order, by docs/schema.md."""
+    page = (shim.ROOT / "docs/schema.md").read_text()
+    section = page.split("\n## Lines for database engines\n")[1].split("\n## ")[0] + "\n"
+    lists = re.findall(r"^- ([^:]*): (.*?)(?=^[-\n])", section, re.MULTILINE | re.DOTALL)
+    return {title: re.findall(r"`(\w+)`", text.partition(". ")[0]) for title, text in lists}
 
 
 def test_every_key_of_a_line_is_documented_in_its_order(tmp_path):
     make_recording(tmp_path / "a.fp32rec", "calls", EXACT, TF32)
     keys = documented_keys()
     rows, recording = [lines_of(tmp_path)[index] for index in (0, -1)]
-    assert list(rows) == keys["every line"] + ROW + keys["a row"]
-    assert list(recording) == keys["every line"] + keys["a recording"]
+    assert list(rows) == keys["every line"] + ROW + keys["`row`"]
+    assert list(recording) == keys["every line"] + keys["`recording`"]
 
 
 def test_a_row_is_that_of_the_log_with_its_process(tmp_path):
