@@ -1,4 +1,4 @@
-"""docs/hpc.md: beside libraries of the kinds that sites preload, in both orders, and the recipes of packaging/."""
+"""docs/deploy.md: beside libraries of the kinds that sites preload, in both orders, and the recipes of packaging/."""
 
 import ast
 import itertools
@@ -12,7 +12,6 @@ import shim
 from command import COMMAND, environment, fp32shim
 from test_mpi import OPEN_MPI
 
-PAGE = (shim.ROOT / "docs/hpc.md").read_text()
 KINDS = ("tracker", "io", "profiler")
 EXACT, ROUNDED = "64.03125\n", "64\n"
 
