@@ -21,7 +21,7 @@ A scope belongs to the thread that opened it, and governs the products that this
 moves to threads of its own is outside: torch's backward pass on a GPU, for example. In coroutines, keep no
 `await` inside a scope: others run on the same thread meanwhile. fp32shim/fp32shim.h says which values each argument
 may have, and which setting wins. All functions may be called from any thread. docs/python.md has examples, and
-docs/notebooks.md is about `%load_ext fp32shim`.
+describes `%load_ext fp32shim`.
 """
 
 from __future__ import annotations
@@ -558,7 +558,7 @@ def _as_html(tables: list[_Table]) -> str:
 
 
 def load_ipython_extension(shell: typing.Any) -> None:
-    """Called by `%load_ext fp32shim` in IPython and Jupyter: adds `%%fp32shim`. docs/notebooks.md describes it."""
+    """Called by `%load_ext fp32shim` in IPython and Jupyter: adds `%%fp32shim`. docs/python.md describes it."""
     from fp32shim import notebook
 
     notebook.load(shell)
