@@ -76,7 +76,7 @@ def test_a_file_that_only_names_children_says_so(tmp_path):
     path = make_recording(tmp_path / "a.fp32rec", "summary", EXACT)
     assert lines_of(path)[-1]["children_only"] is False
     content = bytearray(path.read_bytes())
-    content[261] |= 1  # bit 256 of the flags at offset 260, see docs/recording-format.md
+    content[261] |= 1  # bit 256 of the flags at offset 260, see record/format/format.hpp
     path.write_bytes(content)
     assert lines_of(path)[-1]["children_only"] is True
 
