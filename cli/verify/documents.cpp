@@ -91,9 +91,7 @@ std::string verdict_sentence(const Json& result) {
             recordings, escaped(claim.held),
             result["assumed_unused"].empty() ? "" : " This rests on the assumptions below.");
     return fmt::format(
-        "<b>Inconclusive.</b> It is shown of {} of {} of {} in {} that they {}. What is not proven is "
-        "listed below.",
-        known, calls,
+        "<b>Inconclusive.</b> {} of {} of {} in {} {}. What is not proven is listed below.", known, calls,
         libraries_text(result["onednn_calls"].get<std::uint64_t>(), result["kernel_launches"].get<std::uint64_t>()),
         recordings, escaped(claim.held));
 }
@@ -172,7 +170,7 @@ std::string basis_part(const Json& result) {
                         counted(expected["jobs"].get<std::uint64_t>(), "expected job"), shown_text(expected["file"]));
     std::vector<std::string> others;
     for (const Json& path : expected["unexpected"]) others.push_back("<code>" + shown_text(path) + "</code>");
-    return html + list_part("Recordings of no expected job", others);
+    return html + list_part("Recordings of jobs that were not expected", others);
 }
 
 }  // namespace
@@ -207,11 +205,11 @@ std::string verdict_page(Json result, const std::string& date) {
                       bypass_lines(result["assumed_unused"]));
     std::vector<std::string> allowed;
     for (const Json& name : result["allowed_kernels"]) allowed.push_back(shown_text(name));
-    html += list_part("Kernels that are not judged, since --allow-kernel names them", allowed);
-    html += list_part("Recorded, since they told or showed what they multiplied",
+    html += list_part("Kernels that are not judged, because --allow-kernel names them", allowed);
+    html += list_part("Libraries that multiply without the shim, but whose products are recorded",
                       bypass_lines(result["recorded_bypasses"]));
-    html += list_part("If these multiplied, they did so at float32", bypass_lines(result["always_float32"]));
-    html += list_part("Children without the shim whose files have nothing known that multiplies",
+    html += list_part("Libraries that always multiply at float32", bypass_lines(result["always_float32"]));
+    html += list_part("Children without the shim whose files contain nothing that is known to multiply",
                       bypass_lines(result["examined_children"]));
     html += recordings_part(result["processes"]);
     return html + fmt::format("<h2>Scope</h2>\n<p>{}</p>\n</body></html>\n", shown_text(result["scope"]));

@@ -35,9 +35,8 @@ bool write(const Verified& verified, const MergedCalls& calls, const VerifyOptio
         result = verdict_statement(result, date);
         if (result["subject"].empty()) {
             say("verify",
-                "an in-toto Statement needs a subject, but of no recording a checksum could be computed; --format "
-                "json "
-                "has the result");
+                "no recording has a checksum, so no in-toto Statement was written, which needs one as its subject; "
+                "--format json has the result");
             return false;
         }
     }
