@@ -94,7 +94,7 @@ Action define_verify(CLI::App& app) {
                                 "Lowest format that is allowed");
     auto* reproducible =
         app.add_flag("--reproducible", options->reproducible,
-                     "Instead of that: all products must have run in a fixed order (run --reproducible)")
+                     "In place of --at-least: all products must have run in a fixed order (run --reproducible)")
             ->excludes(at_least);
     add_values(app, "--allow-kernel", options->allowed_kernels,
                "Kernels on a GPU that may multiply in any format; the verdict lists them")
