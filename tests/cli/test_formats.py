@@ -251,7 +251,8 @@ def test_every_key_of_a_commands_json_is_documented_and_no_other(command, title,
     described = {"schema", *(key.removesuffix("[]") for key in documented("schema.md", title))}
     described |= {key.replace("bypasses[]", f"{name}[]") for key in described for name in LIKE_BYPASSES if key.startswith("bypasses[]")
                   and name in described}
-    described_elsewhere = {"a.environment", "b.environment", "processes[].rows", "processes[].groups", "violations", "processor.features", "program.processes[].calls[].library",
+    described_elsewhere = {"a.environment", "b.environment", "a.applied", "b.applied", "changes[].a.applied", "changes[].b.applied",
+                           "processes[].rows", "processes[].groups", "violations", "processor.features", "program.processes[].calls[].library",
                            "first_beyond_bound", "largest", "growth[].largest", "groups[].first", "groups[].first_other_bits", "groups[].largest",
                            "places[].runs[].alone", "places[].runs[].all_but_it", "policy.run"}
     keys = keys_of(result.json, whole=described_elsewhere)
