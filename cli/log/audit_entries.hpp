@@ -10,7 +10,7 @@
 
 namespace fp32shim::cli {
 
-/// Returns the name of the event in docs/schema.md: `audit`, `nonfinite` or `received`.
+/// Returns the name of the event in docs/log-format.md: `audit`, `nonfinite` or `received`.
 std::string_view event_of(const record::RecordedAudit& audit);
 
 /// Returns the keys of the event, except those that every event or every decision has.

@@ -162,7 +162,7 @@ class TableWriter : public LogWriter {
     std::size_t process_width_ = 0;
 };
 
-/// Writes the events of docs/schema.md, one per line or all in an array.
+/// Writes the events of docs/log-format.md, one per line or all in an array.
 class JsonWriter : public LogWriter {
   public:
     explicit JsonWriter(bool is_array) : is_array_(is_array) {}
@@ -240,7 +240,7 @@ class JsonWriter : public LogWriter {
     bool has_entries_ = false;
 };
 
-/// Writes the events of docs/schema.md, except `start`, as CSV. The columns are the keys of `row`. In the line of
+/// Writes the events of docs/log-format.md, except `start`, as CSV. The columns are the keys of `row`. In the line of
 /// a call, some are empty.
 class CsvWriter : public LogWriter {
   public:

@@ -44,7 +44,7 @@ struct LogFormat {
     std::unique_ptr<LogWriter> (*make_writer)(NativeLocations& locations);
 };
 
-/// Returns all formats: `table`, `json` (one array of the events of docs/schema.md), `jsonl` (one event per
+/// Returns all formats: `table`, `json` (one array of the events of docs/log-format.md), `jsonl` (one event per
 /// line), `csv`, and `chrome` (the trace format that Perfetto and chrome://tracing open).
 std::span<const LogFormat> log_formats();
 

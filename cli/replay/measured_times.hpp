@@ -24,7 +24,7 @@ struct Replay {
 
 /// Returns tables for people. `stream` has the meaning that it has in Table::text().
 std::string replay_text(const Replay& replay, int stream);
-/// Returns JSON (docs/schema.md).
+/// Returns JSON (docs/cli/formats.md).
 std::string replay_json(const Replay& replay);
 
 }  // namespace fp32shim::cli

@@ -53,7 +53,7 @@ Tf32Worth tf32_worth(const MergedCalls& calls);
 
 /// Returns the lines of a report; empty if nothing was recorded.
 std::string worth_text(const MergedCalls& calls);
-/// Returns the member `worth` of docs/schema.md.
+/// Returns the member `worth` of docs/cli/report-json.md.
 Json worth_json(const MergedCalls& calls);
 
 }  // namespace fp32shim::cli

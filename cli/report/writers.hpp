@@ -12,7 +12,7 @@ namespace fp32shim::cli {
 
 class CallPaths;
 
-/// Writes JSON (docs/schema.md), row by row, because a document of a million rows would take gigabytes. If
+/// Writes JSON (docs/cli/report-json.md), row by row, because a document of a million rows would take gigabytes. If
 /// `groups` are given, they replace the rows.
 void write_report_json(const MergedCalls& calls, const std::vector<RowGroup>* groups, const CallPaths& paths,
                        ReportOutput& output);

@@ -35,7 +35,7 @@ std::string untried_sentence(const std::vector<std::string>& untried);
 
 /// Returns a table for people.
 std::string text_of(const SensitivityResult& result);
-/// Returns JSON (docs/schema.md).
+/// Returns JSON (docs/cli/formats.md).
 Json to_json(const SensitivityResult& result);
 /// Returns the text of the policy file, with the evidence in comments.
 std::string policy_text_of(const SensitivityResult& result, const PolicySettings& settings);
