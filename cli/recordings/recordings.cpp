@@ -234,8 +234,8 @@ std::vector<ReadingProblem> problems_of_missing_files(const RecordingPaths& foun
         if (files.never_made > 0)
             problems.push_back(
                 {files.path,
-                 fmt::format("{} of {} multiplied but could not make a recording, which a line on stderr "
-                             "told",
+                 fmt::format("{} of {} multiplied but could not make a recording, as a line on stderr "
+                             "says",
                              files.never_made == 1 ? "a process" : count_text(files.never_made) + " processes",
                              names_children_only(files.path) ? "its run" : "its family")});
         if (files.lacks_children_file)

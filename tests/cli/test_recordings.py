@@ -943,7 +943,7 @@ def test_an_expected_job_without_a_recording_is_not_shown(recordings_of_jobs, tm
     assert result.json["expected"] == {"file": str(tmp_path / "list"), "jobs": 2, "missing": ["14"], "unexpected": []}
     assert "- job 14 is expected" in fp32shim(*words, recordings_of_jobs / "c.fp32rec").stdout
     both = fp32shim(*words, recordings_of_jobs)
-    assert both.returncode == 1 and "Of no expected job: " in both.stdout
+    assert both.returncode == 1 and "Recordings of jobs that were not expected: " in both.stdout
 
 
 def test_expected_jobs_that_all_have_recordings_leave_the_verdict(recordings_of_jobs, tmp_path):
