@@ -83,12 +83,6 @@ constexpr Command table[] = {
   fp32shim report --format benchdnn -o shapes.txt run.fp32rec
   fp32shim report --caller 'libtorch_*' --max-dim '>=4096' --top 0 run.fp32rec)",
      .define = define_report},
-    {.name = "replay",
-     .summary = "Time the recorded products on this machine",
-     .examples = R"(  fp32shim replay run.fp32rec
-  fp32shim replay --library /usr/lib/libopenblas.so.0 --top 0 run.fp32rec
-  fp32shim replay --max-time 120 --format json recordings/)",
-     .define = define_replay},
     {.name = "log",
      .summary = "Write the calls of recordings one by one",
      .examples = R"(  fp32shim log run.fp32rec                              every call, or decision

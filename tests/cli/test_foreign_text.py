@@ -135,7 +135,7 @@ def steering_recording(path, level, applied):
     ["report", "--format", "prometheus"], ["report", "--format", "html"], ["report", "--format", "folded"],
     ["report", "--by", "where"], ["report", "--by", "scope"], ["report", "--by", "host"], ["report", "--by", "process"],
     ["log"], ["log", "--rows"], ["log", "--format", "csv"], ["log", "--format", "jsonl"], ["log", "--format", "chrome"],
-    ["verify", "--at-least", "fp32"], ["verify", "--at-least", "fp32", "--format", "json"], ["suggest"], ["replay"],
+    ["verify", "--at-least", "fp32"], ["verify", "--at-least", "fp32", "--format", "json"], ["suggest"],
 ], ids="-".join)
 def test_no_text_of_a_recording_steers_a_terminal(tmp_path, level, applied, words):
     recording = steering_recording(tmp_path / f"a{STEERING}.fp32rec".replace("/", " "), level, applied)
@@ -246,7 +246,7 @@ EVERY_READER = [
     ["log"], ["log", "--rows"], *(["log", "--format", form] for form in ("csv", "json", "jsonl", "chrome")),
     ["verify", "--at-least", "fp32"], ["verify", "--at-least", "bf16", "--require-rules"],
     ["verify", "--at-least", "fp32", "--format", "json"],
-    ["suggest"], ["replay", "--max-time", "1"], ["replay", "--max-time", "1", "--format", "json"],
+    ["suggest"],
     ["top", "--count", "1"], ["ps"], ["set", "high"], ["reload"],
 ]
 

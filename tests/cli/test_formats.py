@@ -198,10 +198,6 @@ def printed(command, tmp_path):
         fp32shim("run", "-q", "--log", tmp_path / "a.fp32rec", "--", shim.SYSTEM_PYTHON, "-c",
                  "import numpy; numpy.ones((2, 2), 'f') @ numpy.ones((2, 2), 'f')", env={"FP32_MATMUL_AUDIT": "1"})
         return fp32shim("suggest", "--format", "json", tmp_path / "a.fp32rec")
-    if command == "replay":
-        make_recording(tmp_path / "a.fp32rec", "summary", "sgemm_:8:native:fp32:as_requested:9", "ssyrk_:8:native:fp32:as_requested:9")
-        library = shim.blas_library("openblas")
-        return fp32shim("replay", "--format", "json", "--max-time", "1", "--library", library, tmp_path / "a.fp32rec")
     if command == "diff":
         for name, results in (("a", [1.0, 2.0]), ("b", [1.0, 3.0])):
             make_recording(tmp_path / f"{name}.fp32rec", "summary", calls_with_results("main@model.py@1", 64, results),
@@ -222,7 +218,7 @@ def printed(command, tmp_path):
 
 @pytest.mark.parametrize("command, title", [("check", "## `check`"), ("doctor", "## `doctor`"), ("explain", "## `explain`"),
                                             ("ps", "## `ps` and `top`"), ("top", "## `ps` and `top`"),
-                                            ("verify", "## `verify`"), ("replay", "## `replay`"), ("bisect", "## `bisect`"),
+                                            ("verify", "## `verify`"), ("bisect", "## `bisect`"),
                                             ("diff", "## `diff`"), ("sensitivity", "## `sensitivity`"),
                                             ("suggest", "## `suggest`")])
 def test_every_key_of_a_commands_json_is_documented_and_no_other(command, title, tmp_path):
