@@ -5,7 +5,8 @@
 #include <algorithm>
 #include <cmath>
 
-#include "policy/messages.hpp"
+#include "cli/command_line/commands.hpp"
+#include "cli/trials/state.hpp"
 
 namespace fp32shim::cli {
 namespace {
@@ -20,7 +21,7 @@ RunCounts counts_of(const Outcome& outcome) { return {outcome.failures, outcome.
 
 bool is_mostly_undecided(const Outcome& outcome) { return outcome.undecided > outcome.failures + outcome.passed(); }
 
-void add_run(const TrialRun& run, std::uint64_t number, Outcome& outcome) {
+void add_run(const SetRun& run, std::uint64_t number, Outcome& outcome) {
     ++outcome.runs;
     outcome.last_run = number;
     if (run.verdict == Verdict::not_acceptable) ++outcome.failures;
@@ -44,14 +45,13 @@ void add_run(const TrialRun& run, std::uint64_t number, Outcome& outcome) {
 
 }  // namespace
 
-Answers::Answers(const SearchSettings& settings, Trials& trials, SearchState& state)
-    : settings_(settings),
-      trials_(trials),
-      state_(state),
-      run_count_(state.runs()),
-      is_random_(settings.repeat > 1 || std::ranges::any_of(state.tested(), [](const TestedSet& tested) {
-                     return tested.outcome.is_flaky;
-                 })) {}
+Answers::Answers(const SearchSettings& settings, SetRuns& runs, const Groups& groups)
+    : settings_(settings), runs_(runs), groups_(groups), is_random_(settings.repeat > 1) {}
+
+const Outcome* Answers::find(Lowered lowered, const Subset& set, const CallRange& calls) const {
+    const auto found = indices_.find({lowered, set, calls});
+    return found == indices_.end() ? nullptr : &tested_[found->second].outcome;
+}
 
 bool Answers::has_no_answer(const Outcome& outcome) {
     return outcome.verdict == Verdict::unresolved && !is_mostly_undecided(outcome);
@@ -79,26 +79,25 @@ std::optional<Verdict> Answers::decision(const TestedSet& tested) const {
 }
 
 TestedSet Answers::so_far(Lowered lowered, const Subset& set, const CallRange& calls) const {
-    const Outcome* const outcome = state_.find(lowered, set, calls);
+    const Outcome* const outcome = find(lowered, set, calls);
     return {lowered, set, outcome == nullptr ? Outcome() : *outcome, calls};
 }
 
-void Answers::keep(TestedSet& tested) {
-    if (!state_.add(tested)) throw SearchFailed{policy::quoted_path(state_.path()) + ": cannot be written"};
+void Answers::keep(const TestedSet& tested) {
+    const auto [entry, is_new] = indices_.try_emplace({tested.lowered, tested.set, tested.calls}, tested_.size());
+    if (is_new) tested_.emplace_back();
+    tested_[entry->second] = tested;
 }
 
 /// Runs the command once for each set, all at once. If runs may fail at random, more runs of these use up `jobs`.
 void Answers::run_once(std::vector<TestedSet*> sets) {
     const std::size_t different = sets.size();
     while (is_random_ && sets.size() < settings_.jobs) sets.push_back(sets[sets.size() - different]);
-    if (settings_.max_runs != 0) {
-        if (run_count_ >= settings_.max_runs) throw OutOfRuns();
-        sets.resize(std::min<std::uint64_t>(sets.size(), settings_.max_runs - run_count_));
-    }
-    const std::vector<TrialRun> runs = trials_.run({sets.begin(), sets.end()}, takes_new_groups_);
+    const std::vector<SetRun> runs = runs_.run({sets.begin(), sets.end()}, takes_new_groups_);
+    sets.resize(runs.size());
     for (std::size_t i = 0; i < sets.size(); ++i) {
         add_run(runs[i], ++run_count_, sets[i]->outcome);
-        count_exact(sets[i]->lowered == Lowered::only && sets[i]->set.empty(), runs[i].verdict);
+        count_exact(sets[i]->is_everything_exact(), runs[i].verdict);
     }
     std::sort(sets.begin(), sets.end());
     sets.erase(std::unique(sets.begin(), sets.end()), sets.end());
@@ -134,8 +133,8 @@ Outcome Answers::with_everything_exact() {
     outcome.verdict = is_mostly_undecided(outcome)           ? Verdict::unresolved
                       : 2 * outcome.failures >= outcome.runs ? Verdict::not_acceptable
                                                              : Verdict::acceptable;
-    if (state_.find(Lowered::only, {})->verdict != outcome.verdict) keep(exact);
-    if (outcome.runs > runs_before) trials_.note(exact);
+    keep(exact);
+    if (outcome.runs > runs_before) runs_.note(exact);
     return outcome;
 }
 
@@ -145,14 +144,14 @@ bool Answers::again(Lowered lowered, const Subset& set) {
     run_once({&tested});
     tested.outcome.verdict = before.verdict;
     keep(tested);
-    trials_.note(tested);
+    runs_.note(tested);
     return tested.outcome.passed() > before.passed();
 }
 
 Outcome Answers::with_everything_lowered() {
     if (is_random_) {
         const RunCounts exact = counts_of(with_everything_exact());
-        const double error = error_of_an_answer(state_.groups().line_count());
+        const double error = error_of_an_answer(groups_.line_count());
         sought_ = suspected_ = sought_rates(exact, error);
         error_ = error * std::pow(0.1, strictness_);
     }
@@ -164,17 +163,17 @@ void Answers::suspect_parts_of(const Outcome& outcome) {
 }
 
 const Outcome* Answers::known(Lowered lowered, const Subset& set, const CallRange& calls) const {
-    const Outcome* const outcome = state_.find(lowered, set, calls);
+    const Outcome* const outcome = find(lowered, set, calls);
     if (outcome == nullptr || decision(so_far(lowered, set, calls)) != outcome->verdict) return nullptr;
     return outcome;
 }
 
 const Outcome& Answers::of(Lowered lowered, const Subset& set, const CallRange& calls) {
-    if (known(lowered, set, calls) == nullptr) find(lowered, {set}, calls);
-    return *state_.find(lowered, set, calls);
+    if (known(lowered, set, calls) == nullptr) decide(lowered, {set}, calls);
+    return *find(lowered, set, calls);
 }
 
-void Answers::find(Lowered lowered, const std::vector<Subset>& sets, const CallRange& calls) {
+void Answers::decide(Lowered lowered, const std::vector<Subset>& sets, const CallRange& calls) {
     std::vector<TestedSet> tests;
     tests.reserve(sets.size());
     for (const Subset& set : sets) tests.push_back(so_far(lowered, set, calls));
@@ -186,8 +185,8 @@ void Answers::find(Lowered lowered, const std::vector<Subset>& sets, const CallR
     }
     for (TestedSet& one : tests) {
         one.outcome.verdict = *decision(one);
-        if (state_.find(lowered, one.set, calls)->verdict != one.outcome.verdict) keep(one);
-        trials_.note(one);
+        keep(one);
+        runs_.note(one);
     }
 }
 
@@ -208,7 +207,7 @@ bool Answers::confirm(Lowered lowered, const Subset& set, const CallRange& calls
     outcome.is_confirmed = *verdict == before.verdict && !has_no_answer(before);
     if (outcome.is_confirmed) outcome.verdict = before.verdict;
     keep(tested);
-    trials_.note(tested);
+    runs_.note(tested);
     return outcome.is_confirmed;
 }
 
@@ -216,10 +215,10 @@ void Answers::expect_random_failures() {
     is_random_ = true;
     const Outcome exact = with_everything_exact();
     if (exact.verdict != Verdict::acceptable)
-        throw SearchFailed{
-            fmt::format("with everything exact, {} of {} runs were not acceptable: the command fails by "
-                        "chance too often for a search",
-                        exact.runs - exact.passed(), exact.runs)};
+        throw End{fmt::format("with everything exact, {} of {} runs were not acceptable: the command fails by chance "
+                              "too often for a search",
+                              exact.runs - exact.passed(), exact.runs),
+                  exit_code::inconclusive};
     with_everything_lowered();
 }
 

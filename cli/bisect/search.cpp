@@ -74,7 +74,7 @@ std::optional<std::size_t> Search::first_failing(const std::vector<Parts>& candi
             if (known == nullptr) next.push_back(sets[j]);
             if (known != nullptr && is_failure(known->verdict)) break;
         }
-        if (answers_.known(Lowered::only, sets[i]) == nullptr) answers_.find(Lowered::only, next);
+        if (answers_.known(Lowered::only, sets[i]) == nullptr) answers_.decide(Lowered::only, next);
         if (is_failure(answers_.of(Lowered::only, sets[i]).verdict)) return i;
     }
     return std::nullopt;
@@ -293,7 +293,7 @@ std::string Search::doubt_about(Findings& found) {
     return {};
 }
 
-Findings Search::find_once() {
+Findings Search::search_once() {
     Findings found;
     try {
         found.culprits = find_lines();
@@ -314,9 +314,9 @@ Findings Search::find_once() {
     return found;
 }
 
-Findings Search::find_certain() {
+Findings Search::search_until_certain() {
     for (;;) {
-        Findings found = find_once();
+        Findings found = search_once();
         if (found.doubt.empty() || found.is_chance_excluded ||
             std::ranges::any_of(found.culprits, &Culprit::is_untried))
             return found;
@@ -327,13 +327,13 @@ Findings Search::find_certain() {
     }
 }
 
-const Outcome& Search::exact_outcome() const { return *answers_.state().find(Lowered::only, {}); }
+const Outcome& Search::exact_outcome() const { return *answers_.find(Lowered::only, {}); }
 
 /// Returns the number of runs with everything exact that are still to be made, to see whether the command, which
 /// fails lowered, still passes. Compared numbers may differ by chance, which takes more runs to see.
 std::uint64_t Search::exact_runs_wanted() const {
     std::uint64_t wanted = settings_.repeat + 1;
-    if (!settings_.compared_file.empty())
+    if (settings_.compares_numbers)
         wanted = std::max({wanted, exact_runs_of_numbers, std::uint64_t{groups_.line_count()}});
     return wanted - std::min(wanted, exact_outcome().runs);
 }
@@ -379,12 +379,12 @@ void Search::keep_the_untried(Findings& found) {
                                "everything exact, and so did another such run");
 }
 
-Findings Search::find() {
+Findings Search::run() {
     std::uint64_t exact_runs = exact_runs_wanted();
     if (answers_.of(Lowered::all_but, {}).verdict != Verdict::acceptable)
         while (exact_runs-- > 0 && answers_.again(Lowered::only, {})) continue;
     if (exact_outcome().is_flaky && !answers_.expects_random_failures()) answers_.expect_random_failures();
-    Findings found = find_certain();
+    Findings found = search_until_certain();
     if (found.doubt.empty() && answers_.depend_on_the_last_run())
         found.doubt =
             "with everything exact, the command failed right after a lowered run, and else never: a run may read "

@@ -40,8 +40,8 @@ class Search {
         : settings_(settings), answers_(answers), groups_(groups) {}
 
     /// Finds groups with which exact all others may be lowered. The outcomes with everything exact and with
-    /// everything lowered are known. Throws Interrupted, OutOfRuns and SearchFailed.
-    Findings find();
+    /// everything lowered are known. Throws Interrupted and End.
+    Findings run();
 
   private:
     Outcome test(Lowered lowered, const Subset& set);
@@ -55,8 +55,8 @@ class Search {
 
     const Outcome& exact_outcome() const;
     std::uint64_t exact_runs_wanted() const;
-    Findings find_once();
-    Findings find_certain();
+    Findings search_once();
+    Findings search_until_certain();
     Subset not_run_again(const Subset& policy);
     void keep_the_untried(Findings& found);
     std::vector<Culprit> find_lines();

@@ -92,9 +92,13 @@ class Groups {
     const std::vector<Group>& all() const { return all_; }
     const Group& operator[](std::size_t number) const { return all_[number]; }
     double work_of(const Subset& set) const;
+    double all_work() const;
+    /// Divides sets from now on by this rank of lines first, largest first, and then by work. Lines without one come
+    /// last.
+    void rank(std::map<std::pair<std::string, GroupLocation>, double> ranks) { ranks_ = std::move(ranks); }
     /// Returns the number of lines, in their scopes, that the groups belong to.
     std::size_t line_count() const;
-    /// Divides `set` into subsets with equal `key_of(group)`, sorted by their work, largest first.
+    /// Divides `set` into subsets with equal `key_of(group)`, sorted by rank and work, largest first.
     template <class KeyOf>
     std::vector<Subset> split(const Subset& set, const KeyOf& key_of) const {
         std::map<decltype(key_of(all_.front())), Subset> by_key;
@@ -102,15 +106,17 @@ class Groups {
         std::vector<Subset> parts;
         parts.reserve(by_key.size());
         for (auto& [key, members] : by_key) parts.push_back(std::move(members));
-        sort_by_work(parts);
+        sort_by_rank(parts);
         return parts;
     }
 
   private:
-    void sort_by_work(std::vector<Subset>& parts) const;
+    double rank_of(const Subset& set) const;
+    void sort_by_rank(std::vector<Subset>& parts) const;
 
     std::vector<Group> all_;
     std::map<GroupKey, std::size_t> numbers_;
+    std::map<std::pair<std::string, GroupLocation>, double> ranks_;
 };
 
 /// Types of operands whose products are tried: all but float64 and complex128, or only these.

@@ -107,8 +107,8 @@ class PolicySearch {
         return measurements_
             .measure({{{policy_at(measured_, groups_, levels, settings_, nullptr, &texts_),
                         requested_precision(settings_.precision)},
-                       fmt::format("a policy with {} of {} exact", exact, counted(levels.size(), "place")),
-                       true}})
+                       fmt::format("a policy with {} of {} exact", exact, counted(levels.size(), "place"))}},
+                     1)
             .front();
     }
 

@@ -94,7 +94,8 @@ std::string digits_text(const std::vector<PlaceDigits>& all, const Measurements&
             "With everything perturbed, the output kept no digit: comparing single runs of this program shows "
             "nothing.\n";
     return text + fmt::format("{}. {}\nThe intervals assume errors that are normal around the exact run.\n",
-                              counted(measurements.run_count(), "run"), noise_sentence(measurements));
+                              counted(measurements.trials().count() - measurements.trials().earlier_count(), "run"),
+                              noise_sentence(measurements));
 }
 
 Json digits_json(const std::vector<PlaceDigits>& all) {

@@ -8,7 +8,6 @@
 #include <numeric>
 
 #include "cli/output/json.hpp"
-#include "cli/output/shell_words.hpp"
 #include "cli/output/terminal.hpp"
 #include "cli/trials/assumptions.hpp"
 
@@ -21,12 +20,6 @@ constexpr const char* exact_mark = "o";
 double all_work(const SensitivityResult& result) {
     return std::accumulate(result.measured.places.begin(), result.measured.places.end(), 0.0,
                            [](double sum, const Place& place) { return sum + place.work; });
-}
-
-std::string work_text(double work, double all) {
-    if (all == 0) return "?";
-    constexpr double whole = 1e6;
-    return share_text(static_cast<std::uint64_t>(work / all * whole), static_cast<std::uint64_t>(whole));
 }
 
 /// Returns the error, or why there is none: `4.5e-04`, `0`, `chance`, `ended with status 1`.
@@ -104,15 +97,15 @@ Table table_of(const SensitivityResult& result) {
                  {.title = axis.title(), .rank = Table::one_line_rank}});
     const double work = all_work(result);
     for (std::size_t at = 0; at < measured.precisions.size(); ++at)
-        table.add({at == 0 ? "everything" : "", "", at == 0 ? work_text(work, work) : "", measured.precisions[at],
+        table.add({at == 0 ? "everything" : "", "", at == 0 ? work_share_text(work, work) : "", measured.precisions[at],
                    error_text(measured.all_lowered[at]), "", ""});
     for (std::size_t i = 0; i < measured.places.size(); ++i)
         for (std::size_t at = 0; at < measured.precisions.size(); ++at) {
             const Place& place = measured.places[i];
             const PlaceErrors& errors = measured.errors[i][at];
             table.add({at == 0 ? place.text : "", at == 0 ? count_text(place.calls) : "",
-                       at == 0 ? work_text(place.work, work) : "", measured.precisions[at], error_text(errors.alone),
-                       error_text(errors.kept_exact), axis.row(errors)});
+                       at == 0 ? work_share_text(place.work, work) : "", measured.precisions[at],
+                       error_text(errors.alone), error_text(errors.kept_exact), axis.row(errors)});
         }
     return table;
 }
@@ -193,7 +186,7 @@ std::string lowered_work(const SensitivityResult& result) {
     for (const Place& place : result.measured.places)
         for (const std::size_t group : place.groups)
             if (was_lowered_in(result.policy->measured, result.groups[group])) lowered += result.groups[group].work;
-    return work_text(lowered, all_work(result));
+    return work_share_text(lowered, all_work(result));
 }
 
 /// Returns sentences about a floor, and about places that did not run as the runs with everything lowered asked.
@@ -242,19 +235,20 @@ std::string policy_sentence(const SensitivityResult& result) {
                     policy.measured.error) +
         moved_text(policy.measured);
     if (policy.refused > 0)
-        text +=
-            fmt::format("With {} a step cheaper, the output was beyond it. Cheaper policies may exist.\n",
-                        policy.refused == 1 ? "one more place" : fmt::format("any one of {} places", policy.refused));
+        text += fmt::format(
+            "Lowering {} moved the output beyond the tolerance. Cheaper policies may exist.\n",
+            policy.refused == 1 ? "one more place" : fmt::format("any one of {} places further", policy.refused));
     return text;
 }
 
 std::string evidence_of(const SensitivityResult& result) {
     const Measurements& runs = result.measurements;
-    const std::string known = runs.used_count() == 0 ? "" : fmt::format(", after {} earlier", runs.used_count());
+    const std::uint64_t earlier = runs.trials().earlier_count();
+    const std::string known = earlier == 0 ? "" : fmt::format(", after {} earlier", earlier);
     return fmt::format(
         "{}{}. {}\n{}Errors of places that are lowered together need not be the sum of theirs, and other inputs may "
         "differ.\n{}{}{}",
-        counted(runs.run_count(), "run"), known, noise_sentence(runs), result.dependence,
+        counted(runs.trials().count() - earlier, "run"), known, noise_sentence(runs), result.dependence,
         untried_sentence(result.untried), not_lowered_text(result), fresh_start_text(result.left_files));
 }
 
@@ -274,13 +268,8 @@ std::string given_policy_text(const SensitivityResult& result) {
 }
 
 Json to_json(const Measured& measured) {
-    Json json = {{"error", number_or_null(measured.error)},
-                 {"problem", text_or_null(measured.problem)},
-                 {"was_lowered", measured.was_lowered},
-                 {"is_chance", measured.is_chance},
-                 {"changed", measured.changed},
-                 {"most_changed", Json::array()}};
-    for (const ChangedRow& row : measured.most) json["most_changed"].push_back(to_json(row));
+    Json json = to_json(static_cast<const Distance&>(measured));
+    json["was_lowered"] = measured.was_lowered;
     return json;
 }
 
@@ -314,7 +303,7 @@ Json json_of_policy(const SensitivityResult& result) {
     const CheapestPolicy& policy = *result.policy;
     return {{"found", policy.is_found},        {"tolerance", result.tolerance},
             {"tried", policy.tried},           {"refused", policy.refused},
-            {"run", to_json(policy.measured)}, {"path", text_or_null(result.policy_path)}};
+            {"run", to_json(policy.measured)}, {"path", text_or_null(result.found.path)}};
 }
 
 }  // namespace
@@ -333,31 +322,29 @@ std::string untried_sentence(const std::vector<std::string>& untried) {
 }
 
 std::string text_of(const SensitivityResult& result) {
-    std::string text = fmt::format("Output error by {}, of {}, against the first exact run\n\n", result.metric,
-                                   counted(result.measurements.number_count(), "number") + " in " + result.source);
+    std::string text =
+        fmt::format("Output error by {}, of {}, against the first exact run\n\n", result.metric,
+                    counted(result.measurements.reference().count(), "number") + " in " + result.source);
     if (!result.measured_policy.empty())
         return text + changes_text(result) + given_policy_text(result) + hidden_text(result);
     text += table_of(result).text() + '\n' + changes_text(result) + policy_sentence(result) + hidden_text(result) +
             evidence_of(result);
-    if (!result.policy_path.empty())
-        text += fmt::format("Policy: {}\n", printable(result.policy_path));
-    else if (!result.policy)
-        text += "With --tolerance NUMBER, a policy is found and tried.\n";
-    return text;
+    if (!result.policy) text += "With --tolerance NUMBER, a policy is found and tried.\n";
+    return text + result.found.text(result.options, result.settings);
 }
 
 Json to_json(const SensitivityResult& result) {
     Json json = {{"schema", 1},
-                 {"command", result.command},
+                 {"command", result.options.words},
                  {"metric", result.metric},
                  {"source", result.source},
                  {"measured_policy", text_or_null(result.measured_policy)},
-                 {"numbers", result.measurements.number_count()},
+                 {"numbers", result.measurements.reference().count()},
                  {"noise", number_or_null(result.measurements.noise())},
                  {"chance", number_or_null(result.measurements.chance())},
                  {"untried", result.untried},
-                 {"runs", result.measurements.run_count()},
-                 {"earlier_runs", result.measurements.used_count()}};
+                 {"runs", result.measurements.trials().count() - result.measurements.trials().earlier_count()},
+                 {"earlier_runs", result.measurements.trials().earlier_count()}};
     json["clock_left_out"] = result.measurements.reference().has_clock();
     json["not_counted"] = Json::array();
     for (const ChangedRow& row : result.measurements.reference().left_out())
@@ -375,22 +362,22 @@ Json to_json(const SensitivityResult& result) {
     return json;
 }
 
+std::string policy_evidence(const SensitivityResult& result) {
+    std::string comment;
+    const std::string sentences = policy_sentence(result);
+    for (std::size_t begin = 0; begin < sentences.size();) {
+        const std::size_t end = sentences.find('\n', begin) + 1;
+        comment += "# " + sentences.substr(begin, end - begin);
+        begin = end;
+    }
+    return comment;
+}
+
 std::string policy_text_of(const SensitivityResult& result, const PolicySettings& settings) {
     const auto comment_on = [&](const Subset& set) {
-        const Group& group = result.groups[set.front()];
-        const std::string text = result.texts.of(group);
-        return std::vector<std::string>{group.location_text() + (text.empty() ? "" : ": " + text)};
+        return std::vector<std::string>{comment_on_line(result.groups[set.front()], result.texts)};
     };
-    std::string head =
-        fmt::format("# Found by fp32shim sensitivity {} for: {}\n", FP32SHIM_VERSION, shell_words(result.command));
-    const std::string sentence = policy_sentence(result);
-    for (std::size_t begin = 0; begin < sentence.size();) {
-        const std::size_t end = sentence.find('\n', begin);
-        head += "# " + sentence.substr(begin, end - begin) + '\n';
-        begin = end + 1;
-    }
-    return head + '\n' +
-           policy_at(result.measured, result.groups, result.policy->levels, settings, comment_on, &result.texts);
+    return policy_at(result.measured, result.groups, result.policy->levels, settings, comment_on, &result.texts);
 }
 
 }  // namespace fp32shim::cli

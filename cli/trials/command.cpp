@@ -94,18 +94,17 @@ std::string problem_with_new_file(std::string_view option, const std::string& pa
     return {};
 }
 
-TrialProgram find_trial_program(std::string_view name, const std::vector<std::string>& words,
-                                const std::string& runner) {
+std::string find_trial_program(std::string_view name, const std::vector<std::string>& words,
+                               const std::string& runner) {
     if (!runner.empty()) return {};
     const char* path = std::getenv("PATH");
     const ProgramFile found = find_program(words.front(), path == nullptr || *path == '\0' ? nullptr : path);
     if (found.lookup != Lookup::found)
-        return {{},
-                End{fmt::format("{}: {}", found.path, found.cause),
-                    found.lookup == Lookup::not_found ? exit_code::not_found : exit_code::not_executable}};
+        throw End{fmt::format("{}: {}", found.path, found.cause),
+                  found.lookup == Lookup::not_found ? exit_code::not_found : exit_code::not_executable};
     if (const Unseen unseen = why_unseen(found.path); !unseen.text.empty())
         say(name, fmt::format("{} {}, so its products are neither seen nor controlled", found.path, unseen.text));
-    return {found.path, std::nullopt};
+    return found.path;
 }
 
 std::string last_lines_of(const std::string& output) {

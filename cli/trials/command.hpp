@@ -1,21 +1,15 @@
 // What `bisect` and `sensitivity` say and do about the command that they run again and again.
 #pragma once
 
-#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "cli/product_groups/groups.hpp"
 #include "cli/trials/runs.hpp"
+#include "cli/trials/state.hpp"
 
 namespace fp32shim::cli {
-
-/// A premature end: a message and an exit code.
-struct End {
-    std::string message;
-    int exit_code;
-};
 
 /// Returns what is wrong with the library or the settings of the environment; empty if nothing is. `name` is the name
 /// of our command, for messages.
@@ -23,12 +17,6 @@ std::string problem_with_settings(std::string_view name);
 
 /// Returns why `path`, the value of `option`, cannot become a new file; empty if it can, or if the path is empty.
 std::string problem_with_new_file(std::string_view option, const std::string& path);
-
-/// The program to run.
-struct TrialProgram {
-    std::string path;        ///< its file; empty if a runner looks for it
-    std::optional<End> end;  ///< set if the program cannot start
-};
 
 /// Returns true if neither `option`, the value of --cpu, nor the environment says what lower precisions do on a CPU.
 bool is_cpu_mode_open(const std::string& option);
@@ -46,9 +34,10 @@ void say_unread_input(std::string_view name);
 /// there is no such reason.
 std::string unknown_run_text(const FinishedRun& run);
 
-/// Looks for the program that the first word names. Behind a runner, only a run can tell whether it starts.
-TrialProgram find_trial_program(std::string_view name, const std::vector<std::string>& words,
-                                const std::string& runner);
+/// Returns the file of the program that the first word names; empty if a runner looks for it. Throws End if it cannot
+/// start.
+std::string find_trial_program(std::string_view name, const std::vector<std::string>& words,
+                               const std::string& runner);
 
 /// Returns the last lines of a run's output, indented, each with a line feed.
 std::string last_lines_of(const std::string& output);

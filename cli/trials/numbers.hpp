@@ -64,9 +64,4 @@ Numbers numbers_in_text(std::string_view text, const RunTime& run = {});
 /// Returns `"dog" instead of "cat"`: the first words that differ.
 std::string first_difference(const Words& exact, const Words& found);
 
-/// Returns a sentence about the first number that differs from its reference by more than `absolute + relative *
-/// |reference|`; empty if there is none. NaN is equal only to NaN.
-std::string difference_between(const std::vector<double>& reference, const std::vector<double>& found,
-                               double relative, double absolute);
-
 }  // namespace fp32shim::cli

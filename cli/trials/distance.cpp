@@ -1,4 +1,4 @@
-#include "cli/sensitivity/distance.hpp"
+#include "cli/trials/distance.hpp"
 
 #include <fmt/format.h>
 
@@ -8,7 +8,7 @@
 
 #include "cli/output/json.hpp"
 #include "cli/output/terminal.hpp"
-#include "cli/sensitivity/chance.hpp"
+#include "cli/trials/chance.hpp"
 
 namespace fp32shim::cli {
 namespace {
@@ -62,8 +62,11 @@ std::string problem_of(const ChangedRow& row) {
 
 }  // namespace
 
-ExactNumbers::ExactNumbers(OutputMetric metric, double tolerance)
-    : metric_(metric), most_noise_(std::max(usual_limit, tolerance)) {}
+ExactNumbers::ExactNumbers(const Closeness& closeness)
+    : metric_(closeness.metric),
+      relative_(closeness.relative),
+      absolute_(closeness.absolute),
+      most_noise_(std::max(usual_limit, closeness.tolerance)) {}
 
 std::string ExactNumbers::add(const Numbers& numbers) {
     if (is_empty()) {
@@ -199,9 +202,30 @@ double ExactNumbers::error_by_norm(const std::vector<double>& found) const {
     return sum.relative();
 }
 
+/// Returns a sentence about the first number that differs by more than the limits; empty if there is none. NaN is
+/// equal only to NaN.
+std::string ExactNumbers::difference_beyond_limits(const std::vector<double>& found) const {
+    for (std::size_t i = 0; i < found.size(); ++i) {
+        const double wanted = first_.values[i];
+        if (is_same(found[i], wanted)) continue;
+        if (std::isfinite(wanted) && std::abs(found[i] - wanted) <= absolute_ + relative_ * std::abs(wanted))
+            continue;
+        return fmt::format("number {} is {} instead of {}", i + 1, found[i], wanted);
+    }
+    return {};
+}
+
 Distance ExactNumbers::distance(const Numbers& found) const {
     Distance distance;
     const std::string words = difference_in_words(found);
+    if (is_by_limits()) {
+        const bool has_same_count = found.values.size() == first_.values.size();
+        if (has_same_count) distance.problem = difference_beyond_limits(found.values);
+        distance.has_other_words = has_same_count && distance.problem.empty() && !words.empty();
+        if (distance.problem.empty()) distance.problem = words;
+        if (!distance.problem.empty()) distance.error = infinite_change;
+        return distance;
+    }
     if (found.rows.size() == first_.rows.size() && found.values.size() == first_.values.size()) {
         add_rows(found.values, distance);
         if (!is_by_row()) {
@@ -249,28 +273,41 @@ std::vector<ChangedRow> ExactNumbers::left_out() const {
     return rows;
 }
 
-Json to_json(const ChangedRow& row) {
-    return {{"number", row.name},
-            {"exact", number_or_null(row.exact)},
-            {"found", number_or_null(row.found)},
-            {"change", number_or_null(row.change)},
-            {"worst", text_or_null(row.worst)},
-            {"worst_change", number_or_null(row.worst_change)},
-            {"noise", number_or_null(row.noise)},
-            {"counts", row.counts}};
+Json to_json(const Distance& distance) {
+    Json json = {{"error", number_or_null(distance.error)},
+                 {"problem", text_or_null(distance.problem)},
+                 {"is_chance", distance.is_chance},
+                 {"changed", distance.changed},
+                 {"most_changed", Json::array()}};
+    for (const ChangedRow& row : distance.most)
+        json["most_changed"].push_back({{"number", row.name},
+                                        {"exact", number_or_null(row.exact)},
+                                        {"found", number_or_null(row.found)},
+                                        {"change", number_or_null(row.change)},
+                                        {"worst", text_or_null(row.worst)},
+                                        {"worst_change", number_or_null(row.worst_change)},
+                                        {"noise", number_or_null(row.noise)},
+                                        {"counts", row.counts}});
+    return json;
 }
 
-ChangedRow changed_row_in(const Json& json) {
-    const auto number = [&](const char* key) {
-        return json.at(key).is_null() ? infinite_change : json.at(key).get<double>();
-    };
-    ChangedRow row{.name = json.at("number"), .exact = number("exact"), .found = number("found")};
-    if (!json.at("worst").is_null()) row.worst = json.at("worst");
-    row.worst_change = number("worst_change");
-    row.change = number("change");
-    row.noise = number("noise");
-    row.counts = json.at("counts");
-    return row;
+Distance distance_in(const Json& json) {
+    const auto number = [](const Json& value) { return value.is_null() ? infinite_change : value.get<double>(); };
+    const auto text = [](const Json& value) { return value.is_null() ? std::string() : value.get<std::string>(); };
+    Distance distance{.error = number(json.at("error")),
+                      .problem = text(json.at("problem")),
+                      .is_chance = json.at("is_chance"),
+                      .changed = json.at("changed")};
+    for (const Json& row : json.at("most_changed"))
+        distance.most.push_back({.name = row.at("number"),
+                                 .exact = number(row.at("exact")),
+                                 .found = number(row.at("found")),
+                                 .worst = text(row.at("worst")),
+                                 .worst_change = number(row.at("worst_change")),
+                                 .change = number(row.at("change")),
+                                 .noise = number(row.at("noise")),
+                                 .counts = row.at("counts")});
+    return distance;
 }
 
 }  // namespace fp32shim::cli

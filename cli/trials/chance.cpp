@@ -1,4 +1,4 @@
-#include "cli/sensitivity/chance.hpp"
+#include "cli/trials/chance.hpp"
 
 #include <algorithm>
 #include <cmath>
