@@ -128,7 +128,7 @@ int search(const BisectOptions& options, Trials& trials) {
     if (trials.previews()) settings.policy.cpu = preview_mode;
     if (answers.with_everything_lowered().lowered.empty())
         throw nothing_lowered(trials.last().products, options.precision);
-    Findings findings = Search(settings, answers, groups).run();
+    Findings findings = find_culprits(settings, answers, groups);
     check_dependence(answers, sets, findings);
     return conclude(options, {groups,
                               answers,

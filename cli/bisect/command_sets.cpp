@@ -19,12 +19,8 @@ constexpr int tells_nothing = 125;  ///< exit status of a command that cannot be
 }  // namespace
 
 RunRequest CommandSets::request_for(const TestedSet& tested, const PolicySettings& policy) const {
-    // The default of a policy does not concern float64; what the environment says of float32 stays.
-    const bool is_float64 = policy.types == TriedTypes::float64;
-    if (tested.lowered == Lowered::only)
-        return {policy_lowering_only(groups_, tested.set, policy, tested.calls), is_float64 ? "" : "highest"};
-    return {policy_lowering_all_but(groups_, tested.set, policy, nullptr, nullptr),
-            is_float64 ? "" : policy.precision};
+    return tested.lowered == Lowered::only ? request_lowering_only(groups_, tested.set, policy, tested.calls)
+                                           : request_lowering_all_but(groups_, tested.set, policy);
 }
 
 std::vector<SetRun> CommandSets::run(const std::vector<const TestedSet*>& sets, bool takes_new_groups) {
@@ -104,9 +100,9 @@ void CommandSets::refuse_endless_groups() {
 /// Compares the time of a run that has failed with that of the exact ones.
 void CommandSets::note_time(const Trial& trial, const TestedSet& tested, const SetRun& run) {
     if (tested.is_everything_exact())
-        longest_exact_ = std::max(longest_exact_, trial.seconds);
+        longest_exact_ = std::max(longest_exact_, trial.seconds());
     else if (run.verdict == Verdict::not_acceptable && longest_exact_ > 0 && !trial.has_passed())
-        slowest_failure_ = std::max(slowest_failure_, trial.seconds / longest_exact_);
+        slowest_failure_ = std::max(slowest_failure_, trial.seconds() / longest_exact_);
 }
 
 std::string CommandSets::caveats() const {

@@ -36,11 +36,9 @@ constexpr Command table[] = {
   fp32shim verify --at-least fp32 --assume-unused oneDNN run.fp32rec)",
      .define = define_verify},
     {.name = "suggest",
-     .summary = "Rank products by the errors of their audits",
-     .examples =
-         R"(  FP32_MATMUL_AUDIT=0.01 fp32shim run --log run.fp32rec -- python3 model.py
-  fp32shim suggest run.fp32rec            by the errors of rows and columns
-  fp32shim suggest --metric norm recordings/)",
+     .summary = "Name the commands that find products for a lower precision",
+     .examples = R"(  fp32shim suggest
+  fp32shim suggest run.fp32rec  its audits decide what is tried first)",
      .define = define_suggest},
     {.name = "bisect",
      .summary = "Find products to keep exact, by running a program",

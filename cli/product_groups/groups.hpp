@@ -93,6 +93,7 @@ class Groups {
     const Group& operator[](std::size_t number) const { return all_[number]; }
     double work_of(const Subset& set) const;
     double all_work() const;
+    Subset everything() const;
     /// Divides sets from now on by this rank of lines first, largest first, and then by work. Lines without one come
     /// last.
     void rank(std::map<std::pair<std::string, GroupLocation>, double> ranks) { ranks_ = std::move(ranks); }

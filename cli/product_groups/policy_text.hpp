@@ -47,7 +47,7 @@ std::string policy_assigning(const Groups& groups, const std::vector<AssignedGro
 
 /// Returns policy_assigning() with full precision for the groups `exact`.
 std::string policy_lowering_all_but(const Groups& groups, const Subset& exact, const PolicySettings& settings,
-                                    const CommentOn& comment_on, const LineTexts* texts);
+                                    const CommentOn& comment_on = nullptr, const LineTexts* texts = nullptr);
 
 /// Returns a glob that matches only `text`. Bytes that a policy cannot contain match any byte.
 std::string glob_for(std::string_view text);

@@ -55,16 +55,15 @@ double Groups::work_of(const Subset& set) const {
                            [this](double sum, std::size_t member) { return sum + all_[member].work; });
 }
 
-std::size_t Groups::line_count() const {
+Subset Groups::everything() const {
     Subset all(all_.size());
     std::iota(all.begin(), all.end(), std::size_t{0});
-    return split(all, line_key).size();
+    return all;
 }
 
-double Groups::all_work() const {
-    return std::accumulate(all_.begin(), all_.end(), 0.0,
-                           [](double sum, const Group& group) { return sum + group.work; });
-}
+std::size_t Groups::line_count() const { return split(everything(), line_key).size(); }
+
+double Groups::all_work() const { return work_of(everything()); }
 
 /// Returns the largest rank of a set's lines.
 double Groups::rank_of(const Subset& set) const {

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 #include <numeric>
 
 #include "cli/output/json.hpp"
@@ -13,9 +12,6 @@
 
 namespace fp32shim::cli {
 namespace {
-
-constexpr const char* alone_mark = "x";
-constexpr const char* exact_mark = "o";
 
 double all_work(const SensitivityResult& result) {
     return std::accumulate(result.measured.places.begin(), result.measured.places.end(), 0.0,
@@ -30,82 +26,33 @@ std::string error_text(const Measured& measured) {
     return measured.is_chance ? "chance" : fmt::format("{:.1e}", measured.error);
 }
 
-/// Places errors on a logarithmic axis, in a column of the table.
-class Axis {
-  public:
-    explicit Axis(const SensitivityResult& result) {
-        for (const auto& of_place : result.measured.errors)
-            for (const PlaceErrors& errors : of_place)
-                for (const Measured* measured : {&errors.alone, &errors.kept_exact}) add(*measured);
-        if (first_ <= last_) first_ = std::min(first_, last_ - 3);  // so that the title has room
-    }
-
-    std::string title() const {
-        if (last_ < first_) return {};
-        const std::string from = fmt::format("1e{}", first_), to = fmt::format("1e{}", last_ + 1);
-        return fmt::format("{:<{}}{}", from, width() - std::min(width(), to.size()), to);
-    }
-
-    std::string row(const PlaceErrors& errors) const {
-        if (is_all_chance(errors)) return "not told apart from chance";
-        if (last_ < first_) return {};
-        std::string row(width(), '.');
-        mark(errors.kept_exact, exact_mark[0], row);
-        mark(errors.alone, alone_mark[0], row);
-        return row;
-    }
-
-  private:
-    static constexpr int columns_of_decade = 3;
-
-    /// Returns true if chance explains the errors of a row.
-    static bool is_all_chance(const PlaceErrors& errors) {
-        if (errors.alone.was_lowered && errors.alone.is_told_apart()) return false;
-        return !errors.kept_exact.is_told_apart() && (errors.alone.is_chance || errors.kept_exact.is_chance);
-    }
-
-    void add(const Measured& measured) {
-        const double error = measured.error;
-        if (!std::isfinite(error) || !measured.is_told_apart()) return;
-        const int decade = static_cast<int>(std::floor(std::log10(error)));
-        first_ = std::min(first_, decade);
-        last_ = std::max(last_, decade);
-    }
-
-    std::size_t width() const { return static_cast<std::size_t>((last_ - first_ + 1) * columns_of_decade); }
-
-    void mark(const Measured& measured, char sign, std::string& row) const {
-        const double error = measured.error;
-        if (!measured.is_told_apart() || measured.problem == not_tried) return;
-        const double at = std::isfinite(error) ? columns_of_decade * (std::log10(error) - first_) : width();
-        char& column = row[std::min(static_cast<std::size_t>(std::max(at, 0.0)), width() - 1)];
-        column = column == '.' ? sign : '*';
-    }
-
-    int first_ = std::numeric_limits<int>::max(), last_ = std::numeric_limits<int>::min();
-};
+/// Returns true if chance explains the errors of a row.
+bool is_all_chance(const PlaceErrors& errors) {
+    if (errors.alone.was_lowered && errors.alone.is_told_apart()) return false;
+    return !errors.kept_exact.is_told_apart() && (errors.alone.is_chance || errors.kept_exact.is_chance);
+}
 
 Table table_of(const SensitivityResult& result) {
     const Sensitivity& measured = result.measured;
-    const Axis axis(result);
     Table table({{.title = "place", .shrinks_to = 24},
                  {.title = "calls", .is_number = true},
                  {.title = "work", .is_number = true},
                  {.title = "at"},
-                 {.title = fmt::format("alone ({})", alone_mark), .is_number = true},
-                 {.title = fmt::format("all but it ({})", exact_mark), .is_number = true},
-                 {.title = axis.title(), .rank = Table::one_line_rank}});
+                 {.title = "alone", .is_number = true},
+                 {.title = "all but it", .is_number = true},
+                 {.title = ""}});
     const double work = all_work(result);
     for (std::size_t at = 0; at < measured.precisions.size(); ++at)
-        table.add({at == 0 ? "everything" : "", "", at == 0 ? work_share_text(work, work) : "", measured.precisions[at],
-                   error_text(measured.all_lowered[at]), "", ""});
+        table.add({at == 0 ? "everything" : "", "", at == 0 ? work_share_text(work, work) : "",
+                   measured.precisions[at], error_text(measured.all_lowered[at]), "", ""});
     for (std::size_t i = 0; i < measured.places.size(); ++i)
         for (std::size_t at = 0; at < measured.precisions.size(); ++at) {
             const Place& place = measured.places[i];
             const PlaceErrors& errors = measured.errors[i][at];
             table.add({at == 0 ? place.text : "", at == 0 ? count_text(place.calls) : "",
                        at == 0 ? work_share_text(place.work, work) : "", measured.precisions[at],
-                       error_text(errors.alone), error_text(errors.kept_exact), axis.row(errors)});
+                       error_text(errors.alone), error_text(errors.kept_exact),
+                       is_all_chance(errors) ? "not told apart from chance" : ""});
         }
     return table;
 }
@@ -286,7 +233,7 @@ Json json_of_place(const SensitivityResult& result, std::size_t place) {
                  {"untried", one.is_untried}};
     const bool has_policy = result.policy && result.policy->is_found;
     const std::size_t level = has_policy ? result.policy->levels[place] : 0;
-    const bool can_be_lowered = level == 0 || is_lowered_at(result.measured, place, level);
+    const bool can_be_lowered = level == 0 || result.measured.is_lowered_at(place, level);
     json["chosen"] = has_policy && can_be_lowered ? Json(precision_at(result, level)) : Json();
     json["runs"] = Json::array();
     for (std::size_t at = 0; at < result.measured.precisions.size(); ++at) {
@@ -373,11 +320,12 @@ std::string policy_evidence(const SensitivityResult& result) {
     return comment;
 }
 
-std::string policy_text_of(const SensitivityResult& result, const PolicySettings& settings) {
+std::string policy_text_of(const SensitivityResult& result) {
     const auto comment_on = [&](const Subset& set) {
         return std::vector<std::string>{comment_on_line(result.groups[set.front()], result.texts)};
     };
-    return policy_at(result.measured, result.groups, result.policy->levels, settings, comment_on, &result.texts);
+    return policy_assigning(result.groups, result.measured.assigned(result.policy->levels), result.settings,
+                            comment_on, &result.texts);
 }
 
 }  // namespace fp32shim::cli

@@ -42,6 +42,6 @@ Json to_json(const SensitivityResult& result);
 /// Returns a comment on the policy as a whole.
 std::string policy_evidence(const SensitivityResult& result);
 /// Returns the text of the policy file, with comments on its rules.
-std::string policy_text_of(const SensitivityResult& result, const PolicySettings& settings);
+std::string policy_text_of(const SensitivityResult& result);
 
 }  // namespace fp32shim::cli

@@ -104,7 +104,6 @@ class Examination {
 
     /// Finds a policy if one is wanted, and prints everything. Returns the exit code.
     int conclude() {
-        if (options_.perturb > 0) return print_digits();
         const LineTexts texts(groups_, now_ns());
         SensitivityResult result{groups_, texts, measurements_, measured_, options_, options_.metric, source()};
         result.measured_policy = options_.policy;
@@ -112,12 +111,17 @@ class Examination {
         result.untried = untried_;
         result.dependence = dependence_;
         result.left_files = folder_.changed(options_.state);
-        if (options_.tolerance >= 0 && options_.policy.empty()) find_policy(texts, result);
+        if (options_.perturb > 0) {
+            print(options_.is_json ? json_text(json_of_digits(digits_, result)) : text_of_digits(digits_, result));
+            return exit_code::ok;
+        }
+        const bool judges_policy = !options_.policy.empty() && options_.tolerance >= 0;
+        if (options_.tolerance >= 0 && !judges_policy) find_policy(texts, result);
         print(options_.is_json ? json_text(to_json(result)) : text_of(result));
-        if (!options_.policy.empty() && options_.tolerance >= 0 && !untried_.empty()) return exit_code::inconclusive;
-        if (!options_.policy.empty() && options_.tolerance >= 0)
+        if (judges_policy && untried_.empty())
             return measured_.all_lowered.front().error <= options_.tolerance ? exit_code::ok : exit_code::finding;
-        return result.policy && !result.policy->is_found ? exit_code::inconclusive : exit_code::ok;
+        const bool is_answered = !judges_policy && (!result.policy || result.policy->is_found);
+        return is_answered ? exit_code::ok : exit_code::inconclusive;
     }
 
   private:
@@ -157,7 +161,7 @@ class Examination {
         return measurements_.measure(experiments, static_cast<std::uint64_t>(options_.jobs));
     }
 
-    RunRequest exact_request() const { return {only({}, measured_.precisions.front()), "highest"}; }
+    RunRequest exact_request() const { return only({}, measured_.precisions.front()); }
 
     End beyond_tolerance() const {
         std::string why = ", and two of them are too few to tell an error from chance";
@@ -203,8 +207,7 @@ class Examination {
     std::optional<Measured> run_coarsest(const Subset& groups) {
         if (groups.empty() || !trials_.is_on_cpu()) return std::nullopt;
         const std::string coarsest(coarsest_precision);
-        const Experiment experiment{{only(groups, coarsest), "highest"},
-                                    "those that moved nothing, asked for " + coarsest};
+        const Experiment experiment{only(groups, coarsest), "those that moved nothing, asked for " + coarsest};
         Measured run = measure({experiment}).front();
         const auto ran_so = [&coarsest](const auto& group) { return group.second.contains(coarsest); };
         return std::ranges::any_of(run.formats, ran_so) ? std::optional(std::move(run)) : std::nullopt;
@@ -288,33 +291,11 @@ class Examination {
             seeded.seed = static_cast<std::uint64_t>(i);
             const std::string text = fmt::format(
                 "{} at {}, seed {}", place == nullptr ? "everything" : "only " + place->text, precision, i);
-            if (place == nullptr)
-                experiments.push_back(
-                    {{policy_lowering_all_but(groups_, {}, seeded, nullptr, nullptr), requested_precision(precision)},
-                     text});
-            else
-                experiments.push_back({{policy_lowering_only(groups_, place->groups, seeded), "highest"}, text});
+            experiments.push_back({place == nullptr ? request_lowering_all_but(groups_, {}, seeded)
+                                                    : request_lowering_only(groups_, place->groups, seeded),
+                                   text});
         }
         return experiments;
-    }
-
-    int print_digits() {
-        const std::string heading = fmt::format("Significant digits of {} in {} ({}), from {} perturbed runs each",
-                                                counted(measurements_.reference().count(), "number"), source(),
-                                                options_.metric, options_.perturb);
-        if (options_.is_json)
-            print(json_text({{"schema", 1},
-                             {"command", options_.words},
-                             {"metric", options_.metric},
-                             {"source", source()},
-                             {"noise", number_or_null(measurements_.noise())},
-                             {"chance", number_or_null(measurements_.chance())},
-                             {"untried", untried_},
-                             {"digits", digits_json(digits_)}}));
-        else
-            print(digits_text(digits_, measurements_, heading) + untried_sentence(untried_) +
-                  fresh_start_text(folder_.changed(options_.state)));
-        return exit_code::ok;
     }
 
     void run_places() {
@@ -335,13 +316,12 @@ class Examination {
         return {precision, trials_.previews() ? std::string(preview_mode) : options_.cpu, options_.name};
     }
 
-    std::string only(const Subset& lowered, const std::string& precision) const {
-        return policy_lowering_only(groups_, lowered, settings(precision));
+    RunRequest only(const Subset& lowered, const std::string& precision) const {
+        return request_lowering_only(groups_, lowered, settings(precision));
     }
 
     RunRequest all_but(const Subset& exact, const std::string& precision) const {
-        return {policy_lowering_all_but(groups_, exact, settings(precision), nullptr, nullptr),
-                requested_precision(precision)};
+        return request_lowering_all_but(groups_, exact, settings(precision));
     }
 
     void measure_places() {
@@ -391,7 +371,7 @@ class Examination {
     }
 
     Experiment alone(const Place& place, const std::string& precision) const {
-        return {{only(place.groups, precision), "highest"}, fmt::format("only {} at {}", place.text, precision)};
+        return {only(place.groups, precision), fmt::format("only {} at {}", place.text, precision)};
     }
 
     /// Makes that run again in which a place alone moved the output most, so that no place is blamed for what few
@@ -434,10 +414,16 @@ class Examination {
     /// Finds a policy and writes it. Throws End if it cannot be written.
     void find_policy(const LineTexts& texts, SensitivityResult& result) {
         const PolicySettings cheapest = settings(measured_.precisions.back());
-        result.policy = find_cheapest_policy(measured_, groups_, texts, cheapest, options_.tolerance, measurements_);
         result.settings = cheapest;
-        if (result.policy->is_found)
-            result.found.write(options_, policy_evidence(result), policy_text_of(result, cheapest));
+        result.policy = find_cheapest_policy(measured_, options_.tolerance, [&](const Levels& levels) {
+            const auto exact = static_cast<std::size_t>(std::ranges::count(levels, std::size_t{0}));
+            const std::string policy =
+                policy_assigning(groups_, measured_.assigned(levels), cheapest, nullptr, &texts);
+            return measure({{{policy, requested_precision(cheapest.precision)},
+                             fmt::format("a policy with {} of {} exact", exact, counted(levels.size(), "place"))}})
+                .front();
+        });
+        if (result.policy->is_found) result.found.write(options_, policy_evidence(result), policy_text_of(result));
     }
 
     std::string source() const { return options_.compare.empty() ? "stdout" : policy::quoted_path(options_.compare); }

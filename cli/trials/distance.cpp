@@ -5,10 +5,10 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <numbers>
 
 #include "cli/output/json.hpp"
 #include "cli/output/terminal.hpp"
-#include "cli/trials/chance.hpp"
 
 namespace fp32shim::cli {
 namespace {
@@ -24,6 +24,51 @@ double relative_change(double exact, double found) {
     if (is_same(exact, found)) return 0;
     if (!std::isfinite(exact) || !std::isfinite(found) || exact == 0) return infinite_change;
     return std::abs(found - exact) / std::abs(exact);
+}
+
+/// Returns the probability that Student's t is above `t`, which is not negative (Abramowitz and Stegun, 26.7.3 and
+/// 26.7.4).
+double probability_above(double t, std::size_t freedom) {
+    const double angle = std::atan(t / std::sqrt(static_cast<double>(freedom)));
+    const double cosine = std::cos(angle);
+    const bool is_odd = freedom % 2 == 1;
+    double term = is_odd ? cosine : 1;
+    double sum = freedom == 1 ? 0 : term;
+    for (std::size_t i = is_odd ? 3 : 2; i + 1 < freedom; i += 2) {
+        term *= cosine * cosine * static_cast<double>(i - 1) / static_cast<double>(i);
+        sum += term;
+    }
+    const double within = is_odd ? 2 / std::numbers::pi * (angle + std::sin(angle) * sum) : std::sin(angle) * sum;
+    return (1 - within) / 2;
+}
+
+/// Returns the value that Student's t exceeds with this probability.
+double students_t(double probability, std::size_t freedom) {
+    double low = 0;
+    double high = 1e6;
+    for (int i = 0; i < 100; ++i) {
+        const double middle = (low + high) / 2;
+        (probability_above(middle, freedom) > probability ? low : high) = middle;
+    }
+    return high;
+}
+
+/// Returns the largest error that chance explains, for any of `judged` errors with 95% confidence for all of them
+/// together (Bonferroni's inequality). `errors`: those of equal runs, taken to be normal. It is a prediction limit,
+/// mean + t·s·sqrt(1 + 1/n), and no less than any of them. It is 0 if all errors are 0, and infinite if they are too
+/// few to tell, or one is infinite.
+double largest_by_chance(const std::vector<double>& errors, std::size_t judged) {
+    constexpr double level = 0.05;
+    if (std::ranges::all_of(errors, [](double error) { return error == 0; })) return 0;
+    const double largest = *std::ranges::max_element(errors);
+    if (errors.size() < 2 || !std::isfinite(largest)) return infinite_change;
+    const auto count = static_cast<double>(errors.size());
+    double mean = 0;
+    for (const double error : errors) mean += error / count;
+    double variance = 0;
+    for (const double error : errors) variance += (error - mean) * (error - mean) / (count - 1);
+    const double t = students_t(level / static_cast<double>(std::max<std::size_t>(judged, 1)), errors.size() - 1);
+    return std::max(largest, mean + t * std::sqrt(variance * (1 + 1 / count)));
 }
 
 /// Sums up the differences of numbers, and the numbers that differ.
@@ -95,9 +140,8 @@ void ExactNumbers::expect_runs(std::size_t count) {
     expected_runs_ = count;
     std::size_t judged = 0;  // what exact runs repeat is told apart from chance for certain
     for (std::size_t row = 0; row < noise_.size(); ++row) judged += counts(row) && noise_[row] > 0 ? 1 : 0;
-    if (changes_.empty()) return;
-    const ChanceLimit limit(changes_.front().size(), judged * count);
-    for (std::size_t row = 0; row < noise_.size(); ++row) chance_[row] = limit.largest_error(changes_[row]);
+    for (std::size_t row = 0; row < noise_.size(); ++row)
+        chance_[row] = largest_by_chance(changes_[row], judged * count);
 }
 
 void ExactNumbers::count_all() {
@@ -258,7 +302,7 @@ double ExactNumbers::chance() const {
     if (!is_by_row()) {
         std::vector<double> errors;
         for (const std::vector<double>& run : others_) errors.push_back(error_by_norm(run));
-        return ChanceLimit(errors.size(), expected_runs_).largest_error(errors);
+        return largest_by_chance(errors, expected_runs_);
     }
     double chance = 0;
     for (std::size_t row = 0; row < chance_.size(); ++row)

@@ -18,63 +18,16 @@
 #include "policy/messages.hpp"
 
 namespace fp32shim::cli {
-namespace {
 
-Json to_json(const Group& group) {
-    const GroupKey& key = group.key;
-    return {{"scope", key.scope},
-            {"place", key.location.text},
-            {"is_call_site", key.location.is_call_site},
-            {"function", key.function},
-            {"sizes", {key.m, key.n, key.k, key.batch}},
-            {"is_folded", key.is_folded},
-            {"where", group.where},
-            {"file", group.file},
-            {"line", group.line},
-            {"calls", group.calls},
-            {"work", group.work}};
-}
-
-Group group_in(const Json& json) {
-    const Json& sizes = json.at("sizes");
-    return {.key = {.scope = json.at("scope"),
-                    .location = {json.at("place"), json.at("is_call_site")},
-                    .function = json.at("function"),
-                    .m = sizes.at(0),
-                    .n = sizes.at(1),
-                    .k = sizes.at(2),
-                    .batch = sizes.at(3),
-                    .is_folded = json.at("is_folded")},
-            .where = json.at("where"),
-            .file = json.at("file"),
-            .line = json.at("line"),
-            .calls = json.at("calls"),
-            .work = json.at("work")};
-}
-
-Trial trial_in(const Json& json, const Groups& groups) {
-    Trial trial{.ended = {.exit_status = json.at("exit_status"), .signal = json.at("signal")},
-                .seconds = json.at("seconds"),
-                .products = {},
-                .checksum = json.at("checksum"),
-                .distance = distance_in(json.at("distance"))};
-    RecordedProducts& products = trial.products;
-    products.calls = json.at("calls");
-    products.calls_on_gpu = json.at("calls_on_gpu");
-    products.calls_of_other_types = json.at("calls_of_other_types");
-    products.reasons = json.at("reasons").get<decltype(products.reasons)>();
-    for (const Json& met : json.at("groups")) {
-        Group group = groups.all().at(met.at(0).get<std::size_t>());
-        const std::uint64_t calls = met.at(1);
-        group.work =
-            group.calls == 0 ? 0 : group.work / static_cast<double>(group.calls) * static_cast<double>(calls);
-        group.calls = calls;
-        products.groups.push_back({std::move(group), met.at(2), met.at(3).get<std::set<std::string>>()});
-    }
-    return trial;
-}
-
-}  // namespace
+// Each writes and reads a type as a JSON object with these members.
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(GroupLocation, text, is_call_site)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(GroupKey, scope, location, function, m, n, k, batch, is_folded)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Group, key, where, file, line, calls, work)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(RecordedProducts::Met, group, was_lowered, formats)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(RecordedProducts, groups, reasons, calls, calls_on_gpu, calls_of_other_types)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Ended, exit_status, signal)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(RunTime, begin_ns, end_ns)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Trial, ended, time, products, checksum)
 
 TrialState::TrialState(std::string path, const Json& identity) : path_(std::move(path)) {
     const std::string first_line = json_line(identity);
@@ -102,7 +55,7 @@ void TrialState::read(const std::string& text, const std::string& first_line) {
             read_line(Json::parse(whole.substr(begin, end - begin)));
             begin = end;
         }
-    } catch (const std::exception&) {  // of Json, or a group that is not there
+    } catch (const std::exception&) {  // of Json
         throw End{fmt::format("{}: is not the state of a search; name another file: --state FILE",
                               policy::quoted_path(path_)),
                   exit_code::usage};
@@ -124,33 +77,18 @@ void TrialState::read_line(const Json& line) {
                       exit_code::usage};
     } else if (line.contains("reference")) {
         reference_ = line.at("reference");
-    } else if (line.contains("scope")) {
-        groups_.number_of(group_in(line));
     } else {
-        earlier_[line.at("run")].push_back(trial_in(line, groups_));
+        Trial trial = nlohmann::json(line).get<Trial>();
+        trial.distance = distance_in(line.at("distance"));
+        earlier_[line.at("run")].push_back(std::move(trial));
         ++earlier_runs_;
     }
 }
 
 void TrialState::keep(const std::string& request, const Trial& trial) {
-    std::string lines;
-    Json met = Json::array();
-    for (const RecordedProducts::Met& one : trial.products.groups) {
-        const std::size_t known = groups_.all().size(), number = groups_.number_of(one.group);
-        if (number == known) lines += json_line(to_json(one.group));
-        met.push_back({number, one.group.calls, one.was_lowered, one.formats});
-    }
-    append(lines + json_line({{"run", request},
-                              {"exit_status", trial.ended.exit_status},
-                              {"signal", trial.ended.signal},
-                              {"seconds", trial.seconds},
-                              {"checksum", trial.checksum},
-                              {"distance", to_json(trial.distance)},
-                              {"calls", trial.products.calls},
-                              {"calls_on_gpu", trial.products.calls_on_gpu},
-                              {"calls_of_other_types", trial.products.calls_of_other_types},
-                              {"reasons", trial.products.reasons},
-                              {"groups", met}}));
+    Json line = {{"run", request}, {"distance", to_json(trial.distance)}};
+    line.update(Json(nlohmann::json(trial)));
+    append(json_line(line));
 }
 
 void TrialState::keep_file(const std::string& path, const std::string& version) {

@@ -9,9 +9,8 @@
 #include <string>
 
 #include "cli/output/json_fwd.hpp"
-#include "cli/product_groups/groups.hpp"
-#include "cli/run/child.hpp"
 #include "cli/trials/distance.hpp"
+#include "cli/trials/runs.hpp"
 
 namespace fp32shim::cli {
 
@@ -22,21 +21,17 @@ struct End {
     bool keeps_state = false;  ///< the runs so far are of use if the command is repeated
 };
 
-/// What a run under a policy has shown.
-struct Trial {
-    Ended ended;
-    double seconds = 0;
-    RecordedProducts products;
-    std::string checksum;  ///< of the compared file, or if there is none, of all that the command wrote
-    Distance distance;     ///< of its numbers; has a problem if it ended otherwise than with status 0
-    std::string output{};  ///< last part of what the command wrote; empty: the run is from the state
+/// A run under a policy, with what its numbers have shown. One of an earlier part of the search has no output.
+struct Trial : FinishedRun {
+    Distance distance{};  ///< of its numbers; has a problem if it ended otherwise than with status 0
 
     bool has_passed() const { return ended.signal == 0 && ended.exit_status == 0; }
+    double seconds() const { return static_cast<double>(time.end_ns - time.begin_ns) * 1e-9; }
     /// Returns true if all products ran on a CPU.
     bool is_on_cpu() const { return products.calls > 0 && products.calls_on_gpu == 0; }
 };
 
-/// JSON lines: one with the identity of the search, then one for each input file, group and run, in the order in
+/// JSON lines: one with the identity of the search, then one for each input file and run, in the order in
 /// which they came. The functions throw End.
 class TrialState {
   public:
@@ -66,7 +61,6 @@ class TrialState {
 
     std::string path_;
     std::map<std::string, std::deque<Trial>> earlier_;  ///< runs by their requests
-    Groups groups_;                                     ///< of all runs in the file
     std::string reference_;                             ///< checksum of the exact run's numbers; empty: not known
     std::size_t earlier_runs_ = 0;
     std::set<std::string> files_;

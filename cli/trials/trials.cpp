@@ -17,6 +17,7 @@
 #include "cli/trials/command.hpp"
 #include "policy/messages.hpp"
 #include "policy/sha256.hpp"
+#include "policy/words.hpp"
 
 namespace fp32shim::cli {
 namespace {
@@ -74,20 +75,13 @@ std::vector<Trial> Trials::run(const std::vector<RunRequest>& requests, Purpose 
         if (!trials[i]) missing.push_back(requests[i]);
     }
     if (!missing.empty() && !is_reference(purpose)) make_reference();
-    const std::string before = stamp_of(settings_.compared_file);
-    std::vector<FinishedRun> finished;
-    if (!missing.empty()) {
-        Progress progress(fmt::format("fp32shim {}, runs", settings_.name));
-        progress.show(count(), raised_expectation());
-        finished = runs_.run(missing);
-    }
-    const bool was_written = settings_.compared_file.empty() || stamp_of(settings_.compared_file) != before;
+    std::vector<Trial> made = make(missing, purpose);
     std::vector<Trial> results;
-    auto next = finished.begin();
+    auto next = made.begin();
     for (std::size_t i = 0; i < allowed; ++i) {
         const bool is_new = !trials[i];
         is_new_.push_back(is_new);
-        last_ = is_new ? trial_of(std::move(*next++), was_written, purpose) : *std::move(trials[i]);
+        last_ = is_new ? std::move(*next++) : *std::move(trials[i]);
         if (count() == 1) is_on_cpu_ = last_.is_on_cpu();
         if (count() == 1 && previews()) say_preview(settings_.name);
         if (is_new) keep_inputs(last_.products);
@@ -97,20 +91,33 @@ std::vector<Trial> Trials::run(const std::vector<RunRequest>& requests, Purpose 
     return results;
 }
 
+/// Makes runs, all at once.
+std::vector<Trial> Trials::make(const std::vector<RunRequest>& requests, Purpose purpose) {
+    if (requests.empty()) return {};
+    const std::string before = stamp_of(settings_.compared_file);
+    std::vector<FinishedRun> runs;
+    {
+        Progress progress(fmt::format("fp32shim {}, runs", settings_.name));
+        progress.show(count(), raised_expectation());
+        runs = runs_.run(requests);
+    }
+    const bool was_written = settings_.compared_file.empty() || stamp_of(settings_.compared_file) != before;
+    std::vector<Trial> trials;
+    for (FinishedRun& run : runs) trials.push_back(trial_of(std::move(run), was_written, purpose));
+    return trials;
+}
+
 Trial Trials::trial_of(FinishedRun run, bool was_written, Purpose purpose) {
     if (run.ended.exec_error != 0)
         throw End{fmt::format("a run cannot start: {}", std::strerror(run.ended.exec_error)), exit_code::inconclusive,
                   true};
     if (std::string problem = unknown_run_text(run); !problem.empty())
         throw End{std::move(problem), exit_code::inconclusive, true};
-    Trial trial{.ended = run.ended,
-                .seconds = static_cast<double>(run.time.end_ns - run.time.begin_ns) * 1e-9,
-                .products = {},
-                .checksum = settings_.compared_file.empty() ? run.checksum : version_of_file(settings_.compared_file),
-                .distance = {}};
-    trial.distance = distance_of(trial, run, was_written, purpose);
-    trial.products = std::move(run.products);
-    trial.output = std::move(run.output);
+    Trial trial{std::move(run)};
+    // Further runs write the file anew.
+    if (!settings_.compared_file.empty()) trial.checksum = version_of_file(settings_.compared_file);
+    trial.distance = distance_of(trial, was_written, purpose);
+    trial.stdout_text.clear();
     return trial;
 }
 
@@ -120,11 +127,11 @@ Numbers Trials::numbers_of_run(const FinishedRun& run) const {
 }
 
 /// Compares the numbers of a run with those of the exact ones, and takes those of a further exact run.
-Distance Trials::distance_of(const Trial& trial, const FinishedRun& run, bool was_written, Purpose purpose) {
+Distance Trials::distance_of(const Trial& run, bool was_written, Purpose purpose) {
     const auto without_numbers = [](std::string problem) {
         return Distance{.error = std::numeric_limits<double>::infinity(), .problem = std::move(problem)};
     };
-    if (!trial.has_passed()) return without_numbers(ended_text(trial.ended));
+    if (!run.has_passed()) return without_numbers(ended_text(run.ended));
     if (!settings_.compares_numbers) return {};
     const std::string source =
         settings_.compared_file.empty() ? "stdout" : policy::quoted_path(settings_.compared_file);
@@ -162,12 +169,8 @@ void Trials::learn_words() {
 void Trials::make_reference() {
     if (!settings_.compares_numbers) return;
     std::string problem;
-    for (int i = 0; i < 3 && reference_.is_empty(); ++i) {
-        const std::string before = stamp_of(settings_.compared_file);
-        FinishedRun exact = std::move(runs_.run({exact_request_}).front());
-        const bool was_written = settings_.compared_file.empty() || stamp_of(settings_.compared_file) != before;
-        problem = trial_of(std::move(exact), was_written, Purpose::reference).distance.problem;
-    }
+    for (int i = 0; i < 3 && reference_.is_empty(); ++i)
+        problem = make({exact_request_}, Purpose::reference).front().distance.problem;
     if (reference_.is_empty())
         throw End{fmt::format("with everything exact, the command is no longer acceptable ({})", problem),
                   exit_code::inconclusive, true};
@@ -216,6 +219,22 @@ void Trials::tell(std::uint64_t number, std::string_view what, std::string_view 
         if (left > 0) times += fmt::format(", about {} to come", whole_seconds(of_a_run * static_cast<double>(left)));
     }
     say(settings_.name, fmt::format("run {}{}: {}: {}{}", number, of_total, what, result, times));
+}
+
+std::string requested_precision(const std::string& precision) {
+    return policy::parse_word(policy::default_precision_words, precision) ? precision : "highest";
+}
+
+// The default of a policy does not concern float64; what the environment says of float32 stays.
+RunRequest request_lowering_only(const Groups& groups, const Subset& lowered, const PolicySettings& settings,
+                                 const CallRange& calls) {
+    return {policy_lowering_only(groups, lowered, settings, calls),
+            settings.types == TriedTypes::float64 ? "" : "highest"};
+}
+
+RunRequest request_lowering_all_but(const Groups& groups, const Subset& exact, const PolicySettings& settings) {
+    return {policy_lowering_all_but(groups, exact, settings),
+            settings.types == TriedTypes::float64 ? "" : requested_precision(settings.precision)};
 }
 
 std::string Trials::interruption_text() const {

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "cli/product_groups/groups.hpp"
+#include "cli/product_groups/policy_text.hpp"
 #include "cli/trials/distance.hpp"
 #include "cli/trials/runs.hpp"
 #include "cli/trials/state.hpp"
@@ -71,8 +72,9 @@ class Trials {
     const TrialSettings& settings() const { return settings_; }
 
   private:
+    std::vector<Trial> make(const std::vector<RunRequest>& requests, Purpose purpose);
     Trial trial_of(FinishedRun run, bool was_written, Purpose purpose);
-    Distance distance_of(const Trial& trial, const FinishedRun& run, bool was_written, Purpose purpose);
+    Distance distance_of(const Trial& run, bool was_written, Purpose purpose);
     Numbers numbers_of_run(const FinishedRun& run) const;
     void make_reference();
     void learn_words();
@@ -94,5 +96,14 @@ class Trials {
     std::uint64_t expected_ = 0;  ///< number of all runs
     std::chrono::steady_clock::time_point began_ = std::chrono::steady_clock::now();
 };
+
+/// Returns the value of `run --precision` for policies that lower all groups to this precision but some.
+std::string requested_precision(const std::string& precision);
+
+/// Returns a run with only some groups at the settings' precision, or calls of one of them, and all others exact.
+RunRequest request_lowering_only(const Groups& groups, const Subset& lowered, const PolicySettings& settings,
+                                 const CallRange& calls = {});
+/// Returns a run with everything at the settings' precision but these groups.
+RunRequest request_lowering_all_but(const Groups& groups, const Subset& exact, const PolicySettings& settings);
 
 }  // namespace fp32shim::cli

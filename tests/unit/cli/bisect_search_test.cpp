@@ -173,7 +173,7 @@ Judgement judged(Program& program, const SearchSettings& settings) {
     try {
         if (answers.with_everything_exact().verdict != Verdict::acceptable) return judgement;
         answers.with_everything_lowered();
-        judgement.findings = Search(settings, answers, groups).run();
+        judgement.findings = find_culprits(settings, answers, groups);
         judgement.is_certain = judgement.findings.doubt.empty();
         if (const auto rates = answers.rates()) judgement.sought = rates->by_cause;
     } catch (const End&) {
