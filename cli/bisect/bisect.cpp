@@ -17,8 +17,6 @@
 #include "cli/output/json.hpp"
 #include "cli/output/terminal.hpp"
 #include "cli/trials/assumptions.hpp"
-#include "cli/trials/audit_errors.hpp"
-#include "cli/trials/command.hpp"
 #include "cli/trials/question.hpp"
 #include "policy/sha256.hpp"
 
@@ -121,7 +119,7 @@ int search(const BisectOptions& options, Trials& trials) {
                             .compares_numbers = !options.compare.empty(),
                             .narrows_calls = options.narrows_calls};
     Groups groups;
-    groups.rank(audited_errors(options.name, options.audits, options.types()));
+    rank_by_audits(options, options.types(), groups);
     CommandSets sets(settings, trials, groups);
     Answers answers(settings, sets, groups);
     check_exact_run(answers.with_everything_exact(), trials.last(), groups, settings.policy.types);

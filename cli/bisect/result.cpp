@@ -329,8 +329,8 @@ std::string text_of(const SearchResult& result) {
                  {.title = "line", .shrinks_to = 24}});
     for (const Culprit& culprit : culprits) {
         const Group& group = groups[culprit.groups.front()];
-        table.add({group.location_text(), product_text(culprit.groups, groups),
-                   share_of_work(culprit.groups, groups), reason_text(culprit, result), lines.of(group)});
+        table.add({group.location_text(), product_text(culprit.groups, groups), share_of_work(culprit.groups, groups),
+                   reason_text(culprit, result), lines.of(group)});
     }
     return text + table.text() + '\n' + need_text(result) + lowered_together_text(result) + certainty +
            tried_text(result) + result.policy.text(result.options, result.settings.policy);

@@ -8,7 +8,7 @@
 
 #include "cli/command_line/commands.hpp"
 #include "cli/output/terminal.hpp"
-#include "cli/trials/command.hpp"
+#include "cli/trials/assumptions.hpp"
 
 namespace fp32shim::cli {
 namespace {

@@ -20,8 +20,6 @@
 #include "cli/sensitivity/places.hpp"
 #include "cli/sensitivity/result.hpp"
 #include "cli/trials/assumptions.hpp"
-#include "cli/trials/audit_errors.hpp"
-#include "cli/trials/command.hpp"
 #include "cli/trials/question.hpp"
 #include "policy/load.hpp"
 #include "policy/messages.hpp"
@@ -86,7 +84,7 @@ class Examination {
   public:
     Examination(const SensitivityOptions& options, Trials& trials)
         : options_(options), trials_(trials), measurements_(trials) {
-        groups_.rank(audited_errors(options.name, options.audits, TriedTypes::float32));
+        rank_by_audits(options, TriedTypes::float32, groups_);
         measured_.precisions = options.precisions;
         if (measured_.precisions.empty()) measured_.precisions = {options.perturb > 0 ? "fp32_perturbed" : "high"};
     }

@@ -34,6 +34,11 @@ void add_question_options(CLI::App& app, QuestionOptions& options);
 int ask(const QuestionOptions& options, TrialSettings settings, const Json& facts,
         const std::function<int(Trials& trials)>& question);
 
+/// Lets lines come first that audits of the named recordings find to change most: by the largest error of a row or
+/// column at any lower format, but for results that are noise at the format in which they were called. Throws End if
+/// there are no such recordings.
+void rank_by_audits(const QuestionOptions& options, TriedTypes types, Groups& groups);
+
 /// The policy that a question found.
 struct FoundPolicy {
     std::string path{};  ///< its file; empty: none was written

@@ -1,7 +1,9 @@
 #include "cli/trials/trials.hpp"
 
 #include <fmt/format.h>
+#include <poll.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cmath>
@@ -14,7 +16,7 @@
 #include "cli/command_line/commands.hpp"
 #include "cli/output/progress.hpp"
 #include "cli/output/terminal.hpp"
-#include "cli/trials/command.hpp"
+#include "cli/trials/assumptions.hpp"
 #include "policy/messages.hpp"
 #include "policy/sha256.hpp"
 #include "policy/words.hpp"
@@ -36,6 +38,40 @@ std::string stamp_of(const std::string& path) {
     if (path.empty() || stat(path.c_str(), &status) != 0) return {};
     return fmt::format("{} {} {}.{}", status.st_ino, status.st_size, std::int64_t{status.st_mtim.tv_sec},
                        status.st_mtim.tv_nsec);
+}
+
+/// Tells the user that preview_mode was chosen, and why. `name` is the name of our command.
+void say_preview(std::string_view name) {
+    say(name,
+        fmt::format("each product that was seen ran on a CPU, so lower precisions are previewed there (--cpu {})",
+                    preview_mode));
+}
+
+/// Tells the user that an input which holds something is not read: a regular file, or a pipe.
+void say_unread_input(std::string_view name) {
+    struct stat status {};
+    if (fstat(STDIN_FILENO, &status) != 0) return;
+    if (S_ISREG(status.st_mode) && status.st_size > 0)
+        say(name, "standard input is a file, but each run reads an empty one; let the command open the file itself");
+    pollfd input{STDIN_FILENO, POLLIN, 0};
+    if (S_ISFIFO(status.st_mode) && poll(&input, 1, 0) > 0 && (input.revents & POLLIN) != 0)
+        say(name, "standard input is a pipe, but each run reads an empty one; let the command read a file");
+}
+
+/// Returns why nothing is known about a run: its files were removed, or a process did not apply the policy. Empty if
+/// there is no such reason.
+std::string unknown_run_text(const FinishedRun& run) {
+    if (!run.untouched.empty())
+        return fmt::format(
+            "a process of the command did not apply the policy of its run, so nothing is known about its "
+            "products; it said \"{}\". TMPDIR names the folder for temporary files",
+            printable(run.untouched));
+    if (!run.lost.empty())
+        return fmt::format(
+            "{} was removed while the command ran, so nothing is known about its products. TMPDIR names the folder "
+            "for temporary files; let the command remove those in another one: -- env TMPDIR=FOLDER COMMAND",
+            policy::quoted_path(run.lost));
+    return {};
 }
 
 }  // namespace
