@@ -13,9 +13,6 @@
 
 namespace fp32shim::cli {
 
-/// Problem of the run with only a place lowered that is not tried.
-constexpr const char* not_tried = "not tried";
-
 /// Output errors of one place at one precision.
 struct PlaceErrors {
     Measured alone;       ///< only this place was lowered

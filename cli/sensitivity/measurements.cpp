@@ -13,8 +13,8 @@
 namespace fp32shim::cli {
 namespace {
 
-Measured measured_of(const Trial& trial) {
-    Measured measured{trial.distance};
+Measured measured_of(const Experiment& experiment, const Trial& trial) {
+    Measured measured{trial.distance, experiment};
     for (const RecordedProducts::Met& met : trial.products.groups) {
         measured.was_lowered = measured.was_lowered || met.was_lowered;
         measured.formats[met.group.full_text()] = met.formats;
@@ -106,7 +106,7 @@ std::vector<Measured> Measurements::measure(const std::vector<Experiment>& exper
         const std::vector<Trial> trials = trials_.run(requests);
         for (std::size_t i = begin; i < end; ++i) {
             const Trial& trial = trials[i - begin];
-            known_[open[i]->request] = measured_of(trial);
+            known_[open[i]->request] = measured_of(*open[i], trial);
             trials_.tell(trials_.count() - (end - 1 - i), open[i]->text, text_of_error(trial.distance));
         }
     }
@@ -116,8 +116,9 @@ std::vector<Measured> Measurements::measure(const std::vector<Experiment>& exper
     return all;
 }
 
-void Measurements::confirm(const Experiment& experiment, const Measured& measured) {
+void Measurements::confirm(const Measured& measured) {
     if (exact_count_ < 2) return;  // one exact run was asked for
+    const Experiment& experiment = measured.experiment;
     const Distance again = trials_.run({experiment.request}, Purpose::check).front().distance;
     trials_.tell(trials_.count(), experiment.text + ", again", text_of_error(again));
     if (again.is_told_apart()) return;

@@ -14,17 +14,23 @@
 
 namespace fp32shim::cli {
 
-/// The result of one run: its distance, which is infinite if it did not end with status 0, and what ran lowered.
-struct Measured : Distance {
-    bool was_lowered = false;  ///< some product ran below FP32
-    /// Words of the formats in which groups ran, by Group::full_text().
-    std::map<std::string, std::set<std::string>> formats{};
-};
-
 /// A run to make, and how the user is told of it.
 struct Experiment {
     RunRequest request;
     std::string text;  ///< `only train.py:41 forward at high`
+};
+
+/// Problem of a run that is not made.
+constexpr const char* not_tried = "not tried";
+
+/// The result of one run: its distance, which is infinite if it did not end with status 0, and what ran lowered.
+struct Measured : Distance {
+    Experiment experiment{};
+    bool was_lowered = false;  ///< some product ran below FP32
+    /// Words of the formats in which groups ran, by Group::full_text().
+    std::map<std::string, std::set<std::string>> formats{};
+
+    bool is_told_apart() const { return problem != not_tried && Distance::is_told_apart(); }
 };
 
 /// Makes runs, each of them once. All functions that run the command throw Interrupted and End.
@@ -44,9 +50,9 @@ class Measurements {
     bool ran_again(const Group& group) const { return exact_count_ < 2 || ran_again_.contains(group.key); }
     /// Makes the runs that are not known yet, and returns the results of all.
     std::vector<Measured> measure(const std::vector<Experiment>& experiments, std::uint64_t jobs);
-    /// Makes a run with this error again. Throws End if the new one is not told apart from the exact run: then chance
-    /// does more than exact runs have shown.
-    void confirm(const Experiment& experiment, const Measured& measured);
+    /// Makes a run again. Throws End if the new one is not told apart from the exact run: then chance does more than
+    /// exact runs have shown.
+    void confirm(const Measured& measured);
     /// Forgets all runs but the exact ones, and lets all numbers count from now on.
     void count_all_numbers();
 

@@ -190,12 +190,11 @@ class Examination {
     }
 
     void run_given_policy() {
-        const Experiment experiment{given_policy(), "under the policy"};
-        measured_.all_lowered = measure_everything({experiment});
+        measured_.all_lowered = measure_everything({{given_policy(), "under the policy"}});
         measurements_.check_independence(exact_request());
         const Measured& measured = measured_.all_lowered.front();
         if (measured.is_told_apart())
-            measurements_.confirm(experiment, measured);
+            measurements_.confirm(measured);
         else
             check_dependence();
     }
@@ -298,7 +297,8 @@ class Examination {
 
     void run_places() {
         std::vector<Experiment> experiments;
-        for (const std::string& precision : measured_.precisions) experiments.push_back(everything_at(precision));
+        for (const std::string& precision : measured_.precisions)
+            experiments.push_back({all_but({}, precision), "everything at " + precision});
         measured_.all_lowered = measure_everything(experiments);
         if (std::ranges::none_of(measured_.all_lowered, &Measured::was_lowered))
             throw nothing_lowered(trials_.last().products, measured_.precisions.back());
@@ -326,8 +326,11 @@ class Examination {
         std::vector<Experiment> experiments;
         for (const Place& place : measured_.places)
             for (const std::string& precision : measured_.precisions) {
-                if (!place.is_untried) experiments.push_back(alone(place, precision));
-                experiments.push_back(all_but_place(place, precision));
+                if (!place.is_untried)
+                    experiments.push_back(
+                        {only(place.groups, precision), fmt::format("only {} at {}", place.text, precision)});
+                experiments.push_back(
+                    {all_but(place.groups, precision), fmt::format("all but {} at {}", place.text, precision)});
             }
         const std::vector<Measured> results = measure(experiments);
         auto next = results.begin();
@@ -351,8 +354,7 @@ class Examination {
     /// Returns true if some run with a place or everything lowered is told apart from the exact ones.
     bool has_moved() const {
         const auto is_told_apart = [](const PlaceErrors& errors) {
-            return (errors.alone.is_told_apart() && errors.alone.problem != not_tried) ||
-                   errors.kept_exact.is_told_apart();
+            return errors.alone.is_told_apart() || errors.kept_exact.is_told_apart();
         };
         return std::ranges::any_of(measured_.all_lowered, &Measured::is_told_apart) ||
                std::ranges::any_of(measured_.errors, [&](const auto& of_place) {
@@ -360,46 +362,23 @@ class Examination {
                });
     }
 
-    Experiment everything_at(const std::string& precision) const {
-        return {all_but({}, precision), "everything at " + precision};
-    }
-
-    Experiment all_but_place(const Place& place, const std::string& precision) const {
-        return {all_but(place.groups, precision), fmt::format("all but {} at {}", place.text, precision)};
-    }
-
-    Experiment alone(const Place& place, const std::string& precision) const {
-        return {only(place.groups, precision), fmt::format("only {} at {}", place.text, precision)};
-    }
-
     /// Makes that run again in which a place alone moved the output most, so that no place is blamed for what few
     /// runs do by chance, none of which was exact. If no place alone did, a run with everything or all but a place
     /// lowered. Three times, unless a run with everything lowered has moved the output together with a place alone.
     void confirm_largest() {
-        struct Candidate {
-            Experiment experiment;
-            Measured measured;
-            int times = 3;
-        };
-        std::vector<Candidate> alone_moved, others_moved;
+        std::vector<std::pair<const Measured*, int>> alone_moved, others_moved;  // with the number of times
         for (std::size_t at = 0; at < measured_.precisions.size(); ++at) {
-            const std::string& precision = measured_.precisions[at];
             const Measured& everything = measured_.all_lowered[at];
-            if (everything.is_told_apart()) others_moved.push_back({everything_at(precision), everything});
-            for (std::size_t place = 0; place < measured_.places.size(); ++place) {
-                const PlaceErrors& errors = measured_.errors[place][at];
-                const Place& one = measured_.places[place];
-                if (errors.alone.is_told_apart() && errors.alone.problem != not_tried)
-                    alone_moved.push_back({alone(one, precision), errors.alone, everything.is_told_apart() ? 1 : 3});
-                if (errors.kept_exact.is_told_apart())
-                    others_moved.push_back({all_but_place(one, precision), errors.kept_exact});
+            if (everything.is_told_apart()) others_moved.emplace_back(&everything, 3);
+            for (const std::vector<PlaceErrors>& of_place : measured_.errors) {
+                const auto& [alone, kept_exact] = of_place[at];
+                if (alone.is_told_apart()) alone_moved.emplace_back(&alone, everything.is_told_apart() ? 1 : 3);
+                if (kept_exact.is_told_apart()) others_moved.emplace_back(&kept_exact, 3);
             }
         }
-        std::vector<Candidate>& moved = alone_moved.empty() ? others_moved : alone_moved;
-        const auto largest =
-            std::ranges::max_element(moved, {}, [](const Candidate& candidate) { return candidate.measured.error; });
-        if (largest == moved.end()) return;
-        for (int i = 0; i < largest->times; ++i) measurements_.confirm(largest->experiment, largest->measured);
+        const auto& moved = alone_moved.empty() ? others_moved : alone_moved;
+        const auto largest = std::ranges::max_element(moved, {}, [](const auto& run) { return run.first->error; });
+        for (int i = 0; largest != moved.end() && i < largest->second; ++i) measurements_.confirm(*largest->first);
     }
 
     /// Makes a last exact run if exact runs differed, so that no place is blamed for numbers that grow with time, or

@@ -446,8 +446,9 @@ def test_a_damaged_state_is_refused(tmp_path):
     state = tmp_path / "bisect-state.jsonl"
     whole = state.read_text()
     *_, run = [line for line in map(json.loads, whole.splitlines()) if "run" in line]
-    others = {"run": 5, "ended": {}, "groups": [{"group": 1}], "reasons": "x", "calls": "many", "distance": None}
-    for extra in ["x", [5], {"run": "x"}, {"input": 5, "version": "x"}, *({**run, key: value} for key, value in others.items())]:
+    products = [{**run["products"], key: value} for key, value in {"groups": [{"group": 1}], "reasons": "x", "calls": "many"}.items()]
+    others = [("run", 5), ("ended", {}), ("distance", None), *(("products", one) for one in products)]
+    for extra in ["x", [5], {"run": "x"}, {"input": 5, "version": "x"}, *({**run, key: value} for key, value in others)]:
         state.write_text(whole + json.dumps(extra) + "\n")
         result = program.bisect()
         assert (result.returncode, len(result.lines)) == (2, 1) and "is not the state of a search" in result.stderr, extra
@@ -1016,7 +1017,7 @@ def test_words_with_digits_that_a_lowered_run_changes_are_not_acceptable(tmp_pat
     program = Keeping(tmp_path, "first();" + WRITES.format(unit, "second()"))
     result = program.search("--compare", "out", "--rtol", "1e-3")
     assert result.returncode == 0 and program.names(result, "groups") == ["second"], result.stderr
-    assert re.search(r'"out": line 2: "\S+" instead of "', result.stderr) or unit == "%a"  # its exponent is read as a number
+    assert re.search(r'"out": at the end: "\S+" instead of "', result.stderr) or unit == "%a"  # its exponent is read as a number
 
 
 def test_a_sign_before_a_word_with_digits_counts(tmp_path):
