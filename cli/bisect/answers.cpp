@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 
 #include "cli/command_line/commands.hpp"
 #include "cli/trials/state.hpp"
@@ -48,9 +49,21 @@ void add_run(const SetRun& run, std::uint64_t number, Outcome& outcome) {
 Answers::Answers(const SearchSettings& settings, SetRuns& runs, const Groups& groups)
     : settings_(settings), runs_(runs), groups_(groups), is_random_(settings.repeat > 1) {}
 
-const Outcome* Answers::find(Lowered lowered, const Subset& set, const CallRange& calls) const {
+const TestedSet* Answers::find_set(Lowered lowered, const Subset& set, const CallRange& calls) const {
     const auto found = indices_.find({lowered, set, calls});
-    return found == indices_.end() ? nullptr : &tested_[found->second].outcome;
+    return found == indices_.end() ? nullptr : &tested_[found->second];
+}
+
+const Outcome* Answers::find(Lowered lowered, const Subset& set, const CallRange& calls) const {
+    const TestedSet* const tested = find_set(lowered, set, calls);
+    return tested == nullptr ? nullptr : &tested->outcome;
+}
+
+/// Returns the entry of a set, which is made if it is new and then has no run.
+TestedSet& Answers::entry(Lowered lowered, const Subset& set, const CallRange& calls) {
+    const auto [index, is_new] = indices_.try_emplace({lowered, set, calls}, tested_.size());
+    if (is_new) tested_.push_back({lowered, set, {}, calls});
+    return tested_[index->second];
 }
 
 bool Answers::has_no_answer(const Outcome& outcome) {
@@ -78,17 +91,6 @@ std::optional<Verdict> Answers::decision(const TestedSet& tested) const {
     return is_estimate && outcome.runs < least_failing_runs ? std::nullopt : verdict;
 }
 
-TestedSet Answers::so_far(Lowered lowered, const Subset& set, const CallRange& calls) const {
-    const Outcome* const outcome = find(lowered, set, calls);
-    return {lowered, set, outcome == nullptr ? Outcome() : *outcome, calls};
-}
-
-void Answers::keep(const TestedSet& tested) {
-    const auto [entry, is_new] = indices_.try_emplace({tested.lowered, tested.set, tested.calls}, tested_.size());
-    if (is_new) tested_.emplace_back();
-    tested_[entry->second] = tested;
-}
-
 /// Runs the command once for each set, all at once. If runs may fail at random, more runs of these use up `jobs`.
 void Answers::run_once(std::vector<TestedSet*> sets) {
     const std::size_t different = sets.size();
@@ -99,12 +101,7 @@ void Answers::run_once(std::vector<TestedSet*> sets) {
         add_run(runs[i], ++run_count_, sets[i]->outcome);
         count_exact(sets[i]->is_everything_exact(), runs[i].verdict);
     }
-    std::sort(sets.begin(), sets.end());
-    sets.erase(std::unique(sets.begin(), sets.end()), sets.end());
-    for (TestedSet* const tested : sets) {
-        tested->outcome.verdict = decision(*tested).value_or(Verdict::unresolved);
-        keep(*tested);
-    }
+    for (TestedSet* const tested : sets) tested->outcome.verdict = decision(*tested).value_or(Verdict::unresolved);
 }
 
 /// Counts the runs with everything exact by the run before them.
@@ -117,7 +114,7 @@ void Answers::count_exact(bool is_exact, Verdict verdict) {
 }
 
 Outcome Answers::with_everything_exact() {
-    TestedSet exact = so_far(Lowered::only, {}, {});
+    TestedSet& exact = entry(Lowered::only, {});
     Outcome& outcome = exact.outcome;
     const auto wanted = [this] {
         if (!is_random_) return std::uint64_t{1};
@@ -133,17 +130,15 @@ Outcome Answers::with_everything_exact() {
     outcome.verdict = is_mostly_undecided(outcome)           ? Verdict::unresolved
                       : 2 * outcome.failures >= outcome.runs ? Verdict::not_acceptable
                                                              : Verdict::acceptable;
-    keep(exact);
     if (outcome.runs > runs_before) runs_.note(exact);
     return outcome;
 }
 
 bool Answers::again(Lowered lowered, const Subset& set) {
     const Outcome before = of(lowered, set);
-    TestedSet tested = so_far(lowered, set, {});
+    TestedSet& tested = entry(lowered, set);
     run_once({&tested});
     tested.outcome.verdict = before.verdict;
-    keep(tested);
     runs_.note(tested);
     return tested.outcome.passed() > before.passed();
 }
@@ -163,9 +158,8 @@ void Answers::suspect_parts_of(const Outcome& outcome) {
 }
 
 const Outcome* Answers::known(Lowered lowered, const Subset& set, const CallRange& calls) const {
-    const Outcome* const outcome = find(lowered, set, calls);
-    if (outcome == nullptr || decision(so_far(lowered, set, calls)) != outcome->verdict) return nullptr;
-    return outcome;
+    const TestedSet* const tested = find_set(lowered, set, calls);
+    return tested == nullptr || decision(*tested) != tested->outcome.verdict ? nullptr : &tested->outcome;
 }
 
 const Outcome& Answers::of(Lowered lowered, const Subset& set, const CallRange& calls) {
@@ -174,26 +168,23 @@ const Outcome& Answers::of(Lowered lowered, const Subset& set, const CallRange& 
 }
 
 void Answers::decide(Lowered lowered, const std::vector<Subset>& sets, const CallRange& calls) {
-    std::vector<TestedSet> tests;
-    tests.reserve(sets.size());
-    for (const Subset& set : sets) tests.push_back(so_far(lowered, set, calls));
+    std::vector<TestedSet*> tests;
+    for (const Subset& set : sets) tests.push_back(&entry(lowered, set, calls));
     for (std::vector<TestedSet*> open;; open.clear()) {
-        for (TestedSet& one : tests)
-            if (!decision(one)) open.push_back(&one);
+        std::ranges::copy_if(tests, std::back_inserter(open), [this](TestedSet* one) { return !decision(*one); });
         if (open.empty()) break;
         run_once(open);
     }
-    for (TestedSet& one : tests) {
-        one.outcome.verdict = *decision(one);
-        keep(one);
-        runs_.note(one);
+    for (TestedSet* const one : tests) {
+        one->outcome.verdict = *decision(*one);
+        runs_.note(*one);
     }
 }
 
 bool Answers::confirm(Lowered lowered, const Subset& set, const CallRange& calls) {
     const Outcome before = of(lowered, set, calls);
     if (before.is_confirmed) return true;
-    TestedSet tested = so_far(lowered, set, calls);
+    TestedSet& tested = entry(lowered, set, calls);
     Outcome& outcome = tested.outcome;
     std::optional<Verdict> verdict;
     while (!verdict) {
@@ -206,7 +197,6 @@ bool Answers::confirm(Lowered lowered, const Subset& set, const CallRange& calls
     }
     outcome.is_confirmed = *verdict == before.verdict && !has_no_answer(before);
     if (outcome.is_confirmed) outcome.verdict = before.verdict;
-    keep(tested);
     runs_.note(tested);
     return outcome.is_confirmed;
 }

@@ -75,10 +75,10 @@ class Answers {
   private:
     std::optional<Verdict> decision(const TestedSet& tested) const;
     std::optional<Verdict> decision_by_rates(const Outcome& outcome, const FailureRates& rates, double error) const;
-    TestedSet so_far(Lowered lowered, const Subset& set, const CallRange& calls) const;
+    const TestedSet* find_set(Lowered lowered, const Subset& set, const CallRange& calls) const;
+    TestedSet& entry(Lowered lowered, const Subset& set, const CallRange& calls = {});
     void run_once(std::vector<TestedSet*> sets);
     void count_exact(bool is_exact, Verdict verdict);
-    void keep(const TestedSet& tested);
 
     const SearchSettings& settings_;
     SetRuns& runs_;

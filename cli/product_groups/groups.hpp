@@ -152,8 +152,6 @@ struct RecordedProducts {
     std::uint64_t calls = 0;
     std::uint64_t calls_on_gpu = 0;          ///< number of calls among `calls` that ran on a GPU
     std::uint64_t calls_of_other_types = 0;  ///< number of calls that are not among `calls`
-    std::uint64_t calls_without_group = 0;   ///< number of calls of which the recording has only the number
-    std::vector<std::string> uncovered;      ///< programs that were started without the shim
 };
 
 /// Reads the recordings of runs.

@@ -131,7 +131,7 @@ class Examination {
             measurements_.run_exact(exact, is_given ? static_cast<std::uint64_t>(options_.repeat) : fewest);
         for (const RecordedProducts::Met& met : products.groups) groups_.number_of(met.group);
         if (groups_.all().empty()) throw no_product_seen(products, TriedTypes::float32);
-        measured_.places = find_places(groups_, kind(), static_cast<std::size_t>(options_.most));
+        measured_.places = find_places(groups_, options_.by, static_cast<std::size_t>(options_.most));
         if (!is_given && measurements_.noise() > 0 && options_.policy.empty())
             measurements_.run_exact(exact, measured_.places.size());
         measurements_.expect_rows(rows());
@@ -304,10 +304,6 @@ class Examination {
             throw nothing_lowered(trials_.last().products, measured_.precisions.back());
         measurements_.check_independence(exact_request());
         measure_places();
-    }
-
-    PlaceKind kind() const {
-        return options_.by == "scope" ? PlaceKind::scope : options_.by == "size" ? PlaceKind::size : PlaceKind::where;
     }
 
     PolicySettings settings(const std::string& precision) const {

@@ -69,7 +69,6 @@ class Trials {
     std::string interruption_text() const;
 
     TrialState& state() { return state_; }
-    const TrialSettings& settings() const { return settings_; }
 
   private:
     std::vector<Trial> make(const std::vector<RunRequest>& requests, Purpose purpose);
