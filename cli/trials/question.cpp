@@ -176,7 +176,8 @@ int ask(const QuestionOptions& options, TrialSettings settings, const Json& fact
             trials.state().remove();
             return code;
         } catch (const End& end) {
-            if (!end.keeps_state) trials.state().remove();
+            const bool has_runs = trials.count() > 0 || trials.state().runs() > 0;
+            if (!end.keeps_state || !has_runs) trials.state().remove();
             throw;
         } catch (const Interrupted& interrupted) {
             say(options.name, trials.interruption_text());

@@ -722,7 +722,7 @@ def test_a_runner_stands_before_each_command_line(tmp_path):
     program = Compiled(tmp_path, 'return bad || getenv("SCHEDULED") == NULL;')
     assert program.names_of(program.bisect("--runner", "env SCHEDULED=yes")) == ["graded"]
     missing = program.bisect("--runner", "no-such-scheduler-here")
-    assert "a run cannot start" in failure(missing, 3)
+    assert "a run cannot start" in failure(missing, 3) and not (tmp_path / "bisect-state.jsonl").exists()
 
 
 def test_commands_of_several_processes_are_searched_together(tmp_path):
