@@ -15,6 +15,7 @@
 #include "cli/command_line/commands.hpp"
 #include "cli/command_line/options.hpp"
 #include "cli/output/json.hpp"
+#include "cli/output/moment.hpp"
 #include "cli/output/terminal.hpp"
 #include "cli/trials/assumptions.hpp"
 #include "cli/trials/question.hpp"
@@ -39,9 +40,11 @@ struct BisectOptions : QuestionOptions {
 
 /// Returns what is wrong with the combination of options; empty if it is valid.
 std::string problem_in_options(const BisectOptions& options) {
-    if (options.types() != TriedTypes::float64)
-        if (const std::string problem = problem_in_float32_precision(options.precision); !problem.empty())
-            return problem;
+    const bool is_float32 = options.types() == TriedTypes::float32;
+    if (is_float32 && options.precision == float64_precision)
+        return "--precision fp32 is how float32 products are called; it lowers those of --dtype float64";
+    if (is_float32 && options.precision == "sgemm")
+        return "--precision sgemm is for products of --dtype float64 only";
     if (!options.compare.empty() && options.relative == 0 && options.absolute == 0)
         return "--compare needs --rtol NUMBER or --atol NUMBER, the largest acceptable difference";
     if (options.compare.empty() && (options.relative != 0 || options.absolute != 0))
@@ -129,6 +132,7 @@ int search(const BisectOptions& options, Trials& trials) {
     Findings findings = find_culprits(settings, answers, groups);
     check_dependence(answers, sets, findings);
     return conclude(options, {groups,
+                              LineTexts(groups, now_ns()),
                               answers,
                               settings,
                               options,

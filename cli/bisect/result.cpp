@@ -8,9 +8,8 @@
 #include <utility>
 
 #include "cli/output/json.hpp"
-#include "cli/output/moment.hpp"
 #include "cli/output/terminal.hpp"
-#include "cli/product_groups/line_texts.hpp"
+#include "cli/product_groups/policy_text.hpp"
 #include "cli/trials/assumptions.hpp"
 
 namespace fp32shim::cli {
@@ -284,16 +283,15 @@ std::string not_lowered_text(const SearchResult& result) {
 
 std::string policy_of(const SearchResult& result) {
     const Groups& groups = result.groups;
-    const LineTexts lines(groups, now_ns());
     const auto comment_on = [&](const Subset& set) {
-        std::vector<std::string> comment = {comment_on_line(groups[set.front()], lines)};
+        std::vector<std::string> comment = {comment_on_line(groups[set.front()], result.lines)};
         for (const Culprit* culprit : culprits_of(set, result.findings.culprits))
             comment.push_back(fmt::format("{}, {} of the work; {}", product_text(culprit->groups, groups),
                                           share_of_work(culprit->groups, groups), reason_text(*culprit, result)));
         return comment;
     };
     return policy_lowering_all_but(groups, exact_groups(result.findings.culprits), result.settings.policy, comment_on,
-                                   &lines);
+                                   &result.lines);
 }
 
 std::string policy_evidence(const SearchResult& result) {
@@ -321,7 +319,6 @@ std::string text_of(const SearchResult& result) {
     std::string text = fmt::format("Keeping {} of {} exact {} enough ({} of the work): {}.\n\n", exact.size(),
                                    counted(groups.all().size(), "group"), is_enough ? "was" : "may not be",
                                    share_of_work(exact, groups), enough_text(result));
-    const LineTexts lines(groups, now_ns());
     Table table({{.title = "where", .shrinks_to = 24},
                  {.title = "product", .shrinks_to = 20},
                  {.title = "work", .is_number = true},
@@ -330,7 +327,7 @@ std::string text_of(const SearchResult& result) {
     for (const Culprit& culprit : culprits) {
         const Group& group = groups[culprit.groups.front()];
         table.add({group.location_text(), product_text(culprit.groups, groups), share_of_work(culprit.groups, groups),
-                   reason_text(culprit, result), lines.of(group)});
+                   reason_text(culprit, result), result.lines.of(group)});
     }
     return text + table.text() + '\n' + need_text(result) + lowered_together_text(result) + certainty +
            tried_text(result) + result.policy.text(result.options, result.settings.policy);
@@ -339,7 +336,6 @@ std::string text_of(const SearchResult& result) {
 Json to_json(const SearchResult& result) {
     const Groups& groups = result.groups;
     const Findings& findings = result.findings;
-    const LineTexts lines(groups, now_ns());
     const double work = groups.all_work();
     const auto share = [work](double part) { return work == 0 ? Json() : Json(part / work); };
     Json rates;
@@ -367,7 +363,7 @@ Json to_json(const SearchResult& result) {
                  {"culprits", Json::array()},
                  {"tried", Json::array()}};
     for (const Group& group : groups.all())
-        json["groups"].push_back(json_of_group(group, share(group.work), lines.of(group)));
+        json["groups"].push_back(json_of_group(group, share(group.work), result.lines.of(group)));
     for (const Culprit& culprit : findings.culprits)
         json["culprits"].push_back(json_of_culprit(culprit, result, share(groups.work_of(culprit.groups))));
     for (const TestedSet& tested : result.answers.tested()) json["tried"].push_back(json_of_tried(tested));

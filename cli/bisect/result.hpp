@@ -13,6 +13,7 @@ namespace fp32shim::cli {
 /// All facts that the output of a result needs.
 struct SearchResult {
     const Groups& groups;
+    const LineTexts lines;
     const Answers& answers;
     const SearchSettings& settings;
     const QuestionOptions& options;

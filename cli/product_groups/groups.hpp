@@ -127,14 +127,6 @@ constexpr std::string_view to_string(TriedTypes types) {
     return types == TriedTypes::float64 ? "float64" : "float32";
 }
 
-/// Returns why products of float32 cannot be lowered to a precision; empty if they can.
-inline std::string problem_in_float32_precision(std::string_view precision) {
-    if (precision == "fp32")
-        return "--precision fp32 is how float32 products are called; it lowers those of --dtype float64";
-    if (precision == "sgemm") return "--precision sgemm is for products of --dtype float64 only";
-    return {};
-}
-
 /// Returns true if products of a type are among those that are tried.
 constexpr bool are_tried(TriedTypes types, policy::Dtype dtype) {
     return policy::is_double(dtype) == (types == TriedTypes::float64);

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "cli/output/json_fwd.hpp"
-#include "cli/product_groups/line_texts.hpp"
+#include "cli/product_groups/policy_text.hpp"
 #include "cli/sensitivity/cheapest_policy.hpp"
 #include "cli/trials/question.hpp"
 

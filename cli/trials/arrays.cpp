@@ -1,4 +1,4 @@
-#include "cli/trials/arrays.hpp"
+#include "cli/trials/numbers.hpp"
 
 #include <dlfcn.h>
 #include <fmt/format.h>

@@ -10,7 +10,6 @@
 
 #include "cli/files/own_files.hpp"
 #include "cli/output/terminal.hpp"
-#include "cli/trials/arrays.hpp"
 #include "system/plain_text.hpp"
 
 namespace fp32shim::cli {

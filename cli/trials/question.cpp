@@ -21,7 +21,7 @@
 #include "cli/output/json.hpp"
 #include "cli/output/shell_words.hpp"
 #include "cli/output/terminal.hpp"
-#include "cli/product_groups/line_texts.hpp"
+#include "cli/product_groups/policy_text.hpp"
 #include "cli/recordings/recordings.hpp"
 #include "cli/run/child.hpp"
 #include "cli/run/process_environment.hpp"

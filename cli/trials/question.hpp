@@ -13,8 +13,6 @@
 
 namespace fp32shim::cli {
 
-class LineTexts;
-
 /// Options that both commands have.
 struct QuestionOptions {
     std::string name;  ///< of our command
