@@ -17,6 +17,15 @@ enum class OutputMetric : std::uint8_t {
     norm,    ///< norm of the differences, relative to the norm of the references
     max,     ///< largest difference, relative to the largest reference
     each,    ///< largest relative difference of any number, those of arrays too
+    limits   ///< 0 if each number is within limits, and else infinite
+};
+
+/// How numbers are compared.
+struct Closeness {
+    OutputMetric metric = OutputMetric::number;
+    double tolerance = -1;  ///< largest error that is accepted; negative: none is known
+    double relative = 0,
+           absolute = 0;  ///< OutputMetric::limits: a number may differ by absolute + relative·|reference|
 };
 
 /// A row of numbers that a run changed: a number of a text, or an array.
@@ -36,13 +45,15 @@ struct Distance {
     bool is_chance = false;          ///< numbers that count changed, none by more than chance explains
     std::uint64_t changed = 0;       ///< rows that changed, those included that do not count
     std::vector<ChangedRow> most{};  ///< some that count, the largest change first; then some that do not
+    bool has_other_words = false;    ///< `problem` is about words
+
+    bool is_told_apart() const { return error != 0 && !is_chance; }
 };
 
 /// The numbers of the exact runs.
 class ExactNumbers {
   public:
-    /// `tolerance`: largest error that is accepted; negative: none is known.
-    ExactNumbers(OutputMetric metric, double tolerance);
+    explicit ExactNumbers(const Closeness& closeness);
 
     /// Takes the numbers of a further exact run. Returns why they cannot be compared with those of the first.
     std::string add(const Numbers& numbers);
@@ -66,6 +77,7 @@ class ExactNumbers {
     double most_noise() const { return most_noise_; }
     /// Returns true if the metric takes each row by itself.
     bool is_by_row() const { return metric_ == OutputMetric::number || metric_ == OutputMetric::each; }
+    bool is_by_limits() const { return metric_ == OutputMetric::limits; }
     /// Lets all rows count that were left out.
     void count_all();
 
@@ -77,8 +89,10 @@ class ExactNumbers {
     std::string difference_in_words(const Numbers& found) const;
     void add_rows(const std::vector<double>& found, Distance& distance) const;
     double error_by_norm(const std::vector<double>& found) const;
+    std::string difference_beyond_limits(const std::vector<double>& found) const;
 
     OutputMetric metric_;
+    double relative_, absolute_;  ///< OutputMetric::limits
     double most_noise_;
     bool leaves_out_ = true;
     Numbers first_;
@@ -90,8 +104,8 @@ class ExactNumbers {
     std::vector<bool> has_other_words_;  ///< by row, and after the last one: the words differ between exact runs
 };
 
-Json to_json(const ChangedRow& row);
-/// Throws Json::exception.
-ChangedRow changed_row_in(const Json& json);
+/// JSON of a distance, as results of `sensitivity` and states of searches have it. Reading throws Json::exception.
+Json to_json(const Distance& distance);
+Distance distance_in(const Json& json);
 
 }  // namespace fp32shim::cli

@@ -1,14 +1,14 @@
-#include "cli/sensitivity/distance.hpp"
+#include "cli/trials/distance.hpp"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <numbers>
 
 #include "cli/output/json.hpp"
 #include "cli/output/terminal.hpp"
-#include "cli/sensitivity/chance.hpp"
 
 namespace fp32shim::cli {
 namespace {
@@ -24,6 +24,51 @@ double relative_change(double exact, double found) {
     if (is_same(exact, found)) return 0;
     if (!std::isfinite(exact) || !std::isfinite(found) || exact == 0) return infinite_change;
     return std::abs(found - exact) / std::abs(exact);
+}
+
+/// Returns the probability that Student's t is above `t`, which is not negative (Abramowitz and Stegun, 26.7.3 and
+/// 26.7.4).
+double probability_above(double t, std::size_t freedom) {
+    const double angle = std::atan(t / std::sqrt(static_cast<double>(freedom)));
+    const double cosine = std::cos(angle);
+    const bool is_odd = freedom % 2 == 1;
+    double term = is_odd ? cosine : 1;
+    double sum = freedom == 1 ? 0 : term;
+    for (std::size_t i = is_odd ? 3 : 2; i + 1 < freedom; i += 2) {
+        term *= cosine * cosine * static_cast<double>(i - 1) / static_cast<double>(i);
+        sum += term;
+    }
+    const double within = is_odd ? 2 / std::numbers::pi * (angle + std::sin(angle) * sum) : std::sin(angle) * sum;
+    return (1 - within) / 2;
+}
+
+/// Returns the value that Student's t exceeds with this probability.
+double students_t(double probability, std::size_t freedom) {
+    double low = 0;
+    double high = 1e6;
+    for (int i = 0; i < 100; ++i) {
+        const double middle = (low + high) / 2;
+        (probability_above(middle, freedom) > probability ? low : high) = middle;
+    }
+    return high;
+}
+
+/// Returns the largest error that chance explains, for any of `judged` errors with 95% confidence for all of them
+/// together (Bonferroni's inequality). `errors`: those of equal runs, taken to be normal. It is a prediction limit,
+/// mean + t·s·sqrt(1 + 1/n), and no less than any of them. It is 0 if all errors are 0, and infinite if they are too
+/// few to tell, or one is infinite.
+double largest_by_chance(const std::vector<double>& errors, std::size_t judged) {
+    constexpr double level = 0.05;
+    if (std::ranges::all_of(errors, [](double error) { return error == 0; })) return 0;
+    const double largest = *std::ranges::max_element(errors);
+    if (errors.size() < 2 || !std::isfinite(largest)) return infinite_change;
+    const auto count = static_cast<double>(errors.size());
+    double mean = 0;
+    for (const double error : errors) mean += error / count;
+    double variance = 0;
+    for (const double error : errors) variance += (error - mean) * (error - mean) / (count - 1);
+    const double t = students_t(level / static_cast<double>(std::max<std::size_t>(judged, 1)), errors.size() - 1);
+    return std::max(largest, mean + t * std::sqrt(variance * (1 + 1 / count)));
 }
 
 /// Sums up the differences of numbers, and the numbers that differ.
@@ -62,8 +107,11 @@ std::string problem_of(const ChangedRow& row) {
 
 }  // namespace
 
-ExactNumbers::ExactNumbers(OutputMetric metric, double tolerance)
-    : metric_(metric), most_noise_(std::max(usual_limit, tolerance)) {}
+ExactNumbers::ExactNumbers(const Closeness& closeness)
+    : metric_(closeness.metric),
+      relative_(closeness.relative),
+      absolute_(closeness.absolute),
+      most_noise_(std::max(usual_limit, closeness.tolerance)) {}
 
 std::string ExactNumbers::add(const Numbers& numbers) {
     if (is_empty()) {
@@ -92,9 +140,8 @@ void ExactNumbers::expect_runs(std::size_t count) {
     expected_runs_ = count;
     std::size_t judged = 0;  // what exact runs repeat is told apart from chance for certain
     for (std::size_t row = 0; row < noise_.size(); ++row) judged += counts(row) && noise_[row] > 0 ? 1 : 0;
-    if (changes_.empty()) return;
-    const ChanceLimit limit(changes_.front().size(), judged * count);
-    for (std::size_t row = 0; row < noise_.size(); ++row) chance_[row] = limit.largest_error(changes_[row]);
+    for (std::size_t row = 0; row < noise_.size(); ++row)
+        chance_[row] = largest_by_chance(changes_[row], judged * count);
 }
 
 void ExactNumbers::count_all() {
@@ -199,9 +246,30 @@ double ExactNumbers::error_by_norm(const std::vector<double>& found) const {
     return sum.relative();
 }
 
+/// Returns a sentence about the first number that differs by more than the limits; empty if there is none. NaN is
+/// equal only to NaN.
+std::string ExactNumbers::difference_beyond_limits(const std::vector<double>& found) const {
+    for (std::size_t i = 0; i < found.size(); ++i) {
+        const double wanted = first_.values[i];
+        if (is_same(found[i], wanted)) continue;
+        if (std::isfinite(wanted) && std::abs(found[i] - wanted) <= absolute_ + relative_ * std::abs(wanted))
+            continue;
+        return fmt::format("number {} is {} instead of {}", i + 1, found[i], wanted);
+    }
+    return {};
+}
+
 Distance ExactNumbers::distance(const Numbers& found) const {
     Distance distance;
     const std::string words = difference_in_words(found);
+    if (is_by_limits()) {
+        const bool has_same_count = found.values.size() == first_.values.size();
+        if (has_same_count) distance.problem = difference_beyond_limits(found.values);
+        distance.has_other_words = has_same_count && distance.problem.empty() && !words.empty();
+        if (distance.problem.empty()) distance.problem = words;
+        if (!distance.problem.empty()) distance.error = infinite_change;
+        return distance;
+    }
     if (found.rows.size() == first_.rows.size() && found.values.size() == first_.values.size()) {
         add_rows(found.values, distance);
         if (!is_by_row()) {
@@ -234,7 +302,7 @@ double ExactNumbers::chance() const {
     if (!is_by_row()) {
         std::vector<double> errors;
         for (const std::vector<double>& run : others_) errors.push_back(error_by_norm(run));
-        return ChanceLimit(errors.size(), expected_runs_).largest_error(errors);
+        return largest_by_chance(errors, expected_runs_);
     }
     double chance = 0;
     for (std::size_t row = 0; row < chance_.size(); ++row)
@@ -249,28 +317,41 @@ std::vector<ChangedRow> ExactNumbers::left_out() const {
     return rows;
 }
 
-Json to_json(const ChangedRow& row) {
-    return {{"number", row.name},
-            {"exact", number_or_null(row.exact)},
-            {"found", number_or_null(row.found)},
-            {"change", number_or_null(row.change)},
-            {"worst", text_or_null(row.worst)},
-            {"worst_change", number_or_null(row.worst_change)},
-            {"noise", number_or_null(row.noise)},
-            {"counts", row.counts}};
+Json to_json(const Distance& distance) {
+    Json json = {{"error", number_or_null(distance.error)},
+                 {"problem", text_or_null(distance.problem)},
+                 {"is_chance", distance.is_chance},
+                 {"changed", distance.changed},
+                 {"most_changed", Json::array()}};
+    for (const ChangedRow& row : distance.most)
+        json["most_changed"].push_back({{"number", row.name},
+                                        {"exact", number_or_null(row.exact)},
+                                        {"found", number_or_null(row.found)},
+                                        {"change", number_or_null(row.change)},
+                                        {"worst", text_or_null(row.worst)},
+                                        {"worst_change", number_or_null(row.worst_change)},
+                                        {"noise", number_or_null(row.noise)},
+                                        {"counts", row.counts}});
+    return json;
 }
 
-ChangedRow changed_row_in(const Json& json) {
-    const auto number = [&](const char* key) {
-        return json.at(key).is_null() ? infinite_change : json.at(key).get<double>();
-    };
-    ChangedRow row{.name = json.at("number"), .exact = number("exact"), .found = number("found")};
-    if (!json.at("worst").is_null()) row.worst = json.at("worst");
-    row.worst_change = number("worst_change");
-    row.change = number("change");
-    row.noise = number("noise");
-    row.counts = json.at("counts");
-    return row;
+Distance distance_in(const Json& json) {
+    const auto number = [](const Json& value) { return value.is_null() ? infinite_change : value.get<double>(); };
+    const auto text = [](const Json& value) { return value.is_null() ? std::string() : value.get<std::string>(); };
+    Distance distance{.error = number(json.at("error")),
+                      .problem = text(json.at("problem")),
+                      .is_chance = json.at("is_chance"),
+                      .changed = json.at("changed")};
+    for (const Json& row : json.at("most_changed"))
+        distance.most.push_back({.name = row.at("number"),
+                                 .exact = number(row.at("exact")),
+                                 .found = number(row.at("found")),
+                                 .worst = text(row.at("worst")),
+                                 .worst_change = number(row.at("worst_change")),
+                                 .change = number(row.at("change")),
+                                 .noise = number(row.at("noise")),
+                                 .counts = row.at("counts")});
+    return distance;
 }
 
 }  // namespace fp32shim::cli
