@@ -95,9 +95,7 @@ struct SearchFolders {
 /// found.
 std::string find_library(const std::string& name, const SearchFolders& search) {
     std::error_code ignored;
-    const auto has_it = [&](const std::string& folder) {
-        return std::filesystem::exists(folder + "/" + name, ignored);
-    };
+    const auto has_it = [&](const std::string& folder) { return std::filesystem::exists(folder + "/" + name); };
     const auto first_of = [&](const Folders& folders) {
         const auto found = std::ranges::find_if(folders, has_it);
         return found == folders.end() ? std::string() : *found;
@@ -122,7 +120,7 @@ std::string try_cublas(const CudaFolders& found, Asking& asking, Findings& findi
     asking.environment["LD_LIBRARY_PATH"] = found.search;
     asking.environment["GPU_CUBLAS_MAJOR"] = std::to_string(found.major);
     Findings of_this;
-    ask(section_called("machine"), asking, of_this, [](const auto&) {});
+    ask(section_called("machine"), asking, of_this);
     if (const auto& failures = of_this.all("failure"); !failures.empty()) return failures.front();
     findings = of_this;
     return {};

@@ -78,6 +78,16 @@ class Device {
     CUcontext context_ = nullptr;
 };
 
+/// An address on the device. It becomes a pointer of whatever type a function's prototype requires.
+struct Address {
+    CUdeviceptr value = 0;
+
+    template <class T>
+    operator T*() const {
+        return reinterpret_cast<T*>(value);
+    }
+};
+
 /// A buffer in device memory.
 class Buffer {
   public:
@@ -100,11 +110,8 @@ class Buffer {
         return host;
     }
 
-    /// Returns the address in the type that the library's prototypes require. offset: in bytes.
-    template <class T>
-    T* as(std::size_t offset = 0) const {
-        return reinterpret_cast<T*>(address_ + offset);
-    }
+    /// offset: in bytes.
+    Address address(std::size_t offset = 0) const { return {address_ + offset}; }
 
   private:
     const Device& device_;
@@ -121,6 +128,7 @@ class Cublas {
 
     void set_math_mode(cublasMath_t mode) const;
 
+    const Device& device;
     const Library library = open_cuda_library("libcublas");
     cublasHandle_t handle = nullptr;
     std::string version;  // version of cuBLAS, such as 13.1.0
@@ -130,5 +138,10 @@ class Cublas {
 const char* text(cublasStatus_t status);
 void check(cublasStatus_t status, const char* what);
 void check(CUresult result, const char* what);
+
+/// Calls a function that must succeed: CHECKED(library, name of the function, arguments...). Throws
+/// std::runtime_error with that name and the status.
+#define CHECKED(library, function, ...) \
+    ::gpu::check((library).get<decltype(::gpu::function)>(#function)(__VA_ARGS__), #function)
 
 }  // namespace gpu

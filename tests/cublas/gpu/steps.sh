@@ -70,7 +70,7 @@ ask() {
     run 540 questions "$name" native "$here/gpu-check" questions "${size[@]}" "$@" \
         --rows "$output/rows.tsv" --results "$output/results.tsv"
 }
-modes=machine,math_modes,compute_types,override
+modes=machine,functions,override
 section_modes() { ask modes --only "$modes"; }
 section_questions() { ask others --except "$modes,product,opt_ins,cost"; }
 
