@@ -95,7 +95,9 @@ struct SearchFolders {
 /// found.
 std::string find_library(const std::string& name, const SearchFolders& search) {
     std::error_code ignored;
-    const auto has_it = [&](const std::string& folder) { return std::filesystem::exists(folder + "/" + name); };
+    const auto has_it = [&](const std::string& folder) {
+        return std::filesystem::exists(folder + "/" + name, ignored);
+    };
     const auto first_of = [&](const Folders& folders) {
         const auto found = std::ranges::find_if(folders, has_it);
         return found == folders.end() ? std::string() : *found;

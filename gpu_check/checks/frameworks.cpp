@@ -1,4 +1,4 @@
-#include "gpu_check/checks/frameworks.hpp"
+#include "gpu_check/checks/other_programs.hpp"
 
 #include <algorithm>
 #include <cstdlib>

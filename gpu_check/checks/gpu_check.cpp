@@ -9,10 +9,9 @@
 #include <ctime>
 #include <optional>
 
-#include "gpu_check/checks/counters.hpp"
 #include "gpu_check/checks/cuda_folders.hpp"
-#include "gpu_check/checks/frameworks.hpp"
 #include "gpu_check/checks/judge.hpp"
+#include "gpu_check/checks/other_programs.hpp"
 #include "gpu_check/checks/report.hpp"
 #include "gpu_check/workers/variant_run.hpp"
 

@@ -12,7 +12,7 @@ namespace gpu {
 namespace {
 
 /// A line without its name. Judges throw it where a finding is missing.
-struct Answer {
+struct Judged {
     Verdict verdict;
     std::string text;
 };
@@ -28,7 +28,7 @@ struct Case {
         for (const char* variant : variants) {
             const auto& failures = findings.all(std::string(variant) + "/failure");
             if (failures.empty()) continue;
-            throw Answer{failures.front() == no_time_left ? Verdict::not_tried : Verdict::failed,
+            throw Judged{failures.front() == no_time_left ? Verdict::not_tried : Verdict::failed,
                          std::string(variant) + ": " + failures.front()};
         }
     }
@@ -36,11 +36,11 @@ struct Case {
     void need(const std::string& variant, const std::string& finding) const {
         if (!findings.all(variant + "/" + finding).empty()) return;
         need({variant.c_str()});
-        throw Answer{Verdict::failed, variant + ": " + not_measured};
+        throw Judged{Verdict::failed, variant + ": " + not_measured};
     }
     void need_decisions(const std::string& variant) const {
         if (findings.all(variant + "/decided").empty())
-            throw Answer{Verdict::not_tried, "no product shows that the library is loaded here"};
+            throw Judged{Verdict::not_tried, "no product shows that the library is loaded here"};
     }
     std::string lowest(const std::string& variant, const std::string& finding) const {
         return findings.lowest(variant + "/" + finding);
@@ -62,10 +62,10 @@ bool is_lower(const std::string& left, const std::string& right) {
 
 // ---- one product
 
-Answer judge_loading(const Case& of) {
+Judged judge_loading(const Case& of) {
     try {
         of.need("high", "decided");
-    } catch (const Answer& why) {
+    } catch (const Judged& why) {
         if (why.text.ends_with(nothing_recorded))
             return {Verdict::wrong, "it was preloaded, but recorded no product"};
         if (why.text.find(not_preloaded) != std::string::npos) return {Verdict::wrong, why.text};
@@ -75,7 +75,7 @@ Answer judge_loading(const Case& of) {
             "loaded; it decides and records: cublasSgemm at high is " + of.findings.all("high/decided").front()};
 }
 
-Answer judge_unconfigured(const Case& of) {
+Judged judge_unconfigured(const Case& of) {
     of.need({"native", "preloaded"});
     for (const char* variant : {"native", "preloaded"}) of.need(variant, "bits");
     const std::string without = of.distinct("native", "bits");
@@ -112,7 +112,7 @@ std::string fault_of(const Case& of, const std::string& word, const std::string&
 
 bool is_refusal(const std::string& answer) { return !is_format(answer) && answer != "wrong"; }
 
-Answer judge_precision(const Case& of) {
+Judged judge_precision(const Case& of) {
     const std::string& word = of.name;
     of.need({word.c_str()});
     of.need(word, "format");
@@ -132,7 +132,7 @@ Answer judge_precision(const Case& of) {
     return {Verdict::shown, text};
 }
 
-Answer judge_other_precisions(const Case& of) {
+Judged judge_other_precisions(const Case& of) {
     const std::initializer_list<const char*> words = {
 #define RULE_PRECISION(number, name, format) #name,
 #define FLOAT64_RULE_PRECISION(...)  // the product is of float32
@@ -187,7 +187,7 @@ bool is_lacking(const std::string& answer) {
     return std::ranges::find(words, answer) != std::end(words);
 }
 
-Answer judge_floor(const Case& of) {
+Judged judge_floor(const Case& of) {
     const OptIns& group = *std::ranges::find(opt_ins, of.name, &OptIns::line);
     for (const char* name : group.names)
         for (const char* variant : {group.without, group.with}) of.need(variant, name);
@@ -230,7 +230,7 @@ std::vector<std::string> products_of(const Findings& findings) {
     return names;
 }
 
-Answer judge_float64_as_called(const Case& of) {
+Judged judge_float64_as_called(const Case& of) {
     of.need({"native", "recorded"});
     of.need_decisions("recorded");
     std::vector<std::string> changed;
@@ -243,7 +243,7 @@ Answer judge_float64_as_called(const Case& of) {
     return {Verdict::shown, "recorded, the library changes no bit of " + std::to_string(names.size()) + " products"};
 }
 
-Answer judge_float64_pin(const Case& of) {
+Judged judge_float64_pin(const Case& of) {
     of.need({"native", "environment", "fp64", "environment, fp64"});
     std::vector<std::string> winning, refused, lowered;
     for (const auto& [without, with] : {std::pair{"native", "fp64"}, {"environment", "environment, fp64"}}) {
@@ -265,7 +265,7 @@ Answer judge_float64_pin(const Case& of) {
                                 " were: " + joined(lowered)};
 }
 
-Answer judge_float64_emulation(const Case& of) {
+Judged judge_float64_emulation(const Case& of) {
     of.need({"native", emulated});
     of.need_decisions(emulated);
     if (of.judging.is_floored) return {Verdict::measured, "the floor of this machine's policy forbids it"};
@@ -290,7 +290,7 @@ std::string milliseconds_text(double milliseconds) {
     return milliseconds < 1 ? digits("%.1f us", milliseconds * 1000) : digits("%.2f ms", milliseconds);
 }
 
-Answer judge_time(const Case& of, int n) {
+Judged judge_time(const Case& of, int n) {
     const auto middle = [&](const std::string& what) {
         return median(of.findings.numbers(what + "_ms_" + std::to_string(n)));
     };
@@ -309,7 +309,7 @@ Answer judge_time(const Case& of, int n) {
                                    digits("; forced takes %.3f of native", forced / tf32)};
 }
 
-Answer judge_cost(const Case& of) {
+Judged judge_cost(const Case& of) {
     of.need({"turns"});
     of.need("turns", "launch");
     const auto number = [&](const std::string& name) { return median(of.findings.numbers("turns/" + name)); };
@@ -328,7 +328,7 @@ Answer judge_cost(const Case& of) {
 
 // ---- graphs and audits
 
-Answer judge_graph(const Case& of) {
+Judged judge_graph(const Case& of) {
     of.need({"native", "high"});
     const std::string expected = of.judging.expects_tf32() ? "tf32" : "fp32";
     bool is_as_native = true;
@@ -348,7 +348,7 @@ Answer judge_graph(const Case& of) {
                                 " where the program asks for TF32 itself"};
 }
 
-Answer judge_audits(const Case& of) {
+Judged judge_audits(const Case& of) {
     of.need({"high"});
     of.need("high", "captured");
     const auto& audits = of.findings.all("high/audit");
@@ -373,7 +373,7 @@ Answer judge_audits(const Case& of) {
 struct Judge {
     const char* section;
     const char* line;
-    Answer (*judge)(const Case& of);
+    Judged (*judge)(const Case& of);
 };
 constexpr Judge judges[] = {
     {"product", "library", judge_loading},
@@ -398,10 +398,10 @@ constexpr Judge judges[] = {
 /// Judges, and gives the answer its name.
 template <class Judgement>
 Line line_of(const std::string& name, const Judgement& judge) {
-    Answer answer{};
+    Judged answer{};
     try {
         answer = judge();
-    } catch (const Answer& why) {
+    } catch (const Judged& why) {
         answer = why;
     }
     return {name, answer.verdict, answer.text};

@@ -97,6 +97,29 @@ void* Library::own_address(const char* name) const {
     return nullptr;
 }
 
+std::string build_id_of(std::string_view name) {
+    std::pair<std::string_view, std::string> wanted{name, "unknown"};
+    const auto visit = [](dl_phdr_info* object, std::size_t, void* data) {
+        auto& [file, id] = *static_cast<std::pair<std::string_view, std::string>*>(data);
+        const std::string_view path = object->dlpi_name;
+        if (!path.substr(path.rfind('/') + 1).starts_with(file)) return 0;
+        for (const ElfW(Phdr) & segment : std::span(object->dlpi_phdr, object->dlpi_phnum)) {
+            if (segment.p_type != PT_NOTE) continue;
+            // The address is mapped by the loader, whose record has it as a number.
+            const auto* notes = reinterpret_cast<const std::uint8_t*>(object->dlpi_addr + segment.p_vaddr);
+            const auto bytes = fp32shim::system::build_id_in({notes, segment.p_memsz}, segment.p_align);
+            if (bytes.empty()) continue;
+            id.clear();
+            for (const std::uint8_t byte : bytes)
+                for (const int digit : {byte >> 4, byte & 15}) id += "0123456789abcdef"[digit];
+            break;
+        }
+        return 1;
+    };
+    dl_iterate_phdr(visit, &wanted);
+    return wanted.second;
+}
+
 Library open_cuda_library(const char* name) {
     const std::string base = name + std::string(".so.");
     if (const char* major = std::getenv("GPU_CUBLAS_MAJOR")) return Library{(base + major).c_str()};

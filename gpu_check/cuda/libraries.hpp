@@ -8,6 +8,7 @@
 #include <initializer_list>
 #include <stdexcept>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace gpu {
@@ -53,6 +54,10 @@ class Library {
     std::string file_;
 };
 
+/// Returns the build id of the loaded library whose file name begins with `name`, in hexadecimal; "unknown": there is
+/// none.
+std::string build_id_of(std::string_view name);
+
 /// Opens libcublas or libcublasLt, of the major version that the variable GPU_CUBLAS_MAJOR names. Without that
 /// variable opens version 13, or 12 if 13 is missing.
 Library open_cuda_library(const char* name);
@@ -78,16 +83,6 @@ class Device {
     CUcontext context_ = nullptr;
 };
 
-/// An address on the device. It becomes a pointer of whatever type a function's prototype requires.
-struct Address {
-    CUdeviceptr value = 0;
-
-    template <class T>
-    operator T*() const {
-        return reinterpret_cast<T*>(value);
-    }
-};
-
 /// A buffer in device memory.
 class Buffer {
   public:
@@ -111,7 +106,7 @@ class Buffer {
     }
 
     /// offset: in bytes.
-    Address address(std::size_t offset = 0) const { return {address_ + offset}; }
+    void* address(std::size_t offset = 0) const { return reinterpret_cast<void*>(address_ + offset); }
 
   private:
     const Device& device_;

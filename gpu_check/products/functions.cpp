@@ -17,24 +17,21 @@ cudaDataType data_type(Element element) {
 }
 long long stride_of(const Call& p) { return static_cast<long long>(p.n) * p.n; }
 /// syrkx (herkx) requires that the result is symmetric (hermitian), which B = A ensures.
-Address second_operand(const Call& p, Shape shape) {
+const void* second_operand(const Call& p, Shape shape) {
     return shape == Shape::syrk || shape == Shape::herk ? p.a : p.b;
 }
 
 // ---- one call for each type of function
 
-template <class T>
-cublasStatus_t call(Gemm<T>& f, cublasHandle_t handle, Shape, const Call& p) {
+cublasStatus_t call(Gemm& f, cublasHandle_t handle, Shape, const Call& p) {
     return f(handle, p.trans_a, p.trans_b, p.m, p.n, p.k, p.alpha, p.a, p.lda, p.b, p.ldb, p.beta, p.c, p.ldc);
 }
-template <class T>
-cublasStatus_t call(GemmStridedBatched<T>& f, cublasHandle_t handle, Shape, const Call& p) {
+cublasStatus_t call(GemmStridedBatched& f, cublasHandle_t handle, Shape, const Call& p) {
     const long long stride = stride_of(p);
     return f(handle, p.trans_a, p.trans_b, p.m, p.n, p.k, p.alpha, p.a, p.lda, stride, p.b, p.ldb, stride, p.beta,
              p.c, p.ldc, stride, p.count);
 }
-template <class T>
-cublasStatus_t call(GemmBatched<T>& f, cublasHandle_t handle, Shape, const Call& p) {
+cublasStatus_t call(GemmBatched& f, cublasHandle_t handle, Shape, const Call& p) {
     return f(handle, p.trans_a, p.trans_b, p.m, p.n, p.k, p.alpha, p.a_array, p.lda, p.b_array, p.ldb, p.beta,
              p.c_array, p.ldc, p.count);
 }
@@ -42,39 +39,31 @@ cublasStatus_t call(decltype(cublasSgemmGroupedBatched)& f, cublasHandle_t handl
     return f(handle, &p.trans_a, &p.trans_b, &p.m, &p.n, &p.k, p.alpha, p.a_array, &p.lda, p.b_array, &p.ldb, p.beta,
              p.c_array, &p.ldc, 1, &p.count);
 }
-template <class T>
-cublasStatus_t call(TypedGemm<T>& f, cublasHandle_t handle, Shape, const Call& p) {
+cublasStatus_t call(TypedGemm& f, cublasHandle_t handle, Shape, const Call& p) {
     const cudaDataType type = data_type(p.element);
     return f(handle, p.trans_a, p.trans_b, p.m, p.n, p.k, p.alpha, p.a, type, p.lda, p.b, type, p.ldb, p.beta, p.c,
              type, p.ldc);
 }
-template <class T>
-cublasStatus_t call(Symm<T>& f, cublasHandle_t handle, Shape, const Call& p) {
+cublasStatus_t call(Symm& f, cublasHandle_t handle, Shape, const Call& p) {
     return f(handle, left, lower, p.n, p.n, p.alpha, p.a, p.n, p.b, p.n, p.beta, p.c, p.n);
 }
-template <class T, class R>
-cublasStatus_t call(Syrk<T, R>& f, cublasHandle_t handle, Shape, const Call& p) {
+cublasStatus_t call(Syrk& f, cublasHandle_t handle, Shape, const Call& p) {
     return f(handle, lower, N, p.n, p.n, p.alpha, p.a, p.n, p.beta, p.c, p.n);
 }
-template <class R>
-cublasStatus_t call(TypedSyrk<R>& f, cublasHandle_t handle, Shape, const Call& p) {
+cublasStatus_t call(TypedSyrk& f, cublasHandle_t handle, Shape, const Call& p) {
     const cudaDataType type = data_type(p.element);
     return f(handle, lower, N, p.n, p.n, p.alpha, p.a, type, p.n, p.beta, p.c, type, p.n);
 }
-template <class T, class R>
-cublasStatus_t call(Syr2k<T, R>& f, cublasHandle_t handle, Shape shape, const Call& p) {
+cublasStatus_t call(Syr2k& f, cublasHandle_t handle, Shape shape, const Call& p) {
     return f(handle, lower, N, p.n, p.n, p.alpha, p.a, p.n, second_operand(p, shape), p.n, p.beta, p.c, p.n);
 }
-template <class T>
-cublasStatus_t call(Trmm<T>& f, cublasHandle_t handle, Shape, const Call& p) {
+cublasStatus_t call(Trmm& f, cublasHandle_t handle, Shape, const Call& p) {
     return f(handle, left, lower, N, CUBLAS_DIAG_NON_UNIT, p.n, p.n, p.alpha, p.a, p.n, p.b, p.n, p.c, p.n);
 }
-template <class T>
-cublasStatus_t call(Trsm<T>& f, cublasHandle_t handle, Shape, const Call& p) {
+cublasStatus_t call(Trsm& f, cublasHandle_t handle, Shape, const Call& p) {
     return f(handle, left, lower, N, CUBLAS_DIAG_UNIT, p.n, p.n, p.alpha, p.a, p.n, p.c, p.n);
 }
-template <class T>
-cublasStatus_t call(TrsmBatched<T>& f, cublasHandle_t handle, Shape, const Call& p) {
+cublasStatus_t call(TrsmBatched& f, cublasHandle_t handle, Shape, const Call& p) {
     return f(handle, left, lower, N, CUBLAS_DIAG_UNIT, p.n, p.n, p.alpha, p.a_array, p.n, p.c_array, p.n, p.count);
 }
 cublasStatus_t call(decltype(cublasGemmEx)& f, cublasHandle_t handle, Shape, const Call& p) {
@@ -182,11 +171,11 @@ constexpr Function table[] = {
 std::size_t bytes_of(Element element) { return element == Element::half ? 2 : element == Element::real ? 4 : 8; }
 
 Scalar::Scalar(double value, Element element)
-    : element(element), single{static_cast<float>(value), 0}, wide(value), half(value == 0 ? 0 : 0x3c00) {}
+    : element_(element), complex_{static_cast<float>(value), 0}, wide_(value), half_(value == 0 ? 0 : 0x3c00) {}
 
 Scalar::operator const void*() const {
-    if (element == Element::half) return &half;
-    return element == Element::float64 ? static_cast<const void*>(&wide) : &single;
+    if (element_ == Element::half) return &half_;
+    return element_ == Element::float64 ? static_cast<const void*>(&wide_) : complex_;
 }
 
 Call square(int n, const Buffer& a, const Buffer& b, const Buffer& c, Element element, std::size_t offset) {

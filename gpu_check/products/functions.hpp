@@ -19,20 +19,18 @@ using Status = std::optional<cublasStatus_t>;  ///< nullopt: the library does no
 enum class Element { half, real, complex, float64 };
 std::size_t bytes_of(Element element);
 
-/// A scalar on the host, in all types at once.
-struct Scalar {
+/// A scalar on the host. It becomes a pointer to a number of the elements' type.
+class Scalar {
+  public:
     explicit Scalar(double value, Element element = Element::real);
 
-    operator const float*() const { return &single.x; }
-    operator const cuComplex*() const { return &single; }
-    operator const double*() const { return &wide; }
-    /// Returns the scalar in the type of the elements, for functions that take a type as an argument.
     operator const void*() const;
 
-    Element element;
-    cuComplex single;
-    double wide;
-    unsigned short half;  ///< the number 0 or 1 only
+  private:
+    Element element_;
+    float complex_[2];  ///< the first serves real elements, too
+    double wide_;
+    unsigned short half_;  ///< the number 0 or 1 only
 };
 
 /// Operands and settings of a call. Matrices are column-major. Functions of symmetric and of triangular matrices use
@@ -40,12 +38,13 @@ struct Scalar {
 struct Call {
     Element element = Element::real;
     int m = 0, n = 0, k = 0;
-    Address a, b, c;
+    void *a = nullptr, *b = nullptr, *c = nullptr;
     int lda = 0, ldb = 0, ldc = 0;
     Operation trans_a = CUBLAS_OP_N, trans_b = CUBLAS_OP_N;
     Scalar alpha{1}, beta{0};
-    int count = 1;                      ///< products of a batch
-    Address a_array, b_array, c_array;  ///< addresses of the matrices of a batch; elsewhere these follow one another
+    int count = 1;  ///< products of a batch
+    /// Addresses of the matrices of a batch, on the device. In a strided batch, matrices follow one another instead.
+    void **a_array = nullptr, **b_array = nullptr, **c_array = nullptr;
     cublasComputeType_t type = CUBLAS_COMPUTE_32F;
     cublasGemmAlgo_t algorithm = CUBLAS_GEMM_DEFAULT;
     std::size_t workspace = std::size_t{32} << 20;  ///< bytes that cublasLt may use

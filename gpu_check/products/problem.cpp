@@ -15,10 +15,10 @@ constexpr double wrong_error = 1e-2;  // larger: not this product at all
 constexpr int spread = 20;            // the largest shift of a factor, in bits
 constexpr int not_written = -2;       // cuBLAS writes -1 for a product that it does not emulate
 
-std::vector<CUdeviceptr> addresses(const Buffer& matrices, std::size_t matrix_bytes, std::size_t offset) {
-    std::vector<CUdeviceptr> result;
+std::vector<void*> addresses(const Buffer& matrices, std::size_t matrix_bytes, std::size_t offset) {
+    std::vector<void*> result;
     for (int copy = 0; copy < Problem::copies; ++copy)
-        result.push_back(matrices.address().value + offset + copy * matrix_bytes);
+        result.push_back(matrices.address(offset + copy * matrix_bytes));
     return result;
 }
 
@@ -44,71 +44,83 @@ std::vector<double> shifted(std::vector<double> matrix, int n, bool is_b) {
 
 }  // namespace
 
-Problem::Problem(const Device& device, int n, Element element, std::size_t offset)
+Problem::Problem(const Device& device, int n, Element element, const Layout& layout)
     : n(n),
       element(element),
-      offset(offset),
-      matrix_bytes_(static_cast<std::size_t>(n) * n * bytes_of(element)),
-      a_(device, offset + copies * matrix_bytes_),
-      b_(device, offset + copies * matrix_bytes_),
-      c_(device, offset + copies * matrix_bytes_),
-      a_pointers_(device, addresses(a_, matrix_bytes_, offset)),
-      b_pointers_(device, addresses(b_, matrix_bytes_, offset)),
-      c_pointers_(device, addresses(c_, matrix_bytes_, offset)) {}
+      layout_(layout),
+      matrix_bytes_(static_cast<std::size_t>(n + layout.more_rows) * n * bytes_of(element)),
+      a_(device, layout.offset + copies * matrix_bytes_),
+      b_(device, layout.offset + copies * matrix_bytes_),
+      c_(device, layout.offset + copies * matrix_bytes_),
+      a_pointers_(device, addresses(a_, matrix_bytes_, layout.offset)),
+      b_pointers_(device, addresses(b_, matrix_bytes_, layout.offset)),
+      c_pointers_(device, addresses(c_, matrix_bytes_, layout.offset)) {}
 
-void Problem::prepare(Shape) { c_.fill_with_nan(offset + copies * matrix_bytes_); }
+void Problem::prepare(Shape) { c_.fill_with_nan(layout_.offset + copies * matrix_bytes_); }
 
 /// Returns a hash by the method FNV-1a.
 std::string Problem::hash_of_result() const {
-    const auto bytes = c_.download<unsigned char>(offset + matrix_bytes_);
+    const auto bytes = c_.download<unsigned char>(layout_.offset + matrix_bytes_);
     std::uint64_t hash = 0xcbf29ce484222325;
-    for (std::size_t i = offset; i < bytes.size(); ++i) hash = (hash ^ bytes[i]) * 0x100000001b3;
+    for (std::size_t i = layout_.offset; i < bytes.size(); ++i) hash = (hash ^ bytes[i]) * 0x100000001b3;
     char text[24];
     std::snprintf(text, sizeof text, "%016llx", static_cast<unsigned long long>(hash));
     return text;
 }
 
 Call Problem::call() const {
-    Call call = square(n, a_, b_, c_, element, offset);
+    Call call = square(n, a_, b_, c_, element, layout_.offset);
+    call.lda = call.ldb = call.ldc = n + layout_.more_rows;
+    call.trans_a = layout_.trans_a, call.trans_b = layout_.trans_b;
     call.count = copies;
-    call.a_array = a_pointers_.address(), call.b_array = b_pointers_.address(), call.c_array = c_pointers_.address();
+    call.a_array = static_cast<void**>(a_pointers_.address());
+    call.b_array = static_cast<void**>(b_pointers_.address());
+    call.c_array = static_cast<void**>(c_pointers_.address());
     return call;
 }
 
-Float32Problem::Float32Problem(const Device& device, int n, bool complex, Use use, std::size_t offset)
-    : Problem(device, n, complex ? Element::complex : Element::real, offset), host_(n, complex, use) {
-    upload(a_, host_.a);
-    upload(b_, host_.b);
+Float32Problem::Float32Problem(const Device& device, int n, bool complex, Use use, const Layout& layout)
+    : Problem(device, n, complex ? Element::complex : Element::real, layout), host_(n, complex, use) {
+    upload(a_, host_.a, layout.trans_a);
+    upload(b_, host_.b, layout.trans_b);
 }
 
 /// Uploads `copies` times the matrix in the device's layout: real matrices have no imaginary parts.
-void Float32Problem::upload(Buffer& target, const std::vector<std::complex<float>>& matrix) const {
+void Float32Problem::upload(Buffer& target, const std::vector<std::complex<float>>& matrix, Operation trans) const {
     std::vector<float> values;
     values.reserve(copies * matrix_bytes_ / sizeof(float));
+    const auto size = static_cast<std::size_t>(n);
     for (int copy = 0; copy < copies; ++copy)
-        for (const auto& number : matrix) {
-            values.push_back(number.real());
-            if (host_.complex) values.push_back(number.imag());
-        }
-    target.upload(values.data(), values.size() * sizeof(float), offset);
+        for (std::size_t column = 0; column < size; ++column)
+            for (std::size_t row = 0; row < size + layout_.more_rows; ++row) {
+                const std::size_t at = trans == CUBLAS_OP_N ? row + column * size : column + row * size;
+                const std::complex<float> number = row < size ? matrix[at] : 0;
+                values.push_back(number.real());
+                if (host_.complex) values.push_back(number.imag());
+            }
+    target.upload(values.data(), values.size() * sizeof(float), layout_.offset);
 }
 
 void Float32Problem::prepare(Shape shape) {
     if (shape == Shape::trsm)
-        upload(c_, host_.b);
+        upload(c_, host_.b, CUBLAS_OP_N);
     else
         Problem::prepare(shape);
 }
 
 Measured Float32Problem::judge(Shape shape, int copy) const {
-    const std::size_t floats = matrix_bytes_ / sizeof(float);
-    const std::size_t first = offset / sizeof(float) + copy * floats;
-    const auto device_result = c_.download<float>(first + floats);
-    return host_.judge(shape, device_result.data() + first);
+    const std::size_t first = (layout_.offset + copy * matrix_bytes_) / sizeof(float);
+    const std::size_t column = matrix_bytes_ / n / sizeof(float);
+    std::vector<float> result = c_.download<float>(first + n * column);
+    result.erase(result.begin(), result.begin() + static_cast<std::ptrdiff_t>(first));
+    const std::size_t kept = n * bytes_of(element) / sizeof(float);  // of a column
+    for (std::size_t i = 1; i < static_cast<std::size_t>(n) && kept != column; ++i)
+        std::copy_n(result.data() + i * column, kept, result.data() + i * kept);
+    return host_.judge(shape, result.data());
 }
 
 Float64Problem::Float64Problem(const Cublas& cublas, int n)
-    : Problem(cublas.device, n, Element::float64, 0),
+    : Problem(cublas.device, n, Element::float64),
       host_a_(random_matrix(n, 1)),
       host_b_(random_matrix(n, 2)),
       kept_(cublas.device, sizeof(int)) {
@@ -117,7 +129,7 @@ Float64Problem::Float64Problem(const Cublas& cublas, int n)
     constexpr const char* counter = "cublasSetFixedPointEmulationMantissaBitCountPointer";
     if (const auto count =
             cublas.library.find<decltype(cublasSetFixedPointEmulationMantissaBitCountPointer)>(counter))
-        count(cublas.handle, kept_.address());
+        count(cublas.handle, static_cast<int*>(kept_.address()));
 }
 
 void Float64Problem::prepare(Shape shape) {

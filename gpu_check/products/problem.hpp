@@ -11,7 +11,14 @@
 
 namespace gpu {
 
-/// Matrices of a product on the device: n×n, column-major, leading dimension n. Derived classes fill and judge them.
+/// How the matrices of a product lie in memory. Libraries choose kernels by it.
+struct Layout {
+    std::size_t offset = 0;  ///< of the first elements, in bytes; the memory itself is aligned to 256 bytes
+    int more_rows = 0;       ///< leading dimension minus the number of rows
+    Operation trans_a = CUBLAS_OP_N, trans_b = CUBLAS_OP_N;  ///< T: a matrix lies transposed, and the call says so
+};
+
+/// Matrices of a product on the device: n×n, column-major. Derived classes fill and judge them.
 class Problem {
   public:
     virtual ~Problem() = default;
@@ -30,27 +37,27 @@ class Problem {
 
     const int n;
     const Element element;
-    /// Matrices begin this many bytes after the memory that the driver allocated, which is aligned to 256 bytes.
-    const std::size_t offset;
 
   protected:
-    Problem(const Device& device, int n, Element element, std::size_t offset);
+    Problem(const Device& device, int n, Element element, const Layout& layout = {});
 
+    const Layout layout_;
     const std::size_t matrix_bytes_;
-    Buffer a_, b_, c_;  // matrices, `copies` of each in a row; the first begins at `offset`
+    Buffer a_, b_, c_;                             // matrices, `copies` of each in a row
     Buffer a_pointers_, b_pointers_, c_pointers_;  // addresses of the matrices
 };
 
 /// A and B are those of HostProblem: real or complex numbers of float32.
 class Float32Problem : public Problem {
   public:
-    Float32Problem(const Device& device, int n, bool complex = false, Use use = Use::product, std::size_t offset = 0);
+    Float32Problem(const Device& device, int n, bool complex = false, Use use = Use::product,
+                   const Layout& layout = {});
 
     void prepare(Shape shape) override;
     Measured judge(Shape shape, int copy = 0) const override;
 
   private:
-    void upload(Buffer& target, const std::vector<std::complex<float>>& matrix) const;
+    void upload(Buffer& target, const std::vector<std::complex<float>>& matrix, Operation trans) const;
 
     HostProblem host_;
 };

@@ -77,7 +77,7 @@ Outcome of_ties(const Findings& findings) {
 }
 
 Outcome of_lt_alignment(const Findings& findings) {
-    const std::string seen = findings.distinct("lt_misaligned_fast_tf32_null");
+    const std::string seen = findings.distinct("lt_null_offset4_fast_tf32");
     if (seen == not_measured) return {"a fault, or not measured: see the table", "never change such calls"};
     return outcome(seen, true, is_format(seen), "the call is retried as called: nothing");
 }
@@ -189,7 +189,7 @@ constexpr Experiment experiments[] = {
     {"shapes", "Sgemm in TF32 mode and GemmEx FAST_TF32", "same bits, at most 1.02 times as long", of_fast},
     {"override", "NVIDIA_TF32_OVERRIDE=1", "PEDANTIC stays FP32", of_override},
     {"ties", "How TF32 rounds", "one rule, whatever the size, transposition and alignment", of_ties},
-    {"lt_alignment", "cublasLtMatmul with algorithm NULL, FAST_TF32, operands at 4 bytes",
+    {"alignment", "cublasLtMatmul with algorithm NULL, FAST_TF32, operands at 4 bytes",
      "a format or a status, no fault", of_lt_alignment},
     {"workspace", "Workspaces of 0, 16 KiB and 32 MiB", "FAST runs wherever 32F does", of_workspace},
     {"capability", "cublasLtCreate before any context", "the first product under `high` runs in TF32", of_capability},

@@ -208,12 +208,13 @@ const std::vector<Row> semantics = {
       "environment/lt_pedantic"}},
     {"pointer_array_alignment",
      pointer_alignment,
-     {"batched_offset16_fast_tf32", "batched_offset8_fast_tf32", "batched_offset4_fast_tf32"}},
+     {"gemm_batched_ex_offset16_fast_tf32", "gemm_batched_ex_offset8_fast_tf32",
+      "gemm_batched_ex_offset4_fast_tf32"}},
     {"lt_product_by_algorithm_of_another_type", runs_or_status, {"lt_algorithm_32f_on_fast_tf32_matmul"}},
     {"empty_sum", nullptr, {"not asked: the clients compare these calls with and without the library"}},
     {"empty_sum_of_xt", nullptr, {"not asked: the clients compare these calls with and without the library"}},
     {"lt_algorithm_of_another_type", status, {"lt_algorithm_fast_tf32_on_32f_check"}},
-    {"lt_misaligned_operand", status, {"lt_misaligned_fast_tf32"}},
+    {"lt_misaligned_operand", status, {"lt_offset4_fast_tf32"}},
 };
 #undef OVERRIDE
 

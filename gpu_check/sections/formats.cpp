@@ -1,4 +1,6 @@
 // The format of one product, asked for in every way: by functions, compute types, algorithms and math modes.
+#include <set>
+
 #include "gpu_check/products/problem.hpp"
 #include "gpu_check/sections/findings.hpp"
 #include "gpu_check/sections/section.hpp"
@@ -141,18 +143,51 @@ void measure_functions(Worker& worker) {
 /// Measures products whose operands are not aligned to 256 bytes.
 void measure_alignment(Worker& worker) {
     constexpr ComputeType types[] = {compute_types[0], compute_types[2], compute_types[3], compute_types[4]};
-    for (const bool batched : {false, true})
+    for (const std::string name : {"gemm_ex", "gemm_batched_ex", "lt", "lt_null"})
         for (const ComputeType& type : types)
-            for (const int offset : {16, 8, 4}) {
-                const Function& function = function_called(batched ? "gemm_batched_ex" : "gemm_ex");
+            for (const std::size_t offset : {16, 8, 4}) {
+                const Function& function = function_called(name);
                 const std::string place = std::to_string(offset);
-                worker.row(
-                    std::string(function.function) + ", " + type.name + ", operands at " + place + " bytes",
-                    (batched ? "batched_offset" : "single_offset") + place + "_", [&] {
-                        Float32Problem problem(worker.device(), worker.sizes.front(), false, Use::product, offset);
-                        worker.found(type.row,
-                                     multiply(worker.cublas(), problem, {function.name, usual, type.value}).answer);
-                    });
+                worker.row(std::string(function.function) + (name == "lt_null" ? ", algorithm NULL, " : ", ") +
+                               type.name + ", operands at " + place + " bytes",
+                           name + "_offset" + place + "_", [&] {
+                               Float32Problem problem(worker.device(), worker.sizes.front(), false, Use::product,
+                                                      {.offset = offset});
+                               worker.found(
+                                   type.row,
+                                   multiply(worker.cublas(), problem, {function.name, usual, type.value}).answer);
+                           });
+            }
+}
+
+/// Measures how operands are rounded. The operands have ties, so the reference that matches names the rule. Which
+/// kernel runs depends on the size, the transpositions and the alignment; kernels for TF32 need 16 bytes.
+void measure_ties(Worker& worker) {
+    const auto measure = [&](const ComputeType& type, const char* name, int n, const char* where,
+                             const Layout& layout) {
+        const auto letter = [](Operation operation) { return operation == CUBLAS_OP_N ? "N" : "T"; };
+        worker.row(
+            of_order(std::string(type.name) + ", " + letter(layout.trans_a) + letter(layout.trans_b) + where, n), "",
+            [&] {
+                Float32Problem problem(worker.device(), n, false, Use::product, layout);
+                const Result result = multiply(worker.cublas(), problem, {"gemm_ex", usual, type.value});
+                std::string rule = result.answer == "fp32" ? "kept" : result.ran ? "other" : "refused";
+                for (const char* const word : {"even", "away", "truncate"})
+                    if (result.measured.match.find(word) != std::string::npos) rule = word;
+                worker.found(name, rule);
+                worker.found("match", result.measured.match);
+            });
+    };
+    const int largest = worker.sizes.back();
+    measure(compute_types[3], "bf16_ties", largest, "", {});
+    measure(compute_types[4], "fp16_ties", largest, "", {});
+    for (const int n : std::set{64, 512, 2048, largest})
+        for (const Operation trans_a : {CUBLAS_OP_N, CUBLAS_OP_T})
+            for (const Operation trans_b : {CUBLAS_OP_N, CUBLAS_OP_T}) {
+                if (n > largest) continue;
+                measure(compute_types[2], "tf32_ties", n, "", {0, 0, trans_a, trans_b});
+                measure(compute_types[2], "tf32_ties", n, ", ld = n + 1", {0, 1, trans_a, trans_b});
+                measure(compute_types[2], "tf32_ties", n, ", pointers + 4", {sizeof(float), 0, trans_a, trans_b});
             }
 }
 

@@ -1,5 +1,6 @@
 #include "gpu_check/sections/graph.hpp"
 
+#include <array>
 #include <map>
 
 #include "gpu_check/products/problem.hpp"
@@ -66,8 +67,10 @@ void measure_graph(Worker& worker) {
     cublas.set_math_mode(asks ? CUBLAS_TF32_TENSOR_OP_MATH : CUBLAS_DEFAULT_MATH);
     Call call = problem.call();
     if (asks) call.type = CUBLAS_COMPUTE_32F_FAST_TF32;
-    for (const auto& [name, function] : {std::pair{"graph_sgemm", "sgemm"}, {"graph_ex", "gemm_ex"}})
-        worker.row(function_called(function).function, name, [&] {
+    using Product = std::array<const char*, 3>;
+    for (const auto& [title, name, function] :
+         {Product{"cublasSgemm", "graph_sgemm", "sgemm"}, {"cublasGemmEx", "graph_ex", "gemm_ex"}})
+        worker.row(title, name, [&] {
             const auto multiply = [&] { check(function_called(function)(cublas, call).value(), "the product"); };
             problem.prepare(Shape::gemm);
             multiply();

@@ -11,45 +11,28 @@ namespace {
 constexpr ComputeType of_32f = compute_types[0], pedantic = compute_types[1], fast_tf32 = compute_types[2],
                       fast_16bf = compute_types[3];
 
-/// A product, and the descriptors of cublasLt for it.
-struct LtProduct {
-    LtProduct(Worker& worker, int n, std::size_t offset = 0)
-        : problem(worker.device(), n, false, Use::product, offset), lt(worker.device(), problem.call()) {}
-
-    cublasLtMatmulDesc_t describe(const ComputeType& type) {
-        cublasLtMatmulDesc_t descriptor = nullptr;
-        check(lt.describe(type.value, descriptor), "cublasLtMatmulDescCreate");
-        return descriptor;
-    }
-    std::string multiply(cublasLtMatmulDesc_t descriptor, const cublasLtMatmulAlgo_t* algorithm) {
-        problem.prepare(Shape::gemm);
-        const auto status = lt.multiply(descriptor, algorithm);
-        return answer_of(status, problem.judge(Shape::gemm));
-    }
-
-    Float32Problem problem;
-    Lt lt;
-};
-
 }  // namespace
 
 /// Measures the format that each compute type gives, by the heuristic's algorithm and by none, and what the algorithm
 /// says about itself.
 void measure_lt_formats(Worker& worker) {
-    for (const int n : worker.sizes)
+    for (const int n : worker.sizes) {
+        Float32Problem problem(worker.device(), n);
         for (const ComputeType& type : compute_types)
             worker.row(std::string(type.name) + ", n = " + std::to_string(n), std::string("lt_") + type.row, [&] {
-                LtProduct product(worker, n);
+                const auto answer = [&](const char* function) {
+                    return multiply(worker.cublas(), problem, {function, CUBLAS_DEFAULT_MATH, type.value}).answer;
+                };
+                worker.found("", answer("lt"));
+                worker.found("_null", answer("lt_null"));
+                Lt lt(worker.device(), problem.call());
                 cublasLtMatmulDesc_t descriptor = nullptr;
                 cublasLtMatmulAlgo_t algorithm{};
-                const auto described = product.lt.describe(type.value, descriptor);
-                if (described != CUBLAS_STATUS_SUCCESS) return worker.found("_described", text(described));
-                const auto status = product.lt.ask_heuristic(descriptor, algorithm);
-                const bool found = status == CUBLAS_STATUS_SUCCESS;
-                worker.found("", found ? product.multiply(descriptor, &algorithm) : text(status));
-                worker.found("_says", found ? product.lt.numerical_flags(algorithm) : "-");
-                worker.found("_null", product.multiply(descriptor, nullptr));
+                if (lt.describe(type.value, descriptor) == CUBLAS_STATUS_SUCCESS &&
+                    lt.ask_heuristic(descriptor, algorithm) == CUBLAS_STATUS_SUCCESS)
+                    worker.found("_says", lt.numerical_flags(algorithm));
             });
+    }
 }
 
 /// Runs products by an algorithm found for one compute type, with a descriptor of another type.
@@ -59,33 +42,20 @@ void measure_lt_algorithms(Worker& worker) {
             if (found_for.value == used_with.value) continue;
             worker.row(std::string("found for ") + found_for.name + ", used with " + used_with.name,
                        std::string("lt_algorithm_") + found_for.row + "_on_" + used_with.row + "_", [&] {
-                           LtProduct product(worker, worker.sizes.back());
+                           Float32Problem problem(worker.device(), worker.sizes.back());
+                           Lt lt(worker.device(), problem.call());
+                           cublasLtMatmulDesc_t asked = nullptr, used = nullptr;
+                           check(lt.describe(found_for.value, asked), "cublasLtMatmulDescCreate");
+                           check(lt.describe(used_with.value, used), "cublasLtMatmulDescCreate");
                            cublasLtMatmulAlgo_t algorithm{};
-                           const auto used = product.describe(used_with);
-                           const auto status = product.lt.ask_heuristic(product.describe(found_for), algorithm);
+                           const auto status = lt.ask_heuristic(asked, algorithm);
                            if (status != CUBLAS_STATUS_SUCCESS) return worker.found("no_algorithm", text(status));
-                           worker.found("check", text(product.lt.check_algorithm(used, algorithm)));
-                           worker.found("matmul", product.multiply(used, &algorithm));
+                           worker.found("check", text(lt.check_algorithm(used, algorithm)));
+                           problem.prepare(Shape::gemm);
+                           const auto ran = lt.multiply(used, &algorithm);
+                           worker.found("matmul", answer_of(ran, problem.judge(Shape::gemm)));
                        });
         }
-}
-
-/// Runs products whose operands are aligned to 4 bytes only, with an algorithm for well aligned operands or without
-/// one.
-void measure_lt_alignment(Worker& worker) {
-    for (const ComputeType& type : {of_32f, fast_tf32})
-        for (const bool with_algorithm : {true, false})
-            worker.row(std::string(type.name) + (with_algorithm ? ", the heuristic's algorithm" : ", algorithm NULL"),
-                       std::string("lt_misaligned_") + type.row + (with_algorithm ? "" : "_null"), [&] {
-                           LtProduct product(worker, worker.sizes.back(), sizeof(float));
-                           const auto descriptor = product.describe(type);
-                           if (!with_algorithm) return worker.found("", product.multiply(descriptor, nullptr));
-                           cublasLtMatmulAlgo_t algorithm{};
-                           const auto status = product.lt.ask_heuristic(descriptor, algorithm);
-                           worker.found("", status == CUBLAS_STATUS_SUCCESS
-                                                ? product.multiply(descriptor, &algorithm)
-                                                : std::string("no algorithm: ") + text(status));
-                       });
 }
 
 /// Runs products with workspaces of several sizes, by cublasLt and by cublasGemmEx.

@@ -44,12 +44,10 @@ void measure_opt_ins(Worker& worker);
 void measure_float64(Worker& worker);
 void measure_functions(Worker& worker);
 void measure_alignment(Worker& worker);
-// ties.cpp
 void measure_ties(Worker& worker);
 // lt.cpp
 void measure_lt_formats(Worker& worker);
 void measure_lt_algorithms(Worker& worker);
-void measure_lt_alignment(Worker& worker);
 void measure_workspace(Worker& worker);
 void measure_capability(Worker& worker);
 // speed.cpp

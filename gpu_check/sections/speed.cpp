@@ -107,15 +107,14 @@ class Comparison {
     std::array<double, which_count> times_;
 };
 
-/// Returns the median time of one cublasSgemm, in milliseconds.
-double median_milliseconds(Worker& worker, const Call& product, cublasMath_t mode) {
+/// Returns the median time of one call, in milliseconds.
+double median_milliseconds(Worker& worker, const Function& function, const Call& product, cublasMath_t mode) {
     constexpr auto warming = std::chrono::milliseconds(150);  // an idle GPU needs that long to raise its clock
     constexpr double sample_milliseconds = 0.5;               // shorter calls are timed together, several in a row
     constexpr double round_milliseconds = 200;
     constexpr int most_samples = 20;
     constexpr int most_repeats = 500;
     const Cublas& cublas = worker.cublas();
-    const Function& function = function_called("sgemm");
     cublas.set_math_mode(mode);
     const auto call = [&] { check(*function(cublas, product), function.function); };
     milliseconds(worker.device(), 1, call);  // lets the library choose and load the kernel
@@ -154,21 +153,15 @@ void measure_gains(Worker& worker) {
         if (function.kind != Function::by_mode || function.element != Element::real) continue;
         Problem& problem = function.shape == Shape::trsm ? solve : product;
         worker.row(std::string(function.function) + ", n = " + std::to_string(n), "", [&] {
-            double best[2] = {1e9, 1e9};
             problem.prepare(function.shape);
             const Call operands = problem.call();
             if (!function(worker.cublas(), operands))
                 return worker.found(std::string("gain_") + function.name, "absent");
-            for (int round = 0; round < 3; ++round)
-                for (const bool tf32 : {false, true}) {
-                    worker.cublas().set_math_mode(tf32 ? CUBLAS_TF32_TENSOR_OP_MATH : CUBLAS_DEFAULT_MATH);
-                    const auto call = [&] { function(worker.cublas(), operands); };
-                    best[tf32] = std::min(best[tf32], milliseconds(worker.device(), 5, call));
-                }
-            worker.cublas().set_math_mode(CUBLAS_DEFAULT_MATH);
-            worker.found("ms_default", digits("%.3f", best[0]));
-            worker.found("ms_tf32", digits("%.3f", best[1]));
-            worker.found(std::string("gain_") + function.name, digits("%.3f", best[0] / best[1]));
+            const double fp32 = median_milliseconds(worker, function, operands, CUBLAS_DEFAULT_MATH);
+            const double tf32 = median_milliseconds(worker, function, operands, CUBLAS_TF32_TENSOR_OP_MATH);
+            worker.found("ms_default", digits("%.3f", fp32));
+            worker.found("ms_tf32", digits("%.3f", tf32));
+            worker.found(std::string("gain_") + function.name, digits("%.3f", fp32 / tf32));
         });
     }
 }
@@ -181,8 +174,9 @@ void measure_times(Worker& worker) {
         worker.row(std::to_string(n), "", [&] {
             const RandomMatrices matrices(worker.device(), n);
             const auto measure = [&](const char* name, cublasMath_t mode) {
-                worker.found(std::string(name) + "_ms_" + std::to_string(n),
-                             digits("%.6f", median_milliseconds(worker, matrices.call(), mode)));
+                worker.found(
+                    std::string(name) + "_ms_" + std::to_string(n),
+                    digits("%.6f", median_milliseconds(worker, function_called("sgemm"), matrices.call(), mode)));
             };
             measure(is_native ? "fp32" : "forced", CUBLAS_DEFAULT_MATH);
             if (is_native) measure("tf32", CUBLAS_TF32_TENSOR_OP_MATH);

@@ -132,7 +132,7 @@ def test_every_section_passes_on_the_stand_in_or_says_what_is_missing(tmp_path):
     for precision in ["native", "highest", "high", "medium", "floor"]:
         for program in ["products", "products_dlopen", "handles", "lt"]:
             assert f"| clients | {program}, {precision} | passed |" in results
-    assert "| run | n | as called, ms | TF32, ms | gain |" in results and re.search(r"\| native \| 64 \| \d\S* \| \d\S* \| \d", results)
+    assert re.search(r"\| native \| 64 \| fp32_ms_64 \d\S*; tf32_ms_64 \d\S* \|\n\| high \| 64 \| forced_ms_64 \d", results)
     assert json.loads((tmp_path / "verdict.json").read_text())["checks"]
     with tarfile.open(f"{tmp_path}.tar.gz") as archive:
         assert {f"{tmp_path.name}/{name}" for name in ["results.md", "verdict.json", "results.tsv", "rows.tsv", "logs"]} <= {*archive.getnames()}
@@ -179,15 +179,15 @@ def audits(**variables):
 
 def test_audited_errors_are_compared_with_measured_ones():
     log = audits().stdout
-    assert log.count("| as measured |") == 6 and log.count("| not audited, result right |") == 1
-    assert re.search(r"1\.0001 times 1 \| \d+ \| 1 \| 1\.000\de-04 \| 1\.000\de-04", log)
+    assert log.count("; audit as measured |") == 6 and log.count("| captured not audited, result right |") == 1
+    assert re.search(r"1\.0001 times 1 \| audits 1; norm 1\.000\de-04 audited, 1\.000\de-04 measured;", log)
     assert "| Audited errors | those of the result in float64, to 2% | as measured; captured: not audited, result right | nothing" in log
-    assert audits(STAND_IN_COMPUTE_CAPABILITY="7.5").stdout.count("| skipped |") == 6
+    assert audits(STAND_IN_COMPUTE_CAPABILITY="7.5").stdout.count("; audit skipped |") == 6
 
 
 def test_an_audit_that_is_not_made_is_said():
     log = audits(STAND_IN_MEMORY=str(1 << 17)).stdout
-    assert "| WRONG |" in log and "audits on a GPU cannot be trusted" in log
+    assert "audit WRONG |" in log and "audits on a GPU cannot be trusted" in log
 
 
 def test_the_limits_of_the_sections_are_within_the_scripts_own():
@@ -285,7 +285,7 @@ def test_a_run_that_is_stopped_leaves_what_it_learned(tmp_path):
     while time.monotonic() < deadline and str(tmp_path) in start(["ps", "-eo", "args="]).stdout:
         time.sleep(0.1)
     assert str(tmp_path) not in start(["ps", "-eo", "args="]).stdout
-    assert "| cublasSgemm_v2 | 512 |" in (tmp_path / "results.md").read_text()
+    assert "| cublasSgemm_v2, n = 512 |" in (tmp_path / "results.md").read_text()
 
 
 def test_a_caller_who_says_something_about_precision_changes_nothing(tmp_path):
@@ -364,8 +364,7 @@ def test_a_mistyped_option_is_named(words, named):
 
 
 # Sections from which answers to rows of the stand-in are concluded.
-SEMANTIC_SECTIONS = ["machine", "math_modes", "compute_types", "ties", "override", "lt_algorithms", "alignment", "lt_alignment",
-                     "float64"]
+SEMANTIC_SECTIONS = ["machine", "functions", "ties", "override", "lt_algorithms", "alignment", "float64"]
 
 
 def ask(tmp_path, **variables):
@@ -385,7 +384,7 @@ def test_a_fault_costs_one_row_and_the_next_ones_are_asked():
     assert len(rows) == 24
     faulted = [row for row in rows if "FAILED: cuCtxSynchronize: CUresult 716" in row]
     assert len(faulted) == 6 and all("Batched" in row for row in faulted)
-    assert rows[-3:] == ["| cublasGemmBatchedEx | 32F_FAST_16F | 16 bytes | tf32 |", *faulted[-2:]]
+    assert rows[-3:] == ["| cublasGemmBatchedEx, 32F_FAST_16F, operands at 16 bytes | fast_16f tf32 |", *faulted[-2:]]
 
 
 def test_a_section_that_cannot_even_begin_is_one_failure_and_the_next_is_asked(tmp_path):
@@ -396,8 +395,8 @@ def test_a_section_that_cannot_even_begin_is_one_failure_and_the_next_is_asked(t
     finished = start([BUNDLE / "gpu-check", "questions", "--size", "64", "--only", "capability,gains", "--shim", preload],
                      LD_LIBRARY_PATH=str(STAND_IN))
     assert finished.returncode == 1
-    assert "| native | first | fp32 |" in finished.stdout and "| high | FAILED: status 3 | - |" in finished.stdout
-    assert "| cublasSgemm_v2 | 64 |" in finished.stdout
+    assert "| native | first | first fp32 |" in finished.stdout and "| high | - | FAILED: status 3 |" in finished.stdout
+    assert "| cublasSgemm_v2, n = 64 |" in finished.stdout
 
 
 def test_every_row_of_the_stand_in_is_asked(tmp_path):

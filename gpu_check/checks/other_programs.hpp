@@ -1,4 +1,4 @@
-// Runs unmodified products of PyTorch, CuPy and JAX under the library, and examines the kernels that ran.
+// Lines of the verdict about other programs: frameworks under the library, and NVIDIA's profiler.
 #pragma once
 
 #include <nlohmann/json.hpp>
@@ -18,5 +18,10 @@ Line check_framework(const char* framework, const char* title, const std::string
 
 /// Runs PyTorch's products under its profiler, and judges the names of the kernels.
 Line check_kernels(const std::string& python, const Asking& asking, bool expects_tf32, nlohmann::json& evidence);
+
+/// Counts tensor-core instructions twice by Nsight Compute (ncu), the GPU's own evidence. Under `high` there must be
+/// some. Under a floor of fp32 there must be none, although the program asks for TF32 in every way. Not tried if
+/// `ncu` is not on the path or not permitted to count.
+Line check_counters(const Asking& asking, bool expects_tf32, nlohmann::json& evidence);
 
 }  // namespace gpu
