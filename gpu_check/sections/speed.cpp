@@ -48,64 +48,49 @@ constexpr std::array<Way, which_count> ways{{
     {"sgemm", CUBLAS_TF32_TENSOR_OP_MATH},
     {"gemm_ex", CUBLAS_DEFAULT_MATH, CUBLAS_COMPUTE_32F_FAST_TF32},
 }};
+/// Calls that should give the same bits in the same time; PEDANTIC may differ.
+struct Pair {
+    const char* name;
+    Which of, over;
+};
+constexpr Pair pairs[] = {
+    {"ex", ex, sgemm}, {"99", ex_99, ex}, {"pedantic", ex_pedantic, ex}, {"fast", ex_fast, sgemm_tf32}};
 
-/// Bits and times of one product by each call.
-class Comparison {
-  public:
-    Comparison(Worker& worker, RandomMatrices& matrices, const Shapes& p)
-        : worker_(worker),
-          matrices_(matrices),
-          call_(matrices.call()),
-          elements_(static_cast<std::size_t>(p.m) * p.n) {
-        call_.m = p.m, call_.n = p.n, call_.k = p.k;
-        call_.trans_a = p.trans_a, call_.trans_b = p.trans_b;
-        call_.lda = p.trans_a == CUBLAS_OP_N ? p.m : p.k;
-        call_.ldb = p.trans_b == CUBLAS_OP_N ? p.k : p.n;
-        call_.ldc = p.m;
-        for (int i = 0; i < which_count; ++i) {
-            matrices.c.fill_with_nan(elements_ * sizeof(float));
-            multiply(i);
-            bits_[i] = matrices.c.download<unsigned>(elements_);
-        }
-        times_.fill(1e9);
-        for (int round = 0; round < 3; ++round)  // the calls take turns, and the fastest round counts
-            for (int i = 0; i < which_count; ++i)
-                times_[i] = std::min(times_[i], milliseconds(worker.device(), 8, [&] { multiply(i); }));
+/// Compares the bits and the times of one product by each call.
+void compare(Worker& worker, RandomMatrices& matrices, const Shapes& p) {
+    Call call = matrices.call();
+    call.m = p.m, call.n = p.n, call.k = p.k;
+    call.trans_a = p.trans_a, call.trans_b = p.trans_b;
+    call.lda = p.trans_a == CUBLAS_OP_N ? p.m : p.k;
+    call.ldb = p.trans_b == CUBLAS_OP_N ? p.k : p.n;
+    call.ldc = p.m;
+    const auto multiply = [&](const Way& way) {
+        worker.cublas().set_math_mode(way.mode);
+        call.type = way.type;
+        call.algorithm = way.algorithm;
+        check(*function_called(way.function)(worker.cublas(), call), "the product");
+    };
+    const std::size_t elements = static_cast<std::size_t>(p.m) * p.n;
+    std::array<std::vector<unsigned>, which_count> bits;
+    std::array<double, which_count> times;
+    times.fill(1e9);
+    for (int i = 0; i < which_count; ++i) {
+        matrices.c.fill_with_nan(elements * sizeof(float));
+        multiply(ways[i]);
+        bits[i] = matrices.c.download<unsigned>(elements);
     }
-
-    void tell() const {
-        worker_.found("us", digits("%.3f", times_[sgemm] * 1000));
-        tell("ex", ex, sgemm);
-        tell("99", ex_99, ex);
-        tell_time("pedantic", ex_pedantic, ex);
-        tell("fast", ex_fast, sgemm_tf32);
-    }
-
-  private:
-    void tell(const std::string& name, Which of, Which over) const {
-        worker_.found("bits_" + name, bits_[of] == bits_[over] ? "same bits" : "other bits");
-        tell_time(name, of, over);
-    }
-    void tell_time(const std::string& name, Which of, Which over) const {
+    for (int round = 0; round < 3; ++round)  // the calls take turns, and the fastest round counts
+        for (int i = 0; i < which_count; ++i)
+            times[i] = std::min(times[i], milliseconds(worker.device(), 8, [&] { multiply(ways[i]); }));
+    worker.found("us", digits("%.3f", times[sgemm] * 1000));
+    for (const auto& [name, of, over] : pairs) {
+        worker.found(std::string("bits_") + name, bits[of] == bits[over] ? "same bits" : "other bits");
         // A shorter time is mostly that of launching the kernel.
         constexpr double least_milliseconds = 0.02;
-        if (times_[over] >= least_milliseconds)
-            worker_.found("time_" + name, digits("%.3f", times_[of] / times_[over]));
+        if (times[over] >= least_milliseconds)
+            worker.found(std::string("time_") + name, digits("%.3f", times[of] / times[over]));
     }
-    void multiply(int i) {
-        worker_.cublas().set_math_mode(ways[i].mode);
-        call_.type = ways[i].type;
-        call_.algorithm = ways[i].algorithm;
-        check(*function_called(ways[i].function)(worker_.cublas(), call_), "the product");
-    }
-
-    Worker& worker_;
-    RandomMatrices& matrices_;
-    Call call_;
-    std::size_t elements_;
-    std::array<std::vector<unsigned>, which_count> bits_;
-    std::array<double, which_count> times_;
-};
+}
 
 /// Returns the median time of one call, in milliseconds.
 double median_milliseconds(Worker& worker, const Function& function, const Call& product, cublasMath_t mode) {
@@ -141,7 +126,7 @@ void measure_shapes(Worker& worker) {
     const int largest = all ? 4096 : worker.sizes.back();
     RandomMatrices matrices(worker.device(), largest);
     for (const Shapes& product : draw_shapes(largest, all ? 200 : 40))
-        worker.row(title_of(product), "", [&] { Comparison(worker, matrices, product).tell(); });
+        worker.row(title_of(product), "", [&] { compare(worker, matrices, product); });
 }
 
 /// Measures what TF32 mode gains in each function of real numbers.
