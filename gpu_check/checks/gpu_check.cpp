@@ -90,8 +90,7 @@ struct Step {
 
 /// Measures a section and adds its lines to the verdict.
 void check_sizes(Context& context, const Step& step, std::vector<int> sizes) {
-    Section section = section_called(step.measures);
-    if (section.measure == measure_times) section.variants.resize(4);  // two turns of two processes
+    const Section& section = section_called(step.measures);
     context.asking.sizes = std::move(sizes);
     context.asking.until = context.moment_of(step.ends_at);
     Findings findings;

@@ -19,6 +19,8 @@ import subprocess
 import sys
 import tempfile
 
+import experiment_rules
+
 HIGH = {"LD_PRELOAD": "SHIM", "FP32_MATMUL_PRECISION": "high"}
 FLOOR = {"LD_PRELOAD": "SHIM", "FP32_MATMUL_FLOOR": "fp32"}
 # Variables that `fp32shim run --pin` sets, for the frameworks' own kernels.
@@ -149,7 +151,7 @@ def in_child(name):
         return 77
     try:
         answer = getattr(module, f"measure_{name}")()
-    except module.NoDevice as error:
+    except experiment_rules.NoDevice as error:
         print(f"{name}: {error}", file=sys.stderr)
         return 77
     answer, turn = answer if name in TURNS else (answer, None)
@@ -179,8 +181,7 @@ def run(name, shim, results):
     if answers is None:
         row(name, expected, f"{variant}: did not run: {why}", "ask again: this was not measured", results)
         return 1
-    sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-    seen, follows = getattr(importlib.import_module("experiment_rules"), name)(answers)
+    seen, follows = getattr(experiment_rules, name)(answers)
     row(name, expected, seen, follows, results)
     return 0
 

@@ -1,6 +1,6 @@
 // Experiments with their decision rules: the expected result, the measured result, and the consequence for the shim.
+// What the verdict measures, checks/judge.cpp judges.
 #include <algorithm>
-#include <string_view>
 
 #include "gpu_check/questions/questions.hpp"
 #include "gpu_check/sections/findings.hpp"
@@ -110,43 +110,6 @@ Outcome of_gains(const Findings& findings) {
                    "`high` leaves these alone: " + useless);
 }
 
-Outcome of_times(const Findings& findings) {
-    std::string seen;
-    double worst = 0;
-    for (const auto& [name, values] : findings.values()) {
-        constexpr std::string_view begin = "native/tf32_ms_";
-        if (!name.starts_with(begin)) continue;
-        const std::string size = name.substr(begin.size());
-        const double native = median(findings.numbers(name));
-        const double forced = median(findings.numbers("high/forced_ms_" + size)) / native;
-        const double gain = median(findings.numbers("native/fp32_ms_" + size)) / native;
-        worst = std::max(worst, forced);
-        append(seen, "; ",
-               size + ": gain " + digits("%.3f", gain) + ", forced over native " + digits("%.3f", forced));
-    }
-    return outcome(seen.empty() ? not_measured : seen, !seen.empty(), worst <= 1.02,
-                   "forcing costs time: compare the kernels of both");
-}
-
-Outcome of_audits(const Findings& findings) {
-    const std::string seen = findings.distinct("high/audit") + "; captured: " + findings.distinct("high/captured");
-    return outcome(seen, !findings.all("high/audit").empty(), seen.find("WRONG") == std::string::npos,
-                   "audits on a GPU cannot be trusted");
-}
-
-Outcome of_graph(const Findings& findings) {
-    std::string seen;
-    bool is_same = true;
-    for (const std::string name : {"graph_sgemm", "graph_ex"}) {
-        const std::string native = findings.distinct("native/" + name);
-        const std::string high = findings.distinct("high/" + name);
-        append(seen, "; ", name + ": native " + native + ", high " + high);
-        is_same = is_same && native == high;
-    }
-    return outcome(seen, seen.find(not_measured) == std::string::npos, is_same,
-                   "compare the nodes: where only the bits differ, another kernel was chosen");
-}
-
 Outcome of_threads(const Findings& findings) {
     const std::string native = findings.distinct("native/different");
     const std::string pinned = findings.distinct("highest/different");
@@ -194,11 +157,8 @@ constexpr Experiment experiments[] = {
     {"workspace", "Workspaces of 0, 16 KiB and 32 MiB", "FAST runs wherever 32F does", of_workspace},
     {"capability", "cublasLtCreate before any context", "the first product under `high` runs in TF32", of_capability},
     {"gains", "What TF32 mode gains", "more than 1.1 times as fast", of_gains},
-    {"graph", "Capture into a graph", "same nodes and bits, whether the program or `high` asks for TF32", of_graph},
     {"threads", "HGEMM beside a pinned SSYRK on one handle", "HGEMM's bits do not change", of_threads},
     {"latency", "What the shim costs a call", "at most 5% of a launch", of_latency},
-    {"times", "Forced TF32 against native TF32", "at most 1.02 times as long", of_times},
-    {"audits", "Audited errors", "those of the result in float64, to 2%", of_audits},
 };
 
 }  // namespace

@@ -16,7 +16,7 @@ const std::vector<Variant> overrides = {{"without", ""},
 const std::vector<Variant> native_and_high = {{"native", ""}, {"high", UNDER "FP32_MATMUL_PRECISION=high"}};
 const std::vector<Variant> native_and_highest = {{"native", ""}, {"highest", UNDER "FP32_MATMUL_PRECISION=highest"}};
 const std::vector<Variant> in_turns = {native_and_high[0], native_and_high[1], native_and_high[0],
-                                       native_and_high[1], native_and_high[0], native_and_high[1]};
+                                       native_and_high[1]};
 // The process writes this policy file before its first product, and changes it for each turn.
 const std::vector<Variant> turns_in_one_process = {
     {"turns", UNDER "FP32_MATMUL_POLICY=FOLDER/policy.toml FP32_MATMUL_ON_ERROR=abort"}};
