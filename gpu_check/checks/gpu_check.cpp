@@ -39,13 +39,11 @@ struct Context {
     Asking asking;
     Environment of_frameworks;  ///< frameworks bring their own CUDA, so they run as in the caller's shell
     Findings machine;
-    int compute_capability = 0;
-    bool is_floored = false;      ///< see Judging::is_floored
+    Judging judging;
     bool device_is_gone = false;  ///< the device no longer answers, so no further step is tried
     json evidence = json::object();
     std::vector<Line> lines;
 
-    bool expects_tf32() const { return compute_capability >= 80 && !is_floored; }
     Clock::time_point moment_of(double share) const {
         return begun + std::chrono::duration_cast<Clock::duration>(duration<double>(options.seconds * share));
     }
@@ -91,15 +89,13 @@ struct Step {
 /// Measures a section and adds its lines to the verdict.
 void check_sizes(Context& context, const Step& step, std::vector<int> sizes) {
     const Section& section = section_called(step.measures);
-    context.asking.sizes = std::move(sizes);
+    context.asking.sizes = context.judging.sizes = std::move(sizes);
     context.asking.until = context.moment_of(step.ends_at);
     Findings findings;
     ask(section, context.asking, findings);
     context.evidence[section.name] = to_json(findings);
-    if (section.measure == measure_product) context.is_floored = is_floored(findings);
-    for (Line& line :
-         judge(section.name, findings, {context.compute_capability, context.asking.sizes, context.is_floored}))
-        context.lines.push_back(std::move(line));
+    if (section.measure == measure_product) context.judging.is_floored = is_floored(findings);
+    for (Line& line : judge(section.name, findings, context.judging)) context.lines.push_back(std::move(line));
 }
 
 void check_section(Context& context, const Step& step) {
@@ -138,17 +134,17 @@ Asking asking_for_frameworks(Context& context, const Step& step) {
 
 void check_products_of(Context& context, const Step& step) {
     context.lines.push_back(check_framework(step.measures, step.name, context.options.python,
-                                            asking_for_frameworks(context, step), context.expects_tf32(),
+                                            asking_for_frameworks(context, step), context.judging.expects_tf32(),
                                             context.evidence[step.measures]));
 }
 void check_names(Context& context, const Step& step) {
     context.lines.push_back(check_kernels(context.options.python, asking_for_frameworks(context, step),
-                                          context.expects_tf32(), context.evidence["kernels"]));
+                                          context.judging.expects_tf32(), context.evidence["kernels"]));
 }
 void check_ncu(Context& context, const Step& step) {
     Asking asking = asking_for_tools(context, step);
     asking.row_seconds = 60;  // ncu repeats each kernel several times
-    context.lines.push_back(check_counters(asking, context.expects_tf32(), context.evidence["counters"]));
+    context.lines.push_back(check_counters(asking, context.judging.expects_tf32(), context.evidence["counters"]));
 }
 
 constexpr double machine_ends_at = 0.3;  // the first process has to load CUDA from the disk
@@ -356,7 +352,7 @@ int check_gpu(const std::vector<std::string>& words) {
     context.asking.environment = neutral_environment(left_out);
     const CudaFolders folders = find_machine(context);
     if (options.only_libraries) return print_libraries(folders, context.machine);
-    context.compute_capability = static_cast<int>(context.machine.numbers("compute_capability").front());
+    context.judging.compute_capability = static_cast<int>(context.machine.numbers("compute_capability").front());
     context.lines.push_back({"machine", Verdict::measured, machine_text(context.machine)});
     print_line(context.lines.front());
     tell_what_was_set_aside(context, left_out);

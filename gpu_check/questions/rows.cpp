@@ -103,7 +103,7 @@ std::string is_emulated(const Seen& seen) {
 }
 /// The same. If none is emulated where that is allowed explicitly, the device does not tell the rest.
 std::string is_emulated_too(const Seen& seen) {
-    const std::vector<const char*> explicitly = {"without/ex_emulated", "without/dgemm_mode"};
+    const std::vector<const char*> explicitly = {"native/ex_emulated", "native/dgemm_mode"};
     return is_emulated({seen.findings, explicitly}) == "yes" ? is_emulated(seen) : "?";
 }
 std::string is_emulated_under_environment(const Seen& seen) {
@@ -196,12 +196,12 @@ const std::vector<Row> semantics = {
     {"emulation_environment", nullptr, {"BF16x9 cannot be told from FP32 by a result"}},
     {"emulation_environment_reaches_lt", nullptr, {"BF16x9 cannot be told from FP32 by a result"}},
     {"performant_strategy_emulates", nullptr, {"BF16x9 cannot be told from FP32 by a result"}},
-    {"f64_emulation_on_any_gpu", is_emulated, {"without/ex_emulated", "without/dgemm_mode"}},
-    {"f64_emulated_type_in_gemm_ex", emulated_type, {"without/ex_emulated"}},
-    {"f64_emulation_by_mode", is_emulated_too, {"without/dgemm_mode"}},
-    {"f64_emulation_beyond_gemm", is_emulated_too, {"without/dsyrk_mode"}},
+    {"f64_emulation_on_any_gpu", is_emulated, {"native/ex_emulated", "native/dgemm_mode"}},
+    {"f64_emulated_type_in_gemm_ex", emulated_type, {"native/ex_emulated"}},
+    {"f64_emulation_by_mode", is_emulated_too, {"native/dgemm_mode"}},
+    {"f64_emulation_beyond_gemm", is_emulated_too, {"native/dsyrk_mode"}},
     {"f64_emulation_by_environment", is_emulated_too, {"environment/dgemm"}},
-    {"f64_compute_type_on_emulated_handle", is_emulated_too, {"without/ex_mode"}},
+    {"f64_compute_type_on_emulated_handle", is_emulated_too, {"native/ex_mode"}},
     {"f64_emulation_under_pedantic",
      is_emulated_under_environment,
      {"environment/dgemm_pedantic", "environment/ex_pedantic", "environment/ex_pedantic_mode",

@@ -43,7 +43,6 @@ const std::vector<Variant> floors = {{"native", ""},
 // 31 bits are fewer than FP64 takes, so results show where cuBLAS emulates: Float64Problem of products/problem.hpp.
 #define VISIBLY "CUBLAS_EMULATION_STRATEGY=eager CUBLAS_FIXEDPOINT_EMULATION_MANTISSA_BIT_COUNT=31 "
 #define EMULATING VISIBLY "CUBLAS_EMULATE_DOUBLE_PRECISION=1 "
-const std::vector<Variant> emulations = {{"without", VISIBLY}, {"environment", EMULATING}};
 const std::vector<Variant> rules_of_float64 = {{"native", VISIBLY},
                                                {"recorded", VISIBLY UNDER RECORDED "summary"},
                                                {"environment", EMULATING},
@@ -59,7 +58,6 @@ const std::vector<Section> table = {
     {"product", "One cublasSgemm under each precision", measure_product, every_precision},
     {"opt_ins", "Every way to ask for less than FP32, and a floor of fp32", measure_opt_ins, floors},
     {"float64_rules", "float64 as called, and under rules", measure_float64, rules_of_float64},
-    {"float64", "float64: what cuBLAS emulates by fixed-point numbers", measure_float64, emulations},
     {"functions", "Every function, with each compute type and algorithm, under each math mode of the handle",
      measure_functions},
     {"ties", "How operands are rounded", measure_ties},

@@ -73,7 +73,7 @@ ask() {
 modes=machine,functions,override
 section_modes() { ask modes --only "$modes"; }
 # The verdict measures the sections that are left out.
-section_questions() { ask others --except "$modes,product,opt_ins,float64_rules,cost,graph,times,audits"; }
+section_questions() { ask others --except "$modes,product,opt_ins,cost,graph,times,audits"; }
 
 # qtlq PRECISION COLUMN APPLIED: runs the case, and checks the rounding of the result and the decision. COLUMN may
 # match several roundings, since devices differ.
