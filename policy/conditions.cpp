@@ -2,6 +2,7 @@
 #include "policy/conditions.hpp"
 
 #include <algorithm>
+#include <functional>
 #include <iterator>
 #include <string>
 
@@ -19,6 +20,13 @@ bool conditions_hold(const Conditions& conditions, const MatmulCall& call, const
 bool is_of_site(std::string_view key, const SiteFacts& site) {
     constexpr std::string_view always[] = {"device", "function", "caller", "executable", "host", "command"};
     return (key == "dtype" && site.dtype) || std::find(std::begin(always), std::end(always), key) != std::end(always);
+}
+
+/// Returns true if `judge` returns true for a `when` or `unless` table.
+bool any_conditions(const std::vector<Rule>& rules, const auto& judge) {
+    return std::any_of(rules.begin(), rules.end(), [&](const Rule& rule) {
+        return std::invoke(judge, rule.when) || std::invoke(judge, rule.unless);
+    });
 }
 
 }  // namespace
@@ -105,40 +113,28 @@ bool Conditions::looks_at_sizes() const {
              flops.empty() && call_number.empty());
 }
 
-bool Policy::looks_at_where() const {
-    return std::any_of(rules.begin(), rules.end(),
-                       [](const Rule& rule) { return rule.when.looks_at_where() || rule.unless.looks_at_where(); });
-}
+bool Policy::looks_at_where() const { return any_conditions(rules, &Conditions::looks_at_where); }
+
+bool Policy::looks_at_sizes() const { return any_conditions(rules, &Conditions::looks_at_sizes); }
 
 bool Policy::looks_at_text() const {
-    return std::any_of(rules.begin(), rules.end(),
-                       [](const Rule& rule) { return !rule.when.text.empty() || !rule.unless.text.empty(); });
+    return any_conditions(rules, [](const Conditions& conditions) { return !conditions.text.empty(); });
 }
 
 bool Policy::looks_at_call_numbers() const {
-    return std::any_of(rules.begin(), rules.end(), [](const Rule& rule) {
-        return !rule.when.call_number.empty() || !rule.unless.call_number.empty();
-    });
+    return any_conditions(rules, [](const Conditions& conditions) { return !conditions.call_number.empty(); });
+}
+
+bool Policy::looks_at_call_sites() const {
+    return any_conditions(rules, [](const Conditions& conditions) { return !conditions.call_site.empty(); });
+}
+
+bool Policy::looks_at_scopes() const {
+    return any_conditions(rules, [](const Conditions& conditions) { return !conditions.scope.empty(); });
 }
 
 bool Policy::has_tolerances() const {
     return std::any_of(rules.begin(), rules.end(), [](const Rule& rule) { return rule.tolerance.has_value(); });
-}
-
-bool Policy::looks_at_call_sites() const {
-    return std::any_of(rules.begin(), rules.end(), [](const Rule& rule) {
-        return !rule.when.call_site.empty() || !rule.unless.call_site.empty();
-    });
-}
-
-bool Policy::looks_at_sizes() const {
-    return std::any_of(rules.begin(), rules.end(),
-                       [](const Rule& rule) { return rule.when.looks_at_sizes() || rule.unless.looks_at_sizes(); });
-}
-
-bool Policy::looks_at_scopes() const {
-    return std::any_of(rules.begin(), rules.end(),
-                       [](const Rule& rule) { return !rule.when.scope.empty() || !rule.unless.scope.empty(); });
 }
 
 bool Policy::wants(Where source) const {

@@ -16,7 +16,6 @@
 #include "cli/verify/evidence.hpp"
 #include "cli/verify/expected_jobs.hpp"
 #include "cli/verify/kernels.hpp"
-#include "cli/verify/onednn_log.hpp"
 
 namespace fp32shim::cli {
 
@@ -24,7 +23,7 @@ struct VerifyOptions {
     std::vector<std::string> recordings;
     std::vector<std::string> assumed_unused;   ///< each element may have several names, separated by commas
     std::vector<std::string> allowed_kernels;  ///< globs
-    std::string at_least, expect, onednn_log, output;
+    std::string at_least, expect, output;
     std::string format = "table";
     bool allow_bf16x9 = false, requires_rules = false, reproducible = false;
 };
@@ -50,7 +49,7 @@ struct Verified {
     std::vector<const MergedRow*> violations;
     std::vector<Doubt> doubts;
     std::vector<PossibleBypass> bypasses;   ///< possible bypasses, except those in `assumed`
-    std::vector<PossibleBypass> assumed;    ///< possible bypasses that --assume-unused names, or --onednn-log shows
+    std::vector<PossibleBypass> assumed;    ///< possible bypasses that --assume-unused names
     std::vector<PossibleBypass> float32;    ///< possible bypasses that always multiply at float32
     std::vector<PossibleBypass> recorded;   ///< possible bypasses whose products are among the recorded calls
     std::vector<PossibleBypass> examined;   ///< uncovered children whose files have nothing known that multiplies
@@ -59,7 +58,6 @@ struct Verified {
     Kernels kernels;
     std::vector<RuleCount> rules;
     ExpectedJobs expected;
-    OneDnnLog onednn_log;
     std::uint64_t shown_calls = 0;
 
     /// Returns the number of calls of violations that `is_of` selects.
@@ -83,7 +81,7 @@ bool is_violation(const record::RecordedRow* row, const VerifyOptions& options);
 
 /// Judges all calls and processes. `problems` are those of reading the recordings.
 Verified verify_calls(const MergedCalls& calls, const std::vector<ReadingProblem>& problems,
-                      const VerifyOptions& options, ExpectedJobs expected, OneDnnLog log);
+                      const VerifyOptions& options, ExpectedJobs expected);
 
 /// Returns what is wrong with a list of --assume-unused; empty if nothing is.
 std::string problem_with_bypass_names(const std::string& list);

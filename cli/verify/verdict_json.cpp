@@ -69,11 +69,6 @@ Json to_json(const Verified& verified, const MergedCalls& calls, const VerifyOpt
                  {"recorded_bypasses", to_json(verified.recorded)},
                  {"rules", cli::to_json(verified.rules)},
                  {"expected", to_json(verified.expected)},
-                 {"onednn_log",
-                  {{"file", text_or_null(verified.onednn_log.file)},
-                   {"processes", verified.onednn_log.processes},
-                   {"products", verified.onednn_log.products},
-                   {"below", verified.onednn_log.below}}},
                  {"scope", scope_text(options, calls)}};
     for (std::size_t i = 0; i < calls.processes().size(); ++i)
         json["processes"].push_back(evidence_of(calls.processes()[i], judged[i]));

@@ -211,8 +211,7 @@ std::string text_of(const Verified& verified, const MergedCalls& calls, const Ve
                                 pins_reach_text(bypass.pins));
     }
     if (!verified.assumed.empty()) {
-        text += fmt::format("\nAssumed not to have multiplied{} (--assume-unused{}):\n", claim.below,
-                            options.reproducible ? "" : ", --onednn-log");
+        text += fmt::format("\nAssumed not to have multiplied{} (--assume-unused):\n", claim.below);
     }
     for (const PossibleBypass& bypass : verified.assumed) {
         const std::string pinned = pins_text(bypass.pins);

@@ -53,14 +53,10 @@ int verify(const VerifyOptions& options) {
     if (found.errors.empty()) add_rest_of_runs(found);
     if (print_errors("verify", found)) return exit_code::usage;
     ExpectedJobs expected;
-    OneDnnLog log;
     std::string problem = options.at_least.empty() && !options.reproducible
                               ? "--at-least or --reproducible is needed; see: fp32shim verify --help"
                               : problem_with_output(options, found.paths);
     if (problem.empty() && !options.expect.empty()) problem = read_expected_jobs(options.expect, expected);
-    if (problem.empty() && !options.onednn_log.empty()) problem = read_onednn_log(options.onednn_log, log);
-    if (problem.empty() && !options.onednn_log.empty() && floor_of(options) > policy::Floor::fp32)
-        problem = "--onednn-log shows what ran at fp32 or above, so it cannot be used with --at-least fp64";
     if (!problem.empty()) {
         say("verify", problem);
         return exit_code::usage;
@@ -77,7 +73,7 @@ int verify(const VerifyOptions& options) {
     std::ranges::move(problems_of_copies(found), std::back_inserter(problems));
     std::ranges::move(problems_of_missing_files(found), std::back_inserter(problems));
     std::ranges::move(problems_of_unfinished_runs(found.paths), std::back_inserter(problems));
-    const Verified verified = verify_calls(calls, problems, options, std::move(expected), std::move(log));
+    const Verified verified = verify_calls(calls, problems, options, std::move(expected));
     if (!write(verified, calls, options, judged)) return exit_code::usage;
     const int status = verified.verdict().exit_code;
     const bool lacks_rule = options.requires_rules && has_unused_rule(verified.rules);
@@ -110,9 +106,12 @@ Action define_verify(CLI::App& app) {
         ->check(problem_with_bypass_names);
     add_name(app, "--expect", options->expect, "FILE",
              "Jobs that must have recordings: ids, one a line, or what sacct prints");
-    add_name(app, "--onednn-log", options->onednn_log, "FILE",
-             "Output of the program with ONEDNN_VERBOSE=1, which shows how oneDNN multiplied")
-        ->excludes(reproducible);
+    app.add_option("--onednn-log")->group("")->check([](const std::string&) {
+        return std::string(
+            "was removed; run the program with run --pin, or [log] onednn = true in the policy, and the recording "
+            "has "
+            "what oneDNN multiplied");
+    });
     add_format(app, {"table", "json", "html", "in-toto"},
                [options = options.get()](const std::string& word) { options->format = word; });
     add_output(app, options->output);

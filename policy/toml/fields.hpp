@@ -1,6 +1,7 @@
 // Reads the value of one key. Each function returns a value that the key allows, or reports an error.
 #pragma once
 
+#include <limits>
 #include <optional>
 #include <string>
 
@@ -69,6 +70,11 @@ void read_string_into(const Entry& entry, Target& target, Report& report) {
 template <auto field, class Target>
 void read_boolean_into(const Entry& entry, Target& target, Report& report) {
     assign_if_read(target.*field, read_boolean(entry, report));
+}
+template <auto field, class Target>
+void read_positive_into(const Entry& entry, Target& target, Report& report) {
+    constexpr Range positive = {std::numeric_limits<double>::min(), std::numeric_limits<double>::max()};
+    assign_if_read(target.*field, read_number(entry, positive, "a number greater than 0", report));
 }
 template <auto field, const auto& words, class Target>
 void read_word_into(const Entry& entry, Target& target, Report& report) {

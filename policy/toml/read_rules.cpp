@@ -100,11 +100,7 @@ constexpr Key<Conditions> condition_keys[] = {
     {"call_number", read_ranges_into<&Conditions::call_number>},
 };
 constexpr Key<Tolerance> tolerance_keys[] = {
-    {"tolerance",
-     [](const Entry& entry, Tolerance& tolerance, Report& report) {
-         constexpr Range positive = {std::numeric_limits<double>::min(), std::numeric_limits<double>::max()};
-         assign_if_read(tolerance.error, read_number(entry, positive, "a number greater than 0", report));
-     }},
+    {"tolerance", read_positive_into<&Tolerance::error>},
     {"metric", read_word_into<&Tolerance::metric, metric_words>},
 };
 
