@@ -18,7 +18,6 @@ using format::CounterRecord;
 using format::CounterSegment;
 using format::EventRecord;
 using format::EventSegment;
-using format::ObjectSegment;
 using format::SegmentKind;
 
 namespace {
@@ -107,6 +106,18 @@ std::vector<IndexedSegment> by_slot(std::vector<IndexedSegment> segments) {
     std::ranges::stable_sort(segments, {},
                              [](const IndexedSegment& segment) { return std::pair(segment.slot, segment.sequence); });
     return segments;
+}
+
+/// Calls `visit(entry, offset)` for each published entry of the segments.
+template <class Entry>
+void visit_published(const RecordingBytes& bytes, std::span<const IndexedSegment> segments, const auto& visit) {
+    const auto segment = std::make_unique<format::Segment<Entry>>();
+    for (const IndexedSegment& indexed : segments) {
+        bytes.read_into(indexed.offset, *segment);
+        for (std::uint32_t i = 0; i < segment->capacity; ++i)
+            if (segment->entries[i].published == 1)
+                visit(segment->entries[i], indexed.offset + format::offset_of_entry<Entry>(i));
+    }
 }
 
 /// Reports a recording that somebody appended to this one, since nothing in it is read.
@@ -359,44 +370,34 @@ void RecordingReader::check_completeness(std::uint32_t whole, std::uint32_t in_u
 const RecordedObjects& RecordingReader::objects() const {
     if (object_segments_.empty()) return objects_;
     std::vector<IndexedSegment> unread = std::exchange(object_segments_, {});
-    const auto segment = std::make_unique<ObjectSegment>();
     if (unread.size() > format::object_segment_limit) {
         problems_->add(unread[format::object_segment_limit].offset,
                        std::to_string(unread.size()) + " segments with objects, but there are at most " +
                            std::to_string(format::object_segment_limit) + "; those from here on are left out");
         unread.resize(format::object_segment_limit);
     }
-    for (const IndexedSegment& indexed : unread) {
-        bytes_->read_into(indexed.offset, *segment);
-        for (std::uint32_t i = 0; i < ObjectSegment::capacity; ++i) {
-            const format::ObjectRecord& record = segment->entries[i];
-            if (record.published != 1) continue;
-            const std::uint64_t offset = indexed.offset + format::offset_of_entry<format::ObjectRecord>(i);
+    visit_published<format::ObjectRecord>(
+        *bytes_, unread, [&](const format::ObjectRecord& record, std::uint64_t offset) {
             const auto size = std::min<std::size_t>(record.build_id_size, format::build_id_limit);
             objects_.all.push_back({decisions_->text(record.path, offset),
                                     {record.build_id, record.build_id + size},
                                     realtime_of(record.first_seen),
                                     record.flags,
                                     record.file});
-        }
-    }
+        });
     return objects_;
 }
 
 std::vector<RecordedRule> RecordingReader::rules() const {
     std::vector<RecordedRule> rules;
-    const auto segment = std::make_unique<format::RuleSegment>();
-    for (const IndexedSegment& indexed : rule_segments_) {
-        if (indexed.sequence >= format::rule_segment_limit) break;
-        bytes_->read_into(indexed.offset, *segment);
-        for (std::uint32_t i = 0; i < format::RuleSegment::capacity; ++i) {
-            const format::RuleRecord& record = segment->entries[i];
-            if (record.published != 1 || (record.flags & format::rule_is_withdrawn) != 0) continue;
-            const std::uint64_t offset = indexed.offset + format::offset_of_entry<format::RuleRecord>(i);
+    const auto beyond =
+        std::ranges::lower_bound(rule_segments_, format::rule_segment_limit, {}, &IndexedSegment::sequence);
+    visit_published<format::RuleRecord>(
+        *bytes_, {rule_segments_.begin(), beyond}, [&](const format::RuleRecord& record, std::uint64_t offset) {
+            if ((record.flags & format::rule_is_withdrawn) != 0) return;
             rules.push_back({decisions_->text(record.name, offset), decisions_->text(record.file, offset),
                              record.line, (record.flags & format::rule_is_used) != 0});
-        }
-    }
+        });
     return rules;
 }
 

@@ -12,6 +12,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <ranges>
 #include <span>
 #include <string>
 #include <string_view>
@@ -317,30 +318,12 @@ class RecordingReader {
         std::uint32_t row = 0;
         RecordedCounters counters;
     };
-    /// View of the counters of all rows with calls. An entry is computed when it is accessed.
-    struct CountersView {
-        struct Iterator {
-            RowCounters operator*() const { return (*view)[index]; }
-            Iterator& operator++() {
-                ++index;
-                return *this;
-            }
-            bool operator==(const Iterator&) const = default;
-
-            const CountersView* view;
-            std::size_t index;
-        };
-        std::size_t size() const { return reader.counters_.size(); }
-        bool empty() const { return size() == 0; }
-        RowCounters operator[](std::size_t index) const { return reader.to_counters(reader.counters_[index]); }
-        Iterator begin() const { return {this, 0}; }
-        Iterator end() const { return {this, size()}; }
-
-        const RecordingReader& reader;
-    };
-    /// Returns the counters of every row with calls, summed over slots, by rising row. In a corrupt file, row() may
-    /// fail to find such a row.
-    CountersView counters() const { return {*this}; }
+    /// Returns a view of the counters of every row with calls, summed over slots, by rising row. An entry is computed
+    /// when it is accessed. In a corrupt file, row() may fail to find such a row.
+    auto counters() const {
+        return std::views::transform(counters_,
+                                     [this](const format::CounterRecord& record) { return to_counters(record); });
+    }
     const std::vector<RecordedSlot>& slots() const { return slots_; }
     /// Returns the newest changes of the process's settings, oldest first.
     const std::vector<RecordedChange>& changes() const { return changes_; }
