@@ -18,9 +18,9 @@ constexpr std::uint64_t smallest_recording = 1 << 20;  // sixteen segments of a 
 constexpr std::int32_t first_tf32_capability = 80;
 
 void read_default(const Entry& entry, PolicyDraft& policy, Report& report) {
-    const auto* text = entry.value.as<std::string>();
+    const auto* text = as<std::string>(*entry.value);
     if (text && !parse_word(default_precision_words, *text)) {
-        report.error(entry.value.at, entry.key + ": " + not_a_default_precision(*text));
+        report.error(position_of(*entry.value), entry.key + ": " + not_a_default_precision(*text));
         return;
     }
     if (const auto precision = read_word(entry, default_precision_words, report)) {
@@ -30,7 +30,7 @@ void read_default(const Entry& entry, PolicyDraft& policy, Report& report) {
 }
 
 void read_min_compute_capability(const Entry& entry, PolicyDraft& policy, Report& report) {
-    const auto* text = entry.value.as<std::string>();
+    const auto* text = as<std::string>(*entry.value);
     const auto capability = text ? parse_compute_capability(*text) : std::nullopt;
     if (capability && *capability >= first_tf32_capability) {
         policy.min_compute_capability = *capability;
@@ -43,7 +43,7 @@ void read_log_path(const Entry& entry, PolicyDraft& policy, Report& report) {
     const auto path = read_string(entry, report);
     if (!path) return;
     if (const auto problem = problem_with_log_path(*path)) {
-        report.error(entry.value.at, entry.key + ": " + *problem);
+        report.error(position_of(*entry.value), entry.key + ": " + *problem);
     } else {
         policy.log_path = *path;
     }
@@ -51,8 +51,8 @@ void read_log_path(const Entry& entry, PolicyDraft& policy, Report& report) {
 
 void read_log_max_size(const Entry& entry, PolicyDraft& policy, Report& report) {
     std::optional<std::uint64_t> bytes;
-    if (const auto* text = entry.value.as<std::string>()) bytes = parse_bytes(*text);
-    if (const auto* number = entry.value.as<std::int64_t>()) bytes = std::max<std::int64_t>(*number, 0);
+    if (const auto* text = as<std::string>(*entry.value)) bytes = parse_bytes(*text);
+    if (const auto* number = as<std::int64_t>(*entry.value)) bytes = std::max<std::int64_t>(*number, 0);
     if (bytes && *bytes >= smallest_recording) {
         policy.log_max_size = *bytes;
     } else {
@@ -64,7 +64,7 @@ void read_log_max_size(const Entry& entry, PolicyDraft& policy, Report& report) 
 /// Reads the permissions of a log. Only the owner may write the log, since a recording can control the process.
 void read_log_mode(const Entry& entry, PolicyDraft& policy, Report& report) {
     constexpr std::string_view modes[] = {"0600", "0640", "0604", "0644"};
-    const auto* text = entry.value.as<std::string>();
+    const auto* text = as<std::string>(*entry.value);
     if (text && std::find(std::begin(modes), std::end(modes), *text) != std::end(modes)) {
         policy.log_mode = static_cast<std::uint32_t>(std::stoul(*text, nullptr, 8));
     } else {
@@ -74,12 +74,12 @@ void read_log_mode(const Entry& entry, PolicyDraft& policy, Report& report) {
 
 void read_log_where(const Entry& entry, PolicyDraft& policy, Report& report) {
     WhereSet where;
-    for (const Value* item : read_one_or_more(entry, report)) {
-        const auto* word = item->as<std::string>();
+    for (const toml::node* item : read_one_or_more(entry, report)) {
+        const auto* word = as<std::string>(*item);
         if (word == nullptr) {
             report_not_allowed(entry, *item, joined(texts_of(where_words)) + ", native:N", report);
         } else if (const std::string problem = add_where(*word, where); !problem.empty()) {
-            report.error(item->at, entry.key + ": " + problem);
+            report.error(position_of(*item), entry.key + ": " + problem);
         }
     }
     policy.log_where = where;
@@ -91,7 +91,7 @@ void read_audit_sample(const Entry& entry, PolicyDraft& policy, Report& report) 
 
 template <auto member>
 void read_seed_into(const Entry& entry, PolicyDraft& policy, Report& report) {
-    const auto* number = entry.value.as<std::int64_t>();
+    const auto* number = as<std::int64_t>(*entry.value);
     if (number != nullptr && *number >= 0) {
         policy.*member = static_cast<std::uint64_t>(*number);
     } else {
@@ -150,26 +150,27 @@ constexpr Key<PolicyDraft> root_keys[] = {
 };
 
 /// Returns true if this version can read the file. If not, reports only that: newer keys would look unknown.
-bool is_for_this_version(const Value::Table& root, Report& report) {
-    if (const Entry* entry = find(root, "requires")) {
-        const auto* constraint = entry->value.as<std::string>();
+bool is_for_this_version(const toml::table& root, Report& report) {
+    if (const toml::node* node = root.get("requires")) {
+        const auto* constraint = as<std::string>(*node);
         const auto satisfied = constraint ? version_satisfies(version, *constraint) : std::nullopt;
         if (!satisfied) {
-            report_not_allowed(*entry, "a string such as \">=0.1\", \">=0.1 <2\"", report);
+            report_not_allowed({"requires", {}, node}, "a string such as \">=0.1\", \">=0.1 <2\"", report);
         } else if (!*satisfied) {
-            report.error(entry->value.at, "the policy needs fp32shim " + printable(*constraint) + ", but this is " +
-                                              std::string(version));
+            report.error(position_of(*node), "the policy needs fp32shim " + printable(*constraint) +
+                                                 ", but this is " + std::string(version));
             return false;
         }
     }
-    const Entry* schema = find(root, "schema");
+    const toml::node* schema = root.get("schema");
     if (!schema) {
         report.error({}, "schema is missing; write schema = 1");
         return true;
     }
-    const auto* number = schema->value.as<std::int64_t>();
+    const auto* number = as<std::int64_t>(*schema);
     if (number && *number == 1) return true;
-    report_not_allowed(*schema, "1, the only one that fp32shim " + std::string(version) + " reads", report);
+    report_not_allowed({"schema", {}, schema}, "1, the only one that fp32shim " + std::string(version) + " reads",
+                       report);
     return false;
 }
 
@@ -182,8 +183,8 @@ void read_settings(std::string_view text, Report& report, PolicyDraft& policy) {
         report.error({}, "found more than 1 MiB; a policy may not be larger");
         return;
     }
-    const Value::Table root = parse_toml(text, report);
-    if (!is_whole() || !is_for_this_version(root, report)) return;
+    const std::optional<toml::table> root = parse_toml(text, report);
+    if (!root || !is_for_this_version(*root, report)) return;
 
     PolicyDraft changed = policy;
     changed.name = changed.revision = {};
@@ -192,7 +193,7 @@ void read_settings(std::string_view text, Report& report, PolicyDraft& policy) {
     changed.floor = Floor::none;
     changed.says_bf16x9.reset();
     changed.rules.clear();
-    read_entries(root, "", root_keys, changed, report);
+    read_entries(*root, "", root_keys, changed, report);
     if (!is_whole()) return;
     const std::optional<bool> says = changed.says_bf16x9;
     if (says) changed.allow_bf16x9 = policy.may_allow_bf16x9 && *says;
