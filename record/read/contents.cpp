@@ -142,7 +142,7 @@ void check_end(const RecordingBytes& bytes, std::uint32_t next_segment, ProblemL
 /// before it, so segments with references are read before those that they refer to.
 void RecordingReader::read_segments(const format::Header& header) {
     uncounted_calls_ = header.uncounted_calls;
-    uncounted_events_ = header.uncounted_events;
+    dropped_events_ = header.uncounted_events;
     if (header.objects_looked_at != 0) objects_.looked_at_ns = realtime_of(header.objects_looked_at);
     objects_.until_exit = header.exited_at != 0;
     {
@@ -240,8 +240,7 @@ void RecordingReader::read_counters(const std::vector<IndexedSegment>& segments)
     std::vector<std::uint32_t> counters_by_row;  // index in `counters_` plus 1, by row; 0: the row has no counters
                                                  // yet
     for (const IndexedSegment& segment : segments) {
-        RecordedSlot& slot = slots_by_number_[segment.slot];
-        if (segment.sequence == 0) slot.thread = segment.thread;
+        slots_.insert(segment.slot);
         // A slot uses its entries in order, so the first piece without used entries is the last.
         for (std::uint32_t first = 0; first < CounterSegment::capacity; first += counters_of_a_piece)
             if (!add_counters(segment, first, counters_by_row)) break;
@@ -289,13 +288,14 @@ void RecordingReader::read_rings(const std::vector<IndexedSegment>& rings) {
     for (const IndexedSegment& segment : rings) {
         format::SegmentHeader header;
         bytes_->read_into(segment.offset, header);
-        slots_by_number_[segment.slot].dropped = header.dropped;
         SlotEvents& events = events_[segment.slot];
         if (events.ring) {
             problems_->add(segment.offset,
                            "a second ring of slot " + std::to_string(segment.slot) + "; it is left out");
             continue;
         }
+        slots_.insert(segment.slot);
+        dropped_events_ += header.dropped;
         events.ring = segment;
         events.ring->count = header.count;
         events.ring->thread = header.thread;
@@ -312,11 +312,6 @@ void RecordingReader::arrange_events(const std::vector<IndexedSegment>& full_rin
         exclude_appended_events(*bytes_, events);
         count_missing(events);
     }
-    for (auto& [number, slot] : slots_by_number_) {
-        slot.slot = number;
-        slots_.push_back(slot);
-    }
-    slots_by_number_.clear();
 }
 
 void RecordingReader::drop_misordered_segments(SlotEvents& events) {
@@ -351,7 +346,7 @@ void RecordingReader::count_missing(const SlotEvents& events) {
     const std::uint64_t missing = expected - std::min<std::uint64_t>(expected, events.segments.size());
     if (missing == 0) return;
     if (facts_.on_full == policy::OnFull::overwrite) {
-        slots_by_number_[events.slot].overwritten = missing * EventSegment::capacity;
+        overwritten_events_ += missing * EventSegment::capacity;
     } else {
         problems_->add(facts_.file_size, std::to_string(missing) + (missing == 1 ? " segment" : " segments") +
                                              " with events of slot " + std::to_string(events.slot) +

@@ -13,6 +13,7 @@
 #include <memory>
 #include <optional>
 #include <ranges>
+#include <set>
 #include <span>
 #include <string>
 #include <string_view>
@@ -90,15 +91,6 @@ struct RecordedCounters {
     std::int64_t first_ns = 0;  ///< time at which the first call returned: nanoseconds since 1970, UTC
     std::int64_t last_ns = 0;   ///< time at which the last call returned: nanoseconds since 1970, UTC
     std::uint64_t timed_calls = 0;
-};
-
-/// A slot: the part of the file for one thread at a time. After that thread has ended, another thread may use the
-/// slot.
-struct RecordedSlot {
-    std::uint32_t slot = 0;         ///< number of the slot, below format::segment_limit
-    std::int32_t thread = 0;        ///< id of the last thread that used the slot
-    std::uint64_t dropped = 0;      ///< number of events that found no space in the file
-    std::uint64_t overwritten = 0;  ///< number of old events that newer ones overwrote
 };
 
 /// One call, as recorded at the level `calls`.
@@ -324,7 +316,9 @@ class RecordingReader {
         return std::views::transform(counters_,
                                      [this](const format::CounterRecord& record) { return to_counters(record); });
     }
-    const std::vector<RecordedSlot>& slots() const { return slots_; }
+    /// Returns the number of slots. A slot is the part of the file for one thread at a time. After that thread has
+    /// ended, another thread may use it.
+    std::size_t slot_count() const { return slots_.size(); }
     /// Returns the newest changes of the process's settings, oldest first.
     const std::vector<RecordedChange>& changes() const { return changes_; }
     /// Returns the number of changes that are not in changes(). A recording keeps only the newest
@@ -352,9 +346,9 @@ class RecordingReader {
     /// include them.
     std::uint64_t uncounted_calls() const { return uncounted_calls_; }
     /// Returns the number of events that found no space in the file.
-    std::uint64_t dropped_events() const;
+    std::uint64_t dropped_events() const { return dropped_events_; }
     /// Returns the number of events that later ones overwrote.
-    std::uint64_t overwritten_events() const;
+    std::uint64_t overwritten_events() const { return overwritten_events_; }
     /// Returns an upper bound of the number of events, computed from segment headers.
     std::uint64_t event_count() const;
 
@@ -434,9 +428,8 @@ class RecordingReader {
     RecordingFacts facts_;
     std::int64_t start_realtime_ns_ = 0;
     std::vector<format::CounterRecord> counters_;  // counters summed over slots, by rising row
-    std::vector<RecordedSlot> slots_;
-    std::map<std::uint32_t, RecordedSlot> slots_by_number_;  // used while reading, and empty afterwards
-    std::map<std::uint32_t, SlotEvents> events_;             // places of events, indexed by slot
+    std::set<std::uint32_t> slots_;
+    std::map<std::uint32_t, SlotEvents> events_;  // places of events, indexed by slot
     std::vector<RecordedChange> changes_;
     std::vector<RecordedChild> children_;
     std::vector<RecordedEnvironment> environment_;
@@ -447,8 +440,8 @@ class RecordingReader {
     std::vector<IndexedSegment> rule_segments_;
     mutable std::vector<IndexedSegment> object_segments_;  // segments that objects() has not yet read
     mutable RecordedObjects objects_;
-    std::uint64_t total_calls_ = 0, uncounted_calls_ = 0, uncounted_events_ = 0, lost_audits_ = 0,
-                  searched_calls_ = 0;
+    std::uint64_t total_calls_ = 0, uncounted_calls_ = 0, dropped_events_ = 0, overwritten_events_ = 0,
+                  lost_audits_ = 0, searched_calls_ = 0;
     std::uint64_t lost_fingerprints_ = 0;
     std::map<std::uint32_t, std::uint64_t> left_out_events_;  // time of the last event to leave out, by slot
     std::map<std::uint32_t, std::uint64_t> left_out_audits_;  // number of audits to leave out, by slot
