@@ -294,15 +294,9 @@ class RecordingReader {
     const RecordedRow* row(std::uint32_t id) const;
     /// Returns a frame of a row's call path (RecordedRow::stack, RecordedFrame::parent); nullopt: the file lacks it.
     std::optional<RecordedFrame> frame(format::StringId id) const { return decisions_->frame(id); }
-    /// Lets `name` add to each row what follows from its call path. Its texts must outlive the reader. Call this
-    /// before reading rows.
-    void name_locations_by(std::function<void(RecordedRow&)> name) { decisions_->name_locations_by(std::move(name)); }
-    /// Gives source files other names, by their paths, in frames and in `where` of rows. Call this before reading
-    /// rows.
-    void name_files(std::map<std::string, std::string> names) { decisions_->name_files(std::move(names)); }
-    /// Returns the format that a row's calls ran at, without reading texts; nullopt: the row is missing or is the
-    /// overflow row.
-    std::optional<policy::Applied> format_of_row(std::uint32_t id) const { return decisions_->format_of(id); }
+    /// Returns the reader of rows, for their formats and for other names of locations and files. These are to be set
+    /// before rows are read.
+    RecordingDecisions& decisions() const { return *decisions_; }
     /// Visits published rows by rising id, until `visitor` returns false. Ids may have gaps, two rows may be equal,
     /// and a row may have no calls.
     void visit_rows(const std::function<bool(const RecordedRow&)>& visitor) const { decisions_->visit(visitor); }

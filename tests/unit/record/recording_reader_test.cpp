@@ -180,7 +180,7 @@ TEST(RecordingReader, GivesFilesOtherNamesInCallPathsAndPlaces) {
     });
     const auto shown = [&](std::map<std::string, std::string> names) {
         const auto reader = read_recording(folder / "run.fp32rec");
-        reader->name_files(std::move(names));
+        reader->decisions().name_files(std::move(names));
         const RecordedRow* row = reader->row(reader->counters()[0].row);
         std::vector<std::string> texts{std::string(row->decision.call.where)};
         for (auto frame = reader->frame(row->stack); frame; frame = reader->frame(frame->parent)) {
