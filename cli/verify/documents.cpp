@@ -3,12 +3,14 @@
 #include <fmt/format.h>
 
 #include <cstdint>
+#include <span>
 #include <string_view>
 #include <utility>
 #include <vector>
 
 #include "cli/output/json.hpp"
 #include "cli/output/terminal.hpp"
+#include "cli/verify/verdict.hpp"
 
 namespace fp32shim::cli {
 namespace {
@@ -203,16 +205,12 @@ std::string verdict_page(Json result, const std::string& date) {
                         result["verdict"].get<std::string>(), verdict_sentence(result));
     html += basis_part(result) + violations_part(result["violations"]);
     html += list_part("What remains unproven", unproven_lines(result));
-    html += list_part("Assumed not to have multiplied" + escaped(claim_in(result).below),
-                      bypass_lines(result["assumed_unused"]));
     std::vector<std::string> allowed;
     for (const Json& name : result["allowed_kernels"]) allowed.push_back(shown_text(name));
     html += list_part("Kernels that are not judged, since --allow-kernel names them", allowed);
-    html += list_part("Recorded, since they told or showed what they multiplied",
-                      bypass_lines(result["recorded_bypasses"]));
-    html += list_part("If these multiplied, they did so at float32", bypass_lines(result["always_float32"]));
-    html += list_part("Children without the shim whose files have nothing known that multiplies",
-                      bypass_lines(result["examined_children"]));
+    for (const BypassList& list : std::span(bypass_lists).subspan(1))  // the first is among what remains unproven
+        html += list_part(escaped(fmt::format(fmt::runtime(list.title), claim_in(result).below)),
+                          bypass_lines(result[std::string(list.key)]));
     html += recordings_part(result["processes"]);
     return html + fmt::format("<h2>Scope</h2>\n<p>{}</p>\n</body></html>\n", shown_text(result["scope"]));
 }

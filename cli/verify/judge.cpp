@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <set>
 
 #include "cli/recordings/columns.hpp"
 #include "cli/recordings/process_text.hpp"
@@ -231,14 +232,13 @@ Verified verify_calls(const MergedCalls& calls, const std::vector<ReadingProblem
     std::vector<PossibleBypass> bypasses = find_possible_bypasses(calls.processes());
     if (auto zgemv = find_unseen_zgemv(calls)) bypasses.push_back(*std::move(zgemv));
     for (PossibleBypass& bypass : bypasses) {
-        const bool is_assumed = is_among(options.assumed_unused, bypass.name);
         const bool is_no_matter = bypass.is_float32 && !options.reproducible && at_least <= policy::Floor::fp32;
-        (bypass.is_recorded   ? verified.recorded
-         : is_no_matter       ? verified.float32
-         : bypass.is_harmless ? verified.examined
-         : is_assumed         ? verified.assumed
-                              : verified.bypasses)
-            .push_back(std::move(bypass));
+        const Standing standing = bypass.is_recorded                              ? Standing::recorded
+                                  : is_no_matter                                  ? Standing::float32
+                                  : bypass.is_harmless                            ? Standing::examined
+                                  : is_among(options.assumed_unused, bypass.name) ? Standing::assumed
+                                                                                  : Standing::open;
+        verified.bypasses[static_cast<std::size_t>(standing)].push_back(std::move(bypass));
     }
     return verified;
 }

@@ -62,14 +62,11 @@ Json to_json(const Verified& verified, const MergedCalls& calls, const VerifyOpt
                  {"processes", Json::array()},
                  {"violations", Json::array()},
                  {"doubts", Json::array()},
-                 {"bypasses", to_json(verified.bypasses)},
-                 {"assumed_unused", to_json(verified.assumed)},
-                 {"always_float32", to_json(verified.float32)},
-                 {"examined_children", to_json(verified.examined)},
-                 {"recorded_bypasses", to_json(verified.recorded)},
                  {"rules", cli::to_json(verified.rules)},
                  {"expected", to_json(verified.expected)},
                  {"scope", scope_text(options, calls)}};
+    for (std::size_t i = 0; i < verified.bypasses.size(); ++i)
+        json[std::string(bypass_lists[i].key)] = to_json(verified.bypasses[i]);
     for (std::size_t i = 0; i < calls.processes().size(); ++i)
         json["processes"].push_back(evidence_of(calls.processes()[i], judged[i]));
     for (const MergedRow* row : verified.violations) {

@@ -166,6 +166,28 @@ std::string unread_text(const Verified& verified) {
            doubts_text(verified.doubts);
 }
 
+/// Returns the possible bypasses of one list; empty if there are none.
+std::string bypasses_text(Standing standing, const Verified& verified, const MergedCalls& calls, const Claim& claim) {
+    const auto index = static_cast<std::size_t>(standing);
+    if (verified.bypasses[index].empty()) return {};
+    std::string text = "\n" + fmt::format(fmt::runtime(bypass_lists[index].title), claim.below);
+    if (standing == Standing::recorded)
+        text += fmt::format(" ({} of oneDNN, {} of kernels on GPUs)", counted(calls.onednn_calls(), "product"),
+                            launches(verified.kernels.launches));
+    text += ":\n";
+    for (const PossibleBypass& bypass : verified.bypasses[index]) {
+        text += fmt::format("- {}: {}{}", printable(bypass.name),
+                            printable(recordings_prefix(bypass.recordings, calls)), printable(bypass.reason));
+        const std::string pinned = pins_text(bypass.pins);
+        if (standing == Standing::open && !(pinned.empty() && bypass.remedy.empty()))
+            text += fmt::format("\n  -> {}\n{}", pinned.empty() ? printable(bypass.remedy) : pinned,
+                                pins_reach_text(bypass.pins));
+        else
+            text += (standing == Standing::assumed && !pinned.empty() ? "; " + pinned : "") + "\n";
+    }
+    return text;
+}
+
 }  // namespace
 
 std::string scope_text(const VerifyOptions& options, const MergedCalls& calls) {
@@ -198,47 +220,8 @@ std::string text_of(const Verified& verified, const MergedCalls& calls, const Ve
     if (!verified.expected.unexpected.empty())
         text += fmt::format("\nOf no expected job: {}\n",
                             printable(listed(verified.expected.unexpected, most_violators)));
-    if (!verified.bypasses.empty()) {
-        text += fmt::format(
-            "\nNot seen (if you know that one of these was not used{}, add --assume-unused BYPASS):\n", claim.below);
-    }
-    for (const PossibleBypass& bypass : verified.bypasses) {
-        text += fmt::format("- {}: {}{}\n", printable(bypass.name),
-                            printable(recordings_prefix(bypass.recordings, calls)), printable(bypass.reason));
-        const std::string pinned = pins_text(bypass.pins);
-        if (!pinned.empty() || !bypass.remedy.empty())
-            text += fmt::format("  -> {}\n{}", pinned.empty() ? printable(bypass.remedy) : pinned,
-                                pins_reach_text(bypass.pins));
-    }
-    if (!verified.assumed.empty()) {
-        text += fmt::format("\nAssumed not to have multiplied{} (--assume-unused):\n", claim.below);
-    }
-    for (const PossibleBypass& bypass : verified.assumed) {
-        const std::string pinned = pins_text(bypass.pins);
-        text += fmt::format("- {}: {}{}{}{}\n", printable(bypass.name),
-                            printable(recordings_prefix(bypass.recordings, calls)), printable(bypass.reason),
-                            pinned.empty() ? "" : "; ", pinned);
-    }
-    if (!verified.recorded.empty())
-        text += fmt::format(
-            "\nRecorded, since they told or showed what they multiplied ({} of oneDNN, {} of kernels "
-            "on GPUs):\n",
-            counted(calls.onednn_calls(), "product"), launches(verified.kernels.launches));
-    for (const PossibleBypass& bypass : verified.recorded) {
-        text += fmt::format("- {}: {}{}\n", printable(bypass.name),
-                            printable(recordings_prefix(bypass.recordings, calls)), printable(bypass.reason));
-    }
-    if (!verified.float32.empty()) text += "\nNot counted. If these multiplied, they did so at float32:\n";
-    for (const PossibleBypass& bypass : verified.float32) {
-        text += fmt::format("- {}: {}{}\n", printable(bypass.name),
-                            printable(recordings_prefix(bypass.recordings, calls)), printable(bypass.reason));
-    }
-    if (!verified.examined.empty())
-        text += "\nNot counted. These were not covered, but nothing known that multiplies is in their files:\n";
-    for (const PossibleBypass& bypass : verified.examined) {
-        text += fmt::format("- {}: {}{}\n", printable(bypass.name),
-                            printable(recordings_prefix(bypass.recordings, calls)), printable(bypass.reason));
-    }
+    for (std::size_t i = 0; i < verified.bypasses.size(); ++i)
+        text += bypasses_text(static_cast<Standing>(i), verified, calls, claim);
     if (const auto count = calls.lost_changes(); count > 0) text += fmt::format("\n{}\n", lost_changes_text(count));
     return text + fmt::format("\n{}\n", scope_text(options, calls));
 }

@@ -35,9 +35,8 @@ bool write(const Verified& verified, const MergedCalls& calls, const VerifyOptio
         result = verdict_statement(result, date);
         if (result["subject"].empty()) {
             say("verify",
-                "an in-toto Statement needs a subject, but of no recording a checksum could be computed; --format "
-                "json "
-                "has the result");
+                "no recording had a checksum, so no in-toto Statement was written, which needs one as its subject; "
+                "--format json has the result");
             return false;
         }
     }
@@ -89,10 +88,9 @@ Action define_verify(CLI::App& app) {
         ->required();
     auto* at_least = add_choice(app, "--at-least", options->at_least, policy::texts_of(policy::verified_floor_words),
                                 "Lowest format that is allowed");
-    auto* reproducible =
-        app.add_flag("--reproducible", options->reproducible,
-                     "Instead of that: all products must have run in a fixed order (run --reproducible)")
-            ->excludes(at_least);
+    app.add_flag("--reproducible", options->reproducible,
+                 "Instead of that: all products must have run in a fixed order (run --reproducible)")
+        ->excludes(at_least);
     add_values(app, "--allow-kernel", options->allowed_kernels,
                "Kernels on a GPU that may multiply in any format; the verdict lists them")
         ->type_name("GLOB");
@@ -108,9 +106,7 @@ Action define_verify(CLI::App& app) {
              "Jobs that must have recordings: ids, one a line, or what sacct prints");
     app.add_option("--onednn-log")->group("")->check([](const std::string&) {
         return std::string(
-            "was removed; run the program with run --pin, or [log] onednn = true in the policy, and the recording "
-            "has "
-            "what oneDNN multiplied");
+            "was removed: recordings of run --pin, or with [log] onednn = true, have what oneDNN told");
     });
     add_format(app, {"table", "json", "html", "in-toto"},
                [options = options.get()](const std::string& word) { options->format = word; });

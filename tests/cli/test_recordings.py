@@ -973,7 +973,7 @@ def test_an_in_toto_statement_has_each_recording_and_the_result(recordings_of_jo
 def test_an_in_toto_statement_without_a_subject_is_not_written(tmp_path):
     (tmp_path / "a.fp32rec").write_text("no recording")
     result = fp32shim("verify", "--at-least", "fp32", "--format", "in-toto", tmp_path / "a.fp32rec", "-o", tmp_path / "s.json")
-    assert (result.returncode, result.stdout) == (2, "") and "needs a subject" in result.stderr
+    assert (result.returncode, result.stdout) == (2, "") and "subject" in result.stderr
     assert not (tmp_path / "s.json").exists()
 
 
