@@ -2,7 +2,6 @@
 #include "policy/conditions.hpp"
 
 #include <algorithm>
-#include <functional>
 #include <iterator>
 #include <string>
 
@@ -20,13 +19,6 @@ bool conditions_hold(const Conditions& conditions, const MatmulCall& call, const
 bool is_of_site(std::string_view key, const SiteFacts& site) {
     constexpr std::string_view always[] = {"device", "function", "caller", "executable", "host", "command"};
     return (key == "dtype" && site.dtype) || std::find(std::begin(always), std::end(always), key) != std::end(always);
-}
-
-/// Returns true if `judge` returns true for a `when` or `unless` table.
-bool any_conditions(const std::vector<Rule>& rules, const auto& judge) {
-    return std::any_of(rules.begin(), rules.end(), [&](const Rule& rule) {
-        return std::invoke(judge, rule.when) || std::invoke(judge, rule.unless);
-    });
 }
 
 }  // namespace
@@ -113,24 +105,18 @@ bool Conditions::looks_at_sizes() const {
              flops.empty() && call_number.empty());
 }
 
-bool Policy::looks_at_where() const { return any_conditions(rules, &Conditions::looks_at_where); }
-
-bool Policy::looks_at_sizes() const { return any_conditions(rules, &Conditions::looks_at_sizes); }
-
-bool Policy::looks_at_text() const {
-    return any_conditions(rules, [](const Conditions& conditions) { return !conditions.text.empty(); });
-}
-
-bool Policy::looks_at_call_numbers() const {
-    return any_conditions(rules, [](const Conditions& conditions) { return !conditions.call_number.empty(); });
-}
-
-bool Policy::looks_at_call_sites() const {
-    return any_conditions(rules, [](const Conditions& conditions) { return !conditions.call_site.empty(); });
-}
-
-bool Policy::looks_at_scopes() const {
-    return any_conditions(rules, [](const Conditions& conditions) { return !conditions.scope.empty(); });
+RuleNeeds Policy::needs() const {
+    RuleNeeds needs;
+    for (const Rule& rule : rules)
+        for (const Conditions* conditions : {&rule.when, &rule.unless}) {
+            needs.looks_at_sizes |= conditions->looks_at_sizes();
+            needs.looks_at_scopes |= !conditions->scope.empty();
+            needs.looks_at_where |= !conditions->where.empty() || !conditions->stack.empty();
+            needs.looks_at_text |= !conditions->text.empty();
+            needs.looks_at_call_numbers |= !conditions->call_number.empty();
+            needs.looks_at_call_sites |= !conditions->call_site.empty();
+        }
+    return needs;
 }
 
 bool Policy::has_tolerances() const {
@@ -139,7 +125,7 @@ bool Policy::has_tolerances() const {
 
 bool Policy::wants(Where source) const {
     const bool opens_scopes = source == Where::nvtx || source == Where::itt || source == Where::torch;
-    return log_where.has(source) || (opens_scopes && looks_at_scopes());
+    return log_where.has(source) || (opens_scopes && needs().looks_at_scopes);
 }
 
 bool names_dtype(const Rule& rule, Dtype dtype) { return !is_double(dtype) || !rule.when.dtype.empty(); }
