@@ -12,7 +12,6 @@
 #include <map>
 #include <memory>
 #include <optional>
-#include <ranges>
 #include <set>
 #include <span>
 #include <string>
@@ -304,12 +303,30 @@ class RecordingReader {
         std::uint32_t row = 0;
         RecordedCounters counters;
     };
-    /// Returns a view of the counters of every row with calls, summed over slots, by rising row. An entry is computed
-    /// when it is accessed. In a corrupt file, row() may fail to find such a row.
-    auto counters() const {
-        return std::views::transform(counters_,
-                                     [this](const format::CounterRecord& record) { return to_counters(record); });
-    }
+    /// View of the counters of all rows with calls. An entry is computed when it is accessed.
+    struct CountersView {
+        struct Iterator {
+            RowCounters operator*() const { return (*view)[index]; }
+            Iterator& operator++() {
+                ++index;
+                return *this;
+            }
+            bool operator==(const Iterator&) const = default;
+
+            const CountersView* view;
+            std::size_t index;
+        };
+        std::size_t size() const { return reader.counters_.size(); }
+        bool empty() const { return size() == 0; }
+        RowCounters operator[](std::size_t index) const { return reader.to_counters(reader.counters_[index]); }
+        Iterator begin() const { return {this, 0}; }
+        Iterator end() const { return {this, size()}; }
+
+        const RecordingReader& reader;
+    };
+    /// Returns the counters of every row with calls, summed over slots, by rising row. In a corrupt file, row() may
+    /// fail to find such a row.
+    CountersView counters() const { return {*this}; }
     /// Returns the number of slots. A slot is the part of the file for one thread at a time. After that thread has
     /// ended, another thread may use it.
     std::size_t slot_count() const { return slots_.size(); }
