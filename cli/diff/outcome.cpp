@@ -268,12 +268,14 @@ std::string results_text(const DiffOutcome& outcome, std::size_t top, int stream
     return text + unaligned;
 }
 
+/// Returns a size as JSON; null for one that the function does not have.
+Json size(std::int64_t number) { return FieldValue::size_or_null(number).json(); }
+
 Json unpaired_json(const ResultsOfSide& side, const std::vector<std::size_t>& unpaired, std::size_t most) {
     Json json = Json::array();
     for (const UnpairedGroup& group : groups_of(side, unpaired)) {
         if (json.size() == most) break;
         const MergedRow& row = side.row_of(group.first);
-        const auto size = [](std::int64_t number) { return number < 0 ? Json() : Json(number); };
         json.push_back({{"products", group.products},
                         {"recording", side.process_of(group.first).path},
                         {"thread", thread_number(side, group.first)},
@@ -366,7 +368,6 @@ Json product_json(const DiffOutcome& outcome, std::optional<std::size_t> index) 
     const ResultPair& pair = outcome.paired.pairs[*index];
     const MergedRow& a = outcome.a.row_of(pair.a);
     const auto letter = [](char text) { return text == 0 ? Json() : Json(std::string(1, text)); };
-    const auto size = [](std::int64_t number) { return number < 0 ? Json() : Json(number); };
     const auto of_side = [](const ResultsOfSide& side, std::size_t product) {
         const MergedRow& row = side.row_of(product);
         return Json{{"number", side.products[product].number}, {"thread", thread_number(side, product)},

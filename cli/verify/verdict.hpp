@@ -107,6 +107,8 @@ std::string problem_with_bypass_names(const std::string& list);
 /// Returns what a verdict about these recordings is about, and what it does not cover.
 std::string scope_text(const VerifyOptions& options, const MergedCalls& calls);
 
+/// Returns the verdict as a sentence without its title.
+std::string summary_of(const Verified& verified, const MergedCalls& calls, const VerifyOptions& options);
 /// Returns the verdict for people, and as JSON. `judged` has the calls of each recording, in the order of the
 /// recordings.
 std::string text_of(const Verified& verified, const MergedCalls& calls, const VerifyOptions& options,

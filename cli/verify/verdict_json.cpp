@@ -1,3 +1,5 @@
+#include <fmt/format.h>
+
 #include "cli/recordings/columns.hpp"
 #include "cli/verify/verdict.hpp"
 
@@ -46,6 +48,7 @@ Json to_json(const Verified& verified, const MergedCalls& calls, const VerifyOpt
              const std::vector<JudgedCalls>& judged) {
     Json json = {{"schema", 1},
                  {"verdict", verified.verdict().word},
+                 {"summary", fmt::format("{}: {}.", verified.verdict().title, summary_of(verified, calls, options))},
                  {"at_least", text_or_null(options.at_least)},
                  {"reproducible", options.reproducible},
                  {"allow_bf16x9", options.allow_bf16x9},

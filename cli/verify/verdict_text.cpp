@@ -107,29 +107,20 @@ std::string violators_text(const MergedCalls& calls, const std::vector<JudgedCal
     return text.empty() ? text : "\nThese calls were made by:\n" + text;
 }
 
-/// Returns the verdict as a sentence. For a violation it adds the calls and the processes. `claim` has the words.
-std::string sentence_of(const Verified& verified, const MergedCalls& calls, const std::vector<JudgedCalls>& judged,
-                        const Claim& claim) {
-    const std::uint64_t total = calls.total().calls - verified.allowed_launches;
-    const std::string title = coloured(verified.verdict().title, verified.verdict().colour);
-    const std::string recordings = counted(calls.recording_count(), "recording");
-    if (!verified.violations.empty()) {
-        std::uint64_t below = 0;
-        for (const MergedRow* row : verified.violations) below += row->counters.calls;
-        return fmt::format("{}: {} of {} in {} {}.\n\n{}{}", title, count_text(below), counted(total, "call"),
-                           recordings, below == 1 ? claim.broken_one : claim.broken_many,
-                           call_site_table(verified.violations, 0).text(),
-                           violators_text(calls, judged, verified.violations.size()));
-    }
-    if (verified.verdict().exit_code == exit_code::ok)
-        return fmt::format("{}: {} {} in {} {}.\n", title,
-                           total == 1 ? "the one call" : "all " + counted(total, "call"),
-                           about_text(calls.float64_calls(), total, calls.onednn_calls(), calls.kernel_launches()),
-                           recordings, claim.held);
-    const bool is_rest = verified.shown_calls < total;
-    return fmt::format("{}: {} of {} of {} in {} {}; {}.\n", title, count_text(verified.shown_calls),
-                       counted(total, "call"), libraries_text(calls.onednn_calls(), calls.kernel_launches()),
-                       recordings, claim.held, is_rest ? "the rest is not known" : "there may have been others");
+/// Returns the tables of a violation: the calls and the processes.
+std::string violations_text(const Verified& verified, const MergedCalls& calls,
+                            const std::vector<JudgedCalls>& judged) {
+    if (verified.violations.empty()) return {};
+    return '\n' + call_site_table(verified.violations, 0).text() +
+           violators_text(calls, judged, verified.violations.size());
+}
+
+/// Returns what the counted calls are of: oneDNN too if it told of products, and kernels if some were launched on a
+/// GPU.
+std::string_view libraries_text(const MergedCalls& calls) {
+    const bool has_onednn = calls.onednn_calls() > 0;
+    if (calls.kernel_launches() == 0) return has_onednn ? "BLAS, cuBLAS or oneDNN" : "BLAS or cuBLAS";
+    return has_onednn ? "BLAS, cuBLAS, oneDNN or kernels on GPUs" : "BLAS, cuBLAS or kernels on GPUs";
 }
 
 /// Returns lines about the types of the operands; empty if all are of float32 or narrower and may be.
@@ -190,6 +181,29 @@ std::string bypasses_text(Standing standing, const Verified& verified, const Mer
 
 }  // namespace
 
+std::string summary_of(const Verified& verified, const MergedCalls& calls, const VerifyOptions& options) {
+    const Claim claim = claim_of(options.at_least);
+    const std::uint64_t total = calls.total().calls - verified.allowed_launches;
+    const std::string recordings = counted(calls.recording_count(), "recording");
+    if (!verified.violations.empty()) {
+        std::uint64_t below = 0;
+        for (const MergedRow* row : verified.violations) below += row->counters.calls;
+        return fmt::format("{} of {} in {} {}", count_text(below), counted(total, "call"), recordings,
+                           below == 1 ? claim.broken_one : claim.broken_many);
+    }
+    if (verified.verdict().exit_code == exit_code::ok)
+        return fmt::format("{} of {} on {} data in {} {}",
+                           total == 1 ? "the one call" : "all " + counted(total, "call"), libraries_text(calls),
+                           calls.float64_calls() == 0       ? "float32"
+                           : calls.float64_calls() == total ? "float64"
+                                                            : "float32 and float64",
+                           recordings, claim.held);
+    const bool is_rest = verified.shown_calls < total;
+    return fmt::format("{} of {} of {} in {} {}; {}", count_text(verified.shown_calls), counted(total, "call"),
+                       libraries_text(calls), recordings, claim.held,
+                       is_rest ? "the rest is not known" : "there may have been others");
+}
+
 std::string scope_text(const VerifyOptions& options, const MergedCalls& calls) {
     std::string text(scope_note);
     const auto lacks_end = [](const MergedProcess& process) {
@@ -206,7 +220,9 @@ std::string text_of(const Verified& verified, const MergedCalls& calls, const Ve
                     const std::vector<JudgedCalls>& judged) {
     if (calls.processes().empty()) return unread_text(verified);
     const Claim claim = claim_of(options.at_least);
-    std::string text = sentence_of(verified, calls, judged, claim) + types_text(verified, calls, options);
+    std::string text = fmt::format("{}: {}.\n", coloured(verified.verdict().title, verified.verdict().colour),
+                                   summary_of(verified, calls, options));
+    text += violations_text(verified, calls, judged) + types_text(verified, calls, options);
     if (const std::string kernels = kernels_text(verified.kernels); !kernels.empty())
         text += fmt::format("\n{}\n", printable(kernels));
     if (!verified.allowed_kernels.empty())
