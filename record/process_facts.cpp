@@ -6,6 +6,7 @@
 #include <optional>
 #include <string>
 
+#include "record/pinned_variables.hpp"
 #include "system/raw_syscall.hpp"
 
 namespace fp32shim::record {
@@ -94,26 +95,13 @@ ProcessFacts gather_process_facts(std::span<const std::string_view> environment)
         facts.rank_from = variable.name;
         break;
     }
-    facts.pins = pins_known;
-    for (const Pin& pin : all_pins) {
-        const std::size_t equals = pin.entry.find('=');
-        const std::string_view value = value_of(environment, pin.entry.substr(0, equals));
-        if (value == pin.entry.substr(equals + 1)) facts.pins |= pin.bit;
-    }
+    facts.pins = pins_set([&](std::string_view name) { return value_of(environment, name); });
     const RunNote run = parse_run_note(value_of(environment, run_variable));
     facts.run = run.number;
     facts.run_is_awaited = run.is_awaited;
     facts.executable = read_executable();
     facts.command = read_command();
     return facts;
-}
-
-std::vector<std::string_view> entries_of(std::uint16_t pins) {
-    std::vector<std::string_view> entries;
-    for (const Pin& pin : all_pins) {
-        if ((pins & pin.bit) != 0) entries.push_back(pin.entry);
-    }
-    return entries;
 }
 
 RunNote parse_run_note(std::string_view value) {

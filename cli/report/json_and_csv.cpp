@@ -13,6 +13,7 @@
 #include "cli/report/path_formats.hpp"
 #include "cli/report/worth.hpp"
 #include "policy/words.hpp"
+#include "record/pinned_variables.hpp"
 
 namespace fp32shim::cli {
 namespace {

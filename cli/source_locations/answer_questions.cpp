@@ -40,11 +40,11 @@ class OpenedFile {
     OpenedFile(const record::RecordedObject& object, Readable readable) : why_unreadable_(why_unreadable(object)) {
         if (!why_unreadable_.empty()) return;
         SymbolTables tables = read_symbol_tables(object.path);
-        exported_.emplace(std::move(tables.exported));
-        all_.emplace(std::move(tables.all));
+        exported_.emplace(std::move(tables.exported), true);
+        all_.emplace(std::move(tables.all), false);
         if (readable != Readable::all || libdw() == nullptr) return;
         debug_.emplace(*libdw(), object.path);
-        if (all_->is_empty()) all_.emplace(debug_->symbols());
+        if (all_->is_empty()) all_.emplace(debug_->symbols(), false);
     }
 
     SourceLocation find(std::uint64_t address) {

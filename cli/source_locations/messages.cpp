@@ -94,6 +94,7 @@ std::string encode(const std::vector<SourceLocation>& locations) {
     for (const SourceLocation& location : locations) {
         put_text(text, location.symbol);
         put_text(text, location.clone);
+        put_text(text, location.exported);
         put(text, location.symbol_offset);
         put_text(text, location.why_unknown);
         put(text, static_cast<std::uint32_t>(location.frames.size()));
@@ -114,6 +115,7 @@ std::optional<std::vector<SourceLocation>> decode_locations(std::string_view tex
         SourceLocation& location = locations.emplace_back();
         location.symbol = reader.text();
         location.clone = reader.text();
+        location.exported = reader.text();
         location.symbol_offset = reader.number<std::uint64_t>();
         location.why_unknown = reader.text();
         for (auto count = reader.number<std::uint32_t>(); count > 0 && !reader.is_over(); --count) {

@@ -1,5 +1,6 @@
 #include "cli/recordings/columns.hpp"
 #include "cli/verify/verdict.hpp"
+#include "record/pinned_variables.hpp"
 
 namespace fp32shim::cli {
 namespace {

@@ -13,7 +13,7 @@ namespace {
 constexpr std::size_t table_size = 1 << 16;
 constexpr std::size_t longest_probe = 64;
 constinit std::array<TextEntry, table_size> texts{};
-constinit RegisteredText no_text{.text = {}, .handle = {.text = ""}};
+constexpr std::string_view no_text;
 
 const TextEntry& entry_without_text() {
     texts[0].store(&no_text, std::memory_order_release);
@@ -27,13 +27,9 @@ const TextEntry& entry_beyond_the_bound() {
 }
 
 /// Returns a copy of the text, or nullptr if there is no memory.
-RegisteredText* copy_of(std::string_view text) {
+const std::string_view* copy_of(std::string_view text) {
     const std::string_view lasting = arena_try_copy(text);
-    auto* copy = lasting.data() == nullptr ? nullptr : arena_try_new<RegisteredText>();
-    if (copy == nullptr) return nullptr;
-    copy->text = lasting;
-    copy->handle.text = copy->text.data();
-    return copy;
+    return lasting.data() == nullptr ? nullptr : arena_try_new<std::string_view>(lasting);
 }
 
 /// Appends a character as UTF-8.
@@ -74,16 +70,16 @@ std::string_view label_view(const wchar_t* text, LabelBuffer& buffer) {
 
 const TextEntry& register_text(std::string_view text) {
     const std::uint64_t hash = system::Hash().add(text).value();
-    RegisteredText* fresh = nullptr;
+    const std::string_view* fresh = nullptr;
     for (std::size_t probe = 0; probe < longest_probe; ++probe) {
         TextEntry& entry = texts[1 + (hash + probe) % (table_size - 1)];
-        RegisteredText* known = entry.load(std::memory_order_acquire);
+        const std::string_view* known = entry.load(std::memory_order_acquire);
         if (known == nullptr) {
             if (fresh == nullptr) fresh = copy_of(text);
             if (fresh == nullptr) return entry_without_text();
             if (entry.compare_exchange_strong(known, fresh, std::memory_order_acq_rel)) return entry;
         }
-        if (known->text == text) return entry;
+        if (*known == text) return entry;
     }
     return entry_beyond_the_bound();
 }
@@ -91,8 +87,8 @@ const TextEntry& register_text(std::string_view text) {
 std::string_view registered_text(const void* handle) {
     const auto offset = reinterpret_cast<std::uintptr_t>(handle) - reinterpret_cast<std::uintptr_t>(texts.data());
     if (offset >= sizeof texts || offset % sizeof(TextEntry) != 0) return {};
-    const RegisteredText* known = texts[offset / sizeof(TextEntry)].load(std::memory_order_acquire);
-    return known == nullptr ? std::string_view{} : known->text;
+    const std::string_view* known = texts[offset / sizeof(TextEntry)].load(std::memory_order_acquire);
+    return known == nullptr ? std::string_view{} : *known;
 }
 
 }  // namespace fp32shim

@@ -6,10 +6,12 @@
 #include <cstddef>
 #include <string_view>
 
-#include "shim/ranges/itt.hpp"
-#include "shim/ranges/ranges.hpp"
+#include "shim/scopes/scopes.hpp"
 
 namespace fp32shim {
+
+/// The number of bytes of a label that are read. A longer label would be too long for any stack of scopes.
+constexpr std::size_t range_label_limit = scope_label_limit;
 
 using LabelBuffer = std::array<char, range_label_limit + 4>;
 
@@ -20,14 +22,8 @@ std::string_view label_view(const char* text);
 /// are not Unicode characters become U+FFFD.
 std::string_view label_view(const wchar_t* text, LabelBuffer& buffer);
 
-/// A text that a program has registered. Never freed.
-struct RegisteredText {
-    std::string_view text{};
-    itt::StringHandle handle{};  ///< the same text as a handle of ITT
-};
-
-/// An entry of the table of registered texts. Its address serves as a handle of NVTX.
-using TextEntry = std::atomic<RegisteredText*>;
+/// An entry of the table of registered texts, which are never freed. Its address serves as a handle of NVTX.
+using TextEntry = std::atomic<const std::string_view*>;
 
 /// Registers a text and returns its entry; equal texts have the same entry. After some 60,000 texts, prints one line
 /// and returns the entry of an empty text. Thread-safe, lock-free.

@@ -12,6 +12,7 @@
 #include <set>
 #include <thread>
 
+#include "record/pinned_variables.hpp"
 #include "record/processor.hpp"
 #include "recording_fixture.hpp"
 
