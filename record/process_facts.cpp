@@ -1,12 +1,13 @@
 #include "record/process_facts.hpp"
 
-#include <errno.h>
-
+#include <algorithm>
 #include <charconv>
 #include <optional>
 #include <string>
 
+#include "record/log_path.hpp"
 #include "record/pinned_variables.hpp"
+#include "system/raw_file.hpp"
 #include "system/raw_syscall.hpp"
 
 namespace fp32shim::record {
@@ -28,17 +29,10 @@ std::optional<std::int32_t> parse_rank(std::string_view text) {
 }
 
 std::string read_command() {
-    const int descriptor = system::raw::open("/proc/self/cmdline", O_RDONLY | O_CLOEXEC);
-    if (descriptor < 0) return {};
+    const system::RawFile file("/proc/self/cmdline");
     std::string command;
     char chunk[512];
-    for (;;) {
-        const long size =
-            system::raw::retry_if_interrupted([&] { return system::raw::read(descriptor, chunk, sizeof chunk); });
-        if (size <= 0) break;
-        command.append(chunk, static_cast<std::size_t>(size));
-    }
-    system::raw::close(descriptor);
+    while (const std::size_t size = file.read(command.size(), chunk, sizeof chunk)) command.append(chunk, size);
     // Each argument ends in NUL, also the last one. Programs that rewrite their title leave further NULs at the end.
     while (!command.empty() && command.back() == '\0') command.pop_back();
     for (char& letter : command)
@@ -47,16 +41,10 @@ std::string read_command() {
 }
 
 std::string read_executable() {
-    std::string path(256, '\0');
-    for (;;) {
-        const long size = system::raw::readlink("/proc/self/exe", path.data(), path.size());
-        if (size < 0) return {};
-        if (static_cast<std::size_t>(size) < path.size()) {
-            path.resize(static_cast<std::size_t>(size));
-            return path;
-        }
-        path.resize(path.size() * 2);  // the path may have been cut
-    }
+    std::string path(path_capacity, '\0');  // the kernel returns an error for a longer path
+    path.resize(
+        static_cast<std::size_t>(std::max(0L, system::raw::readlink("/proc/self/exe", path.data(), path.size()))));
+    return path;
 }
 
 /// An environment variable that may hold the rank of a process.
