@@ -187,6 +187,10 @@ void ShareWithWork::add(const ShareWithWork& others) {
 
 double ShareWithWork::weight(RowOrder order) const { return cli::weight(order, calls, host_ns, work); }
 
+RowOrder parse_row_order(std::string_view word) {
+    return static_cast<RowOrder>(std::ranges::find(row_order_words, word) - row_order_words.begin());
+}
+
 double weight(RowOrder order, std::uint64_t calls, std::uint64_t host_ns, double work) {
     if (order == RowOrder::flops) return work;
     return static_cast<double>(order == RowOrder::calls ? calls : host_ns);

@@ -77,6 +77,7 @@ struct MergedRow : MergedDecision {
     std::string function_text() const;
     /// Returns true for products of float64 and complex128.
     bool is_float64() const { return dtype == "float64" || dtype == "complex128"; }
+    bool has_rounded_sizes() const { return is_folded; }
     bool has_estimated_time() const { return counters.timed_calls < counters.calls; }
     /// Returns the number of floating-point operations of all calls; 0 if it is unknown.
     double total_flops() const;
@@ -146,6 +147,10 @@ struct MergedNonfinite {
 
 /// Quantity by which rows and groups of rows are sorted, largest first. `time` is the total duration.
 enum class RowOrder : std::uint8_t { time, calls, flops };
+/// Words for the orders, in their order.
+inline const std::vector<std::string_view> row_order_words = {"time", "calls", "flops"};
+/// Returns the order of a word in row_order_words.
+RowOrder parse_row_order(std::string_view word);
 /// Returns the value by which calls are sorted. `work` is the number of floating-point operations of all of them.
 double weight(RowOrder order, std::uint64_t calls, std::uint64_t host_ns, double work);
 
@@ -211,6 +216,8 @@ class MergedCalls {
     std::uint64_t calls_left_open() const { return calls_left_open_; }
     /// Returns the number of calls of float64 and complex128 in total().
     std::uint64_t float64_calls() const { return calls_of(&MergedRow::is_float64); }
+    /// Returns the number of calls in total() whose sizes are rounded up.
+    std::uint64_t calls_with_rounded_sizes() const { return calls_of(&MergedRow::has_rounded_sizes); }
     /// Returns the number of executions of oneDNN in total().
     std::uint64_t onednn_calls() const { return calls_of(&MergedRow::is_onednn); }
     /// Returns the number of launches of kernels, and of replays of graphs, in total().

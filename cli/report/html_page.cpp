@@ -22,8 +22,6 @@ extern const char fp32shim_page_report_html[], fp32shim_page_report_html_end[];
 extern const char fp32shim_page_report_script[], fp32shim_page_report_script_end[];
 extern const char fp32shim_page_diff_html[], fp32shim_page_diff_html_end[];
 extern const char fp32shim_page_diff_script[], fp32shim_page_diff_script_end[];
-extern const char fp32shim_page_results_html[], fp32shim_page_results_html_end[];
-extern const char fp32shim_page_results_script[], fp32shim_page_results_script_end[];
 }
 
 namespace fp32shim::cli {
@@ -111,12 +109,9 @@ struct PageParts {
 };
 PageParts parts_of(Page page) {
     switch (page) {
-        case Page::comparison:
-            return {"fp32shim report --diff", between(fp32shim_page_diff_html, fp32shim_page_diff_html_end),
+        case Page::diff:
+            return {"fp32shim diff", between(fp32shim_page_diff_html, fp32shim_page_diff_html_end),
                     between(fp32shim_page_diff_script, fp32shim_page_diff_script_end)};
-        case Page::results:
-            return {"fp32shim diff", between(fp32shim_page_results_html, fp32shim_page_results_html_end),
-                    between(fp32shim_page_results_script, fp32shim_page_results_script_end)};
         case Page::report:
             break;
     }

@@ -14,18 +14,15 @@ namespace {
 
 constexpr std::size_t max_sums = 150'000;  ///< limits the size of the page: a sum takes some 100 bytes with its nodes
 
-/// Sum of the calls with the same path and decision. Decisions that the page does not list are summed by format. In a
-/// comparison, each side has its own sums.
+/// Sum of the calls with the same path and decision. Decisions that the page does not list are summed by format.
 struct Sum : ShareWithWork {
     std::uint32_t node = 0;
     PagePart part;
 };
 
-/// Adds up entries with the same node, row, side and format.
+/// Adds up entries with the same node, row and format.
 void sum_up(std::vector<Sum>& sums) {
-    const auto key = [](const Sum& sum) {
-        return std::tuple(sum.node, sum.part.row, sum.part.side, sum.part.format.id());
-    };
+    const auto key = [](const Sum& sum) { return std::tuple(sum.node, sum.part.row, sum.part.format.id()); };
     std::ranges::sort(sums, {}, key);
     std::size_t kept = 0;
     for (std::size_t i = 0; i < sums.size(); ++i) {
@@ -45,9 +42,7 @@ std::vector<Sum> sums_of(const CallPaths& paths, const PartOf& part_of) {
         const PathCalls& calls = paths.calls()[i];
         const PagePart part = part_of(i);
         if (first < sums.size() && sums[first].node != calls.node) first = sums.size();
-        const auto is_like = [&](const Sum& sum) {
-            return sum.part.row == -1 && sum.part.format == part.format && sum.part.side == part.side;
-        };
+        const auto is_like = [&](const Sum& sum) { return sum.part.row == -1 && sum.part.format == part.format; };
         // Sums of unlisted decisions come first, so that the search for them is short.
         const auto begin = sums.begin() + static_cast<std::ptrdiff_t>(first);
         const bool is_listed = part.row >= 0;
@@ -133,7 +128,6 @@ Json column(const std::vector<Sum>& sums, const Value& value) {
 Json page_paths_json(const CallPaths& paths, const PartOf& part_of, RowOrder order,
                      std::string (*shorten)(std::string_view)) {
     std::vector<Sum> sums = sums_of(paths, part_of);
-    sum_up(sums);  // in a comparison, many decisions of one path may belong to one group
     Json json;
     json["folded"] = fold(sums, paths, order);
     ShortenedTexts texts(shorten);
@@ -141,8 +135,6 @@ Json page_paths_json(const CallPaths& paths, const PartOf& part_of, RowOrder ord
     json["node"] = column(sums, [](const Sum& sum) { return sum.node; });
     json["row"] = column(sums, [](const Sum& sum) { return sum.part.row; });
     json["format"] = column(sums, [&](const Sum& sum) { return texts.index_of(sum.part.format); });
-    if (std::ranges::any_of(sums, [](const Sum& sum) { return sum.part.side != 0; }))
-        json["side"] = column(sums, [](const Sum& sum) { return sum.part.side; });
     json["calls"] = column(sums, [](const Sum& sum) { return sum.calls; });
     json["host_ns"] = column(sums, [](const Sum& sum) { return sum.host_ns; });
     json["work"] = column(sums, [](const Sum& sum) { return sum.work; });

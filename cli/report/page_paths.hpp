@@ -20,8 +20,7 @@ std::string_view page_name(RowOrder order);
 struct PagePart {
     SharedText format;      ///< format at which the calls ran
     double flops = 0;       ///< floating-point operations of one call; negative if unknown
-    std::int32_t row = -1;  ///< index in the page's list of decisions or groups; -1: not listed
-    int side = 0;           ///< in a comparison, 0 is the first side and 1 the second
+    std::int32_t row = -1;  ///< index in the page's list of decisions; -1: not listed
 };
 /// Returns the part for the entry `index` of CallPaths::calls().
 using PartOf = std::function<PagePart(std::size_t index)>;
@@ -29,7 +28,7 @@ using PartOf = std::function<PagePart(std::size_t index)>;
 /// Returns the data of a tree for page/flame_graph/folding.js:
 /// - `texts`: names, to which the other columns refer by index
 /// - `parent`, `name`, `file`, `line`: columns of nodes, the root first, and each parent before its children
-/// - `node`, `row`, `format`, `calls`, `host_ns`, `work`: columns of sums of calls; also `side`, if any side is 1
+/// - `node`, `row`, `format`, `calls`, `host_ns`, `work`: columns of sums of calls
 /// - `folded`: number of sums that exceeded the limit and were added to a caller
 Json page_paths_json(const CallPaths& paths, const PartOf& part_of, RowOrder order,
                      std::string (*shorten)(std::string_view));

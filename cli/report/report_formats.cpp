@@ -3,8 +3,6 @@
 #include <optional>
 
 #include "cli/recordings/product_kinds.hpp"
-#include "cli/report/diff/comparison.hpp"
-#include "cli/report/diff/write_comparison.hpp"
 #include "cli/report/output_file.hpp"
 #include "cli/report/report_page.hpp"
 #include "cli/report/sarif.hpp"
@@ -14,8 +12,6 @@
 
 namespace fp32shim::cli {
 namespace {
-
-using Problems = std::vector<ReadingProblem>;
 
 /// Returns the groups requested by the user; nullopt if none were requested.
 std::optional<std::vector<RowGroup>> groups_of(const ReportContents& contents, const Grouping& grouping,
@@ -75,44 +71,16 @@ void write_for_driver(const ReportContents& contents, const ReportView& view, Re
     write_kinds(product_kinds(contents.calls, view.order), output);
 }
 
-void compare_in_table(const Comparison& comparison, const Problems&, const ReportView& view, ReportOutput& output) {
-    write_diff_table(comparison, view.top, view.stream, sink_of(output));
-}
-
-void compare_in_page(const Comparison& comparison, const Problems& problems, const ReportView& view,
-                     ReportOutput& output) {
-    output.put(comparison_page(comparison, problems, view.is_filtered));
-}
-
-/// Writes a comparison with a function of write_comparison.hpp.
-template <void (*write_comparison)(const Comparison&, ReportOutput&)>
-void compare(const Comparison& comparison, const Problems&, const ReportView&, ReportOutput& output) {
-    write_comparison(comparison, output);
-}
-
 constexpr std::string_view fixed_labels = "whose labels are fixed", has_paths = "which has call paths",
                            line_of_row = "which has a line for each row of each recording",
                            line_of_kind = "which has a line for each kind of product",
                            result_of_line = "which has a result for each line of the program";
 
 constexpr ReportFormat formats[] = {
-    {.name = "table",
-     .extension = ".txt",
-     .needs_single_calls = true,
-     .write = write_table,
-     .write_comparison = compare_in_table},
-    {.name = "json",
-     .extension = ".json",
-     .needs_paths = true,
-     .needs_single_calls = true,
-     .write = write_json,
-     .write_comparison = compare<write_diff_json>},
+    {.name = "table", .extension = ".txt", .needs_single_calls = true, .write = write_table},
+    {.name = "json", .extension = ".json", .needs_paths = true, .needs_single_calls = true, .write = write_json},
     {.name = "jsonl", .extension = ".jsonl", .why_no_groups = line_of_row, .is_written_as_read = true},
-    {.name = "csv",
-     .extension = ".csv",
-     .needs_single_calls = true,
-     .write = write_csv,
-     .write_comparison = compare<write_diff_csv>},
+    {.name = "csv", .extension = ".csv", .needs_single_calls = true, .write = write_csv},
     {.name = "prometheus",
      .extension = ".prom",
      .needs_metrics = true,
@@ -125,14 +93,12 @@ constexpr ReportFormat formats[] = {
      .needs_single_calls = true,
      .needs_timeline = true,
      .knows_processes = false,
-     .write = write_html,
-     .write_comparison = compare_in_page},
+     .write = write_html},
     {.name = "folded",
      .extension = ".folded",
      .needs_paths = true,
      .why_no_groups = has_paths,
-     .write = write_with_paths<write_folded>,
-     .write_comparison = compare<write_diff_folded>},
+     .write = write_with_paths<write_folded>},
     {.name = "speedscope",
      .extension = ".speedscope.json",
      .needs_paths = true,

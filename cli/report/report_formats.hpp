@@ -15,7 +15,6 @@
 
 namespace fp32shim::cli {
 
-class Comparison;
 class ReportOutput;
 
 /// Merged recordings. Members that the format does not need are empty.
@@ -57,9 +56,6 @@ struct ReportFormat {
     bool is_written_as_read = false;   ///< recordings are written one by one while they are read (json_lines.hpp)
     /// Writes a report; null if is_written_as_read is true.
     void (*write)(const ReportContents& contents, const ReportView& view, ReportOutput& output) = nullptr;
-    /// Writes a comparison; null if the format cannot show two sides.
-    void (*write_comparison)(const Comparison& comparison, const std::vector<ReadingProblem>& problems,
-                             const ReportView& view, ReportOutput& output) = nullptr;
 };
 
 /// Returns all formats. The first is the default.

@@ -375,7 +375,7 @@ Json tree_json(const CallPaths& paths, const HtmlReport& report, const std::vect
     const auto part_of = [&](std::size_t index) {
         const std::uint32_t row = paths.calls()[index].row;
         const MergedRow& decision = report.calls.rows()[row];
-        return PagePart{SharedText(format_of(decision)), decision.flops, list_indices[row], 0};
+        return PagePart{SharedText(format_of(decision)), decision.flops, list_indices[row]};
     };
     return page_paths_json(paths, part_of, report.order, truncated);
 }

@@ -186,39 +186,6 @@ bool is_among(const std::vector<std::string>& lists, const std::string& word) {
     });
 }
 
-/// Judges the entries of oneDNN by its log, and says in them what the log shows. Returns true if the log shows that
-/// oneDNN multiplied at float32. Nothing in a log names its process, so it counts only if one process had oneDNN.
-bool judge_onednn_log(const OneDnnLog& log, const std::vector<MergedProcess>& processes,
-                      std::vector<PossibleBypass>& bypasses) {
-    if (log.file.empty()) return false;
-    std::set<std::string> paths;
-    bool is_in_mark = false;
-    for (const PossibleBypass& bypass : bypasses) {
-        if (bypass.name != onednn_name) continue;
-        paths.insert(bypass.recordings.begin(), bypass.recordings.end());
-    }
-    std::int64_t began_ns = 0;
-    for (const MergedProcess& process : processes) {
-        if (!paths.contains(process.path)) continue;
-        const auto& facts = process.facts;
-        began_ns = facts.process_start_ns != 0 ? facts.process_start_ns : facts.opened_ns;
-        is_in_mark = is_in_mark || !process.marks.empty();
-    }
-    const std::string why_not = paths.size() > 1 || is_in_mark
-                                    ? fmt::format("{} cannot tell which of several processes it is of", log.file)
-                                    : log.why_not_shown(began_ns);
-    for (PossibleBypass& bypass : bypasses) {
-        if (bypass.name != onednn_name) continue;
-        bypass.reason +=
-            why_not.empty()
-                ? fmt::format(
-                      "; {} shows {}, if it is of this process and is whole", log.file,
-                      log.products == 0 ? "no product" : counted(log.products, "product") + ", all at fp32 or above")
-                : "; " + why_not;
-    }
-    return why_not.empty();
-}
-
 }  // namespace
 
 std::string problem_with_bypass_names(const std::string& list) {
@@ -243,13 +210,12 @@ bool is_violation(const record::RecordedRow* row, const VerifyOptions& options) 
 }
 
 Verified verify_calls(const MergedCalls& calls, const std::vector<ReadingProblem>& problems,
-                      const VerifyOptions& options, ExpectedJobs expected, OneDnnLog log) {
+                      const VerifyOptions& options, ExpectedJobs expected) {
     const policy::Floor at_least = floor_of(options);
     Verified verified;
     verified.rules = calls.rules();
     verified.kernels = kernels_of(calls);
     verified.expected = std::move(expected);
-    verified.onednn_log = std::move(log);
     compare_jobs(calls.processes(), verified.expected);
     for (const std::string& job : verified.expected.missing)
         verified.doubts.push_back(
@@ -265,19 +231,14 @@ Verified verify_calls(const MergedCalls& calls, const std::vector<ReadingProblem
         verified.doubts.push_back({"", "no calls were recorded"});
     std::vector<PossibleBypass> bypasses = find_possible_bypasses(calls.processes());
     if (auto zgemv = find_unseen_zgemv(calls)) bypasses.push_back(*std::move(zgemv));
-    // A log of oneDNN tells formats, but nothing of an order.
-    const bool is_logged =
-        !options.reproducible && judge_onednn_log(verified.onednn_log, calls.processes(), bypasses);
     for (PossibleBypass& bypass : bypasses) {
-        const bool is_assumed =
-            is_among(options.assumed_unused, bypass.name) || (is_logged && bypass.name == onednn_name);
         const bool is_no_matter = bypass.is_float32 && !options.reproducible && at_least <= policy::Floor::fp32;
-        (bypass.is_recorded   ? verified.recorded
-         : is_no_matter       ? verified.float32
-         : bypass.is_harmless ? verified.examined
-         : is_assumed         ? verified.assumed
-                              : verified.bypasses)
-            .push_back(std::move(bypass));
+        const Standing standing = bypass.is_recorded                              ? Standing::recorded
+                                  : is_no_matter                                  ? Standing::float32
+                                  : bypass.is_harmless                            ? Standing::examined
+                                  : is_among(options.assumed_unused, bypass.name) ? Standing::assumed
+                                                                                  : Standing::open;
+        verified.bypasses[static_cast<std::size_t>(standing)].push_back(std::move(bypass));
     }
     return verified;
 }

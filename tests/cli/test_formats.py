@@ -229,7 +229,8 @@ def test_every_key_of_a_commands_json_is_documented_and_no_other(command, title,
     result = printed(command, tmp_path)
     assert result.returncode in (0, 1, 3), result.stderr
     described = {key.removesuffix("[]") for key in documented("cli/formats.md", title)}
-    described_elsewhere = {"a.environment", "b.environment", "processes[].rows", "processes[].groups", "violations", "processor.features", "program.processes[].calls[].library",
+    described_elsewhere = {"a.environment", "b.environment", "a.applied", "b.applied", "changes[].a.applied", "changes[].b.applied",
+                           "processes[].rows", "processes[].groups", "violations", "processor.features", "program.processes[].calls[].library",
                            "first_beyond_bound", "largest", "growth[].largest", "groups[].first", "groups[].first_other_bits", "groups[].largest",
                            "places[].runs[].alone", "places[].runs[].all_but_it", "policy.run"}
     keys = keys_of(result.json, whole=described_elsewhere)

@@ -173,17 +173,15 @@ def test_groups_by_all_keys_of_processes_name_each(fleet):
     assert header.startswith("host,job_id,executable,policy_name,") and len(rows) > HOSTS
 
 
-@pytest.mark.parametrize("words, other", [(["--format", "html"], "--format html"), (["--by", "call_site"], "call_site"),
-                                          (["--diff"], "--diff")])
+@pytest.mark.parametrize("words, other", [(["--format", "html"], "--format html"), (["--by", "call_site"], "call_site")])
 def test_groups_of_processes_that_cannot_be_made_are_refused(fleet, words, other):
-    result = fp32shim("report", "--by", "host", *words, fleet.folder, *([fleet.folder] if "--diff" in words else []))
+    result = fp32shim("report", "--by", "host", *words, fleet.folder)
     assert (result.returncode, result.stdout, len(result.lines)) == (2, "", 1)
     assert f"--by: found host together with {other}" in result.stderr
 
 
-@pytest.mark.parametrize("words", [["--by", "host"], ["--diff"]])
-def test_lines_are_not_grouped_and_not_compared(fleet, words):
-    result = fp32shim("report", "--format", "jsonl", *words, fleet.paths[0], *([fleet.paths[1]] if "--diff" in words else []))
+def test_lines_are_not_grouped(fleet):
+    result = fp32shim("report", "--format", "jsonl", "--by", "host", fleet.paths[0])
     assert (result.returncode, result.stdout, len(result.lines)) == (2, "", 1) and "--format jsonl" in result.stderr
 
 
