@@ -71,7 +71,6 @@ Grouping usual_grouping(const ResultsOfSide& a, const ResultsOfSide& b) {
 
 ComparedCalls::ComparedCalls(const MergedCalls& calls) {
     static_cast<Share&>(*this) = calls.total();
-    for (const MergedRow& row : calls.rows()) work += row.total_flops();
     for (const auto& [format, share] : calls.by_format()) formats[format] = share.calls;
 }
 

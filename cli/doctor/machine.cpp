@@ -171,7 +171,7 @@ Gpus read_gpus() {
     gpus.driver = module_version();
     const Answer answer = AskedChild(ask_driver, 60).ask();
     if (!answer.problem.empty()) {
-        gpus.problem = "asked for its devices, the NVIDIA driver " + answer.problem;
+        gpus.problem = "the NVIDIA driver was asked for its devices, and " + answer.problem;
         return gpus;
     }
     gpus.problem = answer.value.value("problem", "");

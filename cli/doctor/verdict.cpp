@@ -115,7 +115,8 @@ void judge_program(const ExaminedProgram& program, DoctorResult& result) {
     if (!program.why_unseen.empty()) {
         result.not_seen.push_back(
             {program.path,
-             fmt::format("{} {}, so nothing of it is seen", system::base_name(program.path), program.why_unseen),
+             fmt::format("{} {}, so none of its products is seen", system::base_name(program.path),
+                         program.why_unseen),
              fmt::format("use a build that is dynamically linked with glibc, is for this processor, and has no "
                          "elevated rights{}",
                          program.why_unseen.find("uses musl") == std::string::npos

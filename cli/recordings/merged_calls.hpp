@@ -25,7 +25,7 @@ namespace fp32shim::cli {
 class CallDurations;
 class CallPaths;
 class Filter;
-class ProcessGroups;
+class RowGroups;
 
 /// Type of a decision's field in a row. Numbers keep their type; texts and enumeration names become SharedText.
 template <class Field>
@@ -154,26 +154,20 @@ RowOrder parse_row_order(std::string_view word);
 /// Returns the value by which calls are sorted. `work` is the number of floating-point operations of all of them.
 double weight(RowOrder order, std::uint64_t calls, std::uint64_t host_ns, double work);
 
-/// Sum of calls and their durations.
+/// Sum of calls, their durations and their floating-point operations.
 struct Share {
     std::uint64_t calls = 0;
     std::uint64_t host_ns = 0;
     std::uint64_t timed_calls = 0;
     bool is_estimate = false;  ///< `host_ns` is an estimate because not all calls were timed
-
-    void add(const record::RecordedCounters& counters);
-    /// Returns `1.3 s`, `~1.3 s` for an estimate, or `not timed`.
-    std::string time_text() const;
-};
-
-/// Sum of calls, their durations and their floating-point operations.
-struct ShareWithWork : Share {
-    double work = 0;  ///< floating-point operations of the calls for which they are known
+    double work = 0;           ///< floating-point operations of the calls for which they are known
 
     /// Adds calls of `flops` operations each; a negative number means unknown.
-    void add(const record::RecordedCounters& counters, double flops);
-    void add(const ShareWithWork& others);
+    void add(const record::RecordedCounters& counters, double flops = -1);
+    void add(const Share& others);
     double weight(RowOrder order) const;
+    /// Returns `1.3 s`, `~1.3 s` for an estimate, or `not timed`.
+    std::string time_text() const;
 };
 
 class MergedCalls {
@@ -187,7 +181,7 @@ class MergedCalls {
 
     /// Adds a recording. Its call paths are added to `paths`, and its calls to `groups`. Either may be null.
     void add(const std::string& path, record::RecordingReader& recording, CallPaths* paths = nullptr,
-             ProcessGroups* groups = nullptr);
+             RowGroups* groups = nullptr);
     /// Returns the index in rows() of the calls of `row`, which is null for calls without a row; nullopt if none were
     /// added.
     std::optional<std::size_t> index_of(const record::RecordedRow* row) const;
@@ -208,6 +202,8 @@ class MergedCalls {
     std::uint64_t searched_calls() const { return searched_calls_; }
     /// Returns the sum of all calls that pass the filter. Without a filter it includes calls without a row.
     Share total() const { return total_; }
+    /// Returns the number of calls in total() whose floating-point operations are not known.
+    std::uint64_t calls_without_work() const { return calls_without_work_; }
     /// Returns the filter; null if there is none.
     const Filter* filter() const { return filter_; }
     /// Returns the number of all calls, including those that do not pass the filter.
@@ -231,6 +227,8 @@ class MergedCalls {
     std::size_t recording_count() const;
     /// Returns the number of machines that the recordings come from.
     std::size_t host_count() const;
+    /// Returns the time at which the first recording began: nanoseconds since 1970, UTC; 0 without recordings.
+    std::int64_t opened_ns() const { return opened_ns_; }
     /// Returns the time at which the first call returned: nanoseconds since 1970, UTC; 0 without calls.
     std::int64_t first_ns() const { return first_ns_; }
     /// Returns the time at which the last call returned: nanoseconds since 1970, UTC; 0 without calls.
@@ -270,8 +268,9 @@ class MergedCalls {
     std::vector<MergedNonfinite> nonfinite_, received_;
     std::uint64_t searched_calls_ = 0;
     Share total_;
+    std::uint64_t calls_without_work_ = 0;
     std::uint64_t calls_before_filter_ = 0, calls_left_open_ = 0;
-    std::int64_t first_ns_ = 0, last_ns_ = 0;
+    std::int64_t opened_ns_ = 0, first_ns_ = 0, last_ns_ = 0;
 };
 
 std::vector<const MergedRow*> sorted(const std::vector<MergedRow>& rows, RowOrder order);

@@ -18,7 +18,6 @@
 #include "cli/recordings/filter.hpp"
 #include "cli/recordings/native_locations.hpp"
 #include "cli/recordings/recordings.hpp"
-#include "cli/report/json_lines.hpp"
 #include "cli/report/output_file.hpp"
 #include "cli/report/report_formats.hpp"
 #include "cli/report/timeline.hpp"
@@ -86,15 +85,15 @@ ReportContents read(const std::vector<std::string>& paths, const ReportOptions& 
     NativeLocations native_locations;
     ReportContents contents{.calls = MergedCalls(&options.filter, MergedCalls::Objects::left_out),
                             .paths = CallPaths(&native_locations),
-                            .groups = ProcessGroups(grouping)};
+                            .groups = RowGroups(grouping)};
     const bool needs_paths = grouping.by_call_site || format.needs_paths;
     CallPaths* const call_paths = needs_paths ? &contents.paths : nullptr;
-    ProcessGroups* const groups = grouping.has_process_keys() ? &contents.groups : nullptr;
+    RowGroups* const groups = grouping.has_process_keys() ? &contents.groups : nullptr;
     contents.problems = visit_recordings(paths, [&](const std::string& path, record::RecordingReader& recording) {
         preparation.prepare(recording);
         native_locations.name_rows_of(recording, options.filter.looks_at_call_sites());
         contents.calls.add(path, recording, call_paths, groups);
-        if (format.needs_metrics) contents.metrics.add(recording, options.filter);
+        if (format.needs_metrics) add_metrics(recording, options.filter, contents.metrics);
         if (!format.needs_single_calls) return;
         add_single_calls(recording, options.filter, contents.calls, contents.durations,
                          format.needs_timeline ? &contents.timeline : nullptr);
@@ -158,27 +157,28 @@ std::optional<std::vector<std::string>> find_files(const ReportOptions& options)
     return found.paths;
 }
 
-/// Writes each recording as soon as it is read.
-int report_lines(const std::vector<std::string>& paths, const ReportOptions& options, Preparation& preparation) {
-    NativeLocations locations;
-    ReportOutput output(options.output);
-    JsonLines lines(options.filter, locations, output);
-    const auto problems = visit_recordings(paths, [&](const std::string& path, record::RecordingReader& recording) {
-        preparation.prepare(recording);
-        lines.write(path, recording);
-    });
-    if (const std::string problem = preparation.problem(); !problem.empty()) {
-        say("report", problem);
-        return exit_code::usage;
-    }
-    lines.write_unread(problems);
-    warn_sizes_rounded(lines.calls_with_rounded_sizes(), options.filter);
-    print_problems("report", problems);
+/// Completes the output. Returns the exit code of a report that found `is_incomplete` recordings.
+int finish(ReportOutput& output, bool is_incomplete) {
     if (const std::string problem = output.finish(); !problem.empty()) {
         say("report", problem);
         return exit_code::usage;
     }
-    return problems.empty() && lines.recordings() > 0 ? exit_code::ok : exit_code::finding;
+    return is_incomplete ? exit_code::finding : exit_code::ok;
+}
+
+/// Writes each recording as soon as it is read.
+int report_lines(const std::vector<std::string>& paths, const ReportOptions& options, Preparation& preparation) {
+    ReportOutput output(options.output);
+    const LinesWritten written = write_lines(
+        paths, options.filter, [&](record::RecordingReader& recording) { preparation.prepare(recording); }, output);
+    if (const std::string problem = preparation.problem(); !problem.empty()) {
+        say("report", problem);
+        return exit_code::usage;
+    }
+    output.put(written.rest);
+    warn_sizes_rounded(written.calls_with_rounded_sizes, options.filter);
+    print_problems("report", written.problems);
+    return finish(output, !written.problems.empty() || written.recordings == 0);
 }
 
 int report_merged(const std::vector<std::string>& paths, const ReportOptions& options, Preparation& preparation) {
@@ -194,11 +194,7 @@ int report_merged(const std::vector<std::string>& paths, const ReportOptions& op
 
     ReportOutput output(options.output);
     options.format->write(contents, view_of(options), output);
-    if (const std::string problem = output.finish(); !problem.empty()) {
-        say("report", problem);
-        return exit_code::usage;
-    }
-    return is_damaged ? exit_code::finding : exit_code::ok;
+    return finish(output, is_damaged);
 }
 
 int report(ReportOptions& options) {
@@ -213,7 +209,7 @@ int report(ReportOptions& options) {
     }
     const auto files = find_files(options);
     if (!files) return exit_code::usage;
-    if (options.format->is_written_as_read) return report_lines(*files, options, preparation);
+    if (options.format->write == nullptr) return report_lines(*files, options, preparation);
 
     try {
         return report_merged(*files, options, preparation);
@@ -251,7 +247,7 @@ Action define_report(CLI::App& app) {
         ->type_name("FILE")
         ->required();
     add_format(app, options->format, report_formats());
-    options->format = nullptr;  // the name of the output tells it, unless an option does
+    options->format = nullptr;  // without --format, the end of the output's name chooses the format
     add_output(app, options->output)
         ->description(
             "Write to this file, completely or not at all; -: stdout; without --format, an ending such as .html or "

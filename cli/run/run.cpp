@@ -419,7 +419,8 @@ int run(const RunOptions& options) {
     const Unseen unseen = why_unseen(program.path);
     if (!unseen.text.empty()) {
         if (options.pin)
-            return fail(fmt::format("--pin: {} {}, so the shim cannot be loaded into it", program.path, unseen.text));
+            return fail(fmt::format("--pin: {} {}, so it cannot be preloaded into, and was not started", program.path,
+                                    unseen.text));
         print_run_message(unseen_program(program, unseen));
     } else if (!options.quiet) {
         for (const std::string& line : lines) print_run_message(line);
@@ -453,8 +454,8 @@ Action define_run(CLI::App& app) {
     app.add_flag(
            "--pin", options->pin,
            "Strict: floor fp32; TF32, BF16x9 and oneDNN's BF16 off in libraries that the shim does not control; a "
-           "policy with errors ends the program; a program that cannot be preloaded into is not started; --log "
-           "NAME.fp32rec must be new")
+           "policy with errors ends the program; the program is not started if it cannot be preloaded into, or if "
+           "--log NAME.fp32rec exists")
         ->excludes(floor);
     add_name(app, "--policy", options->policy, "FILE", "Policy file (FP32_MATMUL_POLICY)");
     auto* cpu = add_word(app, "--cpu", options->cpu, policy::cpu_mode_words,

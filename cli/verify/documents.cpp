@@ -147,7 +147,7 @@ std::string basis_part(const Json& result) {
                         counted(expected["jobs"].get<std::uint64_t>(), "expected job"), shown_text(expected["file"]));
     std::vector<std::string> others;
     for (const Json& path : expected["unexpected"]) others.push_back("<code>" + shown_text(path) + "</code>");
-    return html + list_part("Recordings of no expected job", others);
+    return html + list_part("Recordings of jobs that were not expected", others);
 }
 
 }  // namespace
@@ -169,7 +169,7 @@ std::string verdict_page(Json result, const std::string& date) {
     html += list_part("What remains unproven", unproven_lines(result));
     std::vector<std::string> allowed;
     for (const Json& name : result["allowed_kernels"]) allowed.push_back(shown_text(name));
-    html += list_part("Kernels that are not judged, since --allow-kernel names them", allowed);
+    html += list_part("Kernels that are not judged, because --allow-kernel names them", allowed);
     for (const BypassList& list : std::span(bypass_lists).subspan(1))  // the first is among what remains unproven
         html += list_part(escaped(fmt::format(fmt::runtime(list.title), below)),
                           bypass_lines(result[std::string(list.key)]));

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <set>
 
-#include "cli/recordings/columns.hpp"
+#include "cli/recordings/csv_and_json_columns.hpp"
 #include "cli/recordings/process_text.hpp"
 #include "cli/verify/verdict.hpp"
 #include "policy/glob.hpp"
@@ -96,9 +96,9 @@ void judge_row(const MergedRow& row, const VerifyOptions& options, Verified& ver
             {"", what + ": cuBLAS may have emulated float64; how many bits it kept is not recorded"});
     } else if (row.ran_at() == "fixed") {
         verified.doubts.push_back(
-            {"",
-             fmt::format("{}: operands were rounded to fixed-point numbers ({}), with which no format is compared",
-                         what, static_cast<std::string_view>(row.detail))});
+            {"", fmt::format(
+                     "{}: operands were rounded to fixed-point numbers ({}), which no format can be compared with",
+                     what, static_cast<std::string_view>(row.detail))});
     } else if (row.is_kernel() && !row.detail.empty()) {
         verified.doubts.push_back({"", fmt::format("{}: it {}", what, row.detail)});
     } else if (row.reason == "observed") {
@@ -106,7 +106,7 @@ void judge_row(const MergedRow& row, const VerifyOptions& options, Verified& ver
     } else if (row.is_onednn()) {
         std::string line;
         const auto execution = row.onednn_execution(line);
-        verified.doubts.push_back({"", fmt::format("{}: {}; oneDNN told: {}", what,
+        verified.doubts.push_back({"", fmt::format("{}: {}; oneDNN printed: {}", what,
                                                    execution ? execution->doubt : "its line cannot be read",
                                                    std::string_view(row.detail))});
     } else {
@@ -146,10 +146,9 @@ void judge_process(const MergedProcess& process, bool is_continued, Verified& ve
     }
     if (process.objects.kernels_missed)
         doubt(
-            "some kernels that it launched on a GPU may not be recorded: a reload turned that on or off, a graph "
-            "with "
-            "them was made before this recording, there was no room or memory for them, or the driver has functions "
-            "that this version does not know");
+            "some kernels that it launched on a GPU may not be recorded: a reload turned the recording of kernels on "
+            "or off, a graph with them was made before this recording, there was no room or memory for them, or the "
+            "driver has functions that this version does not know");
     if (process.dropped_events > 0)
         doubt(fmt::format("{} {} dropped", counted(process.dropped_events, "event"),
                           process.dropped_events == 1 ? "was" : "were"));
@@ -218,8 +217,7 @@ Verified verify_calls(const MergedCalls& calls, const std::vector<ReadingProblem
     verified.expected = std::move(expected);
     compare_jobs(calls.processes(), verified.expected);
     for (const std::string& job : verified.expected.missing)
-        verified.doubts.push_back(
-            {"", fmt::format("job {} is expected, but none of these recordings is of it", job)});
+        verified.doubts.push_back({"", fmt::format("job {} is expected, but has no recording here", job)});
     for (const MergedRow* row : sorted(calls.rows(), RowOrder::calls)) {
         if (row->counters.calls == 0) continue;
         options.reproducible ? judge_order(*row, verified) : judge_row(*row, options, verified);

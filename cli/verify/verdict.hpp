@@ -61,9 +61,9 @@ struct BypassList {
 inline constexpr BypassList bypass_lists[] = {
     {"bypasses", "Not seen (if you know that one of these was not used{}, add --assume-unused BYPASS)"},
     {"assumed_unused", "Assumed not to have multiplied{} (--assume-unused)"},
-    {"recorded_bypasses", "Recorded, since they told or showed what they multiplied"},
-    {"always_float32", "Not counted. If these multiplied, they did so at float32"},
-    {"examined_children", "Not counted. These were not covered, but nothing known that multiplies is in their files"},
+    {"recorded_bypasses", "These multiply without the shim, but their products are recorded"},
+    {"always_float32", "These multiply without the shim, but always at float32"},
+    {"examined_children", "These ran without the shim, but their files contain nothing that is known to multiply"},
 };
 
 /// All results on which the verdict depends.

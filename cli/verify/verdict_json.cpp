@@ -1,6 +1,6 @@
 #include <fmt/format.h>
 
-#include "cli/recordings/columns.hpp"
+#include "cli/recordings/csv_and_json_columns.hpp"
 #include "cli/verify/verdict.hpp"
 #include "record/pinned_variables.hpp"
 
@@ -66,7 +66,7 @@ Json to_json(const Verified& verified, const MergedCalls& calls, const VerifyOpt
                  {"processes", Json::array()},
                  {"violations", Json::array()},
                  {"doubts", Json::array()},
-                 {"rules", cli::to_json(verified.rules)},
+                 {"rules", rules_json(verified.rules)},
                  {"expected", to_json(verified.expected)},
                  {"scope", scope_text(options, calls)}};
     for (std::size_t i = 0; i < verified.bypasses.size(); ++i)
@@ -74,7 +74,7 @@ Json to_json(const Verified& verified, const MergedCalls& calls, const VerifyOpt
     for (std::size_t i = 0; i < calls.processes().size(); ++i)
         json["processes"].push_back(evidence_of(calls.processes()[i], judged[i]));
     for (const MergedRow* row : verified.violations) {
-        Json violation = cli::to_json(row_columns(), *row);
+        Json violation = object_of(row_columns(), *row);
         violation["made_by"] = makers_of(static_cast<std::size_t>(row - calls.rows().data()), calls, judged);
         json["violations"].push_back(std::move(violation));
     }

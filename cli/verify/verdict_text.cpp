@@ -30,21 +30,21 @@ constexpr std::string_view scope_note =
     "A recording is not sealed: anyone who can write to it can change it.";
 
 constexpr std::string_view scope_note_without_end =
-    " Not all of these recordings were made under an `fp32shim run` that waited for its program (without --quiet), "
-    "so "
-    "there may be others: only those of children that found their parent's are asked for.";
+    " Not all of these recordings were made under an `fp32shim run` that waited for its program (without --quiet). "
+    "So "
+    "there may be others: only the recordings of children that found their parent's are asked for.";
 
 constexpr std::string_view scope_note_of_onednn =
-    " Products of oneDNN are those that it told of itself. Their format follows from the types of the operands, the "
-    "fpmath mode and the name of the implementation, which say nothing of products inside recurrent layers that take "
-    "another mode from the environment. Products by its other functions (dnnl_sgemm, micro-kernels before 3.8) are "
-    "not "
-    "told. A oneDNN that was built without its verbose mode, or whose own object switches that off, tells nothing.";
+    " The products of oneDNN are those that its verbose mode prints. Their format follows from the types of the "
+    "operands, the fpmath mode and the name of the implementation. These say nothing about products inside recurrent "
+    "layers that take another mode from the environment. Products by oneDNN's other functions (dnnl_sgemm, "
+    "micro-kernels before 3.8) are not printed. A oneDNN that was built without its verbose mode, or whose own "
+    "object "
+    "switches that off, prints nothing.";
 
 constexpr std::string_view scope_note_of_kernels =
-    " These recordings have the kernels that were launched on NVIDIA GPUs, too, of those processes that were to "
-    "record "
-    "them (FP32_MATMUL_KERNELS=1). A kernel is judged by its name, if a table of names knows it, and otherwise by "
+    " These recordings also have the kernels that processes with FP32_MATMUL_KERNELS=1 launched on NVIDIA GPUs. A "
+    "kernel is judged by its name, if a table of names knows it, and otherwise by "
     "the "
     "tensor-core instructions in its code; the code of NVIDIA's libraries is not read. A kernel without such "
     "instructions may still round its operands by itself. Kernels inside a product of cuBLAS belong to that product, "
@@ -52,9 +52,11 @@ constexpr std::string_view scope_note_of_kernels =
     "drivers other than CUDA's, are not seen.";
 
 constexpr std::string_view scope_note_of_order =
-    " A fixed order is one of float32 matrix products only: matrix products of float64 that were seen count as "
-    "products in another order; other products of float64, products with vectors (gemv, dot), sums and "
-    "element-wise functions may differ between machines.";
+    " Only float32 matrix products have a fixed order. Matrix products of float64 that were seen count as products "
+    "in "
+    "another order. Other products of float64, products with vectors (gemv, dot), sums and element-wise functions "
+    "may "
+    "differ between machines.";
 
 /// Returns a line for each environment variable in `pins`, with the products that it keeps at float32 and those that
 /// it does not.
@@ -228,14 +230,14 @@ std::string text_of(const Verified& verified, const MergedCalls& calls, const Ve
         text += fmt::format("\n{}\n", printable(kernels));
     if (!verified.allowed_kernels.empty())
         text += fmt::format(
-            "\nNot judged, since --allow-kernel names them: {} with {}\n",
+            "\nKernels that are not judged, because --allow-kernel names them: {} with {}\n",
             printable(listed({verified.allowed_kernels.begin(), verified.allowed_kernels.end()}, most_violators)),
             launches(verified.allowed_launches));
     if (has_unused_rule(verified.rules)) text += '\n' + unused_rules_text(verified.rules, most_doubts);
     if (!verified.doubts.empty()) text += "\nNot known:\n";
     text += doubts_text(verified.doubts);
     if (!verified.expected.unexpected.empty())
-        text += fmt::format("\nOf no expected job: {}\n",
+        text += fmt::format("\nRecordings of jobs that were not expected: {}\n",
                             printable(listed(verified.expected.unexpected, most_violators)));
     for (std::size_t i = 0; i < verified.bypasses.size(); ++i)
         text += bypasses_text(static_cast<Standing>(i), verified, calls, claim);

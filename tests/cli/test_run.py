@@ -724,7 +724,7 @@ def test_a_large_library_is_scanned_once_and_a_damaged_result_is_none(tmp_path):
     def found(cache=tmp_path / "cache"):
         result = run("--", shim.SYSTEM_PYTHON, "-c", product, env={"XDG_CACHE_HOME": cache})
         assert result.returncode == 0 and "1 call in 1 recording" in result.stderr
-        return re.findall("Not counted, if these multiplied: (.*)", result.stderr)
+        return re.findall("These libraries were loaded but are not covered: (.*)", result.stderr)
 
     really = found()
     results = list(kept.iterdir())

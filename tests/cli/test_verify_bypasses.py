@@ -127,9 +127,9 @@ def test_onednn_is_no_doubt_on_a_processor_for_which_it_has_nothing_below_float3
     assert (result.returncode, bypasses(result)) == ((0, []) if is_float32 else (3, ["oneDNN"]))
     reasons = [bypass["reason"] for bypass in result.json["always_float32"]]
     text = fp32shim("verify", "--at-least", "fp32", log).stdout
-    why = "; its processor has no avx512bw or avx_ne_convert, without one of which oneDNN has no product below float32 ("
+    why = "; its processor has no avx512bw or avx_ne_convert, and without one of these oneDNN has no product below float32 ("
     assert [why in reason for reason in reasons] == ([True] if is_float32 else [])
-    assert ("If these multiplied, they did so at float32:\n- oneDNN: " in text) == (why in text) == is_float32
+    assert ("These multiply without the shim, but always at float32:\n- oneDNN: " in text) == (why in text) == is_float32
     for options in (["--at-least", "fp64"], ["--reproducible"]):
         assert "oneDNN" in bypasses(fp32shim("verify", *options, "--format", "json", log))
 
@@ -193,7 +193,7 @@ def test_a_bypass_that_the_environment_pins_is_named_so_and_is_no_proof(tmp_path
             ("pinned", [[onednn], both.split(", ")],
              [f"  -> pinned by its environment: {entries}" for entries in (onednn, both)]),
             ("not", [[], []],  # static cuBLAS needs both of its variables
-             [f"  -> {onednn} keeps it at float32; run --pin sets that, and records what it tells of its products", "  -> NVIDIA_TF32_OVERRIDE=0 switches its TF32 off"])]:
+             [f"  -> {onednn} keeps it at float32; run --pin sets that, and records its products", "  -> NVIDIA_TF32_OVERRIDE=0 switches its TF32 off"])]:
         log = tmp_path / f"{name}.fp32rec"
         result = verify(log)
         assert (result.returncode, bypasses(result)) == (3, ["oneDNN", "static-cuBLAS"])
@@ -366,7 +366,7 @@ def test_a_summary_names_what_was_loaded_beside_what_was_counted(tmp_path):
     done = subprocess.run([COMMAND, "run", "--", shim.client("loader"), f"local={product}", f"run={product}", f"local={bypass}"],
                           capture_output=True, text=True, check=True,
                           env=environment(LD_LIBRARY_PATH=shim.blas_directory("reference")))
-    assert "Not counted, if these multiplied: XNNPACK in libXNNPACK.so.3\n" in done.stderr
+    assert "These libraries were loaded but are not covered: XNNPACK in libXNNPACK.so.3\n" in done.stderr
 
 
 def test_a_report_names_the_variables_that_pin_other_libraries(tmp_path):
@@ -932,7 +932,7 @@ def test_matmul_of_gfortran_is_named_and_changes_no_verdict(log, tmp_path):
     assert (result.returncode, result.json["calls_shown"], result.json["bypasses"]) == (0, 1, [])
     assert [(entry["bypass"], entry["files"]) for entry in result.json["always_float32"]] == [("MATMUL", [str(program)])]
     text = fp32shim("verify", "--at-least", "fp32", log).stdout
-    assert text.startswith("Shown: ") and f"they did so at float32:\n- MATMUL: MATMUL of gfortran in {program}: " in text
+    assert text.startswith("Shown: ") and f"but always at float32:\n- MATMUL: MATMUL of gfortran in {program}: " in text
 
 
 @pytest.mark.parametrize("program, words, expected", [
@@ -960,7 +960,7 @@ def test_a_bypass_in_several_files_is_one_entry_with_plain_paths(log, tmp_path):
     done = subprocess.run([COMMAND, "run", "--log", tmp_path / "other.fp32rec", "--", shim.client("loader"), f"local={product}",
                            f"run={product}", f"local={first}", f"local={second}"], capture_output=True, text=True, check=True,
                           env=environment(LD_LIBRARY_PATH=shim.blas_directory("reference")))
-    assert "Not counted, if these multiplied: Eigen in libfirst.so, libsecond.so\n" in done.stderr
+    assert "These libraries were loaded but are not covered: Eigen in libfirst.so, libsecond.so\n" in done.stderr
 
 
 def test_a_violation_names_recording_program_process_host_and_job(tmp_path, numpy_product):
@@ -1007,7 +1007,7 @@ def test_a_child_is_judged_by_its_file_and_not_by_its_name(log, tmp_path, numpy_
         examined, = result.json["examined_children"]
         assert (result.returncode, examined["bypass"]) == (0, "child:uname") and "its file was examined" in examined["reason"]
         text = fp32shim("verify", "--at-least", "fp32", log).stdout
-        assert text.startswith("Shown: ") and "nothing known that multiplies is in their files:\n- child:uname: " in text
+        assert text.startswith("Shown: ") and "their files contain nothing that is known to multiply:\n- child:uname: " in text
         (tmp_path / "elsewhere").mkdir()
         host = os.uname().nodename.encode()
         (tmp_path / "elsewhere/run.fp32rec").write_bytes(log.read_bytes().replace(host, b"x" * len(host)))

@@ -66,10 +66,9 @@ def action(folder, inputs, **variables):
                   GITHUB_STEP_SUMMARY=folder / "summary", **given, **variables)
 
 
-@pytest.mark.parametrize("name", ["github-actions.yml", "gitlab-ci.yml", "Jenkinsfile"])
-def test_the_page_shows_each_recipe_verbatim_after_its_link(name):
-    (shown,) = re.findall(rf"\(\.\./examples/ci/{name}\):\n\n```\w+\n(.*?)^```$", PAGE, re.MULTILINE | re.DOTALL)
-    assert shown == (CI / name).read_text()
+def test_the_page_has_a_link_to_each_recipe():
+    recipes = sorted(path.name for path in CI.iterdir() if path.is_file())
+    assert len(recipes) >= 3 and [name for name in recipes if f"(../examples/ci/{name})" not in PAGE] == []
 
 
 def test_the_page_has_each_input_of_the_action():

@@ -1,9 +1,7 @@
 // A tree of call paths. Node 0 stands for all calls. A caller has a smaller number than the nodes
 // that it calls. A node may stand for several frames of a library, which are folded.
 import {formats} from "../shared/formats.js";
-import {counted} from "../shared/text.js";
-
-const baseName = (path) => path.slice(path.lastIndexOf("/") + 1);
+import {baseName, counted} from "../shared/text.js";
 
 export class PathTree {
   // Makes the tree from `columns` of folding.js. `sources` are lines of source files.
