@@ -269,7 +269,7 @@ std::string results_text(const DiffOutcome& outcome, std::size_t top, int stream
 }
 
 /// Returns a size as JSON; null for one that the function does not have.
-Json size(std::int64_t number) { return FieldValue::size_or_null(number).json(); }
+Json size(std::int64_t number) { return number < 0 ? Json() : Json(number); }
 
 Json unpaired_json(const ResultsOfSide& side, const std::vector<std::size_t>& unpaired, std::size_t most) {
     Json json = Json::array();
