@@ -76,10 +76,10 @@ void print_lines(const std::string& file, const policy::Loaded& loaded) {
     print(fmt::format("{}: {}, {}{}\n", printable(file), coloured("valid", Colour::green), counted(rules, "rule"),
                       rules == 0 ? "" : ". fp32shim run and report name rules that decide no call."));
     if (loaded.policy.needs().looks_at_scopes)
-        print(fmt::format(
-            "{}: under fp32shim run, rules by scope match PyTorch modules and NVTX and ITT ranges. With a plain "
-            "preload they match only C API scopes, and ranges of programs with NVTX of CUDA 13.\n",
-            printable(file)));
+        print(
+            fmt::format("{}: under fp32shim run, rules by scope match PyTorch modules and NVTX ranges. With a plain "
+                        "preload they match only C API scopes, and ranges of programs with NVTX of CUDA 13.\n",
+                        printable(file)));
 }
 
 int check(const CheckOptions& options) {

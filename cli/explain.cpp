@@ -93,13 +93,7 @@ struct GivenText : policy::LineText {
 };
 
 /// Returns a call site, parsed from its text, as the shim would see it.
-policy::CallSite call_site_in(std::string_view text) {
-    const std::size_t name = text.find('!');
-    std::size_t end = std::min(text.rfind("+0x"), text.size());
-    // If the compiler splits off a part of a function, it appends a dot and a suffix to the name.
-    if (name != std::string_view::npos) end = std::min(end, text.find('.', name + 2));
-    return {text, text.substr(0, end)};
-}
+policy::CallSite call_site_in(std::string_view text) { return {text, text.substr(0, text.rfind("+0x")), text}; }
 
 policy::MatmulCall call_of(const Function& function, const ExplainOptions& options) {
     policy::MatmulCall call;

@@ -54,7 +54,8 @@ bool matches_scope(const std::vector<std::string>& globs, std::string_view path)
 
 bool matches_call_site(const std::vector<std::string>& globs, const CallSite* site) {
     if (site == nullptr) return matches_any_glob(globs, {});
-    return matches_any_glob(globs, site->text) || matches_any_glob(globs, site->function);
+    return matches_any_glob(globs, site->text) || matches_any_glob(globs, site->function) ||
+           matches_any_glob(globs, site->offset);
 }
 
 bool matches_line(const std::vector<std::string>& globs, const CallLines* lines) {
@@ -124,7 +125,7 @@ bool Policy::has_tolerances() const {
 }
 
 bool Policy::wants(Where source) const {
-    const bool opens_scopes = source == Where::nvtx || source == Where::itt || source == Where::torch;
+    const bool opens_scopes = source == Where::nvtx || source == Where::torch;
     return log_where.has(source) || (opens_scopes && needs().looks_at_scopes);
 }
 

@@ -34,8 +34,8 @@ inline bool lies_in_any_range(const std::vector<Range>& ranges, double size) {
 /// a condition on the scope `outer` also holds in scopes opened inside it.
 bool matches_scope(const std::vector<std::string>& globs, std::string_view path);
 
-/// Returns true if `globs` is empty, or one of them matches the call site with its offset
-/// (`libphysics.so!solve+0x1c4`) or without it (`libphysics.so!solve`). An unknown call site is an empty text.
+/// Returns true if `globs` is empty, or one of them matches one form of the call site: `libphysics.so!solve+0x1c4`,
+/// `libphysics.so!solve` or `libphysics.so+0x31c4`. An unknown call site is an empty text.
 bool matches_call_site(const std::vector<std::string>& globs, const CallSite* site);
 
 /// Returns true if `globs` is empty, or one of them matches one of the lines. Unknown lines are an empty text.

@@ -24,6 +24,7 @@ std::string_view to_string(Dtype dtype);
 struct CallSite {
     std::string_view text;      ///< `libphysics.so!solve+0x1c4`; without a known function `libphysics.so+0x31c4`
     std::string_view function;  ///< the beginning of `text`, with object and function: `libphysics.so!solve`
+    std::string_view offset;    ///< object and offset, `libphysics.so+0x31c4`, also with a known function
 };
 
 /// Lines of Python that led to a call, such as `train.py:41 Model.forward`. A line is put into words only when

@@ -87,7 +87,7 @@ enum class Where : std::uint8_t {
     none = 0,
     python = 1,     ///< the thread's stack of Python functions
     nvtx = 2,       ///< ranges that the program opens for NVIDIA's profilers, as scopes
-    itt = 4,        ///< tasks that the program opens for Intel's profilers, as scopes
+    itt = 4,        ///< without effect; earlier builds made scopes of tasks of Intel's profilers
     torch = 8,      ///< modules of PyTorch, as scopes
     native = 16,    ///< the call site in a compiled program or library
     automatic = 31  ///< `auto`: all sources that the program has

@@ -1,11 +1,13 @@
 #include "record/process_facts.hpp"
 
-#include <errno.h>
-
+#include <algorithm>
 #include <charconv>
 #include <optional>
 #include <string>
 
+#include "record/log_path.hpp"
+#include "record/pinned_variables.hpp"
+#include "system/raw_file.hpp"
 #include "system/raw_syscall.hpp"
 
 namespace fp32shim::record {
@@ -27,17 +29,10 @@ std::optional<std::int32_t> parse_rank(std::string_view text) {
 }
 
 std::string read_command() {
-    const int descriptor = system::raw::open("/proc/self/cmdline", O_RDONLY | O_CLOEXEC);
-    if (descriptor < 0) return {};
+    const system::RawFile file("/proc/self/cmdline");
     std::string command;
     char chunk[512];
-    for (;;) {
-        const long size =
-            system::raw::retry_if_interrupted([&] { return system::raw::read(descriptor, chunk, sizeof chunk); });
-        if (size <= 0) break;
-        command.append(chunk, static_cast<std::size_t>(size));
-    }
-    system::raw::close(descriptor);
+    while (const std::size_t size = file.read(command.size(), chunk, sizeof chunk)) command.append(chunk, size);
     // Each argument ends in NUL, also the last one. Programs that rewrite their title leave further NULs at the end.
     while (!command.empty() && command.back() == '\0') command.pop_back();
     for (char& letter : command)
@@ -46,16 +41,10 @@ std::string read_command() {
 }
 
 std::string read_executable() {
-    std::string path(256, '\0');
-    for (;;) {
-        const long size = system::raw::readlink("/proc/self/exe", path.data(), path.size());
-        if (size < 0) return {};
-        if (static_cast<std::size_t>(size) < path.size()) {
-            path.resize(static_cast<std::size_t>(size));
-            return path;
-        }
-        path.resize(path.size() * 2);  // the path may have been cut
-    }
+    std::string path(path_capacity, '\0');  // the kernel returns an error for a longer path
+    path.resize(
+        static_cast<std::size_t>(std::max(0L, system::raw::readlink("/proc/self/exe", path.data(), path.size()))));
+    return path;
 }
 
 /// An environment variable that may hold the rank of a process.
@@ -94,26 +83,13 @@ ProcessFacts gather_process_facts(std::span<const std::string_view> environment)
         facts.rank_from = variable.name;
         break;
     }
-    facts.pins = pins_known;
-    for (const Pin& pin : all_pins) {
-        const std::size_t equals = pin.entry.find('=');
-        const std::string_view value = value_of(environment, pin.entry.substr(0, equals));
-        if (value == pin.entry.substr(equals + 1)) facts.pins |= pin.bit;
-    }
+    facts.pins = pins_set([&](std::string_view name) { return value_of(environment, name); });
     const RunNote run = parse_run_note(value_of(environment, run_variable));
     facts.run = run.number;
     facts.run_is_awaited = run.is_awaited;
     facts.executable = read_executable();
     facts.command = read_command();
     return facts;
-}
-
-std::vector<std::string_view> entries_of(std::uint16_t pins) {
-    std::vector<std::string_view> entries;
-    for (const Pin& pin : all_pins) {
-        if ((pins & pin.bit) != 0) entries.push_back(pin.entry);
-    }
-    return entries;
 }
 
 RunNote parse_run_note(std::string_view value) {

@@ -13,6 +13,7 @@
 #include <cstring>
 #include <string_view>
 
+#include "record/pinned_variables.hpp"
 #include "record/process_facts.hpp"
 #include "shim/loader/elf/objects.hpp"
 #include "shim/loader/elf/readers.hpp"

@@ -1,5 +1,6 @@
 #include "cli/binaries/known_bypasses.hpp"
 
+#include "record/pinned_variables.hpp"
 #include "record/process_facts.hpp"
 #include "record/processor.hpp"
 #include "system/elf.hpp"

@@ -18,6 +18,7 @@
 #include "policy/decide.hpp"
 #include "policy/messages.hpp"
 #include "policy/words.hpp"
+#include "record/pinned_variables.hpp"
 #include "record/process_facts.hpp"
 #include "shim/blas/multiply/multiply.hpp"
 
@@ -225,19 +226,14 @@ void judge_audits(std::vector<Finding>& findings) {
     }
 }
 
-/// Reports variables that give a program's ranges to another library although the settings need these ranges.
-void judge_range_hooks(const policy::Policy& policy, const ProcessEnvironment& environment,
-                       std::vector<Finding>& findings) {
-    for (const RangeHook& hook : wanted_range_hooks(policy)) {
-        const std::string library = environment.get(hook.variable);
-        if (library.empty() || is_shim(file_of(library))) continue;
-        findings.push_back(
-            {fmt::format("{}={}", hook.variable, library),
-             fmt::format(
-                 "{} ranges go to that library, and only one library can receive them, so they are not scopes",
-                 hook.name),
-             fmt::format("unset {} to receive them here", hook.variable)});
-    }
+/// Reports a variable that gives a program's ranges to another library although the settings need these ranges.
+void judge_nvtx(const policy::Policy& policy, const ProcessEnvironment& environment, std::vector<Finding>& findings) {
+    const std::string library = environment.get(nvtx_variable);
+    if (!wants_ranges(policy) || library.empty() || is_shim(file_of(library))) return;
+    findings.push_back(
+        {fmt::format("{}={}", nvtx_variable, library),
+         "NVTX ranges go to that library, and only one library can receive them, so they are not scopes",
+         fmt::format("unset {} to receive them here", nvtx_variable)});
 }
 
 /// Reports rules by scope if PyTorch modules do not open scopes. `fp32shim run` makes them do so; a plain preload
@@ -246,7 +242,7 @@ void judge_scope_rules(const policy::Policy& policy, std::vector<Finding>& findi
     if (policy.disabled || !policy.needs().looks_at_scopes || policy.log_where.has(policy::Where::torch)) return;
     findings.push_back({"rules by scope in the policy",
                         "with a plain preload they match only C API scopes, and ranges of programs with NVTX of CUDA "
-                        "13; not PyTorch modules or other NVTX and ITT ranges",
+                        "13; not PyTorch modules or other NVTX ranges",
                         "start the program with fp32shim run"});
 }
 
@@ -295,7 +291,7 @@ ExaminedSettings read_settings_in_force(const Gpus& gpus) {
     judge_log(settings.loaded.policy, environment, settings.findings);
     judge_audit(settings.loaded.policy, settings.findings);
     judge_cuda_variables(settings.loaded.policy, settings.findings);
-    judge_range_hooks(settings.loaded.policy, environment, settings.findings);
+    judge_nvtx(settings.loaded.policy, environment, settings.findings);
     judge_scope_rules(settings.loaded.policy, settings.findings);
     judge_onednn_variables(settings.findings);
     judge_kernel_variables(settings.findings);

@@ -117,12 +117,7 @@ std::string function_glob(const GroupLocation& location) {
         const CutLocation cut = split_location(location.text);
         return cut.file.empty() ? std::string() : fmt::format("{}:*{}", glob_for(cut.file), glob_for(cut.rest));
     }
-    const std::size_t name = location.text.find('!');
-    if (name == std::string::npos) return {};
-    std::string function(without_offset(location.text));
-    // If the compiler splits off a part of a function, it appends a dot and a suffix to the name. Rules compare the
-    // name without them.
-    return glob_for(function.substr(0, function.find('.', name + 2)));
+    return location.text.find('!') == std::string::npos ? std::string() : glob_for(without_offset(location.text));
 }
 
 /// Finds rules that apply to the chosen groups and to no other known ones.
@@ -366,7 +361,7 @@ std::string policy_assigning(const Groups& groups, const std::vector<AssignedGro
     if (names_scopes)
         text +=
             "\n# The scopes in rules come from here; those of torch also need fp32shim run.\n"
-            "[log]\nwhere = [\"python\", \"nvtx\", \"itt\", \"torch\"]\n";
+            "[log]\nwhere = [\"python\", \"nvtx\", \"torch\"]\n";
     text += rules_text;
     if (is_default) return text;
     return text + last_rule(settings.precision, settings.types);

@@ -11,7 +11,7 @@
 #include "cli/recordings/call_paths.hpp"
 #include "cli/recordings/filter.hpp"
 #include "cli/recordings/row_groups.hpp"
-#include "cli/source_locations/function_symbols.hpp"
+#include "cli/source_locations/function_names.hpp"
 #include "policy/conditions.hpp"
 #include "policy/words.hpp"
 #include "system/hash.hpp"
@@ -109,7 +109,7 @@ std::string MergedRow::function_text() const {
     if (!is_kernel()) return std::string(static_cast<std::string_view>(function));
     std::string name(static_cast<std::string_view>(function).substr(record::kernel_prefix.size()));
     const bool is_mangled = name.starts_with("_Z");
-    if (is_mangled) name = demangled_function(name);
+    if (is_mangled) name = full_function_name(name);
     // A template's name begins with its type: void at::native::reduce_kernel<512, 1, …>(…)
     if (name.starts_with("void ")) name.erase(0, 5);
     // Names of cuDNN's kernels, which tell a type in each part, have up to 180 characters.

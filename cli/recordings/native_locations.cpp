@@ -53,8 +53,10 @@ const NativeLocations::Location& NativeLocations::location_of(const record::Reco
     const SourceLocation& location = at(frame, recording);
     known.text = call_site_text(frame.file, frame.offset, location);
     const std::size_t function = location.symbol.empty() ? 0 : 1 + location.symbol.size();
+    known.offset = call_site_text(frame.file, frame.offset, {});
     known.call_site = {known.text,
-                       std::string_view(known.text).substr(0, system::base_name(frame.file).size() + function)};
+                       std::string_view(known.text).substr(0, system::base_name(frame.file).size() + function),
+                       known.offset};
     known.where = line_text(location);
     if (known.where.empty()) known.where = known.text;
     return known;

@@ -5,6 +5,7 @@
 #include "cli/output/moment.hpp"
 #include "cli/output/terminal.hpp"
 #include "policy/words.hpp"
+#include "record/pinned_variables.hpp"
 
 namespace fp32shim::cli {
 

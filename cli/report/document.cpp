@@ -13,6 +13,7 @@
 #include "cli/report/output_file.hpp"
 #include "cli/report/report_formats.hpp"
 #include "policy/words.hpp"
+#include "record/pinned_variables.hpp"
 
 namespace fp32shim::cli {
 namespace {

@@ -9,24 +9,13 @@
 
 namespace fp32shim::cli {
 
-std::vector<RangeHook> wanted_range_hooks(const policy::Policy& policy) {
-    std::vector<RangeHook> wanted;
-    if (policy.disabled) return wanted;
-    for (const RangeHook& hook : range_hooks)
-        if (policy.wants(hook.source)) wanted.push_back(hook);
-    return wanted;
-}
-
 std::string hook_ranges(const policy::Policy& policy, const std::string& library, ProcessEnvironment& environment) {
-    std::string lack;
-    for (const RangeHook& hook : wanted_range_hooks(policy)) {
-        const std::string set = environment.get(hook.variable);
-        if (set.empty()) environment.set(hook.variable, library);
-        if (!set.empty() && set != library && policy.needs().looks_at_scopes)
-            lack += fmt::format("{}{}={} gives {} ranges to that library", lack.empty() ? "" : ", and ",
-                                hook.variable, policy::quoted_path(set), hook.name);
-    }
-    return lack.empty() ? lack : lack + ", so rules by scope do not apply within them";
+    if (!wants_ranges(policy)) return {};
+    const std::string set = environment.get(nvtx_variable);
+    if (set.empty()) environment.set(nvtx_variable, library);
+    if (set.empty() || set == library || !policy.needs().looks_at_scopes) return {};
+    return fmt::format("{}={} gives NVTX ranges to that library, so rules by scope do not apply within them",
+                       nvtx_variable, policy::quoted_path(set));
 }
 
 std::string add_python_start_up(const policy::Policy& policy, ProcessEnvironment& environment) {

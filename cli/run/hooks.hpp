@@ -1,31 +1,24 @@
-// Sets the variables by which NVTX and ITT in programs find the library that receives their ranges.
+// Sets the variables by which NVTX and Python in programs find the shim's library and its start-up file.
 #pragma once
 
 #include <string>
-#include <string_view>
-#include <vector>
 
 #include "cli/run/process_environment.hpp"
 #include "policy/policy.hpp"
 
 namespace fp32shim::cli {
 
-/// A kind of ranges, with the source of `where` that requests it and the variable that names the receiving library.
-struct RangeHook {
-    policy::Where source;
-    std::string_view variable;
-    std::string_view name;
-};
+/// The variable that names the library which receives a program's NVTX ranges.
+inline constexpr const char* nvtx_variable = "NVTX_INJECTION64_PATH";
 
-inline constexpr RangeHook range_hooks[] = {{policy::Where::nvtx, "NVTX_INJECTION64_PATH", "NVTX"},
-                                            {policy::Where::itt, "INTEL_LIBITTNOTIFY64", "ITT"}};
+/// Returns true if a policy needs NVTX ranges, because of `where` or of rules.
+inline bool wants_ranges(const policy::Policy& policy) {
+    return !policy.disabled && policy.wants(policy::Where::nvtx);
+}
 
-/// Returns the hooks for the kinds of ranges that a policy needs, because of `where` or of rules.
-std::vector<RangeHook> wanted_range_hooks(const policy::Policy& policy);
-
-/// Sets the variables that name the shim's library as the receiver of NVTX and ITT ranges, if the policy needs these.
-/// A variable that names another library, such as a profiler's, is not changed. Then, if rules ask for scopes,
-/// returns a line that says so.
+/// Sets the variable that names the shim's library as the receiver of NVTX ranges, if the policy needs them. If the
+/// variable names another library, such as a profiler's, it is not changed. Then, if rules ask for scopes, returns a
+/// line that says so.
 std::string hook_ranges(const policy::Policy& policy, const std::string& library, ProcessEnvironment& environment);
 
 /// Puts the folder of fp32shim's start-up file first on PYTHONPATH, if the policy needs PyTorch modules because of

@@ -30,6 +30,7 @@
 #include "policy/messages.hpp"
 #include "policy/settings.hpp"
 #include "record/log_path.hpp"
+#include "record/pinned_variables.hpp"
 #include "record/process_facts.hpp"
 #include "record/write/writer.hpp"
 #include "system/cpu_features.hpp"

@@ -16,11 +16,11 @@ class OpenedFile {
   public:
     OpenedFile(const std::string& path, Readable readable) {
         SymbolTables tables = read_symbol_tables(path);
-        exported_.emplace(std::move(tables.exported));
-        all_.emplace(std::move(tables.all));
+        exported_.emplace(std::move(tables.exported), true);
+        all_.emplace(std::move(tables.all), false);
         if (readable != Readable::all || libdw() == nullptr) return;
         debug_.emplace(*libdw(), path);
-        if (all_->is_empty()) all_.emplace(debug_->symbols());
+        if (all_->is_empty()) all_.emplace(debug_->symbols(), false);
     }
 
     SourceLocation find(std::uint64_t address) {

@@ -11,7 +11,7 @@
 #include <filesystem>
 #include <string_view>
 
-#include "cli/source_locations/function_symbols.hpp"
+#include "cli/source_locations/function_names.hpp"
 
 namespace fp32shim::cli {
 namespace {
@@ -197,10 +197,11 @@ const std::string& DebugInformation::name_of(Dwarf_Die entry) {
 
 std::string DebugInformation::make_name(Dwarf_Die& entry) {
     for (const unsigned attribute : {DW_AT_linkage_name, DW_AT_MIPS_linkage_name})
-        if (const char* symbol = text_of(entry, attribute)) return demangled_function(symbol);
+        if (const char* symbol = text_of(entry, attribute))
+            if (std::string name = full_function_name(symbol); !name.starts_with("_Z")) return name;
     const char* name = text_of(entry, DW_AT_name);
     if (name == nullptr) return {};
-    return name[0] == '_' && name[1] == 'Z' ? demangled_function(name) : name_with_scopes(entry, name);
+    return name[0] == '_' && name[1] == 'Z' ? full_function_name(name) : name_with_scopes(entry, name);
 }
 
 /// Returns a name with its enclosing namespaces, classes or modules. Enclosing functions are included for inner

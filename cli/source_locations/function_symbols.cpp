@@ -1,20 +1,17 @@
 #include "cli/source_locations/function_symbols.hpp"
 
-#include <cxxabi.h>
-
 #include <algorithm>
-#include <cstdlib>
 #include <cstring>
-#include <memory>
 #include <string_view>
 #include <utility>
 
-#include "shim/where/native/function_name.hpp"
+#include "cli/source_locations/function_names.hpp"
 #include "shim/where/native/symbol_choice.hpp"
 
 namespace fp32shim::cli {
 
-FunctionSymbols::FunctionSymbols(SymbolTable table) : names_(std::move(table.names)) {
+FunctionSymbols::FunctionSymbols(SymbolTable table, bool is_exported)
+    : names_(std::move(table.names)), is_exported_(is_exported) {
     std::copy_if(table.symbols.rbegin(), table.symbols.rend(), std::back_inserter(functions_), where::is_function);
     std::stable_sort(functions_.begin(), functions_.end(), [](const Elf64_Sym& left, const Elf64_Sym& right) {
         return std::pair(left.st_value, where::rank_of(left)) < std::pair(right.st_value, where::rank_of(right));
@@ -44,27 +41,11 @@ bool FunctionSymbols::name(std::uint64_t address, SourceLocation& location) cons
     const std::string symbol(begin,
                              strnlen(begin, std::min(names_.size() - found->st_name, where::symbol_limit + 1)));
     if (symbol.empty() || symbol.size() > where::symbol_limit) return false;
-    char buffer[where::symbol_limit];
-    location.symbol = where::function_name(symbol, buffer);
-    location.clone = where::clone_suffix(symbol);
+    location.symbol = function_name(symbol);
+    location.clone = clone_suffix(symbol);
+    location.exported = is_exported_ ? symbol : std::string();
     location.symbol_offset = address - found->st_value;
     return true;
-}
-
-std::string demangled_function(const std::string& symbol) {
-    const std::string mangled(where::mangled_function(symbol));
-    if (mangled.empty()) {
-        char buffer[where::symbol_limit];
-        return std::string(where::function_name(symbol, buffer));
-    }
-    int status = 0;
-    const std::unique_ptr<char, decltype(&std::free)> text(
-        abi::__cxa_demangle(mangled.c_str(), nullptr, nullptr, &status), &std::free);
-    if (status != 0 || !text) return symbol;
-    std::string name = text.get();
-    for (const std::string_view qualifier : {" &&", " &", " volatile", " const"})
-        if (name.ends_with(qualifier)) name.resize(name.size() - qualifier.size());
-    return name;
 }
 
 }  // namespace fp32shim::cli

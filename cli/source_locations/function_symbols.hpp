@@ -16,7 +16,8 @@ namespace fp32shim::cli {
 /// Functions of one symbol table. If several names fit, the rules of shim/where/native/symbol_choice.hpp decide.
 class FunctionSymbols {
   public:
-    explicit FunctionSymbols(SymbolTable table);
+    /// `is_exported`: the table has the functions that the object exports.
+    FunctionSymbols(SymbolTable table, bool is_exported);
 
     bool is_empty() const { return functions_.empty(); }
     /// Sets the name of the function at `address` in `location`. Returns false if the table has none.
@@ -27,10 +28,7 @@ class FunctionSymbols {
                                         ///< are preferred
     std::vector<char> names_;
     AddressMap map_;
+    bool is_exported_;
 };
-
-/// Returns the full name for a mangled C++ name, without parameters and return type. For other names, returns the
-/// result of where::function_name.
-std::string demangled_function(const std::string& symbol);
 
 }  // namespace fp32shim::cli

@@ -22,7 +22,7 @@ struct LocationQuestion {
 
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(LocationQuestion, path, readable, addresses)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(SourceFrame, function, file, line, is_inlined)
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(SourceLocation, frames, symbol, clone, symbol_offset, why_unknown)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(SourceLocation, frames, symbol, clone, exported, symbol_offset, why_unknown)
 
 /// Returns a location for each address. Must run in a child process.
 std::vector<SourceLocation> answer_question(const LocationQuestion& question);

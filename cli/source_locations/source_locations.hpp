@@ -30,8 +30,9 @@ struct SourceFrame {
 /// Functions, file and line at an address, as far as the object's file contains them.
 struct SourceLocation {
     std::vector<SourceFrame> frames;  ///< innermost first; empty without debug information, see `why_unknown`
-    std::string symbol;  ///< name that rules on call sites compare (where::function_name); empty: unknown
-    std::string clone;   ///< suffix of the compiler for a split-off part of the function (`.cold`); usually empty
+    std::string symbol;    ///< name of the function, without parameters and template arguments; empty: unknown
+    std::string clone;     ///< suffix of the compiler for a split-off part of the function (`.cold`); usually empty
+    std::string exported;  ///< name by which the object exports the function; empty: it does not
     std::uint64_t symbol_offset = 0;  ///< bytes from the start of the function, or of its split-off part, to the
                                       ///< address
     std::string why_unknown;  ///< reason why `frames` is empty, as the end of a sentence about the file; empty: none
@@ -40,6 +41,10 @@ struct SourceLocation {
 /// Returns `libphysics.so!solve_step+0x1c4`; if the function is unknown, `libphysics.so+0x31c4`. `path` is that of
 /// the object; an empty one stands for code generated at run time.
 std::string call_site_text(std::string_view path, std::uint64_t offset, const SourceLocation& location);
+
+/// Returns the call site as rules know it: with the function's exported name, `libphysics.so!_Z5solvei+0x1c4`. If the
+/// object does not export the function, returns object and offset, `libphysics.so+0x31c4`.
+std::string call_site_of_rules(std::string_view path, std::uint64_t offset, const SourceLocation& location);
 
 /// Looks up addresses and keeps all answers. Each file is opened once. Debug information may be in the file, even
 /// compressed or split, or in separate files beside it or under /usr/lib/debug. The network is never used.

@@ -29,7 +29,7 @@ namespace fs = std::filesystem;
 
 /// Sources of locations that rules can name. Call sites in compiled code are not listed, since every recording has
 /// them.
-constexpr const char* where_list = "python,nvtx,itt,torch";
+constexpr const char* where_list = "python,nvtx,torch";
 
 constexpr const char* policy_name = "/policy.toml";
 constexpr const char* recordings = "/recordings";

@@ -2,6 +2,7 @@
 
 #include "cli/recordings/csv_and_json_columns.hpp"
 #include "cli/verify/verdict.hpp"
+#include "record/pinned_variables.hpp"
 
 namespace fp32shim::cli {
 namespace {

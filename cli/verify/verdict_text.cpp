@@ -8,6 +8,7 @@
 #include "cli/report/tables.hpp"
 #include "cli/verify/documents.hpp"
 #include "cli/verify/verdict.hpp"
+#include "record/pinned_variables.hpp"
 
 namespace fp32shim::cli {
 namespace {

@@ -56,8 +56,8 @@ void append_carried_over(format::Header& header, std::optional<policy::Precision
 
 }  // namespace
 
-void RecordingChanges::start(format::Header& header, std::optional<policy::Precision> precision,
-                             policy::Floor floor) {
+void RecordingChanges::begin_list(format::Header& header, std::optional<policy::Precision> precision,
+                                  policy::Floor floor) {
     append_carried_over(header, precision, floor);
     forget();
 }

@@ -24,8 +24,8 @@ struct PolicyFacts {
     std::optional<format::ReloadedSettings> settings{};  ///< settings after a reload; absent: unknown
 };
 
-/// Receives commands, answers them, and records changes; see Recording::changes(). Thread-safe, except for start()
-/// and forget().
+/// Receives commands, answers them, and records changes; see Recording::changes(). Thread-safe, except for
+/// begin_list() and forget().
 class RecordingChanges {
   public:
     RecordingChanges(RecordingFile& file, RecordingRows& rows) : file_(file), rows_(rows) {}
@@ -58,7 +58,7 @@ class RecordingChanges {
 
     /// Begins the list of changes in a new file, with the settings already in force. No other thread may use the file
     /// yet.
-    void start(format::Header& header, std::optional<policy::Precision> precision, policy::Floor floor);
+    void begin_list(format::Header& header, std::optional<policy::Precision> precision, policy::Floor floor);
     /// Forgets the last command that was taken. Needed for a new header: none of its commands has been taken.
     void forget() { taken_.store(0, std::memory_order_relaxed); }
 

@@ -3,12 +3,12 @@
 #include <errno.h>
 #include <linux/fs.h>
 #include <linux/magic.h>
-#include <sys/auxv.h>
 #include <sys/mman.h>
 #include <sys/statfs.h>
 
 #include <algorithm>
 #include <charconv>
+#include <string>
 
 #include "record/format/clock.hpp"
 #include "record/write/lost_pages.hpp"
@@ -16,6 +16,7 @@
 #include "system/hash.hpp"
 #include "system/io_error.hpp"
 #include "system/line_writer.hpp"
+#include "system/raw_file.hpp"
 #include "system/raw_syscall.hpp"
 #include "system/signal_hold.hpp"
 #include "system/thread_sanitizer.hpp"
@@ -27,17 +28,6 @@ namespace raw = system::raw;
 using format::segment_size;
 
 namespace {
-
-/// Number of segments by which a new file is extended without allocating their disk space. Most recordings need no
-/// more: strings, rows, loaded objects and the counters of one thread.
-constexpr std::uint32_t sparse_segments = 4;
-/// Smallest amount of disk space that is allocated to a sparse segment at once, in bytes; if pages are larger, one
-/// page.
-constexpr std::uint32_t least_space = 4096;
-
-std::uint32_t space_unit() {
-    return std::clamp<std::uint32_t>(static_cast<std::uint32_t>(getauxval(AT_PAGESZ)), least_space, segment_size);
-}
 
 /// Returns the number of the first segment that entries of single calls must not use, in a file of `segments`
 /// segments. An eighth of the file (1 to 64 MiB), or half of a small file, is reserved for counters, rows and rings.
@@ -120,8 +110,7 @@ RecordingFile::~RecordingFile() {
     if (descriptor_.is_ours()) raw::close(descriptor_.number());
 }
 
-int RecordingFile::create(std::string_view path, const Limits& limits, std::size_t text_size,
-                          format::Header*& header) {
+int RecordingFile::create(std::string_view path, const Limits& limits, format::Header*& header) {
     is_open_.store(false, std::memory_order_relaxed);
     is_lost_.store(false, std::memory_order_relaxed);
     if (const int inherited = descriptor_.release(); descriptor_.is_ours(inherited)) raw::close(inherited);
@@ -137,7 +126,7 @@ int RecordingFile::create(std::string_view path, const Limits& limits, std::size
 
     int error = open_new(path);
     if (error != 0) return error;
-    error = make_space_for_header(text_size);
+    error = allocate_space(descriptor_.number(), 0, (1 + first_segments) * segment_size);
     if (error == 0) {
         const long mapped = map(nullptr, segment_size, MAP_SHARED, descriptor_.number(), 0);
         if (mapped > 0) {
@@ -150,20 +139,6 @@ int RecordingFile::create(std::string_view path, const Limits& limits, std::size
     }
     discard();
     return error;
-}
-
-/// Extends the file to its first segments, and allocates disk space for the used part of the header. If the kernel
-/// refuses that size (RLIMIT_FSIZE), the header and every later segment get their whole space at once.
-int RecordingFile::make_space_for_header(std::size_t text_size) {
-    const int descriptor = descriptor_.number();
-    constexpr std::uint32_t size = (1 + sparse_segments) * segment_size;
-    const bool is_sparse = call_without_signals([&] { return raw::syscall6(SYS_ftruncate, descriptor, size); }) == 0;
-    sparse_until_ = is_sparse ? 1 + sparse_segments : 0;
-    if (!is_sparse) return allocate_space(descriptor, 0, segment_size);
-    // Everything before the texts may be stored to at any time: changes, and children, which other processes record.
-    const std::uint64_t unit = space_unit();
-    const std::uint64_t used = offsetof(format::Header, text) + text_size;
-    return allocate_space(descriptor, 0, (used + unit - 1) / unit * unit);
 }
 
 void RecordingFile::discard() {
@@ -221,55 +196,21 @@ void RecordingFile::publish(format::Header& header, format::SegmentHeader& segme
     std::atomic_ref(header.segments_in_use).fetch_add(1, std::memory_order_release);
 }
 
-int RecordingFile::map_first_segment(std::uint32_t number, Segment& segment) {
-    segment = {nullptr, number, space_of(number, Space::as_needed)};
-    const int error = allocate_space(descriptor_.number(), std::uint64_t{number} * segment_size, segment.room);
-    if (error != 0) return error;
-    segment.address = map_segment(number);
-    return segment.address == nullptr ? ENOMEM : 0;
-}
+void* RecordingFile::map_new_segment_for_calls() { return map_new_segment_below(limit_for_calls(limits_.segments)); }
 
-std::uint32_t RecordingFile::space_of(std::uint32_t number, Space space) const {
-    return space == Space::as_needed && number < sparse_until_ ? space_unit() : segment_size;
-}
-
-RecordingFile::Segment RecordingFile::map_new_segment(Space space) {
-    return map_new_segment_below(limits_.segments, space);
-}
-
-RecordingFile::Segment RecordingFile::map_new_segment_for_calls() {
-    return map_new_segment_below(limit_for_calls(limits_.segments), Space::whole);
-}
-
-RecordingFile::Segment RecordingFile::map_new_segment_below(std::uint32_t limit, Space space) {
-    if (!has_descriptor()) return {};
+void* RecordingFile::map_new_segment_below(std::uint32_t limit) {
+    if (!has_descriptor()) return nullptr;
     int error = 0;
     if (const std::uint32_t number = reserve(limit, error); number != 0) {
-        const std::uint32_t room = space_of(number, space);
-        error = allocate_space(descriptor_.number(), std::uint64_t{number} * segment_size, room);
+        error = allocate_space(descriptor_.number(), std::uint64_t{number} * segment_size, segment_size);
         if (error == 0) {
-            if (void* address = map_segment(number)) return {address, number, room};
+            if (void* address = map_segment(number)) return address;
             error = ENOMEM;
         }
         return_segment(number);
     }
     warn_no_space(error);
-    return {};
-}
-
-bool RecordingFile::grow(std::uint32_t number, std::uint32_t size, std::uint32_t& room) {
-    if (size <= room) return true;
-    if (!has_descriptor()) return false;
-    std::uint32_t larger = 2 * room;
-    while (larger < size) larger *= 2;
-    const int error =
-        allocate_space(descriptor_.number(), std::uint64_t{number} * segment_size + room, larger - room);
-    if (error == 0) {
-        room = larger;
-        return true;
-    }
-    warn_no_space(error);
-    return false;
+    return nullptr;
 }
 
 RecordingFile::Appended RecordingFile::append_events(const format::SegmentHeader& segment,
@@ -284,7 +225,7 @@ RecordingFile::Appended RecordingFile::append_events(const format::SegmentHeader
     }
     if (number != 0) {
         error = write_events(number, segment, events);
-        if (error == 0 || !is_new) remember(number);
+        if (error == 0 || !is_new) queue_for_overwriting(number);
         if (error == 0) {
             if (is_new) std::atomic_ref(header()->segments_in_use).fetch_add(1, std::memory_order_release);
             return Appended::yes;
@@ -356,7 +297,7 @@ std::uint32_t RecordingFile::next_unused_segment() {
     return !held || queue_begin_ == queue_end_ ? 0 : queue_[queue_begin_++ % limits_.segments];
 }
 
-void RecordingFile::remember(std::uint32_t number) {
+void RecordingFile::queue_for_overwriting(std::uint32_t number) {
     if (queue_ == nullptr) return;
     if (const system::HeldLock held(queue_lock_); held) queue_[queue_end_++ % limits_.segments] = number;
 }
@@ -453,31 +394,21 @@ std::int64_t find_group(std::string_view text) {
     };
     if (parse(text)) return number;
 
-    const int descriptor = raw::open("/etc/group", O_RDONLY | O_CLOEXEC);
-    if (descriptor < 0) return -1;
-    // Lines have the form `name:password:number:members`. Only the first 256 bytes of each are needed.
-    char line[256];
-    std::size_t size = 0;
-    std::int64_t found = -1;
-    char chunk[256];
-    for (long got = 0; found < 0 && (got = raw::read(descriptor, chunk, sizeof chunk)) > 0;) {
-        for (const char letter : std::string_view(chunk, static_cast<std::size_t>(got))) {
-            if (letter != '\n') {
-                if (size < sizeof line) line[size++] = letter;
-                continue;
-            }
-            std::string_view rest(line, size);
-            size = 0;
-            if (!rest.starts_with(text) || !rest.substr(text.size()).starts_with(':')) continue;
-            rest.remove_prefix(text.size() + 1);
-            const std::size_t password_end = rest.find(':');
-            if (password_end == std::string_view::npos) continue;
-            rest.remove_prefix(password_end + 1);
-            if (parse(rest.substr(0, rest.find(':')))) found = number;
-        }
+    const system::RawFile file("/etc/group");
+    std::string groups;
+    char chunk[4096];
+    while (const std::size_t size = file.read(groups.size(), chunk, sizeof chunk)) groups.append(chunk, size);
+    // Lines have the form `name:password:number:members`.
+    for (std::string_view rest = groups; !rest.empty();) {
+        std::string_view line = rest.substr(0, rest.find('\n'));
+        rest.remove_prefix(std::min(line.size() + 1, rest.size()));
+        const bool is_group = line.starts_with(text) && line.substr(text.size()).starts_with(':');
+        const std::size_t password_end = is_group ? line.find(':', text.size() + 1) : std::string_view::npos;
+        if (password_end == std::string_view::npos) continue;
+        line.remove_prefix(password_end + 1);
+        if (parse(line.substr(0, line.find(':')))) return number;
     }
-    raw::close(descriptor);
-    return found;
+    return -1;
 }
 
 }  // namespace fp32shim::record

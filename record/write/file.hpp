@@ -38,18 +38,10 @@ class RecordingFile {
         std::int64_t group = -1;     ///< number of the group that gets the file; -1: none
     };
 
-    /// A mapped segment. Only its first `room` bytes may be stored to; the others have no disk space yet (see
-    /// grow()).
-    struct Segment {
-        void* address = nullptr;  ///< nullptr: no segment could be mapped
-        std::uint32_t number = 0;
-        std::uint32_t room = 0;  ///< bytes that have disk space
-    };
-
-    /// Makes the file `path`; if that exists, `NAME.1.fp32rec` or another number (number_of_attempt()). Returns 0; or
-    /// an errno, and leaves no file. `text_size`: bytes of texts for which the header gets disk space. Maps a zeroed
+    /// Makes the file `path`; if that exists, `NAME.1.fp32rec` or another number (number_of_attempt()). Allocates
+    /// disk space for the header and the first segments. Returns 0; or an errno, and leaves no file. Maps a zeroed
     /// header for install(), and sets `header` to it. In a forked child, closes the parent's descriptor first.
-    int create(std::string_view path, const Limits& limits, std::size_t text_size, format::Header*& header);
+    int create(std::string_view path, const Limits& limits, format::Header*& header);
     /// Undoes create(): removes the file.
     void discard();
     /// Puts the new file, with its filled header, into use. If another header was in use, maps the new one at the
@@ -72,30 +64,20 @@ class RecordingFile {
         return ticks() + std::atomic_ref(header()->ticks_per_second).load(std::memory_order_relaxed);
     }
 
-    /// Maps segment 1 or 2 of a new file and allocates disk space for its beginning. Called before install(). Returns
-    /// 0 or an errno.
-    int map_first_segment(std::uint32_t number, Segment& segment);
+    /// Maps segment 1 or 2 of a new file, which have disk space. Called before install(). Returns nullptr if there is
+    /// no memory.
+    void* map_first_segment(std::uint32_t number) { return map_segment(number); }
     /// Publishes a mapped segment: stores its kind after all other fields are complete. Readers see the segment from
     /// then on.
     static void publish(format::Header& header, format::SegmentHeader& segment, format::SegmentKind kind);
     void publish(format::SegmentHeader& segment, format::SegmentKind kind) { publish(*header(), segment, kind); }
     static constexpr std::uint32_t first_segments = 2;  ///< number of segments that map_first_segment() maps
 
-    enum class Space : std::uint8_t {
-        whole,      ///< disk space for all of the segment
-        as_needed,  ///< disk space for the beginning only, in the file's first few segments; in other segments like
-                    ///< `whole`
-    };
-    /// Maps a new segment of zeros. Without disk space, `address` is null, and one line on stderr per process says
-    /// so.
-    Segment map_new_segment(Space space);
-    /// Maps a new segment for entries of single calls, with disk space for all of it. Such segments must leave space
-    /// for counters and rows. Without space, `address` is null, and one line on stderr per process says so.
-    Segment map_new_segment_for_calls();
-    /// Allocates disk space for at least the first `size` bytes of a segment. Updates `room`, the number of bytes
-    /// with disk space. Without space, returns false and says so on stderr once per process. For one thread at a
-    /// time.
-    bool grow(std::uint32_t number, std::uint32_t size, std::uint32_t& room);
+    /// Maps a new segment of zeros that has disk space. Without space, returns nullptr, and one line on stderr per
+    /// process says so.
+    void* map_new_segment() { return map_new_segment_below(limits_.segments); }
+    /// Does the same for entries of single calls. Such segments must leave space for counters and rows.
+    void* map_new_segment_for_calls();
 
     enum class Appended : std::uint8_t {
         yes,
@@ -107,16 +89,14 @@ class RecordingFile {
     Appended append_events(const format::SegmentHeader& segment, std::span<const format::EventRecord> events);
 
   private:
-    Segment map_new_segment_below(std::uint32_t limit, Space space);
+    void* map_new_segment_below(std::uint32_t limit);
     std::uint32_t reserve(std::uint32_t limit, int& error);
     void return_segment(std::uint32_t number);
-    int make_space_for_header(std::size_t text_size);
     void* map_segment(std::uint32_t number);
-    std::uint32_t space_of(std::uint32_t number, Space space) const;
     int write_events(std::uint32_t number, const format::SegmentHeader& segment,
                      std::span<const format::EventRecord> events) const;
     std::uint32_t next_unused_segment();
-    void remember(std::uint32_t number);
+    void queue_for_overwriting(std::uint32_t number);
     bool has_descriptor();
     int open_new(std::string_view path);
     void warn_no_space(int error);
@@ -135,8 +115,6 @@ class RecordingFile {
     std::uint64_t queue_end_ = 0;
 
     Limits limits_;
-    std::uint32_t sparse_until_ = 0;  // number of the first segment that gets its whole space at once; earlier ones
-                                      // get space as needed
     char path_[path_capacity] = {};
     system::OncePerProcess said_full_, said_error_, said_closed_;
 };
@@ -157,7 +135,7 @@ std::uint64_t number_of_attempt(int attempt, std::int32_t process);
 inline constexpr int attempt_limit = 64;
 
 /// Returns the number of a group: `text` itself if it is a number, else the number that /etc/group has for it; -1:
-/// there is no such group. Allocates nothing.
+/// there is no such group. Allocates.
 std::int64_t find_group(std::string_view text);
 
 }  // namespace fp32shim::record

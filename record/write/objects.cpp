@@ -28,7 +28,7 @@ format::FileState state_of(const LoadedFile& file, std::string_view path) {
 
 }  // namespace
 
-void RecordingObjects::start() {
+void RecordingObjects::begin_list() {
     stamp_.store(0, std::memory_order_relaxed);
     count_ = 0;
 }
@@ -59,17 +59,12 @@ ObjectRecord* RecordingObjects::find(const LoadedFile& file, format::StringId pa
     return nullptr;
 }
 
-/// Returns the segment for one more object (number count_), with disk space for it; nullptr: there is no space.
-/// Precondition: lock_ is held.
+/// Returns the segment for one more object (number count_); nullptr: there is no space. Precondition: lock_ is held.
 ObjectSegment* RecordingObjects::segment_for_one_more() {
     const std::uint32_t sequence = count_ / ObjectSegment::capacity;
     if (sequence >= format::object_segment_limit) return nullptr;
-    if (const std::uint32_t index = count_ % ObjectSegment::capacity; index != 0) {
-        const std::uint32_t end = format::offset_of_entry<ObjectRecord>(index + 1);
-        return file_.grow(newest_.number, end, newest_.room) ? segments_[sequence] : nullptr;
-    }
-    newest_ = file_.map_new_segment(RecordingFile::Space::as_needed);
-    auto* segment = static_cast<ObjectSegment*>(newest_.address);
+    if (count_ % ObjectSegment::capacity != 0) return segments_[sequence];
+    auto* segment = static_cast<ObjectSegment*>(file_.map_new_segment());
     if (segment == nullptr) return nullptr;
     segment->header.sequence = sequence;
     file_.publish(segment->header, format::SegmentKind::objects);

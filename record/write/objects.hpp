@@ -24,7 +24,7 @@ struct LoadedFile {
 };
 
 /// List of loaded files in a recording; see Recording::objects(). Has each file once. Thread-safe, except for
-/// start().
+/// begin_list().
 class RecordingObjects {
   public:
     /// `program`: path of the program.
@@ -56,7 +56,7 @@ class RecordingObjects {
     void mark_lookup_past() { file_.set_flag(format::flag_lookup_past); }
 
     /// Begins an empty list, for a new file that no other thread knows yet.
-    void start();
+    void begin_list();
 
   private:
     format::ObjectRecord* find(const LoadedFile& file, format::StringId path, std::uint32_t& next) const;
@@ -71,7 +71,6 @@ class RecordingObjects {
     system::ForkSafeLock lock_;
     std::uint32_t count_ = 0;
     format::ObjectSegment* segments_[format::object_segment_limit] = {};
-    RecordingFile::Segment newest_;
 };
 
 }  // namespace fp32shim::record

@@ -46,10 +46,8 @@ struct RecordingRows::RowNode {
 /// The segment of strings that receives new texts, and its fill level.
 struct RecordingRows::StringsFill {
     char* segment;
-    std::uint32_t number;
     std::uint32_t sequence;
     std::atomic<std::uint32_t> used;  ///< number of used bytes
-    std::atomic<std::uint32_t> room;  ///< number of bytes that have disk space
 };
 
 namespace {
@@ -106,7 +104,7 @@ std::uint32_t row_limit_for_exact_sizes(std::uint32_t row_limit) { return row_li
 
 }  // namespace
 
-int RecordingRows::start(format::Header& header, std::uint32_t row_limit) {
+int RecordingRows::begin_file(format::Header& header, std::uint32_t row_limit) {
     arena_.forget();
     strings_.store(nullptr, std::memory_order_relaxed);
     rows_.store(nullptr, std::memory_order_relaxed);
@@ -114,17 +112,12 @@ int RecordingRows::start(format::Header& header, std::uint32_t row_limit) {
     for (auto& segment : segments_) segment.store(nullptr, std::memory_order_relaxed);
     row_limit_ = row_limit;
 
-    RecordingFile::Segment first_strings, first_rows;
-    if (const int error = file_.map_first_segment(1, first_strings); error != 0) return error;
-    if (const int error = file_.map_first_segment(2, first_rows); error != 0) return error;
+    auto* strings = static_cast<char*>(file_.map_first_segment(1));
+    auto* rows = static_cast<format::RowSegment*>(file_.map_first_segment(2));
     void* fill = arena_.allocate(sizeof(StringsFill));
-    if (fill == nullptr) return ENOMEM;
-    auto* strings = static_cast<char*>(first_strings.address);
-    fill_.store(new (fill) StringsFill{strings, 1, 0, sizeof(format::SegmentHeader), first_strings.room},
-                std::memory_order_relaxed);
-    auto* rows = static_cast<format::RowSegment*>(first_rows.address);
+    if (strings == nullptr || rows == nullptr || fill == nullptr) return ENOMEM;
+    fill_.store(new (fill) StringsFill{strings, 0, sizeof(format::SegmentHeader)}, std::memory_order_relaxed);
     segments_[0].store(rows, std::memory_order_relaxed);
-    first_rows_room_.store(first_rows.room, std::memory_order_relaxed);
     RecordingFile::publish(header, *reinterpret_cast<format::SegmentHeader*>(strings), format::SegmentKind::strings);
 
     RowRecord& overflow = rows->entries[format::overflow_row];
@@ -218,12 +211,6 @@ const RecordingRows::RowNode* RecordingRows::add_row(const RowKey& key) {
 format::RowSegment* RecordingRows::segment_of_row(std::uint32_t row) {
     const std::uint32_t sequence = row / format::RowSegment::capacity;
     format::RowSegment* segment = segments_[sequence].load(std::memory_order_acquire);
-    if (sequence == 0) {
-        const std::uint32_t end = format::offset_of_entry<RowRecord>(row + 1);
-        const bool has_room =
-            end <= first_rows_room_.load(std::memory_order_acquire) || grow(2, end, first_rows_room_);
-        return has_room ? segment : nullptr;
-    }
     return segment != nullptr ? segment : add_row_segment(sequence);
 }
 
@@ -243,7 +230,7 @@ format::RowSegment* RecordingRows::add_row_segment(std::uint32_t sequence) {
     std::atomic<format::RowSegment*>& published = segments_[sequence];
     get_room([&] {
         if (published.load(std::memory_order_acquire) != nullptr) return true;  // another thread has made the segment
-        auto* segment = static_cast<format::RowSegment*>(file_.map_new_segment(RecordingFile::Space::whole).address);
+        auto* segment = static_cast<format::RowSegment*>(file_.map_new_segment());
         if (segment == nullptr) return false;
         segment->header.sequence = sequence;
         file_.publish(segment->header, format::SegmentKind::rows);
@@ -251,17 +238,6 @@ format::RowSegment* RecordingRows::add_row_segment(std::uint32_t sequence) {
         return true;
     });
     return published.load(std::memory_order_acquire);
-}
-
-/// Allocates disk space for the first `size` bytes of a segment, and updates `room`. Returns false if there is none
-/// now.
-bool RecordingRows::grow(std::uint32_t number, std::uint32_t size, std::atomic<std::uint32_t>& room) {
-    return get_room([&] {
-        std::uint32_t bytes = room.load(std::memory_order_acquire);
-        if (!file_.grow(number, size, bytes)) return false;
-        room.store(bytes, std::memory_order_release);
-        return true;
-    });
 }
 
 StringId RecordingRows::string_id(std::string_view text) {
@@ -310,9 +286,6 @@ char* RecordingRows::reserve_string(std::size_t size, StringId& id) {
         StringsFill* fill = fill_.load(std::memory_order_acquire);
         std::uint32_t used = fill->used.load(std::memory_order_relaxed);
         while (used + needed <= format::segment_size) {
-            if (used + needed > fill->room.load(std::memory_order_acquire) &&
-                !grow(fill->number, used + needed, fill->room))
-                return nullptr;
             if (!fill->used.compare_exchange_weak(used, used + needed, std::memory_order_relaxed)) continue;
             id = format::make_string_id(fill->sequence, used);
             return fill->segment + used;
@@ -327,13 +300,12 @@ bool RecordingRows::add_strings_segment(const StringsFill* full) {
         const std::uint32_t sequence = full->sequence + 1;
         void* memory = sequence < strings_segment_limit ? arena_.allocate(sizeof(StringsFill)) : nullptr;
         if (memory == nullptr) return false;
-        const RecordingFile::Segment got = file_.map_new_segment(RecordingFile::Space::whole);
-        if (got.address == nullptr) return false;
-        auto* segment = static_cast<char*>(got.address);
+        auto* segment = static_cast<char*>(file_.map_new_segment());
+        if (segment == nullptr) return false;
         auto& header = *reinterpret_cast<format::SegmentHeader*>(segment);
         header.sequence = sequence;
         file_.publish(header, format::SegmentKind::strings);
-        fill_.store(new (memory) StringsFill{segment, got.number, sequence, sizeof(format::SegmentHeader), got.room},
+        fill_.store(new (memory) StringsFill{segment, sequence, sizeof(format::SegmentHeader)},
                     std::memory_order_release);
         return true;
     });

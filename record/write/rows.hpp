@@ -24,7 +24,7 @@ class RecordingRows {
     /// Begins a new file with segment 1 for strings, segment 2 for rows, and row 0. Returns 0 or an errno. `header`:
     /// header of the file, which need not be installed yet. Called before any other thread knows the file, and again
     /// in a forked child, for the child's file.
-    int start(format::Header& header, std::uint32_t row_limit);
+    int begin_file(format::Header& header, std::uint32_t row_limit);
 
     struct Found {
         std::uint32_t row = format::overflow_row;
@@ -64,7 +64,6 @@ class RecordingRows {
     bool add_strings_segment(const StringsFill* full);
     format::RowSegment* segment_of_row(std::uint32_t row);
     format::RowSegment* add_row_segment(std::uint32_t sequence);
-    bool grow(std::uint32_t number, std::uint32_t size, std::atomic<std::uint32_t>& room);
     template <class Get>
     bool get_room(const Get& get);
 
@@ -75,9 +74,7 @@ class RecordingRows {
     std::atomic<StringsFill*> fill_{nullptr};
     std::atomic<std::uint32_t> row_count_{0};
     std::atomic<format::RowSegment*> segments_[segment_count] = {};
-    std::atomic<std::uint32_t> first_rows_room_{0};  // bytes of the first segment of rows that have disk space; the
-                                                     // others have their whole space
-    std::atomic<std::uint64_t> retry_at_{0};         // time in ticks; no segment is requested before it
+    std::atomic<std::uint64_t> retry_at_{0};  // time in ticks; no segment is requested before it
     system::ForkSafeLock growth_;
     std::uint32_t row_limit_ = format::row_limit;
 };

@@ -52,18 +52,13 @@ void RecordingRules::mark_used(const policy::Rule& rule) {
         flags.fetch_or(format::rule_is_used, std::memory_order_relaxed);
 }
 
-/// Returns the segment for one more entry, with disk space for it; nullptr: there is no space. Precondition: lock_ is
-/// held.
+/// Returns the segment for one more entry; nullptr: there is no space. Precondition: lock_ is held.
 RuleSegment* RecordingRules::segment_for_one_more() {
     const std::uint32_t count = count_.load(std::memory_order_relaxed);
     const std::uint32_t sequence = count / RuleSegment::capacity;
     if (sequence >= format::rule_segment_limit) return nullptr;
-    if (const std::uint32_t index = count % RuleSegment::capacity; index != 0) {
-        const std::uint32_t end = format::offset_of_entry<RuleRecord>(index + 1);
-        return file_.grow(newest_.number, end, newest_.room) ? segments_[sequence] : nullptr;
-    }
-    newest_ = file_.map_new_segment(RecordingFile::Space::as_needed);
-    auto* segment = static_cast<RuleSegment*>(newest_.address);
+    if (count % RuleSegment::capacity != 0) return segments_[sequence];
+    auto* segment = static_cast<RuleSegment*>(file_.map_new_segment());
     if (segment == nullptr) return nullptr;
     segment->header.sequence = sequence;
     file_.publish(segment->header, format::SegmentKind::rules);

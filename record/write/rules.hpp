@@ -14,13 +14,13 @@
 
 namespace fp32shim::record {
 
-/// List of rules in a recording. Thread-safe, except for start(). Never calls malloc.
+/// List of rules in a recording. Thread-safe, except for begin_list(). Never calls malloc.
 class RecordingRules {
   public:
     RecordingRules(RecordingFile& file, RecordingRows& rows) : file_(file), rows_(rows) {}
 
     /// Begins an empty list, for a new file that no other thread knows yet.
-    void start() { count_.store(0, std::memory_order_relaxed); }
+    void begin_list() { count_.store(0, std::memory_order_relaxed); }
     /// Notes that exactly these rules are in force. A rule whose content is already known keeps its bit. Call this
     /// before these rules decide a call.
     void update_rules(std::span<const policy::Rule> rules);
@@ -40,7 +40,6 @@ class RecordingRules {
     std::atomic<std::uint32_t> count_{0};  // number of published entries, which are in the segments
     system::ForkSafeLock lock_;            // held while entries are added
     format::RuleSegment* segments_[format::rule_segment_limit] = {};
-    RecordingFile::Segment newest_;
 };
 
 }  // namespace fp32shim::record

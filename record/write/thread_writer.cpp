@@ -25,7 +25,7 @@ std::uint32_t hash_of_row(std::uint32_t row) { return row * 0x9e3779b1U; }
 
 }  // namespace
 
-void ThreadWriter::begin_slot(RecordingFile& file, std::uint32_t slot, const RecordingFile::Segment& first) {
+void ThreadWriter::begin_slot(RecordingFile& file, std::uint32_t slot, CounterSegment* first) {
     thread_ = system::raw::gettid();
     slot_ = slot;
     begin_counters(file, first);
@@ -87,32 +87,22 @@ CountersNumber ThreadWriter::assign_counters(std::uint32_t row) {
 
 /// Returns true if there is space for one more CounterRecord. If needed, makes a new segment.
 bool ThreadWriter::has_room_for_counters(RecordingFile& file) {
-    const bool is_full = counters_used_ == CounterSegment::capacity;
-    const std::uint32_t end = format::offset_of_entry<CounterRecord>(counters_used_ + 1);
-    if (!is_full && end <= counters_room_) return true;
-    if (ticks() < counters_retry_at_) return false;
-    if (is_full && counter_segment_count_ == std::size(counter_segments_)) return false;
-    bool has_room = false;
-    if (is_full) {
-        const RecordingFile::Segment got = file.map_new_segment(RecordingFile::Space::whole);
-        has_room = got.address != nullptr;
-        if (has_room) begin_counters(file, got);
-    } else {
-        has_room = file.grow(newest_counters_, end, counters_room_);
-    }
-    if (!has_room) counters_retry_at_ = file.one_second_from_now();
-    return has_room;
+    if (counters_used_ < CounterSegment::capacity) return true;
+    if (ticks() < counters_retry_at_ || counter_segment_count_ == std::size(counter_segments_)) return false;
+    auto* const segment = static_cast<CounterSegment*>(file.map_new_segment());
+    if (segment != nullptr)
+        begin_counters(file, segment);
+    else
+        counters_retry_at_ = file.one_second_from_now();
+    return segment != nullptr;
 }
 
-void ThreadWriter::begin_counters(RecordingFile& file, const RecordingFile::Segment& got) {
-    auto* segment = static_cast<CounterSegment*>(got.address);
+void ThreadWriter::begin_counters(RecordingFile& file, CounterSegment* segment) {
     segment->header.slot = slot_;
     segment->header.sequence = counter_segment_count_;
     segment->header.thread = thread_;
     file.publish(segment->header, SegmentKind::counters);
     counter_segments_[counter_segment_count_++] = segment;
-    newest_counters_ = got.number;
-    counters_room_ = got.room;
     counters_used_ = 0;
 }
 
@@ -131,7 +121,7 @@ template <class Entry>
 bool ThreadWriter::begin_records(RecordingFile& file, CallRecords<Entry>& records, SegmentKind kind) {
     if (ticks() < records.retry_at) return false;
     const system::SignalHold hold;
-    auto* const segment = static_cast<format::Segment<Entry>*>(file.map_new_segment_for_calls().address);
+    auto* const segment = static_cast<format::Segment<Entry>*>(file.map_new_segment_for_calls());
     if (segment == nullptr) {
         records.retry_at = file.one_second_from_now();
         return false;
@@ -162,7 +152,7 @@ template format::OperandsRecord* ThreadWriter::next_entry(RecordingFile& file,
 // ---- events ------------------------------------------------------------------------------------------------------
 
 bool ThreadWriter::make_ring(RecordingFile& file) {
-    auto* ring = static_cast<EventSegment*>(file.map_new_segment(RecordingFile::Space::whole).address);
+    auto* ring = static_cast<EventSegment*>(file.map_new_segment());
     if (ring == nullptr) return false;
     ring->header.slot = slot_;
     ring->header.thread = thread_;

@@ -68,7 +68,7 @@ class alignas(64) ThreadWriter {
 
     /// Gives the slot `slot` to a zeroed writer. `first`: segment for its counters; entry 0 belongs to the overflow
     /// row.
-    void begin_slot(RecordingFile& file, std::uint32_t slot, const RecordingFile::Segment& first);
+    void begin_slot(RecordingFile& file, std::uint32_t slot, format::CounterSegment* first);
     /// Makes a segment for the ring of events. Returns false if there is no space.
     bool make_ring(RecordingFile& file);
     /// Copies the full ring into a segment of the file, and empties the ring. Returns false if there is no space.
@@ -84,7 +84,7 @@ class alignas(64) ThreadWriter {
     void insert_by_row(CountersNumber counters);
     bool enlarge_by_row();
     CountersNumber assign_counters(std::uint32_t row);
-    void begin_counters(RecordingFile& file, const RecordingFile::Segment& got);
+    void begin_counters(RecordingFile& file, format::CounterSegment* segment);
     bool has_room_for_counters(RecordingFile& file);
 
     // Invariant: next_event_ and events_end_ lie in the ring, or both are null.
@@ -102,8 +102,6 @@ class alignas(64) ThreadWriter {
                                            // Recording::spare_writer()
     std::uint32_t counter_segment_count_;  // 0: the writer has no slot, as in a forked child
     std::uint32_t counters_used_;          // number of used entries in the newest segment of counters
-    std::uint32_t counters_room_;          // number of bytes of that segment that have disk space
-    std::uint32_t newest_counters_;        // number of that segment in the file
     format::EventSegment* ring_;
     std::uint32_t event_segments_;     // how often the ring has been full
     std::uint64_t retry_at_;           // time in ticks; no space for events, or for a slot, is requested before it

@@ -40,13 +40,6 @@ constexpr format::Architecture architecture =
     format::Architecture::aarch64;
 #endif
 
-/// Describes the error that prevented a file from being made. `group`: the group that the file should get; -1: none.
-system::IoError describe_error(int error, std::int64_t group) {
-    if (group >= 0 && (error == EPERM || error == EINVAL))
-        return {"the file cannot be given to the group in [log] group", "name a group that this user is in"};
-    return system::describe_io_error(error);
-}
-
 using HeaderTexts = std::array<std::string_view, format::text_count>;
 
 /// Returns the texts of a header, truncated so that all of them fit.
@@ -68,12 +61,6 @@ HeaderTexts header_texts(const ProcessFacts& facts, const StartEvent& start) {
     set(Text::policy_revision, start.policy_revision, name_limit);
     set(Text::policy_sha256, start.policy_sha256, name_limit);
     return texts;
-}
-
-std::size_t size_of(const HeaderTexts& texts) {
-    std::size_t size = 0;
-    for (const std::string_view text : texts) size += text.size();
-    return size;
 }
 
 void put_texts(format::Header& header, const HeaderTexts& texts) {
@@ -100,7 +87,7 @@ void put_texts(format::Header& header, const HeaderTexts& texts) {
 
 }  // namespace
 
-// ---- open, fork --------------------------------------------------------------------------------------------------
+// ---- open --------------------------------------------------------------------------------------------------------
 
 Recording::Recording(std::string name, const ProcessFacts& facts, const StartEvent& start,
                      const RecordingSettings& settings, std::int64_t group)
@@ -137,7 +124,7 @@ Recording::Opened Recording::open(std::string_view name, const ProcessFacts& fac
         error = "recording " + std::string(name) + ": " + describe_problem(expanded);
     } else if (const int number = recording->start_file(self, 0, expanded.path, {&start, {}, {}}, begun);
                number != 0) {
-        const system::IoError description = describe_error(number, group);
+        const system::IoError description = recording->describe_error(number);
         error = "recording " + std::string(expanded.path) + ": " + std::string(description.meaning) +
                 "; nothing is recorded; " + std::string(description.remedy);
     }
@@ -151,6 +138,13 @@ Recording::Opened Recording::open(std::string_view name, const ProcessFacts& fac
     return {recording, {}};
 }
 
+/// Describes the error that prevented a file from being made.
+system::IoError Recording::describe_error(int error) const {
+    if (group_ >= 0 && (error == EPERM || error == EINVAL))
+        return {"the file cannot be given to the group in [log] group", "name a group that this user is in"};
+    return system::describe_io_error(error);
+}
+
 /// Makes this process's file at `path`. `self`, `forked_from`: process ids for the header; `begun`: start of the
 /// recording. Returns 0 or an errno.
 int Recording::start_file(std::int32_t self, std::int32_t forked_from, std::string_view path, const InForce& settings,
@@ -162,16 +156,15 @@ int Recording::start_file(std::int32_t self, std::int32_t forked_from, std::stri
     limits.mode = settings_.mode;
     limits.group = group_;
     format::Header* fresh = nullptr;
-    const std::size_t text_size = size_of(header_texts(facts_, *settings.start));
-    if (const int error = file_.create(path, limits, text_size, fresh); error != 0) return error;
-    if (const int error = rows_.start(*fresh, settings_.row_limit); error != 0) {
+    if (const int error = file_.create(path, limits, fresh); error != 0) return error;
+    if (const int error = rows_.begin_file(*fresh, settings_.row_limit); error != 0) {
         file_.discard();
         return error;
     }
     fill_header(*fresh, self, forked_from, *settings.start, begun);
-    changes_.start(*fresh, settings.precision, settings.floor);
-    objects_.start();
-    rules_.start();
+    changes_.begin_list(*fresh, settings.precision, settings.floor);
+    objects_.begin_list();
+    rules_.begin_list();
     std::atomic_ref(fresh->magic).store(format::magic, std::memory_order_release);
     enter_list_of_family(*fresh, path);
     file_.install(fresh);
@@ -254,47 +247,6 @@ void Recording::measure_rate() {
     if (refine_at_.compare_exchange_strong(due, next, std::memory_order_relaxed)) measure_rate();
 }
 
-bool Recording::is_of(std::uint32_t process) const { return owner_.load(std::memory_order_acquire) == process; }
-
-/// Makes the file of a forked child, if that has none yet. Returns false if this process cannot have a file.
-bool Recording::ensure_own_file() {
-    const std::uint32_t self = system::this_process();
-    if (!is_of(self)) {
-        const system::HeldLock held(lock_);
-        if (!held) return false;
-        if (!is_of(self)) enter_child();
-    }
-    return file_.is_open();
-}
-
-/// Begins the recording of a forked child at its first call. Precondition: lock_ is held.
-void Recording::enter_child() {
-    const ClockPoint begun = read_clocks();
-    writers_.store(nullptr, std::memory_order_relaxed);
-    slot_count_.store(0, std::memory_order_relaxed);
-    const std::int32_t self = system::raw::getpid();
-    const std::int32_t parent = facts_.pid;
-    facts_.pid = self;
-    const ExpandedPath expanded = expand_path(name_, facts_, expanded_);
-    const InForce settings =
-        settings_.settings_in_force != nullptr ? settings_.settings_in_force() : InForce{&start_, {}, {}};
-    const int error = expanded.problem == PathProblem::none ? start_file(self, parent, expanded.path, settings, begun)
-                                                            : ENAMETOOLONG;
-    if (error != 0) {
-        // Until the child has a file of its own, the header is its parent's.
-        std::atomic_ref(file_.header()->unrecorded).fetch_add(1, std::memory_order_relaxed);
-        changes_.forget();
-        file_.abandon();
-        const system::IoError description = describe_error(error, group_);
-        char buffer[1024];
-        system::LineWriter out(buffer);
-        out.text("recording ").escaped(expanded.path, 600).text(": ").text(description.meaning);
-        out.text("; this forked process records nothing; ").text(description.remedy);
-        system::stderr_line(out.view());
-    }
-    owner_.store(system::this_process(), std::memory_order_release);
-}
-
 void Recording::mark_left(const Recording* next) {
     if (!is_of_this_process()) return;
     if (next != nullptr && next->is_of_this_process())
@@ -313,8 +265,6 @@ void Recording::mark_kernels_missed() {
     if (!ensure_own_file()) return;
     std::atomic_ref(header()->flags).fetch_or(format::flag_kernels_missed, std::memory_order_relaxed);
 }
-
-bool Recording::is_of_this_process() const { return is_of(system::this_process()) && file_.is_open(); }
 
 std::string Recording::path() { return ensure_own_file() ? std::string(file_.path()) : std::string(); }
 
@@ -371,12 +321,12 @@ void Recording::change_thread(ThreadWriter& writer) {
 /// Gives a slot in the file to a zeroed writer. Returns false if there is no space now.
 bool Recording::make_ready(ThreadWriter& writer) {
     if (!ensure_own_file() || ticks() < writer.retry_at_) return false;
-    const RecordingFile::Segment got = file_.map_new_segment(RecordingFile::Space::as_needed);
-    if (got.address == nullptr) {
+    auto* const first = static_cast<format::CounterSegment*>(file_.map_new_segment());
+    if (first == nullptr) {
         writer.retry_at_ = file_.one_second_from_now();
         return false;
     }
-    writer.begin_slot(file_, slot_count_.fetch_add(1, std::memory_order_relaxed), got);
+    writer.begin_slot(file_, slot_count_.fetch_add(1, std::memory_order_relaxed), first);
     writer.is_taken_.store(1, std::memory_order_relaxed);
     writer.next_ = writers_.load(std::memory_order_relaxed);
     while (!writers_.compare_exchange_weak(writer.next_, &writer, std::memory_order_release,

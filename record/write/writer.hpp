@@ -50,6 +50,7 @@
 #include "record/write/thread_writer.hpp"
 #include "system/fork_safe_lock.hpp"
 #include "system/hash.hpp"
+#include "system/io_error.hpp"
 
 namespace fp32shim::record {
 
@@ -227,6 +228,8 @@ class Recording {
                      const ClockPoint& begun);
     void measure_rate();
     void refine_ticks_per_second(std::uint64_t now);
+    system::IoError describe_error(int error) const;
+    // after_fork.cpp
     bool is_of(std::uint32_t process) const;
     bool ensure_own_file();
     void enter_child();

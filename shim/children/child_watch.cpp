@@ -16,6 +16,7 @@
 #include <string_view>
 
 #include "record/log_path.hpp"
+#include "record/pinned_variables.hpp"
 #include "record/process_facts.hpp"
 #include "record/write/children.hpp"
 #include "record/write/mark.hpp"
@@ -23,6 +24,7 @@
 #include "shim/loader/elf/objects.hpp"
 #include "shim/loader/loaded_files.hpp"
 #include "shim/memory/arena.hpp"
+#include "shim/memory/readable_pages.hpp"
 #include "shim/settings/read_settings.hpp"
 #include "shim/settings/settings.hpp"
 #include "system/hash.hpp"
@@ -62,40 +64,25 @@ constinit std::atomic<bool> is_to_be_recorded{false};
 constinit system::OwnDescriptor children_file;  ///< the run's file, opened before this process changed its root
 constinit std::atomic<bool> has_another_root{false};
 
-/// Checks that memory which the program passes to execve is mapped. The shim reads it before the kernel does, and
-/// must not crash where the kernel would return an error. Remembers the last page checked.
-class ProgramMemory {
-  public:
-    template <class Value>
-    bool has(const Value* value) {
-        const auto address = reinterpret_cast<std::uintptr_t>(value);
-        if (address / page_size == known_page_) return true;
-        if (!elf::is_readable(address)) return false;
-        known_page_ = address / page_size;
-        return true;
-    }
-
-  private:
-    static constexpr std::uintptr_t page_size = 4096;  // the smallest page size
-    std::uintptr_t known_page_ = UINTPTR_MAX;
-};
-
-/// Returns the value of a variable; empty if it is not set, or cannot be read. If it is set several times, the first
-/// entry counts, as for the shim; of the loader's own variables the last one, as for the loader.
+/// Returns the value of a variable; empty if it is not set, or cannot be read: the shim reads the environment before
+/// the kernel does, and must not crash where execve would return an error. If the variable is set several times, the
+/// first entry counts, as for the shim; of the loader's own variables the last one, as for the loader.
 std::string_view value_of(char* const* environment, std::string_view name) {
-    ProgramMemory entries, texts;
+    ReadablePages entries(elf::is_readable), texts(elf::is_readable);
+    const auto has_text = [&](const char* text) { return texts.has(reinterpret_cast<std::uintptr_t>(text)); };
     const auto has_name = [&](const char* text) {
         for (const char letter : name)
-            if (!texts.has(text) || *text++ != letter) return false;
-        return texts.has(text) && *text == '=';
+            if (!has_text(text) || *text++ != letter) return false;
+        return has_text(text) && *text == '=';
     };
     const bool last_counts = name.starts_with("LD_");
     std::string_view value;
-    for (char* const* entry = environment; entry != nullptr && entries.has(entry) && *entry != nullptr; ++entry) {
+    for (char* const* entry = environment;
+         entry != nullptr && entries.has(reinterpret_cast<std::uintptr_t>(entry)) && *entry != nullptr; ++entry) {
         if (!has_name(*entry)) continue;
         const char* const begin = *entry + name.size() + 1;
         const char* end = begin;
-        while (texts.has(end) && *end != '\0') ++end;
+        while (has_text(end) && *end != '\0') ++end;
         value = {begin, static_cast<std::size_t>(end - begin)};
         if (!last_counts) break;
     }
@@ -319,15 +306,6 @@ bool is_tool(std::string_view program) {
     return std::ranges::find(tools, name) != std::end(tools);
 }
 
-std::uint16_t pins_set_in(char* const* environment) {
-    std::uint16_t pins = record::pins_known;
-    for (const record::Pin& pin : record::all_pins) {
-        const std::size_t equals = pin.entry.find('=');
-        if (value_of(environment, pin.entry.substr(0, equals)) == pin.entry.substr(equals + 1)) pins |= pin.bit;
-    }
-    return pins & ~pins_without_effect.load(std::memory_order_relaxed);
-}
-
 [[gnu::noinline]] void warn_mark_not_written(int error) {
     static constinit system::OncePerProcess said;
     // The file is missing because the run has ended and removed its folder, unless this process is in another root.
@@ -420,7 +398,9 @@ void write_mark() {
     }
     record_files_at_exit(mark);
     if (has_changed_log()) mark.mark_changed_log();
-    if (const int error = mark.write(runs_file(), pins_set_in(environ)); error != 0) warn_mark_not_written(error);
+    const std::uint16_t pins = record::pins_set([](std::string_view name) { return value_of(environ, name); });
+    const int error = mark.write(runs_file(), pins & ~pins_without_effect.load(std::memory_order_relaxed));
+    if (error != 0) warn_mark_not_written(error);
 }
 
 void count_missed_mark() {

@@ -294,7 +294,7 @@ constinit std::atomic<std::uint32_t> noted_count{0};
 constinit std::atomic<std::uint32_t> list_number{0};  // counts the recordings of this process and of its ancestors
 constinit std::atomic<std::uint64_t> frameworks_searched_at{0};
 constinit std::atomic<std::uint64_t> noted_devices{0};  // a bit for each
-constinit system::ForkSafeLock environment_lock;        // protects all of these against other writers
+constinit system::ForkSafeLock environment_lock;        // held while the variables above are changed
 
 NotedLibrary* find_noted(const LoadedObject& library) {
     NotedLibrary* const end = noted_libraries + noted_count.load(std::memory_order_acquire);

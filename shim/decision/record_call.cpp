@@ -5,6 +5,7 @@
 #include <ctime>
 #include <utility>
 
+#include "record/format/row_fields.hpp"
 #include "record/lines/event_lines.hpp"
 #include "record/write/count_call.hpp"
 #include "shim/decision/note_environment.hpp"
@@ -145,43 +146,30 @@ std::uint64_t key_of(const Site& site, const Settings& in_force, const policy::M
 // removed.
 constexpr std::size_t table_size = 1 << 15;
 constexpr std::size_t longest_probe = 64;
-constinit std::atomic<std::uint64_t> seen[table_size]{};
+constinit std::atomic<std::uint64_t> shown[table_size]{};
 
-std::uint64_t hash_of(const Site& site, const record::DecisionEvent& event) {
-    system::Hash hash;
-    hash.add(site.function->name);
-    hash.add(site.caller_name());
-    hash.add(site.provider->name);
-    const policy::MatmulCall& call = event.call;
-    for (std::int64_t size : {call.m, call.n, call.k, call.batch}) hash.add(static_cast<std::uint64_t>(size));
-    hash.add(static_cast<std::uint64_t>(call.trans_a) << 8 | static_cast<std::uint64_t>(call.trans_b));
-    hash.add(static_cast<std::uint64_t>(event.requested) << 32 | static_cast<std::uint64_t>(event.applied) << 24 |
-             static_cast<std::uint64_t>(event.how) << 16 | static_cast<std::uint64_t>(event.source) << 8 |
-             static_cast<std::uint64_t>(event.reason));
-    hash.add(call.scope);
-    hash.add(call.where);
-    hash.add(event.rule);
-    return hash.value();
+/// Returns a hash of the values that a row of a recording would have, so lines and rows tell the same decisions
+/// apart.
+std::uint64_t hash_of(const record::DecisionEvent& event) {
+    record::format::RowContent content{};
+    record::format::to_content(event, content, [](std::string_view text, record::format::StringId& id) {
+        id = static_cast<record::format::StringId>(system::Hash().add(text).value());
+        return true;
+    });
+    return system::Hash().add({reinterpret_cast<const char*>(&content), sizeof content}).value();
 }
 
-/// Returns true if is_new_decision() was called with this decision before.
-[[gnu::noinline]] bool was_seen(const Site& site, const record::DecisionEvent& event) {
-    const std::uint64_t hash = hash_of(site, event);
-    for (std::size_t probe = 0; probe < longest_probe; ++probe) {
-        const std::uint64_t held = seen[(hash + probe) % table_size].load(std::memory_order_relaxed);
-        if (held == 0 || held == hash) return held == hash;
-    }
-    return false;
-}
+enum class IfNew : bool { only_look, mark_as_shown };
 
-/// Returns true at the first call with this decision (function, caller, provider, operations, sizes, outcome). If the
-/// table is full, prints one line once and returns false for new decisions. Thread-safe, lock-free.
-[[gnu::noinline]] bool is_new_decision(const Site& site, const record::DecisionEvent& event) {
-    const std::uint64_t hash = hash_of(site, event);
+/// Returns true if no call with this hash of a decision was marked as shown before. If the table is full, prints one
+/// line once and returns false for new decisions. Thread-safe, lock-free.
+[[gnu::noinline]] bool is_new_decision(std::uint64_t hash, IfNew then) {
     for (std::size_t probe = 0; probe < longest_probe; ++probe) {
-        std::atomic<std::uint64_t>& entry = seen[(hash + probe) % table_size];
+        std::atomic<std::uint64_t>& entry = shown[(hash + probe) % table_size];
         std::uint64_t held = entry.load(std::memory_order_relaxed);
-        if (held == 0 && entry.compare_exchange_strong(held, hash, std::memory_order_relaxed)) return true;
+        if (held == 0 &&
+            (then == IfNew::only_look || entry.compare_exchange_strong(held, hash, std::memory_order_relaxed)))
+            return true;
         if (held == hash) return false;
     }
     static constinit system::OncePerProcess said;
@@ -210,13 +198,14 @@ void record_call(const Site& site, const Settings& in_force, const policy::Matmu
     if (time != nullptr) event.host_ns = static_cast<std::int64_t>(time->end - time->begin);
 
     const bool every_call = in_force.log != nullptr && in_force.log_every_call;
-    if (!every_call && was_seen(site, event)) return;
+    const std::uint64_t hash = every_call ? 0 : hash_of(event);
+    if (!every_call && !is_new_decision(hash, IfNew::only_look)) return;
     ThreadContext* context = thread_context();
     if (context == nullptr) return;
     // Signals are held: a handler that multiplies must not overwrite the line that it interrupted. One that leaves by
     // siglongjmp must not leave a decision marked as shown that was not written.
     const system::SignalHold hold;
-    if (!every_call && !is_new_decision(site, event)) return;
+    if (!every_call && !is_new_decision(hash, IfNew::mark_as_shown)) return;
     if (in_force.log != nullptr) in_force.log->write(event, record::LogBuffer(context->log_buffer));
     if (in_force.log_to_stderr) system::stderr_line(record::format_decision_text(event, context->log_buffer));
 }

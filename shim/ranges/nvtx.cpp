@@ -1,14 +1,220 @@
-// NVTX ranges. A program's copy of NVTX initialises the library that NVTX_INJECTION64_PATH names, once per copy. The
-// shim registers callbacks for ranges on threads, domains and strings, and for nothing else.
+// Turns NVTX ranges into scopes of the thread that opens them. A program's copy of NVTX initialises the library that
+// NVTX_INJECTION64_PATH names, once per copy. The shim registers callbacks for ranges on threads, domains and
+// strings, and for nothing else. Opening and closing a range takes no lock and allocates nothing. Domains and strings
+// that programs register beforehand stay in tables of bounded size.
 #include "shim/ranges/nvtx.hpp"
 
 #include <dlfcn.h>
 
-#include "shim/ranges/ranges.hpp"
-#include "shim/ranges/texts.hpp"
+#include <array>
+#include <atomic>
+#include <cerrno>
+#include <cstdint>
+#include <cstring>
+
+#include "shim/loader/elf/objects.hpp"
+#include "shim/loader/elf/readers.hpp"
+#include "shim/memory/arena.hpp"
+#include "shim/scopes/scopes.hpp"
+#include "shim/settings/settings.hpp"
+#include "shim/thread/thread_context.hpp"
+#include "system/hash.hpp"
+#include "system/stderr_line.hpp"
 
 namespace fp32shim::nvtx {
 namespace {
+
+/// Returns true if the program's references bind to the shim, because it was preloaded or linked. A child without its
+/// parent's LD_PRELOAD may still have a variable that makes NVTX open the library. The shim then sees no products.
+bool is_in_global_scope() {
+    const elf::Reading reading;
+    const elf::Scope global = elf::global_scope();
+    const std::size_t count = global.count();
+    for (std::size_t i = 0; i < count; ++i)
+        if (global.at(i) == elf::own_object()) return true;
+    return count == 0;
+}
+
+/// A domain of ranges. It has a stack of ranges on each thread. Never freed.
+struct RangeDomain {
+    ScopeOwner owner;
+    std::string_view name;  ///< empty: labels of ranges get no prefix
+};
+constexpr RangeDomain without_name{default_domain, {}}, shared_domain{nameless_domains, {}};
+
+// Named domains, by their owner's number. Filled without gaps, beginning at first_named_domain. Handles are addresses
+// of entries.
+using Entry = std::atomic<const RangeDomain*>;
+constinit std::array<Entry, scope_owner_limit> domains{};
+
+const RangeDomain& domain_beyond_the_bound() {
+    static constinit system::OncePerProcess said;
+    if (said.first()) system::stderr_line("too many range domains; ranges in further domains are ignored");
+    return shared_domain;
+}
+
+/// Returns the domain with that name. After some 250 domains, prints one line and returns a shared domain, whose
+/// ranges are counted but label nothing. Thread-safe, lock-free.
+const RangeDomain& range_domain(std::string_view name) {
+    const RangeDomain* fresh = nullptr;
+    for (std::size_t i = first_named_domain; i < domains.size(); ++i) {
+        const RangeDomain* known = domains[i].load(std::memory_order_acquire);
+        if (known == nullptr) {
+            if (fresh == nullptr || fresh->owner != i)
+                fresh = arena_new<RangeDomain>(static_cast<ScopeOwner>(i), arena_copy(name));
+            if (domains[i].compare_exchange_strong(known, fresh, std::memory_order_acq_rel)) return *fresh;
+        }
+        if (known->name == name) return *known;
+    }
+    return domain_beyond_the_bound();
+}
+
+/// Returns the handle that a program gets for a domain.
+const void* handle_of(const RangeDomain& domain) { return &domains[domain.owner]; }
+
+/// Returns the domain of a handle, or the default domain if the pointer is not a handle.
+const RangeDomain& domain_of_handle(const void* handle) {
+    const auto offset = reinterpret_cast<std::uintptr_t>(handle) - reinterpret_cast<std::uintptr_t>(domains.data());
+    if (offset >= sizeof domains || offset % sizeof(Entry) != 0) return without_name;
+    const std::size_t owner = offset / sizeof(Entry);
+    if (owner == nameless_domains) return shared_domain;
+    const RangeDomain* known = domains[owner].load(std::memory_order_acquire);
+    return known == nullptr ? without_name : *known;
+}
+
+/// Returns `domain:label`, stored in `buffer`; outside named domains, returns the label itself. Returns an empty text
+/// if the result does not fit.
+std::string_view label_in(const RangeDomain& domain, std::string_view label,
+                          std::array<char, scope_label_limit>& buffer) {
+    if (domain.owner == nameless_domains) return {};
+    if (domain.name.empty() || label.empty()) return label;
+    const std::size_t size = domain.name.size() + 1 + label.size();
+    if (size > buffer.size()) return {};
+    std::memcpy(buffer.data(), domain.name.data(), domain.name.size());
+    buffer[domain.name.size()] = ':';
+    std::memcpy(buffer.data() + domain.name.size() + 1, label.data(), label.size());
+    return {buffer.data(), size};
+}
+
+/// Opens a range on this thread with the label `label`, or `domain:label` in a named domain. Returns its level in its
+/// domain, from 0. Returns no_tracking if the thread's first range finds no memory. Leaves errno alone.
+int open_range(const RangeDomain& domain, std::string_view label) {
+    ThreadContext* context = existing_thread_context();
+    if (context == nullptr) {
+        const int saved_errno = errno;
+        context = thread_context();
+        errno = saved_errno;
+        if (context == nullptr) return no_tracking;
+    }
+    std::array<char, scope_label_limit> buffer;  // NOLINT(cppcoreguidelines-pro-type-member-init): filled as needed
+    on_scope_opened(ScopesSeen::labels);
+    return context->scopes.push_range(domain.owner, label_in(domain, label, buffer));
+}
+
+/// Closes the domain's innermost range on this thread. Returns its level, or -1 if none is open.
+int close_range(const RangeDomain& domain) {
+    ThreadContext* const context = existing_thread_context();
+    return context == nullptr ? -1 : context->scopes.pop_range(domain.owner);
+}
+
+/// Returns true if the setting `where`, or rules on scopes, need ranges. Reads the settings on first use.
+bool ranges_wanted() {
+    if (!is_in_global_scope()) return false;
+    const Settings& in_force = settings();
+    return !in_force.forward_everything && in_force.policy.wants(policy::Where::nvtx);
+}
+
+/// The number of bytes of a label that are read. A longer label would be too long for any stack of scopes.
+constexpr std::size_t range_label_limit = scope_label_limit;
+using LabelBuffer = std::array<char, range_label_limit + 4>;
+
+/// Appends a character as UTF-8.
+void append(std::uint32_t code, LabelBuffer& buffer, std::size_t& size) {
+    const auto put = [&](std::uint32_t byte) { buffer[size++] = static_cast<char>(byte); };
+    if (code > 0x10ffff || (code >= 0xd800 && code < 0xe000)) code = 0xfffd;
+    if (code < 0x80) return put(code);
+    if (code < 0x800) {
+        put(0xc0 | code >> 6);
+    } else {
+        if (code < 0x10000) {
+            put(0xe0 | code >> 12);
+        } else {
+            put(0xf0 | code >> 18);
+            put(0x80 | (code >> 12 & 0x3f));
+        }
+        put(0x80 | (code >> 6 & 0x3f));
+    }
+    put(0x80 | (code & 0x3f));
+}
+
+/// Returns a view of a C string, at most range_label_limit bytes of it; empty for nullptr.
+std::string_view label_view(const char* text) {
+    std::size_t size = 0;
+    if (text != nullptr)
+        while (size < range_label_limit && text[size] != '\0') ++size;
+    return {text, size};
+}
+
+/// Converts a wide C string to UTF-8 in `buffer`, at most range_label_limit bytes; empty for nullptr. Numbers that
+/// are not Unicode characters become U+FFFD.
+std::string_view label_view(const wchar_t* text, LabelBuffer& buffer) {
+    std::size_t size = 0;
+    if (text != nullptr)
+        for (; *text != L'\0' && size < range_label_limit; ++text)
+            append(static_cast<std::uint32_t>(*text), buffer, size);
+    return {buffer.data(), size};
+}
+
+// Texts that programs have registered: a hash table with open addressing. Entries are never removed, and their
+// addresses serve as handles. Entry 0 stands for all texts that found no room.
+using TextEntry = std::atomic<const std::string_view*>;
+constexpr std::size_t table_size = 1 << 16;
+constexpr std::size_t longest_probe = 64;
+constinit std::array<TextEntry, table_size> texts{};
+constexpr std::string_view no_text;
+
+const TextEntry& entry_without_text() {
+    texts[0].store(&no_text, std::memory_order_release);
+    return texts[0];
+}
+
+const TextEntry& entry_beyond_the_bound() {
+    static constinit system::OncePerProcess said;
+    if (said.first()) system::stderr_line("too many registered strings; ranges named by further strings are ignored");
+    return entry_without_text();
+}
+
+/// Returns a copy of the text, or nullptr if there is no memory.
+const std::string_view* copy_of(std::string_view text) {
+    const std::string_view lasting = arena_try_copy(text);
+    return lasting.data() == nullptr ? nullptr : arena_try_new<std::string_view>(lasting);
+}
+
+/// Registers a text and returns its entry; equal texts have the same entry. After some 60,000 texts, prints one line
+/// and returns the entry of an empty text. Thread-safe, lock-free.
+const TextEntry& register_text(std::string_view text) {
+    const std::uint64_t hash = system::Hash().add(text).value();
+    const std::string_view* fresh = nullptr;
+    for (std::size_t probe = 0; probe < longest_probe; ++probe) {
+        TextEntry& entry = texts[1 + (hash + probe) % (table_size - 1)];
+        const std::string_view* known = entry.load(std::memory_order_acquire);
+        if (known == nullptr) {
+            if (fresh == nullptr) fresh = copy_of(text);
+            if (fresh == nullptr) return entry_without_text();
+            if (entry.compare_exchange_strong(known, fresh, std::memory_order_acq_rel)) return entry;
+        }
+        if (*known == text) return entry;
+    }
+    return entry_beyond_the_bound();
+}
+
+/// Returns the text of the entry at this address; empty for any other pointer.
+std::string_view registered_text(const void* handle) {
+    const auto offset = reinterpret_cast<std::uintptr_t>(handle) - reinterpret_cast<std::uintptr_t>(texts.data());
+    if (offset >= sizeof texts || offset % sizeof(TextEntry) != 0) return {};
+    const std::string_view* known = texts[offset / sizeof(TextEntry)].load(std::memory_order_acquire);
+    return known == nullptr ? std::string_view{} : *known;
+}
 
 int push_ex(const void* domain, const EventAttributes* attributes) {
     LabelBuffer buffer;  // NOLINT(cppcoreguidelines-pro-type-member-init): filled as needed
@@ -24,18 +230,18 @@ int push_ex(const void* domain, const EventAttributes* attributes) {
 }
 
 int default_push_ex(const EventAttributes* attributes) { return push_ex(nullptr, attributes); }
-int push_a(const char* message) { return open_range(nvtx_default_domain, label_view(message)); }
+int push_a(const char* message) { return open_range(without_name, label_view(message)); }
 int push_w(const wchar_t* message) {
     LabelBuffer buffer;  // NOLINT(cppcoreguidelines-pro-type-member-init): filled as needed
-    return open_range(nvtx_default_domain, label_view(message, buffer));
+    return open_range(without_name, label_view(message, buffer));
 }
-int pop() { return close_range(nvtx_default_domain); }
+int pop() { return close_range(without_name); }
 int domain_pop(const void* domain) { return close_range(domain_of_handle(domain)); }
 
-const void* create_a(const char* name) { return handle_of(range_domain(RangeSource::nvtx, label_view(name))); }
+const void* create_a(const char* name) { return handle_of(range_domain(label_view(name))); }
 const void* create_w(const wchar_t* name) {
     LabelBuffer buffer;  // NOLINT(cppcoreguidelines-pro-type-member-init): filled as needed
-    return handle_of(range_domain(RangeSource::nvtx, label_view(name, buffer)));
+    return handle_of(range_domain(label_view(name, buffer)));
 }
 const void* register_a(const void*, const char* text) { return &register_text(label_view(text)); }
 const void* register_w(const void*, const wchar_t* text) {
@@ -68,7 +274,7 @@ bool install_callbacks(const ExportedCallbacks& exported, Module module, const C
 /// Registers the shim's functions with a copy of NVTX. Returns 1. Returns 0 if no ranges are wanted; NVTX then does
 /// nothing.
 int initialize(GetExportTable get_export_table) {
-    if (get_export_table == nullptr || !ranges_wanted(RangeSource::nvtx)) return 0;
+    if (get_export_table == nullptr || !ranges_wanted()) return 0;
     const auto* const exported = static_cast<const ExportedCallbacks*>(get_export_table(callbacks_table));
     if (exported == nullptr || exported->struct_size < sizeof(ExportedCallbacks)) return 0;
     const Callback of_core[] = {{core::range_push_ex, to_function_pointer(default_push_ex)},

@@ -27,6 +27,8 @@ struct ExportedCallbacks {  ///< NvtxExportTableCallbacks
     int (*module_functions)(Module module, FunctionPointer*** table, unsigned* size);
 };
 
+constexpr int no_tracking = -2;  ///< NVTX_NO_PUSH_POP_TRACKING
+
 using GetExportTable = const void* (*)(std::uint32_t table);  ///< NvtxGetExportTableFunc_t
 
 enum class MessageType : std::int32_t { unknown = 0, ascii = 1, unicode = 2, registered = 3 };  ///< nvtxMessageType_t

@@ -1,4 +1,4 @@
-// The open scopes of one thread, outermost first: scopes of the C API, and ranges of NVTX and ITT. Each scope belongs
+// The open scopes of one thread, outermost first: scopes of the C API, and ranges of NVTX. Each scope belongs
 // to an owner. An owner closes its own innermost scope, even if scopes of other owners are further inside.
 #pragma once
 
@@ -66,7 +66,7 @@ class Scopes {
   private:
     struct Owned {
         std::int32_t open;    ///< all open scopes of the owner, those not on the stack included
-        std::int32_t hidden;  ///< the innermost of these, which are only counted and not on the stack
+        std::int32_t hidden;  ///< the innermost of the owner's open scopes that are only counted and not on the stack
     };
 
     bool append(const WantedScope& wanted, ScopeOwner owner);

@@ -153,7 +153,7 @@ constinit std::atomic<bool> start_is_kept{false};
 /// Returns the environment that the process started with. A program with a DT_PREINIT_ARRAY can multiply before the C
 /// library knows the environment. In that case, finds it where the kernel put it: the stack begins with the number of
 /// arguments, the arguments, NULL and the environment.
-char** start_environment() {
+char** environment_at_start() {
     if (environ != nullptr) return environ;
     auto** arguments = static_cast<char**>(__libc_stack_end) + 1;
     const auto count = *static_cast<const long*>(__libc_stack_end);
@@ -164,7 +164,7 @@ char** start_environment() {
 /// but a floor must stay in force.
 __attribute__((constructor)) void keep_start_variables() {
     if (start_is_kept.load(std::memory_order_acquire)) return;
-    char** const begin = start_environment();
+    char** const begin = environment_at_start();
     char** entry = begin;
     while (*entry != nullptr) ++entry;
     const StartVariable* first = nullptr;

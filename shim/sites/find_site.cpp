@@ -82,7 +82,7 @@ Site* find_site(EntryIndex entry, std::uintptr_t return_address) {
             // Refreshed before other threads can see the site, and once more in case the settings changed before
             // that.
             refresh(*site);
-            remember(site, is_shared(*site) ? any_of_caller : return_address);
+            remember_site(site, is_shared(*site) ? any_of_caller : return_address);
             refresh(*site);
         }
     }

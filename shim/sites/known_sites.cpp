@@ -49,7 +49,7 @@ Site* known_site(EntryIndex entry, std::uintptr_t return_address, const LoadedOb
     return site != nullptr ? site : site_in(bucket_of_outside(entry), entry, return_address, on_behalf_of);
 }
 
-void remember(Site* site, std::uintptr_t return_address) {
+void remember_site(Site* site, std::uintptr_t return_address) {
     site->return_address.store(return_address, std::memory_order_release);
     if (site->is_in_chain) return;  // the memory of a dead site, which is still linked
     site->is_in_chain = true;

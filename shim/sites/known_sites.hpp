@@ -19,7 +19,7 @@ Site* allocate_site(EntryIndex entry, std::uintptr_t return_address, const Loade
 Site* shared_site(EntryIndex entry, const LoadedObject* caller, const LoadedObject* on_behalf_of);
 
 /// Gives a complete site its return address, which makes it alive. Links it into the chain of its bucket.
-void remember(Site* site, std::uintptr_t return_address);
+void remember_site(Site* site, std::uintptr_t return_address);
 
 /// Gives this return address to an older site of the same entry point. Returns that site. The callers of both must be
 /// outside every object. Returns nullptr if this caller is in an object, or if there are few such sites yet.

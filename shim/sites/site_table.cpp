@@ -15,7 +15,7 @@ struct SiteTable {
 };
 
 static_assert(offsetof(TableShape, multiplier) == 0 && offsetof(TableShape, mask) == 8 && sizeof(SiteTable) == 16,
-              "read by entry_*.S");
+              "read by shim/entry/x86_64.S and aarch64.S");
 
 namespace {
 

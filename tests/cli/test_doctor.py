@@ -205,7 +205,6 @@ def test_settings_in_force_are_those_that_the_shim_would_read(tmp_path):
     ({"CUBLAS_EMULATE_SINGLE_PRECISION": "1"}, "bf16x9"),
     ({"ONEDNN_DEFAULT_FPMATH_MODE": "BF16"}, "oneDNN may multiply below float32"),
     ({"NVTX_INJECTION64_PATH": "/opt/profiler.so", "FP32_MATMUL_WHERE": "python,nvtx"}, "NVTX ranges go to that library"),
-    ({"INTEL_LIBITTNOTIFY64": "/opt/profiler.so", "FP32_MATMUL_WHERE": "auto"}, "ITT ranges go to that library"),
     ({"LD_PRELOAD": "/nowhere/libfp32shim.so"}, "the loader does not find it"),
     ({"FP32_MATMUL_FLOOR": "fp32", "FP32_MATMUL_PRECISION": "high"}, "precision high (environment): the floor fp32 applies"),
     ({"FP32_MATMUL_FLOOR": "tf32", "FP32_MATMUL_PRECISION": "medium"}, "the floor tf32 applies"),
@@ -245,7 +244,7 @@ def test_a_gpu_that_is_new_enough_runs_at_high():
     {"FP32_MATMUL_LOG": "/nonexistent/%r/x.fp32rec"},
     {"NVIDIA_TF32_OVERRIDE": "0"}, {"TORCH_ALLOW_TF32_CUBLAS_OVERRIDE": "1", "FP32_MATMUL_FLOOR": "fp32"},
     {"TORCH_ALLOW_TF32_CUBLAS_OVERRIDE": "yes"}, {"CUBLAS_EMULATE_SINGLE_PRECISION": "0"}, {"ONEDNN_DEFAULT_FPMATH_MODE": "strict"},
-    {"NVTX_INJECTION64_PATH": "/opt/profiler.so"}, {"INTEL_LIBITTNOTIFY64": "/opt/profiler.so"},
+    {"NVTX_INJECTION64_PATH": "/opt/profiler.so"},
 ], ids=lambda value: " ".join(value))
 def test_settings_that_agree_are_no_finding(variables):
     _, alone, _ = doctor()
@@ -253,10 +252,10 @@ def test_settings_that_agree_are_no_finding(variables):
     assert result["findings"] == alone["findings"]
 
 
-@pytest.mark.parametrize("where", ["nvtx", "itt", "auto"])
+@pytest.mark.parametrize("where", ["nvtx", "auto"])
 def test_ranges_that_go_to_the_shim_are_no_finding(where):
     need(LIBRARY.exists(), f"{LIBRARY} was not built")
-    _, result, _ = doctor(FP32_MATMUL_WHERE=where, NVTX_INJECTION64_PATH=LIBRARY, INTEL_LIBITTNOTIFY64=LIBRARY)
+    _, result, _ = doctor(FP32_MATMUL_WHERE=where, NVTX_INJECTION64_PATH=LIBRARY)
     assert "ranges go to" not in messages(result["findings"])
 
 

@@ -333,7 +333,7 @@ def test_a_compiled_function_stays_exact_after_an_edit(language, tmp_path):
     def compile_with(above="", inside=""):
         file = tmp_path / ("p.cpp" if language == "c++" else "p.f90")
         file.write_text(source.replace("ABOVE", above).replace("INSIDE", inside))
-        subprocess.run([compiler, "-O1", "-fno-inline-functions-called-once", file, "-o", tmp_path / "p", library], check=True)
+        subprocess.run([compiler, "-O1", "-fno-inline-functions-called-once", "-rdynamic", file, "-o", tmp_path / "p", library], check=True)
 
     def rows_of(policy):
         log.unlink(missing_ok=True)
@@ -345,12 +345,13 @@ def test_a_compiled_function_stays_exact_after_an_edit(language, tmp_path):
     search = fp32shim("sensitivity", "--cpu", "emulate", "--tolerance", "1e-6", "--policy-out", policy, "--", tmp_path / "p",
                       env=blas, cwd=tmp_path)
     assert search.returncode == 0, search.stdout + search.stderr
-    assert 'when = { call_site = "p!graded" }' in policy.read_text()
+    exported = "p!graded" if language == "c++" else "p!graded_"
+    assert f'when = {{ call_site = "{exported}" }}' in policy.read_text()
     for edits in ({}, {"above": "// moved" if language == "c++" else "! moved"}, {"inside": edit}):
         compile_with(**edits)
         found, said = rows_of(policy)
         assert found == {"sensitivity 1": "fp32", None: "tf32"} and "decided no call" not in said
-    policy.write_text(policy.read_text().replace("p!graded", "p!graded+0x1"))
+    policy.write_text(policy.read_text().replace(exported, f"{exported}+0x1"))
     assert 'rule "sensitivity 1" (' in rows_of(policy)[1]
 
 

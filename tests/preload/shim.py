@@ -53,8 +53,8 @@ STARTER_HOOKS = {
     "_Exit", "_exit", "chroot", "execl", "execle", "execlp", "execv", "execve", "execveat", "execvp", "execvpe", "fexecve", "mount",
     "pivot_root", "popen", "posix_spawn", "posix_spawnp", "prctl", "quick_exit", "setns", "system", "wordexp",
 }
-# Functions that the copies of NVTX and ITT in programs call.
-RANGE_HOOKS = {"InitializeInjectionNvtx2", "InitializeInjectionNvtx2Preinject", "__itt_api_init"}
+# Functions that the copies of NVTX in programs call.
+RANGE_HOOKS = {"InitializeInjectionNvtx2", "InitializeInjectionNvtx2Preinject"}
 # Functions by which programs set the verbose mode of oneDNN.
 MODE_HOOKS = {
     "dnnl_set_verbose", "mkldnn_set_verbose", "_ZN5torch7verbose19_mkldnn_set_verboseEi",

@@ -1,4 +1,4 @@
-"""NVTX ranges and ITT tasks as scopes: of NVTX in an unmodified program, by the header that programs are built with."""
+"""NVTX ranges as scopes, in an unmodified program, by the header that programs are built with."""
 
 import pytest
 
@@ -128,35 +128,3 @@ def test_more_ranges_domains_and_strings_than_there_is_room_for_are_bounded():
 def test_threads_that_register_the_same_names_at_once_get_the_same_handles():
     for _ in range(5):
         assert returned(ranges("races")) == ["equal: 1"] * 4 + ["distinct: 1"]
-
-
-# ---- ITT
-
-def itt_tasks(*words, where="itt", **keywords):
-    client("itt_tasks")
-    env = {"INTEL_LIBITTNOTIFY64": str(LIBRARY)} | ({"FP32_MATMUL_WHERE": where} if where else {})
-    return run("itt_tasks", *words, env=env, **keywords)
-
-
-def pointers(result):
-    """What became of each function."""
-    return dict(line.split(": ") for line in result.stdout.splitlines() if ": " in line)
-
-
-@pytest.mark.parametrize("where", ["itt", "nvtx,itt", "auto"])
-def test_itt_tasks_label_the_products_inside_them(where):
-    result = itt_tasks(where=where)
-    assert scopes(result) == {
-        1: None, 2: "physics:solve", 3: "physics:solve/early:early handle", 4: "physics:solve/early:early handle",
-        5: "early:early handle", 6: None}
-    assert {"same domain 1, enabled 1", "same string 1"} <= set(result.stdout.splitlines())
-    assert pointers(result).pop("__itt_frame_begin_v3") == "uninstrumented"
-
-
-@pytest.mark.parametrize("where", [None, "nvtx", "python"])
-def test_itt_is_as_without_a_collector_where_tasks_are_not_asked_for(where):
-    assert set(pointers(itt_tasks(where=where)).values()) == {"uninstrumented"}
-
-
-def test_an_itt_of_another_layout_is_left_alone():
-    assert set(pointers(itt_tasks("20101001")).values()) == {"as before"}

@@ -63,13 +63,6 @@ def test_nvtx_ranges_open_scopes_where_a_rule_asks_for_them(policy, decisions, o
     assert {decision for m, decision in found.items() if m % 8} == {(None, "tf32")}
 
 
-def test_itt_tasks_open_scopes_where_a_rule_asks_for_them(policy, decisions):
-    labelled, _ = decisions(shim.client("itt_tasks"), policy=policy("*"), options=["--where", "itt"], **with_blas())
-    (policy("*").parent / "run.fp32rec").unlink()
-    found, _ = decisions(shim.client("itt_tasks"), policy=policy("*"), **with_blas())
-    assert found == labelled and ("exact", "fp32") in found.values()
-
-
 def test_modules_of_torch_open_scopes_where_a_rule_asks_for_them(policy, decisions, tmp_path):
     shim.need(shim.has_module("torch"), "no torch")
     script = tmp_path / "net.py"

@@ -46,7 +46,7 @@ extern "C" {
 /* The largest number of scopes that one thread can have pushed by fp32shim_push_scope at a time. */
 #define FP32SHIM_MAX_SCOPES 64
 
-/* The limit in bytes, including the NUL, of a thread's joined labels. NVTX and ITT ranges count too. */
+/* The limit in bytes, including the NUL, of a thread's joined labels. NVTX ranges count too. */
 #define FP32SHIM_MAX_SCOPE_PATH 1024
 
 typedef enum fp32shim_status {
@@ -117,7 +117,7 @@ FP32SHIM_API int fp32shim_get_floor(char* floor, size_t size);
  * none. Errors: INVALID_ARGUMENT (unknown name), NOT_ACTIVE, SCOPE_DEPTH. After an error there is nothing to pop. */
 FP32SHIM_API int fp32shim_push_scope(const char* label, const char* precision, const char* floor);
 
-/* Closes the innermost scope that this thread has opened by fp32shim_push_scope. NVTX and ITT ranges that were opened
+/* Closes the innermost scope that this thread has opened by fp32shim_push_scope. NVTX ranges that were opened
  * inside the scope stay open. When a thread ends, its open scopes are closed.
  * Errors: SCOPE_MISMATCH (none is open), NOT_ACTIVE. */
 FP32SHIM_API int fp32shim_pop_scope(void);

@@ -7,9 +7,9 @@
 
 namespace fp32shim::where {
 
-/// Returns the text of a call site, or nullptr for code outside every object. If the function's name is unknown, the
-/// text is object and offset, as in `report`. The first call for a site costs as much as name_of_caller(), later
-/// calls a load. Thread-safe, lock-free, async-signal-safe.
+/// Returns the texts of a call site, or nullptr for code outside every object. If the object does not export the
+/// function, its text is object and offset. The first call for a site costs as much as exported_caller(), later calls
+/// a load. Thread-safe, lock-free, async-signal-safe.
 const policy::CallSite* call_site_of(Site& site, const Settings& in_force);
 
 }  // namespace fp32shim::where

@@ -3,9 +3,13 @@
 
 #include <elf.h>
 
+#include <cstddef>
 #include <cstdint>
 
 namespace fp32shim::where {
+
+/// The length of the longest symbol that is read. Longer ones are treated as unknown.
+inline constexpr std::size_t symbol_limit = 2048;
 
 /// The largest distance from the beginning of a function without a size to an address that still counts as part of
 /// it.

@@ -3,6 +3,8 @@
 #include <climits>
 #include <cstring>
 
+#include "shim/memory/readable_pages.hpp"
+
 namespace fp32shim::where {
 namespace {
 
@@ -11,33 +13,14 @@ constexpr std::uint8_t pointer_omitted = 0xff, pointer_size_mask = 0x0f, pointer
 constexpr std::uint8_t base_none = 0x00, base_here = 0x10;
 constexpr std::uint8_t sorted_table = 0x3b;  ///< pairs of signed 4-byte offsets from the start of .eh_frame_hdr
 
-/// Reads the pages of the tables. Remembers the last page checked, since most reads are in that page.
-class ReadablePages {
-  public:
-    explicit ReadablePages(bool (*is_readable)(std::uintptr_t)) : is_readable_(is_readable) {}
-
-    /// Copies a value from a table. Returns false if a page of it cannot be read.
-    template <class Value>
-    bool copy(const std::uint8_t* from, Value& value) {
-        const auto address = reinterpret_cast<std::uintptr_t>(from);
-        if (!has(address) || !has(address + sizeof value - 1)) return false;
-        std::memcpy(&value, from, sizeof value);
-        return true;
-    }
-
-  private:
-    bool has(std::uintptr_t address) {
-        constexpr std::uintptr_t page_size = 4096;  // larger pages are checked in pieces of this size
-        const std::uintptr_t page = address / page_size;
-        if (is_readable_ == nullptr || page == known_) return true;
-        if (!is_readable_(page * page_size)) return false;
-        known_ = page;
-        return true;
-    }
-
-    bool (*is_readable_)(std::uintptr_t);
-    std::uintptr_t known_ = 0;
-};
+/// Copies a value from a table. Returns false if a page of it cannot be read.
+template <class Value>
+bool copy(const std::uint8_t* from, Value& value, ReadablePages& pages) {
+    const auto address = reinterpret_cast<std::uintptr_t>(from);
+    if (!pages.has(address) || !pages.has(address + sizeof value - 1)) return false;
+    std::memcpy(&value, from, sizeof value);
+    return true;
+}
 
 /// Bytes of a table, read from front to back. After the end or a wrong value, all further reads return 0.
 class Bytes {
@@ -55,7 +38,7 @@ class Bytes {
     Value read() {
         Value value{};
         const std::uint8_t* from = consume(sizeof value);
-        if (from != nullptr && !pages_->copy(from, value)) is_good_ = false;
+        if (from != nullptr && !copy(from, value, *pages_)) is_good_ = false;
         return value;
     }
     std::uint64_t uleb() {
@@ -166,7 +149,7 @@ std::uintptr_t find_entry(const UnwindTables& tables, ReadablePages& pages, std:
     bool is_good = true;
     const auto pair_at = [&](std::size_t index) {
         Pair pair{};
-        is_good = pages.copy(pairs + index * sizeof pair, pair) && is_good;
+        is_good = copy(pairs + index * sizeof pair, pair, pages) && is_good;
         return pair;
     };
     const auto distance = static_cast<std::int64_t>(instruction - base);

@@ -1,4 +1,4 @@
-"""NVTX ranges and ITT tasks of unmodified wheels: scopes of the products inside them."""
+"""NVTX ranges of unmodified wheels: scopes of the products inside them."""
 
 import importlib.util
 import pathlib
@@ -9,7 +9,6 @@ import shim
 from wheels import start
 
 NVTX = {"FP32_MATMUL_WHERE": "nvtx", "NVTX_INJECTION64_PATH": str(shim.LIBRARY)}
-ITT = {"FP32_MATMUL_WHERE": "itt", "INTEL_LIBITTNOTIFY64": str(shim.LIBRARY)}
 
 
 def scopes_of(code, env, **keywords):
@@ -73,30 +72,3 @@ when = { scope = "model:attention*" }
 """
     result = start(sys.executable, "-c", textwrap.dedent(code), env=env, policy=rule)
     assert {d["m"]: d["applied"] for d in result.decisions} == {30: "tf32", 20: "tf32", 10: "fp32", 40: "fp32"}
-
-
-EMIT_ITT = """
-    import torch
-    layer = torch.nn.Linear(32, 16)
-    x = torch.ones(8, 32)
-    with torch.autograd.profiler.emit_itt():
-        torch.profiler.itt.range_push("step")
-        layer(x).sum().backward()
-        torch.profiler.itt.range_pop()
-    x @ x.T
-"""
-
-
-def test_torchs_itt_tasks_are_scopes_forward_and_backward():
-    shim.need(importlib.util.find_spec("torch"), "torch is not installed")
-    found = sum(scopes_of(EMIT_ITT, ITT).values(), [])
-    assert len(found) == 3 and None in found
-    forward, backward = sorted(scope for scope in found if scope is not None)
-    assert forward == "PyTorch:step/PyTorch:aten::linear/PyTorch:aten::addmm"
-    assert backward.startswith("PyTorch:step/PyTorch:autograd::engine::evaluate_function: AddmmBackward0/")
-
-
-def test_without_where_the_same_program_has_no_scopes():
-    shim.need(importlib.util.find_spec("torch"), "torch is not installed")
-    for env in ({"INTEL_LIBITTNOTIFY64": str(shim.LIBRARY)}, {"FP32_MATMUL_WHERE": "itt"}):
-        assert set(sum(scopes_of(EMIT_ITT, env).values(), [])) == {None}

@@ -84,7 +84,7 @@ TEST(ExplainRule, ShowsTheCallSiteAndAllLinesOfTheStack) {
         }
     };
     const TwoLines lines;
-    constexpr CallSite site{"libphysics.so!solve+0x1c4", "libphysics.so!solve"};
+    constexpr CallSite site{"libphysics.so!solve+0x1c4", "libphysics.so!solve", "libphysics.so+0x31c4"};
     MatmulCall call = call_of_trainer();
     EXPECT_EQ(found_for(call, R"(call_site = "*!f")"), "none");
     EXPECT_EQ(found_for(call, R"(stack = "*!f")"), "none");

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "record/log_path.hpp"
+#include "record/pinned_variables.hpp"
 #include "system/inline_text.hpp"
 
 namespace fp32shim::record {

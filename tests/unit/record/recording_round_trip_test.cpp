@@ -12,6 +12,7 @@
 #include <set>
 #include <thread>
 
+#include "record/pinned_variables.hpp"
 #include "record/processor.hpp"
 #include "recording_fixture.hpp"
 
@@ -451,7 +452,7 @@ TEST(RecordingRoundTrip, AProcessTriesFewNamesHoweverManyAreTaken) {
     EXPECT_LT(*random.rbegin(), 10'000'000'000U);
 }
 
-TEST(RecordingRoundTrip, ASmallRecordingTakesLittleSpace) {
+TEST(RecordingRoundTrip, ASmallRecordingTakesFiveSegmentsOfTheDisk) {
     const TemporaryFolder folder;
     const auto recording = open_recording(folder / "run.fp32rec", {}, policy::LogLevel::summary);
     ThreadWriter* writer = recording->attach();
@@ -460,12 +461,12 @@ TEST(RecordingRoundTrip, ASmallRecordingTakesLittleSpace) {
         recording->objects()->add({"/usr/lib/library" + std::to_string(i) + ".so", {}, false});
     struct stat status {};
     ASSERT_EQ(stat(recording->path().c_str(), &status), 0);
-    EXPECT_LE(status.st_blocks * 512, 16 * std::max(4096L, sysconf(_SC_PAGESIZE)));
-    EXPECT_EQ(status.st_size, 5 * static_cast<off_t>(format::segment_size)) << "the rest of it has no space";
+    EXPECT_EQ(status.st_size, 5 * static_cast<off_t>(format::segment_size));
+    EXPECT_GE(status.st_blocks * 512, status.st_size) << "so a full disk cannot become SIGBUS";
     expect_no_problems(*read_recording(recording->path()));
 }
 
-TEST(RecordingRoundTrip, FirstSegmentsGetTheirSpaceAsTheyFill) {
+TEST(RecordingRoundTrip, EntriesGoOnInFurtherSegments) {
     const TemporaryFolder folder;
     const auto recording = open_recording(folder / "run.fp32rec", {}, policy::LogLevel::summary);
     ThreadWriter* writer = recording->attach();

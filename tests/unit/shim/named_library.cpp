@@ -1,4 +1,4 @@
-// A library with one exported function and one that is not exported, for symbol_test.cpp.
+// A library with one exported function and one that is not exported, for exported_function_test.cpp.
 #include <cstdint>
 
 namespace physics {
@@ -9,8 +9,6 @@ std::uintptr_t address() { return reinterpret_cast<std::uintptr_t>(&hidden); }
 }  // namespace physics
 
 extern "C" {
-[[gnu::visibility("default")]] void named_exported() { asm volatile("" ::"r"(FORM)); }
-[[gnu::visibility("default")]] void named_part() asm("named_part.part.0");
-void named_part() { asm volatile("" ::"r"(FORM)); }
+[[gnu::visibility("default")]] void named_exported() { asm volatile(""); }
 [[gnu::visibility("default")]] std::uintptr_t address_of_hidden() { return physics::address(); }
 }

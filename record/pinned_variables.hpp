@@ -1,0 +1,70 @@
+// The environment variables that `fp32shim run --pin` sets.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+#include <vector>
+
+namespace fp32shim::record {
+
+/// Bits of ProcessFacts::pins: one for each variable of all_pins, and pins_known if the environment was searched.
+inline constexpr std::uint16_t pins_known = 1, pin_onednn = 2, pin_nvidia = 4, pin_cublas_emulation = 8,
+                               pin_torch = 16, pin_triton = 32, pin_cupy = 64, pin_jax = 128, pin_mlx = 256,
+                               pin_fp64_emulation = 512, pin_xla = 1024;
+/// Environment variable that `fp32shim run --pin` sets, to keep products that bypass the shim at float32.
+struct Pin {
+    std::uint16_t bit;
+    std::string_view entry;  ///< text `NAME=value`
+    std::string_view reach;  ///< effect and limits of the variable: a sentence without its subject
+};
+inline constexpr Pin all_pins[] = {
+    {pin_onednn, "ONEDNN_DEFAULT_FPMATH_MODE=STRICT",
+     "keeps oneDNN's float32 operations at float32, except those to which a program gives their own mode"},
+    {pin_nvidia, "NVIDIA_TF32_OVERRIDE=0",
+     "switches TF32 off in cuBLAS, cuDNN, cuTENSOR and TensorRT for programs that ask for TF32, but not for those "
+     "that ask for BF16 or FP16; is not known to do so in cuSPARSE and cuSPARSELt, nor in kernels that others "
+     "compile"},
+    {pin_cublas_emulation, "CUBLAS_EMULATE_SINGLE_PRECISION=0",
+     "keeps cuBLAS from computing float32 products from BF16 products on its own; a program can still ask for that"},
+    {pin_fp64_emulation, "CUBLAS_EMULATE_DOUBLE_PRECISION=0",
+     "keeps cuBLAS from emulating float64 products on its own; a program can still ask for that"},
+    {pin_torch, "TORCH_ALLOW_TF32_CUBLAS_OVERRIDE=0",
+     "replaces a 1, which NVIDIA's containers set and with which torch asks cuBLAS for TF32 from its start; does not "
+     "stop a program that asks for TF32 itself, and does not affect cuDNN, whose TF32 torch allows by default"},
+    {pin_triton, "TRITON_F32_DEFAULT=ieee",
+     "is the precision of Triton's tl.dot if a kernel names none; does not affect kernels that name one (those of "
+     "torch.compile, FlexAttention among them, have the program's own setting of TF32), or that XLA or another "
+     "compiler generates"},
+    {pin_cupy, "CUPY_TF32=0",
+     "keeps CuPy from asking cuBLAS and cuTENSOR for TF32; does not affect a program's own kernels"},
+    {pin_jax, "JAX_DEFAULT_MATMUL_PRECISION=highest",
+     "is the precision of JAX's products if the program names none; does not affect products with a named precision, "
+     "or operands narrower than float32"},
+    {pin_xla, "FP32SHIM_XLA_FLAG=--xla_gpu_enable_triton_gemm=false",
+     "gives this flag to each XLA that knows it, so that its products go to cuBLAS and not into Triton's kernels; "
+     "does not replace what a program says about the flag itself, and does not affect cuDNN's fusions "
+     "(--xla_gpu_cudnn_gemm_fusion_level)"},
+    {pin_mlx, "MLX_ENABLE_TF32=0", "keeps MLX's float32 products from TF32; does not affect narrower operands"},
+};
+/// Returns `NAME=value` of each variable of all_pins whose bit is set in `pins`.
+inline std::vector<std::string_view> entries_of(std::uint16_t pins) {
+    std::vector<std::string_view> entries;
+    for (const Pin& pin : all_pins)
+        if ((pins & pin.bit) != 0) entries.push_back(pin.entry);
+    return entries;
+}
+
+/// Returns pins_known and the bits of those variables of all_pins that are set. `value_of(name)` returns the value of
+/// an environment variable.
+template <class ValueOf>
+std::uint16_t pins_set(const ValueOf& value_of) {
+    std::uint16_t pins = pins_known;
+    for (const Pin& pin : all_pins) {
+        const std::size_t equals = pin.entry.find('=');
+        if (value_of(pin.entry.substr(0, equals)) == pin.entry.substr(equals + 1)) pins |= pin.bit;
+    }
+    return pins;
+}
+
+}  // namespace fp32shim::record

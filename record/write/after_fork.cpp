@@ -1,0 +1,62 @@
+// What becomes of a recording in a forked child.
+//
+// A fork costs the recording nothing, since most children never multiply. The child does not have the parent's
+// segments (MADV_DONTFORK), and the kernel empties the pages of its writers (MADV_WIPEONFORK), so that it cannot
+// count into its parent's file. Only the header stays mapped: calls read the words in it without asking whose they
+// are. The child notices at its first call that it is another process (system/this_process.cpp). Then it makes a file
+// of its own, and maps that file's header at the same address.
+#include <errno.h>
+
+#include "record/write/writer.hpp"
+#include "system/io_error.hpp"
+#include "system/line_writer.hpp"
+#include "system/raw_syscall.hpp"
+#include "system/stderr_line.hpp"
+#include "system/this_process.hpp"
+
+namespace fp32shim::record {
+
+bool Recording::is_of(std::uint32_t process) const { return owner_.load(std::memory_order_acquire) == process; }
+
+bool Recording::is_of_this_process() const { return is_of(system::this_process()) && file_.is_open(); }
+
+/// Makes the file of a forked child, if that has none yet. Returns false if this process cannot have a file.
+bool Recording::ensure_own_file() {
+    const std::uint32_t self = system::this_process();
+    if (!is_of(self)) {
+        const system::HeldLock held(lock_);
+        if (!held) return false;
+        if (!is_of(self)) enter_child();
+    }
+    return file_.is_open();
+}
+
+/// Begins the recording of a forked child at its first call. Precondition: lock_ is held.
+void Recording::enter_child() {
+    const ClockPoint begun = read_clocks();
+    writers_.store(nullptr, std::memory_order_relaxed);
+    slot_count_.store(0, std::memory_order_relaxed);
+    const std::int32_t self = system::raw::getpid();
+    const std::int32_t parent = facts_.pid;
+    facts_.pid = self;
+    const ExpandedPath expanded = expand_path(name_, facts_, expanded_);
+    const InForce settings =
+        settings_.settings_in_force != nullptr ? settings_.settings_in_force() : InForce{&start_, {}, {}};
+    const int error = expanded.problem == PathProblem::none ? start_file(self, parent, expanded.path, settings, begun)
+                                                            : ENAMETOOLONG;
+    if (error != 0) {
+        // Until the child has a file of its own, the header is its parent's.
+        std::atomic_ref(file_.header()->unrecorded).fetch_add(1, std::memory_order_relaxed);
+        changes_.forget();
+        file_.abandon();
+        const system::IoError description = describe_error(error);
+        char buffer[1024];
+        system::LineWriter out(buffer);
+        out.text("recording ").escaped(expanded.path, 600).text(": ").text(description.meaning);
+        out.text("; this forked process records nothing; ").text(description.remedy);
+        system::stderr_line(out.view());
+    }
+    owner_.store(system::this_process(), std::memory_order_release);
+}
+
+}  // namespace fp32shim::record

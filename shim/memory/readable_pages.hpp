@@ -1,0 +1,28 @@
+// Checks that memory of the program is mapped before the shim reads it.
+#pragma once
+
+#include <cstdint>
+
+namespace fp32shim {
+
+/// Asks once for each page that is read, and remembers the last one, since most reads are in that page.
+class ReadablePages {
+  public:
+    /// `is_readable` tells if an address can be read. If it is nullptr, all can.
+    explicit ReadablePages(bool (*is_readable)(std::uintptr_t address)) : is_readable_(is_readable) {}
+
+    bool has(std::uintptr_t address) {
+        constexpr std::uintptr_t page_size = 4096;  // larger pages are checked in pieces of this size
+        const std::uintptr_t page = address / page_size;
+        if (is_readable_ == nullptr || page == known_) return true;
+        if (!is_readable_(address)) return false;
+        known_ = page;
+        return true;
+    }
+
+  private:
+    bool (*is_readable_)(std::uintptr_t);
+    std::uintptr_t known_ = UINTPTR_MAX;
+};
+
+}  // namespace fp32shim

@@ -1,0 +1,37 @@
+#include "shim/where/native/exported_function.hpp"
+
+#include <cstring>
+#include <span>
+
+#include "shim/loader/elf/objects.hpp"
+#include "shim/where/native/symbol_choice.hpp"
+#include "system/elf.hpp"
+
+namespace fp32shim::where {
+namespace {
+
+/// Returns the number of symbols in the loaded table of exported names. The table has no field for it.
+std::uint64_t symbol_count(const elf::Object& object) {
+    if (object.gnu_hash == nullptr) return object.sysv_hash == nullptr ? 0 : object.sysv_hash[1];
+    return system::symbols_in_gnu_hash(
+        [&](std::uint64_t first, std::uint64_t count) { return std::span(object.gnu_hash + first, count); });
+}
+
+}  // namespace
+
+ExportedFunction exported_caller(const link_map* object, std::uintptr_t return_address) {
+    if (object == nullptr || !elf::is_mapped(object)) return {};
+    const std::uint64_t address = return_address - 1 - object->l_addr;  // in the call, even if it ends a function
+    const elf::Object tables = elf::read_object(object);
+    if (tables.symbols == nullptr || tables.strings == nullptr) return {};
+    SymbolChoice choice(address);
+    const std::uint64_t count = symbol_count(tables);
+    for (std::uint64_t i = 0; i < count; ++i) choice.consider(tables.symbols[i]);
+    const Elf64_Sym& found = choice.best();
+    if (found.st_name == 0) return {};
+    const char* const name = tables.strings + found.st_name;
+    const std::size_t size = strnlen(name, symbol_limit + 1);
+    return size > symbol_limit ? ExportedFunction{} : ExportedFunction{{name, size}, address + 1 - found.st_value};
+}
+
+}  // namespace fp32shim::where

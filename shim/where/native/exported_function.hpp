@@ -1,0 +1,24 @@
+// Finds the exported function that contains an address of this process, for rules on call sites
+// (`libphysics.so!solve`). Only the loaded table of exported names is read. `report` and `log` name other functions,
+// and put names of C++ and Fortran into words.
+#pragma once
+
+#include <link.h>
+
+#include <cstdint>
+#include <string_view>
+
+namespace fp32shim::where {
+
+/// An exported function that contains an address.
+struct ExportedFunction {
+    std::string_view name{};   ///< name in the object's table, which is valid while the object is loaded; empty: none
+    std::uint64_t offset = 0;  ///< bytes from the beginning of the function to the address
+};
+
+/// Returns the function that calls and then continues at `return_address`, an address of a loaded object. Costs from
+/// 1 µs to some milliseconds, depending on the number of functions in the object. Async-signal-safe. Precondition: an
+/// elf::Reading is held.
+ExportedFunction exported_caller(const link_map* object, std::uintptr_t return_address);
+
+}  // namespace fp32shim::where
