@@ -18,8 +18,7 @@ constexpr OperandRounding roundings[] = {
 #define ROUNDING(name, ...) OperandRounding::name,
 #include "policy/formats.def"
 };
-constexpr InstructionSet sets[] = {InstructionSet::plain, InstructionSet::avx2, InstructionSet::avx512,
-                                   InstructionSet::neon};
+constexpr InstructionSet sets[] = {InstructionSet::plain, InstructionSet::avx2, InstructionSet::avx512};
 
 std::uint32_t bits_of(float value) { return std::bit_cast<std::uint32_t>(value); }
 float from_bits(std::uint32_t bits) { return std::bit_cast<float>(bits); }
