@@ -220,7 +220,7 @@ void describe(const Site& site, const Frame& frame, Product& product) {
 namespace {
 
 bool for_each_of_groups(const Site& site, const Frame& frame, const Product& product,
-                        bool (*visit)(void*, const Level3&), void* context) {
+                        bool (*visit)(const void*, const Level3&), const void* visitor) {
     const ArgumentReader arguments(site, frame);
     const auto* a = static_cast<const void* const*>(arguments.pointer(Role::a));
     const auto* b = static_cast<const void* const*>(arguments.pointer(Role::b));
@@ -249,38 +249,38 @@ bool for_each_of_groups(const Site& site, const Frame& frame, const Product& pro
             single.a = a == nullptr ? nullptr : a[index];
             single.b = b == nullptr ? nullptr : b[index];
             single.c = c == nullptr ? nullptr : c[index];
-            if (!visit(context, single)) return false;
+            if (!visit(visitor, single)) return false;
         }
     }
     return true;
 }
 
-bool for_each_of_stride(const Product& product, bool (*visit)(void*, const Level3&), void* context) {
+bool for_each_of_stride(const Product& product, bool (*visit)(const void*, const Level3&), const void* visitor) {
     const auto size = static_cast<std::int64_t>(element_size(product.level3));
     for (std::int64_t i = 0; i < product.call.batch; ++i) {
         Level3 single = product.level3;
         single.a = static_cast<const char*>(single.a) + i * product.stride_a * size;
         if (single.b != nullptr) single.b = static_cast<const char*>(single.b) + i * product.stride_b * size;
         if (single.c != nullptr) single.c = static_cast<char*>(single.c) + i * product.stride_c * size;
-        if (!visit(context, single)) return false;
+        if (!visit(visitor, single)) return false;
     }
     return true;
 }
 
 }  // namespace
 
-bool for_each_product(const Site& site, const Frame& frame, const Product& product,
-                      bool (*visit)(void* context, const Level3& single), void* context) {
+bool for_each_product_by(const Site& site, const Frame& frame, const Product& product,
+                         bool (*visit)(const void* visitor, const Level3& single), const void* visitor) {
     switch (site.function->product().batching) {
         case Batching::groups:
-            return for_each_of_groups(site, frame, product, visit, context);
+            return for_each_of_groups(site, frame, product, visit, visitor);
         case Batching::strided:
-            return for_each_of_stride(product, visit, context);
+            return for_each_of_stride(product, visit, visitor);
         case Batching::single:
         case Batching::pointers:
             break;
     }
-    return visit(context, product.level3);
+    return visit(visitor, product.level3);
 }
 
 }  // namespace fp32shim::blas

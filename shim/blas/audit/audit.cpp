@@ -43,19 +43,14 @@ bool is_wider(AuditFormat reference, policy::Dtype dtype) {
 
 }  // namespace
 
-bool can_audit(const Site& site, const Frame& frame, const Product& product, const Plan& plan, bool wants_float64) {
+bool can_audit(const Site& site, const Product& product, const Plan& plan, bool wants_float64) {
     const policy::Dtype dtype = product.call.dtype;
     const bool has_type = policy::is_single(dtype) || (policy::is_double(dtype) && (plan.rounds || wants_float64));
-    if (!has_type || site.function->family->treatment != Treatment::governed || !has_result(product, plan) ||
-        plan.reason == policy::Reason::no_product)
-        return false;
-    const bool none_multiplies = for_each_product(
-        site, frame, product, [](void*, const Level3& single) { return !multiplies(single); }, nullptr);
-    return !none_multiplies;
+    return has_type && site.function->family->treatment == Treatment::governed && has_result(product, plan) &&
+           plan.multiplies;
 }
 
-bool CallAudit::add_sizes(void* sizes, const Level3& single) {
-    auto& sum = *static_cast<Sizes*>(sizes);
+bool CallAudit::add_sizes(const Level3& single, Sizes& sum) {
     if (!multiplies(single)) return true;
     const Matrix result = result_of(single);
     const std::size_t bytes = packed_bytes(result);
@@ -87,7 +82,7 @@ CallAudit::CallAudit(const Site& site, const Frame& frame, const Product& produc
           audit::set_formats(compared, policy, tested, format_of(plan), policy::is_double(product.call.dtype));
           Sizes sizes{.has_reference_product = is_wider(compared.reference, product.call.dtype),
                       .has_float32_copies = compared.tested == AuditFormat::sgemm};
-          for_each_product(site, frame, product, add_sizes, &sizes);
+          for_each_product(site, frame, product, [&](const Level3& single) { return add_sizes(single, sizes); });
           const std::size_t bytes = sizes.starts + sizes.work;
           return bytes <= audit_memory_limit ? bytes : 0;
       }()) {
@@ -96,17 +91,16 @@ CallAudit::CallAudit(const Site& site, const Frame& frame, const Product& produc
         audit_.flags = record::audit_skipped;
         return;
     }
-    for_each_product(site, frame, product, save_start, this);
+    for_each_product(site, frame, product, [this](const Level3& single) { return save_start(single); });
     work_ = next_work_ = next_start_;
     next_start_ = starts_;
 }
 
-bool CallAudit::save_start(void* audit, const Level3& single) {
-    auto& self = *static_cast<CallAudit*>(audit);
+bool CallAudit::save_start(const Level3& single) {
     if (!multiplies(single) || !uses_start(single)) return true;
     const Matrix result = result_of(single);
-    copy_elements(result, written_of(single), packed(result, self.next_start_));
-    self.next_start_ += packed_bytes(result);
+    copy_elements(result, written_of(single), packed(result, next_start_));
+    next_start_ += packed_bytes(result);
     return true;
 }
 
@@ -117,30 +111,28 @@ record::Audit CallAudit::finish() {
     const int saved_errno = errno;
     const Running outer = running;
     running = {site_.provider, nullptr, &frame_};
-    for_each_product(site_, frame_, product_, audit_one, this);
+    for_each_product(site_, frame_, product_, [this](const Level3& single) { return audit_one(single); });
     running = outer;
     errno = saved_errno;
     return audit_;
 }
 
-bool CallAudit::audit_one(void* audit, const Level3& single) {
-    auto& self = *static_cast<CallAudit*>(audit);
+bool CallAudit::audit_one(const Level3& single) {
     if (!multiplies(single)) return true;
-    self.next_work_ = self.work_;
+    next_work_ = work_;
     const Matrix result = result_of(single);
     Matrix start{};
     if (uses_start(single)) {
-        start = packed(result, self.next_start_);
-        self.next_start_ += packed_bytes(result);
+        start = packed(result, next_start_);
+        next_start_ += packed_bytes(result);
     }
-    if (!self.store_operand_exponents(single, start)) return false;
+    if (!store_operand_exponents(single, start)) return false;
     Bound bound;
-    bool done = self.compute_bound(single, start, bound);
+    bool done = compute_bound(single, start, bound);
     if (done)
-        done = is_wider(self.audit_.reference, self.product_.call.dtype)
-                   ? self.compare_with_reference(single, start, bound)
-                   : self.compare_with_exact(single, start, bound);
-    if (!done) self.audit_.flags |= record::audit_skipped;
+        done = is_wider(audit_.reference, product_.call.dtype) ? compare_with_reference(single, start, bound)
+                                                               : compare_with_exact(single, start, bound);
+    if (!done) audit_.flags |= record::audit_skipped;
     return done;
 }
 

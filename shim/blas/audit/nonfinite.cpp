@@ -85,14 +85,13 @@ record::Audit audit_of(const Level3& single, const ElementPosition& position, st
 
 NonfiniteSearch::NonfiniteSearch(const Site& site, const Frame& frame, const Product& product)
     : site_(site), frame_(frame), product_(product) {
-    for_each_product(site, frame, product, check_start, this);
+    for_each_product(site, frame, product, [this](const Level3& single) { return check_start(single); });
 }
 
-bool NonfiniteSearch::check_start(void* search, const Level3& single) {
-    auto& self = *static_cast<NonfiniteSearch*>(search);
+bool NonfiniteSearch::check_start(const Level3& single) {
     const bool is_bad = multiplies(single) && uses_start(single) && first_nonfinite(written_elements(single));
-    const bool goes_on = !is_bad || self.mark_nonfinite_start();
-    ++self.number_;
+    const bool goes_on = !is_bad || mark_nonfinite_start();
+    ++number_;
     return goes_on;
 }
 
@@ -101,9 +100,7 @@ bool NonfiniteSearch::check_start(void* search, const Level3& single) {
 bool NonfiniteSearch::mark_nonfinite_start() {
     if (!bad_starts_) {
         std::size_t count = 0;
-        for_each_product(
-            site_, frame_, product_, [](void* sum, const Level3&) { return ++*static_cast<std::size_t*>(sum) != 0; },
-            &count);
+        for_each_product(site_, frame_, product_, [&](const Level3&) { return ++count != 0; });
         bad_starts_.emplace(count);
     }
     if (bad_starts_->bytes().empty()) return false;
@@ -118,29 +115,26 @@ bool NonfiniteSearch::began_nonfinite(const Level3& single, std::int64_t number)
 }
 
 std::optional<record::Audit> NonfiniteSearch::find(const Plan& plan) {
-    plan_ = &plan;
     number_ = 0;
-    for_each_product(site_, frame_, product_, check_result, this);
+    for_each_product(site_, frame_, product_, [&](const Level3& single) { return check_result(single, plan); });
     return found_;
 }
 
-bool NonfiniteSearch::check_result(void* search, const Level3& single) {
-    auto& self = *static_cast<NonfiniteSearch*>(search);
-    const std::int64_t number = self.number_++;
+bool NonfiniteSearch::check_result(const Level3& single, const Plan& plan) {
+    const std::int64_t number = number_++;
     // A call that multiplies nothing must not read its operands, although some libraries do. So this search does not
     // either.
     if (!multiplies(single)) return true;
     const std::optional<ElementPosition> position = first_nonfinite(written_elements(single));
     if (!position) return true;
     std::optional<BadOperand> bad = bad_operand(single);
-    if (!bad &&
-        self.began_nonfinite(single, number))  // the product has overwritten the element: this one may be another
+    if (!bad && began_nonfinite(single, number))  // the product has overwritten the element: this one may be another
         bad = {is_in_place(single) ? NonfiniteOperand::b : NonfiniteOperand::c, *position};
     if (bad) {
-        if (!self.received_) self.received_ = received_by(*bad, number, *self.plan_);
+        if (!received_) received_ = received_by(*bad, number, plan);
         return true;
     }
-    self.found_ = audit_of(single, *position, number, *self.plan_);
+    found_ = audit_of(single, *position, number, plan);
     return false;
 }
 

@@ -25,59 +25,30 @@
 namespace fp32shim::blas {
 namespace {
 
-struct RoundedRun {
-    const Plan* plan;
-    Routines routines;
-    bool was_limited = false;
-};
-
-bool run_rounded(void* context, const Level3& single) {
-    auto& run = *static_cast<RoundedRun*>(context);
-    if (run.plan->rounds && multiplies(single)) {
-        const int saved_errno = errno;
-        const auto result = emulate_by(run.routines, single, run.plan->preview);
-        errno = saved_errno;
-        if (result == EmulationResult::done) return true;
-        run.was_limited = true;
-    }
-    call_by_role(&run.routines.same, single);
-    return true;
-}
-
 // Not in a header of the C library, but the JVM relies on it, too.
 constinit Next<std::size_t(const pthread_attr_t*)> least_stack_of_a_thread{"__pthread_get_minstack"};
-
-struct OwnRun {
-    const Site* site;
-    bool in_bf16;
-    bool lacked_memory = false;
-};
-
-bool run_here(void* context, const Level3& single) {
-    auto& run = *static_cast<OwnRun*>(context);
-    const int saved_errno = errno;
-    const ThreadsOfLibrary threads{
-        [](const void* site) {
-            return Threads{threads_of(*static_cast<const Site*>(site)->provider), least_stack_of_a_thread.get()};
-        },
-        run.site};
-    const bool done = run.in_bf16 && multiplies(single) ? multiply_in_bf16(single, bf16_units(), threads)
-                                                        : multiply_in_fixed_order(single, threads);
-    errno = saved_errno;
-    if (!done) {
-        run.lacked_memory = true;
-        BoundRoutine same{run.site->routine, run.site->real};
-        call_by_role(&same, single);
-    }
-    return true;
-}
 
 /// Computes the call's products one by one in the shim. Those for which there is no memory run as called; `plan` then
 /// says so.
 void run_each_here(const Site& site, const Frame& frame, const Product& product, Plan& plan) {
-    OwnRun run{&site, plan.uses_bf16_units};
-    for_each_product(site, frame, product, run_here, &run);
-    if (!run.lacked_memory) return;
+    const ThreadsOfLibrary threads{
+        [](const void* provider) {
+            return Threads{threads_of(*static_cast<const LoadedObject*>(provider)), least_stack_of_a_thread.get()};
+        },
+        site.provider};
+    bool lacked_memory = false;
+    for_each_product(site, frame, product, [&](const Level3& single) {
+        const int saved_errno = errno;
+        const bool done = plan.uses_bf16_units && multiplies(single) ? multiply_in_bf16(single, bf16_units(), threads)
+                                                                     : multiply_in_fixed_order(single, threads);
+        errno = saved_errno;
+        if (done) return true;
+        lacked_memory = true;
+        BoundRoutine same{site.routine, site.real};
+        call_by_role(&same, single);
+        return true;
+    });
+    if (!lacked_memory) return;
     plan.applied = policy::Applied::fp32;
     plan.reason = policy::Reason::scratch_limit;
     plan.how = site.runs_one_by_one() ? record::How::one_by_one : record::How::forward;
@@ -100,9 +71,20 @@ void warn_invalid_arguments(const Site& site) {
 /// Runs the call's products one by one, rounded if the plan says so. A product whose rounded operands do not fit in
 /// memory runs unrounded; `plan` then gets applied fp32 and reason scratch_limit.
 void run_each(const Site& site, const Frame& frame, const Product& product, Plan& plan) {
-    RoundedRun run{&plan, routines_of(site)};
-    for_each_product(site, frame, product, run_rounded, &run);
-    if (!run.was_limited) return;
+    Routines routines = routines_of(site);
+    bool was_limited = false;
+    for_each_product(site, frame, product, [&](const Level3& single) {
+        if (plan.rounds && multiplies(single)) {
+            const int saved_errno = errno;
+            const auto result = emulate_by(routines, single, plan.preview);
+            errno = saved_errno;
+            if (result == EmulationResult::done) return true;
+            was_limited = true;
+        }
+        call_by_role(&routines.same, single);
+        return true;
+    });
+    if (!was_limited) return;
     plan.applied = policy::format_as_called(product.call.dtype);
     plan.reason = policy::Reason::scratch_limit;
     if (!site.runs_one_by_one()) plan.how = record::How::forward;
@@ -214,10 +196,10 @@ CallOutcome govern(Site& site, const Frame& frame, const Settings& in_force, std
     const ExpressKey key{express == 0 ? 0 : express_key(site, frame, express, scope_key()), change_count};
     if (may_audit || in_force.finds_nonfinite || in_force.fingerprints) [[unlikely]] {
         const bool wants_float64 = verdict.tested || in_force.policy.audit_float64;
-        const Looks looks{may_audit && can_audit(site, frame, product, plan, wants_float64) &&
-                              audit::is_due(verdict, in_force.policy),
-                          in_force.searches() && !forwards && has_result(product, plan),
-                          in_force.fingerprints && !forwards && has_result(product, plan)};
+        const Looks looks{
+            may_audit && can_audit(site, product, plan, wants_float64) && audit::is_due(verdict, in_force.policy),
+            in_force.searches() && !forwards && has_result(product, plan),
+            in_force.fingerprints && !forwards && has_result(product, plan)};
         if (looks.any()) return {run_and_check(site, frame, product, plan, verdict, in_force, looks), nullptr};
     }
     CallTime time;
