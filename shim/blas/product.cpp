@@ -138,8 +138,7 @@ void set_sizes(const Level3& level3, policy::MatmulCall& call) {
     call.trans_a = level3.trans_a;
     call.trans_b = level3.trans_b;
     const Operation operation = level3.operation;
-    const bool is_sided = operation == Operation::symm || operation == Operation::hemm ||
-                          operation == Operation::trmm || operation == Operation::trsm;
+    const bool is_sided = has_side(operation);
     call.n = level3.n;
     call.m = is_sided || operation == Operation::gemm ? level3.m : level3.n;
     call.k = !is_sided ? level3.k : level3.side == 'R' ? level3.n : level3.m;

@@ -20,6 +20,27 @@ enum class Operation : std::uint8_t {
     trsm,   ///< B := alpha op(A)^-1 B or alpha B op(A)^-1; logged, never altered
 };
 
+/// Returns true if one factor is a square A, symmetric or triangular, on the left or on the right side.
+constexpr bool has_side(Operation operation) {
+    return operation == Operation::symm || operation == Operation::hemm || operation == Operation::trmm ||
+           operation == Operation::trsm;
+}
+constexpr bool is_triangular(Operation operation) {
+    return operation == Operation::trmm || operation == Operation::trsm;
+}
+/// Returns true for updates that multiply a matrix with itself, or two with each other, and form a symmetric result.
+constexpr bool is_rank_update(Operation operation) {
+    return operation == Operation::syrk || operation == Operation::herk || operation == Operation::syr2k ||
+           operation == Operation::her2k;
+}
+constexpr bool is_hermitian_update(Operation operation) {
+    return operation == Operation::herk || operation == Operation::her2k;
+}
+constexpr bool has_b(Operation operation) { return operation != Operation::syrk && operation != Operation::herk; }
+
+constexpr bool transposes(char trans) { return trans == 'T' || trans == 'C'; }
+constexpr bool conjugates(char trans) { return trans == 'C' || trans == 'R'; }
+
 /// The arguments of a product. An argument that the operation does not have is 0 (characters: '\0'). Characters are
 /// upper case. Sizes and leading dimensions count elements of the dtype (one complex number is one element). The
 /// program owns the memory behind the pointers; only the library writes to `c`.

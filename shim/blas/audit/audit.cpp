@@ -5,11 +5,11 @@
 
 #include "shim/audit/groups.hpp"
 #include "shim/audit/packed.hpp"
-#include "shim/audit/roles.hpp"
 #include "shim/audit/weigh.hpp"
 #include "shim/blas/emulate/arguments.hpp"
 #include "shim/blas/emulate/emulate.hpp"
 #include "shim/blas/emulate/in_float32.hpp"
+#include "shim/level3/roles.hpp"
 #include "shim/thread/running.hpp"
 
 namespace fp32shim::blas {

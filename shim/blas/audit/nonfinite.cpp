@@ -3,10 +3,10 @@
 #include <algorithm>
 
 #include "shim/audit/errors.hpp"
-#include "shim/audit/roles.hpp"
 #include "shim/blas/audit/finite.hpp"
 #include "shim/blas/emulate/arguments.hpp"
 #include "shim/level3/numbers.hpp"
+#include "shim/level3/roles.hpp"
 
 namespace fp32shim::blas {
 namespace {

@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "shim/blas/emulate/operand.hpp"
+#include "shim/level3/roles.hpp"
 
 namespace fp32shim::blas {
 namespace {
@@ -112,13 +113,11 @@ EmulationResult gemm_in_blocks(Level3 call, const Factor& left, const Factor& ri
 }
 
 Factor left_factor(const Level3& product, const RoundedProduct& rounded) {
-    const bool cut_rows = product.trans_a == 'N' || product.trans_a == 'R';
-    return {.stored = operand_a(product), .cut_rows = cut_rows, .kernel = rounded.round_a};
+    return {.stored = operand_a(product), .cut_rows = !transposes(product.trans_a), .kernel = rounded.round_a};
 }
 
 Factor right_factor(const Level3& product, const RoundedProduct& rounded) {
-    const bool cut_rows = product.trans_b == 'T' || product.trans_b == 'C';
-    return {.stored = operand_b(product), .cut_rows = cut_rows, .kernel = rounded.round_b};
+    return {.stored = operand_b(product), .cut_rows = transposes(product.trans_b), .kernel = rounded.round_b};
 }
 
 // --- gemmt and the rank-k updates: the blocks of a triangle ---
@@ -147,10 +146,10 @@ struct Terms {
     char trans_b = 'N';
 };
 
-Scalar scalar(const Level3& product, const void* value, bool is_real) {
+Scalar scalar(const Level3& product, bool is_beta) {
     Scalar copy{};
     const std::size_t size = product.is_double ? sizeof(double) : sizeof(float);
-    std::memcpy(copy.data(), value, product.is_complex && !is_real ? 2 * size : size);
+    std::memcpy(copy.data(), is_beta ? product.beta : product.alpha, has_pair(product, is_beta) ? 2 * size : size);
     return copy;
 }
 
@@ -165,11 +164,11 @@ Scalar one_of(const Level3& product) {
 Terms terms_of(const Level3& product, const Blocking& blocking) {
     const RoundedProduct& rounded = blocking.rounded;
     const Operation operation = product.operation;
-    const bool hermitian = operation == Operation::herk || operation == Operation::her2k;
+    const bool hermitian = is_hermitian_update(operation);
     Terms terms;
     Term& first = terms.of[0];
-    first.alpha = scalar(product, product.alpha, operation == Operation::herk);
-    first.beta = scalar(product, product.beta, hermitian);
+    first.alpha = scalar(product, false);
+    first.beta = scalar(product, true);
     first.left = left_factor(product, rounded);
     terms.trans_a = product.trans_a;
     if (operation == Operation::gemmt) {
@@ -422,18 +421,9 @@ EmulationResult symm_as_gemm(const Level3& product, const Blocking& blocking) {
 
 /// Adds each element of a panel to the element of `sum` at the same position.
 void add_panel(const Matrix& sum, const Matrix& panel) {
-    for (std::int64_t outer = 0; outer < panel.outer(); ++outer) {
-        const std::int64_t begin = outer * panel.ld * panel.width;
-        auto* const to = const_cast<float*>(sum.data) + begin;
-        for (std::int64_t i = 0; i < panel.inner() * panel.width; ++i) to[i] += panel.data[begin + i];
-    }
-}
-
-void copy_panel(const Matrix& to, const Matrix& from) {
-    const std::int64_t count = from.inner() * from.width;
-    for (std::int64_t outer = 0; outer < from.outer(); ++outer)
-        std::copy_n(from.data + outer * from.ld * from.width, count,
-                    const_cast<float*>(to.data) + outer * to.ld * to.width);
+    for_each_run(panel, sum, Part::whole, [&](const float* from, float* to, std::int64_t elements) {
+        for (std::int64_t i = 0; i < elements * panel.width; ++i) to[i] += from[i];
+    });
 }
 
 }  // namespace
@@ -470,7 +460,7 @@ EmulationResult sum_trmm_in_place(const Level3& product, std::span<const Rounded
             else
                 add_panel(sum, panel);
         }
-        copy_panel(b.panel(first, count), sum);
+        copy_elements(sum, Part::whole, b.panel(first, count));
     }
     return EmulationResult::done;
 }

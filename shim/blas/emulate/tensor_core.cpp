@@ -32,13 +32,10 @@ void for_each_tile(std::int64_t length, std::int64_t width, bool backwards, cons
 class TensorCoreProduct {
   public:
     TensorCoreProduct(const Level3& product, const TensorCore& core, void* memory)
-        : product_(product), core_(core), memory_(memory) {
-        const bool is_in_place = product.operation == Operation::trmm && product.c == nullptr;
-        result_ = is_in_place ? operand_b(product) : operand_c(product);
-    }
+        : product_(product), core_(core), memory_(memory), result_(result_of(product)) {}
 
     void run() {
-        for_each_product_of_factors(product_, [this](const ProductOfFactors& factors) {
+        for_each_product_of_factors<Element>(product_, [this](const ProductOfFactors& factors) {
             factors_ = factors;
             run_factors();
         });
@@ -47,29 +44,16 @@ class TensorCoreProduct {
   private:
     static constexpr std::int64_t rows_at_once = 8;
 
-    bool is_hermitian() const {
-        return product_.operation == Operation::herk || product_.operation == Operation::her2k;
-    }
-    bool is_triangular() const { return product_.operation == Operation::trmm; }
+    bool is_trmm() const { return product_.operation == Operation::trmm; }
     /// Returns true if op(A) of a trmm is upper triangular.
-    bool is_upper() const { return (product_.uplo == 'U') == (product_.trans_a == 'N' || product_.trans_a == 'R'); }
-    bool writes(std::int64_t row, std::int64_t column) const {
-        switch (product_.operation) {
-            case Operation::gemm:
-            case Operation::symm:
-            case Operation::hemm:
-            case Operation::trmm:
-                return true;
-            default:
-                return product_.uplo == 'U' ? row <= column : row >= column;
-        }
-    }
+    bool is_upper() const { return (product_.uplo == 'U') != transposes(product_.trans_a); }
+    bool writes(std::int64_t row, std::int64_t column) const { return contains(written_of(product_), row, column); }
 
     void run_factors() {
         // A trmm in place overwrites elements of B that no later tile reads.
         const bool is_left = product_.side == 'L';
-        const bool rows_backwards = is_triangular() && is_left && !is_upper();
-        const bool columns_backwards = is_triangular() && !is_left && is_upper();
+        const bool rows_backwards = is_trmm() && is_left && !is_upper();
+        const bool columns_backwards = is_trmm() && !is_left && is_upper();
         for_each_tile(result_.rows, rows_at_once, rows_backwards, [&](Tile rows) {
             for_each_tile(result_.columns, sums_at_once, columns_backwards, [&](Tile columns) {
                 if (writes(rows.begin, columns.end - 1) || writes(rows.end - 1, columns.begin))
@@ -80,7 +64,7 @@ class TensorCoreProduct {
 
     /// Returns the indices of a tile's sums at which op(A) of a trmm is not zero; of other operations, all.
     Tile summed(Tile rows, Tile columns) const {
-        if (!is_triangular()) return {0, factors_.depth};
+        if (!is_trmm()) return {0, factors_.depth};
         if (product_.side == 'L') return is_upper() ? Tile{rows.begin, factors_.depth} : Tile{0, rows.end};
         return is_upper() ? Tile{0, columns.end} : Tile{columns.begin, factors_.depth};
     }
@@ -135,10 +119,10 @@ class TensorCoreProduct {
 
     void write(std::int64_t row, std::int64_t column, Element sum) const {
         auto* const to = const_cast<float*>(result_.at(row, column));
-        const bool is_real = is_hermitian() && row == column;
+        const bool is_real = is_hermitian_update(product_.operation) && row == column;
         Element value = product_.is_complex ? product_of(factors_.alpha, sum) : Element{factors_.alpha.re * sum.re};
         if (!is_zero(factors_.beta)) {
-            Element old = element_at(to, result_.width);
+            Element old = Element::read(to, false, result_.is_complex);
             if (is_real) old.im = 0;
             const Element scaled =
                 product_.is_complex ? product_of(factors_.beta, old) : Element{factors_.beta.re * old.re};

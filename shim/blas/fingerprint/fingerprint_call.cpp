@@ -1,10 +1,10 @@
 #include "shim/blas/fingerprint/fingerprint_call.hpp"
 
 #include "shim/audit/float_environment.hpp"
-#include "shim/audit/roles.hpp"
 #include "shim/blas/emulate/arguments.hpp"
 #include "shim/blas/fingerprint/operand_hash.hpp"
 #include "shim/blas/fingerprint/result_stream.hpp"
+#include "shim/level3/roles.hpp"
 
 namespace fp32shim::blas {
 namespace {

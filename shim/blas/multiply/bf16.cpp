@@ -128,7 +128,7 @@ bool bf16_is_faster(const Level3& product, Bf16Units units) {
         in_bf16 += nanoseconds_in_bf16(job, costs, units == Bf16Units::amx ? 32 : 2);
         const double whole = static_cast<double>(job.rows) * static_cast<double>(job.columns) *
                              static_cast<double>(job.depth) * job.width * job.width * costs.term_in_float32;
-        in_float32 += job.written == Written::all ? whole : whole / 2;
+        in_float32 += job.written == Part::whole ? whole : whole / 2;
     });
     return in_bf16 * margin < in_float32;
 }

@@ -23,9 +23,6 @@ struct Side {
 /// The indices of the sum that an element of the result has. All, but for a triangular factor.
 enum class Summed : std::uint8_t { all, up_to_row, from_row, up_to_column, from_column };
 
-/// The elements of the result that are written.
-enum class Written : std::uint8_t { all, row_up_to_column, row_from_column };
-
 struct Job {
     Side left;
     Side right;
@@ -38,17 +35,14 @@ struct Job {
     Element alpha;
     Element beta;
     Summed summed = Summed::all;
-    Written written = Written::all;
+    Part written = Part::whole;  ///< of the result, seen column-major
     bool has_real_diagonal = false;
 
-    bool writes(std::int64_t row, std::int64_t column) const {
-        if (written == Written::all) return true;
-        return written == Written::row_up_to_column ? row <= column : row >= column;
-    }
+    bool writes(std::int64_t row, std::int64_t column) const { return contains(written, row, column); }
     /// Returns those of `rows` that are written in a column.
     IndexRange written_rows(std::int64_t column, IndexRange rows) const {
-        if (written == Written::row_up_to_column) return {rows.begin, std::min(rows.end, column + 1)};
-        if (written == Written::row_from_column) return {std::max(rows.begin, column), rows.end};
+        if (written == Part::upper) return {rows.begin, std::min(rows.end, column + 1)};
+        if (written == Part::lower) return {std::max(rows.begin, column), rows.end};
         return rows;
     }
     /// Returns those of `rows` whose sums begin at an index in `begin`, and have one in `block`.
@@ -87,15 +81,13 @@ struct Job {
     }
 };
 
-/// Returns true for a trmm that overwrites its operand.
-bool is_in_place(const Level3& product);
-
 Job job_of(const Level3& product, const ProductOfFactors& factors);
 
 /// Calls `use` with each job of a product, in order.
 template <class Use>
 void for_each_job(const Level3& product, const Use& use) {
-    for_each_product_of_factors(product, [&](const ProductOfFactors& factors) { use(job_of(product, factors)); });
+    for_each_product_of_factors<Element>(product,
+                                         [&](const ProductOfFactors& factors) { use(job_of(product, factors)); });
 }
 
 }  // namespace fp32shim::blas

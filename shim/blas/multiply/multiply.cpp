@@ -360,7 +360,6 @@ bool multiply_small(const Level3& product, const LoopsInPlace& loops) {
         return FactorInMemory{static_cast<const float*>(data), index_is_adjacent ? 1 : ld,
                               index_is_adjacent ? ld : 1};
     };
-    const auto transposes = [](char trans) { return trans == 'T' || trans == 'C'; };
     const bool a_is_left = !product.row_major;
     FactorInMemory left = factor(product.a, product.lda, transposes(product.trans_a) != a_is_left);
     FactorInMemory right = factor(product.b, product.ldb, transposes(product.trans_b) == a_is_left);
@@ -432,7 +431,7 @@ bool multiply_in_blocks(const Level3& product, Threads threads, const LoopsFor& 
 }
 
 double operations_of(const Level3& product) {
-    const Matrix result = is_in_place(product) ? operand_b(product) : operand_c(product);
+    const Matrix result = result_of(product);
     const double depth = static_cast<double>(product.k != 0 ? product.k : operand_a(product).rows);
     return 2.0 * static_cast<double>(result.rows) * static_cast<double>(result.columns) * depth * result.width *
            result.width;

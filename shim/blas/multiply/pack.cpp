@@ -23,9 +23,9 @@ struct Strides {
 Strides strides_of(const Side& side) {
     const Matrix* const matrix = side.view.whole_matrix();
     if (matrix == nullptr) return {};
-    const bool index_is_row = side.is_swapped == side.view.is_transposed();
+    const bool index_is_row = side.is_swapped == transposes(side.view.trans());
     const bool is_adjacent = index_is_row != matrix->row_major;
-    const float sign = side.view.is_conjugated() ? -1.0F : 1.0F;
+    const float sign = conjugates(side.view.trans()) ? -1.0F : 1.0F;
     return is_adjacent ? Strides{matrix->data, 1, matrix->ld, sign} : Strides{matrix->data, matrix->ld, 1, sign};
 }
 

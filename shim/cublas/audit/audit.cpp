@@ -6,7 +6,7 @@
 #include "shim/audit/groups.hpp"
 #include "shim/audit/packed.hpp"
 #include "shim/audit/reference_product.hpp"
-#include "shim/audit/roles.hpp"
+#include "shim/level3/roles.hpp"
 #include "shim/audit/weigh.hpp"
 
 namespace fp32shim::cublas {
