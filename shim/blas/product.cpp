@@ -1,5 +1,7 @@
 #include "shim/blas/product.hpp"
 
+#include "shim/level3/groups.hpp"
+
 namespace fp32shim::blas {
 namespace {
 
@@ -146,9 +148,7 @@ void set_sizes(const Level3& level3, policy::MatmulCall& call) {
 
 void read_groups(const ArgumentReader& arguments, Product& product) {
     product.group_count = arguments.integer(Role::group_count);
-    product.call.batch = 0;
-    double most_work = -1;
-    for (std::int64_t group = 0; group < product.group_count; ++group) {
+    describe_groups(product.group_count, product.call, [&](std::int64_t group, policy::MatmulCall& call) {
         Level3 single = product.level3;
         single.m = arguments.integer_of_group(Role::m, group);
         single.n = arguments.integer_of_group(Role::n, group);
@@ -156,19 +156,9 @@ void read_groups(const ArgumentReader& arguments, Product& product) {
         single.side = arguments.option(Role::side, group);
         single.trans_a = arguments.option(Role::trans_a, group);
         single.trans_b = arguments.option(Role::trans_b, group);
-        const std::int64_t size = arguments.integer_of_group(Role::group_size, group);
-        if (size > 0) product.call.batch += size;
-        policy::MatmulCall call = product.call;
         set_sizes(single, call);
-        const double work = static_cast<double>(call.m) * static_cast<double>(call.n) * static_cast<double>(call.k) *
-                            static_cast<double>(size);
-        if (work > most_work) {
-            most_work = work;
-            const std::int64_t batch = product.call.batch;
-            product.call = call;
-            product.call.batch = batch;
-        }
-    }
+        return arguments.integer_of_group(Role::group_size, group);
+    });
 }
 
 }  // namespace

@@ -6,8 +6,8 @@
 #include "shim/audit/groups.hpp"
 #include "shim/audit/packed.hpp"
 #include "shim/audit/reference_product.hpp"
-#include "shim/level3/roles.hpp"
 #include "shim/audit/weigh.hpp"
+#include "shim/level3/roles.hpp"
 
 namespace fp32shim::cublas {
 namespace {

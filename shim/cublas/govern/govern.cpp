@@ -165,7 +165,7 @@ CallOutcome govern(Site& site, const Frame& frame, const Settings& in_force, std
         return untouched;
     }
     HandleLockGuard guard(product.handle);  // nobody changes the handle's math mode before the call ends
-    describe_request(site, frame, settings_key(static_cast<std::uint16_t>(change_count), in_force.id), product);
+    describe_request(site, frame, settings_key(change_count, in_force.generation), product);
     if (may_be_guarded(site) && is_inside_torch_guard()) {
         product.is_guarded = true;
         product.key = key_unknown;  // no plan is kept: the next call from this site may come from outside the guard

@@ -424,8 +424,7 @@ CallOutcome govern_lt_matmul(Site& site, const Frame& frame, const Settings& in_
     const Parts parts{pointer(argument_handle),   pointer(argument_desc),     pointer(argument_a_layout),
                       pointer(argument_b_layout), pointer(argument_c_layout), pointer(argument_d_layout)};
     LtProduct lt;
-    if (!describe(site, parts, pointer(argument_algorithm),
-                  settings_key(static_cast<std::uint16_t>(change_count), in_force.id), lt) ||
+    if (!describe(site, parts, pointer(argument_algorithm), settings_key(change_count, in_force.generation), lt) ||
         lt.product.counted == Counted::not_at_all)
         return untouched;
     if (lt.product.handle != nullptr) describe_sizes(*site.cublas.library, parts, lt.call);
@@ -451,7 +450,7 @@ CallOutcome govern_lt_heuristic(Site& site, const Frame& frame, const Settings& 
     const Parts parts{pointer(argument_handle),    pointer(argument_desc),      pointer(heuristic_a_layout),
                       pointer(heuristic_b_layout), pointer(heuristic_c_layout), pointer(heuristic_d_layout)};
     LtProduct lt;
-    if (!describe(site, parts, nullptr, settings_key(static_cast<std::uint16_t>(change_count), in_force.id), lt) ||
+    if (!describe(site, parts, nullptr, settings_key(change_count, in_force.generation), lt) ||
         lt.product.handle == nullptr ||
         (lt.product.counted != Counted::governed && lt.product.counted != Counted::as_called))
         return untouched;
