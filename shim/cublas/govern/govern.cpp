@@ -75,21 +75,6 @@ inline bool multiplies_nothing(const Site& site, const Frame& frame, const Produ
     return product.handle != nullptr && !site.cublas.route->multiplies(frame, site.function->width == Width::ilp64);
 }
 
-/// Runs a call as planned, and measures its time if calls are logged. Returns the library's status.
-[[gnu::always_inline]] inline std::int32_t run_timed(const Site& site, const Frame& frame, const Product& product,
-                                                     const Plan& plan, const Settings& in_force, Done& done,
-                                                     CallTime& time) {
-    const bool logs = in_force.logs();
-    const Running outer = running;
-    running = {site.provider, nullptr, &frame};
-    if (in_force.asks_kernels) permit(frame, done.applied);
-    if (logs) time.begin = time_now(in_force);
-    const std::int32_t status = run(site, frame, product, plan, done);
-    if (logs) time.end = time_now(in_force);
-    running = outer;
-    return status;
-}
-
 /// Governs a call while audits are on. A function of its own, since it needs more stack than other calls.
 [[gnu::noinline]] CallOutcome govern_with_audits(Site& site, const Frame& frame, const Product& product,
                                                  const Settings& in_force, HandleLockGuard& guard) {
@@ -102,7 +87,9 @@ inline bool multiplies_nothing(const Site& site, const Frame& frame, const Produ
     CallTime time;
     const AuditedRun done = run_audited(site, launcher, may_audit ? &singles : nullptr, is_nothing, call, in_force,
                                         [&](const Plan& plan, Done& done_so_far) {
-                                            return run_timed(site, frame, product, plan, in_force, done_so_far, time);
+                                            return run_timed(site, frame, in_force, done_so_far, time, [&] {
+                                                return run(site, frame, product, plan, done_so_far);
+                                            });
                                         });
     guard.release();
     if (in_force.logs()) record_audited(site, in_force, call, done, time);
@@ -176,7 +163,8 @@ CallOutcome govern(Site& site, const Frame& frame, const Settings& in_force, std
     if (multiplies_nothing(site, frame, product)) plan = plan_without_product(plan);
     Done done = done_as_planned(site, plan);
     CallTime time;
-    const std::int32_t status = run_timed(site, frame, product, plan, in_force, done, time);
+    const std::int32_t status =
+        run_timed(site, frame, in_force, done, time, [&] { return run(site, frame, product, plan, done); });
     guard.release();
     if (logs) {
         done.status = status;
