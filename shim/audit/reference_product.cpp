@@ -246,6 +246,23 @@ void add_line(const Level3& product, const Matrix& start, const Results& results
         add_line_in<double>(product, start, results, line, memory, sums);
 }
 
+bool store_operand_exponents(const Level3& product, const Matrix& a, const Matrix& b, const Matrix& start,
+                             OperandExponents& operands, record::Audit& audit) {
+    operands = {};
+    bool all_finite = has_finite_scalars(product);
+    all_finite &= add_exponents(a, part_of_a(product), operands.a, has_unit_diagonal(product));
+    if (b.data != nullptr) all_finite &= add_exponents(b, Part::whole, operands.b);
+    if (start.data != nullptr) all_finite &= add_exponents(start, written_of(product), operands.c);
+    const auto widen = [](record::Exponents& sum, const record::Exponents& more) {
+        sum = {std::min(sum.lowest, more.lowest), std::max(sum.highest, more.highest)};
+    };
+    widen(audit.a, operands.a);
+    widen(audit.b, operands.b);
+    widen(audit.c, operands.c);
+    if (!all_finite) audit.flags |= record::audit_bad_operand;
+    return all_finite;
+}
+
 bool fits_reference(const Level3& product, const OperandExponents& operands) {
     if (!product.is_double) return true;
     const auto exponents_of = [](const void* scalar, bool is_pair) {

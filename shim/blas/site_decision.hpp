@@ -18,10 +18,8 @@ struct KeptDecision {
 };
 static_assert(sizeof(KeptDecision) == sizeof(std::uint64_t));
 
-/// Decides the precision of a call. If its call site has no valid decision for all calls, calls `describe(call)` to
-/// fill in the call. Thread-safe.
-template <class Describe>
-policy::Decision decide_for_site(Site& site, const Settings& in_force, const Describe& describe) {
+/// Decides the precision of a call, unless its call site has a valid decision for all calls. Thread-safe.
+inline policy::Decision decide_for_site(Site& site, const Settings& in_force, policy::MatmulCall& call) {
     // Read before the overrides: a kept decision may be newer than its number, but never older.
     const auto change_count = static_cast<std::uint8_t>(settings_change_count());
     const auto generation = static_cast<std::uint8_t>(in_force.generation);
@@ -30,8 +28,6 @@ policy::Decision decide_for_site(Site& site, const Settings& in_force, const Des
     const auto kept = __builtin_bit_cast(KeptDecision, word);
     if (holds_for_all_calls && word != 0 && kept.generation == generation && kept.change_count == change_count)
         return {kept.requested, kept.precision, kept.source, kept.rule, kept.reason};
-    policy::MatmulCall call;
-    describe(call);
     const policy::Decision decision = decide_call(site, in_force, call);
     if (holds_for_all_calls) {
         const KeptDecision fresh{generation,         change_count,       static_cast<std::int16_t>(decision.rule),

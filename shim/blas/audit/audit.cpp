@@ -32,10 +32,6 @@ Level3 with_result(const Level3& single, const Matrix& to) {
     return other;
 }
 
-void widen(record::Exponents& sum, const record::Exponents& more) {
-    sum = {std::min(sum.lowest, more.lowest), std::max(sum.highest, more.highest)};
-}
-
 /// Returns true if the reference of these products has more digits than their type, so that no library computes it.
 bool is_wider(AuditFormat reference, policy::Dtype dtype) {
     return reference == (policy::is_double(dtype) ? AuditFormat::double_double : AuditFormat::fp64);
@@ -126,7 +122,10 @@ bool CallAudit::audit_one(const Level3& single) {
         start = packed(result, next_start_);
         next_start_ += packed_bytes(result);
     }
-    if (!store_operand_exponents(single, start)) return false;
+    const bool in_place = is_in_place(single);
+    if (!store_operand_exponents(single, operand_a(single), in_place ? start : operand_b(single),
+                                 in_place ? Matrix{} : start, operands_, audit_))
+        return false;
     Bound bound;
     bool done = compute_bound(single, start, bound);
     if (done)
@@ -134,22 +133,6 @@ bool CallAudit::audit_one(const Level3& single) {
                                                                : compare_with_exact(single, start, bound);
     if (!done) audit_.flags |= record::audit_skipped;
     return done;
-}
-
-/// Notes the exponents of a product's operands. Returns false if these, alpha or beta hold NaN or infinity.
-bool CallAudit::store_operand_exponents(const Level3& single, const Matrix& start) {
-    const bool in_place = is_in_place(single);
-    bool all_finite = has_finite_scalars(single);
-    operands_ = {};
-    all_finite &= add_exponents(operand_a(single), part_of_a(single), operands_.a, has_unit_diagonal(single));
-    const Matrix b = in_place ? start : operand_b(single);
-    if (b.data != nullptr) all_finite &= add_exponents(b, Part::whole, operands_.b);
-    if (!in_place && start.data != nullptr) all_finite &= add_exponents(start, written_of(single), operands_.c);
-    widen(audit_.a, operands_.a);
-    widen(audit_.b, operands_.b);
-    widen(audit_.c, operands_.c);
-    if (!all_finite) audit_.flags |= record::audit_bad_operand;
-    return all_finite;
 }
 
 /// Compares the tested format with the product's own type, as the library computes it.

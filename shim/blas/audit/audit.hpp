@@ -51,7 +51,6 @@ class CallAudit {
     bool compute_bound(const Level3& single, const Matrix& start, Bound& bound);
     bool run_absolute(const Level3& single, RoundingKernel kernel, const Matrix& start, const float* alpha,
                       const float* beta, const Matrix& to);
-    bool store_operand_exponents(const Level3& single, const Matrix& start);
     Matrix allocate_like(const Matrix& like);
     char* allocate_bytes(std::size_t bytes);
 

@@ -100,8 +100,8 @@ class TensorCoreProduct {
             left_re.are_finite = left_im.are_finite = true;
             for (int p = 0; p < summed.count(); ++p) {
                 const Element element = factors_.left.at(rows.begin + i, summed.begin + p);
-                set_or_leave_out(left_re, p, element.re, element.exists);
-                if (product_.is_complex) set_or_leave_out(left_im, p, element.im, element.exists);
+                set_or_leave_out(left_re, p, 0, element.re, element.exists);
+                if (product_.is_complex) set_or_leave_out(left_im, p, 0, element.im, element.exists);
             }
             add_block(left_re, right_re, summed.count(), false, core_, sums.re[i]);
             if (!product_.is_complex) continue;
@@ -110,10 +110,8 @@ class TensorCoreProduct {
             add_block(left_im, right_re, summed.count(), false, core_, sums.im[i]);
         }
     }
-    void set_or_leave_out(LeftFactors& factors, int p, float number, bool exists) const {
-        exists ? factors.set(p, number, core_) : factors.leave_out(p);
-    }
-    void set_or_leave_out(RightFactors& factors, int p, int sum, float number, bool exists) const {
+    template <int sums>
+    void set_or_leave_out(FactorsOfSums<sums>& factors, int p, int sum, float number, bool exists) const {
         exists ? factors.set(p, sum, number, core_) : factors.leave_out(p, sum);
     }
 

@@ -161,12 +161,9 @@ bool needs_gate(Site& site, const Settings& in_force) {
     if (runs_in_fixed_order(site.function->product(), in_force.policy)) return true;
     if (in_force.policy.cpu_mode == policy::CpuMode::off) return false;
     if (scopes_decide(in_force) || in_force.looks_at_sizes) return true;
-    const policy::Decision decision = decide_for_site(site, in_force, [&](policy::MatmulCall& call) {
-        call.function = site.function->name;
-        call.caller = site.caller_name();
-        call.dtype = site.function->product().dtype;
-    });
-    return rounds_operands(decision, site.function->product().dtype);
+    policy::MatmulCall call{.function = site.function->name, .caller = site.caller_name(), .scope = {}};
+    call.dtype = site.function->product().dtype;
+    return rounds_operands(decide_for_site(site, in_force, call), call.dtype);
 }
 
 CallOutcome govern(Site& site, const Frame& frame, const Settings& in_force, std::uint32_t change_count,
@@ -177,8 +174,7 @@ CallOutcome govern(Site& site, const Frame& frame, const Settings& in_force, std
     const bool logs = in_force.logs() && !forwards;
     Product product;
     describe(site, frame, product);
-    const auto in_words = [&](policy::MatmulCall& call) { call = product.call; };
-    audit::Verdict verdict{forwards ? policy::Decision{} : decide_for_site(site, in_force, in_words)};
+    audit::Verdict verdict{forwards ? policy::Decision{} : decide_for_site(site, in_force, product.call)};
     const bool is_double = policy::is_double(product.call.dtype);
     const bool may_audit = in_force.audits && !forwards && site.function->family->treatment == Treatment::governed &&
                            (is_double || policy::is_single(product.call.dtype));
