@@ -16,27 +16,14 @@ bool one_of(char value, std::string_view allowed) {
 bool has_uplo(Operation operation) { return operation != Operation::gemm; }
 
 bool trans_is_valid(const Level3& product) {
-    switch (product.operation) {
-        case Operation::gemm: {
-            const std::string_view allowed = product.is_complex ? "NTCR" : "NTC";
-            return one_of(product.trans_a, allowed) && one_of(product.trans_b, allowed);
-        }
-        case Operation::gemmt:
-            return one_of(product.trans_a, "NTC") && one_of(product.trans_b, "NTC");
-        case Operation::syrk:
-        case Operation::syr2k:
-            return one_of(product.trans_a, product.is_complex ? "NT" : "NTC");
-        case Operation::herk:
-        case Operation::her2k:
-            return one_of(product.trans_a, "NC");
-        case Operation::trmm:
-        case Operation::trsm:
-            return one_of(product.trans_a, "NTC");
-        case Operation::symm:
-        case Operation::hemm:
-            return true;
-    }
-    return false;
+    const Operation operation = product.operation;
+    if (has_side(operation) && !is_triangular(operation)) return true;
+    std::string_view allowed = "NTC";
+    if (is_hermitian_update(operation)) allowed = "NC";
+    if (is_rank_update(operation) && !is_hermitian_update(operation) && product.is_complex) allowed = "NT";
+    if (operation == Operation::gemm && product.is_complex) allowed = "NTCR";
+    const bool has_trans_b = operation == Operation::gemm || operation == Operation::gemmt;
+    return one_of(product.trans_a, allowed) && (!has_trans_b || one_of(product.trans_b, allowed));
 }
 
 bool ld_is_valid(const Matrix& matrix) { return matrix.ld >= std::max<std::int64_t>(1, matrix.inner()); }

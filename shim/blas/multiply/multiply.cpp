@@ -133,12 +133,13 @@ class Rectangle {
 
     void run_block(IndexRange rows) {
         pack_right_columns();
-        if (is_by_row())
+        if (job_.summed_by_row)
             zero_adds_nothing_ = all_finite(right_panels_, round_up(columns_.end - columns_.begin, loops_.columns));
         for (std::int64_t i = rows.begin; i < rows.end; i += rows_at_once) {
             const IndexRange packed{i, std::min(i + rows_at_once, rows.end)};
             pack_left_rows(packed);
-            if (!is_by_row()) zero_adds_nothing_ = all_finite(left_panels_, round_up(packed.end - i, loops_.rows));
+            if (!job_.summed_by_row)
+                zero_adds_nothing_ = all_finite(left_panels_, round_up(packed.end - i, loops_.rows));
             for (std::int64_t column = columns_.begin; column < columns_.end; column += loops_.columns)
                 for (std::int64_t row = packed.begin; row < packed.end; row += loops_.rows)
                     run_tile({row, std::min(row + loops_.rows, packed.end)},
@@ -147,8 +148,6 @@ class Rectangle {
                              right_panels_ + (column - columns_.begin) * panel_depth());
         }
     }
-
-    bool is_by_row() const { return job_.summed == Summed::up_to_row || job_.summed == Summed::from_row; }
 
     bool all_finite(const float* panels, std::int64_t width) const {
         constexpr std::uint32_t exponent = 0x7f800000;
@@ -270,8 +269,7 @@ void scale(const Job& job, const TileLoops& loops) {
 /// Returns the number of columns or rows of a trmm in place that are copied at a time.
 std::int64_t copied_at_a_time(const Job& job) {
     const std::int64_t of_one = job.depth * job.width;
-    const std::int64_t other =
-        job.summed == Summed::up_to_row || job.summed == Summed::from_row ? job.columns : job.rows;
+    const std::int64_t other = job.summed_by_row ? job.columns : job.rows;
     return std::clamp(floats_copied_at_once / of_one, std::int64_t{1}, std::max(other, std::int64_t{1}));
 }
 
@@ -414,8 +412,7 @@ bool run(const Job& job, InPlace in_place, const TileLoops& loops, Threads threa
 
 InPlace in_place_of(const Level3& product, const Job& job) {
     if (!is_in_place(product)) return InPlace::none;
-    const bool is_by_row = job.summed == Summed::up_to_row || job.summed == Summed::from_row;
-    return is_by_row ? InPlace::right : InPlace::left;
+    return job.summed_by_row ? InPlace::right : InPlace::left;
 }
 
 /// `loops_for(job)` returns the loops for a job.

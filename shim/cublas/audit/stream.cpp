@@ -35,7 +35,12 @@ void give_up() {
     system::stderr_line("audit: a CUDA stream was still busy after 10 s; no more products on GPUs are audited");
 }
 
-std::uint64_t device_address(const void* address) { return reinterpret_cast<std::uintptr_t>(address); }
+Copy2D::Side on_device(const void* address, std::size_t pitch) {
+    return {.memory_type = memory_unified, .device = reinterpret_cast<std::uintptr_t>(address), .pitch = pitch};
+}
+Copy2D::Side on_host(const void* address, std::size_t pitch) {
+    return {.memory_type = memory_host, .host = address, .pitch = pitch};
+}
 
 std::size_t row_bytes(const blas::Matrix& matrix, std::int64_t elements) {
     return static_cast<std::size_t>(elements) * static_cast<std::size_t>(matrix.width) * sizeof(float);
@@ -93,29 +98,11 @@ bool AuditStream::copy(const Copy2D& copy) const {
 
 bool AuditStream::read_rows(const void* device, std::size_t device_pitch, void* host, std::size_t host_pitch,
                             std::size_t width, std::size_t count) const {
-    Copy2D copy;
-    copy.from.memory_type = memory_unified;
-    copy.from.device = device_address(device);
-    copy.from.pitch = device_pitch;
-    copy.to.memory_type = memory_host;
-    copy.to.host = host;
-    copy.to.pitch = host_pitch;
-    copy.width = width;
-    copy.height = count;
-    return this->copy(copy);
+    return copy({on_device(device, device_pitch), on_host(host, host_pitch), width, count});
 }
 
 bool AuditStream::write_bytes(const void* host, void* device, std::size_t size) const {
-    Copy2D copy;
-    copy.from.memory_type = memory_host;
-    copy.from.host = host;
-    copy.from.pitch = size;
-    copy.to.memory_type = memory_unified;
-    copy.to.device = device_address(device);
-    copy.to.pitch = size;
-    copy.width = size;
-    copy.height = 1;
-    return this->copy(copy);
+    return copy({on_host(host, size), on_device(device, size), size, 1});
 }
 
 bool AuditStream::read(const blas::Matrix& device, const blas::Matrix& host) const {
