@@ -56,8 +56,8 @@ struct Asked {
 
 /// Returns true if no cuBLAS is known to round a function's operands in TF32 or TENSOR_OP mode: symm, syrk, syr2k,
 /// syrkx, trmm and their Hermitian forms. An H200 with cuBLAS 13.1 ran them in FP32 (rows ..._honours_math_mode of
-/// cublas/semantics.def). So they are never lowered by these modes. What a mode of the program's may permit is still
-/// reported, and raised, because other devices and versions may make use of it.
+/// tests/cublas/stand_in/semantics.def). So they are never lowered by these modes. What a mode of the program's may
+/// permit is still reported, and raised, because other devices and versions may make use of it.
 bool ignores_tf32_mode(const ProductFamily& family);
 
 /// Returns true if the shim knows the call's compute type and algorithm. Other calls are forwarded unchanged.
@@ -81,8 +81,8 @@ Format asked_format(const Asked& asked, const Environment& environment);
 bool is_known_of_float64(const Asked& asked);
 
 /// Returns the format of a float64 product as the program calls it: fp64, or fp64_emulated if cuBLAS may emulate it
-/// by fixed-point products. It then decides itself, by the size, the GPU and the workspace. Rows f64_* of
-/// cublas/semantics.def state what is assumed. Precondition: is_known_of_float64(asked).
+/// by fixed-point products. cuBLAS then decides itself, by the size, the GPU and the workspace. Rows f64_* of
+/// tests/cublas/stand_in/semantics.def state what is assumed. Precondition: is_known_of_float64(asked).
 Format asked_format_of_float64(const Asked& asked, const Environment& environment);
 
 /// A reason not to round operands to a lower format than the program asked for.

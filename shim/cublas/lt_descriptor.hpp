@@ -10,8 +10,7 @@ namespace fp32shim::cublas {
 /// Reads an attribute of a descriptor, layout, preference or algorithm by `get`, the library's function for that
 /// kind.
 template <class Value>
-bool read(const ForeignFunction<std::int32_t(const void*, std::int32_t, void*, std::size_t, std::size_t*)>& get,
-          const void* object, std::int32_t attribute, Value& value) {
+bool read(const GetAttributeOf& get, const void* object, std::int32_t attribute, Value& value) {
     std::size_t written = 0;
     return get.keeping_errno(object, attribute, &value, sizeof value, &written) == status_success;
 }

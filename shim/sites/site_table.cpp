@@ -15,7 +15,7 @@ struct SiteTable {
 };
 
 static_assert(offsetof(TableShape, multiplier) == 0 && offsetof(TableShape, mask) == 8 && sizeof(SiteTable) == 16,
-              "read by entry_*.S");
+              "read by the entry points, entry/*.S");
 
 namespace {
 

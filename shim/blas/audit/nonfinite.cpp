@@ -3,8 +3,8 @@
 #include <algorithm>
 
 #include "shim/audit/errors.hpp"
-#include "shim/blas/audit/finite.hpp"
 #include "shim/blas/emulate/arguments.hpp"
+#include "shim/level3/finite.hpp"
 #include "shim/level3/numbers.hpp"
 #include "shim/level3/roles.hpp"
 

@@ -92,13 +92,6 @@ EmulationResult emulate_in(HeldScratch& scratch, const Level3& product, Preview 
     return emulate_with_kernel(scratch, product, product.is_double ? kernel.of_doubles() : kernel, same, gemm);
 }
 
-template <class Run>
-EmulationResult with_scratch(HeldScratch& scratch, const Run& run) {
-    const EmulationResult result = run(scratch);
-    scratch.release();
-    return result;
-}
-
 }  // namespace
 
 EmulationResult emulate(const Level3& product, Preview preview, Routine same, Routine gemm,
@@ -112,15 +105,17 @@ EmulationResult emulate(const Level3& product, Preview preview, Routine same, Ro
         routine = {*core, &held};
         same = gemm = {multiply_on_tensor_core, &routine};
     }
-    return with_scratch(held,
-                        [&](HeldScratch& scratch) { return emulate_in(scratch, product, preview, same, gemm); });
+    const EmulationResult result = emulate_in(held, product, preview, same, gemm);
+    held.release();
+    return result;
 }
 
 EmulationResult emulate(const Level3& product, RoundingKernel kernel, Routine same, Routine gemm,
                         std::size_t scratch_limit) {
     HeldScratch held{scratch_limit};
-    return with_scratch(
-        held, [&](HeldScratch& scratch) { return emulate_with_kernel(scratch, product, kernel, same, gemm); });
+    const EmulationResult result = emulate_with_kernel(held, product, kernel, same, gemm);
+    held.release();
+    return result;
 }
 
 }  // namespace fp32shim::blas

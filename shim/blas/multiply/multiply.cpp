@@ -13,6 +13,7 @@
 #include "shim/blas/multiply/pack.hpp"
 #include "shim/blas/multiply/threads.hpp"
 #include "shim/blas/multiply/tile.hpp"
+#include "shim/level3/finite.hpp"
 #include "system/kept_state.hpp"
 
 namespace fp32shim::blas {
@@ -134,12 +135,12 @@ class Rectangle {
     void run_block(IndexRange rows) {
         pack_right_columns();
         if (job_.summed_by_row)
-            zero_adds_nothing_ = all_finite(right_panels_, round_up(columns_.end - columns_.begin, loops_.columns));
+            zero_adds_nothing_ = are_finite(right_panels_, round_up(columns_.end - columns_.begin, loops_.columns));
         for (std::int64_t i = rows.begin; i < rows.end; i += rows_at_once) {
             const IndexRange packed{i, std::min(i + rows_at_once, rows.end)};
             pack_left_rows(packed);
             if (!job_.summed_by_row)
-                zero_adds_nothing_ = all_finite(left_panels_, round_up(packed.end - i, loops_.rows));
+                zero_adds_nothing_ = are_finite(left_panels_, round_up(packed.end - i, loops_.rows));
             for (std::int64_t column = columns_.begin; column < columns_.end; column += loops_.columns)
                 for (std::int64_t row = packed.begin; row < packed.end; row += loops_.rows)
                     run_tile({row, std::min(row + loops_.rows, packed.end)},
@@ -149,13 +150,8 @@ class Rectangle {
         }
     }
 
-    bool all_finite(const float* panels, std::int64_t width) const {
-        constexpr std::uint32_t exponent = 0x7f800000;
-        std::uint32_t found = 0;
-        if (job_.summed == Summed::all) return true;
-        for (std::int64_t i = 0; i < width * depth(); ++i)
-            found |= (std::bit_cast<std::uint32_t>(panels[i]) & exponent) == exponent ? 1 : 0;
-        return found == 0;
+    bool are_finite(const float* panels, std::int64_t width) const {
+        return job_.summed == Summed::all || all_finite(panels, static_cast<std::size_t>(width * depth()));
     }
 
     /// Real indices of the sum in this block.
@@ -305,8 +301,9 @@ void run_in_place(const Job& job, const TileLoops& loops, InPlace factor, IndexR
     }
 }
 
-/// A job whose result is divided among threads: into groups of rows or of columns, which threads take in turn. At
-/// the begin of the scratch memory, which stays if a signal handler leaves the product by siglongjmp.
+/// A job whose result is divided among threads: into groups of rows or of columns, which threads take in turn. The
+/// object lies at the beginning of the product's scratch memory, which stays in place if a signal handler leaves the
+/// product by siglongjmp.
 struct Division : Crew {
     Job job;
     const TileLoops* loops;
