@@ -96,9 +96,10 @@ Plan plan_cpu_call(const Site& site, const Frame& frame, const Product& product,
     plan.applied = treated.applied;
     plan.reason = treated.reason;
     if (treated.applied == Applied::unchanged) return plan;
+    bool any_multiplies = false;
     const bool are_valid = product.readable && for_each_product(site, frame, product, [&](const Level3& single) {
                                if (!arguments_are_valid(single)) return false;
-                               plan.multiplies = plan.multiplies || multiplies(single);
+                               any_multiplies = any_multiplies || (treated.rounds && multiplies(single));
                                return true;
                            });
     if (!are_valid) {
@@ -114,7 +115,7 @@ Plan plan_cpu_call(const Site& site, const Frame& frame, const Product& product,
         return plan;
     }
     if (!treated.rounds) return plan;
-    if (!plan.multiplies) {
+    if (!any_multiplies) {
         plan.applied = policy::format_as_called(product.call.dtype);
         plan.reason = Reason::no_product;
         return plan;

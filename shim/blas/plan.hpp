@@ -11,7 +11,6 @@ namespace fp32shim::blas {
 /// The record of a call, filled in for the run as planned. If `rounds` is true, also the preview that it uses.
 struct Plan : Done {
     Preview preview = OperandRounding::tf32_away;
-    bool multiplies = false;  ///< some product of the call multiplies; known unless `applied` is `unchanged`
     bool rounds = false;
     bool has_fixed_order = false;  ///< the shim computes the product itself, in a fixed order
     bool uses_bf16_units = false;  ///< the shim computes the product itself, on BF16 units

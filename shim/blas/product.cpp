@@ -50,7 +50,10 @@ class ArgumentReader {
     }
 
     /// Returns true if every option and size that is passed by reference has an address that could be a pointer.
-    bool all_references_present() const {
+    bool all_references_present(const KeyedArguments& keyed) const {
+        for (std::size_t i = 0; i < keyed.count; ++i)
+            if (!is_plausible_pointer(frame_.word_at(keyed.offsets[i]))) return false;
+        if (keyed.count != 0) return true;
         constexpr Role references[] = {
             Role::side, Role::uplo,     Role::trans_a,     Role::trans_b,     Role::diag,      Role::m,
             Role::n,    Role::k,        Role::lda,         Role::stride_a,    Role::ldb,       Role::stride_b,
@@ -130,9 +133,6 @@ void read_single(const ArgumentReader& arguments, const Frame& frame, Product& p
     } else {
         level3.beta = arguments.pointer(Role::beta);
     }
-    product.stride_a = arguments.integer(Role::stride_a);
-    product.stride_b = arguments.integer(Role::stride_b);
-    product.stride_c = arguments.integer(Role::stride_c);
 }
 
 /// Fills in the sizes for policy rules: C is m×n, and k is the summed dimension.
@@ -185,8 +185,8 @@ void describe(const Site& site, const Frame& frame, Product& product) {
         const auto layout = static_cast<std::int32_t>(arguments.word(Role::layout));
         product.level3.row_major = layout == row_major_layout;
         if (layout != row_major_layout && layout != column_major_layout) return;
-        if (function.product().batching == Batching::groups && !arguments.all_references_present()) return;
-    } else if (!arguments.all_references_present()) {
+        if (function.product().batching == Batching::groups && !arguments.all_references_present(site.keyed)) return;
+    } else if (!arguments.all_references_present(site.keyed)) {
         return;
     }
     product.readable = true;
@@ -196,6 +196,9 @@ void describe(const Site& site, const Frame& frame, Product& product) {
             return;
         case Batching::strided:
             call.batch = arguments.integer(Role::batch_count);
+            product.stride_a = arguments.integer(Role::stride_a);
+            product.stride_b = arguments.integer(Role::stride_b);
+            product.stride_c = arguments.integer(Role::stride_c);
             [[fallthrough]];
         case Batching::single:
             read_single(arguments, frame, product);

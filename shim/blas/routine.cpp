@@ -30,10 +30,17 @@ std::int64_t call_words(void* address, const Words& words, int count, double fir
     return call_with(address, words, first, second, std::make_index_sequence<max_words>{});
 }
 
-/// Adds the hidden lengths of option texts that Fortran routines get, which callers written in C leave out. They are
+/// Fortran routines get up to four hidden lengths of option texts, which callers written in C leave out. They are
 /// always 1 here, enough to read an option.
-void add_hidden_lengths(Words& words, int& count) {
-    for (int hidden = 0; hidden < 4; ++hidden) words[static_cast<std::size_t>(count++)] = 1;
+constexpr int hidden_lengths = 4;
+
+/// Passes `count` words of a frame on, and then hidden lengths, which routines of CBLAS ignore.
+template <std::size_t... I>
+std::int64_t call_frame(void* address, const Frame& frame, int count, std::index_sequence<I...>) {
+    const auto word = [&](int i) { return i < count ? frame.word(i) : 1; };
+    using Routine = std::int64_t (*)(decltype(static_cast<std::int64_t>(I))..., double, double);
+    return reinterpret_cast<Routine>(address)(word(static_cast<int>(I))..., std::bit_cast<double>(frame.real_bits(0)),
+                                              std::bit_cast<double>(frame.real_bits(1)));
 }
 
 std::int32_t cblas_value(Role role, char letter) {
@@ -97,7 +104,8 @@ class ArgumentWriter {
 
     void call(void* address) {
         int count = positions_.words;
-        if (!is_cblas_) add_hidden_lengths(words_, count);
+        for (int hidden = 0; !is_cblas_ && hidden < hidden_lengths; ++hidden)
+            words_[static_cast<std::size_t>(count++)] = 1;
         call_words(address, words_, count, reals_[0], reals_[1]);
     }
 
@@ -185,13 +193,10 @@ EmulationResult emulate_by(const Routines& routines, const Level3& product, Prev
 }
 
 std::int64_t call_with_frame(const Site& site, const Frame& frame) {
-    const bool is_cblas = site.function->convention == Convention::cblas;
-    int count = site.function->positions().words;
-    Words words{};
-    for (int i = 0; i < count; ++i) words[static_cast<std::size_t>(i)] = frame.word(i);
-    if (!is_cblas) add_hidden_lengths(words, count);
-    return call_words(site.real, words, count, std::bit_cast<double>(frame.real_bits(0)),
-                      std::bit_cast<double>(frame.real_bits(1)));
+    const int count = site.function->positions().words;
+    if (count + hidden_lengths <= few_words)
+        return call_frame(site.real, frame, count, std::make_index_sequence<few_words>{});
+    return call_frame(site.real, frame, count, std::make_index_sequence<max_words>{});
 }
 
 void call_by_role(void* context, const Level3& product) {

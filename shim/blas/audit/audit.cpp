@@ -39,11 +39,12 @@ bool is_wider(AuditFormat reference, policy::Dtype dtype) {
 
 }  // namespace
 
-bool can_audit(const Site& site, const Product& product, const Plan& plan, bool wants_float64) {
+bool can_audit(const Site& site, const Frame& frame, const Product& product, const Plan& plan, bool wants_float64) {
     const policy::Dtype dtype = product.call.dtype;
     const bool has_type = policy::is_single(dtype) || (policy::is_double(dtype) && (plan.rounds || wants_float64));
     return has_type && site.function->family->treatment == Treatment::governed && has_result(product, plan) &&
-           plan.multiplies;
+           plan.reason != policy::Reason::no_product &&
+           !for_each_product(site, frame, product, [](const Level3& single) { return !multiplies(single); });
 }
 
 bool CallAudit::add_sizes(const Level3& single, Sizes& sum) {

@@ -22,7 +22,7 @@ inline constexpr std::size_t audit_memory_limit = std::size_t{1} << 30;
 
 /// Returns true if a call with this plan can be audited: it multiplies in float32, or in float64 that is lowered or
 /// whose audits are wanted, and its arguments are valid.
-bool can_audit(const Site& site, const Product& product, const Plan& plan, bool wants_float64);
+bool can_audit(const Site& site, const Frame& frame, const Product& product, const Plan& plan, bool wants_float64);
 
 /// One audit. The constructor runs before the product, finish() after it. The program's C, errno and arguments stay
 /// unchanged: the additional products use memory of the audit, and routines of the program's library.

@@ -230,8 +230,4 @@ Significand significand_of(OperandRounding rounding) {
     return significands[static_cast<std::size_t>(rounding)];
 }
 
-void round_operand(const float* from, float* to, std::size_t count, OperandRounding rounding) {
-    best_rounding_kernel(rounding)(from, to, count);
-}
-
 }  // namespace fp32shim::blas

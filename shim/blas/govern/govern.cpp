@@ -192,10 +192,10 @@ CallOutcome govern(Site& site, const Frame& frame, const Settings& in_force, std
     const ExpressKey key{express == 0 ? 0 : express_key(site, frame, express, scope_key()), change_count};
     if (may_audit || in_force.finds_nonfinite || in_force.fingerprints) [[unlikely]] {
         const bool wants_float64 = verdict.tested || in_force.policy.audit_float64;
-        const Looks looks{
-            may_audit && can_audit(site, product, plan, wants_float64) && audit::is_due(verdict, in_force.policy),
-            in_force.searches() && !forwards && has_result(product, plan),
-            in_force.fingerprints && !forwards && has_result(product, plan)};
+        const Looks looks{may_audit && can_audit(site, frame, product, plan, wants_float64) &&
+                              audit::is_due(verdict, in_force.policy),
+                          in_force.searches() && !forwards && has_result(product, plan),
+                          in_force.fingerprints && !forwards && has_result(product, plan)};
         if (looks.any()) return {run_and_check(site, frame, product, plan, verdict, in_force, looks), nullptr};
     }
     CallTime time;

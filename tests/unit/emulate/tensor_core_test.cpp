@@ -26,7 +26,7 @@ using policy::Accumulation;
 constexpr Accumulation gpus[] = {Accumulation::a100, Accumulation::ada, Accumulation::hopper, Accumulation::b200};
 
 float nearest_number(float number, OperandRounding rounding) {
-    blas::round_operand(&number, &number, 1, rounding);
+    blas::best_rounding_kernel(rounding)(&number, &number, 1);
     return number;
 }
 
