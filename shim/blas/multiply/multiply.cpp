@@ -277,27 +277,22 @@ enum class InPlace : std::uint8_t { none, left, right };
 void run_in_place(const Job& job, const TileLoops& loops, InPlace factor, IndexRange part,
                   const std::atomic<bool>& is_left, float* memory, float* copy) {
     const std::int64_t step = copied_at_a_time(job);
+    const Matrix result{job.result, job.rows, job.columns, job.ld, false, job.width, job.width == 2};
     for (std::int64_t first = part.begin; first < part.end && !is_left.load(std::memory_order_relaxed);
          first += step) {
         const std::int64_t count = std::min(step, part.end - first);
-        const std::int64_t width = job.width;
+        const bool is_right = factor == InPlace::right;
+        const Matrix overwritten =
+            is_right ? result.block(0, first, job.depth, count) : result.block(first, 0, count, job.depth);
+        Matrix kept = overwritten;
+        kept.data = copy;
+        kept.ld = kept.rows;
+        copy_elements(overwritten, Part::whole, kept);
         Job piece = job;
-        if (factor == InPlace::right) {
-            piece.result += first * job.ld * width;
-            piece.columns = count;
-            for (std::int64_t j = 0; j < count; ++j)
-                std::memcpy(copy + j * job.depth * width, piece.result + j * job.ld * width,
-                            static_cast<std::size_t>(job.depth * width) * sizeof(float));
-            piece.right = {{Matrix{copy, job.depth, count, job.depth, false, job.width}, 'N'}, true};
-        } else {
-            piece.result += first * width;
-            piece.rows = count;
-            for (std::int64_t k = 0; k < job.depth; ++k)
-                std::memcpy(copy + k * count * width, piece.result + k * job.ld * width,
-                            static_cast<std::size_t>(count * width) * sizeof(float));
-            piece.left = {{Matrix{copy, count, job.depth, count, false, job.width}, 'N'}, false};
-        }
-        Rectangle(piece, loops, is_left, memory).run({0, piece.rows}, {0, piece.columns * width});
+        piece.result = const_cast<float*>(overwritten.data);
+        (is_right ? piece.columns : piece.rows) = count;
+        (is_right ? piece.right : piece.left) = {{kept, 'N'}, is_right};
+        Rectangle(piece, loops, is_left, memory).run({0, piece.rows}, {0, piece.columns * job.width});
     }
 }
 

@@ -290,7 +290,7 @@ bool fitting_algorithm(const Library& library, const Parts& parts, const LtProdu
         if (is_whole && (replacement.exists || answer.is_final)) remember_replacement(key.value(), replacement);
     }
     algorithm = replacement.algorithm;
-    return replacement.exists;
+    return replacement.exists != 0;
 }
 
 std::optional<policy::Applied> actual_format(const Library& library, const void* algorithm,
