@@ -146,17 +146,27 @@ void set_sizes(const Level3& level3, policy::MatmulCall& call) {
     call.k = !is_sided ? level3.k : level3.side == 'R' ? level3.n : level3.m;
 }
 
+/// Returns the product of a group, whose operands and scalars are still to be set.
+Level3 single_of_group(const ArgumentReader& arguments, const Level3& level3, std::int64_t group) {
+    Level3 single = level3;
+    single.side = arguments.option(Role::side, group);
+    single.uplo = arguments.option(Role::uplo, group);
+    single.trans_a = arguments.option(Role::trans_a, group);
+    single.trans_b = arguments.option(Role::trans_b, group);
+    single.diag = arguments.option(Role::diag, group);
+    single.m = arguments.integer_of_group(Role::m, group);
+    single.n = arguments.integer_of_group(Role::n, group);
+    single.k = arguments.integer_of_group(Role::k, group);
+    single.lda = arguments.integer_of_group(Role::lda, group);
+    single.ldb = arguments.integer_of_group(Role::ldb, group);
+    single.ldc = arguments.integer_of_group(Role::ldc, group);
+    return single;
+}
+
 void read_groups(const ArgumentReader& arguments, Product& product) {
     product.group_count = arguments.integer(Role::group_count);
     describe_groups(product.group_count, product.call, [&](std::int64_t group, policy::MatmulCall& call) {
-        Level3 single = product.level3;
-        single.m = arguments.integer_of_group(Role::m, group);
-        single.n = arguments.integer_of_group(Role::n, group);
-        single.k = arguments.integer_of_group(Role::k, group);
-        single.side = arguments.option(Role::side, group);
-        single.trans_a = arguments.option(Role::trans_a, group);
-        single.trans_b = arguments.option(Role::trans_b, group);
-        set_sizes(single, call);
+        set_sizes(single_of_group(arguments, product.level3, group), call);
         return arguments.integer_of_group(Role::group_size, group);
     });
 }
@@ -221,19 +231,8 @@ bool for_each_of_groups(const Site& site, const Frame& frame, const Product& pro
     const auto* beta = static_cast<const char*>(arguments.pointer(Role::beta));
     std::int64_t index = 0;
     for (std::int64_t group = 0; group < product.group_count; ++group) {
-        Level3 single = product.level3;
+        Level3 single = single_of_group(arguments, product.level3, group);
         const auto scalar = static_cast<std::size_t>(group) * element_size(single);
-        single.side = arguments.option(Role::side, group);
-        single.uplo = arguments.option(Role::uplo, group);
-        single.trans_a = arguments.option(Role::trans_a, group);
-        single.trans_b = arguments.option(Role::trans_b, group);
-        single.diag = arguments.option(Role::diag, group);
-        single.m = arguments.integer_of_group(Role::m, group);
-        single.n = arguments.integer_of_group(Role::n, group);
-        single.k = arguments.integer_of_group(Role::k, group);
-        single.lda = arguments.integer_of_group(Role::lda, group);
-        single.ldb = arguments.integer_of_group(Role::ldb, group);
-        single.ldc = arguments.integer_of_group(Role::ldc, group);
         single.alpha = alpha == nullptr ? nullptr : alpha + scalar;
         single.beta = beta == nullptr ? nullptr : beta + scalar;
         const std::int64_t size = arguments.integer_of_group(Role::group_size, group);

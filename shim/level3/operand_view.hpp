@@ -50,6 +50,7 @@ class ViewOf {
     explicit ViewOf(const Level3& product)
         : matrix_(operand_a(product)),
           trans_(product.operation == Operation::trmm ? product.trans_a : 'N'),
+          part_(part_of_a(product)),
           product_(&product) {}
 
     Number at(std::int64_t row, std::int64_t column) const {
@@ -64,7 +65,7 @@ class ViewOf {
   private:
     Number stored(std::int64_t row, std::int64_t column) const {
         if (product_ == nullptr) return whole(row, column);
-        const bool is_there = contains(part_of_a(*product_), row, column);
+        const bool is_there = contains(part_, row, column);
         switch (product_->operation) {
             case Operation::symm:
                 return is_there ? whole(row, column) : whole(column, row);
@@ -80,6 +81,7 @@ class ViewOf {
 
     Matrix matrix_;
     char trans_ = 'N';
+    Part part_ = Part::whole;
     const Level3* product_ = nullptr;
 };
 using OperandView = ViewOf<Element>;
