@@ -19,12 +19,6 @@ constexpr std::int64_t longest_sleep_ns = 1'000'000;
 
 constinit std::atomic<bool> gave_up{false};
 
-std::int64_t now_ns() {
-    timespec now{};
-    clock_gettime(CLOCK_MONOTONIC, &now);  // the vdso answers without a system call
-    return now.tv_sec * second_ns + now.tv_nsec;
-}
-
 void sleep_for(std::int64_t nanoseconds) {
     const timespec length{0, nanoseconds};
     system::raw::syscall6(SYS_nanosleep, system::raw::address(&length), 0);
@@ -69,11 +63,11 @@ bool AuditStream::is_not_capturing() const {
 bool AuditStream::wait_until_idle() const {
     // Copies that have begun may finish, even if another thread has given up in the meantime.
     if (has_given_up_ || (!has_copies_ && gave_up.load(std::memory_order_relaxed))) return false;
-    const std::int64_t begin = now_ns();
+    const std::int64_t begin = system::raw::clock_ns(CLOCK_MONOTONIC);
     std::int64_t length = shortest_sleep_ns;
     std::int32_t result = driver_.query_stream(stream_);
     while (result == driver_not_ready) {
-        if (now_ns() - begin > longest_wait_ns) {
+        if (system::raw::clock_ns(CLOCK_MONOTONIC) - begin > longest_wait_ns) {
             has_given_up_ = true;
             give_up();
             return false;
