@@ -32,22 +32,12 @@ const LoopsOfInstructionSet& loops_of([[maybe_unused]] InstructionSet instructio
     return baseline_loops;
 }
 
-const LoopsOfInstructionSet* find_best_loops() {
-#if defined(__x86_64__)
-    if (has_fma() && has_avx512()) return &avx512_loops;
-    if (has_fma() && has_avx2()) return &avx2_loops;
-#endif
-    return &baseline_loops;
-}
-
 const LoopsOfInstructionSet& best_loops() {
-    constinit static std::atomic<const LoopsOfInstructionSet*> known{nullptr};
-    const LoopsOfInstructionSet* loops = known.load(std::memory_order_relaxed);
-    if (loops == nullptr) {
-        loops = find_best_loops();
-        known.store(loops, std::memory_order_relaxed);
-    }
-    return *loops;
+#if defined(__x86_64__)
+    if (has_fma() && has_avx512()) return avx512_loops;
+    if (has_fma() && has_avx2()) return avx2_loops;
+#endif
+    return baseline_loops;
 }
 
 /// Sets rows of a column of the result to alpha sum + beta element. `im` is not read for real elements.
