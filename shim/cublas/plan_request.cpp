@@ -108,15 +108,15 @@ Plan plan_request(const Request& request, const policy::Decision& decision, poli
         plan.reason = Reason::unknown_value;
         return plan;
     }
-    const Restraints restraints{reason_to_forbid_lowering(request, decision, policy)};
+    const Reason forbids_lowering = reason_to_forbid_lowering(request, decision, policy);
     if (is_float64) {
         plan.asked = asked_format_of_float64(asked, environment);
-        plan.change = plan_change_of_float64(asked, environment, restraints, decision);
+        plan.change = plan_change_of_float64(asked, environment, forbids_lowering, decision);
     } else {
         // policy::decide has already raised all decisions except `native` to the floor.
         if (decision.precision != policy::Precision::native) floor = policy::Floor::none;
         plan.asked = asked_format(asked, environment);
-        plan.change = plan_change(asked, environment, restraints, decision, floor, policy);
+        plan.change = plan_change(asked, environment, forbids_lowering, decision, floor, policy);
     }
     set_outcome(plan, plan.change.format, plan.change.reason, environment);
     set_unknown_mode(request, plan);
