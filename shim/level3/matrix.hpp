@@ -52,6 +52,7 @@ constexpr bool contains(Part part, std::int64_t row, std::int64_t column) {
 struct IndexRange {
     std::int64_t begin;
     std::int64_t end;
+    std::int64_t count() const { return end - begin; }
 };
 
 /// Returns the inner indices that belong to `part` at an outer index.

@@ -45,15 +45,20 @@ std::optional<BadOperand> bad_operand(const Level3& single) {
     return is_in_place(single) ? std::nullopt : bad_matrix({operand_b(single)}, NonfiniteOperand::b);
 }
 
-record::Audit received_by(const BadOperand& bad, std::int64_t number, const Plan& plan) {
+/// Returns the audit of product `number` of a call, for what was found at `position`.
+record::Audit found_at(const ElementPosition& position, std::int64_t number, const Plan& plan, int flags) {
     record::Audit audit;
     audit.tested = audit.reference = format_of(plan);
-    audit.flags = record::audit_received | record::audit_skipped;
-    if (bad.position.is_nan) audit.flags |= record::audit_nan;
-    audit.notes = static_cast<std::uint8_t>(bad.operand);
-    audit.worst_row = static_cast<std::uint32_t>(bad.position.row);
-    audit.worst_column = static_cast<std::uint32_t>(bad.position.column);
+    audit.flags = static_cast<decltype(audit.flags)>(flags | (position.is_nan ? record::audit_nan : 0));
+    audit.worst_row = static_cast<std::uint32_t>(position.row);
+    audit.worst_column = static_cast<std::uint32_t>(position.column);
     audit.product = static_cast<std::uint32_t>(number);
+    return audit;
+}
+
+record::Audit received_by(const BadOperand& bad, std::int64_t number, const Plan& plan) {
+    record::Audit audit = found_at(bad.position, number, plan, record::audit_received | record::audit_skipped);
+    audit.notes = static_cast<std::uint8_t>(bad.operand);
     return audit;
 }
 
@@ -66,13 +71,7 @@ float size_of(const Level3& single, bool is_beta) {
 }
 
 record::Audit audit_of(const Level3& single, const ElementPosition& position, std::int64_t number, const Plan& plan) {
-    record::Audit audit;
-    audit.tested = audit.reference = format_of(plan);
-    audit.flags = record::audit_nonfinite;
-    if (position.is_nan) audit.flags |= record::audit_nan;
-    audit.worst_row = static_cast<std::uint32_t>(position.row);
-    audit.worst_column = static_cast<std::uint32_t>(position.column);
-    audit.product = static_cast<std::uint32_t>(number);
+    record::Audit audit = found_at(position, number, plan, record::audit_nonfinite);
     audit.alpha = size_of(single, false);
     audit.beta = size_of(single, true);
     add_exponents(operand_a(single), part_of_a(single), audit.a, has_unit_diagonal(single));

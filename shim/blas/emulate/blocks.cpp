@@ -244,16 +244,10 @@ TrianglePlan plan_triangle(const Terms& terms, const Matrix& c, std::size_t limi
     return plan;
 }
 
-struct Span {
-    std::int64_t begin;
-    std::int64_t end;
-    std::int64_t count() const { return end - begin; }
-};
-
 using Panels = std::array<Factor, 2>;
 
 /// Computes C's diagonal block at `span` from rounded panels. Calls `same`, the routine that the program called.
-void call_diagonal(const Level3& product, const Panels& left, const Panels& right, Span span, Routine same) {
+void call_diagonal(const Level3& product, const Panels& left, const Panels& right, IndexRange span, Routine same) {
     Level3 call = product;
     call.n = span.count();
     set_operands(call, left[0].stored, right[0].stored);
@@ -265,8 +259,8 @@ void call_diagonal(const Level3& product, const Panels& left, const Panels& righ
     same.call(same.context, call);
 }
 
-void call_rectangle(const Level3& product, const Terms& terms, const Panels& left, const Panels& right, Span rows,
-                    Span columns, Routine gemm) {
+void call_rectangle(const Level3& product, const Terms& terms, const Panels& left, const Panels& right,
+                    IndexRange rows, IndexRange columns, Routine gemm) {
     Level3 call = product;
     call.operation = Operation::gemm;
     call.uplo = '\0';
@@ -306,7 +300,7 @@ void add_triangle(const Matrix& c, const Matrix& tile, const Level3& product, co
 /// Computes C's diagonal block at `span` if the terms are asymmetric. Calls gemm to compute the whole block in
 /// `memory`.
 void call_diagonal_as_gemm(const Level3& product, const Terms& terms, const Panels& left, const Panels& right,
-                           Span span, float* memory, Routine gemm) {
+                           IndexRange span, float* memory, Routine gemm) {
     constexpr float zero[2] = {0.0F, 0.0F};
     const Matrix c = operand_c(product);
     const Matrix tile = tile_of(c, span.count(), memory);
@@ -316,7 +310,7 @@ void call_diagonal_as_gemm(const Level3& product, const Terms& terms, const Pane
     whole.ldc = tile.ld;
     Terms plain = terms;
     plain.of[0].beta = {};
-    const Span all{0, span.count()};
+    const IndexRange all{0, span.count()};
     call_rectangle(whole, plain, left, right, all, all, gemm);
     add_triangle(c.block(span.begin, span.begin, span.count(), span.count()), tile, product, terms.of[0].beta);
 }
@@ -337,7 +331,7 @@ EmulationResult triangle_in_blocks(const Level3& product, const Blocking& blocki
     if (scratch == nullptr) return EmulationResult::scratch_limit;
     float* const streamed_to = advanced_by(scratch, plan.kept_bytes);
 
-    const auto copy_panels = [&](Factor Term::*side, Span span, float* to) {
+    const auto copy_panels = [&](Factor Term::*side, IndexRange span, float* to) {
         Panels panels;
         for (int t = 0; t < terms.count; ++t) {
             const Factor& factor = terms.of[t].*side;
@@ -348,17 +342,17 @@ EmulationResult triangle_in_blocks(const Level3& product, const Blocking& blocki
     };
     const bool upper = product.uplo == 'U';
     for (std::int64_t i = 0; i < n; i += plan.kept) {
-        const Span rows{i, std::min(n, i + plan.kept)};
+        const IndexRange rows{i, std::min(n, i + plan.kept)};
         const Panels kept = copy_panels(&Term::left, rows, scratch);
-        const Span triangle = upper ? Span{rows.begin, n} : Span{0, rows.end};
+        const IndexRange triangle = upper ? IndexRange{rows.begin, n} : IndexRange{0, rows.end};
         for (std::int64_t j = triangle.begin; j < triangle.end; j += plan.streamed) {
-            const Span columns{j, std::min(triangle.end, j + plan.streamed)};
+            const IndexRange columns{j, std::min(triangle.end, j + plan.streamed)};
             const bool on_diagonal = columns.begin >= rows.begin && columns.end <= rows.end;
             const Panels left =
                 on_diagonal ? sub_panels(kept, columns.begin - rows.begin, columns.count()) : Panels{};
             const Panels right = on_diagonal && terms.same_factors ? Panels{left[terms.count - 1], left[0]}
                                                                    : copy_panels(&Term::right, columns, streamed_to);
-            Span beside = rows;
+            IndexRange beside = rows;
             if (on_diagonal) {
                 if (terms.is_asymmetric)
                     call_diagonal_as_gemm(product, terms, left, right, columns, advanced_by(scratch, plan.tile_begin),

@@ -11,20 +11,13 @@ namespace {
 
 Element product_of(Element x, Element y) { return {x.re * y.re - x.im * y.im, x.re * y.im + x.im * y.re}; }
 
-/// Rows or columns of a result that are computed together.
-struct Tile {
-    std::int64_t begin;
-    std::int64_t end;
-    int count() const { return static_cast<int>(end - begin); }
-};
-
 /// Divides [0, length) into tiles and calls `use` with each, the last one first if `backwards`.
 template <class Use>
 void for_each_tile(std::int64_t length, std::int64_t width, bool backwards, const Use& use) {
     const std::int64_t count = (length + width - 1) / width;
     for (std::int64_t i = 0; i < count; ++i) {
         const std::int64_t begin = (backwards ? count - 1 - i : i) * width;
-        use(Tile{begin, std::min(begin + width, length)});
+        use(IndexRange{begin, std::min(begin + width, length)});
     }
 }
 
@@ -54,8 +47,8 @@ class TensorCoreProduct {
         const bool is_left = product_.side == 'L';
         const bool rows_backwards = is_trmm() && is_left && !is_upper();
         const bool columns_backwards = is_trmm() && !is_left && is_upper();
-        for_each_tile(result_.rows, rows_at_once, rows_backwards, [&](Tile rows) {
-            for_each_tile(result_.columns, sums_at_once, columns_backwards, [&](Tile columns) {
+        for_each_tile(result_.rows, rows_at_once, rows_backwards, [&](IndexRange rows) {
+            for_each_tile(result_.columns, sums_at_once, columns_backwards, [&](IndexRange columns) {
                 if (writes(rows.begin, columns.end - 1) || writes(rows.end - 1, columns.begin))
                     run_tile(rows, columns);
             });
@@ -63,10 +56,11 @@ class TensorCoreProduct {
     }
 
     /// Returns the indices of a tile's sums at which op(A) of a trmm is not zero; of other operations, all.
-    Tile summed(Tile rows, Tile columns) const {
+    IndexRange summed(IndexRange rows, IndexRange columns) const {
         if (!is_trmm()) return {0, factors_.depth};
-        if (product_.side == 'L') return is_upper() ? Tile{rows.begin, factors_.depth} : Tile{0, rows.end};
-        return is_upper() ? Tile{0, columns.end} : Tile{columns.begin, factors_.depth};
+        if (product_.side == 'L')
+            return is_upper() ? IndexRange{rows.begin, factors_.depth} : IndexRange{0, rows.end};
+        return is_upper() ? IndexRange{0, columns.end} : IndexRange{columns.begin, factors_.depth};
     }
 
     struct Sums {
@@ -74,9 +68,9 @@ class TensorCoreProduct {
         float im[rows_at_once][sums_at_once] = {};
     };
 
-    void run_tile(Tile rows, Tile columns) {
+    void run_tile(IndexRange rows, IndexRange columns) {
         Sums sums;
-        const Tile all = summed(rows, columns);
+        const IndexRange all = summed(rows, columns);
         for (std::int64_t first = all.begin; first < all.end; first += core_.step.products)
             add_products(rows, columns, {first, std::min(first + core_.step.products, all.end)}, sums);
         for (std::int64_t i = rows.begin; i < rows.end; ++i)
@@ -86,9 +80,10 @@ class TensorCoreProduct {
                           {sums.re[i - rows.begin][j - columns.begin], sums.im[i - rows.begin][j - columns.begin]});
     }
 
-    void add_products(Tile rows, Tile columns, Tile summed, Sums& sums) const {
+    void add_products(IndexRange rows, IndexRange columns, IndexRange summed, Sums& sums) const {
+        const auto count = static_cast<int>(summed.count());
         auto& [right_re, right_im, left_re, left_im] = *new (memory_) BlockOfFactors;
-        for (int p = 0; p < summed.count(); ++p) {
+        for (int p = 0; p < count; ++p) {
             for (int j = 0; j < sums_at_once; ++j) {
                 const Element element = j < columns.count() ? factors_.right.at(summed.begin + p, columns.begin + j)
                                                             : Element{.exists = false};
@@ -98,16 +93,16 @@ class TensorCoreProduct {
         }
         for (int i = 0; i < rows.count(); ++i) {
             left_re.are_finite = left_im.are_finite = true;
-            for (int p = 0; p < summed.count(); ++p) {
+            for (int p = 0; p < count; ++p) {
                 const Element element = factors_.left.at(rows.begin + i, summed.begin + p);
                 set_or_leave_out(left_re, p, 0, element.re, element.exists);
                 if (product_.is_complex) set_or_leave_out(left_im, p, 0, element.im, element.exists);
             }
-            add_block(left_re, right_re, summed.count(), false, core_, sums.re[i]);
+            add_block(left_re, right_re, count, false, core_, sums.re[i]);
             if (!product_.is_complex) continue;
-            add_block(left_im, right_im, summed.count(), true, core_, sums.re[i]);
-            add_block(left_re, right_im, summed.count(), false, core_, sums.im[i]);
-            add_block(left_im, right_re, summed.count(), false, core_, sums.im[i]);
+            add_block(left_im, right_im, count, true, core_, sums.re[i]);
+            add_block(left_re, right_im, count, false, core_, sums.im[i]);
+            add_block(left_im, right_re, count, false, core_, sums.im[i]);
         }
     }
     template <int sums>
