@@ -61,10 +61,9 @@ void warn_invalid_arguments(const Site& site) {
     if (!said.first()) return;
     char buffer[256];
     system::LineWriter line(buffer);
-    line.text(site.function->name);
-    line.text(
-        ": called with invalid arguments, and no library provides this function to report them; nothing was "
-        "computed");
+    line.texts(site.function->name,
+               ": called with invalid arguments, and no library provides this function to report them; nothing was "
+               "computed");
     system::stderr_line(line.view());
 }
 
