@@ -1,5 +1,6 @@
-#include "shim/cublas/govern/express.hpp"
-
+// The express lane of cuBLAS, for calls for which the site keeps a plan that changes at most the compute type. Such a
+// call is only run, and counted if calls are recorded. If the library refuses it, nothing was launched, and govern()
+// plans it again.
 #include "record/write/count_call.hpp"
 #include "shim/cublas/govern/run.hpp"
 #include "shim/entry/gate.hpp"

@@ -4,7 +4,6 @@
 
 #include "shim/cublas/audit/run_audited.hpp"
 #include "shim/cublas/environment.hpp"
-#include "shim/cublas/govern/express.hpp"
 #include "shim/cublas/govern/run.hpp"
 #include "shim/cublas/torch_guard.hpp"
 #include "shim/loader/provider.hpp"
@@ -29,14 +28,6 @@ bool governs(const Settings& in_force) {
     return policy.default_precision != policy::Precision::native || policy.floor != policy::Floor::none ||
            !policy.rules.empty() || process_precision() || process_floor() != policy::Floor::none ||
            scopes_set_precisions();
-}
-
-template <class Describe>
-void record_result(const Site& site, const Settings& in_force, const Plan& plan, const Done& done,
-                   const CallTime* time, const Describe& describe, ExpressKey key = {}) {
-    policy::MatmulCall call;
-    describe(call);
-    record_call(site, in_force, call, plan.decision, done, time, key);
 }
 
 /// Runs a function that reports or changes the state of a handle, unchanged but under the handle's lock. So the
@@ -148,7 +139,10 @@ CallOutcome govern(Site& site, const Frame& frame, const Settings& in_force, std
     const auto in_words = [&](policy::MatmulCall& call) { describe_sizes(site, frame, product, call); };
     if (site.cublas.route == nullptr) {  // before version 2: the arguments can only be passed on by a jump
         const Plan plan = plan_call(site, product, in_force, in_words);
-        if (logs) record_result(site, in_force, plan, done_as_planned(site, plan), nullptr, in_words);
+        if (!logs) return untouched;
+        policy::MatmulCall call;
+        in_words(call);
+        record_call(site, in_force, call, plan.decision, done_as_planned(site, plan), nullptr);
         return untouched;
     }
     HandleLockGuard guard(product.handle);  // nobody changes the handle's math mode before the call ends
@@ -168,8 +162,10 @@ CallOutcome govern(Site& site, const Frame& frame, const Settings& in_force, std
     guard.release();
     if (logs) {
         done.status = status;
-        record_result(site, in_force, plan, done, &time, in_words,
-                      express_key_after(site, frame, product, plan, done, change_count));
+        policy::MatmulCall call;
+        in_words(call);
+        record_call(site, in_force, call, plan.decision, done, &time,
+                    express_key_after(site, frame, product, plan, done, change_count));
     }
     return {status, nullptr};
 }
