@@ -100,7 +100,7 @@ class RoundingKernel {
     constexpr RoundingKernel(RandomLoop loop, RandomStream& random) : random_loop_(loop), random_(&random) {}
 
     /// Returns a kernel that only copies numbers, of operands that are then rounded line by line, to fixed-point
-    /// numbers of this many bits (blas/emulate/fixed_point.hpp).
+    /// numbers of this many bits (blas/emulate/fixed_point.cpp).
     static RoundingKernel fixed_point(int bits) {
         RoundingKernel kernel([](const float* from, float* to, std::size_t count) {
             if (from != to) std::memcpy(to, from, count * sizeof(float));

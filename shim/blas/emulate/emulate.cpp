@@ -3,7 +3,6 @@
 #include <optional>
 
 #include "shim/blas/emulate/blocks.hpp"
-#include "shim/blas/emulate/fixed_point.hpp"
 #include "shim/blas/emulate/operand.hpp"
 #include "shim/blas/emulate/tensor_core.hpp"
 #include "shim/level3/roles.hpp"

@@ -1,4 +1,8 @@
-#include "shim/blas/emulate/fixed_point.hpp"
+// Rounds the operands of a float64 product as libraries do that emulate it by products of integers (the scheme of
+// Ozaki et al., "Error-free transformations of matrix multiplication by using fast routines of matrix multiplication
+// and its applications", 2012; cuBLAS's `CUBLAS_COMPUTE_64F_EMULATED_FIXEDPOINT`): each row of the left factor, and
+// each column of the right one, becomes fixed-point numbers with one common unit.
+#include "shim/blas/emulate/operand.hpp"
 
 #include <algorithm>
 #include <cstdint>

@@ -2,8 +2,6 @@
 
 #include <algorithm>
 
-#include "shim/blas/emulate/fixed_point.hpp"
-
 namespace fp32shim::blas {
 namespace {
 
