@@ -1,7 +1,7 @@
 #include "shim/cublas/audit/launcher.hpp"
 
 #include "shim/cublas/environment.hpp"
-#include "shim/cublas/lt_descriptor.hpp"
+#include "shim/cublas/lt_arguments.hpp"
 #include "shim/cublas/own_frame.hpp"
 #include "shim/cublas/routes.hpp"
 #include "shim/thread/running.hpp"

@@ -5,7 +5,7 @@
 #include <new>
 
 #include "shim/cublas/arguments.hpp"
-#include "shim/cublas/lt_descriptor.hpp"
+#include "shim/cublas/lt_arguments.hpp"
 #include "shim/level3/roles.hpp"
 
 namespace fp32shim::cublas {

@@ -12,7 +12,6 @@
 #include "shim/cublas/govern/run.hpp"
 #include "shim/cublas/lt_algorithms.hpp"
 #include "shim/cublas/lt_arguments.hpp"
-#include "shim/cublas/lt_descriptor.hpp"
 #include "shim/cublas/own_frame.hpp"
 #include "shim/cublas/plan_key.hpp"
 #include "shim/cublas/torch_guard.hpp"

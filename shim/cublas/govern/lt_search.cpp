@@ -4,7 +4,6 @@
 #include "shim/cublas/govern/run.hpp"
 #include "shim/cublas/lt_algorithms.hpp"
 #include "shim/cublas/lt_arguments.hpp"
-#include "shim/cublas/lt_descriptor.hpp"
 #include "shim/cublas/own_frame.hpp"
 #include "shim/table/families.hpp"
 
