@@ -14,15 +14,8 @@ using policy::Applied;
 using policy::Reason;
 
 OperandRounding rounding_to_tf32(policy::Tf32Rounding rounding) {
-    switch (rounding) {
-        case policy::Tf32Rounding::even:
-            return OperandRounding::tf32_even;
-        case policy::Tf32Rounding::truncate:
-            return OperandRounding::tf32_truncate;
-        case policy::Tf32Rounding::away:
-            break;
-    }
-    return OperandRounding::tf32_away;
+    if (rounding == policy::Tf32Rounding::even) return OperandRounding::tf32_even;
+    return rounding == policy::Tf32Rounding::truncate ? OperandRounding::tf32_truncate : OperandRounding::tf32_away;
 }
 
 constexpr int bits_of_float64 = 53;

@@ -135,6 +135,11 @@ std::int64_t span_of(std::int64_t leading_dimension, const Level3& product) {
     return leading_dimension * largest;
 }
 
+Routine by_role(const BoundRoutine& routine) {
+    // Routine::context is not const, since a Routine may have a state; this one has none.
+    return {routine.address == nullptr ? nullptr : call_by_role, const_cast<BoundRoutine*>(&routine)};
+}
+
 }  // namespace
 
 FunctionIndex gemm_beside(const Function& function) {
@@ -160,15 +165,6 @@ FunctionIndex float32_beside(const Function& function) {
     const bool is_double = row != std::end(rows) && policy::is_double(function.product().dtype);
     return is_double ? find_function(**(row - 1), function.form) : FunctionIndex{-1};
 }
-
-namespace {
-
-Routine by_role(const BoundRoutine& routine) {
-    // Routine::context is not const, since a Routine may have a state; this one has none.
-    return {routine.address == nullptr ? nullptr : call_by_role, const_cast<BoundRoutine*>(&routine)};
-}
-
-}  // namespace
 
 Routines routines_of(const Site& site) {
     const auto row = [](FunctionIndex index) { return index < 0 ? nullptr : &functions[index]; };
