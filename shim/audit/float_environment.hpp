@@ -7,8 +7,8 @@
 
 namespace fp32shim::audit {
 
-/// Disables floating-point traps for the object's lifetime, then restores the program's settings and flags, and errno.
-/// A program may want a signal if its own products overflow, but not if a product of an audit does.
+/// Disables floating-point traps for the object's lifetime, then restores the program's settings and flags, and
+/// errno. A program may want a signal if its own products overflow, but not if a product of an audit does.
 class QuietFloatEnvironment {
   public:
     enum class Settings : std::uint8_t { defaults, as_the_program };
